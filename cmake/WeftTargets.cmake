@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two shapes of target: a layer (one folder of src/ and of include/weft/) and a test program.
+
+include(GNUInstallDirs)
+
+# What every target of the project compiles with.
+add_library(weft_build_flags INTERFACE)
+target_compile_features(weft_build_flags INTERFACE cxx_std_20)
+target_compile_options(weft_build_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wold-style-cast)
+if(WEFT_WERROR)
+  target_compile_options(weft_build_flags INTERFACE -Werror)
+endif()
+if(WEFT_SANITIZE)
+  target_compile_options(weft_build_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer
+                                                    -fno-sanitize-recover=all)
+  target_link_options(weft_build_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
+endif()
+
+# weft_layer(<name> SOURCES <file>... [DEPS <layer>...] [PRIVATE_LIBS <target>...])
+# Makes the static library weft_<name>, known as weft::<name>, from src/<name>.
+function(weft_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS;PRIVATE_LIBS")
+  add_library(weft_${name} STATIC ${ARG_SOURCES})
+  add_library(weft::${name} ALIAS weft_${name})
+  set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${weft_SOURCE_DIR}/include>
+                                                 $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                                          PRIVATE ${weft_SOURCE_DIR}/src)
+  target_compile_features(weft_${name} PUBLIC cxx_std_20)
+  foreach(dep IN LISTS ARG_DEPS)
+    target_link_libraries(weft_${name} PUBLIC weft_${dep})
+  endforeach()
+  target_link_libraries(weft_${name} PRIVATE $<BUILD_INTERFACE:weft_build_flags> ${ARG_PRIVATE_LIBS})
+  set_property(GLOBAL APPEND PROPERTY WEFT_LAYER_TARGETS weft_${name})
+endfunction()
+
+# weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...])
+# Makes a GoogleTest program; every TEST in it becomes a ctest test.
+function(weft_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBS;LABELS")
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${weft_SOURCE_DIR}/src ${weft_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE weft_build_flags ${ARG_LIBS} GTest::gmock_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}/" PROPERTIES TIMEOUT 120 LABELS
+                                                                              "${ARG_LABELS}")
+endfunction()
