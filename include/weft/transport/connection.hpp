@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "weft/memory/chunk_pool.hpp"
+#include "weft/transport/outbox.hpp"
+#include "weft/wire/frame.hpp"
+
+namespace weft {
+
+class Loop;
+
+/// What a transport can do; what rpc asks instead of asking which transport it is.
+struct Capabilities {
+  /// For people and logs only.
+  const char* name = "";
+  /// Leased bytes of this size or more are sent without a copy.
+  std::size_t lease_bytes_min = 16 * 1024;
+  /// The peer is another process and may die without a word: keepalive pings make sense.
+  bool peer_may_vanish = true;
+};
+
+/// One frame as it was received. `header` was checked; `body` points into `chunk`, which whoever keeps `body`
+/// longer than the callback retains.
+struct Frame {
+  wire::FrameHeader header;
+  Bytes body;
+};
+
+/// Where the attachment of a frame goes.
+struct Landing {
+  enum class Kind : std::uint8_t {
+    kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned or closed
+    kSkip,  ///< read and drop it
+    kWait,  ///< receive nothing more until resume_landing(): there is no room yet
+  };
+  Kind kind = Kind::kSkip;
+  MutableBytes memory;
+
+  static Landing into(MutableBytes memory) { return {Kind::kInto, memory}; }
+  static Landing skip() { return {}; }
+  static Landing wait() { return {Kind::kWait, {}}; }
+};
+
+/// Who hears what a connection receives. Called on the connection's loop, never from inside a call that the sink
+/// makes to the connection, and never after on_closed. The sink may not destroy the connection inside a callback.
+class FrameSink {
+ public:
+  /// The peer's whole hello, once, before everything else. A failure closes the connection with it.
+  virtual Status on_hello(Bytes hello) = 0;
+  /// All the frames without attachment that one receive brought, in order (bounded batches).
+  /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
+  virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
+  /// A frame with an attachment has arrived except for the attachment.
+  /// After kWait it is asked again when resume_landing() was called.
+  virtual Landing on_attachment(const Frame& frame) = 0;
+  /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
+  virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
+  /// The outbox has fallen under the low-water mark after it was over the high one.
+  virtual void on_drained() = 0;
+  /// The connection is over; says why (ok = the peer ended the stream between two frames). The last callback.
+  /// Every lease has been released before.
+  virtual void on_closed(Status why) = 0;
+
+ protected:
+  ~FrameSink() = default;
+};
+
+struct ConnectionOptions {
+  wire::FrameLimits frame_limits;
+  /// queued_bytes() above which the producer should wait for on_drained(); low water is half of it.
+  std::size_t outbox_high_water = 4u << 20;
+  /// How long the peer may leave queued bytes untaken before the connection ends with kUnavailable.
+  Duration stall_timeout = std::chrono::seconds{30};
+  /// How long the peer may take from a frame's (or the hello's) first byte to progress being made: a frame's head
+  /// must be whole within this, and an attachment must move at least one byte in it.
+  Duration frame_timeout = std::chrono::seconds{10};
+};
+
+/// A connection that carries frames in order, whole or not at all. Belongs to one loop; may be destroyed at any
+/// time outside its sink's callbacks, which gives back every lease and calls the sink no more.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
+  virtual void start(FrameSink& sink) = 0;
+  /// Where frames to be sent are queued; then want_flush().
+  virtual Outbox& outbox() = 0;
+  /// Sends at the end of the loop's turn; cheap to call often.
+  virtual void want_flush() = 0;
+  /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
+  virtual void use_checksums() = 0;
+  /// Goes on after kWait.
+  virtual void resume_landing() = 0;
+  /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
+  /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
+  virtual void abandon_landing() = 0;
+  /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
+  virtual void pause_receiving() = 0;
+  virtual void resume_receiving() = 0;
+  /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own.
+  virtual void finish() = 0;
+  /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
+  virtual void close(Status why) = 0;
+
+  virtual const Capabilities& capabilities() const = 0;
+  /// As a URL, for people: "tcp://127.0.0.1:4242".
+  virtual std::string local_endpoint() const = 0;
+  virtual std::string remote_endpoint() const = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "weft/base/result.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/transport/connection.hpp"
+#include "weft/transport/url.hpp"
+
+namespace weft {
+
+/// A peer that has just connected, before a loop was chosen for it. May move to another thread.
+class Incoming {
+ public:
+  virtual ~Incoming() = default;
+  /// Makes the connection on `loop`, whose thread must be the calling one. At most once.
+  virtual Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) = 0;
+  virtual std::string remote_endpoint() const = 0;
+};
+
+/// Accepts peers on one loop. Destroying it stops it.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// Where it really listens, with the port the system chose for port 0.
+  virtual Url local_url() const = 0;
+  /// Begins to hand peers to `on_incoming`, on the listener's loop. Running out of descriptors pauses it
+  /// for at most a second and is reported through the logger once.
+  virtual void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) = 0;
+};
+
+struct ConnectOptions {
+  Deadline deadline;
+  /// Local address to bind before connecting, empty = any ("127.0.0.2", "127.0.0.2:4000").
+  std::string local_address;
+  ConnectionOptions connection;
+};
+
+/// A way to reach peers, chosen by the scheme of a URL. Composed by main (or by the front door); immutable after
+/// that, so every thread may use it.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual bool handles(std::string_view scheme) const = 0;
+  virtual Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) = 0;
+  /// Cancel: total. Errors: kUnavailable with errno, kDeadlineExceeded, kInvalidArgument.
+  virtual Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.hpp"
+
+namespace weft {
+
+/// Where a server listens or a client connects: tcp://host:port, tcp://[::1]:port, unix:///path, memory://name.
+struct Url {
+  std::string scheme;
+  /// Host for tcp (without brackets), path for unix, name for memory.
+  std::string host;
+  std::uint16_t port = 0;
+
+  /// Errors: kInvalidArgument says which part is wrong and shows a right one.
+  static Result<Url> parse(std::string_view text);
+  std::string to_string() const;
+  friend bool operator==(const Url&, const Url&) = default;
+};
+
+}  // namespace weft
