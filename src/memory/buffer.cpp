@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/memory/buffer.hpp"
+
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace weft {
+
+namespace {
+
+void free_plain(void* memory) noexcept {
+  ::operator delete(memory);
+}
+
+template <typename Container>
+Buffer adopt_container(Container&& container) {
+  auto* owner = new Container(std::move(container));
+  return Buffer::adopt({reinterpret_cast<std::byte*>(owner->data()), owner->size()}, owner,
+                       [](void* object) noexcept { delete static_cast<Container*>(object); });
+}
+
+Status memory_out(std::size_t size) {
+  return {StatusCode::kResourceExhausted, Layer::kRuntime,
+          "no memory for " + std::to_string(size) + " bytes"};
+}
+
+Status budget_out(std::size_t size, const MemoryBudget& budget) {
+  return {StatusCode::kResourceExhausted, Layer::kRuntime,
+          std::to_string(size) + " bytes do not fit the memory budget of " + std::to_string(budget.limit()) +
+              " bytes (" + std::to_string(budget.used()) + " used) or one above it"};
+}
+
+}  // namespace
+
+Result<Buffer> Buffer::try_allocate(std::size_t size, MemoryBudget* budget) {
+  if (size == 0) return Buffer{};
+  if (budget != nullptr && !budget->try_reserve(size)) return budget_out(size, *budget);
+  const bool possible = size <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+  void* memory = possible ? ::operator new(size, std::nothrow) : nullptr;
+  if (memory == nullptr) {
+    if (budget != nullptr) budget->release(size);
+    return memory_out(size);
+  }
+  Buffer buffer = adopt({static_cast<std::byte*>(memory), size}, memory, &free_plain);
+  buffer.budget_ = budget;
+  return buffer;
+}
+
+Buffer Buffer::copy_of(Bytes bytes) {
+  if (bytes.empty()) return {};
+  void* memory = ::operator new(bytes.size());
+  std::memcpy(memory, bytes.data(), bytes.size());
+  return adopt({static_cast<std::byte*>(memory), bytes.size()}, memory, &free_plain);
+}
+
+Buffer Buffer::adopt(std::vector<std::byte> bytes) {
+  return adopt_container(std::move(bytes));
+}
+
+Buffer Buffer::adopt(std::string text) {
+  return adopt_container(std::move(text));
+}
+
+Buffer Buffer::adopt(MutableBytes memory, void* owner, void (*release)(void* owner) noexcept) {
+  Buffer buffer;
+  buffer.memory_ = memory;
+  buffer.owner_ = owner;
+  buffer.release_ = release;
+  return buffer;
+}
+
+Buffer::~Buffer() {
+  if (release_ != nullptr) release_(owner_);
+  // After the memory is really gone, so that a budget never shows room that is not there.
+  if (budget_ != nullptr) budget_->release(memory_.size());
+}
+
+void Buffer::swap(Buffer& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(owner_, other.owner_);
+  std::swap(release_, other.release_);
+  std::swap(budget_, other.budget_);
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/memory/chunk_pool.hpp"
+
+#include <limits>
+#include <new>
+
+namespace weft {
+
+static_assert(sizeof(Chunk) == 64, "a chunk's data begins one cache line after the chunk");
+
+ChunkPool::ChunkPool(ChunkPoolOptions options) noexcept : options_(options) {
+  WEFT_ASSERT(options_.chunk_bytes > 0, "a chunk has room for something");
+}
+
+ChunkPool::~ChunkPool() {
+  WEFT_ASSERT(chunks_out_ == 0, "a chunk outlives its pool");
+  trim();
+}
+
+ChunkRef ChunkPool::acquire(std::size_t at_least) noexcept {
+  return at_least <= options_.chunk_bytes ? acquire() : allocate(at_least);
+}
+
+void ChunkPool::trim() noexcept {
+  while (free_ != nullptr) {
+    Chunk* chunk = free_;
+    free_ = chunk->next_free_;
+    free_memory(chunk);
+  }
+  cached_bytes_ = 0;
+}
+
+ChunkRef ChunkPool::allocate(std::size_t capacity) noexcept {
+  if (capacity > std::numeric_limits<std::ptrdiff_t>::max() - sizeof(Chunk)) return {};
+  void* memory = ::operator new(sizeof(Chunk) + capacity, std::align_val_t{alignof(Chunk)}, std::nothrow);
+  if (memory == nullptr) return {};
+  ++chunks_out_;
+  return ChunkRef{::new (memory) Chunk(*this, capacity)};
+}
+
+void ChunkPool::give_back(Chunk* chunk) noexcept {
+  --chunks_out_;
+  const bool standard = chunk->capacity_ == options_.chunk_bytes;
+  if (!standard || cached_bytes_ + chunk->capacity_ > options_.cached_bytes_max) return free_memory(chunk);
+  chunk->next_free_ = free_;
+  free_ = chunk;
+  cached_bytes_ += chunk->capacity_;
+}
+
+void ChunkPool::free_memory(Chunk* chunk) noexcept {
+  chunk->~Chunk();
+  ::operator delete(chunk, std::align_val_t{alignof(Chunk)});
+}
+
+}  // namespace weft
