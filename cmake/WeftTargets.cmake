@@ -15,6 +15,9 @@ if(WEFT_SANITIZE)
                                                     -fno-sanitize-recover=all)
   target_link_options(weft_build_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
 endif()
+if(WEFT_BUILD_FUZZERS)
+  target_compile_options(weft_build_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # weft_layer(<name> SOURCES <file>... [DEPS <layer>...] [PRIVATE_LIBS <target>...])
 # Makes the static library weft_<name>, known as weft::<name>, from src/<name>.
@@ -41,6 +44,6 @@ function(weft_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${weft_SOURCE_DIR}/src ${weft_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE weft_build_flags ${ARG_LIBS} GTest::gmock_main)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}/" PROPERTIES TIMEOUT 120 LABELS
-                                                                              "${ARG_LABELS}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${name}/"
+                       PROPERTIES TIMEOUT 120 LABELS "${ARG_LABELS}")
 endfunction()

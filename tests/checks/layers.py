@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Includes go down only: each #include of include/ and src/ must be an edge of layers.txt."""
+
+import pathlib
+import re
+from collections.abc import Iterator
+
+from project_files import ROOT, cpp_files, read
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
+# These libraries stay behind our headers, except in the bindings that wrap exactly them.
+FOREIGN = re.compile(r"^(ucp/|uct/|ucs/|infiniband/|rdma/|liburing|openssl/|google/protobuf/)")
+BINDINGS = ("include/weft/ucx/", "include/weft/verbs/", "include/weft/protobuf/")
+
+
+def allowed_edges() -> dict[str, set[str]]:
+    edges = {}
+    for line in (ROOT / "tests/checks/layers.txt").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            layer, _, below = line.partition(":")
+            edges[layer.strip()] = set(below.split())
+    return edges
+
+
+def layer_of(parts: tuple[str, ...], edges: dict[str, set[str]]) -> str | None:
+    """The layer of a path below include/weft/ or src/: its longest folder that is a layer."""
+    if len(parts) == 1:
+        return "weft"  # include/weft/weft.hpp, the front door
+    for length in (2, 1):
+        candidate = "/".join(parts[:-1][:length])
+        if candidate in edges:
+            return candidate
+    return None
+
+
+def problems() -> Iterator[str]:
+    edges = allowed_edges()
+    for path in cpp_files():
+        public = path.parts[:2] == ("include", "weft")
+        if not public and path.parts[0] != "src":
+            continue
+        own = layer_of(path.parts[2:] if public else path.parts[1:], edges)
+        if own is None:
+            yield f"{path}: its folder is no layer of layers.txt"
+            continue
+        for match in INCLUDE.finditer(read(path)):
+            problem = judge(path, public, own, match.group(1), edges)
+            if problem:
+                yield problem
+
+
+def judge(path: pathlib.Path, public: bool, own: str, included: str, edges: dict[str, set[str]]) -> str | None:
+    parts = pathlib.PurePosixPath(included).parts
+    if FOREIGN.match(included):
+        if public and not str(path).startswith(BINDINGS):
+            return f"{path}: a public header includes <{included}>"
+        return None
+    if parts[0] == "weft":
+        below = layer_of(parts[1:], edges)
+        if below is None:
+            return f"{path}: includes {included}, which is in no layer"
+        if below != own and below not in edges[own]:
+            return f"{path}: {own} must not know {below} ({included})"
+    elif (ROOT / "src" / included).is_file():
+        if public:
+            return f"{path}: a public header includes the private {included}"
+        if layer_of(parts, edges) != own:
+            return f"{path}: includes the private header of another layer ({included})"
+    return None

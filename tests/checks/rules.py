@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of CONTRIBUTING.md that text can be checked for, one line of verdict per rule.
+
+rules.py [--only RULE] [--list]
+
+A line of C++ that breaks a rule for a good reason says so: `// allow(<rule>): <reason>`.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+
+import layers
+from project_files import ROOT, cpp_files, project_files, read
+
+LINES_MAX = 500
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+LINE_COMMENT = re.compile(r"//.*")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+# rule: (pattern in a line without its comment and strings, the folders it holds for, what to say)
+PATTERNS = {
+    "no_std_function": (r"\bstd::function\b", None, "use UniqueFunction or a template parameter"),
+    "no_detach": (r"(?:\.|->)detach\(\)", None, "what outlives its expression belongs to a Scope or is joined"),
+    "no_sleep": (
+        r"\b(?:this_thread::sleep_\w+|usleep|nanosleep)\b|::sleep\(",
+        ("include", "src", "tests"),
+        "wait for the event itself, or drive a ManualClock",
+    ),
+    "no_await_in_condition": (
+        r"\b(?:if|while)\s*\((?!(?:const )?[\w:<>*&]+\s+\w+\s*=[^=][^;]*;).*\bco_await\b",
+        None,
+        "g++ 12 miscompiles some of these: await into a named variable first",
+    ),
+    "no_await_in_conditional_operator": (
+        r"\?[^;]*\bco_await\b[^;]*:|\bco_await\b[^;]*\?[^;]*:[^:]",
+        None,
+        "g++ 12 miscompiles it: use if and else",
+    ),
+    "no_environment": (r"\b(?:secure_)?getenv\b", ("include", "src"), "options are typed and come from main()"),
+    "no_unfinished_marks": (r"\b(?:TODO|FIXME|XXX)\b", None, "finish it, or file an issue"),
+}
+
+
+def code_lines(text: str, keep_comments: bool) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        yield number, line if keep_comments else LINE_COMMENT.sub("", STRING.sub('""', line))
+
+
+def pattern_problems(rule: str) -> Iterator[str]:
+    pattern, folders, advice = PATTERNS[rule]
+    expression = re.compile(pattern)
+    for path in cpp_files():
+        if folders and path.parts[0] not in folders:
+            continue
+        text = read(path)
+        raw = text.splitlines()
+        for number, line in code_lines(text, keep_comments=rule == "no_unfinished_marks"):
+            if expression.search(line) and f"allow({rule})" not in raw[number - 1]:
+                yield f"{path}:{number}: {raw[number - 1].strip()}  ({advice})"
+
+
+def licence_lines() -> Iterator[str]:
+    for path in project_files():
+        named = path.suffix in (".cpp", ".hpp", ".py", ".cmake", ".sh", ".in") or path.name == "CMakeLists.txt"
+        text = read(path) if named or path.suffix == "" else ""
+        first = text.splitlines()[:2]
+        if (named or text.startswith("#!")) and not any(SPDX in line for line in first):
+            yield f"{path}: the SPDX line is missing"
+
+
+def small_files() -> Iterator[str]:
+    for path in project_files():
+        if path.suffix in (".cpp", ".hpp", ".py", ".cmake", ".sh") or path.name in ("CMakeLists.txt", "dev"):
+            lines = read(path).count("\n")
+            if lines > LINES_MAX:
+                yield f"{path}: {lines} lines; split it by responsibility (at most {LINES_MAX})"
+
+
+def header_guards() -> Iterator[str]:
+    for path in cpp_files():
+        if path.suffix == ".hpp" and "#pragma once" not in read(path):
+            yield f"{path}: #pragma once is missing"
+
+
+def explained_catch_all() -> Iterator[str]:
+    for path in cpp_files():
+        lines = read(path).splitlines()
+        for index, line in enumerate(lines):
+            if "catch (...)" in line and not any("//" in near for near in lines[max(0, index - 2) : index + 3]):
+                yield f"{path}:{index + 1}: catch (...) without a word on why"
+
+
+def no_machine_paths() -> Iterator[str]:
+    # Written in pieces, so that this file does not break its own rule.
+    expression = re.compile(r"(?<![\w./-])/(?:" + "|".join(("wo" + "rk/", "tmp/" + "plan", "tmp/" + "b/", "ho" + "me/")) + ")")
+    for path in project_files():
+        for number, line in enumerate(read(path).splitlines(), 1):
+            if expression.search(line):
+                yield f"{path}:{number}: names a folder of somebody's machine: {line.strip()[:80]}"
+
+
+def capabilities_tested() -> Iterator[str]:
+    if not (ROOT / "tests/integration").is_dir():
+        return
+    text = "".join(read(path) for path in cpp_files() if path.parts[0] == "tests")
+    for number in range(1, 10):
+        if not re.search(rf"\bCR[-_]?{number}\b", text):
+            yield f"no test names CR-{number}"
+
+
+RULES = {
+    "layers": layers.problems,
+    "licence_lines": licence_lines,
+    "small_files": small_files,
+    "header_guards": header_guards,
+    "explained_catch_all": explained_catch_all,
+    "no_machine_paths": no_machine_paths,
+    "capabilities_tested": capabilities_tested,
+    **{rule: (lambda rule=rule: pattern_problems(rule)) for rule in PATTERNS},
+}
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--list"]:
+        print("\n".join(RULES))
+        return 0
+    chosen = [arguments[1]] if arguments[:1] == ["--only"] else list(RULES)
+    failed = False
+    for rule in chosen:
+        found = sorted(RULES[rule]())
+        for problem in found:
+            print(problem)
+        print(f"lint: {'FAIL' if found else 'PASS'} {rule}" + (f" ({len(found)} problems)" if found else ""))
+        failed = failed or bool(found)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

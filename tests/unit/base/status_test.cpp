@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Status and Result: what happened, who says so, and what a caller should do.
+#include "weft/base/status.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "weft/base/result.hpp"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Status, AFreshOneIsSuccess) {
+  const Status status;
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.code(), StatusCode::kOk);
+  EXPECT_EQ(status.layer(), Layer::kNone);
+  EXPECT_EQ(status.native(), 0);
+  EXPECT_EQ(status.message(), "");
+  EXPECT_EQ(status.retry(), Retry::kNever);
+  EXPECT_EQ(status.to_string(), "OK");
+}
+
+TEST(Status, SuccessCostsOnePointer) {
+  EXPECT_EQ(sizeof(Status), sizeof(void*));
+}
+
+TEST(Status, AFailureKeepsEverythingItWasGiven) {
+  const Status status{StatusCode::kAborted, Layer::kRpc, "a reason", 7, Retry::kElsewhere};
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), StatusCode::kAborted);
+  EXPECT_EQ(status.layer(), Layer::kRpc);
+  EXPECT_EQ(status.native(), 7);
+  EXPECT_EQ(status.message(), "a reason");
+  EXPECT_EQ(status.retry(), Retry::kElsewhere);
+}
+
+TEST(Status, TheLineForPeopleNamesCodeLayerNumberAndMessage) {
+  EXPECT_EQ((Status{StatusCode::kUnavailable, Layer::kTransport, "connect", 111}.to_string()),
+            "UNAVAILABLE (transport, 111): connect");
+  EXPECT_EQ((Status{StatusCode::kInternal, Layer::kCodec, "odd"}.to_string()), "INTERNAL (codec): odd");
+}
+
+TEST(Status, TheCodeDecidesWhatToDoUnlessToldOtherwise) {
+  const auto retry_of = [](StatusCode code) { return Status{code, Layer::kRpc, ""}.retry(); };
+  EXPECT_EQ(retry_of(StatusCode::kUnavailable), Retry::kReconnect);
+  EXPECT_EQ(retry_of(StatusCode::kResourceExhausted), Retry::kBackoff);
+  EXPECT_EQ(retry_of(StatusCode::kUnimplemented), Retry::kElsewhere);
+  EXPECT_EQ(retry_of(StatusCode::kInvalidArgument), Retry::kNever);
+  EXPECT_EQ(retry_of(StatusCode::kDeadlineExceeded), Retry::kNever);
+}
+
+TEST(Status, ACopyIsIndependentAndAMoveLeavesSuccessBehind) {
+  Status original{StatusCode::kNotFound, Layer::kRpc, "gone"};
+  const Status copy = original;
+  Status moved = std::move(original);
+  EXPECT_EQ(copy.message(), "gone");
+  EXPECT_EQ(moved.message(), "gone");
+  moved = copy;
+  EXPECT_EQ(moved.code(), StatusCode::kNotFound);
+  moved = Status{};
+  EXPECT_TRUE(moved.ok());
+  EXPECT_FALSE(copy.ok());
+}
+
+TEST(Status, AssignedToItselfItStaysWhatItIs) {
+  Status status{StatusCode::kNotFound, Layer::kRpc, "gone"};
+  const Status& same = status;
+  status = same;
+  EXPECT_EQ(status.message(), "gone");
+}
+
+TEST(Status, ContextGoesBeforeTheMessageAndLeavesSuccessAlone) {
+  const Status status{StatusCode::kNotFound, Layer::kRpc, "gone", 3};
+  const Status with = status.with_context("call of echo");
+  EXPECT_EQ(with.message(), "call of echo: gone");
+  EXPECT_EQ(with.native(), 3);
+  EXPECT_EQ(status.message(), "gone");
+  EXPECT_TRUE(Status{}.with_context("anything").ok());
+}
+
+TEST(Status, AnErrnoBecomesACodeItsNumberAndItsText) {
+  const Status refused = errno_status(Layer::kTransport, "connect", ECONNREFUSED);
+  EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(refused.native(), ECONNREFUSED);
+  EXPECT_THAT(std::string{refused.message()}, HasSubstr("connect: "));
+  EXPECT_EQ(errno_status(Layer::kTransport, "bind", EADDRINUSE).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(errno_status(Layer::kTransport, "bind", EACCES).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(errno_status(Layer::kTransport, "bind", EADDRNOTAVAIL).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(errno_status(Layer::kTransport, "accept", EMFILE).code(), StatusCode::kResourceExhausted);
+}
+
+TEST(Status, AUsersErrorCarriesTheUsersNumber) {
+  const Status status = user_error(42, "no such account");
+  EXPECT_EQ(status.layer(), Layer::kUser);
+  EXPECT_EQ(status.native(), 42);
+  EXPECT_EQ(status.code(), StatusCode::kUnknown);
+}
+
+TEST(Status, EveryCodeHasANameAndOtherNumbersAreNoCode) {
+  for (unsigned number = 0; number <= 16; ++number) {
+    EXPECT_TRUE(is_status_code(number));
+    EXPECT_NE(to_string(static_cast<StatusCode>(number)), "?") << number;
+  }
+  EXPECT_FALSE(is_status_code(17));
+  EXPECT_FALSE(is_status_code(255));
+  EXPECT_EQ(to_string(static_cast<StatusCode>(17)), "?");
+}
+
+TEST(StatusDeathTest, AFailureWithTheCodeOfSuccessIsAProgrammingError) {
+  EXPECT_DEATH({ [[maybe_unused]] const Status status(StatusCode::kOk, Layer::kRpc, ""); }, "other than kOk");
+}
+
+TEST(Result, HoldsAValueOrTheReasonWhyNot) {
+  const Result<int> value = 7;
+  const Result<int> failure = Status{StatusCode::kNotFound, Layer::kRpc, "gone"};
+  EXPECT_TRUE(value.ok());
+  EXPECT_EQ(*value, 7);
+  EXPECT_TRUE(value.status().ok());
+  EXPECT_FALSE(failure.ok());
+  EXPECT_EQ(failure.status().message(), "gone");
+}
+
+TEST(Result, GivesItsValueAwayWhenItIsATemporary) {
+  Result<std::unique_ptr<int>> result = std::make_unique<int>(7);
+  const std::unique_ptr<int> taken = std::move(result).value();
+  EXPECT_EQ(*taken, 7);
+}
+
+TEST(Result, FallsBackToAnotherValueOnlyWhenItFailed) {
+  EXPECT_EQ(Result<int>{7}.value_or(1), 7);
+  EXPECT_EQ((Result<int>{Status{StatusCode::kNotFound, Layer::kRpc, ""}}.value_or(1)), 1);
+}
+
+TEST(Result, ConvertsWhatItsValueCanBeMadeOf) {
+  const Result<std::string> text = "from a literal";
+  EXPECT_EQ(text->size(), 14u);
+}
+
+TEST(Result, OfVoidIsSuccessOrAStatus) {
+  const Result<void> success;
+  const Result<void> from_ok = Status{};
+  const Result<void> failure = Status{StatusCode::kAborted, Layer::kRpc, "stopped"};
+  EXPECT_TRUE(success.ok());
+  EXPECT_TRUE(from_ok.ok());
+  success.value();
+  EXPECT_EQ(failure.status().code(), StatusCode::kAborted);
+}
+
+TEST(ResultDeathTest, AskedForAValueItDoesNotHaveItSaysWhyThereIsNone) {
+  const Result<int> failure = Status{StatusCode::kNotFound, Layer::kRpc, "gone"};
+  EXPECT_DEATH({ [[maybe_unused]] const int value = failure.value(); }, "NOT_FOUND .rpc.: gone");
+  const Result<void> nothing = Status{StatusCode::kAborted, Layer::kRpc, "stopped"};
+  EXPECT_DEATH(nothing.value(), "ABORTED .rpc.: stopped");
+}
+
+TEST(ResultDeathTest, MadeOfASuccessfulStatusItHasNoValueAndRefuses) {
+  EXPECT_DEATH({ [[maybe_unused]] const Result<int> result{Status{}}; }, "needs a failure");
+}
+
+}  // namespace
+}  // namespace weft
