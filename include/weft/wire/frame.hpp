@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
@@ -17,10 +18,12 @@ enum class FrameType : std::uint8_t {
   kPong = 5,
   kGoaway = 6,
 };
+std::string_view to_string(FrameType type);
 
 /// Bits of FrameHeader::flags. A bit that is not named here must be zero.
 struct FrameFlags {
-  /// An attachment of FrameHeader::extra bytes follows the body.
+  /// A request or response: an attachment of FrameHeader::attachment_bytes follows the body. Set exactly when
+  /// that length is not 0: an empty attachment is none.
   static constexpr std::uint8_t kAttachment = 0x01;
   /// A request: the remaining time is in units of a second instead of a microsecond.
   static constexpr std::uint8_t kTimeoutInSeconds = 0x02;
@@ -39,33 +42,47 @@ struct FrameFlags {
 /// 32 | attachment_bytes                                                      |
 /// 40
 ///
-/// then body_bytes of body, padding with zeros to a multiple of 8, four bytes of CRC32C and four of zero when the
-/// hello agreed on checksums, then attachment_bytes of attachment without padding rule of its own (padded to 8 too).
+/// then body_bytes of body, padded with zeros to a multiple of 8; when the hello agreed on checksums, four
+/// bytes of CRC32C over header and body and four of zero; then attachment_bytes of attachment, padded with
+/// zeros to a multiple of 8; when there is an attachment and checksums, its CRC32C and four of zero. So every
+/// part of every frame begins at a multiple of 8 from the end of the hello.
 struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
   /// Response: a StatusCode in the low byte, the Layer that said so in the high byte. Otherwise 0.
   std::uint16_t status = 0;
+  /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway: kNoId.
   std::uint64_t id = 0;
+  /// Request: the method. Response: the status' native code, sign-extended. Otherwise 0.
   std::uint64_t method = 0;
-  /// Request: remaining time, 0 = no deadline. Goaway and others: 0.
+  /// Request: remaining time, 0 = no deadline. Otherwise 0.
   std::uint32_t timeout = 0;
-  /// Request: 32 bits of the schema of arguments and result; the server refuses a call whose schema is another.
+  /// Request: 32 bits of the schema of arguments and result; the server refuses a call whose schema is
+  /// another.
   std::uint32_t schema = 0;
+  /// 0 exactly when FrameFlags::kAttachment is not set.
   std::uint64_t attachment_bytes = 0;
 };
 
 inline constexpr std::size_t kHeaderBytes = 40;
 static_assert(sizeof(FrameHeader) == kHeaderBytes);
 
+/// The id of a frame that is about no call.
+inline constexpr std::uint64_t kNoId = 0;
+
+/// `bytes` and the zeros behind it.
+constexpr std::uint64_t padded(std::uint64_t bytes) {
+  return (bytes + 7) & ~std::uint64_t{7};
+}
+
 /// Bytes from the header's start to the attachment's: header, body, padding, checksum.
 constexpr std::uint64_t head_bytes(std::uint32_t body_bytes, bool checksum) {
-  return kHeaderBytes + ((std::uint64_t{body_bytes} + 7) & ~std::uint64_t{7}) + (checksum ? 8 : 0);
+  return kHeaderBytes + padded(body_bytes) + (checksum ? 8 : 0);
 }
-/// Bytes that the attachment takes with its padding.
+/// Bytes that the attachment takes with its padding, without its checksum (the Outbox writes both).
 constexpr std::uint64_t padded_attachment(std::uint64_t attachment_bytes) {
-  return (attachment_bytes + 7) & ~std::uint64_t{7};
+  return padded(attachment_bytes);
 }
 
 /// What the receiver accepts; from its own options, not from the peer.
@@ -74,7 +91,7 @@ struct FrameLimits {
   std::uint64_t attachment_bytes_max = std::uint64_t{1} << 40;
 };
 
-/// Why a header was refused; also the index of the counter that names it.
+/// Why a frame was refused; also the index of the counter that names it.
 enum class FrameFault : std::uint8_t {
   kNone,
   kUnknownType,
@@ -91,7 +108,7 @@ std::string_view to_string(FrameFault fault);
 /// Checks a header against `limits` before anything is allocated for it. Does no I/O, never fails to answer.
 FrameFault check_header(const FrameHeader& header, const FrameLimits& limits) noexcept;
 
-/// The failure that ends a connection whose peer sent such a frame.
+/// The failure that ends a connection whose peer sent such a frame. `fault` is not kNone.
 Status fault_status(FrameFault fault, const FrameHeader& header, const FrameLimits& limits);
 
 inline FrameHeader load_header(const std::byte* from) {
@@ -99,19 +116,63 @@ inline FrameHeader load_header(const std::byte* from) {
   std::memcpy(&header, from, sizeof header);
   return header;
 }
-inline void store_header(std::byte* to, const FrameHeader& header) { std::memcpy(to, &header, sizeof header); }
+inline void store_header(std::byte* to, const FrameHeader& header) {
+  std::memcpy(to, &header, sizeof header);
+}
 
-/// Writes the padding, and the checksum of header and body when `checksum`, of a frame of which header and body
-/// lie at `frame`. There must be room for head_bytes().
+/// Writes the padding, and the checksum of header and body when `checksum`, of a frame of which header and
+/// body lie at `frame`. There must be room for head_bytes().
 void finish_frame(std::byte* frame, std::uint32_t body_bytes, bool checksum) noexcept;
 
 /// True when the checksum behind the body is right. `frame` holds head_bytes(..., true).
 bool checksum_matches(const std::byte* frame, std::uint32_t body_bytes) noexcept;
 
+/// True when the bytes from `used` to the next multiple of 8 are zero. `from` is readable up to there.
+inline bool padding_is_zero(const std::byte* from, std::uint64_t used) noexcept {
+  const std::uint64_t in_last_word = used & 7;
+  if (in_last_word == 0) return true;
+  return load_le<std::uint64_t>(from + (used - in_last_word)) >> (8 * in_last_word) == 0;
+}
+
 constexpr std::uint64_t make_id(std::uint32_t slot, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | slot;
 }
-constexpr std::uint32_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
-constexpr std::uint32_t generation_of(std::uint64_t id) { return static_cast<std::uint32_t>(id >> 32); }
+constexpr std::uint32_t slot_of(std::uint64_t id) {
+  return static_cast<std::uint32_t>(id);
+}
+constexpr std::uint32_t generation_of(std::uint64_t id) {
+  return static_cast<std::uint32_t>(id >> 32);
+}
+
+inline FrameFault check_header(const FrameHeader& header, const FrameLimits& limits) noexcept {
+  constexpr std::uint8_t kFlagsOfType[] = {
+      0, FrameFlags::kAll, FrameFlags::kAttachment, 0, 0, 0, 0,
+  };
+  const auto type = static_cast<unsigned>(header.type);
+  if (type - 1 > 5) return FrameFault::kUnknownType;
+  if ((header.flags & ~kFlagsOfType[type]) != 0) return FrameFault::kUnknownFlags;
+  if (header.body_bytes > limits.body_bytes_max) return FrameFault::kBodyTooLarge;
+  if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;
+  if (((header.flags & FrameFlags::kAttachment) != 0) != (header.attachment_bytes != 0)) {
+    return FrameFault::kUnexpectedField;
+  }
+  bool plausible = true;
+  if (header.type == FrameType::kRequest) {
+    plausible = header.status == 0;
+  } else if (header.type == FrameType::kResponse) {
+    const unsigned code = header.status & 0xFF;
+    const unsigned layer = header.status >> 8;
+    plausible = (header.timeout | header.schema) == 0 && is_status_code(code) &&
+                layer <= static_cast<unsigned>(Layer::kRpc) && (code != 0 || layer == 0);
+  } else {
+    plausible = (header.status | header.method | header.timeout | header.schema) == 0;
+    if (header.type == FrameType::kGoaway) {
+      plausible = plausible && header.id == kNoId;
+    } else {
+      plausible = plausible && header.body_bytes == 0;
+    }
+  }
+  return plausible ? FrameFault::kNone : FrameFault::kUnexpectedField;
+}
 
 }  // namespace weft::wire

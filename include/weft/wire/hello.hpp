@@ -12,23 +12,37 @@ namespace weft::wire {
 
 /// Feature bits of the hello.
 struct Features {
-  /// Every frame carries a CRC32C of its header and body.
+  /// Every frame carries a CRC32C of its header and body, and one of its attachment.
   static constexpr std::uint64_t kChecksum = 1u << 0;
+  /// What this build knows.
+  static constexpr std::uint64_t kAll = kChecksum;
 };
 
 /// A way by which frames may travel beside the stream the hello came on.
 enum class DataPath : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kSharedMemory = 3 };
 
-/// One offered data path and what the peer needs to bring it up; the layout of `parameters` is the path's own.
+/// One offered data path and what the peer needs to bring it up; the layout of `parameters` is the path's
+/// own.
 struct DataPathOffer {
   DataPath path = DataPath::kStream;
   std::string parameters;
+  friend bool operator==(const DataPathOffer&, const DataPathOffer&) = default;
 };
 
 /// What each side says first. Both send one as soon as the stream is up; neither waits for the other's.
 ///
-///   0 | F7 | 'W' | 'F' | 'T' | version u16     | zero u16        |
-///   8 | payload_bytes u32    | then the payload (docs/internals/wire.md)
+///      0        1        2        3        4        5        6        7
+///  0 | F7     | 'W'    | 'F'    | 'T'    | version         | zero            |
+///  8 | payload_bytes                     | zero                              |
+/// 16 | features_supported                                                    |
+/// 24 | features_required                                                     |
+/// 32 | attachment_bytes_max                                                  |
+/// 40 | body_bytes_max                    | calls_in_flight_max               |
+/// 48 | path_count      | zero                                                |
+/// 56 | then path_count times: path u8, zero u8, parameter_bytes u16, parameters
+///
+/// then whatever a later build adds and this one skips, zeros up to a multiple of 8, and in the last 8 bytes
+/// the CRC32C of all before it and four of zero. payload_bytes counts from offset 16 to the end.
 struct Hello {
   std::uint16_t version = 1;
   std::uint64_t features_supported = 0;
@@ -37,13 +51,15 @@ struct Hello {
   std::uint64_t attachment_bytes_max = 0;
   std::uint32_t calls_in_flight_max = 0;
   std::vector<DataPathOffer> paths;
+  friend bool operator==(const Hello&, const Hello&) = default;
 };
 
-inline constexpr std::size_t kHelloPrefixBytes = 12;
+inline constexpr std::size_t kHelloPrefixBytes = 16;
 inline constexpr std::size_t kHelloBytesMax = 4096;
 inline constexpr std::uint16_t kVersion = 1;
 inline constexpr std::byte kFirstByte{0xF7};
 
+/// The bytes of `hello`, a multiple of 8. What is offered must fit kHelloBytesMax; that is asserted.
 std::string encode_hello(const Hello& hello);
 
 /// Length of the whole hello, from its first kHelloPrefixBytes. Errors: kInvalidArgument for another protocol
@@ -51,10 +67,13 @@ std::string encode_hello(const Hello& hello);
 /// May be asked with fewer bytes, then it judges those and answers 0 when they could still become a hello.
 Result<std::size_t> hello_length(Bytes beginning);
 
-/// Errors: kInvalidArgument, kFailedPrecondition for a version or a required feature that this build lacks.
+/// Reads a whole hello, of exactly hello_length() bytes. Paths that this build does not know are left out.
+/// Errors: kInvalidArgument, kDataLoss for a wrong checksum, kFailedPrecondition for a version or a required
+/// feature that this build lacks.
 Result<Hello> decode_hello(Bytes hello);
 
-/// The features both sides use. Errors: kFailedPrecondition names the feature that one side requires and the other lacks.
+/// The features both sides use. Errors: kFailedPrecondition names the feature that one side requires and the
+/// other lacks.
 Result<std::uint64_t> agree_features(const Hello& ours, const Hello& theirs);
 
 }  // namespace weft::wire

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/wire/frame.hpp"
+
+#include <iterator>
+#include <string>
+
+#include "weft/base/assert.hpp"
+#include "weft/wire/crc32c.hpp"
+
+namespace weft::wire {
+
+std::string_view to_string(FrameType type) {
+  static constexpr std::string_view kNames[] = {"?",    "request", "response", "cancel",
+                                                "ping", "pong",    "goaway"};
+  const auto index = static_cast<unsigned>(type);
+  return index < std::size(kNames) ? kNames[index] : "?";
+}
+
+std::string_view to_string(FrameFault fault) {
+  static constexpr std::string_view kNames[] = {
+      "none",           "unknown frame type",   "unknown or misplaced flags",
+      "body too large", "attachment too large", "unexpected field",
+      "wrong checksum", "padding is not zero",
+  };
+  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameFault::kCount));
+  const auto index = static_cast<unsigned>(fault);
+  return index < std::size(kNames) ? kNames[index] : "?";
+}
+
+Status fault_status(FrameFault fault, const FrameHeader& header, const FrameLimits& limits) {
+  WEFT_ASSERT(fault != FrameFault::kNone, "a frame without fault ends no connection");
+  std::string message{"the peer sent a bad frame: "};
+  message += to_string(fault);
+  StatusCode code = StatusCode::kInvalidArgument;
+  switch (fault) {
+    case FrameFault::kUnknownType:
+      message += " " + std::to_string(static_cast<unsigned>(header.type));
+      break;
+    case FrameFault::kUnknownFlags:
+      message += " " + std::to_string(header.flags) + " in a " + std::string{to_string(header.type)};
+      break;
+    case FrameFault::kBodyTooLarge:
+      code = StatusCode::kResourceExhausted;
+      message += ", " + std::to_string(header.body_bytes) + " bytes of at most " +
+                 std::to_string(limits.body_bytes_max);
+      break;
+    case FrameFault::kAttachmentTooLarge:
+      code = StatusCode::kResourceExhausted;
+      message += ", " + std::to_string(header.attachment_bytes) + " bytes of at most " +
+                 std::to_string(limits.attachment_bytes_max);
+      break;
+    case FrameFault::kChecksum:
+      code = StatusCode::kDataLoss;
+      break;
+    default:
+      message += " in a " + std::string{to_string(header.type)};
+      break;
+  }
+  return {code, Layer::kWire, std::move(message), static_cast<std::int32_t>(fault), Retry::kReconnect};
+}
+
+void finish_frame(std::byte* frame, std::uint32_t body_bytes, bool checksum) noexcept {
+  const std::size_t used = kHeaderBytes + body_bytes;
+  const std::size_t end = kHeaderBytes + padded(body_bytes);
+  std::memset(frame + used, 0, end - used);
+  if (!checksum) return;
+  store_le<std::uint64_t>(frame + end, crc32c({frame, used}));
+}
+
+bool checksum_matches(const std::byte* frame, std::uint32_t body_bytes) noexcept {
+  const std::size_t used = kHeaderBytes + body_bytes;
+  return load_le<std::uint64_t>(frame + kHeaderBytes + padded(body_bytes)) == crc32c({frame, used});
+}
+
+}  // namespace weft::wire

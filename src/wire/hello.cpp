@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/wire/hello.hpp"
+
+#include <algorithm>
+
+#include "weft/base/assert.hpp"
+#include "weft/wire/crc32c.hpp"
+#include "weft/wire/frame.hpp"
+
+namespace weft::wire {
+
+namespace {
+
+constexpr std::size_t kPathsAt = 56;
+constexpr std::size_t kChecksumBytes = 8;
+constexpr std::size_t kPathHeadBytes = 4;
+constexpr std::string_view kMagic{"\xF7WFT", 4};
+
+// The beginnings by which other protocols are known.
+struct Foreign {
+  std::string_view beginning;
+  std::string_view name;
+};
+constexpr Foreign kForeign[] = {
+    {"PRI * HTTP/2", "HTTP/2"}, {"GET ", "HTTP/1"},    {"POST ", "HTTP/1"},    {"PUT ", "HTTP/1"},
+    {"HEAD ", "HTTP/1"},        {"DELETE ", "HTTP/1"}, {"OPTIONS ", "HTTP/1"}, {"CONNECT ", "HTTP/1"},
+    {"HTTP/", "HTTP/1"},        {"\x16\x03", "TLS"},   {"PRPC", "baidu_std"},  {"SSH-", "SSH"},
+};
+
+Status malformed(std::string message, StatusCode code = StatusCode::kInvalidArgument) {
+  return {code, Layer::kWire, "hello: " + std::move(message)};
+}
+
+// Names the protocol as soon as its beginning is there; "P" alone may become several.
+std::string_view foreign_name(std::string_view text) {
+  for (const Foreign& foreign : kForeign) {
+    if (text.starts_with(foreign.beginning)) return foreign.name;
+  }
+  return {};
+}
+
+std::string feature_names(std::uint64_t features) {
+  std::string names;
+  if ((features & Features::kChecksum) != 0) names += "checksum ";
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    const std::uint64_t feature = std::uint64_t{1} << bit;
+    if ((features & feature & ~Features::kAll) != 0) names += "bit " + std::to_string(bit) + " ";
+  }
+  names.pop_back();
+  return names;
+}
+
+bool known_path(std::uint8_t number) {
+  return number <= static_cast<std::uint8_t>(DataPath::kSharedMemory);
+}
+
+// Reads the list of paths that begins at the start of `rest`; what follows the list is not looked at.
+Result<std::vector<DataPathOffer>> decode_paths(Bytes rest, std::size_t count) {
+  std::vector<DataPathOffer> paths;
+  std::uint64_t seen[4] = {};
+  for (; count > 0; --count) {
+    if (rest.size() < kPathHeadBytes) return malformed("the list of data paths is cut short");
+    const auto number = load_le<std::uint8_t>(rest.data());
+    const std::size_t bytes = load_le<std::uint16_t>(rest.data() + 2);
+    if (rest[1] != std::byte{0}) return malformed("a reserved byte of a data path is not zero");
+    rest = rest.subspan(kPathHeadBytes);
+    if (rest.size() < bytes) return malformed("the parameters of a data path are cut short");
+    std::uint64_t& word = seen[number / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+    if ((word & bit) != 0) return malformed("data path " + std::to_string(number) + " is offered twice");
+    word |= bit;
+    if (known_path(number)) {
+      paths.push_back({static_cast<DataPath>(number), std::string{as_text(rest.first(bytes))}});
+    }
+    rest = rest.subspan(bytes);
+  }
+  return paths;
+}
+
+Status check_envelope(Bytes bytes) {
+  const std::size_t end = bytes.size() - kChecksumBytes;
+  if (load_le<std::uint64_t>(bytes.data() + end) != crc32c(bytes.first(end))) {
+    return malformed("wrong checksum", StatusCode::kDataLoss);
+  }
+  if (load_le<std::uint16_t>(bytes.data() + 6) != 0 || load_le<std::uint32_t>(bytes.data() + 12) != 0) {
+    return malformed("reserved bytes are not zero");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string encode_hello(const Hello& hello) {
+  std::size_t size = kPathsAt;
+  for (const DataPathOffer& offer : hello.paths) size += kPathHeadBytes + offer.parameters.size();
+  size = padded(size) + kChecksumBytes;
+  WEFT_ASSERT(size <= kHelloBytesMax, "what a hello offers must fit into it");
+  std::string text(size, '\0');
+  auto* at = reinterpret_cast<std::byte*>(text.data());
+  std::memcpy(at, kMagic.data(), kMagic.size());
+  store_le(at + 4, hello.version);
+  store_le(at + 8, static_cast<std::uint32_t>(size - kHelloPrefixBytes));
+  store_le(at + 16, hello.features_supported);
+  store_le(at + 24, hello.features_required);
+  store_le(at + 32, hello.attachment_bytes_max);
+  store_le(at + 40, hello.body_bytes_max);
+  store_le(at + 44, hello.calls_in_flight_max);
+  store_le(at + 48, static_cast<std::uint16_t>(hello.paths.size()));
+  std::byte* path = at + kPathsAt;
+  for (const DataPathOffer& offer : hello.paths) {
+    store_le(path, offer.path);
+    store_le(path + 2, static_cast<std::uint16_t>(offer.parameters.size()));
+    std::memcpy(path + kPathHeadBytes, offer.parameters.data(), offer.parameters.size());
+    path += kPathHeadBytes + offer.parameters.size();
+  }
+  const std::size_t end = size - kChecksumBytes;
+  store_le<std::uint64_t>(at + end, crc32c({at, end}));
+  return text;
+}
+
+Result<std::size_t> hello_length(Bytes beginning) {
+  const std::string_view text = as_text(beginning);
+  const std::size_t magic = std::min(text.size(), kMagic.size());
+  if (text.substr(0, magic) != kMagic.substr(0, magic)) {
+    const std::string_view name = foreign_name(text);
+    if (name.empty()) return malformed("the peer does not speak this protocol");
+    return malformed("the peer speaks " + std::string{name});
+  }
+  if (beginning.size() < kHelloPrefixBytes) return std::size_t{0};
+  const std::uint64_t length =
+      std::uint64_t{load_le<std::uint32_t>(beginning.data() + 8)} + kHelloPrefixBytes;
+  if (length > kHelloBytesMax) {
+    return malformed(std::to_string(length) + " bytes of at most " + std::to_string(kHelloBytesMax));
+  }
+  if (length < kPathsAt + kChecksumBytes || length % 8 != 0) {
+    return malformed(std::to_string(length) + " bytes cannot be a hello's length");
+  }
+  return static_cast<std::size_t>(length);
+}
+
+Result<Hello> decode_hello(Bytes bytes) {
+  auto length = hello_length(bytes);
+  if (!length) return std::move(length).status();
+  if (*length == 0 || *length != bytes.size()) return malformed("cut short or followed by more");
+  Status envelope = check_envelope(bytes);
+  if (!envelope.ok()) return envelope;
+  Hello hello;
+  const std::byte* at = bytes.data();
+  hello.version = load_le<std::uint16_t>(at + 4);
+  if (hello.version != kVersion) {
+    return malformed("the peer speaks version " + std::to_string(hello.version) + ", this build version " +
+                         std::to_string(kVersion),
+                     StatusCode::kFailedPrecondition);
+  }
+  hello.features_supported = load_le<std::uint64_t>(at + 16);
+  hello.features_required = load_le<std::uint64_t>(at + 24);
+  hello.attachment_bytes_max = load_le<std::uint64_t>(at + 32);
+  hello.body_bytes_max = load_le<std::uint32_t>(at + 40);
+  hello.calls_in_flight_max = load_le<std::uint32_t>(at + 44);
+  if ((hello.features_required & ~hello.features_supported) != 0) {
+    return malformed("requires a feature that it does not support");
+  }
+  const std::uint64_t unknown = hello.features_required & ~Features::kAll;
+  if (unknown != 0) {
+    return malformed("the peer requires " + feature_names(unknown) + ", which this build lacks",
+                     StatusCode::kFailedPrecondition);
+  }
+  if (load_le<std::uint64_t>(at + 48) >> 16 != 0) return malformed("reserved bytes are not zero");
+  const Bytes list = bytes.subspan(kPathsAt, bytes.size() - kPathsAt - kChecksumBytes);
+  auto paths = decode_paths(list, load_le<std::uint16_t>(at + 48));
+  if (!paths) return std::move(paths).status();
+  hello.paths = *std::move(paths);
+  return hello;
+}
+
+Result<std::uint64_t> agree_features(const Hello& ours, const Hello& theirs) {
+  const std::uint64_t they_lack = ours.features_required & ~theirs.features_supported;
+  if (they_lack != 0) {
+    return malformed("we require " + feature_names(they_lack) + ", which the peer lacks",
+                     StatusCode::kFailedPrecondition);
+  }
+  const std::uint64_t we_lack = theirs.features_required & ~ours.features_supported;
+  if (we_lack != 0) {
+    return malformed("the peer requires " + feature_names(we_lack) + ", which we lack",
+                     StatusCode::kFailedPrecondition);
+  }
+  return ours.features_supported & theirs.features_supported;
+}
+
+}  // namespace weft::wire

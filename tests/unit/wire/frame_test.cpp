@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/wire/frame.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "weft/wire/crc32c.hpp"
+
+namespace weft::wire {
+namespace {
+
+constexpr FrameLimits kLimits{.body_bytes_max = 1000, .attachment_bytes_max = 5000};
+
+FrameHeader of_type(FrameType type) {
+  FrameHeader header;
+  header.type = type;
+  return header;
+}
+
+FrameHeader with_attachment(std::uint64_t bytes) {
+  FrameHeader header = of_type(FrameType::kRequest);
+  header.flags = FrameFlags::kAttachment;
+  header.attachment_bytes = bytes;
+  return header;
+}
+
+TEST(Crc32c, GivesThePublishedValues) {
+  EXPECT_EQ(crc32c({}), 0u);
+  EXPECT_EQ(crc32c(as_bytes("a")), 0xC1D04330u);
+  EXPECT_EQ(crc32c(as_bytes("123456789")), 0xE3069283u);
+  const std::vector<std::byte> zeros(32);
+  const std::vector<std::byte> ones(32, std::byte{0xFF});
+  std::vector<std::byte> rising(32);
+  for (std::size_t at = 0; at < 32; ++at) rising[at] = static_cast<std::byte>(at);
+  EXPECT_EQ(crc32c(zeros), 0x8A9136AAu);
+  EXPECT_EQ(crc32c(ones), 0x62A8AB43u);
+  EXPECT_EQ(crc32c(rising), 0x46DD794Eu);
+}
+
+TEST(Crc32c, TablesAndInstructionAgreeAtEveryLengthAndOffset) {
+  std::vector<std::byte> bytes(200);
+  for (std::size_t at = 0; at < bytes.size(); ++at) bytes[at] = static_cast<std::byte>(at * 37 + 11);
+  for (std::size_t offset = 0; offset < 9; ++offset) {
+    for (std::size_t size = 0; size < 150; ++size) {
+      const Bytes part = Bytes{bytes}.subspan(offset, size);
+      ASSERT_EQ(crc32c(part), crc32c_by_tables(part)) << offset << " " << size;
+    }
+  }
+  EXPECT_EQ(crc32c_by_tables(as_bytes("123456789")), 0xE3069283u);
+}
+
+TEST(Crc32c, GoesOnWhereAnEarlierPieceEnded) {
+  const Bytes whole = as_bytes("123456789");
+  for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
+    EXPECT_EQ(crc32c(whole.subspan(cut), crc32c(whole.first(cut))), 0xE3069283u);
+    EXPECT_EQ(crc32c_by_tables(whole.subspan(cut), crc32c_by_tables(whole.first(cut))), 0xE3069283u);
+  }
+}
+
+TEST(FrameHeader, LiesOnTheWireAsThePictureSays) {
+  FrameHeader header;
+  header.body_bytes = 0x04030201;
+  header.type = FrameType::kResponse;
+  header.flags = 0x06;
+  header.status = 0x0807;
+  header.id = 0x100F0E0D0C0B0A09;
+  header.method = 0x1817161514131211;
+  header.timeout = 0x1C1B1A19;
+  header.schema = 0x201F1E1D;
+  header.attachment_bytes = 0x2827262524232221;
+  std::byte wire[kHeaderBytes];
+  store_header(wire, header);
+  for (std::size_t at = 0; at < kHeaderBytes; ++at) {
+    const std::size_t expected = at == 4 ? 2 : at + 1;
+    EXPECT_EQ(std::to_integer<std::size_t>(wire[at]), expected) << at;
+  }
+  EXPECT_EQ(load_header(wire).attachment_bytes, header.attachment_bytes);
+}
+
+TEST(FrameHeader, IdsKeepSlotAndGeneration) {
+  const std::uint64_t id = make_id(0xFFFFFFFE, 7);
+  EXPECT_EQ(slot_of(id), 0xFFFFFFFEu);
+  EXPECT_EQ(generation_of(id), 7u);
+}
+
+TEST(CheckHeader, AcceptsEveryKindOfFrameThatIsInOrder) {
+  for (const FrameType type : {FrameType::kRequest, FrameType::kResponse, FrameType::kCancel,
+                               FrameType::kPing, FrameType::kPong, FrameType::kGoaway}) {
+    EXPECT_EQ(check_header(of_type(type), kLimits), FrameFault::kNone) << to_string(type);
+  }
+  FrameHeader request = with_attachment(5000);
+  request.flags = FrameFlags::kAll;
+  request.body_bytes = 1000;
+  request.timeout = request.schema = 1;
+  request.id = request.method = ~std::uint64_t{0};
+  EXPECT_EQ(check_header(request, kLimits), FrameFault::kNone);
+  FrameHeader response = of_type(FrameType::kResponse);
+  response.status = static_cast<std::uint16_t>(16 | (static_cast<unsigned>(Layer::kRpc) << 8));
+  response.method = ~std::uint64_t{0};
+  EXPECT_EQ(check_header(response, kLimits), FrameFault::kNone);
+}
+
+TEST(CheckHeader, RefusesEveryTypeThatHasNoName) {
+  for (unsigned type = 0; type < 256; ++type) {
+    const bool named = type >= 1 && type <= 6;
+    const FrameFault fault = check_header(of_type(static_cast<FrameType>(type)), kLimits);
+    EXPECT_EQ(fault, named ? FrameFault::kNone : FrameFault::kUnknownType) << type;
+  }
+}
+
+TEST(CheckHeader, RefusesFlagsThatTheTypeDoesNotKnow) {
+  FrameHeader request = of_type(FrameType::kRequest);
+  for (const unsigned flag : {0x08u, 0x10u, 0x20u, 0x40u, 0x80u}) {
+    request.flags = static_cast<std::uint8_t>(flag);
+    EXPECT_EQ(check_header(request, kLimits), FrameFault::kUnknownFlags);
+  }
+  FrameHeader response = of_type(FrameType::kResponse);
+  response.flags = FrameFlags::kLandingNamed;
+  EXPECT_EQ(check_header(response, kLimits), FrameFault::kUnknownFlags);
+  FrameHeader cancel = of_type(FrameType::kCancel);
+  cancel.flags = FrameFlags::kAttachment;
+  cancel.attachment_bytes = 1;
+  EXPECT_EQ(check_header(cancel, kLimits), FrameFault::kUnknownFlags);
+}
+
+TEST(CheckHeader, HoldsLengthsAgainstTheLimitsExactly) {
+  FrameHeader body = of_type(FrameType::kRequest);
+  for (const std::uint32_t bytes : {0u, 999u, 1000u}) {
+    body.body_bytes = bytes;
+    EXPECT_EQ(check_header(body, kLimits), FrameFault::kNone);
+  }
+  for (const std::uint32_t bytes : {1001u, 0x7FFFFFFFu, 0xFFFFFFF9u, 0xFFFFFFFFu}) {
+    body.body_bytes = bytes;
+    EXPECT_EQ(check_header(body, kLimits), FrameFault::kBodyTooLarge);
+  }
+  EXPECT_EQ(check_header(with_attachment(5000), kLimits), FrameFault::kNone);
+  EXPECT_EQ(check_header(with_attachment(5001), kLimits), FrameFault::kAttachmentTooLarge);
+  EXPECT_EQ(check_header(with_attachment(~std::uint64_t{0}), kLimits), FrameFault::kAttachmentTooLarge);
+}
+
+TEST(CheckHeader, RefusesAnAttachmentFlagWithoutLengthAndALengthWithoutFlag) {
+  EXPECT_EQ(check_header(with_attachment(0), kLimits), FrameFault::kUnexpectedField);
+  FrameHeader header = with_attachment(8);
+  header.flags = 0;
+  EXPECT_EQ(check_header(header, kLimits), FrameFault::kUnexpectedField);
+}
+
+TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
+  const auto fault_after = [](FrameType type, auto change) {
+    FrameHeader header = of_type(type);
+    change(header);
+    return check_header(header, kLimits);
+  };
+  const auto status = [](std::uint16_t value) {
+    return [value](FrameHeader& header) { header.status = value; };
+  };
+  EXPECT_EQ(fault_after(FrameType::kRequest, status(1)), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kResponse, status(17)), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kResponse, status(0x0701)), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kResponse, status(0x0100)), FrameFault::kUnexpectedField);
+  const auto timeout = [](FrameHeader& header) { header.timeout = 1; };
+  const auto schema = [](FrameHeader& header) { header.schema = 1; };
+  const auto method = [](FrameHeader& header) { header.method = 1; };
+  const auto body = [](FrameHeader& header) { header.body_bytes = 1; };
+  EXPECT_EQ(fault_after(FrameType::kResponse, timeout), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kResponse, schema), FrameFault::kUnexpectedField);
+  for (const FrameType type : {FrameType::kCancel, FrameType::kPing, FrameType::kPong}) {
+    EXPECT_EQ(fault_after(type, method), FrameFault::kUnexpectedField);
+    EXPECT_EQ(fault_after(type, body), FrameFault::kUnexpectedField);
+    EXPECT_EQ(fault_after(type, timeout), FrameFault::kUnexpectedField);
+  }
+  EXPECT_EQ(fault_after(FrameType::kGoaway, body), FrameFault::kNone);
+  EXPECT_EQ(fault_after(FrameType::kGoaway, [](FrameHeader& header) { header.id = 1; }),
+            FrameFault::kUnexpectedField);
+}
+
+TEST(FaultStatus, SaysWhatWasWrongAndThatReconnectingMayHelp) {
+  FrameHeader header = of_type(FrameType::kRequest);
+  header.body_bytes = 2000;
+  const Status status = fault_status(FrameFault::kBodyTooLarge, header, kLimits);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.layer(), Layer::kWire);
+  EXPECT_EQ(status.retry(), Retry::kReconnect);
+  EXPECT_NE(status.message().find("2000 bytes of at most 1000"), std::string_view::npos) << status.message();
+  for (unsigned fault = 1; fault < static_cast<unsigned>(FrameFault::kCount); ++fault) {
+    EXPECT_FALSE(fault_status(static_cast<FrameFault>(fault), header, kLimits).ok());
+  }
+}
+
+TEST(FinishFrame, PadsWithZerosAndChecksumsHeaderAndBody) {
+  for (std::uint32_t body = 0; body < 20; ++body) {
+    std::vector<std::byte> frame(head_bytes(body, true), std::byte{0xAA});
+    store_header(frame.data(), {.body_bytes = body, .type = FrameType::kRequest});
+    finish_frame(frame.data(), body, true);
+    EXPECT_EQ(frame.size() % 8, 0u);
+    EXPECT_TRUE(padding_is_zero(frame.data(), kHeaderBytes + body));
+    EXPECT_TRUE(checksum_matches(frame.data(), body));
+  }
+}
+
+TEST(FinishFrame, EveryFlippedBitIsFoundByChecksumOrPadding) {
+  constexpr std::uint32_t kBody = 13;
+  std::vector<std::byte> frame(head_bytes(kBody, true), std::byte{0x5C});
+  store_header(frame.data(), {.body_bytes = kBody, .type = FrameType::kRequest});
+  finish_frame(frame.data(), kBody, true);
+  for (std::size_t bit = 0; bit < frame.size() * 8; ++bit) {
+    const std::byte mask{static_cast<unsigned char>(1u << (bit % 8))};
+    frame[bit / 8] ^= mask;
+    EXPECT_FALSE(checksum_matches(frame.data(), kBody) && padding_is_zero(frame.data(), kHeaderBytes + kBody))
+        << bit;
+    frame[bit / 8] ^= mask;
+  }
+}
+
+}  // namespace
+}  // namespace weft::wire
