@@ -19,8 +19,9 @@ if(WEFT_BUILD_FUZZERS)
   target_compile_options(weft_build_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# weft_layer(<name> SOURCES <file>... [DEPS <layer>...] [PRIVATE_LIBS <target>...])
+# weft_layer(<name> SOURCES <file>... [DEPS <layer>...] [PRIVATE_LIBS <library>...])
 # Makes the static library weft_<name>, known as weft::<name>, from src/<name>.
+# A library of the system is given by its plain name (uring), so that packages carry no target of ours for it.
 function(weft_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS;PRIVATE_LIBS")
   add_library(weft_${name} STATIC ${ARG_SOURCES})
@@ -35,6 +36,11 @@ function(weft_layer name)
   endforeach()
   target_link_libraries(weft_${name} PRIVATE $<BUILD_INTERFACE:weft_build_flags> ${ARG_PRIVATE_LIBS})
   set_property(GLOBAL APPEND PROPERTY WEFT_LAYER_TARGETS weft_${name})
+  foreach(library IN LISTS ARG_PRIVATE_LIBS)
+    if(NOT library MATCHES "::|\\$")
+      set_property(GLOBAL APPEND PROPERTY WEFT_SYSTEM_LIBS ${library})
+    endif()
+  endforeach()
 endfunction()
 
 # weft_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...])

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# The CMake package (find_package(weft COMPONENTS rpc)), the pkg-config file and the headers.
+include(CMakePackageConfigHelpers)
+
+get_property(layers GLOBAL PROPERTY WEFT_LAYER_TARGETS)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+
+install(TARGETS ${layers} EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${package_dir})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+configure_package_config_file(cmake/weftConfig.cmake.in weftConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 each minor version may change the interface.
+write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weftConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/weftConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+# A linker reads static libraries from left to right, so the highest layer comes first.
+set(archives ${layers})
+list(REVERSE archives)
+list(TRANSFORM archives PREPEND "-l")
+list(JOIN archives " " WEFT_PC_LIBS)
+get_property(system_libs GLOBAL PROPERTY WEFT_SYSTEM_LIBS)
+list(REMOVE_DUPLICATES system_libs)
+list(TRANSFORM system_libs PREPEND "-l")
+list(JOIN system_libs " " WEFT_PC_SYSTEM_LIBS)
+file(RELATIVE_PATH WEFT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(cmake/weft.pc.in weft.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

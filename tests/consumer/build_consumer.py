@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and runs the consumer project outside the tree, one way per run.
+
+build_consumer.py <package|pkg-config|subdirectory> <Weft's source> <Weft's build> <work folder> <compiler> [cmake options]
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+PROJECT = pathlib.Path(__file__).resolve().parent / "project"
+
+
+def run(*command: object, **options: object) -> str:
+    words = [str(word) for word in command]
+    print("+", " ".join(words), flush=True)
+    return subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+
+
+def install(weft_build: str, work: pathlib.Path) -> pathlib.Path:
+    prefix = work / "prefix"
+    run("cmake", "--install", weft_build, "--prefix", prefix)
+    return prefix
+
+
+def with_cmake(work: pathlib.Path, compiler: str, *options: str) -> pathlib.Path:
+    # The build goes on where an earlier one ended only as a subdirectory, where it builds all of Weft.
+    print(run("cmake", "-G", "Ninja", "-S", PROJECT, "-B", work, f"-DCMAKE_CXX_COMPILER={compiler}", *options))
+    print(run("cmake", "--build", work, "--target", "consumer", "-j", "2"))
+    return work / "consumer"
+
+
+def with_pkg_config(prefix: pathlib.Path, work: pathlib.Path, compiler: str) -> pathlib.Path:
+    (description,) = prefix.rglob("weft.pc")
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(description.parent)}
+    flags = run("pkg-config", "--cflags", "--libs", "weft", env=environment).split()
+    program = work / "consumer"
+    run(compiler, "-std=c++20", PROJECT / "main.cpp", "-o", program, *flags)
+    return program
+
+
+def main(way: str, source: str, weft_build: str, work_name: str, compiler: str, *options: str) -> int:
+    work = pathlib.Path(work_name)
+    if way == "subdirectory":
+        program = with_cmake(work, compiler, f"-DWEFT_SOURCE={source}", *options)
+    else:
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        prefix = install(weft_build, work)
+        if way == "package":
+            program = with_cmake(work / "build", compiler, f"-DCMAKE_PREFIX_PATH={prefix}", *options)
+        else:
+            program = with_pkg_config(prefix, work, compiler)
+    print(run(program, timeout=60))
+    return 0
+
+
+sys.exit(main(*sys.argv[1:]))
