@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/coro/fanout.hpp"
+#include "weft/coro/task.hpp"
+
+namespace weft {
+
+namespace detail {
+
+template <typename T>
+using Unvoid = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+/// The result of a task that has ended, std::monostate for void.
+template <typename T>
+Unvoid<T> take_unvoid(Task<T>& task) {
+  if constexpr (std::is_void_v<T>) {
+    take_result(task);
+    return {};
+  } else {
+    return take_result(task);
+  }
+}
+
+template <typename... Ts>
+Task<std::tuple<Unvoid<Ts>...>> when_all_of(std::tuple<Task<Ts>...> tasks) {
+  Fanout fanout;
+  auto start_all = [&](CancelScope* scope) {
+    std::apply([&](auto&... each) { (fanout.start(each, scope), ...); }, tasks);
+  };
+  FanoutAwaiter all(fanout, start_all);
+  co_await all;
+  if (fanout.first_failed() != Fanout::kNobody) fanout.rethrow_first_failure();
+  co_return std::apply([](auto&... each) { return std::tuple<Unvoid<Ts>...>{take_unvoid(each)...}; }, tasks);
+}
+
+}  // namespace detail
+
+/// Runs all tasks at once, waits until every one has ended, and gives their results in order, std::monostate
+/// for void. If some threw, rethrows what was thrown first, after all have ended.
+template <typename... Ts>
+Task<std::tuple<detail::Unvoid<Ts>...>> when_all(Task<Ts>... tasks) {
+  return detail::when_all_of(std::tuple<Task<Ts>...>{std::move(tasks)...});
+}
+
+/// The same for any number of tasks of one kind; for Task<void> the result is void.
+template <typename T>
+Task<std::conditional_t<std::is_void_v<T>, void, std::vector<detail::Unvoid<T>>>> when_all(
+    std::vector<Task<T>> tasks) {
+  detail::Fanout fanout;
+  auto start_all = [&](CancelScope* scope) {
+    for (Task<T>& task : tasks) fanout.start(task, scope);
+  };
+  detail::FanoutAwaiter all(fanout, start_all);
+  co_await all;
+  if (fanout.first_failed() != detail::Fanout::kNobody) fanout.rethrow_first_failure();
+  if constexpr (!std::is_void_v<T>) {
+    std::vector<T> results;
+    results.reserve(tasks.size());
+    for (Task<T>& task : tasks) results.push_back(detail::take_result(task));
+    co_return results;
+  }
+}
+
+/// Who won a race, and what it returned: the common type of all tasks, or a variant with one alternative per
+/// task. void counts as std::monostate.
+template <typename Value>
+struct RaceWinner {
+  std::size_t index;
+  Value value;
+};
+
+namespace detail {
+
+template <typename... Ts>
+struct RaceValueOf {
+  using type = std::variant<Unvoid<Ts>...>;
+};
+template <typename T, std::same_as<T>... Ts>
+struct RaceValueOf<T, Ts...> {
+  using type = Unvoid<T>;
+};
+template <typename... Ts>
+using RaceValue = typename RaceValueOf<Ts...>::type;
+
+template <typename Winner, std::size_t I, typename T>
+void take_if_winner(std::size_t winner, Task<T>& task, std::optional<Winner>& result) {
+  if (winner != I) return;
+  if constexpr (std::is_same_v<Winner, RaceWinner<Unvoid<T>>>) {
+    result.emplace(Winner{I, take_unvoid(task)});
+  } else {
+    result.emplace(Winner{I, decltype(Winner::value){std::in_place_index<I>, take_unvoid(task)}});
+  }
+}
+
+template <typename... Ts>
+Task<RaceWinner<RaceValue<Ts...>>> race_of(std::tuple<Task<Ts>...> given) {
+  using Winner = RaceWinner<RaceValue<Ts...>>;
+  CancelScope* outer = co_await this_cancel_scope();
+  CancelScope losers(outer);
+  std::tuple<Task<Ts>...> tasks = std::move(given);  // destroyed before the scope they run under
+  Fanout fanout(&losers);
+  auto start_all = [&](CancelScope*) {
+    std::apply([&](auto&... each) { (fanout.start(each, &losers), ...); }, tasks);
+  };
+  FanoutAwaiter all(fanout, start_all);
+  co_await all;
+  std::optional<Winner> result;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (take_if_winner<Winner, I>(fanout.first_ended(), std::get<I>(tasks), result), ...);
+  }(std::index_sequence_for<Ts...>{});
+  co_return std::move(*result);
+}
+
+}  // namespace detail
+
+/// Runs all tasks at once until the first ends, cancels the others with kRequested, waits until they have
+/// ended too, and gives the winner's result or rethrows what it threw. What the others return or throw is
+/// dropped. A task that ends without suspending has won: those after it are not started.
+template <typename... Ts>
+  requires(sizeof...(Ts) > 0)
+Task<RaceWinner<detail::RaceValue<Ts...>>> race(Task<Ts>... tasks) {
+  return detail::race_of(std::tuple<Task<Ts>...>{std::move(tasks)...});
+}
+
+/// The same for any number of tasks of one kind, at least one.
+template <typename T>
+Task<RaceWinner<detail::Unvoid<T>>> race(std::vector<Task<T>> given) {
+  WEFT_ASSERT(!given.empty(), "a race of nobody has no winner");
+  CancelScope* outer = co_await this_cancel_scope();
+  CancelScope losers(outer);
+  std::vector<Task<T>> tasks = std::move(given);  // destroyed before the scope they run under
+  detail::Fanout fanout(&losers);
+  auto start_all = [&](CancelScope*) {
+    for (Task<T>& task : tasks) fanout.start(task, &losers);
+  };
+  detail::FanoutAwaiter all(fanout, start_all);
+  co_await all;
+  const std::size_t winner = fanout.first_ended();
+  co_return RaceWinner<detail::Unvoid<T>>{winner, detail::take_unvoid(tasks[winner])};
+}
+
+}  // namespace weft

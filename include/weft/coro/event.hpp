@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/coro/waiter.hpp"
+
+namespace weft {
+
+/// A flag to wait for. Stays set until reset; setting it wakes everybody who waits.
+/// Thread: its loop's. Allocates nothing. No coroutine may wait on it when it is destroyed.
+class Event {
+ public:
+  class [[nodiscard]] WaitAwaiter;
+
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { WEFT_ASSERT(waiters_.empty(), "an Event outlives those who wait on it"); }
+
+  bool is_set() const noexcept { return set_; }
+  /// Schedules all who wait; none of them runs before this returns.
+  void set() noexcept {
+    set_ = true;
+    while (!waiters_.empty()) waiters_.front().grant();
+  }
+  /// Those whom set() woke already return all the same.
+  void reset() noexcept { set_ = false; }
+
+  /// Result<void>: ok once the event is set. Cancel: total.
+  WaitAwaiter wait() noexcept;
+
+ private:
+  detail::WaitList waiters_;
+  bool set_ = false;
+};
+
+class [[nodiscard]] Event::WaitAwaiter final : detail::Waiter {
+ public:
+  explicit WaitAwaiter(Event& event) noexcept : event_(event) {}
+
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    CancelScope* scope = cancel_scope_of(coroutine);
+    if (refused_by(scope)) return false;
+    if (event_.is_set()) return false;
+    enqueue(event_.waiters_, coroutine, scope);
+    return true;
+  }
+  Result<void> await_resume() const {
+    if (is_cancelled()) return cancel_status();
+    return {};
+  }
+
+ private:
+  Event& event_;
+};
+
+inline Event::WaitAwaiter Event::wait() noexcept {
+  return WaitAwaiter{*this};
+}
+
+}  // namespace weft

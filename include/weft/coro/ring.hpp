@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+
+namespace weft::detail {
+
+/// A queue of fixed capacity; allocates once.
+template <typename T>
+class Ring {
+ public:
+  explicit Ring(std::size_t capacity) : capacity_(capacity) {
+    WEFT_ASSERT(capacity > 0, "a queue has room for at least one value");
+    slots_ = std::allocator<T>{}.allocate(capacity);
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  ~Ring() {
+    for (; size_ > 0; --size_, advance()) std::destroy_at(slots_ + first_);
+    std::allocator<T>{}.deallocate(slots_, capacity_);
+  }
+
+  std::size_t size() const noexcept { return size_; }
+  std::size_t capacity() const noexcept { return capacity_; }
+  bool full() const noexcept { return size_ == capacity_; }
+
+  void push_back(T&& value) {
+    WEFT_ASSERT(!full(), "push into a full ring");
+    std::size_t end = first_ + size_;
+    if (end >= capacity_) end -= capacity_;
+    std::construct_at(slots_ + end, std::move(value));
+    ++size_;
+  }
+  T pop_front() {
+    WEFT_ASSERT(size_ > 0, "pop from an empty ring");
+    T* slot = slots_ + first_;
+    T value = std::move(*slot);
+    std::destroy_at(slot);
+    advance();
+    --size_;
+    return value;
+  }
+
+ private:
+  void advance() noexcept {
+    if (++first_ == capacity_) first_ = 0;
+  }
+
+  std::size_t capacity_;
+  T* slots_;
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace weft::detail
