@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/flags.hpp"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+#include "load/cpu.hpp"
+
+namespace weft::load {
+namespace {
+
+void add_mode(CLI::App& command, LoopMode& mode) {
+  static const std::map<std::string, LoopMode> kNames{
+      {"busy", LoopMode::kBusy}, {"adaptive", LoopMode::kAdaptive}, {"wait", LoopMode::kWait}};
+  command
+      .add_option("--mode", mode,
+                  "When idle: busy never sleeps, adaptive spins 50 us and then sleeps, wait sleeps (default)")
+      ->transform(CLI::CheckedTransformer(kNames).description("busy|adaptive|wait"));
+}
+
+void add_cpus(CLI::App& command, std::vector<int>& cpus) {
+  command
+      .add_option_function<std::string>(
+          "--cpus",
+          [&cpus](const std::string& text) {
+            auto parsed = parse_cpu_list(text);
+            if (!parsed) throw CLI::ValidationError("--cpus", std::string{parsed.status().message()});
+            cpus = std::move(parsed).value();
+          },
+          "Pin the threads to these processors, in turn: 0 or 0,2 or 0-3")
+      ->type_name("LIST");
+}
+
+void add_congestion(CLI::App& command, std::string& name) {
+  command.add_option("--congestion", name, "TCP congestion control of the sockets, such as cubic")
+      ->type_name("NAME");
+}
+
+}  // namespace
+
+void add_server_flags(CLI::App& command, ServerOptions& options) {
+  command.add_option("--listen", options.listen, "tcp://HOST:PORT (port 0: any) or unix:///path")
+      ->required()
+      ->type_name("URL");
+  command.add_option("--threads", options.threads, "Threads that serve connections (default 1)")
+      ->check(CLI::Range(1U, 1024U).description(""))
+      ->type_name("N");
+  add_cpus(command, options.cpus);
+  add_mode(command, options.mode);
+  add_congestion(command, options.congestion);
+  command.add_flag("--nobatch", options.nobatch, "One write for each reply");
+}
+
+void add_client_flags(CLI::App& command, ClientOptions& options) {
+  constexpr std::uint64_t kLargest = 1ULL << 30;
+  const auto bytes = CLI::AsSizeValue(false);
+  command.add_option("--connect", options.connect, "The server's URL, as it printed it")
+      ->required()
+      ->type_name("URL");
+  command.add_option("--size", options.size_bytes, "Payload of a request, such as 128 or 1MiB (default 128)")
+      ->transform(bytes)
+      ->check(CLI::Range(std::uint64_t{0}, kLargest).description(""))
+      ->type_name("BYTES");
+  command.add_option("--reply", options.reply_bytes, "Payload of an answer (default: the request, echoed)")
+      ->transform(bytes)
+      ->check(CLI::Range(std::uint64_t{0}, kLargest).description(""))
+      ->type_name("BYTES");
+  command.add_option("--depth", options.depth, "Calls in flight on each connection (default 1)")
+      ->check(CLI::Range(1U, 1U << 20).description(""))
+      ->type_name("N");
+  command.add_option("--connections", options.connections, "Connections (default 1)")
+      ->check(CLI::Range(1U, 100'000U).description(""))
+      ->type_name("N");
+  command.add_option("--seconds", options.seconds, "How long to measure (default 2)")
+      ->check(CLI::Range(0.01, 86'400.0).description(""))
+      ->type_name("S");
+  command.add_option("--warmup", options.warmup_seconds, "How long to run before that (default 0.5)")
+      ->check(CLI::Range(0.0, 3'600.0).description(""))
+      ->type_name("S");
+  command
+      .add_option("--rate", options.rate,
+                  "Open loop: start this many calls per second, however slow the answers are; latency counts "
+                  "from the intended start")
+      ->check(CLI::Range(0.001, 1e9).description(""))
+      ->type_name("PER_S");
+  command.add_flag("--attachment", options.attachment, "Carry the payload as an attachment");
+  add_mode(command, options.mode);
+  add_congestion(command, options.congestion);
+  add_cpus(command, options.cpus);
+  command.add_flag("--json", options.json, "Print one JSON object instead of a table");
+}
+
+}  // namespace weft::load

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "load/options.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::load {
+
+/// Adds the flags that `weft raw server` and `weft perf server` share. `options` must outlive `command`.
+void add_server_flags(CLI::App& command, ServerOptions& options);
+
+/// Adds the flags that `weft raw client` and `weft perf client` share. `options` must outlive `command`.
+void add_client_flags(CLI::App& command, ClientOptions& options);
+
+}  // namespace weft::load

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "load/meter.hpp"
+#include "load/options.hpp"
+#include "load/payload.hpp"
+#include "raw/frame_receiver.hpp"
+#include "raw/frame_sender.hpp"
+#include "raw/socket.hpp"
+
+namespace weft::raw {
+
+/// One connection of the limit's client and the calls in flight on it. Answers come in order, so a ring of
+/// start times is all that has to be remembered.
+class ClientConnection {
+ public:
+  /// `pattern` is the payload of a request; it must outlive the connection. `id` makes its tags differ from
+  /// those of other connections.
+  ClientConnection(Fd fd, const load::ClientOptions& options, Bytes pattern, std::uint64_t id);
+
+  int fd() const { return fd_.get(); }
+  bool alive() const { return alive_; }
+  unsigned in_flight() const { return static_cast<unsigned>(started_ - answered_); }
+  unsigned free_slots() const { return alive_ ? depth_ - in_flight() : 0; }
+  bool wants_write() const { return sender_.blocked(); }
+  std::uint32_t interest = 0;
+
+  /// Starts one call; it leaves with the next `finish`.
+  void start(std::int64_t started_ns, Scratch& scratch) {
+    times_[started_ & (times_.size() - 1)] = started_ns;
+    check(sender_.add(fd(), scratch, tag_of(started_++)));
+  }
+  void finish(Scratch& scratch) { check(sender_.finish(fd(), scratch)); }
+  void flush() { check(sender_.flush(fd())); }
+  /// Gives up the calls in flight, which no answer can reach any more.
+  void abandon() { answered_ = started_; }
+
+  /// One receive. Checks each answer and counts it in `meter`. The clock is read once for all of them.
+  void receive(Scratch& scratch, load::Meter& meter);
+
+ private:
+  std::uint64_t tag_of(std::uint64_t number) const { return (id_ << 40) + number; }
+  void check(bool ok) { alive_ = alive_ && ok; }
+
+  Fd fd_;
+  std::uint64_t id_;
+  unsigned depth_;
+  std::uint64_t request_bytes_;
+  std::uint64_t reply_bytes_;
+  bool alive_ = true;
+  std::uint64_t started_ = 0;
+  std::uint64_t answered_ = 0;
+  std::vector<std::int64_t> times_;
+  FrameSender sender_;
+  FrameReceiver receiver_;
+};
+
+}  // namespace weft::raw

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "raw/frame_reader.hpp"
+#include "raw/protocol.hpp"
+
+namespace weft::raw {
+
+/// What a server does with the frames of one connection, once the hello has said what they are.
+/// Thread: the worker's.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  /// One receive and the answers to it. Returns false when the connection is over.
+  virtual bool on_readable(int fd, Scratch& scratch) = 0;
+  /// Goes on sending. Returns false when the connection is over.
+  virtual bool on_writable(int fd) = 0;
+  /// False while the peer does not take its answers.
+  virtual bool wants_read() const = 0;
+  virtual bool wants_write() const = 0;
+};
+
+/// `nobatch`: one send for each answer.
+std::unique_ptr<Exchange> make_exchange(const Hello& hello, bool nobatch);
+
+}  // namespace weft::raw

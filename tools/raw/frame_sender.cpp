@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raw/frame_sender.hpp"
+
+#include <cstring>
+
+#include "load/payload.hpp"
+#include "raw/protocol.hpp"
+
+namespace weft::raw {
+
+FrameSender::FrameSender(Bytes pattern)
+    : pattern_(pattern), is_large_(pattern.size() >= kLargeBytes), large_(pattern) {}
+
+bool FrameSender::add(int fd, Scratch& scratch, std::uint64_t tag) {
+  if (is_large_) {
+    large_.add(tag);
+    return true;
+  }
+  const std::size_t frame_bytes = kLengthBytes + pattern_.size();
+  if (gathered_ + frame_bytes > scratch.out.size() && !finish(fd, scratch)) return false;
+  std::byte* const frame = scratch.out.data() + gathered_;
+  store_le(frame, static_cast<std::uint32_t>(pattern_.size()));
+  if (!pattern_.empty()) std::memcpy(frame + kLengthBytes, pattern_.data(), pattern_.size());
+  load::write_tag({frame + kLengthBytes, pattern_.size()}, tag);
+  gathered_ += frame_bytes;
+  return true;
+}
+
+bool FrameSender::finish(int fd, Scratch& scratch) {
+  if (is_large_) return large_.flush(fd);
+  if (gathered_ == 0) return true;
+  const Bytes gathered{scratch.out.data(), gathered_};
+  gathered_ = 0;
+  return small_.send(fd, gathered);
+}
+
+bool FrameSender::flush(int fd) {
+  return is_large_ ? large_.flush(fd) : small_.flush(fd);
+}
+
+}  // namespace weft::raw

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raw/outbox.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "load/payload.hpp"
+#include "raw/protocol.hpp"
+
+namespace weft::raw {
+namespace {
+
+/// Bytes the socket took, -1 when the peer has gone. Fewer than given means that the socket is full: asking
+/// again before epoll says so would cost a system call for nothing.
+ssize_t outcome_of(ssize_t sent) {
+  if (sent >= 0) return sent;
+  return errno == EAGAIN || errno == EINTR ? 0 : -1;
+}
+
+}  // namespace
+
+bool ByteOutbox::send(int fd, Bytes bytes) {
+  std::size_t taken = 0;
+  if (!blocked()) {
+    const ssize_t sent = outcome_of(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    if (sent < 0) return false;
+    taken = static_cast<std::size_t>(sent);
+  }
+  if (taken < bytes.size())
+    left_.insert(left_.end(), bytes.begin() + static_cast<std::ptrdiff_t>(taken), bytes.end());
+  return true;
+}
+
+bool ByteOutbox::flush(int fd) {
+  while (blocked()) {
+    const ssize_t sent = outcome_of(::send(fd, left_.data() + done_, left_.size() - done_, MSG_NOSIGNAL));
+    if (sent < 0) return false;
+    done_ += static_cast<std::size_t>(sent);
+    if (done_ < left_.size()) return true;
+    left_.clear();
+    done_ = 0;
+  }
+  return true;
+}
+
+bool PatternOutbox::flush(int fd) {
+  const std::size_t tag_bytes = std::min(load::kTagBytes, pattern_.size());
+  const std::size_t frame_bytes = kLengthBytes + pattern_.size();
+  std::array<std::byte, kLengthBytes + load::kTagBytes> head;
+  store_le(head.data(), static_cast<std::uint32_t>(pattern_.size()));
+  while (blocked()) {
+    store_le(head.data() + kLengthBytes, tags_.front());
+    const std::size_t head_bytes = kLengthBytes + tag_bytes;
+    const std::size_t head_done = std::min(done_, head_bytes);
+    const std::size_t tail_done = done_ - head_done;
+    const Bytes tail = pattern_.subspan(tag_bytes + tail_done);
+    std::array<iovec, 2> pieces{iovec{head.data() + head_done, head_bytes - head_done},
+                                iovec{const_cast<std::byte*>(tail.data()), tail.size()}};
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = pieces.size();
+    const ssize_t sent = outcome_of(sendmsg(fd, &message, MSG_NOSIGNAL));
+    if (sent < 0) return false;
+    done_ += static_cast<std::size_t>(sent);
+    if (done_ < frame_bytes) return true;
+    tags_.pop_front();
+    done_ = 0;
+  }
+  return true;
+}
+
+bool EchoOutbox::flush(int fd) {
+  while (blocked()) {
+    const std::byte* frame = queue_.front().get();
+    const ssize_t sent = outcome_of(::send(fd, frame + done_, frame_bytes_ - done_, MSG_NOSIGNAL));
+    if (sent < 0) return false;
+    done_ += static_cast<std::size_t>(sent);
+    if (done_ < frame_bytes_) return true;
+    free_.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    done_ = 0;
+  }
+  return true;
+}
+
+FrameBuffer EchoOutbox::take_buffer() {
+  if (free_.empty()) return std::make_unique_for_overwrite<std::byte[]>(frame_bytes_);
+  FrameBuffer buffer = std::move(free_.back());
+  free_.pop_back();
+  return buffer;
+}
+
+}  // namespace weft::raw

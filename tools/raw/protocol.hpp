@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "weft/base/bytes.hpp"
+
+namespace weft::raw {
+
+/// What the limit speaks. A connection begins with one hello from the client:
+///
+///     0        4        8                16               24
+///     | magic  | version| request bytes  | reply bytes    |
+///
+/// Then frames in both directions, answers in the order of the requests:
+///
+///     0        4                 4 + length
+///     | length | payload         |
+///
+/// All numbers are little-endian. Every request has the announced length, every answer the announced length
+/// too; a reply of kEcho means that the request itself comes back.
+inline constexpr std::uint32_t kMagic = 0x57415257;  // "WRAW"
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint64_t kEcho = ~std::uint64_t{0};
+inline constexpr std::size_t kHelloBytes = 24;
+inline constexpr std::size_t kLengthBytes = 4;
+
+/// No payload may be larger; checked before anything is allocated for it.
+inline constexpr std::uint64_t kPayloadBytesMax = std::uint64_t{1} << 30;
+/// Frames from this size on are received straight into a buffer of their own.
+inline constexpr std::uint64_t kLargeBytes = 64 * 1024;
+/// How much one receive of small frames may bring.
+inline constexpr std::size_t kScratchBytes = 256 * 1024;
+
+struct Hello {
+  std::uint64_t request_bytes = 0;
+  std::uint64_t reply_bytes = kEcho;
+
+  bool echo() const { return reply_bytes == kEcho; }
+};
+
+inline std::array<std::byte, kHelloBytes> encode_hello(const Hello& hello) {
+  std::array<std::byte, kHelloBytes> bytes;
+  store_le(bytes.data(), kMagic);
+  store_le(bytes.data() + 4, kVersion);
+  store_le(bytes.data() + 8, hello.request_bytes);
+  store_le(bytes.data() + 16, hello.reply_bytes);
+  return bytes;
+}
+
+/// Nothing when `bytes` is not a hello of this version, or announces payloads above the limit.
+inline std::optional<Hello> decode_hello(Bytes bytes) {
+  if (bytes.size() != kHelloBytes) return std::nullopt;
+  if (load_le<std::uint32_t>(bytes.data()) != kMagic) return std::nullopt;
+  if (load_le<std::uint32_t>(bytes.data() + 4) != kVersion) return std::nullopt;
+  const Hello hello{load_le<std::uint64_t>(bytes.data() + 8), load_le<std::uint64_t>(bytes.data() + 16)};
+  if (hello.request_bytes > kPayloadBytesMax) return std::nullopt;
+  if (!hello.echo() && hello.reply_bytes > kPayloadBytesMax) return std::nullopt;
+  return hello;
+}
+
+}  // namespace weft::raw
