@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/base/time.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/memory/chunk_pool.hpp"
+#include "weft/runtime/clock.hpp"
+#include "weft/runtime/fd_watch.hpp"
+#include "weft/runtime/loop_options.hpp"
+#include "weft/runtime/poller.hpp"
+#include "weft/runtime/timer.hpp"
+#include "weft/runtime/turn_end_hook.hpp"
+
+namespace weft {
+
+namespace detail {
+class FdPoller;
+class Mailbox;
+class WatchTable;
+}  // namespace detail
+
+/// One thread's engine. It repeats a turn:
+///
+///   posted work -> descriptors and pollers -> timers -> ready coroutines (up to a budget) -> turn-end hooks
+///
+/// and waits between turns as its WaitMode says: drain, arm, drain again, then sleep.
+///
+/// Thread: everything belongs to the thread that runs it, except post() and stop(). It may be made on one
+/// thread and run on another. Posted work, coroutines, timers and watches must not throw: an exception that
+/// escapes terminates the process with a message.
+class Loop : public Executor {
+ public:
+  static constexpr Duration kForever = Duration::max();
+
+  /// Errors: errno of the system's refusal (kResourceExhausted for descriptors), kUnimplemented when io_uring
+  /// was asked for and is not part of this build.
+  static Result<std::unique_ptr<Loop>> create(const LoopOptions& options = {});
+  /// Must not be in a turn. Posted work that did not run is dropped; timers and watches are disarmed.
+  /// Every chunk must be back.
+  ~Loop();
+
+  /// The loop whose turn runs on this thread, or null.
+  static Loop* current() noexcept { return current_; }
+  bool in_turn() const noexcept { return in_turn_; }
+
+  /// The clock, read once per turn and after each sleep; between turns the clock itself.
+  TimePoint now() const noexcept { return in_turn_ ? now_ : clock_.now(); }
+  Clock& clock() const noexcept { return clock_; }
+  ChunkPool& chunks() noexcept { return chunks_; }
+  /// What it was given, which is epoll if io_uring was refused. Never kAuto.
+  PollerKind poller_kind() const noexcept { return poller_kind_; }
+  LoopStats stats() const noexcept;
+  std::size_t timers_armed() const noexcept { return timers_.size(); }
+  std::size_t watches() const noexcept;
+
+  /// Runs `work` in a turn soon, in the order of one thread's posts. Wakes the loop if it sleeps; otherwise
+  /// it is one allocation and no system call. Thread: any; the loop must outlive the call.
+  void post(UniqueFunction<void()> work);
+
+  /// Turns until stop(). Not inside a turn.
+  void run();
+  /// Lets run() return after the turn it is in. Without a run() going on, the next one returns at once; each
+  /// return of run() takes the request back. Thread: any; the loop must outlive the call.
+  void stop();
+
+  /// One turn, which waits at most `max_wait` for something to do. True when it did something. Not inside a
+  /// turn.
+  bool run_once(Duration max_wait);
+  /// Turns until there is nothing left to do now, without waiting. Returns how much was done: posted work,
+  /// descriptor reports, timers, coroutines and hooks. With a ManualClock the same every time.
+  std::size_t run_until_idle();
+  /// When the earliest timer fires; none when no timer is armed. A simulation sets its clock to it.
+  std::optional<TimePoint> next_timer() const noexcept;
+
+  /// For a foreign event loop: becomes readable when run_once(0) has something to do, timers included (not
+  /// with a clock that does not advance by itself). Belongs to the loop. Between turns, hand the loop work by
+  /// post().
+  int descriptor();
+
+  /// Starts `task` in the loop and turns until it is done; what it throws is thrown here. Not inside a turn.
+  template <typename T>
+  T block_on(Task<T> task);
+
+  /// Lets `timer` fire at `at`, or as soon as possible when that has passed; an armed one is moved.
+  void arm(Timer& timer, TimePoint at) noexcept;
+  void disarm(Timer& timer) noexcept;
+
+  /// Calls `hook` once at the end of this turn (of the next one, from a hook). Queued once: again is no
+  /// change.
+  void at_turn_end(TurnEndHook& hook) noexcept;
+
+  /// Reports what happens on `fd` to `watch`, and what is possible now. `fd` stays the caller's.
+  /// Errors: the system's, with errno.
+  Result<void> watch(FdWatch& watch, int fd);
+  /// After this nothing is reported to `watch`, not even what was fetched before. Before `fd` is closed.
+  void unwatch(FdWatch& watch) noexcept;
+
+  /// Asks `poller` in every turn, and before each sleep. It must be removed before it ends.
+  /// Errors: the system's when its descriptor cannot be watched.
+  Result<void> add_poller(Poller& poller);
+  void remove_poller(Poller& poller) noexcept;
+
+ private:
+  class TurnGuard;
+  class InternalWatch;
+  class AddedPoller;
+
+  Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
+       std::unique_ptr<detail::Mailbox> mailbox);
+  Result<void> watch_internals();
+
+  std::size_t turn(Duration max_wait) noexcept;
+  void turn_until(const bool& done);
+  std::size_t wait_for_events(Duration max_wait);
+  Duration time_to_sleep(Duration max_wait) const;
+  bool prepare_to_sleep();
+  std::size_t dispatch_events(Duration timeout);
+  std::size_t ask_pollers();
+  std::size_t fire_timers();
+  std::size_t run_hooks();
+  bool has_work() const noexcept { return has_ready() || !hooks_.empty(); }
+  /// Between turns a foreign loop waits for us: everything that gives us work has to reach the descriptor.
+  void leave_to_foreign_loop() noexcept;
+
+  static inline constinit thread_local Loop* current_ = nullptr;
+
+  const WaitMode mode_;
+  const PollerKind poller_kind_;
+  const Duration spin_;
+  const std::size_t turn_budget_;
+  Clock& clock_;
+  const bool real_time_;
+  bool in_turn_ = false;
+  bool running_ = false;
+  bool foreign_ = false;
+  bool pollers_removed_ = false;
+  TimePoint now_{};
+  TimePoint last_activity_{};
+
+  ChunkPool chunks_;
+  detail::TimerQueue timers_;
+  IntrusiveList<TurnEndHook, TurnEndTag> hooks_;
+  std::unique_ptr<detail::FdPoller> fds_;
+  std::unique_ptr<detail::WatchTable> watches_;
+  std::unique_ptr<detail::Mailbox> mailbox_;
+  std::unique_ptr<InternalWatch> wakeup_;
+  std::unique_ptr<InternalWatch> alarm_;
+  std::vector<std::unique_ptr<AddedPoller>> pollers_;
+  LoopStats stats_;
+  std::atomic<bool> stop_{false};
+};
+
+template <typename T>
+T Loop::block_on(Task<T> task) {
+  struct Driver : Ready, detail::Completion {
+    explicit Driver(Task<T>& driven) : Ready(&start), Completion{&ended}, task(driven) {}
+    static void start(Ready* ready) noexcept {
+      Driver& driver = *static_cast<Driver*>(ready);
+      detail::start(driver.task, nullptr, driver);
+    }
+    static void ended(Completion& completion, detail::TaskPromiseBase&) noexcept {
+      static_cast<Driver&>(completion).done = true;
+    }
+    Task<T>& task;
+    bool done = false;
+  };
+  WEFT_ASSERT(!in_turn_, "block_on inside a turn of the same loop would wait for itself");
+  Driver driver{task};
+  schedule(driver);
+  turn_until(driver.done);
+  return detail::take_result(task);
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weft/base/time.hpp"
+#include "weft/memory/chunk_pool.hpp"
+
+namespace weft {
+
+class Clock;
+
+/// What a loop does when there is nothing to do.
+enum class WaitMode : std::uint8_t {
+  kBusy,      ///< asks again at once, always: the lowest latency, a whole core
+  kAdaptive,  ///< asks again for LoopOptions::spin after the last activity, then sleeps
+  kWait,      ///< sleeps at once
+};
+
+/// How a loop hears of descriptors.
+enum class PollerKind : std::uint8_t {
+  kAuto,     ///< epoll: io_uring's poll measured as a tie, and epoll is there on every kernel
+  kEpoll,    ///< epoll
+  kIoUring,  ///< io_uring's multishot poll; epoll when the kernel refuses a ring (Loop::poller_kind() says)
+};
+
+std::string_view to_string(WaitMode mode);
+std::string_view to_string(PollerKind kind);
+
+struct LoopOptions {
+  PollerKind poller = PollerKind::kAuto;
+  WaitMode mode = WaitMode::kAdaptive;
+  /// How long an adaptive loop asks again before it sleeps.
+  Duration spin = std::chrono::microseconds{50};
+  /// Null: the system's monotonic clock. Must outlive the loop.
+  Clock* clock = nullptr;
+  ChunkPoolOptions chunks{};
+  /// How many ready coroutines one turn runs before it looks at descriptors and timers again.
+  std::size_t turn_budget = 4096;
+};
+
+/// What a loop has done since it was made. Counters for tests and for people.
+struct LoopStats {
+  std::uint64_t turns = 0;
+  /// Questions to the kernel that could not block.
+  std::uint64_t polls = 0;
+  /// Questions to the kernel that could.
+  std::uint64_t sleeps = 0;
+  /// Writes that other threads did to wake it.
+  std::uint64_t wakeups = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace weft {
+
+/// A source of events that has to be asked, such as a UCX worker or a verbs completion queue.
+/// Thread: its loop's.
+class Poller {
+ public:
+  /// Handles what is there, without waiting. Returns how much that was. May remove pollers, itself too.
+  virtual std::size_t poll() = 0;
+  /// Asks to be told of the next event through descriptor(). False: something is there already, do not sleep.
+  virtual bool arm() = 0;
+  /// Becomes readable when something happens after arm(); the same as long as the poller is added.
+  /// -1 when there is none: the loop then never sleeps.
+  virtual int descriptor() const = 0;
+
+ protected:
+  ~Poller() = default;
+};
+
+}  // namespace weft
