@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/codec/decoder.hpp"
+
+#include <string>
+
+namespace weft::codec_detail {
+
+namespace {
+
+const char* describe(DecodeFault fault) {
+  switch (fault) {
+    case DecodeFault::kNone:
+      return "nothing is wrong";
+    case DecodeFault::kTruncated:
+      return "the message ends inside a value";
+    case DecodeFault::kCount:
+      return "a container claims more elements than the bytes that are left can hold";
+    case DecodeFault::kFlag:
+      return "a flag is neither 0 nor 1";
+    case DecodeFault::kVariant:
+      return "a variant has no such alternative";
+    case DecodeFault::kDepth:
+      return "containers are nested too deeply (CodecLimits::kDepthMax)";
+    case DecodeFault::kEmptyElements:
+      return "too many elements that take no bytes (CodecLimits::kEmptyElementsMax)";
+    case DecodeFault::kMemory:
+      return "the values need too much memory for so few bytes (CodecLimits::kMemoryPerMessageByte)";
+    case DecodeFault::kDuplicateKey:
+      return "a set or a map has the same key twice";
+    case DecodeFault::kCollisions:
+      return "too many keys of a hash table share a bucket (CodecLimits::kBucketElementsMax)";
+    case DecodeFault::kPadding:
+      return "padding is not zero";
+    case DecodeFault::kStatus:
+      return "a result has neither a value nor a valid failure";
+    case DecodeFault::kTrailer:
+      return "what follows the values is no valid list of later additions";
+    case DecodeFault::kRefused:
+      return "a type of the user refused its bytes";
+  }
+  return "unknown fault";
+}
+
+}  // namespace
+
+Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, unsigned value) {
+  std::string message = "malformed message: ";
+  message += describe(fault);
+  if (fault != DecodeFault::kTrailer) message += ", in value " + std::to_string(value + 1);
+  message += ", at byte " + std::to_string(offset) + " of " + std::to_string(size);
+  return Status{StatusCode::kInvalidArgument, Layer::kCodec, std::move(message)};
+}
+
+bool skip_trailer(Decoder& from) {
+  bool absent = false;
+  while (from.remaining() != 0) {
+    std::uint32_t size;
+    const std::byte* bytes;
+    if (!from.read_number(size)) return from.fail(DecodeFault::kTrailer);
+    absent = size == kAbsent;
+    if (!absent && !from.take(size, bytes)) return from.fail(DecodeFault::kTrailer);
+  }
+  return !absent || from.fail(DecodeFault::kTrailer);
+}
+
+}  // namespace weft::codec_detail
