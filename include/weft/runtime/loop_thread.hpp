@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
@@ -43,6 +44,7 @@ class LoopThread {
   LoopThread() = default;
 
   std::unique_ptr<Loop> loop_;
+  std::latch begun_{1};
   std::thread thread_;
 };
 

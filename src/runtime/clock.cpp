@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/runtime/clock.hpp"
+
+namespace weft {
+
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  TimePoint now() override { return std::chrono::steady_clock::now(); }
+  bool advances_by_itself() const override { return true; }
+};
+
+}  // namespace
+
+Clock& steady_clock_source() {
+  // Has no state, so one for everybody is no global.
+  static SteadyClock clock;
+  return clock;
+}
+
+}  // namespace weft

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/runtime/loop.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "runtime/escaped.hpp"
+#include "runtime/fd_poller.hpp"
+#include "runtime/internal_watch.hpp"
+#include "runtime/mailbox.hpp"
+#include "runtime/watch_table.hpp"
+
+namespace weft {
+
+// What makes this thread's code run inside a turn of the loop.
+class Loop::TurnGuard {
+ public:
+  explicit TurnGuard(Loop& loop) noexcept : loop_(loop), entered_(loop), outer_(current_) {
+    WEFT_ASSERT(!loop.in_turn_, "a loop was driven from inside one of its own turns");
+    loop_.in_turn_ = true;
+    current_ = &loop_;
+  }
+  TurnGuard(const TurnGuard&) = delete;
+  TurnGuard& operator=(const TurnGuard&) = delete;
+  ~TurnGuard() {
+    current_ = outer_;
+    loop_.in_turn_ = false;
+  }
+
+ private:
+  Loop& loop_;
+  Executor::Enter entered_;
+  Loop* outer_;
+};
+
+void Loop::run() {
+  WEFT_ASSERT(!running_ && !in_turn_, "run() inside run(), or inside a turn");
+  running_ = true;
+  while (!stop_.load(std::memory_order_seq_cst)) turn(kForever);
+  stop_.store(false, std::memory_order_seq_cst);
+  running_ = false;
+  leave_to_foreign_loop();
+}
+
+void Loop::stop() {
+  stop_.store(true, std::memory_order_seq_cst);
+  mailbox_->wake();
+}
+
+void Loop::post(UniqueFunction<void()> work) {
+  mailbox_->post(std::move(work));
+}
+
+bool Loop::run_once(Duration max_wait) {
+  const bool did_something = turn(max_wait) > 0;
+  leave_to_foreign_loop();
+  return did_something;
+}
+
+std::size_t Loop::run_until_idle() {
+  std::size_t total = 0;
+  while (const std::size_t done = turn(Duration::zero())) total += done;
+  leave_to_foreign_loop();
+  return total;
+}
+
+void Loop::turn_until(const bool& done) {
+  while (!done) turn(kForever);
+  leave_to_foreign_loop();
+}
+
+std::size_t Loop::turn(Duration max_wait) noexcept {
+  const TurnGuard guard{*this};
+  try {
+    now_ = clock_.now();
+    ++stats_.turns;
+    mailbox_->awake();
+    std::size_t done = mailbox_->run();
+    done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
+    done += ask_pollers();
+    done += fire_timers();
+    done += run_ready(turn_budget_);
+    done += run_hooks();
+    if (done > 0) last_activity_ = now_;
+    return done;
+  } catch (const std::exception& exception) {
+    detail::exception_escaped(exception.what());
+  } catch (...) {
+    detail::exception_escaped("not derived from std::exception");
+  }
+}
+
+// Asks for events, and sleeps for them when there is nothing else to do. Returns how much was done.
+std::size_t Loop::wait_for_events(Duration max_wait) {
+  const Duration sleep = time_to_sleep(max_wait);
+  if (sleep <= Duration::zero() || !prepare_to_sleep()) {
+    ++stats_.polls;
+    return dispatch_events(Duration::zero());
+  }
+  ++stats_.sleeps;
+  return dispatch_events(sleep) + mailbox_->run();
+}
+
+// How long the mode, the work at hand, the timers and the caller let the loop sleep; zero is not at all.
+Duration Loop::time_to_sleep(Duration max_wait) const {
+  if (mode_ == WaitMode::kBusy || has_work()) return Duration::zero();
+  if (mode_ == WaitMode::kAdaptive && real_time_ && now_ - last_activity_ < spin_) return Duration::zero();
+  const Timer* timer = timers_.earliest();
+  if (timer == nullptr || (!real_time_ && timer->at() > now_)) return max_wait;
+  return std::min(max_wait, Deadline{timer->at()}.remaining(now_));
+}
+
+// Arms everything that may wake the loop, then looks once more. False: there is work after all.
+bool Loop::prepare_to_sleep() {
+  mailbox_->announce_sleep();
+  const bool stopping = running_ && stop_.load(std::memory_order_seq_cst);
+  bool nothing = mailbox_->empty() && !stopping;
+  for (std::size_t i = 0; nothing && i < pollers_.size(); ++i) nothing = pollers_[i]->arm();
+  if (!nothing) mailbox_->awake();
+  return nothing;
+}
+
+std::size_t Loop::dispatch_events(Duration timeout) {
+  const std::span<const detail::FdEvent> events = fds_->wait(timeout);
+  if (timeout > Duration::zero()) {
+    mailbox_->awake();
+    now_ = clock_.now();
+  }
+  std::size_t reported = 0;
+  for (const detail::FdEvent& event : events) {
+    FdWatch* watch = watches_->find(event.token);
+    if (watch == nullptr || watch == wakeup_.get() || watch == alarm_.get()) continue;
+    watch->on_ready(event.readiness);
+    ++reported;
+  }
+  return reported;
+}
+
+std::size_t Loop::ask_pollers() {
+  std::size_t handled = 0;
+  for (std::size_t i = 0; i < pollers_.size(); ++i) handled += pollers_[i]->poll();
+  if (pollers_removed_) std::erase_if(pollers_, [](const auto& added) { return added->removed(); });
+  pollers_removed_ = false;
+  return handled;
+}
+
+std::size_t Loop::fire_timers() {
+  std::size_t fired = 0;
+  timers_.collect_due(now_);
+  for (Timer* timer = timers_.pop_due(); timer != nullptr; timer = timers_.pop_due()) {
+    timer->loop_ = nullptr;
+    timer->on_timer();
+    ++fired;
+  }
+  return fired;
+}
+
+std::size_t Loop::run_hooks() {
+  IntrusiveList<TurnEndHook, TurnEndTag> batch;
+  batch.splice_back(hooks_);
+  std::size_t ran = 0;
+  for (; !batch.empty(); ++ran) batch.pop_front().on_turn_end();
+  return ran;
+}
+
+}  // namespace weft

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making and ending a loop, and what is armed, watched and queued in it. The turn itself is in loop.cpp.
+#include <sys/timerfd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <type_traits>
+
+#include "runtime/escaped.hpp"
+#include "runtime/fd_poller.hpp"
+#include "runtime/internal_watch.hpp"
+#include "runtime/mailbox.hpp"
+#include "runtime/watch_table.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+namespace detail {
+
+void exception_escaped(const char* what) noexcept {
+  std::fprintf(stderr, "weft: an exception escaped a callback of a loop: %s\n", what);
+  std::terminate();
+}
+
+}  // namespace detail
+
+namespace {
+
+struct ChosenPoller {
+  std::unique_ptr<detail::FdPoller> poller;
+  PollerKind kind;
+};
+
+// A kernel that refuses a ring is no reason not to run; a build that has none was asked for the impossible.
+Result<ChosenPoller> choose_poller(PollerKind wanted) {
+  if (wanted == PollerKind::kIoUring) {
+    auto uring = detail::make_uring_poller();
+    if (uring.ok()) return ChosenPoller{std::move(*uring), PollerKind::kIoUring};
+    if (!detail::built_with_uring()) return std::move(uring).status();
+  }
+  auto epoll = detail::make_epoll_poller();
+  if (!epoll.ok()) return std::move(epoll).status();
+  return ChosenPoller{std::move(*epoll), PollerKind::kEpoll};
+}
+
+}  // namespace
+
+std::string_view to_string(WaitMode mode) {
+  switch (mode) {
+    case WaitMode::kBusy:
+      return "busy";
+    case WaitMode::kAdaptive:
+      return "adaptive";
+    case WaitMode::kWait:
+      return "wait";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(PollerKind kind) {
+  switch (kind) {
+    case PollerKind::kAuto:
+      return "auto";
+    case PollerKind::kEpoll:
+      return "epoll";
+    case PollerKind::kIoUring:
+      return "io_uring";
+  }
+  return "unknown";
+}
+
+Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
+  auto chosen = choose_poller(options.poller);
+  if (!chosen.ok()) return std::move(chosen).status();
+  auto mailbox = detail::Mailbox::create();
+  if (!mailbox.ok()) return std::move(mailbox).status();
+  LoopOptions effective = options;
+  effective.poller = chosen->kind;
+  std::unique_ptr<Loop> loop{new Loop(effective, std::move(chosen->poller), std::move(*mailbox))};
+  Result<void> watched = loop->watch_internals();
+  if (!watched.ok()) return std::move(watched).status();
+  return loop;
+}
+
+Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
+           std::unique_ptr<detail::Mailbox> mailbox)
+    : mode_(options.mode),
+      poller_kind_(options.poller),
+      spin_(options.spin),
+      turn_budget_(std::max<std::size_t>(options.turn_budget, 1)),
+      clock_(options.clock != nullptr ? *options.clock : steady_clock_source()),
+      real_time_(clock_.advances_by_itself()),
+      chunks_(options.chunks),
+      fds_(std::move(fds)),
+      watches_(std::make_unique<detail::WatchTable>()),
+      mailbox_(std::move(mailbox)) {}
+
+Result<void> Loop::watch_internals() {
+  detail::Descriptor alarm{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+  if (!alarm) return errno_status(Layer::kRuntime, "making a timer descriptor", errno);
+  wakeup_ = std::make_unique<InternalWatch>();
+  alarm_ = std::make_unique<InternalWatch>(std::move(alarm));
+  Result<void> watched = watch(*wakeup_, mailbox_->descriptor());
+  return watched.ok() ? watch(*alarm_, alarm_->descriptor()) : watched;
+}
+
+Loop::~Loop() {
+  WEFT_ASSERT(!in_turn_, "a loop was destroyed inside one of its own turns");
+  WEFT_ASSERT(!running_, "a loop was destroyed while it runs");
+  foreign_ = false;
+  // What was posted may own timers, watches and chunks: it goes while the loop is whole.
+  mailbox_->drop();
+  while (Timer* timer = timers_.pop_due()) timer->loop_ = nullptr;
+  while (Timer* timer = timers_.earliest()) disarm(*timer);
+  watches_->for_each([this](FdWatch& watch) { unwatch(watch); });
+}
+
+LoopStats Loop::stats() const noexcept {
+  LoopStats stats = stats_;
+  stats.wakeups = mailbox_->wakeups();
+  return stats;
+}
+
+std::size_t Loop::watches() const noexcept {
+  return watches_->size() - 2;  // without the loop's own
+}
+
+std::optional<TimePoint> Loop::next_timer() const noexcept {
+  if (timers_.empty()) return std::nullopt;
+  return timers_.earliest()->at();
+}
+
+void Loop::arm(Timer& timer, TimePoint at) noexcept {
+  if (timer.loop_ != nullptr) timer.loop_->disarm(timer);
+  timer.loop_ = this;
+  timers_.insert(timer, at);
+  leave_to_foreign_loop();
+}
+
+void Loop::disarm(Timer& timer) noexcept {
+  if (timer.loop_ == nullptr) return;
+  WEFT_ASSERT(timer.loop_ == this, "a timer was disarmed in another loop than its own");
+  timer.loop_ = nullptr;
+  timers_.remove(timer);
+}
+
+void Loop::at_turn_end(TurnEndHook& hook) noexcept {
+  if (hook.queued()) return;
+  hooks_.push_back(hook);
+  leave_to_foreign_loop();
+}
+
+Result<void> Loop::watch(FdWatch& watch, int fd) {
+  WEFT_ASSERT(!watch.watched(), "an FdWatch watches one descriptor at a time");
+  watch.token_ = watches_->add(watch);
+  Result<void> watched = fds_->watch(fd, watch.token_);
+  if (!watched.ok()) {
+    watches_->remove(watch.token_);
+    return watched;
+  }
+  watch.loop_ = this;
+  watch.fd_ = fd;
+  leave_to_foreign_loop();
+  return {};
+}
+
+void Loop::unwatch(FdWatch& watch) noexcept {
+  if (watch.loop_ == nullptr) return;
+  WEFT_ASSERT(watch.loop_ == this, "a descriptor was unwatched in another loop than its own");
+  fds_->unwatch(watch.fd_, watch.token_);
+  watches_->remove(watch.token_);
+  watch.loop_ = nullptr;
+}
+
+Result<void> Loop::add_poller(Poller& poller) {
+  auto added = std::make_unique<AddedPoller>(poller);
+  if (poller.descriptor() >= 0) {
+    Result<void> watched = watch(*added, poller.descriptor());
+    if (!watched.ok()) return watched;
+  }
+  pollers_.push_back(std::move(added));
+  leave_to_foreign_loop();
+  return {};
+}
+
+void Loop::remove_poller(Poller& poller) noexcept {
+  for (auto& added : pollers_) {
+    if (!added->is(poller)) continue;
+    added->remove();
+    unwatch(*added);
+    pollers_removed_ = true;
+  }
+}
+
+int Loop::descriptor() {
+  foreign_ = true;
+  leave_to_foreign_loop();
+  return fds_->descriptor();
+}
+
+void Loop::leave_to_foreign_loop() noexcept {
+  if (!foreign_ || in_turn_) return;
+  fds_->flush();
+  if (has_work() || !prepare_to_sleep()) mailbox_->signal();
+  const Timer* earliest = timers_.earliest();
+  const TimePoint at = earliest != nullptr && real_time_ ? earliest->at() : TimePoint::max();
+  if (at == alarm_->set_to) return;
+  alarm_->set_to = at;
+  itimerspec alarm{};
+  if (at != TimePoint::max()) {
+    // Zero would switch it off, and so a time that has long passed is the first nanosecond.
+    const Duration since = std::max(Duration{at.time_since_epoch()}, Duration{1});
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);
+    alarm.it_value = {.tv_sec = seconds.count(), .tv_nsec = (since - seconds).count()};
+  }
+  ::timerfd_settime(alarm_->descriptor(), TFD_TIMER_ABSTIME, &alarm, nullptr);
+}
+
+Timer::~Timer() {
+  if (loop_ != nullptr) loop_->disarm(*this);
+}
+
+FdWatch::~FdWatch() {
+  if (loop_ != nullptr) loop_->unwatch(*this);
+}
+
+}  // namespace weft

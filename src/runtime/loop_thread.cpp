@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/runtime/loop_thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <system_error>
+
+namespace weft {
+
+namespace {
+
+Result<void> pin_to(int cpu) {
+  if (cpu < 0) return {};
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
+  const int error = ::pthread_setaffinity_np(::pthread_self(), sizeof cpus, &cpus);
+  if (error == 0) return {};
+  return Status{StatusCode::kInvalidArgument, Layer::kRuntime,
+                "a thread cannot be pinned to processor " + std::to_string(cpu), error};
+}
+
+Result<std::unique_ptr<Loop>> begin_thread(const LoopThreadOptions& options) {
+  ::pthread_setname_np(::pthread_self(), options.name.substr(0, 15).c_str());
+  Result<void> pinned = pin_to(options.cpu);
+  if (!pinned.ok()) return std::move(pinned).status();
+  return Loop::create(options.loop);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoopThread>> LoopThread::start(LoopThreadOptions options) {
+  std::unique_ptr<LoopThread> self{new LoopThread};
+  Result<std::unique_ptr<Loop>> created{std::unique_ptr<Loop>{}};
+  try {
+    self->thread_ = std::thread([&options, &created, &begun = self->begun_] {
+      created = begin_thread(options);
+      // The starter takes the loop out of `created`, which ends with start(): nothing of it is touched after.
+      Loop* loop = created.ok() ? created->get() : nullptr;
+      begun.count_down();
+      if (loop != nullptr) loop->run();
+    });
+  } catch (const std::system_error& error) {
+    return Status{StatusCode::kResourceExhausted, Layer::kRuntime, "no thread for a loop",
+                  error.code().value()};
+  }
+  self->begun_.wait();
+  if (!created.ok()) {
+    self->thread_.join();
+    return std::move(created).status();
+  }
+  self->loop_ = std::move(*created);
+  return self;
+}
+
+LoopThread::~LoopThread() {
+  stop();
+}
+
+void LoopThread::stop() {
+  if (!thread_.joinable()) return;
+  WEFT_ASSERT(thread_.get_id() != std::this_thread::get_id(), "a LoopThread was stopped from its own thread");
+  loop_->stop();
+  thread_.join();
+}
+
+}  // namespace weft
