@@ -51,16 +51,18 @@ Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, u
   return Status{StatusCode::kInvalidArgument, Layer::kCodec, std::move(message)};
 }
 
-bool skip_trailer(Decoder& from) {
+bool is_trailer(Bytes rest) {
   bool absent = false;
-  while (from.remaining() != 0) {
-    std::uint32_t size;
-    const std::byte* bytes;
-    if (!from.read_number(size)) return from.fail(DecodeFault::kTrailer);
+  while (!rest.empty()) {
+    if (rest.size() < 4) return false;
+    const auto size = load_le<std::uint32_t>(rest.data());
+    rest = rest.subspan(4);
     absent = size == kAbsent;
-    if (!absent && !from.take(size, bytes)) return from.fail(DecodeFault::kTrailer);
+    if (absent) continue;
+    if (size > rest.size()) return false;
+    rest = rest.subspan(size);
   }
-  return !absent || from.fail(DecodeFault::kTrailer);
+  return !absent;
 }
 
 }  // namespace weft::codec_detail

@@ -78,8 +78,14 @@ consteval Problem view_problem() {
   }
 }
 
+template <typename T>
+struct AlternativesOf;
 template <typename... Ts>
-Types<Ts...> variant_types(const std::variant<Ts...>*);
+struct AlternativesOf<std::variant<Ts...>> {
+  using type = Types<Ts...>;
+  template <Direction kDirection>
+  static constexpr bool kCanBeMade = (... && (creation_problem<Ts, kDirection>() == Problem::kNone));
+};
 
 /// Recursive types end at a type that is being looked at already (`Seen`).
 template <typename T, Direction kDirection, bool kInside, typename... Seen>
@@ -121,7 +127,11 @@ consteval Problem find_problem() {
       else
         return Elements::all(Types<typename T::value_type>{});
     } else if constexpr (kKind == Kind::kUserWire) {
-      return Elements::all(Types<typename CodecTraits<T>::Wire>{});
+      constexpr Problem kCreation = creation_problem<typename CodecTraits<T>::Wire, kDirection>();
+      if constexpr (kCreation != Problem::kNone)
+        return kCreation;
+      else
+        return Elements::all(Types<typename CodecTraits<T>::Wire>{});
     } else if constexpr (kKind == Kind::kView) {
       constexpr Problem kElements =
           Check<Direction::kEncode, true, T, Seen...>::all(Types<typename T::value_type>{});
@@ -152,8 +162,10 @@ consteval Problem find_problem() {
     } else if constexpr (kKind == Kind::kVariant) {
       if constexpr (std::variant_size_v<T> > 256)
         return Problem::kWideVariant;
+      else if constexpr (!AlternativesOf<T>::template kCanBeMade<kDirection>)
+        return Problem::kNoDefault;
       else
-        return Elements::all(decltype(variant_types(static_cast<const T*>(nullptr))){});
+        return Elements::all(typename AlternativesOf<T>::type{});
     } else if constexpr (kKind == Kind::kResult || kKind == Kind::kExpected) {
       if constexpr (std::is_void_v<typename T::value_type>)
         return Problem::kNone;

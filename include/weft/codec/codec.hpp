@@ -70,7 +70,7 @@ Result<void> decode_from(Bytes message, DecodeArena& arena, Ts&... out) {
     if constexpr (codec_detail::additions_count<Ts...> != 0) {
       good = good && codec_detail::decode_additions(decoder, out...);
     } else if (decoder.remaining() != 0) [[unlikely]] {
-      good = good && codec_detail::skip_trailer(decoder);
+      good = good && (codec_detail::is_trailer(decoder.rest()) || decoder.fail(DecodeFault::kTrailer));
     }
     if (!good) [[unlikely]] {
       return codec_detail::decode_failure(decoder.fault(), decoder.offset(), message.size(), value);

@@ -114,7 +114,7 @@ class Decoder {
 
   std::size_t remaining() const { return static_cast<std::size_t>(end_ - at_); }
   std::size_t offset() const { return static_cast<std::size_t>(at_ - begin_); }
-  const std::byte* position() const { return at_; }
+  Bytes rest() const { return {at_, remaining()}; }
   DecodeFault fault() const { return fault_; }
   DecodeArena& arena() { return arena_; }
 
@@ -159,9 +159,9 @@ namespace codec_detail {
 /// The failure for a `fault` at byte `offset` of a message of `size` bytes, in value number `value` (from 0).
 [[gnu::cold]] Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, unsigned value);
 
-/// Goes past additions that this reader does not know: u32 length and as many bytes, or kAbsent, up to the
-/// end of the message, the last one not absent.
-bool skip_trailer(Decoder& from);
+/// Whether `rest`, the end of a message, is a list of additions: u32 length and as many bytes, or kAbsent,
+/// the last one not absent. Takes no Decoder, so that the one in decode_from() can stay in registers.
+bool is_trailer(Bytes rest);
 
 /// The length of an addition that is not there.
 inline constexpr std::uint32_t kAbsent = 0xFFFF'FFFF;

@@ -46,20 +46,44 @@ consteval std::size_t count_fields() {
   else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 16;
   else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 17;
   else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 18;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 19;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 20;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 21;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 22;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 23;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 24;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 25;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 26;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 27;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 28;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 29;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 30;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 31;
-  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 32;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; })
+    return 19;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; })
+    return 20;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; })
+    return 21;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; })
+    return 22;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{}}; })
+    return 23;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{}}; })
+    return 24;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{}}; })
+    return 25;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{},{}}; })
+    return 26;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{},{},{}}; })
+    return 27;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{},{},{},{}}; })
+    return 28;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{},{},{},{},{}}; })
+    return 29;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{},{},{},{},{},{}}; })
+    return 30;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{},{},{},{},{},{},{}}; })
+    return 31;
+  else if constexpr (!requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},
+                                   {},{},{},{},{},{},{},{},{},{},{},{}}; })
+    return 32;
   else return 33;
   // clang-format on
 }
@@ -80,32 +104,119 @@ constexpr decltype(auto) visit_fields(T& value, F&& visit) {
   else if constexpr (kCount == 4) { auto& [a, b, c, d] = value; return visit(a, b, c, d); }
   else if constexpr (kCount == 5) { auto& [a, b, c, d, e] = value; return visit(a, b, c, d, e); }
   else if constexpr (kCount == 6) { auto& [a, b, c, d, e, f] = value; return visit(a, b, c, d, e, f); }
-  else if constexpr (kCount == 7) { auto& [a, b, c, d, e, f, g] = value; return visit(a, b, c, d, e, f, g); }
-  else if constexpr (kCount == 8) { auto& [a, b, c, d, e, f, g, h] = value; return visit(a, b, c, d, e, f, g, h); }
-  else if constexpr (kCount == 9) { auto& [a, b, c, d, e, f, g, h, i] = value; return visit(a, b, c, d, e, f, g, h, i); }
-  else if constexpr (kCount == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = value; return visit(a, b, c, d, e, f, g, h, i, j); }
-  else if constexpr (kCount == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = value; return visit(a, b, c, d, e, f, g, h, i, j, k); }
-  else if constexpr (kCount == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l); }
-  else if constexpr (kCount == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m); }
-  else if constexpr (kCount == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n); }
-  else if constexpr (kCount == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o); }
-  else if constexpr (kCount == 16) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p); }
-  else if constexpr (kCount == 17) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q); }
-  else if constexpr (kCount == 18) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r); }
-  else if constexpr (kCount == 19) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s); }
-  else if constexpr (kCount == 20) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t); }
-  else if constexpr (kCount == 21) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u); }
-  else if constexpr (kCount == 22) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v); }
-  else if constexpr (kCount == 23) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w); }
-  else if constexpr (kCount == 24) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x); }
-  else if constexpr (kCount == 25) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y); }
-  else if constexpr (kCount == 26) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z); }
-  else if constexpr (kCount == 27) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa); }
-  else if constexpr (kCount == 28) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb); }
-  else if constexpr (kCount == 29) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc); }
-  else if constexpr (kCount == 30) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd); }
-  else if constexpr (kCount == 31) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee); }
-  else if constexpr (kCount == 32) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff); }
+  else if constexpr (kCount == 7) {
+    auto& [a, b, c, d, e, f, g] = value;
+    return visit(a, b, c, d, e, f, g);
+  }
+  else if constexpr (kCount == 8) {
+    auto& [a, b, c, d, e, f, g, h] = value;
+    return visit(a, b, c, d, e, f, g, h);
+  }
+  else if constexpr (kCount == 9) {
+    auto& [a, b, c, d, e, f, g, h, i] = value;
+    return visit(a, b, c, d, e, f, g, h, i);
+  }
+  else if constexpr (kCount == 10) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j);
+  }
+  else if constexpr (kCount == 11) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k);
+  }
+  else if constexpr (kCount == 12) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l);
+  }
+  else if constexpr (kCount == 13) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  }
+  else if constexpr (kCount == 14) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+  }
+  else if constexpr (kCount == 15) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
+  }
+  else if constexpr (kCount == 16) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+  }
+  else if constexpr (kCount == 17) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
+  }
+  else if constexpr (kCount == 18) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
+  }
+  else if constexpr (kCount == 19) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+  }
+  else if constexpr (kCount == 20) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
+  }
+  else if constexpr (kCount == 21) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u);
+  }
+  else if constexpr (kCount == 22) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v);
+  }
+  else if constexpr (kCount == 23) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w);
+  }
+  else if constexpr (kCount == 24) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x);
+  }
+  else if constexpr (kCount == 25) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y);
+  }
+  else if constexpr (kCount == 26) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z);
+  }
+  else if constexpr (kCount == 27) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa);
+  }
+  else if constexpr (kCount == 28) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb] =
+      value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb);
+  }
+  else if constexpr (kCount == 29) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc] =
+      value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
+      cc);
+  }
+  else if constexpr (kCount == 30) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd]
+      = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
+      cc, dd);
+  }
+  else if constexpr (kCount == 31) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd,
+      ee] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
+      cc, dd, ee);
+  }
+  else if constexpr (kCount == 32) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd,
+      ee, ff] = value;
+    return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
+      cc, dd, ee, ff);
+  }
   // clang-format on
 }
 

@@ -85,7 +85,7 @@ struct Codec<T, Kind::kView> {
     const std::size_t size = std::size_t{count} * sizeof(Element);
     if (!from.take(size, bytes)) return false;
     if (!is_aligned_for<Element>(bytes)) [[unlikely]]
-      bytes = copy(from, bytes, size);
+      bytes = copy(from.arena(), bytes, size, from.remaining());
     out = T{reinterpret_cast<const Element*>(bytes), count};
     return true;
   }
@@ -96,8 +96,9 @@ struct Codec<T, Kind::kView> {
   }
 
  private:
-  [[gnu::noinline]] static const std::byte* copy(Decoder& from, const std::byte* bytes, std::size_t size) {
-    std::byte* memory = from.arena().allocate(size, alignof(Element), size + from.remaining());
+  [[gnu::noinline]] static const std::byte* copy(DecodeArena& arena, const std::byte* bytes, std::size_t size,
+                                                 std::size_t remaining) {
+    std::byte* memory = arena.allocate(size, alignof(Element), size + remaining);
     if (size != 0) std::memcpy(memory, bytes, size);
     return memory;
   }

@@ -135,7 +135,7 @@ bool decode_additions(Decoder& from, Ts&... out) {
         if (good && from.remaining() != 0) good = decode_addition(from, addition);
       },
       out...);
-  return good && skip_trailer(from);
+  return good && (from.remaining() == 0 || is_trailer(from.rest()) || from.fail(DecodeFault::kTrailer));
 }
 
 }  // namespace weft::codec_detail
