@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts calls of the global operator new, and so is a program of its own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "unit/coro/run.hpp"
+#include "weft/coro/channel.hpp"
+#include "weft/coro/combine.hpp"
+#include "weft/coro/event.hpp"
+#include "weft/coro/frame_pool.hpp"
+#include "weft/coro/mutex.hpp"
+#include "weft/coro/scope.hpp"
+
+namespace {
+std::atomic<std::int64_t> allocations = 0;
+std::atomic<std::int64_t> blocks_alive = 0;
+
+void* counted_allocate(std::size_t size) {
+  void* block = std::malloc(size);  // NOLINT(cppcoreguidelines-no-malloc): this is operator new
+  if (block == nullptr) throw std::bad_alloc{};
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  blocks_alive.fetch_add(1, std::memory_order_relaxed);
+  return block;
+}
+void counted_release(void* block) noexcept {
+  if (block != nullptr) blocks_alive.fetch_sub(1, std::memory_order_relaxed);
+  std::free(block);  // NOLINT(cppcoreguidelines-no-malloc): this is operator delete
+}
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return counted_allocate(size);
+}
+void* operator new[](std::size_t size) {
+  return counted_allocate(size);
+}
+void operator delete(void* block) noexcept {
+  counted_release(block);
+}
+void operator delete[](void* block) noexcept {
+  counted_release(block);
+}
+void operator delete(void* block, std::size_t) noexcept {
+  counted_release(block);
+}
+void operator delete[](void* block, std::size_t) noexcept {
+  counted_release(block);
+}
+
+namespace weft {
+namespace {
+
+using testing::drain;
+
+Task<int> give(int value) {
+  co_await yield();
+  co_return value;
+}
+
+/// One round of everything that promises not to allocate.
+struct Everything {
+  Event event;
+  Semaphore semaphore{1};
+  Mutex mutex;
+  Channel<int> channel{2};
+  Scope scope;
+  long sum = 0;
+
+  static Task<> pusher(Everything* in) {
+    for (int i = 0; i < 10; ++i) {
+      Result<void> pushed = co_await in->channel.push(i);
+      EXPECT_TRUE(pushed.ok());
+    }
+  }
+  static Task<> popper(Everything* in) {
+    for (int i = 0; i < 10; ++i) {
+      Result<int> popped = co_await in->channel.pop();
+      in->sum += *popped;
+    }
+  }
+  static Task<> locker(Everything* in) {
+    Result<Mutex::Guard> guard = co_await in->mutex.lock();
+    EXPECT_TRUE(guard.ok());
+    Result<void> acquired = co_await in->semaphore.acquire();
+    EXPECT_TRUE(acquired.ok());
+    Result<void> woken = co_await in->event.wait();
+    EXPECT_TRUE(woken.ok());
+    in->semaphore.release();
+  }
+  static Task<> fan(Everything* in) {
+    auto [one, two] = co_await when_all(give(1), give(2));
+    auto winner = co_await race(give(3), give(4));
+    in->sum += one + two + winner.value;
+    in->event.set();
+  }
+
+  void round(Executor& executor) {
+    event.reset();
+    scope.spawn(&Everything::pusher, this);
+    scope.spawn(&Everything::popper, this);
+    for (int i = 0; i < 3; ++i) scope.spawn(&Everything::locker, this);
+    scope.spawn(&Everything::fan, this);
+    drain(executor);
+    ASSERT_EQ(scope.count(), 0U);
+  }
+};
+
+TEST(Allocation, SteadyStateOfEverythingAllocatesNothing) {
+  if (detail::kFramePoolBypassed) GTEST_SKIP() << "the frame pool is bypassed in this build";
+  Executor executor;
+  Executor::Enter entered(executor);
+  Everything everything;
+  everything.round(executor);
+  const std::int64_t before = allocations;
+  for (int i = 0; i < 100; ++i) everything.round(executor);
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(frames_alive(), 0);
+  EXPECT_GT(everything.sum, 0);
+}
+
+TEST(FramePool, KeepsABoundedAmountAndGivesTheRestBack) {
+  if (detail::kFramePoolBypassed) GTEST_SKIP() << "the frame pool is bypassed in this build";
+  const std::size_t count = 2 * detail::kFrameCacheBytesMax / 4096;
+  std::vector<void*> blocks;
+  blocks.reserve(count);
+  const std::int64_t alive_before = blocks_alive;
+  for (std::size_t i = 0; i < count; ++i) blocks.push_back(detail::allocate_frame(4096));
+  EXPECT_EQ(frames_alive(), static_cast<std::int64_t>(count));
+  for (void* block : blocks) detail::release_frame(block, 4096);
+  EXPECT_EQ(frames_alive(), 0);
+  EXPECT_LE(frame_cache_bytes(), detail::kFrameCacheBytesMax);
+  EXPECT_GT(frame_cache_bytes(), detail::kFrameCacheBytesMax / 2);
+  EXPECT_LE(blocks_alive - alive_before, static_cast<std::int64_t>(count) / 2 + 1);
+}
+
+TEST(FramePool, DoesNotKeepLargeFrames) {
+  if (detail::kFramePoolBypassed) GTEST_SKIP() << "the frame pool is bypassed in this build";
+  const std::size_t cached = frame_cache_bytes();
+  void* large = detail::allocate_frame(5000);
+  detail::release_frame(large, 5000);
+  EXPECT_EQ(frame_cache_bytes(), cached);
+}
+
+TEST(FramePool, AThreadGivesItsCacheBackWhenItEnds) {
+  auto use = [] {
+    Executor executor;
+    Executor::Enter entered(executor);
+    Everything everything;
+    everything.round(executor);
+  };
+  std::thread(use).join();  // what the first thread of a process allocates for good does not count
+  const std::int64_t before = blocks_alive;
+  std::thread(use).join();
+  EXPECT_EQ(blocks_alive, before);
+}
+
+TEST(FramePool, AFrameMayDieOnAnotherThreadThanItWasMadeOn) {
+  const std::int64_t before = blocks_alive;
+  std::int64_t alive_there = 0;
+  Task<int> task = give(1);
+  std::thread([moved = std::move(task), &alive_there]() mutable {
+    moved.reset();
+    alive_there = frames_alive();
+  }).join();
+  EXPECT_EQ(frames_alive() + alive_there, 0);
+  EXPECT_LE(blocks_alive, before) << "the block was the cache's, or new, and is gone with the other thread";
+  // Give back the count that the other thread took with it.
+  --detail::frame_cache.alive;
+}
+
+}  // namespace
+}  // namespace weft
