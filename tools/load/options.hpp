@@ -17,20 +17,20 @@ enum class LoopMode : std::uint8_t {
 
 /// What every server of a measurement can be told.
 struct ServerOptions {
-  std::string listen;
+  std::string listen = {};
   unsigned threads = 1;
   /// The threads are pinned to these in turn; empty means not pinned.
-  std::vector<int> cpus;
+  std::vector<int> cpus = {};
   LoopMode mode = LoopMode::kWait;
   /// A TCP congestion control the kernel knows; empty means the system's default.
-  std::string congestion;
+  std::string congestion = {};
   /// One write for each reply, to show what batching is worth.
   bool nobatch = false;
 };
 
 /// What every client of a measurement can be told.
 struct ClientOptions {
-  std::string connect;
+  std::string connect = {};
   std::uint64_t size_bytes = 128;
   /// In flight on each connection.
   unsigned depth = 1;
@@ -38,13 +38,13 @@ struct ClientOptions {
   double seconds = 2;
   double warmup_seconds = 0.5;
   /// The answer's size; without it the request is echoed.
-  std::optional<std::uint64_t> reply_bytes;
+  std::optional<std::uint64_t> reply_bytes = {};
   /// Calls per second over all connections (open loop); 0 means as many as the answers allow (closed loop).
   double rate = 0;
   bool attachment = false;
   LoopMode mode = LoopMode::kWait;
-  std::vector<int> cpus;
-  std::string congestion;
+  std::vector<int> cpus = {};
+  std::string congestion = {};
   bool json = false;
 
   std::uint64_t answer_bytes() const { return reply_bytes.value_or(size_bytes); }
