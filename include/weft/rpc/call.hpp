@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/rpc/pending_call.hpp"
+
+namespace weft {
+
+namespace detail {
+
+/// What a caller gets for a result that the handler gave as a view: a client has no request to point into.
+template <typename T>
+struct OwnedResult {
+  using Type = T;
+};
+template <>
+struct OwnedResult<std::string_view> {
+  using Type = std::string;
+};
+template <typename T, std::size_t N>
+struct OwnedResult<std::span<T, N>> {
+  using Type = std::vector<std::remove_const_t<T>>;
+};
+
+/// How an argument that was given as `Given` is kept until it is encoded as `Parameter`.
+template <typename Parameter, typename Given>
+struct KeptArgument {
+  using Plain = std::remove_cvref_t<Given>;
+  static constexpr bool same = std::is_same_v<Plain, Parameter>;
+  // Text is encoded from a view whatever it is kept in by the caller: no copy is made of it here.
+  static constexpr bool text =
+      (std::is_same_v<Parameter, std::string> || std::is_same_v<Parameter, std::string_view>) &&
+      std::is_convertible_v<Given, std::string_view> &&
+      (std::is_lvalue_reference_v<Given> || !std::is_same_v<Plain, std::string>);
+  using Type = std::conditional_t<
+      text, std::string_view,
+      std::conditional_t<same && std::is_lvalue_reference_v<Given>, const Parameter&, Parameter>>;
+};
+// A string given as a temporary to a string_view parameter is kept whole: the view would outlive it.
+template <>
+struct KeptArgument<std::string_view, std::string> {
+  using Type = std::string;
+};
+
+template <typename List, typename... Given>
+struct KeptArguments;
+template <typename... Parameters, typename... Given>
+struct KeptArguments<TypeList<Parameters...>, Given...> {
+  using Tuple = std::tuple<typename KeptArgument<Parameters, Given>::Type...>;
+};
+
+template <typename List, typename... Given>
+inline constexpr bool callable_with = false;
+template <typename... Parameters, typename... Given>
+  requires(sizeof...(Parameters) == sizeof...(Given))
+inline constexpr bool callable_with<TypeList<Parameters...>, Given...> =
+    (std::is_convertible_v<Given, Parameters> && ...);
+
+}  // namespace detail
+
+/// The method `M` can be called with arguments of these types (implicit conversions allowed).
+template <auto M, typename... Given>
+concept CallableWith = detail::callable_with<typename detail::MethodTraits<M>::Arguments, Given...>;
+
+/// What a call of `M` gives.
+template <auto M>
+using ResultOfMethod = typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type;
+
+/// A result and the attachment that came with it.
+template <typename R>
+struct Answer {
+  R value;
+  /// The attachment's length, also where it landed in the caller's buffer.
+  std::size_t attachment_bytes = 0;
+  /// The attachment itself, empty where it landed in the caller's buffer.
+  Buffer attachment;
+};
+template <>
+struct Answer<void> {
+  std::size_t attachment_bytes = 0;
+  Buffer attachment;
+};
+
+namespace detail {
+
+/// The part of a call that knows the result's type.
+template <typename R>
+class TypedCall : public PendingCall {
+ public:
+  using PendingCall::PendingCall;
+
+ protected:
+  ~TypedCall() = default;
+
+  Status decode_answer(Bytes body) final {
+    DecodeArena arena;
+    if constexpr (std::is_void_v<R>) {
+      return decode_from(body, arena).status();
+    } else {
+      return decode_from(body, arena, value_.emplace()).status();
+    }
+  }
+
+  Result<R> take_result() {
+    Status failure = take_failure();
+    if (!failure.ok()) return failure;
+    if constexpr (std::is_void_v<R>) {
+      return {};
+    } else {
+      return std::move(*value_);
+    }
+  }
+
+  Result<Answer<R>> take_answer() {
+    Status failure = take_failure();
+    if (!failure.ok()) return failure;
+    if constexpr (std::is_void_v<R>) {
+      return Answer<R>{answer_attachment_bytes(), take_answer_attachment()};
+    } else {
+      return Answer<R>{std::move(*value_), answer_attachment_bytes(), take_answer_attachment()};
+    }
+  }
+
+ private:
+  struct Nothing {};
+  std::optional<std::conditional_t<std::is_void_v<R>, Nothing, R>> value_;
+};
+
+}  // namespace detail
+
+/// A call that is made when it is awaited: what `client.call<f>(...)` gives. Arguments that were given as
+/// lvalues are referred to until the call is sent, so it is awaited in the expression that made it. Cancel:
+/// total while it waits for a connection, after that the peer is told and the outcome is unknown.
+template <auto M, bool kWithAttachment, typename... Given>
+class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] CallAwaitable final
+    : detail::TypedCall<ResultOfMethod<M>> {
+  using R = ResultOfMethod<M>;
+  using Base = detail::TypedCall<R>;
+
+ public:
+  template <typename... Arguments>
+  CallAwaitable(ClientCore& client, const CallOptions& options, Arguments&&... arguments)
+      : Base(client, method_key<M>, options), arguments_(std::forward<Arguments>(arguments)...) {}
+
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    resumption_.handle = coroutine;
+    if (std::byte* body = Base::begin(cancel_scope_of(coroutine), body_bytes())) {
+      encode_body(body);
+      Base::sent();
+    }
+    return !Base::done();
+  }
+  auto await_resume() {
+    if constexpr (kWithAttachment) {
+      return Base::take_answer();
+    } else {
+      return Base::take_result();
+    }
+  }
+
+ private:
+  std::size_t body_bytes() const final {
+    return std::apply([](const auto&... values) { return encoded_size(values...); }, arguments_);
+  }
+  void encode_body(std::byte* to) const final {
+    std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
+  }
+  void on_done() noexcept final { Base::schedule(resumption_); }
+
+  typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
+  Resumption resumption_;
+};
+
+namespace detail {
+
+/// The record behind a Call: lives until both the call's end and the handle's.
+template <typename R>
+class StartedCall final : public TypedCall<R> {
+ public:
+  StartedCall(ClientCore& client, const MethodKey& method, const CallOptions& options)
+      : TypedCall<R>(client, method, options) {}
+
+  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
+
+  template <typename... Arguments>
+  void start(const Arguments&... arguments) {
+    const std::size_t size = encoded_size(arguments...);
+    if (std::byte* body = TypedCall<R>::begin(nullptr, size)) {
+      encode_to(body, arguments...);
+      TypedCall<R>::sent();
+    } else if (!this->done()) {
+      waiting_body_.resize(size);
+      encode_to(waiting_body_.data(), arguments...);
+    }
+  }
+
+  /// Who waits; at most one at a time.
+  Resumption* waiter = nullptr;
+
+  using TypedCall<R>::take_result;
+  using TypedCall<R>::take_answer;
+  using PendingCall::limit;
+
+ private:
+  std::size_t body_bytes() const override { return waiting_body_.size(); }
+  void encode_body(std::byte* to) const override {
+    if (!waiting_body_.empty()) std::memcpy(to, waiting_body_.data(), waiting_body_.size());
+  }
+  void on_done() noexcept override {
+    if (waiter != nullptr) PendingCall::schedule(*std::exchange(waiter, nullptr));
+  }
+
+  std::vector<std::byte> waiting_body_;
+};
+
+}  // namespace detail
+
+/// A call that is already on its way: what `client.start<f>(...)` gives. `co_await std::move(call)` gives its
+/// Result, now or later; destroying it cancels it. Movable. Thread: the client's loop.
+/// Must not outlive its client.
+template <typename R>
+class [[nodiscard("dropping a Call cancels it")]] Call {
+ public:
+  Call() = default;
+  explicit Call(std::unique_ptr<detail::StartedCall<R>> record) : record_(std::move(record)) {}
+
+  /// The answer or failure is there: awaiting does not suspend.
+  bool done() const { return record_ == nullptr || record_->done(); }
+  /// Ends it with a cancelled status and tells the peer; it can still be awaited.
+  void cancel() {
+    if (record_) record_->cancel(CancelReason::kRequested);
+  }
+
+  /// Waits for the result. Cancel: the call itself is cancelled.
+  auto operator co_await() && { return Awaiter<false>{*record_}; }
+  /// Waits for the result and the attachment that came with it.
+  auto with_attachment() && { return Awaiter<true>{*record_}; }
+
+ private:
+  template <bool kWithAttachment>
+  class [[nodiscard]] Awaiter : CancelListener {
+   public:
+    explicit Awaiter(detail::StartedCall<R>& record) : record_(&record) {}
+    Awaiter(const Awaiter&) = delete;
+    Awaiter& operator=(const Awaiter&) = delete;
+    ~Awaiter() {
+      if (record_->waiter == &resumption_) record_->waiter = nullptr;
+    }
+
+    bool await_ready() const noexcept { return record_->done(); }
+    template <typename Promise>
+    bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+      if (CancelScope* scope = cancel_scope_of(coroutine)) {
+        if (scope->cancelled()) {
+          record_->cancel(scope->reason());
+          return false;
+        }
+        record_->limit(scope->deadline());
+        if (record_->done()) return false;
+        scope->add(*this);
+      }
+      resumption_.handle = coroutine;
+      record_->waiter = &resumption_;
+      return true;
+    }
+    auto await_resume() {
+      if constexpr (kWithAttachment) {
+        return record_->take_answer();
+      } else {
+        return record_->take_result();
+      }
+    }
+
+   private:
+    void on_cancel(CancelReason reason) noexcept override { record_->cancel(reason); }
+
+    detail::StartedCall<R>* record_;
+    Resumption resumption_;
+  };
+
+  std::unique_ptr<detail::StartedCall<R>> record_;
+};
+
+}  // namespace weft

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/base/log.hpp"
+#include "weft/rpc/call.hpp"
+#include "weft/rpc/limits.hpp"
+#include "weft/rpc/transports.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+struct ClientOptions {
+  /// Where the server is: "tcp://host:port", "unix:///path", "memory://name".
+  std::string connect;
+  /// How long one attempt to connect may take, the hello included.
+  Duration connect_timeout = std::chrono::seconds{5};
+  /// For calls without a timeout of their own; zero: none.
+  Duration call_timeout = Duration::zero();
+  /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time.
+  Duration reconnect_wait_min = std::chrono::milliseconds{20};
+  Duration reconnect_wait_max = std::chrono::seconds{1};
+  /// Local address to bind before connecting; empty: any.
+  std::string local_address;
+  /// Ask for checksums on every frame.
+  bool checksums = false;
+  RpcLimits limits;
+  Logger* logger = nullptr;
+};
+
+/// What a client has counted since it was made.
+struct ClientStats {
+  std::uint64_t connections = 0;       ///< connections that came up
+  std::uint64_t connect_failures = 0;  ///< attempts that did not
+  std::uint64_t late_answers = 0;      ///< answers to calls that had ended before, dropped
+  std::size_t calls_in_flight = 0;     ///< sent and unanswered now
+  std::size_t calls_waiting = 0;       ///< waiting for a connection or for room now
+};
+
+/// Calls methods of one server over one connection, which it makes at the first call, and again when it was
+/// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
+/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
+/// destroyed inside a handler that its own connection serves.
+class RpcClient {
+ public:
+  /// `loop` and `transports` must outlive the client.
+  RpcClient(Loop& loop, const TransportSet& transports, ClientOptions options);
+  ~RpcClient();
+  RpcClient(const RpcClient&) = delete;
+  RpcClient& operator=(const RpcClient&) = delete;
+
+  /// Calls a function: `Result<R> reply = co_await client.call<f>(arguments...);`
+  /// Errors: the handler's own; kUnavailable (retry: reconnect) when the connection was lost and the call may
+  /// or may not have run; kDeadlineExceeded; kCancelled; kResourceExhausted; kUnimplemented for an unknown
+  /// method; kFailedPrecondition when the server's signature is another, naming both.
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  auto call(Given&&... arguments) {
+    return CallAwaitable<M, false, Given...>{*core_, CallOptions{}, std::forward<Given>(arguments)...};
+  }
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  auto call(const CallOptions& options, Given&&... arguments) {
+    return CallAwaitable<M, false, Given...>{*core_, options, std::forward<Given>(arguments)...};
+  }
+
+  /// As call(), and gives the attachment of the answer too: `Result<Answer<R>>`.
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  auto exchange(const CallOptions& options, Given&&... arguments) {
+    return CallAwaitable<M, true, Given...>{*core_, options, std::forward<Given>(arguments)...};
+  }
+
+  /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
+  /// returns.
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Call<ResultOfMethod<M>> start(Given&&... arguments) {
+    return start_with<M>(CallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Call<ResultOfMethod<M>> start(const CallOptions& options, Given&&... arguments) {
+    return start_with<M>(options, std::forward<Given>(arguments)...);
+  }
+
+  /// Connects without calling anything. Errors: as a first call's.
+  Task<Result<void>> connect();
+  /// Ends the client's calls with kCancelled and closes the connection. Later calls fail.
+  void close();
+
+  bool connected() const;
+  /// Endpoints of the present connection, empty without one.
+  std::string local_endpoint() const;
+  std::string remote_endpoint() const;
+  ClientStats stats() const;
+  Loop& loop() const;
+
+ private:
+  template <auto M, typename... Given>
+  Call<ResultOfMethod<M>> start_with(const CallOptions& options, Given&&... arguments) {
+    typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
+        std::forward<Given>(arguments)...};
+    auto record = std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(*core_, method_key<M>, options);
+    std::apply([&](const auto&... values) { record->start(values...); }, kept);
+    return Call<ResultOfMethod<M>>{std::move(record)};
+  }
+
+  std::unique_ptr<ClientCore> core_;
+};
+
+}  // namespace weft

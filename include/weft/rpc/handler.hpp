@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "weft/rpc/method.hpp"
+#include "weft/rpc/reply.hpp"
+#include "weft/rpc/served_call.hpp"
+
+namespace weft {
+
+/// What a method may have of its own when it is registered.
+struct HandlerOptions {
+  /// Runs on the server's worker threads, never on a loop: for handlers that block or compute for long.
+  bool blocking = false;
+  /// Limits for this method below the server's; zero: the server's.
+  std::uint32_t body_bytes_max = 0;
+  std::uint64_t attachment_bytes_max = 0;
+};
+
+/// How a method is served.
+enum class HandlerKind : std::uint8_t {
+  kInline,     ///< an ordinary function, inside the receiving of its request
+  kRecord,     ///< the same with a record: it wants its context, or replies later
+  kCoroutine,  ///< a Task, concurrent with others
+  kBlocking,   ///< on a worker's thread
+};
+
+/// One registered method. `object` is the user's and outlives the server.
+struct MethodEntry {
+  MethodKey key;
+  HandlerOptions options;
+  HandlerKind kind = HandlerKind::kInline;
+  bool delayed = false;
+  bool takes_attachment = false;
+  void* object = nullptr;
+  void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
+  void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
+  Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;
+};
+
+namespace detail {
+
+/// The failure that a handler's exception becomes. Only inside a catch block.
+Status status_of_exception();
+
+template <typename Call, typename... Values>
+void answer_with(Call& call, const Values&... values) {
+  if (std::byte* body = call.begin_answer(encoded_size(values...))) {
+    encode_to(body, values...);
+    call.end_answer();
+  }
+}
+
+template <typename Call, typename R>
+void answer(Call& call, const R& value) {
+  if constexpr (is_result<R>) {
+    if (!value.ok()) return call.fail(value.status());
+    if constexpr (std::is_void_v<typename R::value_type>) {
+      answer_with(call);
+    } else {
+      answer_with(call, *value);
+    }
+  } else {
+    answer_with(call, value);
+  }
+}
+
+/// Everything the server needs to call the function behind `M`.
+template <auto M>
+struct HandlerOf {
+  using Traits = MethodTraits<M>;
+  using Arguments = typename Traits::Arguments::Tuple;
+  using Returned = typename Traits::Returned;
+  using Object = typename Traits::Object;
+
+  template <typename Call>
+  static bool decode(Call& call, DecodeArena& arena, Arguments& arguments) {
+    const Result<void> decoded =
+        std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
+    if (!decoded.ok()) [[unlikely]] {
+      call.fail(decoded.status().with_context(Traits::name));
+      return false;
+    }
+    return true;
+  }
+
+  template <typename... Extra>
+  static Returned invoke(void* object, Arguments& arguments, Extra&&... extra) {
+    return invoke_as(typename Traits::AsDeclared{}, object, arguments, std::forward<Extra>(extra)...);
+  }
+
+  template <typename... Declared, typename... Extra>
+  static Returned invoke_as(TypeList<Declared...>, void* object, Arguments& arguments, Extra&&... extra) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) -> Returned {
+      if constexpr (std::is_void_v<Object>) {
+        return Traits::function(std::forward<Extra>(extra)...,
+                                static_cast<Declared&&>(std::get<I>(arguments))...);
+      } else {
+        return (static_cast<Object*>(object)->*Traits::function)(
+            std::forward<Extra>(extra)..., static_cast<Declared&&>(std::get<I>(arguments))...);
+      }
+    }(std::index_sequence_for<Declared...>{});
+  }
+
+  template <typename Call, typename... Extra>
+  static void run(const MethodEntry& method, Call& call, DecodeArena& arena, Extra&&... extra) {
+    try {
+      Arguments arguments;
+      if (!decode(call, arena, arguments)) return;
+      if constexpr (std::is_void_v<Returned>) {
+        invoke(method.object, arguments, std::forward<Extra>(extra)...);
+        answer_with(call);
+      } else {
+        answer(call, invoke(method.object, arguments, std::forward<Extra>(extra)...));
+      }
+    } catch (...) {
+      call.fail(status_of_exception());
+    }
+  }
+
+  static void serve_inline(const MethodEntry& method, InlineCall& call) {
+    if constexpr (!Traits::takes_context) {
+      DecodeArena arena;
+      run(method, call, arena);
+    }
+  }
+
+  static void serve_record(const MethodEntry& method, ServedCall& call) {
+    if constexpr (Traits::takes_context) {
+      run(method, call, call.arena(), call.context());
+    } else {
+      run(method, call, call.arena());
+    }
+  }
+
+  static void serve_delayed(const MethodEntry& method, ServedCall& call) {
+    Reply<typename Traits::Result> reply{call};
+    try {
+      Arguments arguments;
+      if (!decode_for_reply(call, reply, arguments)) return;
+      if constexpr (Traits::takes_context) {
+        invoke(method.object, arguments, std::move(reply), call.context());
+      } else {
+        invoke(method.object, arguments, std::move(reply));
+      }
+    } catch (...) {
+      if (!reply.used()) std::move(reply).fail(status_of_exception());
+    }
+  }
+
+  static bool decode_for_reply(ServedCall& call, Reply<typename Traits::Result>& reply,
+                               Arguments& arguments) {
+    const Result<void> decoded = std::apply(
+        [&](auto&... values) { return decode_from(call.body(), call.arena(), values...); }, arguments);
+    if (!decoded.ok()) std::move(reply).fail(decoded.status().with_context(Traits::name));
+    return decoded.ok();
+  }
+
+  static Task<void> serve_coroutine(const MethodEntry* method, ServedCall* call) {
+    Status failure;
+    try {
+      Arguments arguments;
+      if (!decode(*call, call->arena(), arguments)) co_return;
+      if constexpr (std::is_same_v<Returned, Task<void>>) {
+        if constexpr (Traits::takes_context) {
+          co_await invoke(method->object, arguments, call->context());
+        } else {
+          co_await invoke(method->object, arguments);
+        }
+        co_await call->room();
+        answer_with(*call);
+      } else if constexpr (Traits::takes_context) {
+        auto result = co_await invoke(method->object, arguments, call->context());
+        co_await call->room();
+        answer(*call, result);
+      } else {
+        auto result = co_await invoke(method->object, arguments);
+        co_await call->room();
+        answer(*call, result);
+      }
+    } catch (...) {
+      failure = status_of_exception();
+    }
+    if (!failure.ok()) call->fail(failure);
+  }
+
+  static MethodEntry entry(void* object, const HandlerOptions& options) {
+    MethodEntry entry{method_key<M>, options};
+    entry.object = object;
+    entry.takes_attachment = Traits::takes_context;
+    if constexpr (is_task<Returned>) {
+      entry.kind = HandlerKind::kCoroutine;
+      entry.serve_coroutine = &serve_coroutine;
+    } else if constexpr (Traits::delayed) {
+      entry.kind = HandlerKind::kRecord;
+      entry.delayed = true;
+      entry.serve_record = &serve_delayed;
+    } else {
+      entry.kind = Traits::takes_context ? HandlerKind::kRecord : HandlerKind::kInline;
+      entry.serve_inline = &serve_inline;
+      entry.serve_record = &serve_record;
+    }
+    if (options.blocking) entry.kind = HandlerKind::kBlocking;
+    return entry;
+  }
+};
+
+}  // namespace detail
+
+/// `M` names a function that can be a handler: free, member, coroutine or delayed, of types that can be
+/// encoded.
+template <auto M>
+concept Handler = requires {
+  typename detail::MethodTraits<M>::Arguments;
+  detail::MethodTraits<M>::function;
+};
+/// A handler that needs no object.
+template <auto M>
+concept FreeHandler = Handler<M> && std::is_void_v<typename detail::MethodTraits<M>::Object>;
+/// A handler that is a member of `Object` or of its base.
+template <auto M, typename Object>
+concept MemberHandlerOf =
+    Handler<M> && std::is_convertible_v<Object*, typename detail::MethodTraits<M>::Object*>;
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/time.hpp"
+
+namespace weft {
+
+/// Every limit and every waiting time of the rpc layer. Each is checked before memory is taken for what it
+/// limits. The same struct serves server and client; both sides keep to their own.
+struct RpcLimits {
+  /// Largest body of a request or an answer, headers and attachments not counted.
+  std::uint32_t body_bytes_max = 4u << 20;
+  /// Largest attachment that is received.
+  std::uint64_t attachment_bytes_max = std::uint64_t{4} << 30;
+  /// An answer's attachment larger than this is received only into a buffer that the caller named.
+  std::uint64_t unrequested_attachment_bytes_max = 1u << 20;
+  /// Attachments of one connection that are received or held by handlers at the same time.
+  std::size_t connection_memory_max = std::size_t{8} << 30;
+  /// The same for all connections of a server or client.
+  std::size_t process_memory_max = std::size_t{16} << 30;
+  /// Queued output of a connection above which producers wait.
+  std::size_t outbox_high_water = 4u << 20;
+  /// Requests of one connection that a server works on at the same time; also what a client keeps in flight.
+  std::uint32_t calls_in_flight_max = 65536;
+  /// Calls of a client that may wait for a connection or for room.
+  std::size_t calls_waiting_max = 1u << 20;
+
+  /// From the first byte of a hello, a frame's head or an attachment to progress.
+  Duration frame_timeout = std::chrono::seconds{10};
+  /// From the connection to the peer's whole hello.
+  Duration hello_timeout = std::chrono::seconds{10};
+  /// How long a peer may leave queued bytes untaken.
+  Duration stall_timeout = std::chrono::seconds{30};
+  /// A connection on which nothing arrived for this long is pinged; after as long again without a byte it is
+  /// dead. Zero switches pings off.
+  Duration ping_interval = std::chrono::seconds{10};
+};
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/codec/codec.hpp"
+#include "weft/rpc/served_call.hpp"
+
+namespace weft {
+
+namespace detail {
+
+/// The part of Reply that knows no types: the one right to answer a call.
+class ReplyRight {
+ public:
+  explicit ReplyRight(ServedCall& call);
+  ReplyRight(ReplyRight&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
+  ReplyRight& operator=(ReplyRight&& other) noexcept {
+    if (this != &other) {
+      drop();
+      call_ = std::exchange(other.call_, nullptr);
+    }
+    return *this;
+  }
+  ~ReplyRight() { drop(); }
+
+  bool used() const { return call_ == nullptr; }
+  bool cancelled() const { return call_ == nullptr || call_->cancelled_anywhere(); }
+  void send(std::vector<std::byte> body);
+  void fail(Status failure);
+
+ private:
+  void drop() noexcept;
+
+  ServedCall* call_;
+};
+
+}  // namespace detail
+
+/// The right and the duty to answer one call, now or later, from any thread: the first parameter of a
+/// delayed-reply handler `void handler(Reply<R> reply, ...)`. Movable; used up by the first answer, which a
+/// second use asserts. One that is dropped unused answers with kInternal. Keep none longer than the server:
+/// stopping waits for it.
+template <typename R>
+class Reply {
+ public:
+  explicit Reply(ServedCall& call) : right_(call) {}
+
+  void operator()(const R& value) && {
+    std::vector<std::byte> body(encoded_size(value));
+    encode_to(body.data(), value);
+    right_.send(std::move(body));
+  }
+  void operator()(Result<R> result) && {
+    if (!result.ok()) return right_.fail(std::move(result).status());
+    std::move (*this)(*result);
+  }
+  void fail(Status failure) && { right_.fail(std::move(failure)); }
+  /// Nobody waits for the answer any more. Any thread.
+  bool cancelled() const { return right_.cancelled(); }
+  /// An answer was given already, or the right moved on.
+  bool used() const { return right_.used(); }
+
+ private:
+  detail::ReplyRight right_;
+};
+
+template <>
+class Reply<void> {
+ public:
+  explicit Reply(ServedCall& call) : right_(call) {}
+
+  void operator()() && { right_.send({}); }
+  void fail(Status failure) && { right_.fail(std::move(failure)); }
+  bool cancelled() const { return right_.cancelled(); }
+  /// An answer was given already, or the right moved on.
+  bool used() const { return right_.used(); }
+
+ private:
+  detail::ReplyRight right_;
+};
+
+}  // namespace weft

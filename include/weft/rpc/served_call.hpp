@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "weft/base/intrusive_list.hpp"
+#include "weft/base/status.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/codec/codec.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/memory/buffer.hpp"
+#include "weft/memory/chunk_pool.hpp"
+#include "weft/rpc/call_context.hpp"
+#include "weft/runtime/timer.hpp"
+
+namespace weft {
+
+class CallsIn;
+class Loop;
+struct CallsHost;
+class Session;
+struct MethodEntry;
+
+/// An ordinary handler's call while it runs inside the receiving of its request: nothing outlives that.
+class InlineCall {
+ public:
+  InlineCall(Session& session, std::uint64_t id, Bytes body) : session_(&session), id_(id), body_(body) {}
+
+  Bytes body() const { return body_; }
+  /// Room for the answer's body, to be encoded at once, then end_answer(); null when it cannot be sent.
+  std::byte* begin_answer(std::size_t bytes);
+  void end_answer();
+  void fail(const Status& failure);
+
+ private:
+  Session* session_;
+  std::uint64_t id_;
+  Bytes body_;
+};
+
+struct ServedCallTag;
+struct RoomWaiterTag;
+
+/// A request that outlives the receiving of its bytes: a coroutine's, a delayed reply's, a worker's, or one
+/// whose handler asked for its CallContext. The operation record: owns what the handler looks at, knows its
+/// connection as long as there is one, and is gone only when both the answer was given and the handler has
+/// ended.
+///
+///   kRunning --answer or failure--> kAnswered --last holder lets go--> (freed)
+///   kRunning --connection lost----> kOrphaned --last holder lets go--> (freed); an answer is dropped
+///
+/// Thread: the connection's loop, but for what says otherwise.
+class ServedCall final : public ListHook<ServedCallTag>, private Timer {
+ public:
+  ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const MethodEntry& method, std::uint64_t id);
+  ~ServedCall();
+  ServedCall(const ServedCall&) = delete;
+  ServedCall& operator=(const ServedCall&) = delete;
+  static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { detail::release_frame(block, size); }
+
+  std::uint64_t id() const { return id_; }
+  Bytes body() const { return body_; }
+  DecodeArena& arena() { return arena_; }
+  CancelScope& scope() { return scope_; }
+  CallContext& context() { return context_; }
+  const MethodEntry& method() const { return *method_; }
+  Loop& loop() const { return *loop_; }
+
+  std::byte* begin_answer(std::size_t bytes);
+  void end_answer();
+  void fail(const Status& failure);
+  bool answered() const { return state_ != State::kRunning; }
+
+  /// For answers that were made on another thread: everything encoded, to be sent from the loop.
+  void answer_encoded(Bytes body);
+
+  /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
+  void run_off_loop();
+  void publish();
+
+  /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it.
+  void hold() { ++holders_; }
+  void let_go();
+
+  /// Any thread: the caller, or the connection, is gone.
+  bool cancelled_anywhere() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  /// Awaited before an answer is encoded: suspends while the connection's queue is over its high-water mark.
+  class Room;
+  Room room();
+
+ private:
+  friend class CallsIn;
+  friend class CallContext;
+  friend class ServedTable;
+
+  enum class State : std::uint8_t { kRunning, kAnswered, kOrphaned };
+
+  struct TaskEnd : detail::Completion {
+    ServedCall* call;
+  };
+
+  void on_timer() override;
+  void cancel(CancelReason reason);
+  void orphan(CancelReason reason);
+  void settle();
+
+  CallsIn* calls_;
+  CallsHost* host_;
+  Loop* loop_;
+  const MethodEntry* method_;
+  ServedCall* next_in_bucket_ = nullptr;
+  std::uint64_t id_;
+  std::uint64_t connection_id_;
+  std::shared_ptr<void> orphan_tag_;
+  Bytes body_;
+  ChunkRef chunk_;
+  std::byte* copied_body_ = nullptr;
+  Buffer attachment_;
+  std::size_t attachment_charge_ = 0;
+  Buffer answer_attachment_;
+  UniqueFunction<void(bool)> on_answer_sent_;
+  CancelScope scope_;
+  DecodeArena arena_;
+  CallContext context_{*this};
+  Task<void> task_;
+  TaskEnd task_end_;
+  std::vector<std::byte> off_loop_body_;
+  Status off_loop_failure_;
+  std::uint32_t holders_ = 1;
+  State state_ = State::kRunning;
+  bool close_after_answer_ = false;
+  bool off_loop_ = false;
+  std::atomic<bool> cancelled_ = false;
+};
+
+class [[nodiscard]] ServedCall::Room : public ListHook<RoomWaiterTag> {
+ public:
+  explicit Room(ServedCall& call) : call_(&call) {}
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<> coroutine);
+  void await_resume() const noexcept {}
+  void wake() noexcept;
+
+ private:
+  ServedCall* call_;
+  Resumption resumption_;
+};
+
+inline ServedCall::Room ServedCall::room() {
+  return Room{*this};
+}
+
+}  // namespace weft

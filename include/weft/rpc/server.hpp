@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/base/log.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/rpc/handler.hpp"
+#include "weft/rpc/limits.hpp"
+#include "weft/rpc/transports.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+struct ServerOptions {
+  /// Where to listen; port 0 is replaced by one the system chooses, see RpcServer::urls().
+  std::vector<std::string> listen;
+  /// Loops, each with a thread of its own, over which connections are spread. Zero: no threads; the server
+  /// runs on `loop`, which the user drives.
+  unsigned threads = 1;
+  Loop* loop = nullptr;
+  /// CPUs to pin the loops' threads to, in order; empty: not pinned.
+  std::vector<int> cpus;
+  /// How each loop waits.
+  LoopOptions loop_options;
+  /// Threads for handlers declared blocking; started with the server if there is such a handler.
+  unsigned worker_threads = 4;
+  /// Blocking calls that may wait for a worker; one more is refused with kResourceExhausted.
+  std::size_t worker_queue_max = 4096;
+  /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
+  /// welcome.
+  UniqueFunction<bool(std::string_view remote_endpoint)> accept;
+  /// Connections open at the same time; one more is closed at once.
+  std::size_t connections_max = 100'000;
+  /// Require checksums on every frame.
+  bool checksums = false;
+  RpcLimits limits;
+  Logger* logger = nullptr;
+};
+
+/// What a server has counted since it was started, over all its loops.
+struct ServerStats {
+  std::uint64_t connections_accepted = 0;
+  std::uint64_t connections_refused = 0;
+  std::size_t connections = 0;        ///< open now
+  std::uint64_t calls = 0;            ///< requests taken
+  std::size_t calls_running = 0;      ///< handlers that have not ended
+  std::uint64_t calls_refused = 0;    ///< unknown method, wrong schema, over a limit, expired
+  std::uint64_t protocol_errors = 0;  ///< connections closed for what their peer sent
+};
+
+/// Serves registered functions to any number of connections.
+/// Life: construct, register_handler..., start(), wait() or stop(). All of it from one thread, stop() from
+/// any, also from inside a handler.
+class RpcServer {
+ public:
+  /// `transports` must outlive the server.
+  RpcServer(const TransportSet& transports, ServerOptions options);
+  /// Stops at once if it still runs.
+  ~RpcServer();
+  RpcServer(const RpcServer&) = delete;
+  RpcServer& operator=(const RpcServer&) = delete;
+
+  /// Registers a free function, `method<f, "key">`, or a template's specialisation. Before start(), which
+  /// refuses a name that was registered twice.
+  template <auto M>
+    requires FreeHandler<M>
+  void register_handler(const HandlerOptions& options = {}) {
+    add(detail::HandlerOf<M>::entry(nullptr, options));
+  }
+  /// Registers a member function with its object, which must outlive the server.
+  template <auto M, typename Object>
+    requires MemberHandlerOf<M, Object>
+  void register_handler(Object* object, const HandlerOptions& options = {}) {
+    using Declared = typename detail::MethodTraits<M>::Object;
+    add(detail::HandlerOf<M>::entry(
+        const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
+  }
+
+  /// Binds, listens and serves in the background; returns when connections are accepted.
+  /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then.
+  Result<void> start();
+  /// Blocks until the server has stopped. Not from a handler.
+  void wait();
+  /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
+  /// answer leave, for at most `grace`; what is still open then is ended by force. Returns at once; wait()
+  /// waits.
+  void stop(Duration grace = std::chrono::seconds{10});
+  /// Everything has ended: nothing of the server runs any more. Any thread.
+  bool stopped() const;
+  /// start() and wait().
+  Result<void> run();
+
+  /// Where it really listens, in the order of the options; valid after start().
+  std::vector<std::string> urls() const;
+  ServerStats stats() const;
+
+ private:
+  void add(MethodEntry entry);
+
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/call_status.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t kMessageBytesMax = 16 * 1024;
+
+}  // namespace
+
+std::uint16_t packed_status(const Status& failure) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(failure.code()) |
+                                    static_cast<unsigned>(failure.layer()) << 8);
+}
+
+Status answered_status(const Frame& frame, const MethodKey& method) {
+  const unsigned number = frame.header.status & 0xFF;
+  const unsigned layer_number = frame.header.status >> 8;
+  const auto code =
+      is_status_code(number) && number != 0 ? static_cast<StatusCode>(number) : StatusCode::kUnknown;
+  const auto layer =
+      layer_number <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(layer_number) : Layer::kNone;
+  const auto native = static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method));
+  std::string message{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
+  if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
+    message += "; this caller takes it for " + method.schema_text();
+  }
+  // The server answered, so it is alive and the call's fate is known: reconnecting would not help.
+  if (code == StatusCode::kUnavailable) return {code, layer, std::move(message), native, Retry::kBackoff};
+  return {code, layer, std::move(message), native};
+}
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rpc/counter.hpp"
+#include "rpc/served_table.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/base/status.hpp"
+#include "weft/memory/budget.hpp"
+#include "weft/rpc/served_call.hpp"
+#include "weft/transport/connection.hpp"
+
+namespace weft {
+
+class MethodTable;
+class Session;
+class WorkerPool;
+
+/// What all the sessions of one loop share when they serve. Outlives the calls.
+struct CallsHost {
+  const MethodTable* methods = nullptr;
+  WorkerPool* workers = nullptr;
+  MemoryBudget* memory = nullptr;
+  /// Records alive, those without a connection too.
+  Counter running;
+  Counter taken;
+  Counter refused;
+  Counter protocol_errors;
+  /// Calls whose connection is gone and whose handler has not ended.
+  IntrusiveList<ServedCall, ServedCallTag> orphans;
+  /// Told when the last record went.
+  UniqueFunction<void()> on_idle;
+};
+
+/// The peer's calls on one connection: from a request's frame to the handler, and from the handler to the
+/// answer.
+class CallsIn {
+ public:
+  explicit CallsIn(Session& session) : session_(session) {}
+
+  /// A failure is the peer's breach of the protocol and ends the connection.
+  Status on_request(const Frame& frame, const ChunkRef& chunk);
+  void on_cancel(std::uint64_t id);
+  Landing on_request_attachment(const Frame& frame);
+  Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
+  /// The connection is gone.
+  void orphan_all();
+  /// The outbox has room again: answers that waited go on.
+  void wake_room_waiters();
+
+  /// Room for an answer, or null; end_answer follows.
+  std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes);
+  void fail(std::uint64_t id, const Status& failure);
+  void add_room_waiter(ServedCall::Room& waiter) { room_waiters_.push_back(waiter); }
+
+  Session& session() const { return session_; }
+  CallsHost& host() const;
+  std::size_t running() const { return running_; }
+
+ private:
+  friend class ServedCall;
+
+  Status refusal(const Frame& frame, const struct MethodEntry*& method) const;
+  Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
+                      Buffer attachment);
+  void keep_body(ServedCall& call, const Frame& frame, const ChunkRef& chunk);
+  void run(ServedCall& call);
+  void forget(ServedCall& call);
+
+  Session& session_;
+  ServedTable table_;
+  IntrusiveList<ServedCall, ServedCallTag> calls_;
+  IntrusiveList<ServedCall::Room, RoomWaiterTag> room_waiters_;
+  std::size_t running_ = 0;
+  /// Of calls that run; one that the handler took away counts for the process only.
+  std::size_t attachment_bytes_held_ = 0;
+  Buffer landing_;
+  Status landing_refusal_;
+};
+
+}  // namespace weft

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/base/status.hpp"
+#include "weft/rpc/pending_call.hpp"
+#include "weft/transport/connection.hpp"
+
+namespace weft {
+
+class Session;
+
+/// Our calls on one connection: the slot table by which an answer finds its call, and what happens to it
+/// then. An id is slot and generation; a slot's generation changes with each call, so that the answer to a
+/// call that has ended finds nobody, is dropped and counted.
+class CallsOut {
+ public:
+  explicit CallsOut(Session& session) : session_(session) {}
+
+  /// Gives `call` a slot and queues its request; answers where its body goes, to be written at once, then
+  /// sent(). Null: the call could not be sent and `failure` says why.
+  std::byte* begin(PendingCall& call, std::size_t body_bytes, Status& failure);
+  /// The body is written: queues the attachment.
+  void sent(PendingCall& call);
+  /// `call` ends before its answer: gives its slot up, tells the peer, and takes its unsent bytes over.
+  void abandon(PendingCall& call);
+
+  void on_response(const Frame& frame);
+  Landing on_response_attachment(const Frame& frame);
+  void on_response_attachment_end(const Frame& frame, bool landed);
+  /// The connection is gone: every call ends with `why`.
+  void fail_all(const Status& why);
+
+  std::uint32_t in_flight() const { return in_flight_; }
+  std::uint64_t late_answers() const { return late_answers_; }
+
+ private:
+  static constexpr std::uint32_t kNoSlot = 0xFFFFFFFF;
+
+  struct Slot {
+    PendingCall* call = nullptr;
+    std::uint32_t generation = 0;
+    std::uint32_t next_free = kNoSlot;
+  };
+
+  std::uint64_t take_slot(PendingCall& call);
+  void free_slot(std::uint64_t id);
+  PendingCall* find(std::uint64_t id) const;
+  void answer(PendingCall& call, const Frame& frame);
+
+  Session& session_;
+  std::vector<Slot> slots_;
+  std::uint32_t first_free_ = kNoSlot;
+  std::uint32_t in_flight_ = 0;
+  std::uint64_t late_answers_ = 0;
+  /// The call whose attachment is being received; null when nobody waits for it any more.
+  PendingCall* landing_call_ = nullptr;
+  /// Why the attachment that is being received is refused.
+  Status landing_refusal_;
+};
+
+}  // namespace weft

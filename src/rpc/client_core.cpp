@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client_core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+namespace {
+
+Status closed_status() {
+  return {StatusCode::kCancelled, Layer::kRpc, "the client was closed"};
+}
+
+}  // namespace
+
+ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options)
+    : loop_(loop),
+      transports_(transports),
+      options_(std::move(options)),
+      memory_(options_.limits.process_memory_max),
+      random_(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this) >> 4) ^
+              static_cast<unsigned>(loop.now().time_since_epoch().count())) {
+  host_.memory = &memory_;
+}
+
+ClientCore::~ClientCore() {
+  close();
+}
+
+std::byte* ClientCore::begin(PendingCall& call, std::size_t body_bytes) {
+  if (session_ != nullptr && waiting_count_ == 0 && session_->has_room()) [[likely]] {
+    std::byte* body = session_->calls_out().begin(call, body_bytes, call.failure_);
+    call.state_ = body != nullptr ? PendingCall::State::kSent : PendingCall::State::kDone;
+    return body;
+  }
+  call.state_ = PendingCall::State::kDone;
+  if (state_ == State::kClosed) {
+    call.failure_ = closed_status();
+  } else if (waiting_count_ >= options_.limits.calls_waiting_max) {
+    call.failure_ = {StatusCode::kResourceExhausted, Layer::kRpc,
+                     "too many calls wait for the connection already (calls_waiting_max)"};
+  } else {
+    call.state_ = PendingCall::State::kWaiting;
+    waiting_.push_back(call);
+    ++waiting_count_;
+    need_connection();
+  }
+  return nullptr;
+}
+
+void ClientCore::forget_waiting(PendingCall& call) {
+  static_cast<ListHook<WaitingCallTag>&>(call).unlink();
+  --waiting_count_;
+}
+
+void ClientCore::need_connection() {
+  if (state_ != State::kIdle) return;
+  state_ = State::kConnecting;
+  // Never on the caller's stack: an attempt that fails at once must not find its call half begun.
+  loop_.arm(*this, loop_.now());
+}
+
+void ClientCore::on_timer() {
+  const bool wanted = waiting_count_ != 0 || !connect_waiters_.empty();
+  if (wanted) return start_attempt();
+  state_ = State::kIdle;
+}
+
+void ClientCore::start_attempt() {
+  state_ = State::kConnecting;
+  attempt_done_ = false;
+  attempt_ = attempt();
+  detail::start(attempt_, nullptr, attempt_end_);
+}
+
+Task<void> ClientCore::attempt() {
+  Result<Url> url = Url::parse(options_.connect);
+  if (!url.ok()) {
+    attempt_failed(std::move(url).status());
+    co_return;
+  }
+  Result<Transport*> transport = transports_.find(*url);
+  if (!transport.ok()) {
+    attempt_failed(std::move(transport).status());
+    co_return;
+  }
+  ConnectOptions connect;
+  connect.deadline = Deadline::after(loop_.now(), options_.connect_timeout);
+  connect.local_address = options_.local_address;
+  connect.connection = connection_options(options_.limits);
+  Task<Result<std::unique_ptr<Connection>>> connecting =
+      (*transport)->connect(loop_, *url, std::move(connect));
+  Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
+  if (!connection.ok()) {
+    attempt_failed(std::move(connection).status());
+    co_return;
+  }
+  const SessionSetup setup{loop_,
+                           *this,
+                           options_.limits,
+                           host_,
+                           options_.logger ? *options_.logger : stderr_logger(),
+                           options_.checksums};
+  session_ = std::make_unique<Session>(setup, std::move(*connection), connections_ + 1);
+  session_->start();
+}
+
+void ClientCore::attempt_failed(Status why) {
+  ++connect_failures_;
+  backoff_ = std::clamp(backoff_ * 2, options_.reconnect_wait_min, options_.reconnect_wait_max);
+  std::uniform_real_distribution<double> jitter(0.5, 1.0);
+  state_ = State::kBackoff;
+  loop_.arm(*this, loop_.now() + Duration{static_cast<Duration::rep>(static_cast<double>(backoff_.count()) *
+                                                                     jitter(random_))});
+  fail_waiting(why);
+}
+
+void ClientCore::on_session_ready(Session& session) {
+  if (&session != session_.get()) return;
+  ++connections_;
+  state_ = State::kReady;
+  backoff_ = Duration::zero();
+  while (!connect_waiters_.empty()) loop_.schedule(connect_waiters_.pop_front().resumption);
+  admit_waiting();
+}
+
+void ClientCore::on_session_goaway(Session& session) {
+  if (&session == session_.get()) {
+    retire(std::move(session_));
+    state_ = State::kIdle;
+    if (waiting_count_ != 0) need_connection();
+  }
+  finish_when_empty(session);
+}
+
+void ClientCore::on_session_room(Session& session) {
+  if (&session == session_.get()) [[likely]] {
+    if (waiting_count_ != 0) [[unlikely]] {
+      admit_waiting();
+    }
+  } else {
+    finish_when_empty(session);
+  }
+}
+
+void ClientCore::finish_when_empty(Session& session) {
+  if (session.calls_out().in_flight() == 0) session.finish();
+}
+
+void ClientCore::on_session_closed(Session& session, const Status& why) {
+  late_answers_ += session.calls_out().late_answers();
+  if (&session == session_.get()) {
+    const bool came_up = state_ == State::kReady;
+    retire(std::move(session_));
+    if (came_up) {
+      state_ = State::kIdle;
+      if (waiting_count_ != 0) need_connection();
+    } else if (state_ != State::kClosed) {
+      attempt_failed(why.with_context("connect to " + options_.connect));
+    }
+  }
+  closed_.push_back(&session);
+  reap();
+}
+
+void ClientCore::retire(std::unique_ptr<Session> session) {
+  retired_.push_back(std::move(session));
+}
+
+void ClientCore::reap() {
+  if (!reaper_.is_scheduled()) loop_.schedule(reaper_);
+}
+
+void ClientCore::bury() {
+  for (Session* session : std::exchange(closed_, {})) {
+    std::erase_if(retired_, [session](const auto& held) { return held.get() == session; });
+  }
+  if (std::exchange(attempt_done_, false)) attempt_.reset();
+}
+
+void ClientCore::AttemptEnd::ended(Completion& self, detail::TaskPromiseBase&) noexcept {
+  ClientCore& core = static_cast<AttemptEnd&>(self).core;
+  core.attempt_done_ = true;
+  core.reap();
+}
+
+void ClientCore::admit_waiting() {
+  while (waiting_count_ != 0 && session_ != nullptr && session_->has_room()) {
+    PendingCall& call = waiting_.pop_front();
+    --waiting_count_;
+    const std::size_t bytes = call.body_bytes();
+    Status failure;
+    if (std::byte* body = session_->calls_out().begin(call, bytes, failure)) {
+      call.state_ = PendingCall::State::kSent;
+      call.encode_body(body);
+      session_->calls_out().sent(call);
+    } else {
+      call.finish(std::move(failure));
+    }
+  }
+}
+
+void ClientCore::fail_waiting(const Status& why) {
+  while (!connect_waiters_.empty()) {
+    ConnectWaiter& waiter = connect_waiters_.pop_front();
+    waiter.outcome = why;
+    loop_.schedule(waiter.resumption);
+  }
+  while (!waiting_.empty()) {
+    PendingCall& call = waiting_.pop_front();
+    --waiting_count_;
+    call.finish(why);
+  }
+}
+
+void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
+  if (state_ == State::kClosed) {
+    waiter.outcome = closed_status();
+    return loop_.schedule(waiter.resumption);
+  }
+  connect_waiters_.push_back(waiter);
+  need_connection();
+}
+
+void ClientCore::close() {
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  loop_.disarm(*this);
+  attempt_.reset();
+  session_.reset();
+  retired_.clear();
+  closed_.clear();
+  fail_waiting(closed_status());
+}
+
+ClientStats ClientCore::stats() const {
+  ClientStats stats;
+  stats.connections = connections_;
+  stats.connect_failures = connect_failures_;
+  stats.late_answers = late_answers_ + (session_ ? session_->calls_out().late_answers() : 0);
+  stats.calls_in_flight = session_ ? session_->calls_out().in_flight() : 0;
+  for (const auto& session : retired_) stats.calls_in_flight += session->calls_out().in_flight();
+  stats.calls_waiting = waiting_count_;
+  return stats;
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/method_table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+namespace weft {
+
+Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries) {
+  MethodTable table;
+  table.entries_ = std::move(entries);
+  table.slots_.resize(std::bit_ceil(table.entries_.size() * 2 + 2), nullptr);
+  for (const MethodEntry& entry : table.entries_) {
+    const std::string name{entry.key.name};
+    if (entry.options.blocking && entry.serve_coroutine != nullptr) {
+      return Status{StatusCode::kInvalidArgument, Layer::kRpc,
+                    "method '" + name +
+                        "' is a coroutine and cannot be blocking: it runs on a loop; let it be an "
+                        "ordinary function, or not blocking"};
+    }
+    if (const MethodEntry* other = table.find(entry.key.id)) {
+      return Status{StatusCode::kAlreadyExists, Layer::kRpc,
+                    "method '" + name + "' is registered already (as '" + std::string{other->key.name} +
+                        "'); give one of them a key: register_handler<weft::method<f, \"key\">>()"};
+    }
+    std::size_t at = table.home(entry.key.id);
+    while (table.slots_[at] != nullptr) at = (at + 1) & (table.slots_.size() - 1);
+    table.slots_[at] = &entry;
+  }
+  return table;
+}
+
+bool MethodTable::has_blocking() const {
+  return std::ranges::any_of(entries_, [](const MethodEntry& entry) { return entry.options.blocking; });
+}
+
+}  // namespace weft

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/rpc/served_call.hpp"
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "rpc/calls_in.hpp"
+#include "rpc/session.hpp"
+#include "weft/rpc/handler.hpp"
+
+namespace weft {
+
+namespace {
+
+/// An answer's attachment, or only the wish to hear when everything before it has left, until the connection
+/// is done with it. Its own operation record: nobody else owns it.
+class AnswerLease final : public SendLease {
+ public:
+  AnswerLease(Buffer attachment, UniqueFunction<void(bool)> callback)
+      : attachment_(std::move(attachment)), callback_(std::move(callback)) {}
+
+  Bytes bytes() const { return attachment_.bytes(); }
+  void on_released(bool sent) noexcept override {
+    if (callback_) callback_(sent);
+    delete this;
+  }
+
+ private:
+  Buffer attachment_;
+  UniqueFunction<void(bool)> callback_;
+};
+
+}  // namespace
+
+namespace detail {
+
+Status status_of_exception() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {StatusCode::kResourceExhausted, Layer::kUser, "the handler ran out of memory"};
+  } catch (const std::exception& exception) {
+    return {StatusCode::kUnknown, Layer::kUser, std::string{"the handler threw: "} + exception.what()};
+  } catch (...) {
+    return {StatusCode::kUnknown, Layer::kUser, "the handler threw something that is no std::exception"};
+  }
+}
+
+}  // namespace detail
+
+std::byte* InlineCall::begin_answer(std::size_t bytes) {
+  return session_->calls_in().begin_answer(id_, bytes, 0);
+}
+
+void InlineCall::end_answer() {
+  session_->end_frame();
+}
+
+void InlineCall::fail(const Status& failure) {
+  session_->calls_in().fail(id_, failure);
+}
+
+ServedCall::ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const MethodEntry& method,
+                       std::uint64_t id)
+    : calls_(&calls),
+      host_(&host),
+      loop_(&loop),
+      method_(&method),
+      id_(id),
+      connection_id_(calls.session().connection_id()) {
+  ++host.running;
+  task_end_.call = this;
+  task_end_.completed = [](detail::Completion& end, detail::TaskPromiseBase&) noexcept {
+    static_cast<TaskEnd&>(end).call->let_go();
+  };
+}
+
+ServedCall::~ServedCall() {
+  if (calls_ != nullptr) calls_->forget(*this);
+  if (on_answer_sent_) on_answer_sent_(false);
+  if (copied_body_ != nullptr) detail::release_frame(copied_body_, body_.size());
+}
+
+void ServedCall::let_go() {
+  if (--holders_ != 0) return;
+  CallsHost& host = *host_;
+  delete this;
+  --host.running;
+  if (host.running.get() == 0 && host.on_idle) host.on_idle();
+}
+
+std::byte* ServedCall::begin_answer(std::size_t bytes) {
+  if (off_loop_) {
+    off_loop_body_.resize(bytes);
+    // An empty body still has a place: null would say that there is nobody to answer.
+    static std::byte nothing;
+    return bytes == 0 ? &nothing : off_loop_body_.data();
+  }
+  if (state_ != State::kRunning) return nullptr;
+  std::byte* body = calls_->begin_answer(id_, bytes, answer_attachment_.size());
+  if (body == nullptr) settle();
+  return body;
+}
+
+void ServedCall::end_answer() {
+  if (off_loop_) return;
+  Session& session = calls_->session();
+  session.end_frame();
+  if (!answer_attachment_.empty() || on_answer_sent_) {
+    auto* lease = new AnswerLease(std::move(answer_attachment_), std::exchange(on_answer_sent_, {}));
+    if (!session.connection().outbox().append_leased(lease->bytes(), *lease)) {
+      lease->on_released(false);
+      session.close(
+          {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
+    }
+    session.connection().want_flush();
+  }
+  settle();
+}
+
+void ServedCall::fail(const Status& failure) {
+  if (off_loop_) {
+    off_loop_failure_ = failure;
+    return;
+  }
+  if (state_ != State::kRunning) return;
+  calls_->fail(id_, failure);
+  settle();
+}
+
+void ServedCall::settle() {
+  state_ = State::kAnswered;
+  if (armed()) loop_->disarm(*this);
+  if (close_after_answer_) calls_->session().finish();
+}
+
+void ServedCall::answer_encoded(Bytes body) {
+  if (std::byte* to = begin_answer(body.size())) {
+    if (!body.empty()) std::memcpy(to, body.data(), body.size());
+    end_answer();
+  }
+}
+
+void ServedCall::run_off_loop() {
+  if (cancelled_anywhere()) {
+    off_loop_failure_ = {StatusCode::kCancelled, Layer::kRpc, "the caller gave up before a worker was free"};
+    return;
+  }
+  if (method_->delayed) {
+    method_->serve_record(*method_, *this);
+    return;
+  }
+  off_loop_ = true;
+  method_->serve_record(*method_, *this);
+  off_loop_ = false;
+}
+
+void ServedCall::publish() {
+  if (!off_loop_failure_.ok()) {
+    fail(off_loop_failure_);
+  } else if (!method_->delayed) {
+    answer_encoded(off_loop_body_);
+  }
+  let_go();
+}
+
+void ServedCall::on_timer() {
+  cancel(CancelReason::kDeadline);
+}
+
+void ServedCall::cancel(CancelReason reason) {
+  cancelled_.store(true, std::memory_order_relaxed);
+  scope_.cancel(reason);
+}
+
+void ServedCall::orphan(CancelReason reason) {
+  unlink();
+  calls_->forget(*this);
+  calls_ = nullptr;
+  state_ = State::kOrphaned;
+  if (armed()) loop_->disarm(*this);
+  host_->orphans.push_back(*this);
+  cancel(reason);
+}
+
+void CallsIn::forget(ServedCall& call) {
+  table_.erase(call);
+  --running_;
+  attachment_bytes_held_ -= call.attachment_charge_;
+}
+
+bool ServedCall::Room::await_ready() const noexcept {
+  return call_->calls_ == nullptr || !call_->calls_->session().output_over_high_water();
+}
+
+void ServedCall::Room::await_suspend(std::coroutine_handle<> coroutine) {
+  resumption_.handle = coroutine;
+  call_->calls_->add_room_waiter(*this);
+}
+
+void ServedCall::Room::wake() noexcept {
+  call_->loop_->schedule(resumption_);
+}
+
+}  // namespace weft

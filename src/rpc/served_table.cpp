@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/served_table.hpp"
+
+#include "weft/rpc/served_call.hpp"
+
+namespace weft {
+
+bool ServedTable::insert(ServedCall& call) {
+  if (find(call.id()) != nullptr) return false;
+  if (count_ >= buckets_.size()) grow();
+  ServedCall*& head = buckets_[bucket(call.id())];
+  call.next_in_bucket_ = head;
+  head = &call;
+  ++count_;
+  return true;
+}
+
+void ServedTable::erase(ServedCall& call) {
+  ServedCall** link = &buckets_[bucket(call.id())];
+  while (*link != &call) link = &(*link)->next_in_bucket_;
+  *link = call.next_in_bucket_;
+  call.next_in_bucket_ = nullptr;
+  --count_;
+}
+
+ServedCall* ServedTable::find(std::uint64_t id) const {
+  if (buckets_.empty()) return nullptr;
+  ServedCall* call = buckets_[bucket(id)];
+  while (call != nullptr && call->id() != id) call = call->next_in_bucket_;
+  return call;
+}
+
+void ServedTable::grow() {
+  std::vector<ServedCall*> old(buckets_.empty() ? 16 : buckets_.size() * 2, nullptr);
+  old.swap(buckets_);
+  for (ServedCall* call : old) {
+    while (call != nullptr) {
+      ServedCall* next = call->next_in_bucket_;
+      ServedCall*& head = buckets_[bucket(call->id())];
+      call->next_in_bucket_ = head;
+      head = call;
+      call = next;
+    }
+  }
+}
+
+}  // namespace weft

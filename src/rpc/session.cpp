@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+namespace {
+
+Status breach(std::string text) {
+  return {StatusCode::kInvalidArgument, Layer::kRpc, std::move(text)};
+}
+
+}  // namespace
+
+ConnectionOptions connection_options(const RpcLimits& limits) {
+  ConnectionOptions options;
+  options.frame_limits.body_bytes_max = limits.body_bytes_max;
+  options.frame_limits.attachment_bytes_max = limits.attachment_bytes_max;
+  options.outbox_high_water = limits.outbox_high_water;
+  options.stall_timeout = limits.stall_timeout;
+  options.frame_timeout = limits.frame_timeout;
+  return options;
+}
+
+Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connection,
+                 std::uint64_t connection_id)
+    : setup_(setup), connection_(std::move(connection)), connection_id_(connection_id) {}
+
+Session::~Session() {
+  // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
+  connection_.reset();
+  const Status why{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"};
+  out_.fail_all(why);
+  in_.orphan_all();
+}
+
+void Session::start() {
+  wire::Hello hello;
+  hello.features_supported = wire::Features::kChecksum;
+  hello.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
+  hello.body_bytes_max = setup_.limits.body_bytes_max;
+  hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
+  hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
+  const std::string bytes = wire::encode_hello(hello);
+  connection_->start(*this);
+  std::byte* room = connection_->outbox().append(bytes.size());
+  if (room == nullptr)
+    return close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a hello"});
+  std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
+  connection_->want_flush();
+  loop().arm(*this, loop().now() + setup_.limits.hello_timeout);
+}
+
+Status Session::on_hello(Bytes bytes) {
+  heard_ = true;
+  Result<wire::Hello> theirs = wire::decode_hello(bytes);
+  if (!theirs.ok()) return std::move(theirs).status();
+  wire::Hello ours;
+  ours.features_supported = wire::Features::kChecksum;
+  ours.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
+  const Result<std::uint64_t> features = wire::agree_features(ours, *theirs);
+  if (!features.ok()) return features.status();
+  const bool wanted = ((ours.features_required | theirs->features_required) & wire::Features::kChecksum) != 0;
+  if (wanted) {
+    checksums_ = true;
+    connection_->use_checksums();
+  }
+  peer_body_bytes_max_ = theirs->body_bytes_max;
+  peer_attachment_bytes_max_ = theirs->attachment_bytes_max;
+  calls_in_flight_max_ =
+      std::min(setup_.limits.calls_in_flight_max, std::max(1u, theirs->calls_in_flight_max));
+  state_ = State::kReady;
+  if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
+    loop().arm(*this, loop().now() + setup_.limits.ping_interval);
+  } else {
+    loop().disarm(*this);
+  }
+  setup_.owner.on_session_ready(*this);
+  return {};
+}
+
+Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+  heard_ = true;
+  for (const Frame& frame : frames) {
+    Status status = on_frame(frame, chunk);
+    if (!status.ok()) [[unlikely]] {
+      ++setup_.host.protocol_errors;
+      return status;
+    }
+  }
+  setup_.owner.on_session_room(*this);
+  return {};
+}
+
+Status Session::on_frame(const Frame& frame, const ChunkRef& chunk) {
+  switch (frame.header.type) {
+    case wire::FrameType::kRequest:
+      return in_.on_request(frame, chunk);
+    case wire::FrameType::kResponse:
+      out_.on_response(frame);
+      return {};
+    case wire::FrameType::kCancel:
+      in_.on_cancel(frame.header.id);
+      return {};
+    case wire::FrameType::kPing:
+      send_control(wire::FrameType::kPong, frame.header.id);
+      return {};
+    case wire::FrameType::kPong:
+      return {};
+    case wire::FrameType::kGoaway:
+      if (state_ == State::kReady) state_ = State::kDraining;
+      setup_.owner.on_session_goaway(*this);
+      return {};
+  }
+  return breach("a frame of a type that cannot come here");
+}
+
+Landing Session::on_attachment(const Frame& frame) {
+  heard_ = true;
+  if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
+  if (frame.header.type == wire::FrameType::kResponse) return out_.on_response_attachment(frame);
+  return Landing::skip();
+}
+
+Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
+  heard_ = true;
+  Status status;
+  if (frame.header.type == wire::FrameType::kRequest) {
+    status = in_.on_request_attachment_end(frame, chunk, landed);
+  } else if (frame.header.type == wire::FrameType::kResponse) {
+    out_.on_response_attachment_end(frame, landed);
+  }
+  setup_.owner.on_session_room(*this);
+  return status;
+}
+
+void Session::on_drained() {
+  in_.wake_room_waiters();
+  connection_->resume_receiving();
+  setup_.owner.on_session_room(*this);
+}
+
+void Session::on_closed(Status why) {
+  state_ = State::kClosed;
+  loop().disarm(*this);
+  if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
+  in_.orphan_all();
+  out_.fail_all(why);
+  setup_.owner.on_session_closed(*this, why);
+}
+
+void Session::on_timer() {
+  if (state_ == State::kHello) {
+    return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
+  }
+  watch_peer();
+}
+
+void Session::watch_peer() {
+  if (heard_) {
+    heard_ = pinged_ = false;
+  } else if (pinged_) {
+    return close({StatusCode::kUnavailable, Layer::kRpc,
+                  "the peer is silent: it answered no ping, so it is taken for dead"});
+  } else {
+    pinged_ = true;
+    send_control(wire::FrameType::kPing, connection_id_);
+  }
+  loop().arm(*this, loop().now() + setup_.limits.ping_interval);
+}
+
+void Session::send_goaway(std::string_view reason) {
+  if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
+  goaway_sent_ = true;
+  if (state_ == State::kReady) state_ = State::kDraining;
+  send_control(wire::FrameType::kGoaway, 0, reason);
+}
+
+void Session::finish() {
+  if (!std::exchange(finished_, true)) connection_->finish();
+}
+
+void Session::close(Status why) {
+  connection_->close(std::move(why));
+}
+
+std::byte* Session::begin_frame(const wire::FrameHeader& header) {
+  const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
+  frame_ = connection_->outbox().append(bytes);
+  if (frame_ == nullptr) [[unlikely]] {
+    close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
+    return nullptr;
+  }
+  frame_body_bytes_ = header.body_bytes;
+  // The padding is the end of the last eight bytes, which the body then overwrites from the front.
+  store_le<std::uint64_t>(frame_ + bytes - 8, 0);
+  wire::store_header(frame_, header);
+  return frame_ + wire::kHeaderBytes;
+}
+
+void Session::end_frame() {
+  if (checksums_) [[unlikely]] {
+    wire::finish_frame(frame_, frame_body_bytes_, true);
+  }
+  connection_->want_flush();
+}
+
+void Session::send_control(wire::FrameType type, std::uint64_t id, std::string_view text) {
+  wire::FrameHeader header;
+  header.type = type;
+  header.id = id;
+  header.body_bytes = static_cast<std::uint32_t>(text.size());
+  if (std::byte* body = begin_frame(header)) {
+    std::copy_n(as_bytes(text).begin(), text.size(), body);
+    end_frame();
+  }
+}
+
+}  // namespace weft
