@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "weft/base/result.hpp"
+#include "weft/base/time.hpp"
 #include "weft/memory/chunk_pool.hpp"
 #include "weft/transport/outbox.hpp"
 #include "weft/wire/frame.hpp"
@@ -33,7 +35,8 @@ struct Frame {
 /// Where the attachment of a frame goes.
 struct Landing {
   enum class Kind : std::uint8_t {
-    kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned or closed
+    kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned
+            ///< or closed
     kSkip,  ///< read and drop it
     kWait,  ///< receive nothing more until resume_landing(): there is no room yet
   };
@@ -45,8 +48,9 @@ struct Landing {
   static Landing wait() { return {Kind::kWait, {}}; }
 };
 
-/// Who hears what a connection receives. Called on the connection's loop, never from inside a call that the sink
-/// makes to the connection, and never after on_closed. The sink may not destroy the connection inside a callback.
+/// Who hears what a connection receives. Called in turns of the connection's loop, never from inside a call
+/// that the sink makes to the connection, and never after on_closed. The sink may not destroy the connection
+/// inside a callback; closing it there drops what was received after the frames that it was just given.
 class FrameSink {
  public:
   /// The peer's whole hello, once, before everything else. A failure closes the connection with it.
@@ -75,13 +79,13 @@ struct ConnectionOptions {
   std::size_t outbox_high_water = 4u << 20;
   /// How long the peer may leave queued bytes untaken before the connection ends with kUnavailable.
   Duration stall_timeout = std::chrono::seconds{30};
-  /// How long the peer may take from a frame's (or the hello's) first byte to progress being made: a frame's head
-  /// must be whole within this, and an attachment must move at least one byte in it.
+  /// How long the peer may take from a frame's (or the hello's) first byte to progress being made: a frame's
+  /// head must be whole within this, and an attachment must move at least one byte in it.
   Duration frame_timeout = std::chrono::seconds{10};
 };
 
-/// A connection that carries frames in order, whole or not at all. Belongs to one loop; may be destroyed at any
-/// time outside its sink's callbacks, which gives back every lease and calls the sink no more.
+/// A connection that carries frames in order, whole or not at all. Belongs to one loop; may be destroyed at
+/// any time outside its sink's callbacks, which gives back every lease and calls the sink no more.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -102,7 +106,8 @@ class Connection {
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   virtual void pause_receiving() = 0;
   virtual void resume_receiving() = 0;
-  /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own.
+  /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own. When the
+  /// peer ends first, what is queued is still sent before on_closed.
   virtual void finish() = 0;
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   virtual void close(Status why) = 0;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "weft/base/bytes.hpp"
 #include "weft/memory/chunk_pool.hpp"
@@ -14,41 +17,104 @@ namespace weft {
 class SendLease {
  public:
   /// `sent`: the bytes left for the peer; otherwise the connection ended or the outbox made its own copy.
+  /// May queue more; must neither destroy the connection nor resume a coroutine: it schedules one.
   virtual void on_released(bool sent) noexcept = 0;
 
  protected:
   ~SendLease() = default;
 };
 
-/// What a connection is to send, in order: frames encoded straight into chunks, and leased memory between them.
-/// A concrete class, so that queueing a frame is no virtual call. Thread: the connection's loop.
+/// What a connection is to send, in order: frames encoded straight into chunks, and leased memory between
+/// them. A concrete class, so that queueing a frame is no virtual call. Thread: the connection's loop.
 ///
-/// The transport drains it from the front: segments() gathers, consume() gives back.
+/// The transport drains it from the front: segments() gathers, consume() gives back. Holds no chunk while
+/// empty.
 class Outbox {
  public:
-  explicit Outbox(ChunkPool& chunks);
+  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied.
+  explicit Outbox(ChunkPool& chunks, std::size_t lease_bytes_min = 16 * 1024) noexcept
+      : chunks_(chunks), lease_bytes_min_(lease_bytes_min) {}
   ~Outbox();  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  /// Room for exactly `bytes` contiguous bytes, 8-aligned, to be filled before anything else is called; they are
-  /// queued by this call. `bytes` is a multiple of 8. Null when memory is out.
-  std::byte* append(std::size_t bytes);
+  /// Room for exactly `bytes` contiguous bytes, 8-aligned, to be filled before anything else is called; they
+  /// are queued by this call. `bytes` is a multiple of 8. Null when memory is out.
+  std::byte* append(std::size_t bytes) noexcept {
+    if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
+      if (!make_room(bytes, 0)) return nullptr;
+    }
+    std::byte* at = cursor_;
+    cursor_ += bytes;
+    return at;
+  }
   /// Gives back the last `bytes` of the latest append, before anything else was appended; a multiple of 8.
-  void trim(std::size_t bytes);
-  /// Queues `bytes` of leased memory after what is queued. Small pieces are copied (the lease is then released at
-  /// once, sent = false is never reported for it).  Returns false when memory is out; nothing was queued then.
-  bool append_leased(Bytes bytes, SendLease& lease);
-  /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this returns.
-  /// Returns false, and keeps the lease, when memory is out.
-  bool take_over(SendLease& lease);
+  void trim(std::size_t bytes) noexcept;
+  /// Queues `bytes` of leased memory after what is queued: an attachment, of any length. It may be queued in
+  /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
+  /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the
+  /// caller. Small pieces are copied (the lease is then released at once, sent = false is never reported for
+  /// it). Returns false when memory is out; nothing was queued then.
+  bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
+  /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this
+  /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
+  /// queued any more.
+  bool take_over(SendLease& lease) noexcept;
 
-  std::size_t queued_bytes() const { return queued_bytes_; }
-  bool empty() const { return queued_bytes_ == 0; }
+  std::size_t queued_bytes() const noexcept {
+    return sealed_bytes_ + static_cast<std::size_t>(cursor_ - open_begin_);
+  }
+  bool empty() const noexcept { return queued_bytes() == 0; }
 
-  // for the transport; see src: segments(iovec-like array), consume(bytes), release_all()
+  // From here on: for the transport.
+
+  /// Attachments queued from now on are followed by their checksum.
+  void use_checksums() noexcept { checksums_ = true; }
+  /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
+  std::size_t segments(std::span<iovec> into) const noexcept;
+  /// The first `bytes` of what is queued have left: gives back their memory, in order.
+  void consume(std::size_t bytes) noexcept;
+  /// Drops everything; leases are released with sent = false.
+  void release_all() noexcept;
+
  private:
-  std::size_t queued_bytes_ = 0;
+  // A piece of what is queued: a part of a chunk, which it keeps, or leased.
+  struct Segment {
+    const std::byte* data = nullptr;
+    std::size_t size = 0;
+    SendLease* lease = nullptr;
+    ChunkRef chunk;
+  };
+  static constexpr std::size_t kInlineSegments = 4;
+  static constexpr std::size_t kKeptSegments = 32;
+
+  bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
+  bool reserve_segments(std::size_t more) noexcept;
+  void seal() noexcept;
+  void push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept;
+  void queue_end_of_attachment() noexcept;
+  void drained() noexcept;
+  void use_inline_segments() noexcept;
+  Segment& segment(std::size_t index) const noexcept { return ring_[(first_ + index) & (capacity_ - 1)]; }
+
+  ChunkPool& chunks_;
+  const std::size_t lease_bytes_min_;
+  // What is queued is the sealed segments, and after them the open one: the bytes [open_begin_, cursor_) of
+  // open_chunk_, which grows by append() up to limit_. In chunks, addresses and positions in the stream are
+  // equal modulo 8, so that frames are aligned after attachments of any length.
+  std::byte* cursor_ = nullptr;
+  std::byte* limit_ = nullptr;
+  std::byte* open_begin_ = nullptr;
+  std::size_t sealed_bytes_ = 0;
+  ChunkRef open_chunk_;
+  Segment* ring_ = inline_ring_;
+  std::uint32_t first_ = 0;
+  std::uint32_t count_ = 0;
+  std::uint32_t capacity_ = kInlineSegments;  // a power of two
+  std::uint32_t attachment_checksum_ = 0;
+  std::uint8_t misalignment_ = 0;  // position in the stream modulo 8; not 0 only inside an attachment
+  bool checksums_ = false;
+  Segment inline_ring_[kInlineSegments];
 };
 
 }  // namespace weft

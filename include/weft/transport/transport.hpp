@@ -39,8 +39,8 @@ struct ConnectOptions {
   ConnectionOptions connection;
 };
 
-/// A way to reach peers, chosen by the scheme of a URL. Composed by main (or by the front door); immutable after
-/// that, so every thread may use it.
+/// A way to reach peers, chosen by the scheme of a URL. Composed by main (or by the front door); immutable
+/// after that, so every thread may use it.
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -9,7 +9,8 @@
 
 namespace weft {
 
-/// Where a server listens or a client connects: tcp://host:port, tcp://[::1]:port, unix:///path, memory://name.
+/// Where a server listens or a client connects: tcp://host:port, tcp://[::1]:port, unix:///path,
+/// memory://name.
 struct Url {
   std::string scheme;
   /// Host for tcp (without brackets), path for unix, name for memory.

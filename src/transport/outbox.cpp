@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/transport/outbox.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+#include "weft/wire/crc32c.hpp"
+#include "weft/wire/frame.hpp"
+
+namespace weft {
+
+namespace {
+
+// Padding to a multiple of 8 and the checksum behind it, wherever they begin.
+constexpr std::size_t kEndOfAttachmentMax = 16;
+
+std::byte* aligned_up(std::byte* at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  return at + ((8 - (address & 7)) & 7);
+}
+
+}  // namespace
+
+Outbox::~Outbox() {
+  release_all();
+  use_inline_segments();
+}
+
+// Opens a chunk with room for `bytes` behind the cursor, which is then at `misalignment` modulo 8.
+bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {
+  if (!reserve_segments(1)) return false;
+  ChunkRef chunk = chunks_.acquire(bytes + misalignment);
+  if (!chunk) return false;
+  seal();
+  limit_ = chunk->data() + chunk->capacity();
+  open_begin_ = cursor_ = chunk->data() + misalignment;
+  open_chunk_ = std::move(chunk);
+  return true;
+}
+
+void Outbox::trim(std::size_t bytes) noexcept {
+  WEFT_ASSERT(bytes <= static_cast<std::size_t>(cursor_ - open_begin_), "trim gives back what append gave");
+  cursor_ -= bytes;
+  if (empty()) drained();
+}
+
+bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
+  const bool copied = bytes.empty() || bytes.size() < lease_bytes_min_;
+  const std::size_t room = (copied ? bytes.size() : 8) + kEndOfAttachmentMax;
+  // Two segments: the open one may be sealed, and the lease is one.
+  if (!reserve_segments(2)) return false;
+  if (!open_chunk_ || room > static_cast<std::size_t>(limit_ - cursor_)) {
+    if (!make_room(room, misalignment_) || !reserve_segments(2)) return false;
+  }
+  if (checksums_) attachment_checksum_ = wire::crc32c(bytes, attachment_checksum_);
+  misalignment_ = static_cast<std::uint8_t>((misalignment_ + bytes.size()) & 7);
+  if (copied) {
+    if (!bytes.empty()) std::memcpy(cursor_, bytes.data(), bytes.size());
+    cursor_ += bytes.size();
+  } else {
+    ChunkRef chunk = open_chunk_;
+    std::byte* const limit = limit_;
+    std::byte* const next = aligned_up(cursor_) + misalignment_;
+    seal();
+    push(bytes.data(), bytes.size(), &lease, {});
+    open_chunk_ = std::move(chunk);
+    open_begin_ = cursor_ = next;
+    limit_ = limit;
+  }
+  if (!more_follows) queue_end_of_attachment();
+  if (copied) lease.on_released(true);
+  return true;
+}
+
+void Outbox::queue_end_of_attachment() noexcept {
+  const std::size_t padding = (8 - misalignment_) & 7;
+  std::memset(cursor_, 0, padding);
+  cursor_ += padding;
+  misalignment_ = 0;
+  if (!checksums_) return;
+  store_le<std::uint64_t>(cursor_, std::exchange(attachment_checksum_, 0));
+  cursor_ += 8;
+}
+
+bool Outbox::take_over(SendLease& lease) noexcept {
+  for (std::size_t index = 0; index < count_; ++index) {
+    Segment& piece = segment(index);
+    if (piece.lease != &lease) continue;
+    ChunkRef chunk = chunks_.acquire(piece.size);
+    if (!chunk) return false;
+    std::memcpy(chunk->data(), piece.data, piece.size);
+    piece.data = chunk->data();
+    piece.chunk = std::move(chunk);
+    std::exchange(piece.lease, nullptr)->on_released(false);
+    return true;
+  }
+  return true;
+}
+
+std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
+  std::size_t filled = 0;
+  const auto add = [&](const std::byte* data, std::size_t size) {
+    into[filled++] = {const_cast<std::byte*>(data), size};
+  };
+  for (std::size_t index = 0; index < count_ && filled < into.size(); ++index) {
+    add(segment(index).data, segment(index).size);
+  }
+  if (cursor_ != open_begin_ && filled < into.size()) {
+    add(open_begin_, static_cast<std::size_t>(cursor_ - open_begin_));
+  }
+  return filled;
+}
+
+void Outbox::consume(std::size_t bytes) noexcept {
+  WEFT_ASSERT(bytes <= queued_bytes(), "no more can leave than was queued");
+  while (bytes > 0 && count_ > 0) {
+    Segment& front = segment(0);
+    const std::size_t part = std::min(bytes, front.size);
+    front.data += part;
+    front.size -= part;
+    sealed_bytes_ -= part;
+    bytes -= part;
+    if (front.size > 0) return;
+    SendLease* lease = std::exchange(front.lease, nullptr);
+    front.chunk.reset();
+    first_ = (first_ + 1) & (capacity_ - 1);
+    --count_;
+    if (lease != nullptr) lease->on_released(true);
+  }
+  open_begin_ += bytes;
+  if (empty()) drained();
+}
+
+void Outbox::release_all() noexcept {
+  while (!empty() || open_chunk_) {
+    while (count_ > 0) {
+      Segment front = std::move(segment(0));
+      first_ = (first_ + 1) & (capacity_ - 1);
+      --count_;
+      sealed_bytes_ -= front.size;
+      if (front.lease != nullptr) front.lease->on_released(false);
+    }
+    open_begin_ = cursor_;
+    misalignment_ = 0;
+    attachment_checksum_ = 0;
+    drained();
+  }
+}
+
+// Nothing is queued: gives the memory back, except for what makes the next use cheap.
+void Outbox::drained() noexcept {
+  if (misalignment_ != 0) return;  // inside an attachment the cursor says where its padding ends
+  open_chunk_.reset();
+  open_begin_ = cursor_ = limit_ = nullptr;
+  if (capacity_ > kKeptSegments) use_inline_segments();
+}
+
+void Outbox::use_inline_segments() noexcept {
+  if (ring_ != inline_ring_) delete[] std::exchange(ring_, inline_ring_);
+  first_ = 0;
+  capacity_ = kInlineSegments;
+}
+
+bool Outbox::reserve_segments(std::size_t more) noexcept {
+  if (count_ + more <= capacity_) return true;
+  auto* larger = new (std::nothrow) Segment[capacity_ * 2];
+  if (larger == nullptr) return false;
+  for (std::size_t index = 0; index < count_; ++index) larger[index] = std::move(segment(index));
+  if (ring_ != inline_ring_) delete[] ring_;
+  ring_ = larger;
+  first_ = 0;
+  capacity_ *= 2;
+  return true;
+}
+
+// Closes the open segment. Its chunk is kept by the sealed segment, if there is anything in it.
+void Outbox::seal() noexcept {
+  const auto size = static_cast<std::size_t>(cursor_ - open_begin_);
+  if (size > 0) push(open_begin_, size, nullptr, std::move(open_chunk_));
+  open_chunk_.reset();
+  open_begin_ = cursor_ = limit_ = nullptr;
+}
+
+void Outbox::push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept {
+  Segment& piece = ring_[(first_ + count_) & (capacity_ - 1)];
+  piece.data = data;
+  piece.size = size;
+  piece.lease = lease;
+  piece.chunk = std::move(chunk);
+  ++count_;
+  sealed_bytes_ += size;
+}
+
+}  // namespace weft

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/stream_connection.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+
+namespace weft {
+
+namespace {
+
+// After this much a connection lets others have their turn.
+constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
+constexpr std::size_t kSegmentsMax = 64;
+
+}  // namespace
+
+StreamConnection::Work::Work(StreamConnection& its) noexcept
+    : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
+
+StreamConnection::StreamConnection(Loop& loop, const ConnectionOptions& options,
+                                   const Capabilities& capabilities)
+    : loop_(loop),
+      options_(options),
+      capabilities_(capabilities),
+      outbox_(loop.chunks(), capabilities.lease_bytes_min),
+      framer_(loop.chunks(), options_.frame_limits) {}
+
+StreamConnection::~StreamConnection() = default;
+
+void StreamConnection::start(FrameSink& sink) {
+  WEFT_ASSERT(sink_ == nullptr, "a connection is started once");
+  sink_ = &sink;
+  watch_peer();
+  readable_ = true;
+  schedule_work();
+}
+
+void StreamConnection::want_flush() {
+  if (shut_) {
+    outbox_.release_all();
+  } else if (!write_blocked_) {
+    loop_.at_turn_end(*this);
+  }
+}
+
+void StreamConnection::use_checksums() {
+  outbox_.use_checksums();
+  framer_.use_checksums();
+}
+
+void StreamConnection::resume_landing() {
+  framer_.allow_landing();
+  resume_ = true;
+  schedule_work();
+}
+
+void StreamConnection::abandon_landing() {
+  if (!closing_) framer_.abandon_landing();
+}
+
+void StreamConnection::pause_receiving() {
+  framer_.pause();
+}
+
+void StreamConnection::resume_receiving() {
+  if (!framer_.paused()) return;
+  framer_.unpause();
+  resume_ = true;
+  schedule_work();
+}
+
+void StreamConnection::finish() {
+  finish_ = true;
+  want_flush();
+}
+
+void StreamConnection::close(Status why) {
+  fail(std::move(why));
+}
+
+void StreamConnection::schedule_work() {
+  if (!work_.is_scheduled()) loop_.schedule(work_);
+}
+
+void StreamConnection::work() {
+  if (!closing_ && resume_ && sink_ != nullptr) resume_parsing();
+  if (!closing_ && readable_ && sink_ != nullptr) receive_all();
+  if (!closing_ && send_failed_) fail(std::exchange(why_, {}));
+  if (closing_) conclude();
+}
+
+void StreamConnection::resume_parsing() {
+  resume_ = false;
+  frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
+  Status status = framer_.resume(*sink_);
+  if (!status.ok()) return fail(std::move(status));
+  if (closing_) return;
+  framer_.park();
+  watch_peer();
+}
+
+void StreamConnection::readable() {
+  readable_ = true;
+  if (sink_ == nullptr || closing_) return;
+  receive_all();
+}
+
+void StreamConnection::receive_all() {
+  std::size_t received = 0;
+  while (!closing_ && !receive_ended_ && framer_.wants_bytes()) {
+    if (received >= kReceiveBytesPerTurn) {
+      loop_.at_turn_end(*this);
+      break;
+    }
+    iovec places[2];
+    const std::size_t count = framer_.receive_into(places);
+    if (count == 0) {
+      return fail({StatusCode::kResourceExhausted, Layer::kTransport, "no memory to receive into", 0,
+                   Retry::kReconnect});
+    }
+    const Moved moved = receive({places, count});
+    if (moved.kind == Moved::Kind::kFailed) return fail(io_failure("receive from ", moved.error));
+    if (moved.kind == Moved::Kind::kEnded) return peer_ended();
+    readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
+    if (moved.kind == Moved::Kind::kSome) {
+      received += moved.bytes;
+      Status status = framer_.received(moved.bytes, *sink_);
+      if (!status.ok()) return fail(std::move(status));
+    }
+    if (!readable_) break;
+  }
+  if (closing_) return;
+  framer_.park();
+  watch_peer();
+}
+
+void StreamConnection::peer_ended() {
+  Status status = framer_.ended();
+  if (!status.ok()) return fail(std::move(status));
+  receive_ended_ = true;
+  readable_ = false;
+  framer_.park();
+  if (send_failed_) return;  // work() closes with what was wrong there
+  if (outbox_.empty() || send_ended_) return fail({});
+  want_flush();
+}
+
+void StreamConnection::writable() {
+  if (!std::exchange(write_blocked_, false)) return;
+  flush();
+}
+
+void StreamConnection::on_turn_end() {
+  flush();
+  if (readable_ && !closing_) schedule_work();
+}
+
+void StreamConnection::flush() {
+  if (closing_ || send_ended_) return;
+  if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
+  bool moved_some = false;
+  while (!outbox_.empty()) {
+    iovec pieces[kSegmentsMax];
+    const std::size_t count = outbox_.segments(pieces);
+    const Moved moved = send({pieces, count});
+    if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
+    if (moved.kind != Moved::Kind::kSome) {
+      write_blocked_ = true;
+      break;
+    }
+    moved_some = true;
+    outbox_.consume(moved.bytes);
+    if (closing_) return;
+  }
+  if (write_blocked_) {
+    if (moved_some || send_since_ == TimePoint{}) send_since_ = loop_.now();
+    arm_by(Deadline::after(send_since_, options_.stall_timeout).at());
+  } else {
+    send_since_ = {};
+  }
+  after_flush();
+}
+
+void StreamConnection::after_flush() {
+  if (above_high_water_ && outbox_.queued_bytes() <= options_.outbox_high_water / 2) {
+    above_high_water_ = false;
+    if (sink_ != nullptr) sink_->on_drained();
+    if (closing_) return;
+  }
+  if (!outbox_.empty()) return;
+  if (finish_ && !send_ended_) {
+    send_ended_ = true;
+    end_sending();
+  }
+  if (receive_ended_) fail({});
+}
+
+// What the peer had said before it went may still be there; that is received first.
+void StreamConnection::sending_failed(int error) {
+  why_ = io_failure("send to ", error);
+  send_failed_ = true;
+  send_ended_ = true;
+  readable_ = true;
+  schedule_work();
+}
+
+void StreamConnection::broken(int error) {
+  if (!closing_) fail(io_failure("connection to ", error));
+}
+
+void StreamConnection::watch_peer() {
+  if (receive_ended_ || !framer_.inside() || !framer_.wants_bytes()) return;
+  const std::uint64_t progress = framer_.progress();
+  if (progress != frame_progress_) {
+    frame_progress_ = progress;
+    frame_since_ = loop_.now();
+  }
+  arm_by(Deadline::after(frame_since_, options_.frame_timeout).at());
+}
+
+// One timer for all: it is moved only to an earlier time, and looks when it fires whether anything is late.
+void StreamConnection::arm_by(TimePoint at) {
+  if (at == TimePoint::max() || (Timer::armed() && Timer::at() <= at)) return;
+  loop_.arm(*this, at);
+}
+
+void StreamConnection::on_timer() {
+  if (closing_) return;
+  const TimePoint next = std::min(check_stall(), check_frame());
+  if (!closing_) arm_by(next);
+}
+
+TimePoint StreamConnection::check_stall() {
+  if (!write_blocked_) return TimePoint::max();
+  const TimePoint due = Deadline::after(send_since_, options_.stall_timeout).at();
+  if (due > loop_.now()) return due;
+  fail({StatusCode::kUnavailable, Layer::kTransport,
+        remote_endpoint() + " stopped taking what is sent to it, " + std::to_string(outbox_.queued_bytes()) +
+            " bytes are queued"});
+  return TimePoint::max();
+}
+
+TimePoint StreamConnection::check_frame() {
+  if (receive_ended_ || !framer_.inside() || !framer_.wants_bytes()) return TimePoint::max();
+  const TimePoint due = Deadline::after(frame_since_, options_.frame_timeout).at();
+  if (due > loop_.now()) return due;
+  fail({StatusCode::kUnavailable, Layer::kTransport,
+        remote_endpoint() + " began a frame or its hello and did not get on with it"});
+  return TimePoint::max();
+}
+
+void StreamConnection::fail(Status why) {
+  if (closing_) return;
+  closing_ = true;
+  why_ = std::move(why);
+  framer_.halt();
+  schedule_work();
+}
+
+void StreamConnection::conclude() {
+  if (!std::exchange(shut_, true)) {
+    loop_.disarm(*this);
+    TurnEndHook::unlink();
+    shut();
+    framer_.release();
+    outbox_.release_all();
+  }
+  FrameSink* sink = std::exchange(sink_, nullptr);
+  if (sink != nullptr) sink->on_closed(std::move(why_));
+}
+
+Status StreamConnection::io_failure(const char* what, int error) const {
+  Status status = errno_status(Layer::kTransport, what + remote_endpoint(), error);
+  if (status.code() == StatusCode::kUnavailable) return status;
+  return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, error};
+}
+
+}  // namespace weft

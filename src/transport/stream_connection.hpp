@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "transport/stream_framer.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transport/connection.hpp"
+
+namespace weft {
+
+/// A Connection over some ordered stream of bytes: all of the contract but the moving of bytes itself, which
+/// a transport adds by deriving from it.
+///
+/// States:
+///   made      nothing is received; what is queued is sent
+///   started   start() gave it a sink
+///   closing   it is to end with why_: nothing is received, sent or handed up any more; work_ is scheduled
+///   closed    the stream is shut, every lease released, the sink has heard on_closed and is forgotten
+/// Beside these, one side may have ended before the other: send_ended_ after finish(), receive_ended_ after
+/// the peer's end. When the peer has ended, what is queued is still sent, and then the connection closes.
+class StreamConnection : public Connection, private TurnEndHook, private Timer {
+ public:
+  StreamConnection(Loop& loop, const ConnectionOptions& options, const Capabilities& capabilities);
+  ~StreamConnection() override;
+
+  void start(FrameSink& sink) final;
+  Outbox& outbox() final { return outbox_; }
+  void want_flush() final;
+  void use_checksums() final;
+  void resume_landing() final;
+  void abandon_landing() final;
+  void pause_receiving() final;
+  void resume_receiving() final;
+  void finish() final;
+  void close(Status why) final;
+  const Capabilities& capabilities() const final { return capabilities_; }
+
+ protected:
+  /// What one attempt to move bytes came to.
+  struct Moved {
+    enum class Kind : std::uint8_t { kSome, kBlocked, kEnded, kFailed };
+    Kind kind = Kind::kBlocked;
+    /// kSome: asking again at once would say kBlocked.
+    bool exhausted = false;
+    /// kFailed: the errno.
+    int error = 0;
+    std::size_t bytes = 0;
+
+    static Moved some(std::size_t bytes, bool exhausted) { return {Kind::kSome, exhausted, 0, bytes}; }
+    static Moved blocked() { return {}; }
+    static Moved ended() { return {Kind::kEnded, true, 0, 0}; }
+    static Moved failed(int error) { return {Kind::kFailed, true, error, 0}; }
+  };
+
+  /// Move what can be moved without waiting. Once one says kBlocked, readable() or writable() is to be called
+  /// when that changes.
+  virtual Moved receive(std::span<const iovec> into) = 0;
+  virtual Moved send(std::span<const iovec> from) = 0;
+  /// Everything was sent: tells the peer that no more comes.
+  virtual void end_sending() = 0;
+  /// Ends the stream in both directions; nothing is asked of it afterwards. Called at most once.
+  virtual void shut() = 0;
+
+  // For the transport to call, in a turn of the loop.
+  void readable();
+  void writable();
+  /// The stream broke, which also a connection that receives nothing at present has to know.
+  void broken(int error);
+
+  Loop& loop() const noexcept { return loop_; }
+  bool receiving() const noexcept { return framer_.wants_bytes(); }
+
+ private:
+  struct Work : Ready {
+    explicit Work(StreamConnection& its) noexcept;
+    StreamConnection& connection;
+  };
+
+  void on_turn_end() final;
+  void on_timer() final;
+  void work();
+  void schedule_work();
+  void receive_all();
+  void resume_parsing();
+  void peer_ended();
+  void flush();
+  void sending_failed(int error);
+  void after_flush();
+  void watch_peer();
+  void arm_by(TimePoint at);
+  TimePoint check_stall();
+  TimePoint check_frame();
+  void fail(Status why);
+  void conclude();
+  Status io_failure(const char* what, int error) const;
+
+  Loop& loop_;
+  const ConnectionOptions options_;
+  const Capabilities& capabilities_;
+  FrameSink* sink_ = nullptr;
+  Outbox outbox_;
+  StreamFramer framer_;
+  Work work_{*this};
+  Status why_;
+  /// Since when the peer has taken nothing of what is queued, and brought nothing of what it owes.
+  TimePoint send_since_{};
+  TimePoint frame_since_{};
+  std::uint64_t frame_progress_ = ~std::uint64_t{0};
+  bool readable_ = false;
+  bool write_blocked_ = false;
+  bool above_high_water_ = false;
+  bool resume_ = false;
+  bool finish_ = false;
+  bool send_ended_ = false;
+  bool send_failed_ = false;
+  bool receive_ended_ = false;
+  bool closing_ = false;
+  bool shut_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/stream_framer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+#include "weft/wire/crc32c.hpp"
+#include "weft/wire/hello.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t kStashBytesMax = 2048;
+constexpr std::size_t kStashBytesMin = 256;
+// With less room than this in a chunk that others look at too, another is taken: receives stay large.
+constexpr std::size_t kRoomMin = 4096;
+// A body that needs a larger chunk gets one of at most this many times what has arrived of it.
+constexpr std::size_t kGrowth = 4;
+
+constexpr std::size_t tail_bytes(std::uint64_t attachment_bytes, bool checksum) {
+  return static_cast<std::size_t>(wire::padded(attachment_bytes) - attachment_bytes) + (checksum ? 8 : 0);
+}
+
+}  // namespace
+
+// The frames of one receive, on the stack and not cleared first: the common batch is short.
+class StreamFramer::Batch {
+ public:
+  bool full() const { return size_ == kBatchMax; }
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  void add(const wire::FrameHeader& header, Bytes body) {
+    ::new (static_cast<void*>(storage_ + size_ * sizeof(Frame))) Frame{header, body};
+    ++size_;
+  }
+  std::span<const Frame> frames() const {
+    return {std::launder(reinterpret_cast<const Frame*>(storage_)), size_};
+  }
+
+ private:
+  static_assert(std::is_trivially_destructible_v<Frame>);
+  alignas(Frame) std::byte storage_[kBatchMax * sizeof(Frame)];
+  std::size_t size_ = 0;
+};
+
+std::size_t StreamFramer::receive_into(std::span<iovec, 2> places) noexcept {
+  WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
+  std::size_t count = 0;
+  direct_ = state_ == State::kAttachment && landing_ != nullptr;
+  if (!unpark() || !have_room()) return 0;
+  if (direct_) places[count++] = {landing_, static_cast<std::size_t>(attachment_left_)};
+  places[count++] = {chunk_->data() + filled_, chunk_->capacity() - filled_};
+  return count;
+}
+
+Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
+  if (direct_) {
+    const auto landed = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, attachment_left_));
+    take_direct(landed);
+    bytes -= landed;
+  }
+  filled_ += bytes;
+  return parse(sink);
+}
+
+Status StreamFramer::resume(FrameSink& sink) {
+  if (!unpark()) {
+    return {StatusCode::kResourceExhausted, Layer::kTransport, "no memory to go on receiving", 0,
+            Retry::kReconnect};
+  }
+  return parse(sink);
+}
+
+Status StreamFramer::ended() const {
+  if (!inside()) return {};
+  std::string_view what = "inside a frame";
+  if (state_ == State::kHello) what = pending_bytes() == 0 ? "before its hello" : "inside its hello";
+  return {StatusCode::kUnavailable, Layer::kTransport, "the peer ended the stream " + std::string{what}};
+}
+
+void StreamFramer::abandon_landing() noexcept {
+  WEFT_ASSERT(landing_ != nullptr, "there is no landing to abandon");
+  landing_ = nullptr;
+}
+
+void StreamFramer::release() noexcept {
+  chunk_.reset();
+  frame_chunk_.reset();
+  stash_.reset();
+  taken_ = filled_ = 0;
+  stashed_ = stash_capacity_ = 0;
+  landing_ = nullptr;
+}
+
+Status StreamFramer::parse(FrameSink& sink) {
+  Status failure;
+  while (wants_bytes() && step(sink, failure) == Step::kOn) {
+  }
+  return failure;
+}
+
+StreamFramer::Step StreamFramer::step(FrameSink& sink, Status& failure) {
+  switch (state_) {
+    case State::kHello:
+      return step_hello(sink, failure);
+    case State::kFrames:
+      return step_frames(sink, failure);
+    case State::kAskLanding:
+      return step_ask_landing(sink);
+    case State::kAttachment:
+      return step_attachment();
+    case State::kTail:
+      return step_tail(sink, failure);
+  }
+  return Step::kNeedBytes;
+}
+
+StreamFramer::Step StreamFramer::need(std::size_t bytes) noexcept {
+  needed_ = bytes;
+  return Step::kNeedBytes;
+}
+
+StreamFramer::Step StreamFramer::fault(wire::FrameFault what, const wire::FrameHeader& header,
+                                       Status& failure) const {
+  failure = wire::fault_status(what, header, limits_);
+  return Step::kFailed;
+}
+
+StreamFramer::Step StreamFramer::step_hello(FrameSink& sink, Status& failure) {
+  const Bytes there = pending();
+  const Result<std::size_t> length = wire::hello_length(there);
+  if (!length) {
+    failure = length.status();
+    return Step::kFailed;
+  }
+  if (*length == 0) return need(wire::kHelloPrefixBytes);
+  if (there.size() < *length) return need(*length);
+  taken_ += *length;
+  ++units_;
+  state_ = State::kFrames;
+  failure = sink.on_hello(there.first(*length));
+  return failure.ok() ? Step::kOn : Step::kFailed;
+}
+
+StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
+  Batch batch;
+  Step outcome = Step::kOn;
+  wire::FrameFault found = wire::FrameFault::kNone;
+  wire::FrameHeader header;
+  const Bytes there = pending();
+  std::size_t at = 0;
+  while (!batch.full()) {
+    const std::byte* const head = there.data() + at;
+    const std::size_t left = there.size() - at;
+    if (left < wire::kHeaderBytes) {
+      outcome = need(wire::kHeaderBytes);
+      break;
+    }
+    header = wire::load_header(head);
+    found = wire::check_header(header, limits_);
+    if (found != wire::FrameFault::kNone) break;
+    const std::uint64_t size = wire::head_bytes(header.body_bytes, checksums_);
+    if (left < size) {
+      outcome = need(static_cast<std::size_t>(size));
+      break;
+    }
+    if (!wire::padding_is_zero(head, wire::kHeaderBytes + header.body_bytes)) {
+      found = wire::FrameFault::kPadding;
+      break;
+    }
+    if (checksums_ && !wire::checksum_matches(head, header.body_bytes)) {
+      found = wire::FrameFault::kChecksum;
+      break;
+    }
+    const Bytes body{head + wire::kHeaderBytes, header.body_bytes};
+    if (header.attachment_bytes != 0) {
+      if (!batch.empty()) break;  // those before it are handed up first
+      frame_ = {header, body};
+      frame_chunk_ = chunk_;
+      state_ = State::kAskLanding;
+      taken_ += static_cast<std::size_t>(size);
+      ++units_;
+      return Step::kOn;
+    }
+    batch.add(header, body);
+    at += static_cast<std::size_t>(size);
+  }
+  if (!batch.empty()) {
+    taken_ += at;
+    units_ += batch.size();
+    failure = sink.on_frames(batch.frames(), chunk_);
+    if (!failure.ok()) return Step::kFailed;
+    if (halted_) return Step::kNeedBytes;
+  }
+  return found == wire::FrameFault::kNone ? outcome : fault(found, header, failure);
+}
+
+StreamFramer::Step StreamFramer::step_ask_landing(FrameSink& sink) {
+  const Landing landing = sink.on_attachment(frame_);
+  waiting_ = landing.kind == Landing::Kind::kWait;
+  if (waiting_) return Step::kNeedBytes;
+  landing_ = nullptr;
+  if (landing.kind == Landing::Kind::kInto) {
+    WEFT_ASSERT(landing.memory.size() == frame_.header.attachment_bytes,
+                "a landing is as long as the attachment");
+    landing_ = landing.memory.data();
+  }
+  attachment_left_ = frame_.header.attachment_bytes;
+  attachment_checksum_ = 0;
+  state_ = State::kAttachment;
+  return Step::kOn;
+}
+
+StreamFramer::Step StreamFramer::step_attachment() {
+  const Bytes there = pending();
+  const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(there.size(), attachment_left_));
+  if (part > 0) {
+    if (landing_ != nullptr) {
+      std::memcpy(landing_, there.data(), part);
+      landing_ += part;
+    }
+    if (checksums_) attachment_checksum_ = wire::crc32c(there.first(part), attachment_checksum_);
+    taken_ += part;
+    attachment_left_ -= part;
+    ++units_;
+  }
+  if (attachment_left_ > 0) return need(1);
+  state_ = State::kTail;
+  return Step::kOn;
+}
+
+// Bytes that were received straight into the landing.
+void StreamFramer::take_direct(std::size_t bytes) noexcept {
+  if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
+  landing_ += bytes;
+  attachment_left_ -= bytes;
+  ++units_;
+}
+
+StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
+  const std::size_t size = tail_bytes(frame_.header.attachment_bytes, checksums_);
+  const Bytes there = pending();
+  if (there.size() < size) return need(size);
+  const std::size_t padding = size - (checksums_ ? 8 : 0);
+  for (const std::byte zero : there.first(padding)) {
+    if (zero != std::byte{0}) return fault(wire::FrameFault::kPadding, frame_.header, failure);
+  }
+  if (checksums_ && load_le<std::uint64_t>(there.data() + padding) != attachment_checksum_) {
+    return fault(wire::FrameFault::kChecksum, frame_.header, failure);
+  }
+  taken_ += size;
+  ++units_;
+  state_ = State::kFrames;
+  const bool landed = std::exchange(landing_, nullptr) != nullptr;
+  const ChunkRef chunk = std::move(frame_chunk_);
+  failure = sink.on_attachment_end(frame_, chunk, landed);
+  return failure.ok() ? Step::kOn : Step::kFailed;
+}
+
+// Where in the stream, modulo 8, the next byte belongs that goes into a chunk.
+std::size_t StreamFramer::position() const noexcept {
+  if (filled_ != taken_) return taken_ & 7;
+  const std::uint64_t attachment = frame_.header.attachment_bytes;
+  if (state_ == State::kTail) return attachment & 7;
+  if (state_ == State::kAttachment) return (attachment - (direct_ ? 0 : attachment_left_)) & 7;
+  return 0;
+}
+
+// Sees to it that chunk_ has room behind filled_: for what is needed, or for as much of it as may be had
+// before more of it has arrived. Moves what is there to the front where nobody else looks at the chunk.
+bool StreamFramer::have_room() noexcept {
+  const std::size_t there = filled_ - taken_;
+  const std::size_t begin = position();
+  const bool sole = chunk_ && chunk_->references() == 1;
+  if (there == 0 && sole && chunk_->capacity() != chunks_.chunk_bytes()) chunk_.reset();
+  if (chunk_) {
+    if (there == 0) taken_ = filled_ = (sole ? 0 : wire::padded(filled_)) + begin;
+    if (sole && taken_ > begin) {
+      std::memmove(chunk_->data() + begin, chunk_->data() + taken_, there);
+      taken_ = begin;
+      filled_ = begin + there;
+    }
+    const std::size_t room_min = sole ? 1 : kRoomMin;
+    const std::size_t whole_min = std::min(needed_, chunks_.chunk_bytes());
+    if (filled_ + room_min <= chunk_->capacity() && taken_ + whole_min <= chunk_->capacity()) return true;
+  }
+  const std::size_t wanted = std::min(needed_, std::max(chunks_.chunk_bytes(), kGrowth * there));
+  return move_to(chunks_.acquire(begin + std::max(wanted, there + 1)), begin);
+}
+
+bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
+  if (!chunk) return false;
+  const std::size_t there = filled_ - taken_;
+  if (there > 0) std::memcpy(chunk->data() + begin, chunk_->data() + taken_, there);
+  taken_ = begin;
+  filled_ = begin + there;
+  chunk_ = std::move(chunk);
+  return true;
+}
+
+void StreamFramer::park() noexcept {
+  if (!chunk_) return;
+  const std::size_t there = filled_ - taken_;
+  if (there > kStashBytesMax) return;
+  if (there > stash_capacity_) {
+    const std::size_t capacity = std::bit_ceil(std::max(there, kStashBytesMin));
+    stash_.reset(new (std::nothrow) std::byte[capacity]);
+    stash_capacity_ = stash_ ? static_cast<std::uint16_t>(capacity) : 0;
+    if (!stash_) return;
+  }
+  if (there > 0) std::memcpy(stash_.get(), chunk_->data() + taken_, there);
+  stashed_ = static_cast<std::uint16_t>(there);
+  taken_ = filled_ = taken_ & 7;
+  chunk_.reset();
+}
+
+// Brings what park() put aside back into a chunk.
+bool StreamFramer::unpark() noexcept {
+  if (stashed_ == 0) return true;
+  ChunkRef chunk = chunks_.acquire(kStashBytesMax + 8);
+  if (!chunk) return false;
+  std::memcpy(chunk->data() + taken_, stash_.get(), stashed_);
+  filled_ = taken_ + std::exchange(stashed_, std::uint16_t{0});
+  chunk_ = std::move(chunk);
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "weft/transport/connection.hpp"
+
+namespace weft {
+
+/// Cuts a stream of bytes into the hello and frames and hands them up; the part of a stream transport that a
+/// peer's bytes reach. Does no I/O: receive_into() says where the next bytes belong, received() that they are
+/// there. Thread: the loop of `chunks`.
+///
+/// States:
+///   kHello        the peer's hello is not whole
+///   kFrames       between frames, or inside a head (header, body, checksum)
+///   kAskLanding   a head with an attachment is whole; the sink is to say where the attachment goes
+///   kAttachment   the attachment's bytes go to landing_, or nowhere when that is null
+///   kTail         the attachment's padding and checksum
+///
+/// Bytes that were received and not yet taken are [taken_, filled_) of chunk_, or of stash_ after park().
+/// Addresses in chunks and positions in the stream are equal modulo 8, so that every body is aligned.
+class StreamFramer {
+ public:
+  static constexpr std::size_t kBatchMax = 64;
+
+  StreamFramer(ChunkPool& chunks, const wire::FrameLimits& limits) noexcept
+      : chunks_(chunks), limits_(limits) {}
+  StreamFramer(const StreamFramer&) = delete;
+  StreamFramer& operator=(const StreamFramer&) = delete;
+
+  /// Where the next bytes are to be put, in order: at most two places, the first perhaps the landing itself.
+  /// Returns how many; 0 when memory is out. Only while wants_bytes().
+  std::size_t receive_into(std::span<iovec, 2> places) noexcept;
+  /// `bytes` were put there. Hands up what is whole now. A failure is the sink's or a fault of the peer's;
+  /// the framer is of no further use then.
+  Status received(std::size_t bytes, FrameSink& sink);
+  /// Goes on with what was received before, after pause(), or after the sink said kWait.
+  Status resume(FrameSink& sink);
+  /// No more bytes are there for now: gives back memory that is not needed to wait for them.
+  void park() noexcept;
+  /// The peer ended its stream: ok between two frames.
+  Status ended() const;
+
+  bool wants_bytes() const noexcept { return !halted_ && !paused_ && !waiting_; }
+  /// The peer owes the rest of something.
+  bool inside() const noexcept { return state_ != State::kFrames || pending_bytes() != 0; }
+  /// Grows when the peer gets on: whole frames, parts of attachments, every 64 KiB of a body. What stands
+  /// still while inside() is a peer that is too slow.
+  std::uint64_t progress() const noexcept { return (units_ << 16) + (pending_bytes() >> 16); }
+
+  void use_checksums() noexcept { checksums_ = true; }
+  bool checksums() const noexcept { return checksums_; }
+  /// Hands up nothing more, also within a batch of callbacks that is under way, until resume().
+  void pause() noexcept { paused_ = true; }
+  void unpause() noexcept { paused_ = false; }
+  bool paused() const noexcept { return paused_; }
+  /// The sink said kWait; resume() asks it again once allow_landing() was called.
+  bool waits_for_landing() const noexcept { return waiting_; }
+  void allow_landing() noexcept { waiting_ = false; }
+  /// Writes no more into the landing, and skips the rest. Only while there is one.
+  void abandon_landing() noexcept;
+  /// Hands up nothing more, ever.
+  void halt() noexcept { halted_ = true; }
+  /// Gives back all memory. Not from inside a callback.
+  void release() noexcept;
+
+ private:
+  enum class State : std::uint8_t { kHello, kFrames, kAskLanding, kAttachment, kTail };
+  // What one step came to.
+  enum class Step : std::uint8_t { kOn, kNeedBytes, kFailed };
+  class Batch;
+
+  std::size_t pending_bytes() const noexcept { return filled_ - taken_ + stashed_; }
+  Bytes pending() const noexcept {
+    return chunk_ ? Bytes{chunk_->data() + taken_, filled_ - taken_} : Bytes{};
+  }
+  Status parse(FrameSink& sink);
+  Step step(FrameSink& sink, Status& failure);
+  Step step_hello(FrameSink& sink, Status& failure);
+  Step step_frames(FrameSink& sink, Status& failure);
+  Step step_ask_landing(FrameSink& sink);
+  Step step_attachment();
+  Step step_tail(FrameSink& sink, Status& failure);
+  Step need(std::size_t bytes) noexcept;
+  Step fault(wire::FrameFault what, const wire::FrameHeader& header, Status& failure) const;
+  void take_direct(std::size_t bytes) noexcept;
+  bool have_room() noexcept;
+  std::size_t position() const noexcept;
+  bool move_to(ChunkRef chunk, std::size_t begin) noexcept;
+  bool unpark() noexcept;
+
+  ChunkPool& chunks_;
+  const wire::FrameLimits& limits_;
+  ChunkRef chunk_;
+  std::size_t taken_ = 0;
+  std::size_t filled_ = 0;
+  /// How many bytes, from taken_ on, the next step needs.
+  std::size_t needed_ = 1;
+  std::uint64_t units_ = 0;
+  /// A few bytes of something that is not whole, so that waiting for the rest costs no chunk. Kept once made.
+  std::unique_ptr<std::byte[]> stash_;
+  std::uint16_t stash_capacity_ = 0;
+  std::uint16_t stashed_ = 0;
+  State state_ = State::kHello;
+  bool checksums_ = false;
+  bool paused_ = false;
+  bool halted_ = false;
+  bool waiting_ = false;
+  /// The last receive_into() began with the landing.
+  bool direct_ = false;
+  std::uint32_t attachment_checksum_ = 0;
+  /// Where the rest of the attachment goes, and how long it is.
+  std::byte* landing_ = nullptr;
+  std::uint64_t attachment_left_ = 0;
+  /// The frame whose attachment is being received, and its body's chunk.
+  Frame frame_;
+  ChunkRef frame_chunk_;
+};
+
+}  // namespace weft

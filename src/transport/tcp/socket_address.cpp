@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tcp/socket_address.hpp"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+namespace weft::tcp {
+
+namespace {
+
+Status wrong(std::string message) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport, std::move(message)};
+}
+
+template <typename Native>
+SocketAddress from_native(const Native& native, std::size_t length = sizeof(Native)) {
+  SocketAddress address;
+  std::memcpy(&address.storage, &native, sizeof native);
+  address.length = static_cast<socklen_t>(length);
+  return address;
+}
+
+template <typename Native>
+Native to_native(const SocketAddress& address) {
+  Native native{};
+  std::memcpy(&native, &address.storage, sizeof native);
+  return native;
+}
+
+Result<SocketAddress> unix_address(const std::string& path) {
+  sockaddr_un native{};
+  native.sun_family = AF_UNIX;
+  if (path.size() >= sizeof native.sun_path) {
+    return wrong("the path of a Unix socket has at most " + std::to_string(sizeof native.sun_path - 1) +
+                 " bytes, this one has " + std::to_string(path.size()));
+  }
+  std::memcpy(native.sun_path, path.data(), path.size());
+  return from_native(native, offsetof(sockaddr_un, sun_path) + path.size() + 1);
+}
+
+Result<std::vector<SocketAddress>> ask_system(const std::string& host, std::uint16_t port, int flags,
+                                              int& outcome) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  outcome = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (outcome != 0) {
+    return Status{StatusCode::kUnavailable, Layer::kTransport,
+                  "look up \"" + host + "\": " + ::gai_strerror(outcome), outcome};
+  }
+  std::vector<SocketAddress> found;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    if (entry->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    SocketAddress address;
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.length = entry->ai_addrlen;
+    found.push_back(address);
+  }
+  ::freeaddrinfo(list);
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<SocketAddress>> addresses_of(const Url& url) {
+  if (url.scheme == "unix") {
+    auto address = unix_address(url.host);
+    if (!address) return std::move(address).status();
+    return std::vector<SocketAddress>{*address};
+  }
+  int outcome = 0;
+  if (url.host != "localhost") {
+    auto found = ask_system(url.host, url.port, AI_NUMERICHOST, outcome);
+    if (found.ok() || outcome != EAI_NONAME) return found;
+    return std::vector<SocketAddress>{};
+  }
+  auto found = ask_system("127.0.0.1", url.port, AI_NUMERICHOST, outcome);
+  if (!found) return found;
+  auto sixth = ask_system("::1", url.port, AI_NUMERICHOST, outcome);
+  if (sixth.ok()) found->insert(found->end(), sixth->begin(), sixth->end());
+  return found;
+}
+
+Result<std::vector<SocketAddress>> blocking_look_up(const std::string& host, std::uint16_t port) {
+  int outcome = 0;
+  return ask_system(host, port, AI_ADDRCONFIG, outcome);
+}
+
+Result<SocketAddress> parse_local_address(const std::string& text) {
+  const bool bare_v6 = !text.starts_with('[') && text.find(':') != text.rfind(':');
+  const std::size_t port_at = text.starts_with('[') ? text.find("]:") : text.find(':');
+  Url url{"tcp", text, 0};
+  if (!bare_v6 && port_at != std::string::npos) {
+    auto parsed = Url::parse("tcp://" + text);
+    if (!parsed) return std::move(parsed).status();
+    url = *std::move(parsed);
+  }
+  auto addresses = addresses_of(url);
+  if (!addresses) return std::move(addresses).status();
+  if (addresses->empty()) return wrong("\"" + text + "\" is not a numeric address to bind to");
+  return addresses->front();
+}
+
+Url url_of(const SocketAddress& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.family() == AF_INET) {
+    const auto native = to_native<sockaddr_in>(address);
+    ::inet_ntop(AF_INET, &native.sin_addr, text, sizeof text);
+    return {"tcp", text, ntohs(native.sin_port)};
+  }
+  if (address.family() == AF_INET6) {
+    const auto native = to_native<sockaddr_in6>(address);
+    ::inet_ntop(AF_INET6, &native.sin6_addr, text, sizeof text);
+    return {"tcp", text, ntohs(native.sin6_port)};
+  }
+  const auto native = to_native<sockaddr_un>(address);
+  const std::size_t head = offsetof(sockaddr_un, sun_path);
+  const std::size_t size = address.length > head ? address.length - head : 0;
+  return {"unix", std::string{native.sun_path, ::strnlen(native.sun_path, size)}, 0};
+}
+
+SocketAddress local_address_of(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (::getsockname(fd, address.get(), &address.length) != 0) address.length = 0;
+  return address;
+}
+
+}  // namespace weft::tcp

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tcp/tcp_connection.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace weft::tcp {
+
+namespace {
+
+constexpr Capabilities kTcp{.name = "tcp", .lease_bytes_min = 16 * 1024, .peer_may_vanish = true};
+constexpr Capabilities kUnix{.name = "unix", .lease_bytes_min = 16 * 1024, .peer_may_vanish = true};
+
+bool would_block(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+std::size_t total_of(std::span<const iovec> pieces) {
+  std::size_t total = 0;
+  for (const iovec& piece : pieces) total += piece.iov_len;
+  return total;
+}
+
+// A Unix client has no name of its own: both ends are then called by the path that was listened on.
+std::string endpoint(const SocketAddress& address, const SocketAddress& other) {
+  const Url url = url_of(address);
+  return (url.host.empty() ? url_of(other) : url).to_string();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> TcpConnection::make(Loop& loop, Socket socket, const SocketAddress& peer,
+                                                        const ConnectionOptions& options) {
+  std::unique_ptr<TcpConnection> connection{new TcpConnection(loop, std::move(socket), peer, options)};
+  Result<void> watched = loop.watch(*connection, connection->socket_.fd());
+  if (!watched) return std::move(watched).status();
+  return std::unique_ptr<Connection>{std::move(connection)};
+}
+
+TcpConnection::TcpConnection(Loop& loop, Socket socket, const SocketAddress& peer,
+                             const ConnectionOptions& options)
+    : StreamConnection(loop, options, peer.family() == AF_UNIX ? kUnix : kTcp),
+      socket_(std::move(socket)),
+      local_(endpoint(local_address_of(socket_.fd()), peer)),
+      remote_(endpoint(peer, local_address_of(socket_.fd()))) {}
+
+TcpConnection::~TcpConnection() {
+  loop().unwatch(*this);
+}
+
+std::string TcpConnection::local_endpoint() const {
+  return local_;
+}
+std::string TcpConnection::remote_endpoint() const {
+  return remote_;
+}
+
+StreamConnection::Moved TcpConnection::receive(std::span<const iovec> into) {
+  while (true) {
+    const ssize_t got = into.size() == 1 ? ::recv(socket_.fd(), into[0].iov_base, into[0].iov_len, 0)
+                                         : ::readv(socket_.fd(), into.data(), static_cast<int>(into.size()));
+    if (got > 0) {
+      const auto bytes = static_cast<std::size_t>(got);
+      // Less than asked for means that there was no more; but the end, once announced, is waited for.
+      return Moved::some(bytes, !hangup_ && bytes < total_of(into));
+    }
+    if (got == 0) return Moved::ended();
+    if (would_block(errno)) return Moved::blocked();
+    if (errno != EINTR) return Moved::failed(errno);
+  }
+}
+
+StreamConnection::Moved TcpConnection::send(std::span<const iovec> from) {
+  while (true) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(from.data());
+    message.msg_iovlen = from.size();
+    const ssize_t sent = from.size() == 1
+                             ? ::send(socket_.fd(), from[0].iov_base, from[0].iov_len, MSG_NOSIGNAL)
+                             : ::sendmsg(socket_.fd(), &message, MSG_NOSIGNAL);
+    if (sent >= 0) return Moved::some(static_cast<std::size_t>(sent), false);
+    if (would_block(errno)) return Moved::blocked();
+    if (errno != EINTR) return Moved::failed(errno);
+  }
+}
+
+void TcpConnection::end_sending() {
+  ::shutdown(socket_.fd(), SHUT_WR);
+}
+
+void TcpConnection::shut() {
+  loop().unwatch(*this);
+  socket_.close();
+}
+
+void TcpConnection::on_ready(Readiness readiness) {
+  if (readiness.hangup || readiness.error) hangup_ = true;
+  if (readiness.error && !receiving()) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    ::getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
+    return broken(error != 0 ? error : ECONNRESET);
+  }
+  if (readiness.readable || hangup_) readable();
+  if (readiness.writable || hangup_) writable();
+}
+
+}  // namespace weft::tcp

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "transport/tcp/socket.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/runtime/fd_watch.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/runtime/timer.hpp"
+#include "weft/transport/transport.hpp"
+
+namespace weft::tcp {
+
+/// Accepts in batches. When the system has no descriptor left it waits a while and tries again; the peers
+/// wait in the backlog meanwhile.
+class TcpListener final : public Listener, private FdWatch, private Timer {
+ public:
+  static Result<std::unique_ptr<Listener>> make(Loop& loop, const Url& url, const TcpOptions& options);
+  ~TcpListener() override;
+
+  Url local_url() const override { return url_of(address_); }
+  void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override;
+
+ private:
+  struct Again : Ready {
+    explicit Again(TcpListener& its) noexcept
+        : Ready([](Ready* node) noexcept { static_cast<Again*>(node)->listener.accept_some(); }),
+          listener(its) {}
+    TcpListener& listener;
+  };
+
+  TcpListener(Loop& loop, Logger* logger) : loop_(loop), logger_(logger) {}
+  Status open(const SocketAddress& address, const TcpOptions& options);
+  void on_ready(Readiness readiness) override;
+  void on_timer() override;
+  void accept_some();
+  void pause(int error);
+
+  Loop& loop_;
+  Logger* const logger_;
+  Socket socket_;
+  SocketAddress address_;
+  std::string path_to_remove_;
+  bool paused_ = false;
+  UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming_;
+  Again again_{*this};
+};
+
+}  // namespace weft::tcp

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/transport/url.hpp"
+
+#include <charconv>
+
+namespace weft {
+
+namespace {
+
+Status wrong(std::string_view text, std::string_view why) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport,
+          "\"" + std::string{text} + "\" is not a URL: " + std::string{why} +
+              " (tcp://127.0.0.1:9000, tcp://[::1]:9000, unix:///run/name.sock, memory://name)"};
+}
+
+bool is_scheme(std::string_view text) {
+  for (const char c : text) {
+    if ((c < 'a' || c > 'z') && (c < '0' || c > '9')) return false;
+  }
+  return !text.empty();
+}
+
+bool parse_port(std::string_view text, std::uint16_t& port) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+}  // namespace
+
+Result<Url> Url::parse(std::string_view text) {
+  const std::size_t colon = text.find("://");
+  if (colon == std::string_view::npos) return wrong(text, "there is no \"://\"");
+  Url url;
+  url.scheme = text.substr(0, colon);
+  if (!is_scheme(url.scheme)) return wrong(text, "the scheme is not of letters and digits");
+  std::string_view rest = text.substr(colon + 3);
+  if (rest.find('\0') != std::string_view::npos) return wrong(text, "there is a zero byte in it");
+  if (url.scheme == "unix" || url.scheme == "memory") {
+    if (rest.empty())
+      return wrong(text, url.scheme == "unix" ? "the path is missing" : "the name is missing");
+    if (url.scheme == "unix" && rest.front() != '/') return wrong(text, "the path is not absolute");
+    url.host = rest;
+    return url;
+  }
+  const std::size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;
+  if (bracket == std::string_view::npos) return wrong(text, "the ']' is missing");
+  const std::size_t port_at = rest.find(':', bracket);
+  if (port_at == std::string_view::npos) return wrong(text, "the port is missing");
+  url.host = bracket > 0 ? rest.substr(1, bracket - 1) : rest.substr(0, port_at);
+  if (url.host.empty()) return wrong(text, "the host is missing");
+  if (bracket > 0 && port_at != bracket + 1) return wrong(text, "something stands between ']' and ':'");
+  if (!parse_port(rest.substr(port_at + 1), url.port)) {
+    return wrong(text, "the port is not a number from 0 to 65535 (an IPv6 address needs brackets)");
+  }
+  return url;
+}
+
+std::string Url::to_string() const {
+  std::string text = scheme + "://";
+  if (scheme == "unix" || scheme == "memory") return text + host;
+  const bool bracketed = host.find(':') != std::string::npos;
+  text += bracketed ? "[" + host + "]" : host;
+  return text + ":" + std::to_string(port);
+}
+
+}  // namespace weft
