@@ -14,7 +14,7 @@
 namespace weft {
 
 struct LoopThreadOptions {
-  LoopOptions loop;
+  LoopOptions loop{};
   /// The processor it may run on; -1 for any.
   int cpu = -1;
   /// What debuggers and top show; at most 15 characters are kept.
