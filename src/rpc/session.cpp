@@ -30,6 +30,7 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
 
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
+  put_off_.reset();
   connection_.reset();
   const Status why{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"};
   out_.fail_all(why);
@@ -83,15 +84,29 @@ Status Session::on_hello(Bytes bytes) {
 
 Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   heard_ = true;
-  for (const Frame& frame : frames) {
-    Status status = on_frame(frame, chunk);
+  Status status = take_frames(frames, chunk);
+  setup_.owner.on_session_room(*this);
+  return status;
+}
+
+Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (output_over_high_water()) [[unlikely]] {
+      put_off(frames.subspan(i), chunk);
+      return {};
+    }
+    Status status = on_frame(frames[i], chunk);
     if (!status.ok()) [[unlikely]] {
       ++setup_.host.protocol_errors;
       return status;
     }
   }
-  setup_.owner.on_session_room(*this);
   return {};
+}
+
+void Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
+  connection_->pause_receiving();
+  put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
 }
 
 Status Session::on_frame(const Frame& frame, const ChunkRef& chunk) {
@@ -138,13 +153,18 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 
 void Session::on_drained() {
   in_.wake_room_waiters();
-  connection_->resume_receiving();
   setup_.owner.on_session_room(*this);
+  if (put_off_ == nullptr) return;
+  const std::unique_ptr<PutOff> taken = std::move(put_off_);
+  Status status = take_frames(taken->frames, taken->chunk);
+  if (!status.ok()) return close(std::move(status));
+  if (put_off_ == nullptr) connection_->resume_receiving();
 }
 
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
   loop().disarm(*this);
+  put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   in_.orphan_all();
   out_.fail_all(why);

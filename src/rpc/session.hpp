@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rpc/calls_in.hpp"
 #include "rpc/calls_out.hpp"
@@ -69,11 +70,11 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   /// New calls may be queued: ready, and under the high-water mark.
   bool has_room() const {
     return state_ == State::kReady &&
-           connection_->outbox().queued_bytes() < setup_.limits.outbox_high_water &&
+           connection_->outbox().queued_bytes() <= setup_.limits.outbox_high_water &&
            out_.in_flight() < calls_in_flight_max_;
   }
   bool output_over_high_water() const {
-    return connection_->outbox().queued_bytes() >= setup_.limits.outbox_high_water;
+    return connection_->outbox().queued_bytes() > setup_.limits.outbox_high_water;
   }
 
   /// Tells the peer to make no new calls here; those that come all the same are served.
@@ -113,6 +114,14 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void on_closed(Status why) override;
   void on_timer() override;
 
+  /// Frames of a batch that were received while the outbox was full; they are taken when it has drained.
+  struct PutOff {
+    std::vector<Frame> frames;
+    ChunkRef chunk;
+  };
+
+  Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
+  void put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_frame(const Frame& frame, const ChunkRef& chunk);
   void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
   void watch_peer();
@@ -123,6 +132,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   std::shared_ptr<void> tag_;
   CallsOut out_{*this};
   CallsIn in_{*this};
+  std::unique_ptr<PutOff> put_off_;
   std::byte* frame_ = nullptr;
   std::uint32_t frame_body_bytes_ = 0;
   std::uint32_t peer_body_bytes_max_ = 0;
