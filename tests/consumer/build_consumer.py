@@ -16,7 +16,11 @@ PROJECT = pathlib.Path(__file__).resolve().parent / "project"
 def run(*command: object, **options: object) -> str:
     words = [str(word) for word in command]
     print("+", " ".join(words), flush=True)
-    return subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+    done = subprocess.run(words, text=True, stdout=subprocess.PIPE, **options)
+    if done.returncode:
+        print(done.stdout)
+        sys.exit(f"exit code {done.returncode}")
+    return done.stdout
 
 
 def install(weft_build: str, work: pathlib.Path) -> pathlib.Path:
