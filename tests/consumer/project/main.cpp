@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stranger's first program may look like: it must build with nothing but what was installed.
+// What a stranger's first program may look like: it must build and run with nothing but what was installed.
 #include <cstdio>
+#include <string>
+#include <string_view>
 
-#include "weft/base/result.hpp"
+#include "weft/weft.hpp"
+
+std::string echo(std::string_view text) {
+  return std::string{text};
+}
+
+weft::Task<int> ask(weft::Client& client) {
+  const auto reply = co_await client.call<echo>("hello from outside");
+  if (!reply.ok()) {
+    std::fprintf(stderr, "%s\n", reply.status().to_string().c_str());
+    co_return 1;
+  }
+  std::printf("consumer: %s\n", reply->c_str());
+  co_return *reply == "hello from outside" ? 0 : 1;
+}
 
 int main() {
-  const weft::Result<int> result = 42;
-  std::printf("consumer: %d\n", *result);
-  return *result == 42 ? 0 : 1;
+  weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
+  server.register_handler<echo>();
+  if (const auto started = server.start(); !started.ok()) {
+    std::fprintf(stderr, "%s\n", started.status().to_string().c_str());
+    return 1;
+  }
+  const auto loop = weft::Loop::create().value();
+  weft::Client client{*loop, {.connect = server.urls().front()}};
+  return loop->block_on(ask(client));
 }
