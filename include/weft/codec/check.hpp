@@ -181,8 +181,9 @@ consteval Problem find_problem() {
 
 template <typename T>
 inline constexpr Problem encode_problem = find_problem<std::remove_cvref_t<T>, Direction::kEncode, false>();
-template <typename T>
-inline constexpr Problem decode_problem = find_problem<std::remove_cvref_t<T>, Direction::kDecode, false>();
+/// `Out` is what is decoded to: by default a fresh object, where const and references of `T` do not matter.
+template <typename T, typename Out = std::remove_cvref_t<T>>
+inline constexpr Problem decode_problem = find_problem<Out, Direction::kDecode, false>();
 
 /// Fails to compile with the reason in words; true otherwise.
 template <Problem kProblem>
@@ -225,7 +226,8 @@ consteval bool explain() {
       "weft cannot decode this type: a decoded view is read-only; use std::span<const T> or std::vector");
   static_assert(kProblem != Problem::kFixedSpan,
                 "weft cannot decode this type: a decoded std::span has a dynamic extent; use std::array");
-  static_assert(kProblem != Problem::kConst, "weft cannot decode this type: it has a const field");
+  static_assert(kProblem != Problem::kConst,
+                "weft cannot decode this type: it has a const field, or is const itself");
   static_assert(
       kProblem != Problem::kNoDefault,
       "weft cannot decode this type: what is inside a container, an optional or a pointer must be default "

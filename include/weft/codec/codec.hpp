@@ -63,7 +63,7 @@ void encode_to(std::byte* to, const Ts&... values) {
 /// valid types.
 template <typename... Ts>
 Result<void> decode_from(Bytes message, DecodeArena& arena, Ts&... out) {
-  if constexpr ((... && codec_detail::explain<codec_detail::decode_problem<Ts>>())) {
+  if constexpr ((... && codec_detail::explain<codec_detail::decode_problem<Ts, Ts>>())) {
     Decoder decoder{message, arena};
     unsigned value = 0;
     bool good = (... && (decoder.read(out) && (++value, true)));

@@ -36,14 +36,14 @@ class CollisionGuard {
   std::uint64_t state_;
 };
 
-/// Makes room for `count` elements of `bytes` each on the wire at least, and pays for them.
+/// Makes room for `count` elements and pays for them.
 template <typename T>
 bool prepare_table(Decoder& from, T& out, std::uint32_t count) {
   constexpr std::size_t kBytes = sizeof(typename T::value_type) + CodecLimits::kNodeOverheadBytes;
   out.clear();
   if (!from.charge(kBytes * count)) return false;
   if constexpr (Hashed<T>) out.reserve(from.reservation(count, kBytes));
-  return from.enter();
+  return true;
 }
 
 /// Inserts at the end, which for an ordered container that was sent in order takes constant time.
@@ -72,12 +72,13 @@ struct Codec<T, Kind::kSet> {
     std::uint32_t count;
     if (!from.read_count(count, facts<Key>.size_min, wire_alignment<Key>)) return false;
     if (!prepare_table(from, out, count)) return false;
+    if (kNests<Key> && !from.enter()) return false;
     CollisionGuard<T> guard{&out};
     for (std::uint32_t i = 0; i < count; ++i) {
       Key key{};
       if (!from.read(key) || !insert_decoded(from, guard, out, std::move(key))) return false;
     }
-    return from.leave();
+    return !kNests<Key> || from.leave();
   }
   static constexpr void append_schema(SchemaWriter& to) {
     to.put(UniqueKeys<T> ? "set[" : "multiset[");
@@ -90,8 +91,9 @@ template <typename T>
 struct Codec<T, Kind::kMap> {
   using Key = typename T::key_type;
   using Value = typename T::mapped_type;
-  static constexpr Facts kEntry = members_facts(Types<Key, Value>{});
-  static constexpr std::size_t kAlignment = wire_alignment<std::pair<Key, Value>>;
+  using Entry = std::pair<Key, Value>;
+  static constexpr Facts kEntry = facts<Entry>;
+  static constexpr std::size_t kAlignment = wire_alignment<Entry>;
 
   static void encoded_size(Sizer& size, const T& entries) {
     size.count(entries.size());
@@ -112,6 +114,7 @@ struct Codec<T, Kind::kMap> {
     std::uint32_t count;
     if (!from.read_count(count, kEntry.size_min, kAlignment)) return false;
     if (!prepare_table(from, out, count)) return false;
+    if (kNests<Entry> && !from.enter()) return false;
     CollisionGuard<T> guard{&out};
     for (std::uint32_t i = 0; i < count; ++i) {
       Key key{};
@@ -119,7 +122,7 @@ struct Codec<T, Kind::kMap> {
       if (!from.read(key, value)) return false;
       if (!insert_decoded(from, guard, out, std::move(key), std::move(value))) return false;
     }
-    return from.leave();
+    return !kNests<Entry> || from.leave();
   }
   static constexpr void append_schema(SchemaWriter& to) {
     to.put(UniqueKeys<T> ? "map[" : "multimap[");

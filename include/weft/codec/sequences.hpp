@@ -19,6 +19,10 @@
 /// the start of the message, so that a reader can look at them in place.
 namespace weft::codec_detail {
 
+/// Whether elements count as a level of nesting: those of a fixed size have nothing below them.
+template <typename E>
+inline constexpr bool kNests = facts<E>.fixed_size == kNotFixed;
+
 template <typename E, typename C>
 void size_elements(Sizer& size, const C& elements) {
   size.count(elements.size());
@@ -153,7 +157,7 @@ struct Codec<T, Kind::kSequence> {
       if (!from.charge(kBytes * count)) return false;
     }
     if constexpr (requires { out.reserve(count); }) out.reserve(from.reservation(count, sizeof(Element)));
-    if (!from.enter()) return false;
+    if (kNests<Element> && !from.enter()) return false;
     for (std::uint32_t i = 0; i < count; ++i) {
       if constexpr (std::is_same_v<Element, bool>) {
         bool element;
@@ -163,7 +167,7 @@ struct Codec<T, Kind::kSequence> {
         if (!from.read(out.emplace_back())) return false;
       }
     }
-    return from.leave();
+    return !kNests<Element> || from.leave();
   }
 };
 
