@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include "perf/command.hpp"
 #include "raw/command.hpp"
 
 namespace {
@@ -9,13 +10,16 @@ constexpr int kUsageError = 2;
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  Measure the limit of this machine, server and client on a core of their own:\n"
-    "    weft raw server --listen tcp://127.0.0.1:9000 --cpus 0 &\n"
-    "    weft raw client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
+    "  Measure Weft, server and client on a core of their own:\n"
+    "    weft perf server --listen tcp://127.0.0.1:9000 --cpus 0 &\n"
+    "    weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
+    "  Measure the limit of this machine:\n"
+    "    weft raw server --listen tcp://127.0.0.1:9001 --cpus 0 &\n"
+    "    weft raw client --connect tcp://127.0.0.1:9001 --size 128 --depth 256 --cpus 1\n"
     "  See what batching is worth:\n"
-    "    weft raw server --listen tcp://127.0.0.1:9001 --nobatch\n"
+    "    weft raw server --listen tcp://127.0.0.1:9002 --nobatch\n"
     "  Ask a script's questions:\n"
-    "    weft raw client --connect tcp://127.0.0.1:9000 --seconds 5 --json\n"
+    "    weft perf client --connect tcp://127.0.0.1:9000 --seconds 5 --json\n"
     "\n"
     "`weft COMMAND --help` shows the flags of each command.";
 
@@ -26,6 +30,7 @@ int main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   int exit_code = 0;
+  weft::perf::add_commands(app, exit_code);
   weft::raw::add_commands(app, exit_code);
   try {
     app.parse(argc, argv);

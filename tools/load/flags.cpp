@@ -11,12 +11,12 @@ namespace weft::load {
 namespace {
 
 void add_mode(CLI::App& command, LoopMode& mode) {
-  static const std::map<std::string, LoopMode> kNames{
+  const std::map<std::string, LoopMode> names{
       {"busy", LoopMode::kBusy}, {"adaptive", LoopMode::kAdaptive}, {"wait", LoopMode::kWait}};
   command
       .add_option("--mode", mode,
                   "When idle: busy never sleeps, adaptive spins 50 us and then sleeps, wait sleeps (default)")
-      ->transform(CLI::CheckedTransformer(kNames).description("busy|adaptive|wait"));
+      ->transform(CLI::CheckedTransformer(names).description("busy|adaptive|wait"));
 }
 
 void add_cpus(CLI::App& command, std::vector<int>& cpus) {
