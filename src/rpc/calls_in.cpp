@@ -138,7 +138,11 @@ void CallsIn::run(ServedCall& call) {
 }
 
 void CallsIn::on_cancel(std::uint64_t id) {
-  if (ServedCall* call = table_.find(id)) call->cancel(CancelReason::kPeerCancelled);
+  ServedCall* call = table_.find(id);
+  if (call == nullptr || call->answered()) return;
+  call->cancel(CancelReason::kPeerCancelled);
+  // Nobody waits for an answer: whatever the handler gives is dropped.
+  call->settle();
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {

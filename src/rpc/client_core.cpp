@@ -86,7 +86,8 @@ Task<void> ClientCore::attempt() {
     co_return;
   }
   ConnectOptions connect;
-  connect.deadline = Deadline::after(loop_.now(), options_.connect_timeout);
+  const Deadline deadline = Deadline::after(loop_.now(), options_.connect_timeout);
+  connect.deadline = deadline;
   connect.local_address = options_.local_address;
   connect.connection = connection_options(options_.limits);
   Task<Result<std::unique_ptr<Connection>>> connecting =
@@ -101,7 +102,8 @@ Task<void> ClientCore::attempt() {
                            options_.limits,
                            host_,
                            options_.logger ? *options_.logger : stderr_logger(),
-                           options_.checksums};
+                           options_.checksums,
+                           deadline.remaining(loop_.now())};
   session_ = std::make_unique<Session>(setup, std::move(*connection), connections_ + 1);
   session_->start();
 }

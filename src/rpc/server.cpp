@@ -189,7 +189,8 @@ void RpcServer::State::shard_stopped() {
 
 void RpcServer::State::wait() {
   if (phase_ == Phase::kNew) return;
-  if (threads_.empty() && options_.loop != nullptr && !options_.loop->in_turn()) {
+  if (threads_.empty()) {
+    WEFT_ASSERT(!options_.loop->in_turn(), "waiting for a server inside its own loop's turn would never end");
     while (!stopped()) options_.loop->run_once(std::chrono::milliseconds{10});
   }
   std::unique_lock lock(mutex_);

@@ -35,8 +35,9 @@ void ServerShard::adopt(std::unique_ptr<Incoming> incoming) {
     }
     return;
   }
-  const SessionSetup setup{setup_.loop, *this,         setup_.options.limits,
-                           host_,       setup_.logger, setup_.options.checksums};
+  const RpcLimits& limits = setup_.options.limits;
+  const SessionSetup setup{setup_.loop,         *this, limits, host_, setup_.logger, setup_.options.checksums,
+                           limits.hello_timeout};
   const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
   // Owned by the list until it is closed: there are many, and each is found from itself.
   Session* session = std::make_unique<Session>(setup, std::move(*connection), id).release();

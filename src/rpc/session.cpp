@@ -51,7 +51,7 @@ void Session::start() {
     return close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a hello"});
   std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
   connection_->want_flush();
-  loop().arm(*this, loop().now() + setup_.limits.hello_timeout);
+  loop().arm(*this, loop().now() + setup_.hello_timeout);
 }
 
 Status Session::on_hello(Bytes bytes) {

@@ -43,6 +43,8 @@ struct SessionSetup {
   CallsHost& host;
   Logger& logger;
   bool checksums = false;
+  /// From start() to the peer's whole hello.
+  Duration hello_timeout;
 };
 
 /// What a transport has to keep to of `limits`.
