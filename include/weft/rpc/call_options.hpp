@@ -43,12 +43,12 @@ struct CallOptions {
   /// How long the call may take; the earliest of this, `deadline`, the client's default and the deadline that
   /// the calling coroutine carries counts. Zero: none of its own.
   Duration timeout = Duration::zero();
-  Deadline deadline;
+  Deadline deadline{};
   /// Sent behind the request, leased until the call has ended.
-  AttachmentView attachment;
+  AttachmentView attachment{};
   /// Where the attachment of the answer is to land; it fails the call when the answer brings more than fits.
   /// Leased until the call has ended.
-  MutableBytes landing;
+  MutableBytes landing{};
 };
 
 }  // namespace weft

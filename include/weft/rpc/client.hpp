@@ -14,7 +14,7 @@ namespace weft {
 
 struct ClientOptions {
   /// Where the server is: "tcp://host:port", "unix:///path", "memory://name".
-  std::string connect;
+  std::string connect{};
   /// How long one attempt to connect may take, the hello included.
   Duration connect_timeout = std::chrono::seconds{5};
   /// For calls without a timeout of their own; zero: none.
@@ -23,10 +23,10 @@ struct ClientOptions {
   Duration reconnect_wait_min = std::chrono::milliseconds{20};
   Duration reconnect_wait_max = std::chrono::seconds{1};
   /// Local address to bind before connecting; empty: any.
-  std::string local_address;
+  std::string local_address{};
   /// Ask for checksums on every frame.
   bool checksums = false;
-  RpcLimits limits;
+  RpcLimits limits{};
   Logger* logger = nullptr;
 };
 

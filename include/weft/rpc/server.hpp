@@ -16,27 +16,27 @@ namespace weft {
 
 struct ServerOptions {
   /// Where to listen; port 0 is replaced by one the system chooses, see RpcServer::urls().
-  std::vector<std::string> listen;
+  std::vector<std::string> listen{};
   /// Loops, each with a thread of its own, over which connections are spread. Zero: no threads; the server
   /// runs on `loop`, which the user drives.
   unsigned threads = 1;
   Loop* loop = nullptr;
   /// CPUs to pin the loops' threads to, in order; empty: not pinned.
-  std::vector<int> cpus;
+  std::vector<int> cpus{};
   /// How each loop waits.
-  LoopOptions loop_options;
+  LoopOptions loop_options{};
   /// Threads for handlers declared blocking; started with the server if there is such a handler.
   unsigned worker_threads = 4;
   /// Blocking calls that may wait for a worker; one more is refused with kResourceExhausted.
   std::size_t worker_queue_max = 4096;
   /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
   /// welcome.
-  UniqueFunction<bool(std::string_view remote_endpoint)> accept;
+  UniqueFunction<bool(std::string_view remote_endpoint)> accept{};
   /// Connections open at the same time; one more is closed at once.
   std::size_t connections_max = 100'000;
   /// Require checksums on every frame.
   bool checksums = false;
-  RpcLimits limits;
+  RpcLimits limits{};
   Logger* logger = nullptr;
 };
 
