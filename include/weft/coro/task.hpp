@@ -189,6 +189,8 @@ class [[nodiscard("a Task does nothing until it is awaited")]] Task {
     WEFT_ASSERT(coroutine_, "co_await of an empty Task");
     return Awaiter{coroutine_};
   }
+  /// A Task is awaited once: say so by std::move.
+  Awaiter operator co_await() & = delete;
 
  private:
   friend promise_type;
