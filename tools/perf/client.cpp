@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/client.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "load/cpu.hpp"
+#include "perf/exchanges.hpp"
+#include "perf/limits.hpp"
+#include "perf/measurement.hpp"
+#include "weft/weft.hpp"
+
+namespace weft::perf {
+namespace {
+
+using Clients = std::vector<std::unique_ptr<RpcClient>>;
+
+/// How often the end of the measurement is looked for when no answer comes.
+constexpr Duration kTick = std::chrono::milliseconds{20};
+/// How long the last answers may take after the end.
+constexpr Duration kDrain = std::chrono::seconds{5};
+
+TimePoint time_of(std::int64_t at_ns) {
+  return TimePoint{std::chrono::duration_cast<TimePoint::duration>(std::chrono::nanoseconds{at_ns})};
+}
+
+/// One of the calls in flight: calls again and again until the measurement is over or a call gets no answer.
+/// In a closed loop a call starts when the one before was answered; in an open loop when the schedule says,
+/// or as soon as possible after that.
+template <typename Exchange>
+Task<void> call_again_and_again(Measurement* measurement, RpcClient* client, std::uint64_t first_tag) {
+  Exchange exchange{*measurement, *client};
+  load::Meter& meter = measurement->meter();
+  auto& schedule = measurement->schedule();
+  for (std::uint64_t tag = first_tag;; ++tag) {
+    std::int64_t started_ns = measurement->now_ns();
+    if (schedule) {
+      const std::int64_t intended_ns = schedule->next_ns();
+      if (intended_ns >= meter.end_ns()) co_return;
+      schedule->take();
+      if (intended_ns > started_ns) {
+        const Result<void> slept = co_await sleep_until(time_of(intended_ns));
+        if (!slept.ok()) co_return;
+      }
+      started_ns = intended_ns;
+    }
+    if (!meter.tick(measurement->now_ns())) {
+      if (schedule) meter.never_started(started_ns);
+      co_return;
+    }
+    auto answer = co_await exchange.call(tag);
+    if (!answer.ok()) [[unlikely]] {
+      measurement->fail(std::move(answer).status());
+      co_return;
+    }
+    if (exchange.intact(*answer, tag)) {
+      meter.complete(started_ns, measurement->now_ns());
+    } else {
+      meter.fail();
+    }
+  }
+}
+
+/// Notices the end when no answer does, and gives up on answers that never come.
+Task<void> watch_the_clock(Measurement* measurement, Scope* callers) {
+  while (measurement->meter().tick(load::now_ns())) {
+    const Result<void> slept = co_await sleep_for(kTick);
+    if (!slept.ok()) co_return;
+  }
+  const Result<void> drained = co_await sleep_for(kDrain);
+  if (drained.ok()) callers->cancel(CancelReason::kDeadline);
+}
+
+template <typename Exchange>
+void start_callers(Scope& callers, Measurement& measurement, const Clients& clients) {
+  std::uint64_t caller = 0;
+  for (unsigned i = 0; i < measurement.options().depth; ++i) {
+    for (const auto& client : clients) {
+      callers.spawn(&call_again_and_again<Exchange>, &measurement, client.get(), caller++ << 40);
+    }
+  }
+}
+
+void start_all_callers(Scope& callers, Measurement& measurement, const Clients& clients) {
+  const load::ClientOptions& options = measurement.options();
+  if (options.attachment && options.reply_bytes) {
+    start_callers<GeneratedAttachment>(callers, measurement, clients);
+  } else if (options.attachment) {
+    start_callers<EchoAttachment>(callers, measurement, clients);
+  } else if (options.reply_bytes) {
+    start_callers<GeneratedBody>(callers, measurement, clients);
+  } else {
+    start_callers<EchoBody>(callers, measurement, clients);
+  }
+}
+
+Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loop, const Clients& clients) {
+  for (const auto& client : clients) {
+    const Result<void> connected = co_await client->connect();
+    if (!connected.ok()) co_return connected.status();
+  }
+  Measurement measurement{options, loop};
+  Scope callers;
+  Scope watcher;
+  start_all_callers(callers, measurement, clients);
+  watcher.spawn(&watch_the_clock, &measurement, &callers);
+  co_await callers.join();
+  watcher.cancel(CancelReason::kRequested);
+  co_await watcher.join();
+
+  load::Meter& meter = measurement.meter();
+  const Status& failure = measurement.first_failure();
+  if (load::now_ns() < meter.end_ns() && !failure.ok()) {
+    co_return failure.with_context("every call failed before the end");
+  }
+  if (!failure.ok()) std::fprintf(stderr, "weft perf: a call failed: %s\n", failure.to_string().c_str());
+  if (auto& schedule = measurement.schedule()) {
+    while (schedule->next_ns() < meter.end_ns()) meter.never_started(schedule->take());
+  }
+  co_return meter.report();
+}
+
+}  // namespace
+
+Result<load::Report> blocking_measure(const load::ClientOptions& options) {
+  if (Status status = load::pin_this_thread(options.cpus, 0); !status.ok()) return status;
+  LoopOptions loop_options;
+  loop_options.mode = wait_mode(options.mode);
+  auto loop = Loop::create(loop_options);
+  if (!loop.ok()) return loop.status();
+
+  TransportOptions transport_options;
+  transport_options.tcp.congestion = options.congestion;
+  const TransportSet transports = make_transports(std::move(transport_options));
+  Clients clients;
+  for (unsigned i = 0; i < options.connections; ++i) {
+    ClientOptions client_options;
+    client_options.connect = options.connect;
+    client_options.limits = generous_limits();
+    clients.push_back(std::make_unique<RpcClient>(**loop, transports, std::move(client_options)));
+  }
+  return (*loop)->block_on(measure(options, **loop, clients));
+}
+
+}  // namespace weft::perf

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "load/cpu.hpp"
+#include "load/flags.hpp"
+#include "load/report.hpp"
+#include "load/stop_signal.hpp"
+#include "perf/client.hpp"
+#include "perf/server.hpp"
+
+namespace weft::perf {
+namespace {
+
+int fail(const Status& status) {
+  std::fprintf(stderr, "weft perf: %s\n", status.to_string().c_str());
+  return 1;
+}
+
+int serve(const load::ServerOptions& options) {
+  load::raise_file_limit();
+  load::StopSignal stop;
+  auto server = start_server(options);
+  if (!server.ok()) return fail(server.status());
+  std::printf("listening on %s\n", (*server)->urls().front().c_str());
+  std::fflush(stdout);
+  stop.blocking_wait();
+  (*server)->stop(std::chrono::seconds{1});
+  (*server)->wait();
+  return 0;
+}
+
+int measure(const load::ClientOptions& options) {
+  load::raise_file_limit();
+  auto report = blocking_measure(options);
+  if (!report.ok()) return fail(report.status());
+  load::print_report(*report, options);
+  return 0;
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, int& exit_code) {
+  CLI::App* perf =
+      app.add_subcommand("perf", "Weft itself under load; hold it against `weft raw`, the limit");
+  perf->require_subcommand(1);
+
+  auto server_options = std::make_shared<load::ServerOptions>();
+  CLI::App* server = perf->add_subcommand("server", "Serve the measured functions until SIGINT or SIGTERM");
+  load::add_server_flags(*server, *server_options);
+  // Only the limit can be asked to be slow.
+  server->remove_option(server->get_option("--nobatch"));
+  server->footer(
+      "Examples:\n"
+      "  weft perf server --listen tcp://127.0.0.1:9000 --cpus 0\n"
+      "  weft perf server --listen unix:///tmp/perf.sock --mode busy --threads 2");
+  server->callback([server_options, &exit_code] { exit_code = serve(*server_options); });
+
+  auto client_options = std::make_shared<load::ClientOptions>();
+  CLI::App* client = perf->add_subcommand("client", "Measure a `weft perf` server");
+  load::add_client_flags(*client, *client_options);
+  client->footer(
+      "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"
+      "thread. Latency is measured by the clock at --depth 1, and by the time of the loop's turn, which all\n"
+      "answers of a batch share, at more.\n"
+      "\n"
+      "Examples:\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");
+  client->callback([client_options, &exit_code] { exit_code = measure(*client_options); });
+}
+
+}  // namespace weft::perf

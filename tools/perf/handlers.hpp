@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "perf/payload_types.hpp"
+#include "weft/weft.hpp"
+
+namespace weft::perf {
+
+/// The answer is a view of the request: it is encoded from where the request was received.
+inline std::string_view perf_echo(std::string_view payload) {
+  return payload;
+}
+
+/// Answers with the request's tag and `reply_bytes` of the pattern.
+Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t reply_bytes);
+
+/// The attachment goes back from the memory it landed in.
+void perf_echo_attachment(CallContext& context);
+
+/// Answers with an attachment of `reply_bytes` of the pattern, untouched, and with the request's tag beside.
+Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes);
+
+}  // namespace weft::perf

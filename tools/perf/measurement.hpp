@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "load/cpu.hpp"
+#include "load/meter.hpp"
+#include "load/options.hpp"
+#include "load/payload.hpp"
+#include "load/schedule.hpp"
+#include "weft/weft.hpp"
+
+namespace weft::perf {
+
+/// What all calls of one measurement share. Thread: the client's loop.
+class Measurement {
+ public:
+  Measurement(const load::ClientOptions& options, Loop& loop)
+      : options_(options),
+        loop_(&loop),
+        reads_clock_(options.depth == 1),
+        pattern_(options.size_bytes),
+        meter_(options, load::now_ns()) {
+    load::fill_pattern(pattern_);
+    if (options.rate > 0) schedule_.emplace(options.rate, load::now_ns());
+  }
+
+  const load::ClientOptions& options() const { return options_; }
+  Bytes pattern() const { return pattern_; }
+  load::Meter& meter() { return meter_; }
+  std::optional<load::Schedule>& schedule() { return schedule_; }
+
+  /// With one call in flight the clock itself; with more the time of the loop's turn, which is read when
+  /// answers have arrived: a turn serves a whole batch of them.
+  std::int64_t now_ns() const {
+    if (reads_clock_) return load::now_ns();
+    return Duration{loop_->now().time_since_epoch()}.count();
+  }
+
+  /// A call got no answer.
+  void fail(Status why) {
+    meter_.fail();
+    if (first_failure_.ok()) first_failure_ = std::move(why);
+  }
+  const Status& first_failure() const { return first_failure_; }
+
+ private:
+  load::ClientOptions options_;
+  Loop* loop_;
+  bool reads_clock_;
+  std::vector<std::byte> pattern_;
+  load::Meter meter_;
+  std::optional<load::Schedule> schedule_;
+  Status first_failure_;
+};
+
+}  // namespace weft::perf

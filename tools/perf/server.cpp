@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/server.hpp"
+
+#include "perf/handlers.hpp"
+#include "perf/limits.hpp"
+
+namespace weft::perf {
+
+Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options) {
+  ServerOptions server_options;
+  server_options.listen = {options.listen};
+  server_options.threads = options.threads;
+  server_options.cpus = options.cpus;
+  server_options.loop_options.mode = wait_mode(options.mode);
+  server_options.limits = generous_limits();
+  TransportOptions transports;
+  transports.tcp.congestion = options.congestion;
+
+  auto server = std::make_unique<Server>(std::move(server_options), std::move(transports));
+  server->register_handler<method<&perf_echo, "perf/echo">>();
+  server->register_handler<method<&perf_generate, "perf/generate">>();
+  server->register_handler<method<&perf_echo_attachment, "perf/echo_attachment">>();
+  server->register_handler<method<&perf_generate_attachment, "perf/generate_attachment">>();
+  if (auto started = server->start(); !started.ok()) return std::move(started).status();
+  return server;
+}
+
+}  // namespace weft::perf
