@@ -301,7 +301,8 @@ TEST(CodecHostile, ViewsAndNumbersAllocateNothingInBothDirections) {
 TEST(CodecHostile, KeysThatMeetInOneBucketAreRefused) {
   constexpr std::uint64_t kCount = 20'000;
   std::unordered_set<std::uint64_t> table;
-  table.reserve(kCount);
+  // The reader reserves for as many elements as the bytes that are left could pay for.
+  table.reserve(kCount * 8 / (8 + CodecLimits::kNodeOverheadBytes));
   const std::uint64_t buckets = table.bucket_count();
   std::vector<std::uint64_t> keys;
   for (std::uint64_t i = 0; i < kCount; ++i) keys.push_back(i * buckets);
