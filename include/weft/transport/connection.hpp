@@ -74,7 +74,7 @@ class FrameSink {
 };
 
 struct ConnectionOptions {
-  wire::FrameLimits frame_limits;
+  wire::FrameLimits frame_limits{};
   /// queued_bytes() above which the producer should wait for on_drained(); low water is half of it.
   std::size_t outbox_high_water = 4u << 20;
   /// How long the peer may leave queued bytes untaken before the connection ends with kUnavailable.
@@ -106,8 +106,8 @@ class Connection {
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   virtual void pause_receiving() = 0;
   virtual void resume_receiving() = 0;
-  /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own. When the
-  /// peer ends first, what is queued is still sent before on_closed.
+  /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own. When
+  /// the peer ends first, what is queued is still sent before on_closed.
   virtual void finish() = 0;
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   virtual void close(Status why) = 0;

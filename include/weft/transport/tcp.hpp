@@ -13,7 +13,7 @@ namespace weft {
 /// How TCP and Unix sockets are set up. Zero leaves a setting to the system, unless it says otherwise.
 struct TcpOptions {
   /// Congestion control by its name in the kernel, "cubic"; a name that the kernel does not know fails.
-  std::string congestion;
+  std::string congestion{};
   /// A silent peer is asked after `keepalive_idle`, then every `keepalive_interval`, and given up after
   /// `keepalive_count` questions. Whole seconds; an idle time of zero asks never.
   Duration keepalive_idle = std::chrono::seconds{30};

@@ -33,10 +33,10 @@ class Listener {
 };
 
 struct ConnectOptions {
-  Deadline deadline;
+  Deadline deadline{};
   /// Local address to bind before connecting, empty = any ("127.0.0.2", "127.0.0.2:4000").
-  std::string local_address;
-  ConnectionOptions connection;
+  std::string local_address{};
+  ConnectionOptions connection{};
 };
 
 /// A way to reach peers, chosen by the scheme of a URL. Composed by main (or by the front door); immutable

@@ -25,7 +25,7 @@ enum class DataPath : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kSharedM
 /// own.
 struct DataPathOffer {
   DataPath path = DataPath::kStream;
-  std::string parameters;
+  std::string parameters{};
   friend bool operator==(const DataPathOffer&, const DataPathOffer&) = default;
 };
 
@@ -50,7 +50,7 @@ struct Hello {
   std::uint32_t body_bytes_max = 0;
   std::uint64_t attachment_bytes_max = 0;
   std::uint32_t calls_in_flight_max = 0;
-  std::vector<DataPathOffer> paths;
+  std::vector<DataPathOffer> paths{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "transport/memory/memory_link.hpp"
+#include "transport/stream_connection.hpp"
+#include "weft/runtime/timer.hpp"
+
+namespace weft::memory {
+
+/// One end of a MemoryLink.
+class MemoryConnection final : public StreamConnection {
+ public:
+  MemoryConnection(Loop& loop, std::shared_ptr<MemoryLink> link, End end, const ConnectionOptions& options);
+  ~MemoryConnection() override;
+
+  std::string local_endpoint() const override { return link_->url().to_string(); }
+  std::string remote_endpoint() const override { return link_->url().to_string(); }
+
+  /// Something happened on the link since the last time.
+  void on_notified();
+
+ private:
+  struct DelayTimer final : weft::Timer {
+    explicit DelayTimer(MemoryConnection& its) : connection(its) {}
+    void on_timer() override { connection.on_delayed(); }
+    MemoryConnection& connection;
+  };
+  struct Delayed {
+    TimePoint at;
+    Arrived arrived;
+  };
+
+  Moved receive(std::span<const iovec> into) override;
+  Moved send(std::span<const iovec> from) override;
+  void end_sending() override { link_->end_sending(end_); }
+  void shut() override;
+  void on_delayed();
+  void look();
+  Arrived known() const;
+
+  const std::shared_ptr<MemoryLink> link_;
+  const End end_;
+  const MemoryFaults& faults_;
+  std::uint64_t received_ = 0;
+  bool detached_ = false;
+  // With a delay: what has arrived for us, and what is still on its way.
+  Arrived visible_;
+  std::deque<Delayed> delayed_;
+  DelayTimer delay_timer_{*this};
+};
+
+}  // namespace weft::memory
