@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: (ignoring returned value|ignoring return value|discarding)
+#include "weft/rpc/client.hpp"
+
+int twice(int number);
+
+void ask(weft::RpcClient& client) {
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+  auto call = client.start<twice>(21);
+#else
+  client.start<twice>(21);
+#endif
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: (FreeHandler|constraints not satisfied|no matching (member )?function)
+#include "weft/rpc/server.hpp"
+
+struct Board {
+  int fields(int side);
+};
+
+void serve(weft::RpcServer& server, Board& board) {
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+  server.register_handler<&Board::fields>(&board);
+#else
+  static_cast<void>(board);
+  server.register_handler<&Board::fields>();
+#endif
+}

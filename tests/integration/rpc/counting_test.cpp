@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call costs, counted and not timed: allocations and questions to the kernel, of both sides together.
+#include <gtest/gtest.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+#include <weft/weft.hpp>
+
+namespace {
+std::size_t allocations = 0;
+std::size_t kernel_calls = 0;
+
+void* counted(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc{};
+}
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return counted(size);
+}
+void* operator new[](std::size_t size) {
+  return counted(size);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+// The program's own names come before those of the C library, also for the library's callers.
+extern "C" {
+ssize_t send(int fd, const void* data, size_t size, int flags) {
+  ++kernel_calls;
+  return ::syscall(SYS_sendto, fd, data, size, flags, nullptr, 0);
+}
+ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  ++kernel_calls;
+  return ::syscall(SYS_sendmsg, fd, message, flags);
+}
+ssize_t recv(int fd, void* data, size_t size, int flags) {
+  ++kernel_calls;
+  return ::syscall(SYS_recvfrom, fd, data, size, flags, nullptr, nullptr);
+}
+ssize_t readv(int fd, const iovec* pieces, int count) {
+  ++kernel_calls;
+  return ::syscall(SYS_readv, fd, pieces, count);
+}
+int epoll_wait(int fd, epoll_event* events, int count, int milliseconds) {
+  ++kernel_calls;
+  return static_cast<int>(::syscall(SYS_epoll_pwait, fd, events, count, milliseconds, nullptr, 8));
+}
+int epoll_pwait2(int fd, epoll_event* events, int count, const timespec* timeout, const sigset_t* mask) {
+  ++kernel_calls;
+  return static_cast<int>(::syscall(SYS_epoll_pwait2, fd, events, count, timeout, mask, 8));
+}
+}
+
+namespace weft {
+namespace {
+
+using Payload = std::array<std::uint64_t, 16>;
+
+Payload echo(Payload payload) {
+  ++payload[0];
+  return payload;
+}
+Task<Payload> echo_in_coroutine(Payload payload) {
+  ++payload[0];
+  co_return payload;
+}
+Task<Payload> echo_after_a_turn(CallContext&, Payload payload) {
+  [[maybe_unused]] const Result<void> slept = co_await sleep_for(Duration{1});
+  ++payload[0];
+  co_return payload;
+}
+std::uint64_t echo_with_context(CallContext& context, std::uint64_t number) {
+  return context.deadline().is_infinite() ? number + 1 : 0;
+}
+
+/// What was counted while `kCounted` calls ended, after `kWarmUp` others.
+struct Count {
+  static constexpr std::size_t kWarmUp = 5000;
+  static constexpr std::size_t kCounted = 10'000;
+  static constexpr std::size_t kAfter = 2000;
+  std::size_t ended = 0;
+  std::size_t failed = 0;
+  std::size_t allocations_before = 0;
+  std::size_t kernel_calls_before = 0;
+  std::size_t allocated = 0;
+  std::size_t asked = 0;
+
+  bool more() const { return ended < kWarmUp + kCounted + kAfter; }
+  void end_one(bool good) {
+    if (!good) ++failed;
+    if (++ended == kWarmUp) {
+      allocations_before = allocations;
+      kernel_calls_before = kernel_calls;
+    } else if (ended == kWarmUp + kCounted) {
+      allocated = allocations - allocations_before;
+      asked = kernel_calls - kernel_calls_before;
+    }
+  }
+};
+
+template <auto M>
+Task<void> call_again_and_again(Client* client, Count* count) {
+  Payload payload{};
+  while (count->more()) {
+    Result<Payload> answer = co_await client->call<M>(payload);
+    count->end_one(answer.ok() && (*answer)[0] == payload[0] + 1);
+    ++payload[0];
+  }
+}
+
+Task<void> call_with_context(Client* client, Count* count) {
+  while (count->more()) {
+    Result<std::uint64_t> answer = co_await client->call<echo_with_context>(1u);
+    count->end_one(answer.ok() && *answer == 2);
+  }
+}
+
+Task<void> start_again_and_again(Client* client, Count* count) {
+  Payload payload{};
+  while (count->more()) {
+    Call<Payload> first = client->start<echo>(payload);
+    Call<Payload> second = client->start<echo_in_coroutine>(payload);
+    Result<Payload> later = co_await std::move(second);
+    Result<Payload> sooner = co_await std::move(first);
+    count->end_one(later.ok());
+    count->end_one(sooner.ok());
+  }
+}
+
+class CountedCalls : public ::testing::Test {
+ protected:
+  CountedCalls() {
+    server_.register_handler<echo>();
+    server_.register_handler<echo_in_coroutine>();
+    server_.register_handler<echo_after_a_turn>();
+    server_.register_handler<echo_with_context>();
+    server_.start().value();
+    client_ = std::make_unique<Client>(*loop_, ClientOptions{.connect = server_.urls().front()});
+  }
+
+  template <typename Caller>
+  Count count(std::size_t in_flight, Caller caller) {
+    Count count;
+    std::vector<Task<void>> callers;
+    for (std::size_t i = 0; i < in_flight; ++i) callers.push_back(caller(client_.get(), &count));
+    loop_->block_on(when_all(std::move(callers)));
+    EXPECT_EQ(count.failed, 0u);
+    return count;
+  }
+
+  std::unique_ptr<Loop> loop_ = Loop::create().value();
+  Server server_{ServerOptions{.listen = {"tcp://127.0.0.1:0"}, .threads = 0, .loop = loop_.get()}};
+  std::unique_ptr<Client> client_;
+};
+
+TEST_F(CountedCalls, OfOrdinaryHandlersAllocateNothing) {
+  EXPECT_EQ(count(256, call_again_and_again<echo>).allocated, 0u);
+}
+TEST_F(CountedCalls, OfCoroutinesAllocateNothing) {
+  EXPECT_EQ(count(256, call_again_and_again<echo_in_coroutine>).allocated, 0u);
+}
+TEST_F(CountedCalls, OfCoroutinesThatSuspendAllocateNothing) {
+  EXPECT_EQ(count(256, call_again_and_again<echo_after_a_turn>).allocated, 0u);
+}
+TEST_F(CountedCalls, OfHandlersWithAContextAllocateNothing) {
+  EXPECT_EQ(count(256, call_with_context).allocated, 0u);
+}
+TEST_F(CountedCalls, OneAtATimeAllocateNothing) {
+  EXPECT_EQ(count(1, call_again_and_again<echo>).allocated, 0u);
+}
+TEST_F(CountedCalls, ThatAreStartedAndAwaitedLaterAllocateNothing) {
+  EXPECT_EQ(count(128, start_again_and_again).allocated, 0u);
+}
+
+TEST_F(CountedCalls, AskTheKernelLessTheMoreAreInFlight) {
+  const auto per_call = [&](std::size_t in_flight) {
+    const double asked = static_cast<double>(count(in_flight, call_again_and_again<echo>).asked);
+    return asked / static_cast<double>(Count::kCounted);
+  };
+  const double one = per_call(1);
+  const double sixteen = per_call(16);
+  const double many = per_call(256);
+  RecordProperty("kernel_calls_per_call_at_256", std::to_string(many));
+  EXPECT_GE(one, 4.0) << "two sides that send and receive: otherwise nothing was counted";
+  EXPECT_LT(sixteen, one / 8);
+  EXPECT_LE(many, 0.05);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-2: what can be a handler, and in which order handlers run. CR-3: what can be passed to them.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <tuple>
+#include <variant>
+
+#include "integration/rpc/rpc_testing.hpp"
+
+namespace weft::testing {
+namespace {
+
+int twice(int number) {
+  return 2 * number;
+}
+template <typename T>
+T largest(std::vector<T> values) {
+  return *std::ranges::max_element(values);
+}
+
+struct Counter {
+  int total = 0;
+  int add(int number) { return total += number; }
+  int read() const noexcept { return total; }
+  Task<int> add_later(int number) {
+    [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms);
+    co_return total += number;
+  }
+};
+struct DerivedCounter : Counter {};
+
+/// Keeps every Reply that it is given, and answers when the test says.
+struct Desk {
+  std::vector<std::pair<int, Reply<int>>> open;
+  void ask(Reply<int> reply, int number) { open.emplace_back(number, std::move(reply)); }
+};
+
+/// Lets its callers go one by one.
+struct Turnstile {
+  std::map<int, Event> gates;
+  std::vector<int> arrived;
+  Task<int> pass(int number) {
+    arrived.push_back(number);
+    [[maybe_unused]] const Result<void> passed = co_await gates[number].wait();
+    co_return number;
+  }
+};
+
+/// Writes down in which order its handlers ran.
+struct Diary {
+  std::vector<int> order;
+  void write(int number) { order.push_back(number); }
+};
+
+std::thread::id last_thread;
+bool inside_a_turn;
+int where_am_i(int number) {
+  last_thread = std::this_thread::get_id();
+  inside_a_turn = Loop::current() != nullptr;
+  return number;
+}
+
+/// Answers every call from a thread of its own.
+struct Couriers {
+  std::mutex mutex;
+  std::vector<std::jthread> threads;
+  void answer(Reply<std::string> reply, std::string_view text) {
+    const std::lock_guard lock(mutex);
+    threads.emplace_back([reply = std::move(reply), copy = std::string{text}]() mutable {
+      std::move(reply)(copy + " from afar");
+    });
+  }
+};
+void drop_the_reply(Reply<int>, int) {}
+void fail_later(Reply<int> reply, int) {
+  std::move(reply).fail(user_error(7, "not today"));
+}
+void reply_and_throw(Reply<int> reply, int number) {
+  std::move(reply)(number);
+  throw std::runtime_error("too late");
+}
+void nothing_later(Reply<void> reply) {
+  std::move(reply)();
+}
+
+using Cr2Handlers = RpcTest;
+using Cr3Values = RpcTest;
+
+TEST_F(Cr2Handlers, AreFunctionsMembersTemplatesAndWhatHasAKey) {
+  Counter counter;
+  DerivedCounter derived;
+  const Counter fixed{42};
+  Server& server = serve({.threads = 1}, [&](Server& its) {
+    its.register_handler<twice>();
+    its.register_handler<&Counter::add>(&counter);
+    its.register_handler<&Counter::add_later>(&derived);
+    its.register_handler<&Counter::read>(&fixed);
+    its.register_handler<largest<int>>();
+    its.register_handler<largest<std::string>>();
+    its.register_handler<method<twice, "math/double">>();
+    its.register_handler<method<&Counter::add, "counter/add">>(&counter);
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<twice>(caller, 21).value(), 42);
+  EXPECT_EQ(call<&Counter::add>(caller, 3).value(), 3);
+  EXPECT_EQ(call<&Counter::add_later>(caller, 5).value(), 5);
+  EXPECT_EQ(call<&Counter::read>(caller).value(), 42);
+  EXPECT_EQ(call<largest<int>>(caller, std::vector<int>{1, 9, 4}).value(), 9);
+  EXPECT_EQ(call<largest<std::string>>(caller, std::vector<std::string>{"a", "c", "b"}).value(), "c");
+  EXPECT_EQ((call<method<twice, "math/double">>(caller, 4).value()), 8);
+  EXPECT_EQ((call<method<&Counter::add, "counter/add">>(caller, 4).value()), 7);
+  EXPECT_EQ((call<remote<"math/double", int(int)>>(caller, 5).value()), 10) << "known by name alone";
+}
+
+TEST_F(Cr2Handlers, OrdinaryOnesRunAndAnswerInOrder) {
+  Diary diary;
+  Server& server = serve_here([&](Server& its) { its.register_handler<&Diary::write>(&diary); });
+  Client& caller = client(server);
+  std::vector<Call<void>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<&Diary::write>(i));
+  for (const Result<void>& result : loop().block_on(await_all(calls))) EXPECT_TRUE(result.ok());
+  ASSERT_EQ(diary.order.size(), 1000u);
+  EXPECT_TRUE(std::ranges::is_sorted(diary.order));
+}
+
+TEST_F(Cr2Handlers, CoroutinesRunAtTheSameTimeAndAnswerOutOfOrder) {
+  Turnstile turnstile;
+  Server& server = serve_here([&](Server& its) {
+    its.register_handler<&Turnstile::pass>(&turnstile);
+    its.register_handler<twice>();
+  });
+  Client& caller = client(server);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 5; ++i) calls.push_back(caller.start<&Turnstile::pass>(i));
+  ASSERT_TRUE(turn_until(loop(), [&] { return turnstile.arrived.size() == 5; }));
+  EXPECT_EQ(call<twice>(caller, 2).value(), 4) << "overtakes those that wait";
+  for (const std::size_t index : {4u, 2u, 0u, 3u, 1u}) {
+    turnstile.gates[static_cast<int>(index)].set();
+    ASSERT_TRUE(turn_until(loop(), [&] { return calls[index].done(); }));
+    for (const int other : {0, 1, 2, 3, 4}) {
+      EXPECT_EQ(calls[static_cast<std::size_t>(other)].done(), turnstile.gates[other].is_set());
+    }
+    EXPECT_EQ(wait_for(std::move(calls[index])).value(), static_cast<int>(index));
+  }
+}
+
+TEST_F(Cr2Handlers, AReplyMayBeGivenLaterInAnyOrder) {
+  Desk desk;
+  Server& server = serve_here([&](Server& its) { its.register_handler<&Desk::ask>(&desk); });
+  Client& caller = client(server);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 10; ++i) calls.push_back(caller.start<&Desk::ask>(i));
+  ASSERT_TRUE(turn_until(loop(), [&] { return desk.open.size() == 10; }));
+  EXPECT_EQ(server.stats().calls_running, 10u);
+  while (!desk.open.empty()) {
+    std::move(desk.open.back().second)(desk.open.back().first * 10);
+    desk.open.pop_back();
+  }
+  const auto results = loop().block_on(await_all(calls));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)].value(), 10 * i);
+  EXPECT_EQ(server.stats().calls_running, 0u);
+}
+
+TEST_F(Cr2Handlers, AReplyMayBeGivenFromAnotherThread) {
+  Couriers couriers;
+  Server& server = serve({.threads = 2}, [&](Server& its) {
+    its.register_handler<&Couriers::answer>(&couriers);
+    its.register_handler<nothing_later>();
+  });
+  Client& caller = client(server);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(call<&Couriers::answer>(caller, "hello").value(), "hello from afar");
+  }
+  EXPECT_TRUE(call<nothing_later>(caller).ok());
+}
+
+TEST_F(Cr2Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {
+  Server& server = serve_here([](Server& its) {
+    its.register_handler<drop_the_reply>();
+    its.register_handler<fail_later>();
+    its.register_handler<reply_and_throw>();
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<drop_the_reply>(caller, 1).status().code(), StatusCode::kInternal);
+  const Status failure = call<fail_later>(caller, 1).status();
+  EXPECT_EQ(failure.native(), 7);
+  EXPECT_EQ(failure.message(), "not today");
+  EXPECT_EQ(call<reply_and_throw>(caller, 3).value(), 3) << "what was answered stays answered";
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_F(Cr2Handlers, AReplyOutlivesItsConnection) {
+  Desk desk;
+  Server& server = serve_here([&](Server& its) { its.register_handler<&Desk::ask>(&desk); });
+  Client& caller = client(server);
+  Call<int> held = caller.start<&Desk::ask>(1);
+  ASSERT_TRUE(turn_until(loop(), [&] { return desk.open.size() == 1; }));
+  caller.close();
+  EXPECT_EQ(wait_for(std::move(held)).status().code(), StatusCode::kCancelled);
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
+  EXPECT_TRUE(desk.open.front().second.cancelled());
+  EXPECT_EQ(server.stats().calls_running, 1u);
+  std::move(desk.open.front().second)(5);
+  desk.open.clear();
+  EXPECT_EQ(server.stats().calls_running, 0u);
+}
+
+TEST_F(Cr2Handlers, ANameIsRefusedTheSecondTime) {
+  Server server{{.listen = {kAnyPort}}};
+  server.register_handler<method<twice, "math/double">>();
+  server.register_handler<method<largest<int>, "math/double">>();
+  const Result<void> started = server.start();
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().code(), StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string{started.status().message()},
+              ::testing::AllOf(::testing::HasSubstr("'math/double' is registered already"),
+                               ::testing::HasSubstr("(as 'math/double')")));
+}
+
+TEST_F(Cr2Handlers, BlockingOnesNeverRunOnALoop) {
+  Couriers couriers;
+  Server& server = serve_here({.worker_threads = 2}, [&](Server& its) {
+    its.register_handler<where_am_i>();
+    its.register_handler<method<where_am_i, "blocking">>({.blocking = true});
+    its.register_handler<&Couriers::answer>(&couriers, {.blocking = true});
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<where_am_i>(caller, 1).value(), 1);
+  EXPECT_EQ(last_thread, std::this_thread::get_id());
+  EXPECT_TRUE(inside_a_turn);
+  EXPECT_EQ((call<method<where_am_i, "blocking">>(caller, 2).value()), 2);
+  EXPECT_NE(last_thread, std::this_thread::get_id());
+  EXPECT_FALSE(inside_a_turn);
+  EXPECT_EQ(call<&Couriers::answer>(caller, "x").value(), "x from afar");
+}
+
+Task<int> a_coroutine() {
+  co_return 1;
+}
+TEST_F(Cr2Handlers, ACoroutineCannotBeBlocking) {
+  Server server{{.listen = {kAnyPort}}};
+  server.register_handler<a_coroutine>({.blocking = true});
+  EXPECT_EQ(server.start().status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(Cr2Handlers, AnUnknownMethodIsThatCallsErrorOnly) {
+  Server& server = serve_here([](Server& its) { its.register_handler<twice>(); });
+  Client& caller = client(server);
+  EXPECT_EQ(call<a_coroutine>(caller).status().code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(call<twice>(caller, 1).value(), 2);
+  EXPECT_EQ(server.stats().calls_refused, 1u);
+}
+
+// CR-3
+
+enum class Colour : std::uint8_t { kRed, kGreen };
+struct Point {
+  double x = 0;
+  double y = 0;
+  friend bool operator==(const Point&, const Point&) = default;
+};
+struct Drawing {
+  std::string name;
+  std::vector<Point> points;
+  std::map<std::string, std::optional<int>> tags;
+  std::variant<int, std::string> choice;
+  Colour colour = Colour::kRed;
+  friend bool operator==(const Drawing&, const Drawing&) = default;
+};
+
+Drawing mirror(Drawing drawing) {
+  return drawing;
+}
+std::tuple<bool, std::int8_t, std::uint64_t, float, Colour> numbers(bool truth, std::int8_t small,
+                                                                    std::uint64_t large, float real,
+                                                                    Colour colour) {
+  return {truth, small, large, real, colour};
+}
+std::size_t look(std::string_view text, std::span<const double> numbers_seen, const std::set<int>& set,
+                 std::array<char, 3> letters) {
+  double sum = 0;
+  for (const double number : numbers_seen) sum += number;
+  return text.size() + static_cast<std::size_t>(sum) + set.size() +
+         static_cast<std::size_t>(letters[2] - 'a');
+}
+const char* view_begin;
+std::string_view second_half(std::string_view text) {
+  view_begin = text.data();
+  return text.substr(text.size() / 2);
+}
+std::span<const int> without_first(std::span<const int> numbers_given) {
+  return numbers_given.subspan(1);
+}
+Task<std::size_t> views_across_suspension(std::string_view text,
+                                          std::span<const std::uint32_t> numbers_given) {
+  [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms);
+  std::size_t sum = text.size();
+  for (const std::uint32_t number : numbers_given) sum += number;
+  co_return sum;
+}
+int calls_of_nothing = 0;
+void nothing() {
+  ++calls_of_nothing;
+}
+Task<void> nothing_in_coroutine(int) {
+  ++calls_of_nothing;
+  co_return;
+}
+std::unique_ptr<std::string> maybe(bool there) {
+  return there ? std::make_unique<std::string>("here") : nullptr;
+}
+double halve(double number) {
+  return number / 2;
+}
+
+TEST_F(Cr3Values, OfAllKindsGoThereAndBack) {
+  Server& server = serve({.threads = 1}, [](Server& its) {
+    its.register_handler<mirror>();
+    its.register_handler<numbers>();
+    its.register_handler<look>();
+    its.register_handler<maybe>();
+  });
+  Client& caller = client(server);
+  Drawing drawing{"house", {{1, 2}, {3.5, -4}}, {{"a", 1}, {"b", std::nullopt}}, "text", Colour::kGreen};
+  EXPECT_EQ(call<mirror>(caller, drawing).value(), drawing);
+  EXPECT_EQ(call<numbers>(caller, true, std::int8_t{-5}, ~std::uint64_t{0}, 1.5f, Colour::kGreen).value(),
+            std::make_tuple(true, std::int8_t{-5}, ~std::uint64_t{0}, 1.5f, Colour::kGreen));
+  const std::vector<double> values{1, 2, 3};
+  EXPECT_EQ(
+      call<look>(caller, "four", values, std::set<int>{7, 8}, std::array<char, 3>{'a', 'b', 'c'}).value(),
+      4u + 6 + 2 + 2);
+  EXPECT_EQ(*call<maybe>(caller, true).value(), "here");
+  EXPECT_EQ(call<maybe>(caller, false).value(), nullptr);
+}
+
+TEST_F(Cr3Values, ViewsPointIntoTheRequestAndMayBeTheResult) {
+  Server& server = serve_here([](Server& its) {
+    its.register_handler<second_half>();
+    its.register_handler<without_first>();
+    its.register_handler<views_across_suspension>();
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<second_half>(caller, "front back").value(), " back");
+  EXPECT_EQ(call<without_first>(caller, std::vector<int>{1, 2, 3}).value(), (std::vector<int>{2, 3}));
+  const std::string large(100'000, 'x');
+  EXPECT_EQ(call<second_half>(caller, large).value().size(), 50'000u);
+  EXPECT_NE(view_begin, nullptr);
+  for (const std::size_t count : {3u, 100'000u}) {
+    const std::vector<std::uint32_t> ones(count, 1);
+    std::vector<Call<std::size_t>> calls;
+    for (int i = 0; i < 20; ++i) calls.push_back(caller.start<views_across_suspension>("abc", ones));
+    for (const auto& sum : loop().block_on(await_all(calls))) EXPECT_EQ(sum.value(), count + 3);
+  }
+}
+
+TEST_F(Cr3Values, MayBeNone) {
+  Server& server = serve_here([](Server& its) {
+    its.register_handler<nothing>();
+    its.register_handler<nothing_in_coroutine>();
+  });
+  Client& caller = client(server);
+  EXPECT_TRUE(call<nothing>(caller).ok());
+  EXPECT_TRUE(call<nothing_in_coroutine>(caller, 1).ok());
+  EXPECT_EQ(calls_of_nothing, 2);
+}
+
+TEST_F(Cr3Values, AreConvertedAsInAnyCall) {
+  Server& server = serve_here([](Server& its) {
+    its.register_handler<halve>();
+    its.register_handler<second_half>();
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<halve>(caller, 3).value(), 1.5);
+  EXPECT_EQ(call<halve>(caller, 'a').value(), 48.5);
+  const std::string text = "lvalue";
+  EXPECT_EQ(call<second_half>(caller, text).value(), "lue");
+  EXPECT_EQ(call<second_half>(caller, std::string{"temporary"}).value(), "orary");
+  static_assert(CallableWith<halve, int>);
+  static_assert(!CallableWith<halve, std::string>);
+  static_assert(!CallableWith<halve>);
+  static_assert(!CallableWith<halve, double, double>);
+  static_assert(std::is_same_v<ResultOfMethod<second_half>, std::string>);
+}
+
+Task<Result<std::string>> call_with_temporaries(Client* caller) {
+  Result<std::string> result = co_await caller->call<second_half>(std::string(100, 'a') + "b");
+  co_return result;
+}
+TEST_F(Cr3Values, GivenAsTemporariesLiveUntilTheCallIsSentAlsoWhenItWaits) {
+  Server& server = serve_here([](Server& its) { its.register_handler<second_half>(); });
+  EXPECT_EQ(loop().block_on(call_with_temporaries(&client(server))).value(), std::string(50, 'a') + "b");
+}
+
+}  // namespace
+}  // namespace weft::testing

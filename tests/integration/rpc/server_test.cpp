@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-1: where a server listens, how it starts, whom it takes in, and how it ends.
+#include <unistd.h>
+
+#include <cstdio>
+#include <future>
+#include <thread>
+
+#include "integration/rpc/raw_peer.hpp"
+#include "integration/rpc/rpc_testing.hpp"
+
+namespace weft::testing {
+namespace {
+
+std::string echo(std::string_view text) {
+  return std::string{text};
+}
+Task<std::string> echo_in_coroutine(std::string text) {
+  co_return text;
+}
+void fill_echo(Server& server) {
+  server.register_handler<echo>();
+  server.register_handler<echo_in_coroutine>();
+}
+
+/// Stops the server that it serves.
+struct Stopper {
+  Server* server = nullptr;
+  Duration grace = 10s;
+  std::string stop(std::string text) {
+    server->stop(grace);
+    return text;
+  }
+  Task<std::string> stop_in_coroutine(std::string text) {
+    server->stop(grace);
+    const Result<void> slept = co_await sleep_for(1ms);
+    co_return slept.ok() ? text : "cancelled";
+  }
+  void fill(Server& its_server) {
+    server = &its_server;
+    its_server.register_handler<&Stopper::stop>(this);
+    its_server.register_handler<&Stopper::stop_in_coroutine>(this);
+  }
+};
+
+/// Holds its callers until it is let go.
+struct Gate {
+  Event open;
+  int waiting = 0;
+  int cancelled = 0;
+  Task<int> wait(int number) {
+    ++waiting;
+    const Result<void> passed = co_await open.wait();
+    --waiting;
+    if (!passed.ok()) ++cancelled;
+    co_return number;
+  }
+  /// Runs on whatever the caller does.
+  Task<int> wait_stubbornly(int number) {
+    ++waiting;
+    while (!open.is_set()) co_await sleep_without_cancel();
+    --waiting;
+    co_return number;
+  }
+  static Task<void> sleep_without_cancel() {
+    CancelScope mine{nullptr};
+    Task<void> nap = nap_once();
+    co_await with_scope(mine, std::move(nap));
+  }
+  static Task<void> nap_once() { [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms); }
+};
+
+using Cr1Server = RpcTest;
+
+TEST_F(Cr1Server, ServesAllItsListenersAndKnowsTheirRealUrls) {
+  const std::string path = "/tmp/weft-cr1-" + std::to_string(::getpid()) + ".sock";
+  ServerOptions options;
+  options.listen = {kAnyPort, "tcp://[::1]:0", "unix://" + path, kAnyPort};
+  options.threads = 2;
+  Server& server = serve(std::move(options), fill_echo);
+  const std::vector<std::string> urls = server.urls();
+  ASSERT_EQ(urls.size(), 4u);
+  EXPECT_NE(urls[0], urls[3]);
+  for (const std::string& url : urls) {
+    const Url parsed = Url::parse(url).value();
+    if (parsed.scheme == "tcp") EXPECT_NE(parsed.port, 0) << url;
+    Client& caller = client(url);
+    EXPECT_EQ(call<echo>(caller, "to " + url).value(), "to " + url);
+    EXPECT_EQ(call<echo_in_coroutine>(caller, url).value(), url);
+  }
+  EXPECT_EQ(server.stats().connections_accepted, 4u);
+  EXPECT_EQ(server.stats().calls, 8u);
+}
+
+TEST_F(Cr1Server, SpreadsConnectionsOverItsThreads) {
+  Server& server = serve({.threads = 3}, fill_echo);
+  std::vector<Client*> callers;
+  for (int i = 0; i < 9; ++i) callers.push_back(&client(server));
+  for (Client* caller : callers) EXPECT_TRUE(call<echo>(*caller, "x").ok());
+  EXPECT_EQ(server.stats().connections, 9u);
+}
+
+TEST_F(Cr1Server, SaysThatAPortIsTaken) {
+  Server& first = serve_here(fill_echo);
+  Server second{{.listen = {first.urls().front()}}};
+  second.register_handler<echo>();
+  const Result<void> started = second.start();
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().native(), EADDRINUSE);
+  EXPECT_THAT(std::string{started.status().message()}, ::testing::HasSubstr(first.urls().front()));
+  EXPECT_TRUE(call<echo>(client(first), "still here").ok());
+}
+
+TEST_F(Cr1Server, RunsNothingWhenOneOfSeveralListenersCannotBe) {
+  Server& first = serve_here(fill_echo);
+  Server second{{.listen = {kAnyPort, first.urls().front()}, .threads = 2}};
+  const Result<void> started = second.start();
+  ASSERT_FALSE(started.ok());
+  ASSERT_EQ(second.urls().size(), 1u);
+  const RawPeer peer{second.urls().front()};
+  EXPECT_FALSE(peer.connected());
+}
+
+TEST_F(Cr1Server, RefusesUrlsThatAreWrong) {
+  for (const char* url : {"127.0.0.1:0", "tcp://127.0.0.1:notaport", "smoke://signals:1", "tcp://", ""}) {
+    Server server{{.listen = {url}}};
+    const Result<void> started = server.start();
+    ASSERT_FALSE(started.ok()) << url;
+    EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument) << url;
+  }
+}
+
+TEST_F(Cr1Server, NeedsALoopWhenItHasNoThreads) {
+  Server server{{.listen = {kAnyPort}, .threads = 0}};
+  const Result<void> started = server.start();
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(Cr1Server, RunBlocksUntilAnotherThreadStopsIt) {
+  Server server{{.listen = {kAnyPort}}};
+  server.register_handler<echo>();
+  std::promise<Result<void>> outcome;
+  std::thread blocked{[&] { outcome.set_value(server.run()); }};
+  server.stop();  // may come too early, and then does nothing: asked again below
+  std::future<Result<void>> ended = outcome.get_future();
+  while (ended.wait_for(1ms) != std::future_status::ready) server.stop();
+  blocked.join();
+  EXPECT_TRUE(ended.get().ok());
+  EXPECT_TRUE(server.stopped());
+}
+
+TEST_F(Cr1Server, RunReturnsWhatKeptItFromStarting) {
+  Server server{{.listen = {"smoke://signals:1"}}};
+  EXPECT_EQ(server.run().status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(Cr1Server, MayBeStoppedFromInsideAnOrdinaryHandler) {
+  Stopper stopper;
+  Server& server = serve({.threads = 2}, [&](Server& its) { stopper.fill(its); });
+  EXPECT_EQ(call<&Stopper::stop>(client(server), "last words").value(), "last words");
+  turn_until(loop(), [&] { return server.stopped(); });
+  server.wait();
+  EXPECT_TRUE(server.stopped());
+}
+
+TEST_F(Cr1Server, MayBeStoppedFromInsideACoroutineWhichStillAnswers) {
+  Stopper stopper;
+  Server& server = serve({.threads = 2}, [&](Server& its) { stopper.fill(its); });
+  EXPECT_EQ(call<&Stopper::stop_in_coroutine>(client(server), "last words").value(), "last words");
+  turn_until(loop(), [&] { return server.stopped(); });
+  EXPECT_TRUE(server.stopped());
+}
+
+TEST_F(Cr1Server, MayBeStoppedByForceFromInsideAHandler) {
+  Stopper stopper{nullptr, Duration::zero()};
+  Server& server = serve_here([&](Server& its) { stopper.fill(its); });
+  const auto answer = call<&Stopper::stop_in_coroutine>(client(server), "x");
+  if (!answer.ok()) EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
+}
+
+TEST_F(Cr1Server, StopsWithoutEverHavingHadAPeer) {
+  Server& server = serve({}, fill_echo);
+  server.stop();
+  server.stop();
+  server.wait();
+  EXPECT_TRUE(server.stopped());
+}
+
+TEST_F(Cr1Server, IsAskedAboutEveryPeer) {
+  int asked = 0;
+  bool welcome = false;
+  ServerOptions options;
+  options.accept = [&](std::string_view peer) {
+    ++asked;
+    EXPECT_THAT(std::string{peer}, ::testing::StartsWith("tcp://127.0.0.1:"));
+    return welcome;
+  };
+  Server& server = serve_here(std::move(options), fill_echo);
+  Client& caller = client(server);
+  const auto refused = call<echo>(caller, "x");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(server.stats().connections_refused, 1u);
+  EXPECT_EQ(server.stats().connections_accepted, 0u);
+  welcome = true;
+  EXPECT_EQ(call<echo>(caller, "x").value(), "x");
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(Cr1Server, GracefulStopLetsEveryCallInFlightEnd) {
+  Gate gate;
+  Server& server = serve_here([&](Server& its) { its.register_handler<&Gate::wait>(&gate); });
+  Client& caller = client(server);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 100; ++i) calls.push_back(caller.start<&Gate::wait>(i));
+  ASSERT_TRUE(turn_until(loop(), [&] { return gate.waiting == 100; }));
+  server.stop();
+  loop().run_until_idle();
+  EXPECT_FALSE(server.stopped());
+  EXPECT_FALSE(caller.connected()) << "a goaway keeps new calls from this connection";
+  gate.open.set();
+  const auto results = loop().block_on(await_all(calls));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)].value(), i);
+  EXPECT_EQ(gate.cancelled, 0);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
+}
+
+TEST_F(Cr1Server, AStopUnderLoadFailsNoCallWhenAnotherServerTakesOverThePort) {
+  Gate gate;
+  Server& first = serve_here([&](Server& its) {
+    fill_echo(its);
+    its.register_handler<&Gate::wait>(&gate);
+  });
+  Client& caller = client(first);
+  std::vector<Call<int>> held;
+  for (int i = 0; i < 50; ++i) held.push_back(caller.start<&Gate::wait>(i));
+  ASSERT_TRUE(turn_until(loop(), [&] { return gate.waiting == 50; }));
+  first.stop();
+  ASSERT_TRUE(turn_until(loop(), [&] { return !caller.connected(); }));
+  // The old server has closed its listener and still works; the new one listens on the same port.
+  Server& second = serve_here({.listen = first.urls()}, fill_echo);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(call<echo>(caller, "to the new one").value(), "to the new one");
+  gate.open.set();
+  for (const Result<int>& result : loop().block_on(await_all(held))) EXPECT_TRUE(result.ok());
+  EXPECT_TRUE(turn_until(loop(), [&] { return first.stopped(); }));
+  EXPECT_EQ(second.stats().calls, 50u);
+  EXPECT_EQ(caller.stats().connections, 2u);
+}
+
+TEST_F(Cr1Server, AForcedStopEndsEveryCallWithAStatusAndWaitsForItsHandler) {
+  Gate gate;
+  Server& server = serve_here([&](Server& its) {
+    its.register_handler<&Gate::wait>(&gate);
+    its.register_handler<&Gate::wait_stubbornly>(&gate);
+  });
+  Client& caller = client(server);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 20; ++i) calls.push_back(caller.start<&Gate::wait>(i));
+  calls.push_back(caller.start<&Gate::wait_stubbornly>(20));
+  ASSERT_TRUE(turn_until(loop(), [&] { return gate.waiting == 21; }));
+  server.stop(5ms);
+  for (const Result<int>& result : loop().block_on(await_all(calls))) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.status().code(), StatusCode::kUnavailable);
+    EXPECT_EQ(result.status().retry(), Retry::kReconnect);
+  }
+  EXPECT_EQ(gate.cancelled, 20);
+  EXPECT_FALSE(server.stopped()) << "a handler still runs";
+  gate.open.set();
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
+  EXPECT_EQ(gate.waiting, 0);
+}
+
+TEST_F(Cr1Server, ItsEndEndsWhatStillRuns) {
+  auto gate = std::make_unique<Gate>();
+  auto server = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = 0, .loop = &loop()});
+  server->register_handler<&Gate::wait>(gate.get());
+  server->start().value();
+  Call<int> held = client(*server).start<&Gate::wait>(1);
+  ASSERT_TRUE(turn_until(loop(), [&] { return gate->waiting == 1; }));
+  server.reset();
+  EXPECT_EQ(gate->waiting, 0);
+  gate.reset();
+  EXPECT_FALSE(wait_for(std::move(held)).ok());
+}
+
+}  // namespace
+}  // namespace weft::testing
