@@ -47,7 +47,13 @@ void MemoryLink::notify(End end) {
 }
 
 void MemoryLink::write(Pipe& pipe, Bytes bytes) {
-  for (const std::byte byte : bytes) pipe.ring[pipe.written++ % pipe.ring.size()] = byte;
+  while (!bytes.empty()) {
+    const auto at = static_cast<std::size_t>(pipe.written % pipe.ring.size());
+    const std::size_t part = std::min(bytes.size(), pipe.ring.size() - at);
+    std::memcpy(pipe.ring.data() + at, bytes.data(), part);
+    pipe.written += part;
+    bytes = bytes.subspan(part);
+  }
 }
 
 std::int64_t MemoryLink::send(End end, Bytes bytes) {
@@ -93,7 +99,13 @@ std::size_t MemoryLink::receive(End end, MutableBytes into, std::uint64_t limit)
   Pipe& pipe = pipe_to(end);
   const std::uint64_t there = std::min(limit, pipe.written) - pipe.read;
   const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(there, into.size()));
-  for (std::byte& byte : into.first(part)) byte = pipe.ring[pipe.read++ % pipe.ring.size()];
+  for (into = into.first(part); !into.empty();) {
+    const auto at = static_cast<std::size_t>(pipe.read % pipe.ring.size());
+    const std::size_t piece = std::min(into.size(), pipe.ring.size() - at);
+    std::memcpy(into.data(), pipe.ring.data() + at, piece);
+    pipe.read += piece;
+    into = into.subspan(piece);
+  }
   if (part > 0 && std::exchange(pipe.sender_waits, false)) notify(other(end));
   return part;
 }

@@ -83,6 +83,9 @@ Task<Status> TcpTransport::connect_to(Loop& loop, const SocketAddress& address, 
 }
 
 Task<Result<std::unique_ptr<Connection>>> TcpTransport::connect(Loop& loop, Url url, ConnectOptions options) {
+  CancelScope* scope = co_await this_cancel_scope();
+  if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());
+  if (options.deadline.expired(loop.now())) co_return to_status(CancelReason::kDeadline);
   const std::string what = "connect to " + url.to_string();
   auto addresses = co_await find_addresses(loop, url);
   if (!addresses.ok()) co_return addresses.status().with_context(what);

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "transport/memory/memory_connection.hpp"
+#include "transport/stream_framer.hpp"
+#include "transport/tcp/tcp_connection.hpp"
+#include "weft/wire/crc32c.hpp"
+#include "weft/wire/hello.hpp"
+
+namespace weft {
+namespace {
+
+using wire::FrameHeader;
+using wire::FrameType;
+
+// Writes what it hears into a transcript, so that two ways to deliver one stream can be compared.
+struct Transcript final : FrameSink {
+  Status on_hello(Bytes hello) override {
+    text += "hello " + std::to_string(hello.size()) + "\n";
+    if (checksums) framer->use_checksums();
+    return {};
+  }
+  Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override {
+    EXPECT_TRUE(chunk);
+    for (const Frame& frame : frames) note(frame);
+    if (retain) chunks.push_back(chunk);
+    return {};
+  }
+  Landing on_attachment(const Frame& frame) override {
+    memory.assign(frame.header.attachment_bytes, '?');
+    if (skip) return Landing::skip();
+    return Landing::into({reinterpret_cast<std::byte*>(memory.data()), memory.size()});
+  }
+  Status on_attachment_end(const Frame& frame, const ChunkRef&, bool landed) override {
+    note(frame);
+    text += landed ? "landed " + memory + "\n" : "skipped\n";
+    return {};
+  }
+  void on_drained() override {}
+  void on_closed(Status) override {}
+
+  void note(const Frame& frame) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(frame.body.data()) % 8, 0u);
+    text += std::to_string(frame.header.id) + " " + std::string{as_text(frame.body)} + "\n";
+  }
+
+  StreamFramer* framer = nullptr;
+  bool checksums = false;
+  bool skip = false;
+  bool retain = false;
+  std::string text;
+  std::string memory;
+  std::vector<ChunkRef> chunks;
+};
+
+std::string frame_text(FrameHeader header, std::string_view body, bool checksum) {
+  header.body_bytes = static_cast<std::uint32_t>(body.size());
+  std::string text(wire::head_bytes(header.body_bytes, checksum), '\0');
+  auto* at = reinterpret_cast<std::byte*>(text.data());
+  wire::store_header(at, header);
+  std::memcpy(at + wire::kHeaderBytes, body.data(), body.size());
+  wire::finish_frame(at, header.body_bytes, checksum);
+  return text;
+}
+
+std::string attachment_text(const std::string& attachment, bool checksum) {
+  std::string text = attachment;
+  text.resize(wire::padded(text.size()), '\0');
+  if (!checksum) return text;
+  const std::uint64_t sum = wire::crc32c(as_bytes(attachment));
+  return text.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+}
+
+std::string stream_text(bool checksum) {
+  std::string text = wire::encode_hello({});
+  for (std::uint64_t id = 1; id < 90; ++id) {
+    text += frame_text({.type = FrameType::kRequest, .id = id}, std::string(id * 7 % 50, 'b'), checksum);
+  }
+  for (const std::size_t size : {1u, 5u, 8u, 300u, 9001u}) {
+    text += frame_text({.type = FrameType::kResponse,
+                        .flags = wire::FrameFlags::kAttachment,
+                        .id = size,
+                        .attachment_bytes = size},
+                       "with attachment", checksum);
+    text += attachment_text(std::string(size, static_cast<char>('0' + size % 10)), checksum);
+    text += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
+  }
+  text += frame_text({.type = FrameType::kRequest, .id = 99}, std::string(20'000, 'l'), checksum);
+  return text + frame_text({.type = FrameType::kGoaway}, "bye", checksum);
+}
+
+class FramerTest : public ::testing::Test {
+ protected:
+  struct Run {
+    Status status;
+    std::string text;
+    bool inside = false;
+  };
+
+  // Delivers `stream` in pieces of `piece` bytes, parking after each when `park`.
+  Run deliver(std::string_view stream, std::size_t piece, bool park, Transcript sink = {}) {
+    Run run;
+    {
+      StreamFramer framer{pool_, limits_};
+      sink.framer = &framer;
+      while (!stream.empty() && run.status.ok()) {
+        iovec places[2];
+        const std::size_t count = framer.receive_into(places);
+        EXPECT_GT(count, 0u);
+        std::size_t given = 0;
+        for (std::size_t at = 0; at < count && given < piece; ++at) {
+          const std::size_t part = std::min({piece - given, places[at].iov_len, stream.size()});
+          std::memcpy(places[at].iov_base, stream.data(), part);
+          stream.remove_prefix(part);
+          given += part;
+        }
+        EXPECT_GT(given, 0u);
+        run.status = framer.received(given, sink);
+        if (park) framer.park();
+        most_chunks_ = std::max(most_chunks_, pool_.chunks_out());
+      }
+      run.inside = framer.inside();
+    }
+    run.text = sink.text;
+    return run;
+  }
+
+  ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
+  wire::FrameLimits limits_{.body_bytes_max = 1 << 20, .attachment_bytes_max = 1 << 20};
+  std::size_t most_chunks_ = 0;
+};
+
+TEST_F(FramerTest, HowAStreamIsCutIntoPiecesMakesNoDifference) {
+  for (const bool checksum : {false, true}) {
+    const std::string stream = stream_text(checksum);
+    Transcript sink;
+    sink.checksums = checksum;
+    const Run whole = deliver(stream, stream.size(), false, sink);
+    ASSERT_TRUE(whole.status.ok()) << whole.status.to_string();
+    EXPECT_NE(whole.text.find("landed 555555"), std::string::npos) << "no: " << whole.text.substr(0, 300);
+    EXPECT_NE(whole.text.find("0 bye"), std::string::npos);
+    for (const std::size_t piece :
+         {1u, 2u, 3u, 7u, 39u, 40u, 41u, 63u, 64u, 100u, 1000u, 4095u, 4096u, 5000u}) {
+      for (const bool park : {false, true}) {
+        for (const bool retain : {false, true}) {
+          sink.retain = retain;
+          const Run run = deliver(stream, piece, park, sink);
+          ASSERT_TRUE(run.status.ok()) << run.status.to_string();
+          ASSERT_EQ(run.text, whole.text) << piece << park << retain;
+          ASSERT_FALSE(run.inside);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST_F(FramerTest, SkippingLeavesTheSameFrames) {
+  const std::string stream = stream_text(true);
+  Transcript sink;
+  sink.checksums = sink.skip = true;
+  const Run whole = deliver(stream, stream.size(), false, sink);
+  for (const std::size_t piece : {1u, 50u, 4000u})
+    EXPECT_EQ(deliver(stream, piece, true, sink).text, whole.text);
+  EXPECT_EQ(whole.text.find("landed"), std::string::npos);
+}
+
+TEST_F(FramerTest, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
+  std::string stream = wire::encode_hello({});
+  stream +=
+      frame_text({.type = FrameType::kRequest, .flags = 1, .id = 5, .attachment_bytes = 13}, "body", true);
+  stream += attachment_text("thirteen byte", true);
+  stream += frame_text({.type = FrameType::kPing, .id = 7}, {}, true);
+  Transcript sink;
+  sink.checksums = true;
+  const Run good = deliver(stream, stream.size(), false, sink);
+  ASSERT_TRUE(good.status.ok() && !good.inside);
+  for (std::size_t bit = 0; bit < stream.size() * 8; ++bit) {
+    const auto mask = static_cast<char>(1u << (bit % 8));
+    stream[bit / 8] = static_cast<char>(stream[bit / 8] ^ mask);
+    if (bit / 8 >= 64) {  // the hello is checked whole by who decodes it
+      const Run run = deliver(stream, stream.size(), false, sink);
+      // A length that grew may also leave the framer waiting for more than there is.
+      EXPECT_TRUE(!run.status.ok() || run.inside) << bit;
+      EXPECT_EQ(run.text.find("7 \n"), std::string::npos) << "the frame behind was accepted, bit " << bit;
+    }
+    stream[bit / 8] = static_cast<char>(stream[bit / 8] ^ mask);
+  }
+}
+
+TEST_F(FramerTest, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
+  const std::string hello = wire::encode_hello({});
+  const std::string frame =
+      frame_text({.type = FrameType::kRequest, .id = 1}, std::string(1 << 20, 'x'), false);
+  StreamFramer framer{pool_, limits_};
+  Transcript sink;
+  std::string stream = hello + frame;
+  std::size_t arrived = 0;
+  while (arrived < stream.size()) {
+    iovec places[2];
+    const std::size_t count = framer.receive_into(places);
+    ASSERT_EQ(count, 1u);
+    EXPECT_LE(places[0].iov_len, 4096 + 4 * arrived) << "after " << arrived;
+    const std::size_t part = std::min({places[0].iov_len, stream.size() - arrived, std::size_t{3000}});
+    std::memcpy(places[0].iov_base, stream.data() + arrived, part);
+    arrived += part;
+    ASSERT_TRUE(framer.received(part, sink).ok());
+    EXPECT_LE(pool_.chunks_out(), 1u);
+  }
+  EXPECT_GT(sink.text.size(), std::size_t{1 << 20});
+  framer.park();
+  EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST_F(FramerTest, RandomBytesNeverGetPastTheirVerdict) {
+  unsigned state = 12345;
+  const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
+  std::string good = stream_text(false);
+  for (int round = 0; round < 3000; ++round) {
+    std::string stream = good.substr(0, 64 + next() % 4000);
+    for (unsigned hits = next() % 6; hits > 0; --hits)
+      stream[64 + next() % (stream.size() - 63 - 1)] = static_cast<char>(next());
+    const Run run = deliver(stream, 1 + next() % 5000, next() % 2 == 0);
+    (void)run;
+  }
+  EXPECT_LE(most_chunks_, 3u);
+  EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST(ConnectionSize, IdleConnectionsAreSmall) {
+  EXPECT_LE(sizeof(tcp::TcpConnection), 1024u);
+  RecordProperty("tcp_connection_bytes", static_cast<int>(sizeof(tcp::TcpConnection)));
+  EXPECT_LE(sizeof(StreamFramer), 256u);
+}
+
+}  // namespace
+}  // namespace weft

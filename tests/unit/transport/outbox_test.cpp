@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/transport/outbox.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/wire/crc32c.hpp"
+
+namespace weft {
+namespace {
+
+struct Lease final : SendLease {
+  explicit Lease(std::string its) : bytes(std::move(its)) {}
+  void on_released(bool sent) noexcept override {
+    ++released;
+    was_sent = sent;
+    if (then != nullptr) then->append(8);
+  }
+  std::string bytes;
+  int released = 0;
+  bool was_sent = false;
+  Outbox* then = nullptr;
+};
+
+class OutboxTest : public ::testing::Test {
+ protected:
+  ~OutboxTest() override {
+    outbox_.release_all();
+    EXPECT_EQ(pool_.chunks_out(), 0u);
+  }
+  void put(std::string_view text) {
+    std::byte* at = outbox_.append(text.size());
+    ASSERT_NE(at, nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 8, 0u);
+    std::memcpy(at, text.data(), text.size());
+  }
+  std::string queued() const {
+    std::vector<iovec> pieces(1000);
+    pieces.resize(outbox_.segments(pieces));
+    std::string text;
+    for (const iovec& piece : pieces) text.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
+    return text;
+  }
+
+  ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
+  Outbox outbox_{pool_, 100};
+};
+
+TEST_F(OutboxTest, SmallFramesLieBehindEachOtherInOnePiece) {
+  put("one.....");
+  put("two.....three...");
+  iovec pieces[4];
+  EXPECT_EQ(outbox_.segments(pieces), 1u);
+  EXPECT_EQ(queued(), "one.....two.....three...");
+  EXPECT_EQ(outbox_.queued_bytes(), 24u);
+}
+
+TEST_F(OutboxTest, HoldsNoChunkOnceDrained) {
+  put("one.....");
+  EXPECT_EQ(pool_.chunks_out(), 1u);
+  outbox_.consume(3);
+  EXPECT_EQ(queued(), ".....");
+  outbox_.consume(5);
+  EXPECT_TRUE(outbox_.empty());
+  EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST_F(OutboxTest, GoesOnInFurtherChunksAndGivesThemBackOneByOne) {
+  std::string all;
+  for (char c = 'a'; c < 'k'; ++c) {
+    put(std::string(1000, c));
+    all += std::string(1000, c);
+  }
+  put(std::string(8000, 'z'));
+  all += std::string(8000, 'z');
+  EXPECT_EQ(queued(), all);
+  const std::size_t held = pool_.chunks_out();
+  EXPECT_GE(held, 4u);
+  outbox_.consume(4001);
+  EXPECT_EQ(pool_.chunks_out(), held - 1);
+  EXPECT_EQ(queued(), all.substr(4001));
+}
+
+TEST_F(OutboxTest, TrimTakesTheEndBack) {
+  put("one.....");
+  put("twotwotwo.......");
+  outbox_.trim(8);
+  put("three...");
+  EXPECT_EQ(queued(), "one.....twotwotwthree...");
+  outbox_.trim(8);
+  outbox_.consume(16);
+  put("four....");
+  outbox_.trim(8);
+  EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST_F(OutboxTest, LeasedBytesAreNotCopiedAndReleasedOnceAllHaveLeft) {
+  Lease lease{std::string(104, 'x')};
+  put("before..");
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  put("behind..");
+  iovec pieces[4];
+  ASSERT_EQ(outbox_.segments(pieces), 3u);
+  EXPECT_EQ(pieces[1].iov_base, lease.bytes.data());
+  outbox_.consume(8 + 103);
+  EXPECT_EQ(lease.released, 0);
+  outbox_.consume(1);
+  EXPECT_EQ(lease.released, 1);
+  EXPECT_TRUE(lease.was_sent);
+  EXPECT_EQ(queued(), "behind..");
+}
+
+TEST_F(OutboxTest, SmallLeasesAreCopiedAndReleasedAtOnce) {
+  Lease lease{"abc"};
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  EXPECT_EQ(lease.released, 1);
+  EXPECT_TRUE(lease.was_sent);
+  lease.bytes = "xyz";
+  EXPECT_EQ(queued(), std::string("abc\0\0\0\0\0", 8));
+}
+
+TEST_F(OutboxTest, AttachmentsOfEveryLengthAndPiecesArePaddedAndFramesBehindThemAligned) {
+  for (std::size_t first = 90; first < 110; ++first) {
+    for (std::size_t second = 1; second < 20; ++second) {
+      Lease one{std::string(first, 'a')};
+      Lease two{std::string(second, 'b')};
+      Lease three{std::string(first + second, 'c')};
+      ASSERT_TRUE(outbox_.append_leased(as_bytes(one.bytes), one, true));
+      ASSERT_TRUE(outbox_.append_leased(as_bytes(two.bytes), two, true));
+      ASSERT_TRUE(outbox_.append_leased(as_bytes(three.bytes), three));
+      put("next....");
+      std::string whole = one.bytes + two.bytes + three.bytes;
+      whole.resize((whole.size() + 7) / 8 * 8, '\0');
+      ASSERT_EQ(queued(), whole + "next....") << first << " " << second;
+      outbox_.consume(outbox_.queued_bytes());
+      ASSERT_EQ(one.released + two.released + three.released, 3);
+    }
+  }
+}
+
+TEST_F(OutboxTest, ChecksumsFollowTheWholeAttachment) {
+  outbox_.use_checksums();
+  Lease one{std::string(101, 'a')};
+  Lease two{"bc"};
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(one.bytes), one, true));
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(two.bytes), two));
+  const std::string text = queued();
+  ASSERT_EQ(text.size(), 112u);
+  EXPECT_EQ(load_le<std::uint64_t>(as_bytes(text).data() + 104),
+            wire::crc32c(as_bytes(one.bytes + two.bytes)));
+}
+
+TEST_F(OutboxTest, TakingALeaseOverKeepsItsUnsentBytes) {
+  Lease lease{std::string(150, 'x') + std::string(154, 'y')};
+  put("before..");
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  outbox_.consume(100);
+  ASSERT_TRUE(outbox_.take_over(lease));
+  EXPECT_EQ(lease.released, 1);
+  EXPECT_FALSE(lease.was_sent);
+  lease.bytes.assign(304, '?');
+  EXPECT_EQ(queued(), std::string(58, 'x') + std::string(154, 'y'));
+  EXPECT_TRUE(outbox_.take_over(lease)) << "it is not queued any more";
+  outbox_.consume(outbox_.queued_bytes());
+  EXPECT_EQ(lease.released, 1);
+}
+
+TEST_F(OutboxTest, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
+  std::vector<std::unique_ptr<Lease>> leases;
+  std::string all;
+  {
+    Outbox outbox{pool_, 100};
+    for (int at = 0; at < 200; ++at) {
+      leases.push_back(std::make_unique<Lease>(std::string(128, static_cast<char>('A' + at % 26))));
+      ASSERT_TRUE(outbox.append_leased(as_bytes(leases.back()->bytes), *leases.back()));
+    }
+    outbox.consume(128 * 150);
+    for (int at = 0; at < 200; ++at) EXPECT_EQ(leases[static_cast<std::size_t>(at)]->released, at < 150);
+  }
+  for (int at = 0; at < 200; ++at) {
+    EXPECT_EQ(leases[static_cast<std::size_t>(at)]->released, 1);
+    EXPECT_EQ(leases[static_cast<std::size_t>(at)]->was_sent, at < 150);
+  }
+}
+
+TEST_F(OutboxTest, AReleaseMayQueueMore) {
+  Lease lease{std::string(120, 'x')};
+  lease.then = &outbox_;
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  put("behind..");
+  outbox_.consume(128);
+  EXPECT_EQ(lease.released, 1);
+  EXPECT_EQ(outbox_.queued_bytes(), 8u);
+}
+
+TEST_F(OutboxTest, SteadyUseTakesNoNewChunks) {
+  for (int round = 0; round < 1000; ++round) {
+    put("request.");
+    outbox_.consume(8);
+  }
+  EXPECT_EQ(pool_.cached_bytes(), 4096u);
+}
+
+TEST(OutboxSize, IsSmall) {
+  EXPECT_LE(sizeof(Outbox), 256u);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/transport/url.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(Url, IsReadIntoItsParts) {
+  EXPECT_EQ(Url::parse("tcp://127.0.0.1:9000").value(), (Url{"tcp", "127.0.0.1", 9000}));
+  EXPECT_EQ(Url::parse("tcp://[::1]:0").value(), (Url{"tcp", "::1", 0}));
+  EXPECT_EQ(Url::parse("tcp://host.example:65535").value(), (Url{"tcp", "host.example", 65535}));
+  EXPECT_EQ(Url::parse("unix:///run/a:b.sock").value(), (Url{"unix", "/run/a:b.sock", 0}));
+  EXPECT_EQ(Url::parse("memory://name").value(), (Url{"memory", "name", 0}));
+  EXPECT_EQ(Url::parse("ucx://10.0.0.1:7").value(), (Url{"ucx", "10.0.0.1", 7}));
+}
+
+TEST(Url, ComesBackAsText) {
+  for (const char* text : {"tcp://127.0.0.1:9000", "tcp://[fe80::1]:1", "unix:///a", "memory://m"}) {
+    EXPECT_EQ(Url::parse(text).value().to_string(), text);
+  }
+}
+
+TEST(Url, WhatIsWrongIsSaidTogetherWithARightOne) {
+  const char* const wrong[] = {
+      "",           "127.0.0.1:1", "tcp:/x:1",      "://x:1",         "TCP://x:1",     "tcp://:1",
+      "tcp://host", "tcp://host:", "tcp://host:-1", "tcp://h:1x",     "tcp://h:65536", "tcp://::1:9000",
+      "tcp://[::1", "tcp://[::1]", "tcp://[]:1",    "tcp://[::1]x:1", "unix://",       "unix://relative",
+      "memory://",
+  };
+  for (const char* text : wrong) {
+    const auto url = Url::parse(text);
+    ASSERT_FALSE(url.ok()) << text;
+    EXPECT_EQ(url.status().code(), StatusCode::kInvalidArgument) << text;
+    EXPECT_NE(url.status().message().find("tcp://127.0.0.1:9000"), std::string_view::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weft
