@@ -33,7 +33,7 @@ struct Record {
   weft::Compatible<std::string, 2> sooner;
 };
 
-/// The encoding of what was decoded must be decodable, and its encoding must be the same bytes.
+/// The encoding of what was decoded must be decodable, to something of the same size.
 template <typename T>
 void check(weft::Bytes message) {
   weft::DecodeArena arena;
