@@ -47,6 +47,19 @@ def code_lines(text: str, keep_comments: bool) -> Iterator[tuple[int, str]]:
         yield number, line if keep_comments else LINE_COMMENT.sub("", STRING.sub('""', line))
 
 
+def breaks(rule: str, expression: re.Pattern[str], line: str) -> bool:
+    match = expression.search(line)
+    if not match or rule != "no_await_in_condition":
+        return match is not None
+    # Only what lies between the parentheses of the condition counts, not the statement behind them.
+    depth = 0
+    for at in range(line.index("(", match.start()), len(line)):
+        depth += (line[at] == "(") - (line[at] == ")")
+        if depth == 0:
+            return "co_await" in line[match.start() : at]
+    return True
+
+
 def pattern_problems(rule: str) -> Iterator[str]:
     pattern, folders, advice = PATTERNS[rule]
     expression = re.compile(pattern)
@@ -56,7 +69,7 @@ def pattern_problems(rule: str) -> Iterator[str]:
         text = read(path)
         raw = text.splitlines()
         for number, line in code_lines(text, keep_comments=rule == "no_unfinished_marks"):
-            if expression.search(line) and f"allow({rule})" not in raw[number - 1]:
+            if breaks(rule, expression, line) and f"allow({rule})" not in raw[number - 1]:
                 yield f"{path}:{number}: {raw[number - 1].strip()}  ({advice})"
 
 
