@@ -53,7 +53,7 @@ class TaskPromiseBase : public PooledFrame {
 
   bool failed() const noexcept { return error != nullptr; }
   void ended() noexcept {
-    if (starting) return;
+    if (starting == Starting::kYes) return;
     if (completion != nullptr) {
       completion->completed(*completion, *this);
     } else {
@@ -68,8 +68,10 @@ class TaskPromiseBase : public PooledFrame {
   std::exception_ptr error;
   /// Free for the Completion's use.
   std::uint32_t tag = 0;
-  /// The parent is inside await_suspend and asks for the outcome itself.
-  bool starting = false;
+  /// Whether the parent is inside await_suspend and asks for the outcome itself. A whole word: clang clears
+  /// the members above by stores that overlap when a lone byte follows them, and loading them again then
+  /// stalls.
+  enum class Starting : std::uint32_t { kNo, kYes } starting = Starting::kNo;
 };
 
 template <typename Promise>
@@ -124,11 +126,11 @@ inline bool start_child(std::coroutine_handle<> child, TaskPromiseBase& promise)
     continue_with(child);
     return true;
   }
-  promise.starting = true;
+  promise.starting = TaskPromiseBase::Starting::kYes;
   ++here.depth;
   child.resume();
   --here.depth;
-  promise.starting = false;
+  promise.starting = TaskPromiseBase::Starting::kNo;
   return !child.done();
 }
 

@@ -129,11 +129,19 @@ class SemaphoreWorld : public World<SemaphoreWorld, 3, 3> {
     event.set();
     return true;
   }
-  Task<> work(std::size_t worker) { return hold(this, worker); }
+  Task<> work(std::size_t worker) {
+    started_.push_back(worker);
+    return hold(this, worker);
+  }
 
   void finish() {
     drain(executor_);
     EXPECT_EQ(semaphore_.available() + held_, 2U) << "a permit was lost or made";
+    for (std::size_t worker : started_) {
+      if (!lives(worker) || holding_[worker]) continue;
+      EXPECT_GT(kNeeds[worker], semaphore_.available()) << "the first waits for permits that are there";
+      break;
+    }
     for (std::size_t worker = 0; worker < 3; ++worker) {
       if (!lives(worker) || holding_[worker]) continue;
       EXPECT_FALSE(scopes_[worker].cancelled()) << "a cancelled worker still waits";
@@ -171,6 +179,7 @@ class SemaphoreWorld : public World<SemaphoreWorld, 3, 3> {
 
   Semaphore semaphore_{2};
   std::array<Event, 3> go_;
+  std::vector<std::size_t> started_;
   std::size_t held_ = 0;
   std::array<bool, 3> holding_{};
 };
