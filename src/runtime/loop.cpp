@@ -85,7 +85,7 @@ std::size_t Loop::turn(Duration max_wait) noexcept {
     return done;
   } catch (const std::exception& exception) {
     detail::exception_escaped(exception.what());
-  } catch (...) {
+  } catch (...) {  // a foreign type: there is no text to print, and nothing else to do with it either
     detail::exception_escaped("not derived from std::exception");
   }
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -159,6 +160,66 @@ TEST(WaitModes, AnAdaptiveLoopAsksAgainForItsSpinAfterTheLastActivityAndThenSlee
     loop->run_once(1ns);
     EXPECT_EQ(loop->stats().sleeps, before.sleeps + 1);
   }
+}
+
+// Stops the loop while it is on its way to sleep, as another thread might at any moment.
+class StoppingClock final : public Clock {
+ public:
+  TimePoint now() override {
+    if (loop != nullptr) loop->stop();
+    return steady_clock_source().now();
+  }
+  bool advances_by_itself() const override { return true; }
+
+  Loop* loop = nullptr;
+};
+
+struct SilentTimer final : Timer {
+  void on_timer() override {}
+};
+
+TEST(WaitModes, AStopOnTheWayToSleepIsSeen) {
+  StoppingClock clock;
+  auto loop = make_loop({.mode = WaitMode::kWait, .clock = &clock});
+  loop->run_until_idle();
+  SilentTimer limit;
+  loop->arm(limit, loop->now() + kPatience);
+  clock.loop = loop.get();
+  loop->run();
+  EXPECT_EQ(loop->stats().sleeps, 0u);
+}
+
+// Is armed as the last thing before the loop sleeps, and posts just then.
+class LatePoster final : public Poller {
+ public:
+  LatePoster(Loop& loop, int fd) : loop_(loop), fd_(fd) {}
+  std::size_t poll() override { return 0; }
+  bool arm() override {
+    loop_.post([this] { ++ran; });
+    return true;
+  }
+  int descriptor() const override { return fd_; }
+
+  int ran = 0;
+
+ private:
+  Loop& loop_;
+  int fd_;
+};
+
+TEST(WaitModes, APostAfterTheLastLookAtTheMailboxEndsTheSleep) {
+  int fds[2];
+  ASSERT_EQ(::pipe(fds), 0);
+  auto loop = make_loop({.mode = WaitMode::kWait});
+  LatePoster poster{*loop, fds[0]};
+  ASSERT_TRUE(loop->add_poller(poster).ok());
+  loop->run_until_idle();
+  loop->run_once(kPatience);
+  EXPECT_EQ(poster.ran, 1);
+  EXPECT_EQ(loop->stats().wakeups, 1u);
+  loop->remove_poller(poster);
+  ::close(fds[0]);
+  ::close(fds[1]);
 }
 
 TEST(WaitModes, APostToALoopThatIsAwakeCostsNoSystemCall) {
