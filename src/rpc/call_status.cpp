@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "weft/codec/codec.hpp"
+
 namespace weft {
 
 namespace {
@@ -15,6 +17,17 @@ constexpr std::size_t kMessageBytesMax = 16 * 1024;
 std::uint16_t packed_status(const Status& failure) {
   return static_cast<std::uint16_t>(static_cast<unsigned>(failure.code()) |
                                     static_cast<unsigned>(failure.layer()) << 8);
+}
+
+Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
+  if (bytes == kUnencodable) {
+    return {StatusCode::kInvalidArgument, Layer::kCodec,
+            std::string{what} + " cannot be encoded: it is nested too deep or has too many elements"};
+  }
+  return {StatusCode::kResourceExhausted, Layer::kRpc,
+          std::string{what} + " of " + std::to_string(bytes) + " bytes is over " + std::string{whose} +
+              " limit of " + std::to_string(limit),
+          0, Retry::kNever};
 }
 
 Status answered_status(const Frame& frame, const MethodKey& method) {

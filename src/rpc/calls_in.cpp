@@ -203,10 +203,7 @@ void CallsIn::wake_room_waiters() {
 
 std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
   if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
-    fail(id, {StatusCode::kResourceExhausted, Layer::kRpc,
-              "the answer of " + std::to_string(body_bytes) + " bytes is over the caller's limit of " +
-                  std::to_string(session_.peer_body_bytes_max()),
-              0, Retry::kNever});
+    fail(id, over_limit("the answer", body_bytes, session_.peer_body_bytes_max(), "the caller's"));
     return nullptr;
   }
   wire::FrameHeader header;

@@ -12,13 +12,6 @@ namespace weft {
 
 namespace {
 
-Status too_large(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
-  return {StatusCode::kResourceExhausted, Layer::kRpc,
-          std::string{what} + " of " + std::to_string(bytes) + " bytes is over " + std::string{whose} +
-              " limit of " + std::to_string(limit),
-          0, Retry::kNever};
-}
-
 void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
   if (deadline.is_infinite()) return;
   const auto micros = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining(now)).count();
@@ -35,12 +28,12 @@ void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
 std::byte* CallsOut::begin(PendingCall& call, std::size_t body_bytes, Status& failure) {
   const std::size_t attachment_bytes = call.options_.attachment.bytes();
   if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
-    failure = too_large("a request", body_bytes, session_.peer_body_bytes_max(), "the server's");
+    failure = over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's");
     return nullptr;
   }
   if (attachment_bytes > session_.peer_attachment_bytes_max()) [[unlikely]] {
     failure =
-        too_large("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(), "the server's");
+        over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(), "the server's");
     return nullptr;
   }
   wire::FrameHeader header;
@@ -171,10 +164,10 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
   if (!landing.empty()) {
     if (bytes <= landing.size()) return Landing::into(landing.first(bytes));
     landing_refusal_ =
-        too_large("an answer's attachment", bytes, landing.size(), "the caller's landing buffer's");
+        over_limit("an answer's attachment", bytes, landing.size(), "the caller's landing buffer's");
   } else if (bytes > limits.unrequested_attachment_bytes_max) {
-    landing_refusal_ = too_large("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
-                                 "the unrequested attachment");
+    landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
+                                  "the unrequested attachment");
   } else {
     Result<Buffer> buffer = Buffer::try_allocate(bytes);
     if (buffer.ok()) {

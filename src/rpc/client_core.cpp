@@ -37,6 +37,8 @@ std::byte* ClientCore::begin(PendingCall& call, std::size_t body_bytes) {
   call.state_ = PendingCall::State::kDone;
   if (state_ == State::kClosed) {
     call.failure_ = closed_status();
+  } else if (body_bytes > options_.limits.body_bytes_max) {
+    call.failure_ = over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's");
   } else if (waiting_count_ >= options_.limits.calls_waiting_max) {
     call.failure_ = {StatusCode::kResourceExhausted, Layer::kRpc,
                      "too many calls wait for the connection already (calls_waiting_max)"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/rpc/reply.hpp"
 
+#include "rpc/call_status.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -41,6 +42,15 @@ void ReplyRight::fail(Status failure) {
     call->fail(failure);
     call->let_go();
   });
+}
+
+std::size_t ReplyRight::body_bytes_max() const {
+  WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
+  return call_->body_bytes_max();
+}
+
+void ReplyRight::fail_over_limit(std::size_t bytes) {
+  fail(over_limit("the answer", bytes, body_bytes_max(), "the server's"));
 }
 
 void ReplyRight::drop() noexcept {

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "rpc/call_status.hpp"
 #include "rpc/calls_in.hpp"
 #include "rpc/session.hpp"
 #include "weft/rpc/handler.hpp"
@@ -68,7 +69,8 @@ ServedCall::ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const Method
       loop_(&loop),
       method_(&method),
       id_(id),
-      connection_id_(calls.session().connection_id()) {
+      connection_id_(calls.session().connection_id()),
+      body_bytes_max_(calls.session().limits().body_bytes_max) {
   ++host.running;
   task_end_.call = this;
   task_end_.completed = [](detail::Completion& end, detail::TaskPromiseBase&) noexcept {
@@ -92,6 +94,10 @@ void ServedCall::let_go() {
 
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
+    if (bytes > body_bytes_max_) {
+      off_loop_failure_ = over_limit("the answer", bytes, body_bytes_max_, "the server's");
+      return nullptr;
+    }
     off_loop_body_.resize(bytes);
     // An empty body still has a place: null would say that there is nobody to answer.
     static std::byte nothing;

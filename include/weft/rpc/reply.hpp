@@ -30,6 +30,9 @@ class ReplyRight {
   bool cancelled() const { return call_ == nullptr || call_->cancelled_anywhere(); }
   void send(std::vector<std::byte> body);
   void fail(Status failure);
+  /// Answers that are larger are refused before they are encoded.
+  std::size_t body_bytes_max() const;
+  void fail_over_limit(std::size_t bytes);
 
  private:
   void drop() noexcept;
@@ -49,7 +52,9 @@ class Reply {
   explicit Reply(ServedCall& call) : right_(call) {}
 
   void operator()(const R& value) && {
-    std::vector<std::byte> body(encoded_size(value));
+    const std::size_t size = encoded_size(value);
+    if (size > right_.body_bytes_max()) return right_.fail_over_limit(size);
+    std::vector<std::byte> body(size);
     encode_to(body.data(), value);
     right_.send(std::move(body));
   }

@@ -70,6 +70,8 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   CallContext& context() { return context_; }
   const MethodEntry& method() const { return *method_; }
   Loop& loop() const { return *loop_; }
+  /// Larger answers are refused before they are encoded. Any thread.
+  std::uint32_t body_bytes_max() const { return body_bytes_max_; }
 
   std::byte* begin_answer(std::size_t bytes);
   void end_answer();
@@ -117,6 +119,7 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   ServedCall* next_in_bucket_ = nullptr;
   std::uint64_t id_;
   std::uint64_t connection_id_;
+  std::uint32_t body_bytes_max_;
   std::shared_ptr<void> orphan_tag_;
   Bytes body_;
   ChunkRef chunk_;
