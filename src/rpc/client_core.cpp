@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rpc/call_status.hpp"
+
 namespace weft {
 
 namespace {
