@@ -14,7 +14,7 @@ void free_plain(void* memory) noexcept {
 }
 
 template <typename Container>
-Buffer adopt_container(Container&& container) {
+Buffer adopt_container(Container container) {
   auto* owner = new Container(std::move(container));
   return Buffer::adopt({reinterpret_cast<std::byte*>(owner->data()), owner->size()}, owner,
                        [](void* object) noexcept { delete static_cast<Container*>(object); });
