@@ -321,7 +321,7 @@ void StreamFramer::park() noexcept {
 // Brings what park() put aside back into a chunk.
 bool StreamFramer::unpark() noexcept {
   if (stashed_ == 0) return true;
-  ChunkRef chunk = chunks_.acquire(kStashBytesMax + 8);
+  ChunkRef chunk = chunks_.acquire(taken_ + stashed_);
   if (!chunk) return false;
   std::memcpy(chunk->data() + taken_, stash_.get(), stashed_);
   filled_ = taken_ + std::exchange(stashed_, std::uint16_t{0});
