@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large memory beside a call: it is not serialised, and not copied on its way to the socket.
+#include <cctype>
+#include <cstdio>
+#include <string>
+#include <vector>
+#include <weft/weft.hpp>
+
+// begin: handler
+/// Turns the attachment into capitals where it landed, sends it back from there, and says how long it is.
+std::uint64_t capitals(weft::CallContext& context) {
+  weft::Buffer text = context.take_attachment();
+  for (std::byte& each : text.mutable_bytes()) {
+    each = static_cast<std::byte>(std::toupper(static_cast<int>(each)));
+  }
+  const std::uint64_t size = text.size();
+  context.set_attachment(std::move(text));
+  return size;
+}
+// end: handler
+
+weft::Task<int> ask(weft::Client& client) {
+  // begin: client
+  const std::string text = "a long text";
+  std::string answer(text.size(), ' ');
+  weft::CallOptions options{.attachment = weft::as_bytes(text),
+                            .landing = std::as_writable_bytes(std::span{answer})};
+  auto reply = co_await client.exchange<capitals>(options);
+  if (!reply.ok()) co_return 1;
+  std::printf("%s, %zu bytes landed in our buffer\n", answer.c_str(), reply->attachment_bytes);
+  // end: client
+
+  // begin: gather
+  const std::string left = "gathered ";
+  const std::string right = "from two places";
+  const std::vector<weft::Bytes> pieces{weft::as_bytes(left), weft::as_bytes(right)};
+  weft::CallOptions gathered{.attachment = std::span{pieces}};
+  auto second = co_await client.exchange<capitals>(gathered);  // no landing: the answer brings its own memory
+  if (!second.ok()) co_return 1;
+  std::printf("%.*s\n", static_cast<int>(second->value), weft::as_text(second->attachment.bytes()).data());
+  // end: gather
+  co_return 0;
+}
+
+int main() {
+  weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
+  server.register_handler<capitals>();
+  server.start().value();
+
+  auto loop = weft::Loop::create().value();
+  weft::Client client{*loop, {.connect = server.urls().front()}};
+  return loop->block_on(ask(client));
+}

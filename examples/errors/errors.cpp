@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can go wrong comes back as a Status: a code, who says so, a text, and what the caller should do.
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <weft/weft.hpp>
+
+// begin: handlers
+weft::Result<int> withdraw(int amount) {
+  if (amount > 100) {
+    return weft::user_error(4711, "only 100 left", weft::StatusCode::kFailedPrecondition);
+  }
+  return 100 - amount;
+}
+
+int careless(std::string number) {
+  return std::stoi(number);  // may throw: the caller gets a failure, and the server goes on
+}
+// end: handlers
+
+void show(const char* what, const weft::Status& status) {
+  std::printf("%s: %s, retry: %s\n", what, std::string{to_string(status.code())}.c_str(),
+              std::string{to_string(status.retry())}.c_str());
+}
+
+weft::Task<int> ask(weft::Client& client) {
+  // begin: client
+  auto refused = co_await client.call<withdraw>(500);
+  if (!refused.ok() && refused.status().native() == 4711) {
+    std::printf("refused: %s\n", std::string{refused.status().message()}.c_str());
+  }
+  // end: client
+  show("refused", refused.status());
+
+  auto thrown = co_await client.call<careless>("many");
+  show("thrown", thrown.status());
+
+  auto unknown = co_await client.call<weft::remote<"no/such", int(int)>>(1);
+  show("unknown method", unknown.status());
+
+  auto other = co_await client.call<weft::remote<"withdraw", std::string(std::string)>>("all");
+  show("another signature", other.status());
+
+  auto left = co_await client.call<withdraw>(30);  // the connection is as good as before
+  if (!left.ok()) co_return 1;
+  std::printf("%d left\n", *left);
+  co_return 0;
+}
+
+int main() {
+  weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
+  server.register_handler<withdraw>();
+  server.register_handler<careless>();
+  server.start().value();
+  auto loop = weft::Loop::create().value();
+  weft::Client client{*loop, {.connect = server.urls().front()}};
+  return loop->block_on(ask(client));
+}
