@@ -23,9 +23,10 @@ class Measurement {
         loop_(&loop),
         reads_clock_(options.depth == 1),
         pattern_(options.size_bytes),
-        meter_(options, load::now_ns()) {
+        start_ns_(load::now_ns()),
+        meter_(options, start_ns_) {
     load::fill_pattern(pattern_);
-    if (options.rate > 0) schedule_.emplace(options.rate, load::now_ns());
+    if (options.rate > 0) schedule_.emplace(options.rate, start_ns_);
   }
 
   const load::ClientOptions& options() const { return options_; }
@@ -52,6 +53,7 @@ class Measurement {
   Loop* loop_;
   bool reads_clock_;
   std::vector<std::byte> pattern_;
+  std::int64_t start_ns_;
   load::Meter meter_;
   std::optional<load::Schedule> schedule_;
   Status first_failure_;
