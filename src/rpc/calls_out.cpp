@@ -81,7 +81,7 @@ void CallsOut::sent(PendingCall& call) {
 }
 
 void CallsOut::abandon(PendingCall& call) {
-  if (call.lease_.pieces != 0 && !session_.connection().outbox().take_over(call.lease_)) {
+  if (!take_attachment_over(call)) {
     // The frame cannot be completed without the caller's memory, so nothing may follow it.
     session_.connection().outbox().release_all();
     session_.close(
@@ -98,6 +98,14 @@ void CallsOut::abandon(PendingCall& call) {
   header.id = call.id_;
   if (session_.begin_frame(header) != nullptr) session_.end_frame();
   session_.owner().on_session_room(session_);
+}
+
+// All pieces share the call's lease, and the outbox takes one of them over at a time.
+bool CallsOut::take_attachment_over(PendingCall& call) {
+  while (call.lease_.pieces != 0) {
+    if (!session_.connection().outbox().take_over(call.lease_)) return false;
+  }
+  return true;
 }
 
 std::uint64_t CallsOut::take_slot(PendingCall& call) {
@@ -140,7 +148,7 @@ void CallsOut::on_response(const Frame& frame) {
 void CallsOut::answer(PendingCall& call, const Frame& frame) {
   // An answer can overtake the last bytes of its own request's attachment: the server need not read what it
   // refuses. The caller's memory is still being read then.
-  if (call.lease_.pieces != 0 && !session_.connection().outbox().take_over(call.lease_)) {
+  if (!take_attachment_over(call)) {
     session_.connection().outbox().release_all();
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answered attachment"});
   }

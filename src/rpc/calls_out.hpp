@@ -49,6 +49,7 @@ class CallsOut {
   void free_slot(std::uint64_t id);
   PendingCall* find(std::uint64_t id) const;
   void answer(PendingCall& call, const Frame& frame);
+  bool take_attachment_over(PendingCall& call);
 
   Session& session_;
   std::vector<Slot> slots_;
