@@ -193,17 +193,23 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 
 void CallsIn::orphan_all() {
   landing_ = Buffer{};
+  while (!room_waiters_.empty()) room_waiters_.pop_front().wake();
   while (!calls_.empty()) calls_.front().orphan(CancelReason::kPeerGone);
-  wake_room_waiters();
 }
 
-void CallsIn::wake_room_waiters() {
-  while (!room_waiters_.empty()) room_waiters_.pop_front().wake();
+void CallsIn::wake_room_waiter() {
+  if (room_waiters_.empty() || session_.output_over_high_water()) return;
+  room_waiters_.pop_front().wake();
 }
 
 std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
   if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
     fail(id, over_limit("the answer", body_bytes, session_.peer_body_bytes_max(), "the caller's"));
+    return nullptr;
+  }
+  if (attachment_bytes > session_.peer_attachment_bytes_max()) [[unlikely]] {
+    fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
+                        "the caller's"));
     return nullptr;
   }
   wire::FrameHeader header;

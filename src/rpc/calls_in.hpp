@@ -47,8 +47,9 @@ class CallsIn {
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
   /// The connection is gone.
   void orphan_all();
-  /// The outbox has room again: answers that waited go on.
-  void wake_room_waiters();
+  /// The next answer that waited goes on, if the outbox has room. The end of its call wakes another, so that
+  /// all who waited do not fill the outbox at once.
+  void wake_room_waiter();
 
   /// Room for an answer, or null; end_answer follows.
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes);

@@ -194,6 +194,7 @@ void CallsIn::forget(ServedCall& call) {
   table_.erase(call);
   --running_;
   attachment_bytes_held_ -= call.attachment_charge_;
+  wake_room_waiter();
 }
 
 bool ServedCall::Room::await_ready() const noexcept {

@@ -148,16 +148,20 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
     out_.on_response_attachment_end(frame, landed);
   }
   setup_.owner.on_session_room(*this);
+  // As with frames that are put off: nothing more is read before the peer has taken what it asked for.
+  if (output_over_high_water()) [[unlikely]] {
+    connection_->pause_receiving();
+  }
   return status;
 }
 
 void Session::on_drained() {
-  in_.wake_room_waiters();
+  in_.wake_room_waiter();
   setup_.owner.on_session_room(*this);
-  if (put_off_ == nullptr) return;
-  const std::unique_ptr<PutOff> taken = std::move(put_off_);
-  Status status = take_frames(taken->frames, taken->chunk);
-  if (!status.ok()) return close(std::move(status));
+  if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
+    Status status = take_frames(taken->frames, taken->chunk);
+    if (!status.ok()) return close(std::move(status));
+  }
   if (put_off_ == nullptr) connection_->resume_receiving();
 }
 
