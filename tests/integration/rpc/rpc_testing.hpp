@@ -12,6 +12,8 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "weft/coro/event.hpp"
+
 namespace weft::testing {
 
 using namespace std::chrono_literals;

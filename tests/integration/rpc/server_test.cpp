@@ -83,7 +83,9 @@ TEST_F(Cr1Server, ServesAllItsListenersAndKnowsTheirRealUrls) {
   EXPECT_NE(urls[0], urls[3]);
   for (const std::string& url : urls) {
     const Url parsed = Url::parse(url).value();
-    if (parsed.scheme == "tcp") EXPECT_NE(parsed.port, 0) << url;
+    if (parsed.scheme == "tcp") {
+      EXPECT_NE(parsed.port, 0) << url;
+    }
     Client& caller = client(url);
     EXPECT_EQ(call<echo>(caller, "to " + url).value(), "to " + url);
     EXPECT_EQ(call<echo_in_coroutine>(caller, url).value(), url);
@@ -176,7 +178,9 @@ TEST_F(Cr1Server, MayBeStoppedByForceFromInsideAHandler) {
   Stopper stopper{nullptr, Duration::zero()};
   Server& server = serve_here([&](Server& its) { stopper.fill(its); });
   const auto answer = call<&Stopper::stop_in_coroutine>(client(server), "x");
-  if (!answer.ok()) EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable);
+  if (!answer.ok()) {
+    EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable);
+  }
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
 }
 
