@@ -12,8 +12,9 @@ class Sleeper {
   // begin: handler
   weft::Task<weft::Result<int>> sleep_long() {
     auto slept = co_await weft::sleep_for(1h);  // wakes early when the caller has gone
-    if (!slept.ok()) ++interrupted_;
-    co_return 1;
+    if (slept.ok()) co_return 1;
+    ++interrupted_;
+    co_return slept.status();
   }
   // end: handler
   int interrupted() { return interrupted_; }

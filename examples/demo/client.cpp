@@ -26,7 +26,7 @@ weft::Task<weft::Result<void>> ask(weft::Client& client) {
   std::printf("\n  divide(1, 0)                %s\n", refused.status().to_string().c_str());
 
   auto late = co_await client.call<answer_after>({.timeout = 20ms}, 60'000);
-  std::printf("  answer_after(60000), 20 ms  %s\n", late.status().to_string().c_str());
+  std::printf("  answer_after(60000), 20 ms  %s\n", std::string{to_string(late.status().code())}.c_str());
 
   auto answer = co_await std::move(waiting);
   if (!answer.ok()) co_return answer.status();
