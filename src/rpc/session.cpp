@@ -12,6 +12,13 @@ Status breach(std::string text) {
   return {StatusCode::kInvalidArgument, Layer::kRpc, std::move(text)};
 }
 
+/// The connection ended for what its peer sent: a hello, a frame or an order of them that has no meaning. Its
+/// death, its silence and our own lack of memory are not that.
+bool is_breach(const Status& why) {
+  return why.layer() == Layer::kWire ||
+         (why.layer() == Layer::kRpc && why.code() == StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 
 ConnectionOptions connection_options(const RpcLimits& limits) {
@@ -96,10 +103,8 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       return {};
     }
     Status status = on_frame(frames[i], chunk);
-    if (!status.ok()) [[unlikely]] {
-      ++setup_.host.protocol_errors;
+    if (!status.ok()) [[unlikely]]
       return status;
-    }
   }
   return {};
 }
@@ -167,6 +172,7 @@ void Session::on_drained() {
 
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
+  if (is_breach(why)) ++setup_.host.protocol_errors;
   loop().disarm(*this);
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
