@@ -10,12 +10,13 @@ namespace weft::memory {
 namespace {
 
 constexpr Capabilities kMemory{.name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = false};
+constexpr Capabilities kNetwork{.name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = true};
 
 }  // namespace
 
 MemoryConnection::MemoryConnection(Loop& loop, std::shared_ptr<MemoryLink> link, End end,
                                    const ConnectionOptions& options)
-    : StreamConnection(loop, options, kMemory),
+    : StreamConnection(loop, options, link->peer_may_vanish() ? kNetwork : kMemory),
       link_(std::move(link)),
       end_(end),
       faults_(link_->faults_to(end)) {

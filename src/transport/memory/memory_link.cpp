@@ -9,7 +9,8 @@
 
 namespace weft::memory {
 
-MemoryLink::MemoryLink(const MemoryOptions& options, Url url) : url_(std::move(url)) {
+MemoryLink::MemoryLink(const MemoryOptions& options, Url url)
+    : url_(std::move(url)), peer_may_vanish_(options.peer_may_vanish) {
   pipe_from(End::kClient).faults = options.to_server;
   pipe_from(End::kServer).faults = options.to_client;
   for (Pipe& pipe : pipes_) pipe.ring.resize(std::max<std::size_t>(options.pipe_bytes, 1));

@@ -35,6 +35,7 @@ class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
   MemoryLink(const MemoryOptions& options, Url url);
 
   const Url& url() const { return url_; }
+  bool peer_may_vanish() const { return peer_may_vanish_; }
   const MemoryFaults& faults_to(End end) const { return pipes_[index(other(end))].faults; }
 
   void attach(End end, Loop& loop, MemoryConnection& connection);
@@ -75,6 +76,7 @@ class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
   void notify(End end);
 
   const Url url_;
+  const bool peer_may_vanish_;
   std::mutex mutex_;
   bool broken_ = false;
   Pipe pipes_[2];
