@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A test without sockets, threads or waiting: server and client on one loop whose time we move ourselves.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <weft/transport/memory.hpp>
+#include <weft/weft.hpp>
+
+using namespace std::chrono_literals;
+
+weft::Task<weft::Result<std::string>> remind(std::string text) {
+  auto slept = co_await weft::sleep_for(1h);
+  if (!slept.ok()) co_return slept.status();
+  co_return "remember: " + text;
+}
+
+weft::Task<void> ask(weft::RpcClient* client, std::string* outcome) {
+  auto reminder = co_await client->call<remind>("tea");
+  *outcome = reminder.ok() ? *reminder : reminder.status().to_string();
+}
+
+int main() {
+  // begin: setup
+  weft::ManualClock clock;
+  auto loop = weft::Loop::create({.clock = &clock}).value();
+  weft::TransportSet transports;
+  transports.add(std::make_unique<weft::MemoryNetwork>());
+
+  weft::RpcServer server{transports, {.listen = {"memory://reminders"}, .threads = 0, .loop = loop.get()}};
+  server.register_handler<remind>();
+  server.start().value();
+  weft::RpcClient client{*loop, transports, {.connect = "memory://reminders"}};
+  // end: setup
+
+  // begin: drive
+  weft::Scope scope;
+  std::string outcome = "nothing yet";
+  loop->post([&] { scope.spawn(&ask, &client, &outcome); });
+  loop->run_until_idle();
+  std::printf("now: %s\n", outcome.c_str());
+  clock.advance(1h);  // costs nothing
+  loop->run_until_idle();
+  std::printf("an hour later: %s\n", outcome.c_str());
+  // end: drive
+  return 0;
+}
