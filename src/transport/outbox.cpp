@@ -43,10 +43,11 @@ bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {
 void Outbox::trim(std::size_t bytes) noexcept {
   WEFT_ASSERT(bytes <= static_cast<std::size_t>(cursor_ - open_begin_), "trim gives back what append gave");
   cursor_ -= bytes;
-  if (empty()) drained();
+  if (empty()) consume(0);
 }
 
 bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
+  if (bytes.empty() && !more_follows && !in_attachment_) return append_marker(lease);
   const bool copied = bytes.empty() || bytes.size() < lease_bytes_min_;
   const std::size_t room = (copied ? bytes.size() : 8) + kEndOfAttachmentMax;
   // Two segments: the open one may be sealed, and the lease is one.
@@ -54,27 +55,44 @@ bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noe
   if (!open_chunk_ || room > static_cast<std::size_t>(limit_ - cursor_)) {
     if (!make_room(room, misalignment_) || !reserve_segments(2)) return false;
   }
+  in_attachment_ = in_attachment_ || !bytes.empty();
   if (checksums_) attachment_checksum_ = wire::crc32c(bytes, attachment_checksum_);
   misalignment_ = static_cast<std::uint8_t>((misalignment_ + bytes.size()) & 7);
   if (copied) {
     if (!bytes.empty()) std::memcpy(cursor_, bytes.data(), bytes.size());
     cursor_ += bytes.size();
   } else {
-    ChunkRef chunk = open_chunk_;
-    std::byte* const limit = limit_;
-    std::byte* const next = aligned_up(cursor_) + misalignment_;
-    seal();
-    push(bytes.data(), bytes.size(), &lease, {});
-    open_chunk_ = std::move(chunk);
-    open_begin_ = cursor_ = next;
-    limit_ = limit;
+    seal_and_push(bytes, lease, aligned_up(cursor_) + misalignment_);
   }
   if (!more_follows) queue_end_of_attachment();
   if (copied) lease.on_released(true);
   return true;
 }
 
+// No bytes: the lease stands in the queue until everything before it has left.
+bool Outbox::append_marker(SendLease& lease) noexcept {
+  if (empty()) {
+    lease.on_released(true);
+    return true;
+  }
+  if (!reserve_segments(2)) return false;
+  seal_and_push({}, lease, cursor_);
+  return true;
+}
+
+// Closes the open segment, puts a leased one behind it, and goes on at `next` in the same chunk.
+void Outbox::seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept {
+  ChunkRef chunk = open_chunk_;
+  std::byte* const limit = limit_;
+  seal();
+  push(bytes.data(), bytes.size(), &lease, {});
+  open_chunk_ = std::move(chunk);
+  open_begin_ = cursor_ = next;
+  limit_ = limit;
+}
+
 void Outbox::queue_end_of_attachment() noexcept {
+  if (!std::exchange(in_attachment_, false)) return;
   const std::size_t padding = (8 - misalignment_) & 7;
   std::memset(cursor_, 0, padding);
   cursor_ += padding;
@@ -105,7 +123,7 @@ std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
     into[filled++] = {const_cast<std::byte*>(data), size};
   };
   for (std::size_t index = 0; index < count_ && filled < into.size(); ++index) {
-    add(segment(index).data, segment(index).size);
+    if (segment(index).size > 0) add(segment(index).data, segment(index).size);
   }
   if (cursor_ != open_begin_ && filled < into.size()) {
     add(open_begin_, static_cast<std::size_t>(cursor_ - open_begin_));
@@ -115,7 +133,7 @@ std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
 
 void Outbox::consume(std::size_t bytes) noexcept {
   WEFT_ASSERT(bytes <= queued_bytes(), "no more can leave than was queued");
-  while (bytes > 0 && count_ > 0) {
+  while (count_ > 0 && (bytes > 0 || segment(0).size == 0)) {
     Segment& front = segment(0);
     const std::size_t part = std::min(bytes, front.size);
     front.data += part;
@@ -134,7 +152,7 @@ void Outbox::consume(std::size_t bytes) noexcept {
 }
 
 void Outbox::release_all() noexcept {
-  while (!empty() || open_chunk_) {
+  while (count_ > 0 || open_chunk_) {
     while (count_ > 0) {
       Segment front = std::move(segment(0));
       first_ = (first_ + 1) & (capacity_ - 1);
@@ -145,6 +163,7 @@ void Outbox::release_all() noexcept {
     open_begin_ = cursor_;
     misalignment_ = 0;
     attachment_checksum_ = 0;
+    in_attachment_ = false;
     drained();
   }
 }
@@ -154,7 +173,7 @@ void Outbox::drained() noexcept {
   if (misalignment_ != 0) return;  // inside an attachment the cursor says where its padding ends
   open_chunk_.reset();
   open_begin_ = cursor_ = limit_ = nullptr;
-  if (capacity_ > kKeptSegments) use_inline_segments();
+  if (count_ == 0 && capacity_ > kKeptSegments) use_inline_segments();
 }
 
 void Outbox::use_inline_segments() noexcept {

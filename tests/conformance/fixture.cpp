@@ -54,7 +54,7 @@ std::string frame_text(wire::FrameHeader header, std::string_view body, bool che
   std::string text(wire::head_bytes(header.body_bytes, checksum), '\0');
   auto* at = reinterpret_cast<std::byte*>(text.data());
   wire::store_header(at, header);
-  std::memcpy(at + wire::kHeaderBytes, body.data(), body.size());
+  body.copy(text.data() + wire::kHeaderBytes, body.size());
   wire::finish_frame(at, header.body_bytes, checksum);
   return text;
 }

@@ -92,6 +92,8 @@ class Outbox {
   bool reserve_segments(std::size_t more) noexcept;
   void seal() noexcept;
   void push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept;
+  bool append_marker(SendLease& lease) noexcept;
+  void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;
   void queue_end_of_attachment() noexcept;
   void drained() noexcept;
   void use_inline_segments() noexcept;
@@ -114,6 +116,7 @@ class Outbox {
   std::uint32_t attachment_checksum_ = 0;
   std::uint8_t misalignment_ = 0;  // position in the stream modulo 8; not 0 only inside an attachment
   bool checksums_ = false;
+  bool in_attachment_ = false;
   Segment inline_ring_[kInlineSegments];
 };
 

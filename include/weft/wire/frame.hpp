@@ -54,7 +54,7 @@ struct FrameHeader {
   std::uint16_t status = 0;
   /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway: kNoId.
   std::uint64_t id = 0;
-  /// Request: the method. Response: the status' native code, sign-extended. Otherwise 0.
+  /// Request: the method. Response: the status' native code, a signed number in the low 32 bits. Otherwise 0.
   std::uint64_t method = 0;
   /// Request: remaining time, 0 = no deadline. Otherwise 0.
   std::uint32_t timeout = 0;

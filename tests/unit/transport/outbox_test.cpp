@@ -151,6 +151,8 @@ TEST_F(OutboxTest, ChecksumsFollowTheWholeAttachment) {
   ASSERT_EQ(text.size(), 112u);
   EXPECT_EQ(load_le<std::uint64_t>(as_bytes(text).data() + 104),
             wire::crc32c(as_bytes(one.bytes + two.bytes)));
+  outbox_.consume(text.size());
+  EXPECT_EQ(one.released, 1);
 }
 
 TEST_F(OutboxTest, TakingALeaseOverKeepsItsUnsentBytes) {
@@ -166,6 +168,32 @@ TEST_F(OutboxTest, TakingALeaseOverKeepsItsUnsentBytes) {
   EXPECT_TRUE(outbox_.take_over(lease)) << "it is not queued any more";
   outbox_.consume(outbox_.queued_bytes());
   EXPECT_EQ(lease.released, 1);
+}
+
+TEST_F(OutboxTest, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
+  outbox_.use_checksums();
+  Lease at_once{""};
+  ASSERT_TRUE(outbox_.append_leased({}, at_once));
+  EXPECT_EQ(at_once.released, 1);
+  Lease marker{""};
+  Lease last{""};
+  put("before..");
+  ASSERT_TRUE(outbox_.append_leased({}, marker));
+  put("behind..");
+  ASSERT_TRUE(outbox_.append_leased({}, last));
+  EXPECT_EQ(queued(), "before..behind..");
+  outbox_.consume(7);
+  EXPECT_EQ(marker.released, 0);
+  outbox_.consume(1);
+  EXPECT_EQ(marker.released, 1);
+  outbox_.consume(8);
+  EXPECT_EQ(last.released, 1);
+  put("again...");
+  Lease dropped{""};
+  ASSERT_TRUE(outbox_.append_leased({}, dropped));
+  outbox_.release_all();
+  EXPECT_EQ(dropped.released, 1);
+  EXPECT_FALSE(dropped.was_sent);
 }
 
 TEST_F(OutboxTest, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
