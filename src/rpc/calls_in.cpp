@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/calls_in.hpp"
 
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -84,11 +83,13 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
                                     "(calls_in_flight_max); those that were cancelled count until they end"));
     return {};
   }
-  auto record = std::make_unique<ServedCall>(*this, host(), session_.loop(), method, frame.header.id);
-  if (!table_.insert(*record)) {
+  // Asked before there is a record: one that is in no table could not be taken out of it again.
+  if (table_.find(frame.header.id) != nullptr) [[unlikely]] {
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
-  ServedCall& call = *record.release();
+  // Freed by the last who holds it.
+  ServedCall& call = *new ServedCall(*this, host(), session_.loop(), method, frame.header.id);
+  table_.insert(call);
   calls_.push_back(call);
   ++running_;
   attachment_bytes_held_ += attachment.size();

@@ -5,14 +5,12 @@
 
 namespace weft {
 
-bool ServedTable::insert(ServedCall& call) {
-  if (find(call.id()) != nullptr) return false;
+void ServedTable::insert(ServedCall& call) {
   if (count_ >= buckets_.size()) grow();
   ServedCall*& head = buckets_[bucket(call.id())];
   call.next_in_bucket_ = head;
   head = &call;
   ++count_;
-  return true;
 }
 
 void ServedTable::erase(ServedCall& call) {

@@ -14,8 +14,8 @@ class ServedCall;
 /// it numbers without effort, and the limit of calls in flight bounds the rest.
 class ServedTable {
  public:
-  /// False when the id is in use.
-  bool insert(ServedCall& call);
+  /// The call's id must not be in use: find() is asked first.
+  void insert(ServedCall& call);
   void erase(ServedCall& call);
   ServedCall* find(std::uint64_t id) const;
 
