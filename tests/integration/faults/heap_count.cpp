@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replaces the global operator new by one that counts bytes, for the tests that bound memory.
+#include "integration/faults/heap_count.hpp"
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace weft::faults {
+
+namespace {
+
+std::atomic<std::size_t> living = 0;
+std::atomic<std::size_t> peak = 0;
+
+}  // namespace
+
+std::size_t heap_bytes() noexcept {
+  return living.load(std::memory_order_relaxed);
+}
+
+std::size_t heap_peak_bytes() noexcept {
+  return peak.load(std::memory_order_relaxed);
+}
+
+void restart_heap_peak() noexcept {
+  peak.store(heap_bytes(), std::memory_order_relaxed);
+}
+
+/// Counts a block that malloc gave; null passes.
+void* heap_counted(void* block) noexcept {
+  if (block == nullptr) return nullptr;
+  const std::size_t size = ::malloc_usable_size(block);
+  const std::size_t now = living.fetch_add(size, std::memory_order_relaxed) + size;
+  std::size_t most = peak.load(std::memory_order_relaxed);
+  while (now > most && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
+  return block;
+}
+
+void* heap_take(std::size_t size, std::size_t alignment) noexcept {
+  if (alignment <= alignof(std::max_align_t)) return heap_counted(std::malloc(size != 0 ? size : 1));
+  return heap_counted(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
+}
+
+void heap_give_back(void* block) noexcept {
+  if (block != nullptr) living.fetch_sub(::malloc_usable_size(block), std::memory_order_relaxed);
+  std::free(block);
+}
+
+}  // namespace weft::faults
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WEFT_HEAP_IS_THE_SANITIZERS
+#endif
+#endif
+#ifndef WEFT_HEAP_IS_THE_SANITIZERS
+
+using weft::faults::heap_give_back;
+using weft::faults::heap_take;
+
+void* operator new(std::size_t size) {
+  void* block = heap_take(size, 1);
+  if (block == nullptr) throw std::bad_alloc{};
+  return block;
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  void* block = heap_take(size, static_cast<std::size_t>(alignment));
+  if (block == nullptr) throw std::bad_alloc{};
+  return block;
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return heap_take(size, 1);
+}
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return heap_take(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* block) noexcept {
+  heap_give_back(block);
+}
+void operator delete(void* block, std::size_t) noexcept {
+  heap_give_back(block);
+}
+void operator delete(void* block, std::align_val_t) noexcept {
+  heap_give_back(block);
+}
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
+  heap_give_back(block);
+}
+
+#endif
+#endif

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults, part "lifetime": how servers end, and how deadlines and cancels travel along a chain.
+#include "integration/faults/faults_testing.hpp"
+#include "integration/faults/hostile_peer.hpp"
+#include "weft/transport/memory.hpp"
+
+namespace weft::faults {
+namespace {
+
+std::atomic<int> begun = 0;
+
+Task<int> a_while(int value) {
+  ++begun;
+  [[maybe_unused]] const auto slept = co_await sleep_for(50ms);
+  co_return value;
+}
+Task<int> until_cancelled(int value) {
+  ++begun;
+  [[maybe_unused]] const auto outcome = co_await sleep_for(1h);
+  co_return value;
+}
+
+struct Tally {
+  int ended = 0;
+  int right = 0;
+  int unavailable = 0;
+};
+Task<void> count_end(Call<int> call, int expected, Tally* tally) {
+  const Result<int> result = co_await std::move(call);
+  ++tally->ended;
+  if (result.ok() && *result == expected) ++tally->right;
+  if (result.status().code() == StatusCode::kUnavailable) ++tally->unavailable;
+}
+Task<void> join(Scope& scope) {
+  co_await scope.join();
+}
+
+class Lifetime : public FaultTest {
+ protected:
+  void SetUp() override { begun = 0; }
+  Server& serve_all(unsigned threads) {
+    ServerOptions options;
+    options.threads = threads;
+    return serve(std::move(options), [](Server& s) {
+      s.register_handler<&a_while>();
+      s.register_handler<&until_cancelled>();
+    });
+  }
+};
+
+TEST_F(Lifetime, AGracefulStopUnderLoadFailsNoCall) {
+  constexpr int kCalls = 2000;
+  Server& server = serve_all(2);
+  Client* callers[] = {&client(server.urls().front()), &client(server.urls().front())};
+  Tally tally;
+  Scope scope;
+  for (int i = 0; i < kCalls; ++i) scope.spawn(&count_end, callers[i % 2]->start<&a_while>(i), i, &tally);
+  ASSERT_TRUE(turn_until(loop(), [] { return begun == kCalls; }));
+  server.stop();
+  loop().block_on(join(scope));
+  EXPECT_EQ(tally.right, kCalls);
+  // The clients leave when their last answer is there, so the server need not wait for its grace.
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
+}
+
+TEST_F(Lifetime, AForcedStopEndsEveryCallWithAStatus) {
+  constexpr int kCalls = 500;
+  Server& server = serve_all(2);
+  Client& caller = client(server.urls().front());
+  Tally tally;
+  Scope scope;
+  for (int i = 0; i < kCalls; ++i) scope.spawn(&count_end, caller.start<&until_cancelled>(i), i, &tally);
+  ASSERT_TRUE(turn_until(loop(), [] { return begun == kCalls; }));
+  server.stop(20ms);
+  loop().block_on(join(scope));
+  EXPECT_EQ(tally.ended, kCalls);
+  EXPECT_EQ(tally.unavailable, kCalls);
+  server.wait();
+  EXPECT_EQ(server.stats().calls_running, 0u);
+}
+
+/// A handler that ends its own server.
+struct Stopper {
+  Server* server = nullptr;
+  int stop(Duration::rep grace_ms) {
+    server->stop(std::chrono::milliseconds{grace_ms});
+    return 1;
+  }
+};
+
+TEST_F(Lifetime, AHandlerMayStopItsOwnServer) {
+  for (const Duration::rep grace_ms : {10'000, 0}) {
+    Stopper stopper;
+    Server& server = serve(ServerOptions{}, [&](Server& s) { s.register_handler<&Stopper::stop>(&stopper); });
+    stopper.server = &server;
+    Client& caller = client(server.urls().front());
+    const Result<int> result = wait_for(caller.start<&Stopper::stop>(grace_ms));
+    if (grace_ms != 0) {
+      EXPECT_TRUE(result.ok()) << result.status().to_string();
+    }
+    EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
+  }
+}
+
+TEST_F(Lifetime, AServerDestroyedWithCallsInFlightEndsThemAll) {
+  Tally tally;
+  Scope scope;
+  auto server = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .logger = &logger()});
+  server->register_handler<&until_cancelled>();
+  server->start().value();
+  Client& caller = client(server->urls().front());
+  for (int i = 0; i < 100; ++i) scope.spawn(&count_end, caller.start<&until_cancelled>(i), i, &tally);
+  ASSERT_TRUE(turn_until(loop(), [] { return begun == 100; }));
+  server.reset();
+  loop().block_on(join(scope));
+  EXPECT_EQ(tally.unavailable, 100);
+}
+
+TEST_F(Lifetime, AClientClosedOrDestroyedWithCallsInFlightEndsThemAllAndTheServerHearsOfIt) {
+  Server& server = serve_all(1);
+  for (const bool destroy : {false, true}) {
+    begun = 0;
+    int cancelled = 0;
+    Scope scope;
+    auto caller = std::make_unique<Client>(loop(), ClientOptions{.connect = server.urls().front()});
+    std::vector<Call<int>> calls;
+    for (int i = 0; i < 100; ++i) calls.push_back(caller->start<&until_cancelled>(i));
+    ASSERT_TRUE(turn_until(loop(), [] { return begun == 100; }));
+    caller->close();
+    for (Call<int>& call : calls) {
+      EXPECT_TRUE(call.done());
+      if (wait_for(std::move(call)).status().code() == StatusCode::kCancelled) ++cancelled;
+    }
+    EXPECT_EQ(cancelled, 100);
+    if (destroy) caller.reset();
+    EXPECT_TRUE(at_rest(server));
+  }
+}
+
+/// One station of a chain: works for a while, then asks the next, with whatever deadline its own call has.
+struct Hop {
+  RpcClient* next = nullptr;
+  Loop* loop = nullptr;
+  Duration left{};
+  CancelReason heard = CancelReason::kNone;
+
+  Task<Result<int>> relay(CallContext& context, int depth) {
+    left = context.deadline().remaining(loop->now());
+    if (next == nullptr) {
+      CancelScope* scope = co_await this_cancel_scope();
+      [[maybe_unused]] const auto outcome = co_await sleep_for(1h);
+      heard = scope->reason();
+      co_return Status{StatusCode::kCancelled, Layer::kUser, "gave up"};
+    }
+    [[maybe_unused]] const auto worked = co_await sleep_for(10ms);
+    Result<int> result = co_await next->call<&Hop::relay>(depth + 1);
+    co_return result;
+  }
+};
+
+/// Three servers in a row and a client, all on one loop whose clock the test moves.
+class Chain {
+ public:
+  Chain() {
+    transports_.add(std::make_unique<MemoryNetwork>());
+    for (int i = 2; i >= 0; --i) {
+      const std::string url = "memory://hop" + std::to_string(i);
+      hops[i].loop = loop_.get();
+      hops[i].next = i < 2 ? clients_.back().get() : nullptr;
+      ServerOptions options;
+      options.listen = {url};
+      options.threads = 0;
+      options.loop = loop_.get();
+      servers_.push_back(std::make_unique<RpcServer>(transports_, std::move(options)));
+      servers_.back()->register_handler<&Hop::relay>(&hops[i]);
+      servers_.back()->start().value();
+      clients_.push_back(std::make_unique<RpcClient>(*loop_, transports_, ClientOptions{.connect = url}));
+    }
+  }
+  ~Chain() { clients_.clear(); }
+
+  RpcClient& edge() { return *clients_.back(); }
+  std::size_t running() const {
+    std::size_t sum = 0;
+    for (const auto& server : servers_) sum += server->stats().calls_running;
+    return sum;
+  }
+  /// Moves the clock from timer to timer, at most to `end`.
+  void pass(Duration time) {
+    const TimePoint end = clock_.now() + time;
+    loop_->run_until_idle();
+    while (loop_->next_timer() && *loop_->next_timer() <= end) {
+      clock_.set(std::max(clock_.now(), *loop_->next_timer()));
+      loop_->run_until_idle();
+    }
+    clock_.set(end);
+    loop_->run_until_idle();
+  }
+  Hop hops[3];
+
+ private:
+  ManualClock clock_;
+  std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_}).value();
+  TransportSet transports_;
+  std::vector<std::unique_ptr<RpcServer>> servers_;
+  std::vector<std::unique_ptr<RpcClient>> clients_;
+};
+
+TEST(Chains, ADeadlineAtTheEdgeShrinksFromHopToHopAndItsCancelArrivesAtTheLast) {
+  Chain chain;
+  Call<int> call = chain.edge().start<&Hop::relay>(CallOptions{.timeout = 100ms}, 0);
+  chain.pass(50ms);
+  EXPECT_EQ(chain.hops[0].left, 100ms);
+  EXPECT_EQ(chain.hops[1].left, 90ms);
+  EXPECT_EQ(chain.hops[2].left, 80ms);
+  EXPECT_EQ(chain.running(), 3u);
+  EXPECT_FALSE(call.done());
+  chain.pass(60ms);
+  EXPECT_TRUE(call.done());
+  EXPECT_NE(chain.hops[2].heard, CancelReason::kNone);
+  EXPECT_EQ(chain.running(), 0u);
+}
+
+TEST(Chains, ACancelAtTheEdgeArrivesAtTheLastHop) {
+  Chain chain;
+  Call<int> call = chain.edge().start<&Hop::relay>(0);
+  chain.pass(50ms);
+  EXPECT_EQ(chain.running(), 3u);
+  call.cancel();
+  chain.pass(0ms);
+  EXPECT_EQ(chain.hops[2].heard, CancelReason::kPeerCancelled);
+  EXPECT_EQ(chain.running(), 0u);
+}
+
+TEST(Chains, ACallDroppedAtTheEdgeArrivesAsACancelAtTheLastHop) {
+  Chain chain;
+  {
+    const Call<int> call = chain.edge().start<&Hop::relay>(0);
+    chain.pass(50ms);
+    EXPECT_EQ(chain.running(), 3u);
+  }
+  chain.pass(0ms);
+  EXPECT_EQ(chain.hops[2].heard, CancelReason::kPeerCancelled);
+  EXPECT_EQ(chain.running(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::faults

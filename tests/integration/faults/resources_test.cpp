@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults, part "resources and load": no descriptors left, and many connections that only exist.
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "integration/faults/faults_testing.hpp"
+#include "integration/faults/heap_count.hpp"
+#include "integration/faults/hostile_peer.hpp"
+
+namespace weft::faults {
+namespace {
+
+int add(int a, int b) {
+  return a + b;
+}
+
+/// A server in a process of its own, so that it may run out of descriptors alone.
+class StarvedServer {
+ public:
+  explicit StarvedServer(rlim_t descriptors) {
+    int ends[2];
+    if (::pipe(ends) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) serve(ends[1], descriptors);
+    ::close(ends[1]);
+    char byte = 0;
+    while (::read(ends[0], &byte, 1) == 1 && byte != '\n') url_.push_back(byte);
+    ::close(ends[0]);
+  }
+  StarvedServer(const StarvedServer&) = delete;
+  StarvedServer& operator=(const StarvedServer&) = delete;
+  ~StarvedServer() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  const std::string& url() const { return url_; }
+
+  /// How often its loop has turned.
+  std::uint64_t turns() { return loop_->stats().turns; }
+
+ private:
+  [[noreturn]] void serve(int to_parent, rlim_t descriptors);
+
+  pid_t pid_ = -1;
+  std::string url_;
+  std::unique_ptr<Loop> loop_;
+};
+
+void StarvedServer::serve(int to_parent, rlim_t descriptors) {
+  LoopOptions loop_options;
+  loop_options.mode = WaitMode::kWait;
+  loop_ = Loop::create(loop_options).value();
+  CountingLogger logger;
+  TransportOptions transport;
+  transport.tcp.logger = &logger;
+  ServerOptions options;
+  options.listen = {kAnyPort};
+  options.threads = 0;
+  options.loop = loop_.get();
+  options.limits.ping_interval = 0s;
+  Server server{std::move(options), std::move(transport)};
+  server.register_handler<&StarvedServer::turns>(this);
+  if (!server.start().ok()) std::_Exit(1);
+  const std::string line = server.urls().front() + "\n";
+  const int next_free = ::dup(to_parent);
+  const rlimit limit{static_cast<rlim_t>(next_free) + descriptors,
+                     static_cast<rlim_t>(next_free) + descriptors};
+  ::close(next_free);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) std::_Exit(1);
+  if (::write(to_parent, line.data(), line.size()) < 0) std::_Exit(1);
+  loop_->run();
+  std::_Exit(0);
+}
+
+std::optional<std::uint64_t> ask_turns(HostilePeer& peer, std::uint64_t id) {
+  if (!peer.send(frame_bytes(request_header<&StarvedServer::turns>(id)))) return std::nullopt;
+  const auto answer = peer.receive_frame();
+  if (!answer || answer->header.status != 0) return std::nullopt;
+  std::uint64_t turns = 0;
+  DecodeArena arena;
+  if (!decode_from(as_bytes(answer->body), arena, turns).ok()) return std::nullopt;
+  return turns;
+}
+
+using Resources = FaultTest;
+
+TEST_F(Resources, AServerWithoutDescriptorsDoesNotSpinAndAcceptsAgainWhenSomeAreFree) {
+  constexpr std::size_t kRoom = 8;
+  StarvedServer server{kRoom};
+  ASSERT_FALSE(server.url().empty());
+  std::vector<HostilePeer> peers;
+  for (std::size_t i = 0; i < kRoom * 2; ++i) {
+    peers.emplace_back(server.url());
+    ASSERT_TRUE(peers.back().connected());
+    ASSERT_TRUE(peers.back().send(hello_bytes()));
+  }
+  for (std::size_t i = 0; i < kRoom; ++i) ASSERT_TRUE(peers[i].receive_hello()) << i;
+  const auto turns_before = ask_turns(peers[0], 1);
+  EXPECT_FALSE(peers.back().readable_within(600ms)) << "there is no descriptor for this one";
+  const auto turns_after = ask_turns(peers[0], 2);
+  ASSERT_TRUE(turns_before && turns_after);
+  std::printf("%llu turns while no descriptor was free\n",
+              static_cast<unsigned long long>(*turns_after - *turns_before));
+  EXPECT_LT(*turns_after - *turns_before, 50u);
+  for (std::size_t i = 1; i < kRoom; ++i) peers[i].close();
+  for (std::size_t i = kRoom; i < kRoom * 2 - 1; ++i) EXPECT_TRUE(peers[i].receive_hello()) << i;
+  peers[0].close();
+  EXPECT_TRUE(peers.back().receive_hello());
+}
+
+TEST_F(Resources, AnIdleConnectionCostsAServerUnder4KiB) {
+  constexpr std::size_t kPeers = 1000;
+  rlimit descriptors{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  if (descriptors.rlim_cur < kPeers * 2 + 100) {
+    descriptors.rlim_cur = std::min<rlim_t>(descriptors.rlim_max, kPeers * 2 + 100);
+    if (::setrlimit(RLIMIT_NOFILE, &descriptors) != 0 || descriptors.rlim_cur < kPeers * 2 + 100) {
+      GTEST_SKIP() << "this system gives no " << kPeers * 2 << " descriptors";
+    }
+  }
+  Server& server = serve(ServerOptions{}, [](Server& s) { s.register_handler<&add>(); });
+  std::vector<HostilePeer> peers;
+  peers.reserve(kPeers + 1);
+  const auto come_and_call = [&] {
+    peers.emplace_back(server.urls().front());
+    peers.back().send(hello_bytes() + request_bytes<&add>(1, 2, 3));
+    return peers.back().receive_hello() && peers.back().receive_frame().has_value();
+  };
+  ASSERT_TRUE(come_and_call());  // what is kept for later is there now
+  const std::size_t before = heap_bytes();
+  for (std::size_t i = 0; i < kPeers; ++i) ASSERT_TRUE(come_and_call()) << i;
+  const std::size_t each = (heap_bytes() - before) / kPeers;
+  std::printf("%zu bytes for each idle connection\n", each);
+  if (kHeapIsCounted) {
+    EXPECT_LE(each, 4096u);
+  }
+  peers.clear();
+  EXPECT_TRUE(at_rest(server));
+  if (kHeapIsCounted) {
+    EXPECT_TRUE(eventually([&] { return heap_bytes() < before + kPeers * 64; }))
+        << "memory did not come back: " << heap_bytes() - before;
+  }
+}
+
+}  // namespace
+}  // namespace weft::faults

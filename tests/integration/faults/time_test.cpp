@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults, part "peers bad in time": those that send too late, stop reading, die, or cancel faster than
+// handlers end.
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "integration/faults/faults_testing.hpp"
+#include "integration/faults/heap_count.hpp"
+#include "integration/faults/hostile_peer.hpp"
+#include "weft/coro/event.hpp"
+
+namespace weft::faults {
+namespace {
+
+using wire::FrameType;
+
+int add(int a, int b) {
+  return a + b;
+}
+std::string produce(std::uint32_t bytes) {
+  return std::string(bytes, 'p');
+}
+std::uint64_t attachment_size(CallContext& context) {
+  return context.attachment().size();
+}
+Task<int> until_cancelled(int value) {
+  [[maybe_unused]] const auto outcome = co_await sleep_for(1h);
+  co_return value;
+}
+
+using PeersBadInTime = FaultTest;
+
+TEST_F(PeersBadInTime, OneThatSendsNothingOrBeginsAndDoesNotGetOnIsClosed) {
+  ServerOptions options;
+  options.limits.hello_timeout = 50ms;
+  options.limits.frame_timeout = 50ms;
+  Server& server = serve(std::move(options), [](Server& s) {
+    s.register_handler<&add>();
+    s.register_handler<&attachment_size>();
+  });
+  wire::FrameHeader attached = request_header<&attachment_size>(1);
+  attached.flags = wire::FrameFlags::kAttachment;
+  attached.attachment_bytes = 1u << 20;
+  const std::string hello = hello_bytes();
+  const std::string request = request_bytes<&add>(1, 2, 3);
+  const std::string beginnings[] = {"",
+                                    hello.substr(0, 1),
+                                    hello.substr(0, hello.size() - 1),
+                                    hello + request.substr(0, 1),
+                                    hello + request.substr(0, request.size() - 1),
+                                    hello + header_bytes(attached),
+                                    hello + header_bytes(attached) + std::string(5000, 'x')};
+  for (const std::string& beginning : beginnings) {
+    HostilePeer peer{server.urls().front()};
+    ASSERT_TRUE(peer.send(beginning));
+    EXPECT_TRUE(peer.closed_by_other_side()) << beginning.size() << " bytes";
+  }
+  EXPECT_TRUE(at_rest(server));
+}
+
+TEST_F(PeersBadInTime, OneThatTricklesAByteNowAndThenGainsNoTimeByIt) {
+  ServerOptions options;
+  options.limits.hello_timeout = 100ms;
+  options.limits.frame_timeout = 100ms;
+  Server& server = serve(std::move(options), [](Server& s) { s.register_handler<&add>(); });
+  for (const bool in_frame : {false, true}) {
+    HostilePeer peer{server.urls().front()};
+    wire::FrameHeader header = request_header<&add>(1);
+    header.body_bytes = 100'000;
+    std::string rest = hello_bytes();
+    if (in_frame) {
+      ASSERT_TRUE(peer.send(rest));
+      ASSERT_TRUE(peer.receive_hello());
+      rest = header_bytes(header) + std::string(100'000, 'x');
+    } else {
+      ASSERT_TRUE(peer.receive_hello());
+    }
+    std::size_t sent = 0;
+    while (sent < rest.size() && !peer.readable_within(10ms) && peer.send({&rest[sent], 1})) ++sent;
+    EXPECT_LT(sent, in_frame ? rest.size() : rest.size() - 1);
+    EXPECT_TRUE(peer.closed_by_other_side());
+  }
+}
+
+TEST_F(PeersBadInTime, FiveHundredThatSendOneByteCostLittleAndAreAllClosed) {
+  constexpr std::size_t kPeers = 500;
+  ServerOptions options;
+  options.limits.hello_timeout = 3s;
+  options.limits.frame_timeout = 3s;
+  Server& server = serve(std::move(options), [](Server& s) { s.register_handler<&add>(); });
+  std::vector<HostilePeer> peers;
+  peers.reserve(kPeers);
+  const std::size_t before = heap_bytes();
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    peers.emplace_back(server.urls().front());
+    ASSERT_TRUE(peers.back().send(hello_bytes().substr(0, 1)));
+  }
+  ASSERT_TRUE(eventually([&] { return server.stats().connections_accepted == kPeers; }));
+  const std::size_t each = (heap_bytes() - before) / kPeers;
+  std::printf("%zu bytes for a connection that sent one byte\n", each);
+  if (kHeapIsCounted) {
+    EXPECT_LE(each, 8 * 1024u);
+  }
+  for (HostilePeer& peer : peers) EXPECT_TRUE(peer.closed_by_other_side());
+  EXPECT_TRUE(at_rest(server));
+}
+
+TEST_F(PeersBadInTime, OneThatStopsReadingIsBoundedAndEndedWhileOthersNoticeNothing) {
+  ServerOptions options;
+  options.limits.outbox_high_water = 256 * 1024;
+  options.limits.stall_timeout = 300ms;
+  Server& server = serve(std::move(options), [](Server& s) {
+    s.register_handler<&add>();
+    s.register_handler<&produce>();
+  });
+  Client& honest = client(server.urls().front());
+  ASSERT_TRUE(wait_for(honest.start<&add>(1, 1)).ok());
+  const std::size_t before = heap_bytes();
+  restart_heap_peak();
+  // 2,000 answers of 64 KiB: 128 MB are asked for, and nothing of it is read.
+  HostilePeer deaf{server.urls().front(), 4096};
+  std::string requests = hello_bytes();
+  for (std::uint64_t id = 1; id <= 2000; ++id) requests += request_bytes<&produce>(id, std::uint32_t{65'536});
+  ASSERT_TRUE(deaf.send(requests));
+  int served = 0;
+  while (server.stats().connections > 1) {
+    const Result<int> sum = wait_for(honest.start<&add>(served, 1));
+    ASSERT_TRUE(sum.ok()) << sum.status().to_string();
+    ++served;
+  }
+  EXPECT_GT(served, 0);
+  if (kHeapIsCounted) {
+    EXPECT_LE(heap_peak_bytes() - before, 4u << 20);
+  }
+  std::printf("peak of %zu KiB\n", (heap_peak_bytes() - before) / 1024);
+}
+
+/// Forks a server that tells where it listens through a pipe, and when `kCalls` handlers run.
+struct ServerProcess {
+  static constexpr int kCalls = 10'000;
+  static inline int told = -1;
+  static inline int begun = 0;
+
+  static Task<int> hang(int value) {
+    if (++begun == kCalls && ::write(told, "!", 1) != 1) std::abort();
+    [[maybe_unused]] const auto outcome = co_await sleep_for(1h);
+    co_return value;
+  }
+
+  ServerProcess() {
+    int ends[2];
+    if (::pipe(ends) != 0) return;
+    from_child = ends[0];
+    pid = ::fork();
+    if (pid == 0) serve(ends[1]);
+    ::close(ends[1]);
+    char byte = 0;
+    while (::read(from_child, &byte, 1) == 1 && byte != '\n') url.push_back(byte);
+  }
+  ~ServerProcess() {
+    kill();
+    ::close(from_child);
+  }
+  bool all_begun() const {
+    char byte = 0;
+    return ::read(from_child, &byte, 1) == 1;
+  }
+  void kill() {
+    if (pid <= 0) return;
+    ::kill(pid, SIGKILL);
+    ::waitpid(std::exchange(pid, -1), nullptr, 0);
+  }
+
+  [[noreturn]] static void serve(int to_parent) {
+    told = to_parent;
+    std::unique_ptr<Loop> loop = Loop::create().value();
+    ServerOptions options;
+    options.listen = {kAnyPort};
+    options.threads = 0;
+    options.loop = loop.get();
+    Server server{std::move(options)};
+    server.register_handler<&hang>();
+    if (!server.start().ok()) std::_Exit(1);
+    const std::string line = server.urls().front() + "\n";
+    if (::write(to_parent, line.data(), line.size()) < 0) std::_Exit(1);
+    loop->run();
+    std::_Exit(0);
+  }
+
+  pid_t pid = -1;
+  int from_child = -1;
+  std::string url;
+};
+
+struct Tally {
+  int ended = 0;
+  int unavailable = 0;
+};
+Task<void> count_end(Call<int> call, Tally* tally) {
+  const Result<int> result = co_await std::move(call);
+  ++tally->ended;
+  if (result.status().code() == StatusCode::kUnavailable) ++tally->unavailable;
+}
+Task<void> join(Scope& scope) {
+  co_await scope.join();
+}
+
+TEST_F(PeersBadInTime, KillingAServerProcessWithTenThousandCallsInFlightFailsEachOnce) {
+  ServerProcess server;
+  ASSERT_FALSE(server.url.empty());
+  Client& caller = client(server.url);
+  Tally tally;
+  Scope scope;
+  for (int i = 0; i < ServerProcess::kCalls; ++i) {
+    scope.spawn(&count_end, caller.start<&ServerProcess::hang>(i), &tally);
+  }
+  std::thread killer{[&] {
+    EXPECT_TRUE(server.all_begun());
+    server.kill();
+  }};
+  loop().block_on(join(scope));
+  killer.join();
+  EXPECT_EQ(tally.ended, ServerProcess::kCalls);
+  EXPECT_EQ(tally.unavailable, ServerProcess::kCalls);
+  EXPECT_EQ(caller.stats().calls_in_flight, 0u);
+}
+
+TEST_F(PeersBadInTime, AServerRestartedWhileAClientIdlesCostsNoCall) {
+  const auto fill = [](Server& s) { s.register_handler<&add>(); };
+  Server& first = serve(ServerOptions{}, fill);
+  const std::string url = first.urls().front();
+  Client& caller = client(url);
+  ASSERT_TRUE(wait_for(caller.start<&add>(1, 2)).ok());
+  first.stop(0ms);
+  first.wait();
+  ServerOptions again;
+  again.listen = {url};
+  serve(std::move(again), fill);
+  const Result<int> result = loop().block_on([](Client& c) -> Task<Result<int>> {
+    Result<int> sum = co_await c.call<&add>(2, 3);
+    co_return sum;
+  }(caller));
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_EQ(*result, 5);
+  EXPECT_EQ(caller.stats().connections, 2u);
+}
+
+/// Handlers that do not care whether anybody still waits for them, until they are let go.
+struct Stubborn {
+  static constexpr std::uint32_t kAtOnce = 1000;
+  Event let_go;
+  std::atomic<std::uint32_t> running = 0;
+  std::atomic<std::uint32_t> most = 0;
+
+  Task<void> ignore_everything() {
+    most = std::max(most.load(), ++running);
+    co_await with_scope(deaf, wait_for(&let_go));  // no cancel of the call gets there
+    --running;
+  }
+  void release() { let_go.set(); }
+
+  static Task<void> wait_for(Event* event) { [[maybe_unused]] const auto outcome = co_await event->wait(); }
+
+  CancelScope deaf;
+};
+
+TEST_F(PeersBadInTime, RapidResetKeepsTheHandlersThatRunUnderTheLimit) {
+  constexpr std::uint64_t kPairs = 100'000;
+  Stubborn stubborn;
+  ServerOptions options;
+  options.limits.calls_in_flight_max = Stubborn::kAtOnce;
+  Server& server = serve(std::move(options), [&](Server& s) {
+    s.register_handler<&Stubborn::ignore_everything>(&stubborn);
+    s.register_handler<&Stubborn::release>(&stubborn);
+  });
+  HostilePeer peer{server.urls().front()};
+  std::thread writer{[&] {
+    std::string pairs = hello_bytes();
+    for (std::uint64_t id = 1; id <= kPairs; ++id) {
+      pairs += frame_bytes(request_header<&Stubborn::ignore_everything>(id));
+      pairs += control_bytes(FrameType::kCancel, id);
+    }
+    EXPECT_TRUE(peer.send(pairs));
+  }};
+  ASSERT_TRUE(peer.receive_hello());
+  std::uint64_t refused = 0;
+  while (refused < kPairs - Stubborn::kAtOnce) {
+    const auto answer = peer.receive_frame();
+    if (!answer) break;
+    EXPECT_EQ(answer->header.status & 0xFF, static_cast<unsigned>(StatusCode::kResourceExhausted));
+    ++refused;
+  }
+  writer.join();
+  EXPECT_EQ(refused, kPairs - Stubborn::kAtOnce);
+  EXPECT_EQ(server.stats().calls_refused, refused);
+  EXPECT_EQ(stubborn.most, Stubborn::kAtOnce);
+  EXPECT_EQ(server.stats().calls_running, Stubborn::kAtOnce);
+  ASSERT_TRUE(wait_for(client(server.urls().front()).start<&Stubborn::release>()).ok());
+  EXPECT_TRUE(eventually([&] { return stubborn.running == 0 && server.stats().calls_running == 0; }));
+}
+
+TEST_F(PeersBadInTime, AServerThatFallsSilentIsNoticedByItsClientsPing) {
+  HostileListener listener;
+  bool pinged = false;
+  std::thread server{[&] {
+    HostilePeer peer = listener.accept();
+    peer.send(hello_bytes());
+    peer.receive_hello();
+    while (const auto frame = peer.receive_frame()) pinged = pinged || frame->header.type == FrameType::kPing;
+  }};
+  ClientOptions options;
+  options.limits.ping_interval = 30ms;
+  Client& caller = client(listener.url(), options);
+  const Result<int> result = wait_for(caller.start<&add>(1, 2));
+  EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << result.status().to_string();
+  EXPECT_EQ(result.status().retry(), Retry::kReconnect);
+  caller.close();
+  server.join();
+  EXPECT_TRUE(pinged);
+}
+
+TEST_F(PeersBadInTime, AClientThatFallsSilentIsNoticedByItsServersPing) {
+  ServerOptions options;
+  options.limits.ping_interval = 30ms;
+  Server& server = serve(std::move(options), [](Server& s) { s.register_handler<&until_cancelled>(); });
+  HostilePeer peer{server.urls().front()};
+  peer.send(hello_bytes() + request_bytes<&until_cancelled>(1, 1));
+  ASSERT_TRUE(peer.receive_hello());
+  const auto ping = peer.receive_frame();
+  ASSERT_TRUE(ping);
+  EXPECT_EQ(ping->header.type, FrameType::kPing);
+  EXPECT_TRUE(peer.closed_by_other_side());
+  EXPECT_TRUE(at_rest(server));
+}
+
+}  // namespace
+}  // namespace weft::faults
