@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "perf/client.hpp"
+#include "perf/server.hpp"
+
+namespace weft::perf {
+namespace {
+
+using ::testing::HasSubstr;
+
+load::ClientOptions short_run(const Server& server) {
+  load::ClientOptions options;
+  options.connect = server.urls().front();
+  options.seconds = 0.05;
+  options.warmup_seconds = 0.01;
+  options.depth = 4;
+  options.connections = 2;
+  return options;
+}
+
+std::unique_ptr<Server> serve() {
+  return start_server({.listen = "tcp://127.0.0.1:0"}).value();
+}
+
+struct Shape {
+  const char* name;
+  std::uint64_t size;
+  std::optional<std::uint64_t> reply;
+  bool attachment;
+};
+
+class EveryShape : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(EveryShape, is_answered_intact) {
+  const auto server = serve();
+  load::ClientOptions options = short_run(*server);
+  options.size_bytes = GetParam().size;
+  options.reply_bytes = GetParam().reply;
+  options.attachment = GetParam().attachment;
+  const load::Report report = blocking_measure(options).value();
+  EXPECT_EQ(report.errors, 0U);
+  EXPECT_GE(server->stats().calls, report.calls);
+  EXPECT_GT(server->stats().calls, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Payloads, EveryShape,
+                         ::testing::Values(Shape{"echo", 128, {}, false}, Shape{"empty", 0, {}, false},
+                                           Shape{"shorter_than_a_tag", 3, {}, false},
+                                           Shape{"generated", 16, 5000, false},
+                                           Shape{"generated_shorter", 5000, 5, false},
+                                           Shape{"attachment", 100'000, {}, true},
+                                           Shape{"empty_attachment", 0, {}, true},
+                                           Shape{"generated_attachment", 16, 100'000, true},
+                                           Shape{"no_answering_attachment", 20, 0, true}),
+                         [](const auto& shape) { return std::string{shape.param.name}; });
+
+TEST(PerfClient, OpenLoopMakesTheCallsThatItsScheduleSays) {
+  const auto server = serve();
+  load::ClientOptions options = short_run(*server);
+  options.seconds = 0.1;
+  options.warmup_seconds = 0;
+  options.rate = 1000;
+  const load::Report report = blocking_measure(options).value();
+  EXPECT_EQ(report.errors, 0U);
+  EXPECT_LE(server->stats().calls, 101U);
+  EXPECT_GE(report.cpu_us_per_call, 0.0);
+}
+
+TEST(PerfClient, SaysWhyWhenNobodyListens) {
+  load::ClientOptions options;
+  options.connect = serve()->urls().front();  // gone already
+  const auto report = blocking_measure(options);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(std::string{report.status().message()}, HasSubstr(options.connect));
+}
+
+TEST(PerfClient, SaysWhyWhenTheServerIsAnother) {
+  Server other{{.listen = {"tcp://127.0.0.1:0"}}};
+  other.start().value();
+  const auto report = blocking_measure(short_run(other));
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().code(), StatusCode::kUnimplemented);
+}
+
+TEST(PerfServer, RefusesACongestionControlThatNobodyKnows) {
+  const auto server = start_server({.listen = "tcp://127.0.0.1:0", .congestion = "no_such"});
+  EXPECT_FALSE(server.ok());
+}
+
+}  // namespace
+}  // namespace weft::perf
