@@ -105,6 +105,8 @@ void StreamConnection::readable() {
   readable_ = true;
   if (sink_ == nullptr || closing_) return;
   receive_all();
+  // At once: what runs later in this turn must not queue more for a peer that is known to be gone.
+  if (closing_) conclude();
 }
 
 void StreamConnection::receive_all() {
