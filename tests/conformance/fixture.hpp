@@ -26,7 +26,7 @@ struct Seen {
 };
 
 /// Notes everything a connection says, and answers as the test wants.
-class Recorder : public FrameSink {
+class Recorder final : public FrameSink {
  public:
   Status on_hello(Bytes hello) override;
   Status on_frames(std::span<const Frame> batch, const ChunkRef& chunk) override;
@@ -55,7 +55,7 @@ class Recorder : public FrameSink {
 };
 
 /// A lease that counts, over bytes that it owns.
-class CountedLease : public SendLease {
+class CountedLease final : public SendLease {
  public:
   explicit CountedLease(std::string its) : bytes(std::move(its)) {}
   void on_released(bool sent) noexcept override {
