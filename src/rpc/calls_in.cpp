@@ -31,6 +31,8 @@ Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
 
 }  // namespace
 
+CallsIn::CallsIn(Session& session) : session_(session), table_(session.host().table_secret) {}
+
 CallsHost& CallsIn::host() const {
   return session_.host();
 }

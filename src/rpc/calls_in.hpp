@@ -23,6 +23,8 @@ struct CallsHost {
   const MethodTable* methods = nullptr;
   WorkerPool* workers = nullptr;
   MemoryBudget* memory = nullptr;
+  /// See ServedTable.
+  std::uint64_t table_secret = new_table_secret();
   /// Records alive, those without a connection too.
   Counter running;
   Counter taken;
@@ -38,7 +40,7 @@ struct CallsHost {
 /// answer.
 class CallsIn {
  public:
-  explicit CallsIn(Session& session) : session_(session) {}
+  explicit CallsIn(Session& session);
 
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);

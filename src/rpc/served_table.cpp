@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/served_table.hpp"
 
+#include <bit>
+#include <random>
+
 #include "weft/rpc/served_call.hpp"
 
 namespace weft {
+
+std::uint64_t new_table_secret() {
+  std::random_device source;
+  const std::uint64_t high = source();
+  return high << 32 | source() | 1;
+}
 
 void ServedTable::insert(ServedCall& call) {
   if (count_ >= buckets_.size()) grow();
@@ -31,6 +40,7 @@ ServedCall* ServedTable::find(std::uint64_t id) const {
 void ServedTable::grow() {
   std::vector<ServedCall*> old(buckets_.empty() ? 16 : buckets_.size() * 2, nullptr);
   old.swap(buckets_);
+  shift_ = 64 - static_cast<unsigned>(std::countr_zero(buckets_.size()));
   for (ServedCall* call : old) {
     while (call != nullptr) {
       ServedCall* next = call->next_in_bucket_;
