@@ -334,6 +334,57 @@ TEST_F(BytesFromAPeer, AnswersThatComeTwiceOrForNobodyAreDroppedAndCounted) {
   server.join();
 }
 
+TEST_F(BytesFromAPeer, AServerThatAnswersNonsenseFailsTheCallsOfThatConnectionOnly) {
+  wire::FrameHeader answer;
+  answer.type = FrameType::kResponse;
+  wire::FrameHeader too_large = answer;
+  too_large.body_bytes = 0xFFFFFFFF;
+  wire::FrameHeader landless = answer;
+  landless.flags = wire::FrameFlags::kAttachment;
+  landless.attachment_bytes = ~std::uint64_t{0};
+  const std::string after_hello[] = {"HTTP/1.1 400 Bad Request\r\n\r\nand so on and so forth, for long",
+                                     std::string(200, '\xFF'),
+                                     header_bytes(too_large),
+                                     header_bytes(landless),
+                                     control_bytes(static_cast<FrameType>(9)),
+                                     frame_bytes(answer, "?").substr(0, 44),
+                                     ""};
+  HostileListener listener;
+  std::thread server{[&] {
+    for (const std::string& nonsense : after_hello) {
+      HostilePeer peer = listener.accept();
+      peer.send(hello_bytes());
+      if (!peer.receive_hello() || !peer.receive_frame()) return;
+      peer.send(nonsense);
+      peer.end_sending();
+      peer.closed_by_other_side();
+    }
+    HostilePeer peer = listener.accept();
+    peer.send(hello_bytes());
+    if (!peer.receive_hello()) return;
+    // First a body that is no int, which is that call's failure, then a right one.
+    for (const std::string& body : {std::string(300, '\xFF'), body_of(7)}) {
+      const auto request = peer.receive_frame();
+      if (!request) return;
+      wire::FrameHeader header = answer;
+      header.id = request->header.id;
+      peer.send(frame_bytes(header, body));
+    }
+    peer.closed_by_other_side();
+  }};
+  Client& caller = client(listener.url());
+  for (std::size_t i = 0; i < std::size(after_hello); ++i) {
+    const Result<int> result = wait_for(caller.start<&add>(3, 4));
+    EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << i << ": " << result.status().to_string();
+  }
+  EXPECT_FALSE(wait_for(caller.start<&add>(3, 4)).ok());
+  const Result<int> right = wait_for(caller.start<&add>(3, 4));
+  EXPECT_TRUE(right.ok() && *right == 7) << right.status().to_string();
+  EXPECT_EQ(caller.stats().connections, std::size(after_hello) + 1);
+  caller.close();
+  server.join();
+}
+
 /// A request with attachment as it travels when checksums are on.
 std::string checksummed_request(std::uint64_t id, std::string_view text) {
   std::string bytes = frame_bytes(request_header<&attachment_size>(id), "", text);
