@@ -98,7 +98,7 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    if (output_over_high_water()) [[unlikely]] {
+    if (output_over_high_water() && frames[i].header.type == wire::FrameType::kRequest) [[unlikely]] {
       put_off(frames.subspan(i), chunk);
       return {};
     }
@@ -125,7 +125,7 @@ Status Session::on_frame(const Frame& frame, const ChunkRef& chunk) {
       in_.on_cancel(frame.header.id);
       return {};
     case wire::FrameType::kPing:
-      send_control(wire::FrameType::kPong, frame.header.id);
+      on_ping(frame.header.id);
       return {};
     case wire::FrameType::kPong:
       return {};
@@ -153,8 +153,8 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
     out_.on_response_attachment_end(frame, landed);
   }
   setup_.owner.on_session_room(*this);
-  // As with frames that are put off: nothing more is read before the peer has taken what it asked for.
-  if (output_over_high_water()) [[unlikely]] {
+  // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
+  if (output_over_high_water() && frame.header.type == wire::FrameType::kRequest) [[unlikely]] {
     connection_->pause_receiving();
   }
   return status;
@@ -162,11 +162,12 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 
 void Session::on_drained() {
   in_.wake_room_waiter();
-  setup_.owner.on_session_room(*this);
+  if (std::exchange(pong_owed_, false)) send_control(wire::FrameType::kPong, pong_id_);
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     Status status = take_frames(taken->frames, taken->chunk);
     if (!status.ok()) return close(std::move(status));
   }
+  setup_.owner.on_session_room(*this);
   if (put_off_ == nullptr) connection_->resume_receiving();
 }
 
@@ -189,7 +190,7 @@ void Session::on_timer() {
 }
 
 void Session::watch_peer() {
-  if (heard_) {
+  if (heard_ || connection_->is_moving()) {
     heard_ = pinged_ = false;
   } else if (pinged_) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
@@ -199,6 +200,14 @@ void Session::watch_peer() {
     send_control(wire::FrameType::kPing, connection_id_);
   }
   loop().arm(*this, loop().now() + setup_.limits.ping_interval);
+}
+
+// Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that
+// asks and does not read cannot fill the outbox with pongs.
+void Session::on_ping(std::uint64_t id) {
+  if (!output_over_high_water()) return send_control(wire::FrameType::kPong, id);
+  pong_owed_ = true;
+  pong_id_ = id;
 }
 
 void Session::send_goaway(std::string_view reason) {

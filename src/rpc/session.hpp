@@ -116,7 +116,9 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void on_closed(Status why) override;
   void on_timer() override;
 
-  /// Frames of a batch that were received while the outbox was full; they are taken when it has drained.
+  /// Requests that were received while the outbox was full, and what came behind them in their batch; taken
+  /// when it has drained. Only requests wait: if answers did, two peers that send each other much would both
+  /// wait for the other to read.
   struct PutOff {
     std::vector<Frame> frames;
     ChunkRef chunk;
@@ -125,6 +127,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   void put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_frame(const Frame& frame, const ChunkRef& chunk);
+  void on_ping(std::uint64_t id);
   void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
   void watch_peer();
 
@@ -146,6 +149,9 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   bool finished_ = false;
   bool heard_ = false;
   bool pinged_ = false;
+  /// A ping came while the outbox was full.
+  bool pong_owed_ = false;
+  std::uint64_t pong_id_ = 0;
 };
 
 }  // namespace weft

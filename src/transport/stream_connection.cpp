@@ -160,8 +160,13 @@ void StreamConnection::on_turn_end() {
 }
 
 void StreamConnection::flush() {
-  if (closing_ || send_ended_) return;
+  if (closing_) return;
   if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
+  if (send_ended_) {
+    // What is queued after the end goes nowhere; whoever waits for room has to hear that there is some.
+    outbox_.release_all();
+    return after_flush();
+  }
   bool moved_some = false;
   while (!outbox_.empty()) {
     iovec pieces[kSegmentsMax];

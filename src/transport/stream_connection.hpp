@@ -39,6 +39,9 @@ class StreamConnection : public Connection, private TurnEndHook, private Timer {
   void resume_receiving() final;
   void finish() final;
   void close(Status why) final;
+  bool is_moving() const final {
+    return (!outbox_.empty() && !send_ended_) || (framer_.inside() && framer_.wants_bytes());
+  }
   const Capabilities& capabilities() const final { return capabilities_; }
 
  protected:

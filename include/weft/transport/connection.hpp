@@ -112,6 +112,10 @@ class Connection {
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   virtual void close(Status why) = 0;
 
+  /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
+  /// own timeouts watch the peer then; a ping would only wait behind them.
+  virtual bool is_moving() const = 0;
+
   virtual const Capabilities& capabilities() const = 0;
   /// As a URL, for people: "tcp://127.0.0.1:4242".
   virtual std::string local_endpoint() const = 0;
