@@ -33,16 +33,16 @@ class StreamFramer::Batch {
   bool full() const { return size_ == kBatchMax; }
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
-  void add(const wire::FrameHeader& header, Bytes body) {
-    ::new (static_cast<void*>(storage_ + size_ * sizeof(Frame))) Frame{header, body};
-    ++size_;
-  }
+  // The place of the next frame, which is in the batch once keep() was called. Holds no value before; a
+  // Frame's lifetime begins with its storage.
+  Frame& next() { return *std::launder(reinterpret_cast<Frame*>(storage_ + size_ * sizeof(Frame))); }
+  void keep() { ++size_; }
   std::span<const Frame> frames() const {
     return {std::launder(reinterpret_cast<const Frame*>(storage_)), size_};
   }
 
  private:
-  static_assert(std::is_trivially_destructible_v<Frame>);
+  static_assert(std::is_trivially_copyable_v<Frame>);
   alignas(Frame) std::byte storage_[kBatchMax * sizeof(Frame)];
   std::size_t size_ = 0;
 };
@@ -150,53 +150,58 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   Batch batch;
   Step outcome = Step::kOn;
   wire::FrameFault found = wire::FrameFault::kNone;
-  wire::FrameHeader header;
-  const Bytes there = pending();
-  std::size_t at = 0;
+  wire::FrameHeader faulty;
+  const std::byte* at = pending().data();
+  const std::byte* const end = at + pending_bytes();
   while (!batch.full()) {
-    const std::byte* const head = there.data() + at;
-    const std::size_t left = there.size() - at;
+    const auto left = static_cast<std::size_t>(end - at);
     if (left < wire::kHeaderBytes) {
       outcome = need(wire::kHeaderBytes);
       break;
     }
-    header = wire::load_header(head);
-    found = wire::check_header(header, limits_);
-    if (found != wire::FrameFault::kNone) break;
-    const std::uint64_t size = wire::head_bytes(header.body_bytes, checksums_);
-    if (left < size) {
-      outcome = need(static_cast<std::size_t>(size));
+    Frame& frame = batch.next();
+    std::memcpy(&frame.header, at, wire::kHeaderBytes);
+    found = wire::check_header(frame.header, limits_);
+    const auto size = static_cast<std::size_t>(wire::head_bytes(frame.header.body_bytes, checksums_));
+    if (found == wire::FrameFault::kNone) {
+      if (left < size) {
+        outcome = need(size);
+        break;
+      }
+      found = check_body(at, frame.header.body_bytes);
+    }
+    if (found != wire::FrameFault::kNone) [[unlikely]] {
+      faulty = frame.header;
       break;
     }
-    if (!wire::padding_is_zero(head, wire::kHeaderBytes + header.body_bytes)) {
-      found = wire::FrameFault::kPadding;
-      break;
-    }
-    if (checksums_ && !wire::checksum_matches(head, header.body_bytes)) {
-      found = wire::FrameFault::kChecksum;
-      break;
-    }
-    const Bytes body{head + wire::kHeaderBytes, header.body_bytes};
-    if (header.attachment_bytes != 0) {
+    frame.body = {at + wire::kHeaderBytes, frame.header.body_bytes};
+    if (frame.header.attachment_bytes != 0) {
       if (!batch.empty()) break;  // those before it are handed up first
-      frame_ = {header, body};
+      frame_ = frame;
       frame_chunk_ = chunk_;
       state_ = State::kAskLanding;
-      taken_ += static_cast<std::size_t>(size);
+      taken_ += size;
       ++units_;
       return Step::kOn;
     }
-    batch.add(header, body);
-    at += static_cast<std::size_t>(size);
+    batch.keep();
+    at += size;
   }
   if (!batch.empty()) {
-    taken_ += at;
+    taken_ = static_cast<std::size_t>(at - chunk_->data());
     units_ += batch.size();
     failure = sink.on_frames(batch.frames(), chunk_);
     if (!failure.ok()) return Step::kFailed;
     if (halted_) return Step::kNeedBytes;
   }
-  return found == wire::FrameFault::kNone ? outcome : fault(found, header, failure);
+  return found == wire::FrameFault::kNone ? outcome : fault(found, faulty, failure);
+}
+
+// What follows the header, which was checked: its padding and its checksum.
+wire::FrameFault StreamFramer::check_body(const std::byte* head, std::uint32_t body_bytes) const noexcept {
+  if (!wire::padding_is_zero(head, wire::kHeaderBytes + body_bytes)) return wire::FrameFault::kPadding;
+  if (checksums_ && !wire::checksum_matches(head, body_bytes)) return wire::FrameFault::kChecksum;
+  return wire::FrameFault::kNone;
 }
 
 StreamFramer::Step StreamFramer::step_ask_landing(FrameSink& sink) {

@@ -30,6 +30,8 @@ struct FrameFlags {
   /// A request: the caller wants no answer bytes copied; it named a buffer for the attachment of the answer.
   static constexpr std::uint8_t kLandingNamed = 0x04;
   static constexpr std::uint8_t kAll = 0x07;
+  /// The bits that a frame of each type may have.
+  static constexpr std::uint8_t kOfType[] = {0, kAll, kAttachment, 0, 0, 0, 0};
 };
 
 /// The head of every frame, as it lies on the wire, little-endian:
@@ -145,12 +147,9 @@ constexpr std::uint32_t generation_of(std::uint64_t id) {
 }
 
 inline FrameFault check_header(const FrameHeader& header, const FrameLimits& limits) noexcept {
-  constexpr std::uint8_t kFlagsOfType[] = {
-      0, FrameFlags::kAll, FrameFlags::kAttachment, 0, 0, 0, 0,
-  };
   const auto type = static_cast<unsigned>(header.type);
   if (type - 1 > 5) return FrameFault::kUnknownType;
-  if ((header.flags & ~kFlagsOfType[type]) != 0) return FrameFault::kUnknownFlags;
+  if ((header.flags & ~FrameFlags::kOfType[type]) != 0) return FrameFault::kUnknownFlags;
   if (header.body_bytes > limits.body_bytes_max) return FrameFault::kBodyTooLarge;
   if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;
   if (((header.flags & FrameFlags::kAttachment) != 0) != (header.attachment_bytes != 0)) {
