@@ -16,7 +16,8 @@ constexpr std::size_t kMessageBytesMax = 16 * 1024;
 
 std::uint16_t packed_status(const Status& failure) {
   return static_cast<std::uint16_t>(static_cast<unsigned>(failure.code()) |
-                                    static_cast<unsigned>(failure.layer()) << 8);
+                                    static_cast<unsigned>(failure.layer()) << 8 |
+                                    static_cast<unsigned>(failure.retry()) << 12);
 }
 
 Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
@@ -32,7 +33,8 @@ Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, s
 
 Status answered_status(const Frame& frame, const MethodKey& method) {
   const unsigned number = frame.header.status & 0xFF;
-  const unsigned layer_number = frame.header.status >> 8;
+  const unsigned layer_number = frame.header.status >> 8 & 0xF;
+  const unsigned retry_number = frame.header.status >> 12;
   const auto code =
       is_status_code(number) && number != 0 ? static_cast<StatusCode>(number) : StatusCode::kUnknown;
   const auto layer =
@@ -43,8 +45,10 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
     message += "; this caller takes it for " + method.schema_text();
   }
   // The server answered, so it is alive and the call's fate is known: reconnecting would not help.
-  if (code == StatusCode::kUnavailable) return {code, layer, std::move(message), native, Retry::kBackoff};
-  return {code, layer, std::move(message), native};
+  auto retry = retry_number <= static_cast<unsigned>(Retry::kReconnect) ? static_cast<Retry>(retry_number)
+                                                                        : Retry::kNever;
+  if (retry == Retry::kReconnect) retry = Retry::kBackoff;
+  return {code, layer, std::move(message), native, retry};
 }
 
 }  // namespace weft

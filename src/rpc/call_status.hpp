@@ -12,7 +12,7 @@ namespace weft {
 /// The native code of a kFailedPrecondition that says the signatures differ.
 inline constexpr std::int32_t kSchemaMismatch = 1;
 
-/// A failure as an answer's header carries it; the message is the answer's body.
+/// A failure as an answer's header carries it: code, layer, and what to do; the message is the answer's body.
 std::uint16_t packed_status(const Status& failure);
 
 /// What is too large, and against whose limit. A value that the codec cannot encode is larger than any.

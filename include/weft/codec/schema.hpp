@@ -43,7 +43,7 @@ class SchemaWriter {
 
   /// Begins the fields of the type that `tag` stands for. False when this type is being described already:
   /// then a reference to it was written, and leave() must not be called.
-  constexpr bool enter(const void* tag) {
+  constexpr bool enter(std::uint64_t tag) {
     for (std::size_t up = 0; up < depth_; ++up) {
       if (inside_[depth_ - 1 - up] != tag) continue;
       put("^");
@@ -87,13 +87,24 @@ class SchemaWriter {
   std::uint64_t hash_ = 0xCBF2'9CE4'8422'2325U;
   unsigned silent_ = 0;
   std::size_t depth_ = 0;
-  const void* inside_[kNestingMax] = {};
+  std::uint64_t inside_[kNestingMax] = {};
 };
 
 namespace codec_detail {
 
+/// A number that stands for `T` while its fields are described, within one build only. The address of a
+/// variable would do too, but g++ 12 compares addresses of templates in no constant expression when it checks
+/// for undefined behaviour.
 template <typename T>
-inline constexpr char type_tag = 0;
+constexpr std::uint64_t number_of_type() {
+  std::uint64_t number = 0xcbf29ce484222325u;
+  for (const char letter : std::string_view{__PRETTY_FUNCTION__}) {
+    number = (number ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  }
+  return number;
+}
+template <typename T>
+inline constexpr std::uint64_t type_tag = number_of_type<T>();
 
 template <typename... Ts>
 constexpr void append_list(SchemaWriter& to, Types<Ts...>) {

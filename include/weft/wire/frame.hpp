@@ -52,7 +52,8 @@ struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Response: a StatusCode in the low byte, the Layer that said so in the high byte. Otherwise 0.
+  /// Response: a StatusCode in the low byte, then four bits of the Layer that said so, four of Retry.
+  /// Otherwise 0.
   std::uint16_t status = 0;
   /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway: kNoId.
   std::uint64_t id = 0;
@@ -160,9 +161,11 @@ inline FrameFault check_header(const FrameHeader& header, const FrameLimits& lim
     plausible = header.status == 0;
   } else if (header.type == FrameType::kResponse) {
     const unsigned code = header.status & 0xFF;
-    const unsigned layer = header.status >> 8;
+    const unsigned layer = header.status >> 8 & 0xF;
+    const unsigned retry = header.status >> 12;
     plausible = (header.timeout | header.schema) == 0 && is_status_code(code) &&
-                layer <= static_cast<unsigned>(Layer::kRpc) && (code != 0 || layer == 0);
+                layer <= static_cast<unsigned>(Layer::kRpc) &&
+                retry <= static_cast<unsigned>(Retry::kReconnect) && (code != 0 || header.status == 0);
   } else {
     plausible = (header.status | header.method | header.timeout | header.schema) == 0;
     if (header.type == FrameType::kGoaway) {
