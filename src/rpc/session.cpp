@@ -186,6 +186,10 @@ void Session::on_timer() {
   if (state_ == State::kHello) {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }
+  if (finished_) {
+    return close(
+        {StatusCode::kUnavailable, Layer::kRpc, "the peer did not end the connection after this side had"});
+  }
   watch_peer();
 }
 
@@ -218,7 +222,10 @@ void Session::send_goaway(std::string_view reason) {
 }
 
 void Session::finish() {
-  if (!std::exchange(finished_, true)) connection_->finish();
+  if (std::exchange(finished_, true)) return;
+  connection_->finish();
+  // No ping can be sent behind the end, so a peer that does not end its side gets this long and no longer.
+  loop().arm(*this, loop().now() + setup_.limits.stall_timeout);
 }
 
 void Session::close(Status why) {
