@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-4: what a handler may know and do about its call. CR-5: how failures reach the caller.
 #include <algorithm>
+#include <latch>
 #include <stdexcept>
 
 #include "integration/rpc/rpc_testing.hpp"
@@ -62,6 +63,18 @@ struct Observer {
   }
 };
 
+/// Asks for its peer once the test says that the peer is gone.
+struct Inspector {
+  std::latch ended{1};
+  std::latch looked{1};
+  std::string remote;
+  void look_after_the_end(CallContext& context) {
+    ended.wait();
+    remote = context.remote_endpoint();
+    looked.count_down();
+  }
+};
+
 using Cr4Context = RpcTest;
 
 TEST_F(Cr4Context, TellsConnectionCallMethodAndEndpoints) {
@@ -103,6 +116,24 @@ TEST_F(Cr4Context, OutlivesTheConnectionInACoroutine) {
   ASSERT_EQ(observer.seen.size(), 1u);
   EXPECT_NE(observer.seen[0].connection, 0u);
   EXPECT_EQ(observer.seen[0].remote, "") << "the connection is gone";
+}
+
+// The worker must not ask a connection that its loop is just taking down.
+TEST_F(Cr4Context, OfABlockingHandlerKnowsItsEndpointsWhenTheConnectionIsGone) {
+  Inspector inspector;
+  Server& server = serve({}, [&](Server& its) {
+    its.register_handler<&Inspector::look_after_the_end>(&inspector, {.blocking = true});
+  });
+  Client& caller = client(server);
+  ASSERT_TRUE(connect(caller).ok());
+  const std::string caller_endpoint = caller.local_endpoint();
+  Call<void> call = caller.start<&Inspector::look_after_the_end>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 1; }));
+  caller.close();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
+  inspector.ended.count_down();
+  inspector.looked.wait();
+  EXPECT_EQ(inspector.remote, caller_endpoint);
 }
 
 TEST_F(Cr4Context, KeepsATagPerConnectionAndDropsItWithTheConnection) {
