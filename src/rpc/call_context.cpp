@@ -23,10 +23,12 @@ std::string_view CallContext::method() const {
 }
 
 std::string CallContext::local_endpoint() const {
+  if (call_->endpoints_) return call_->endpoints_->local;
   return call_->calls_ ? call_->calls_->session().connection().local_endpoint() : std::string{};
 }
 
 std::string CallContext::remote_endpoint() const {
+  if (call_->endpoints_) return call_->endpoints_->remote;
   return call_->calls_ ? call_->calls_->session().connection().remote_endpoint() : std::string{};
 }
 
@@ -60,7 +62,7 @@ std::shared_ptr<void>& CallContext::connection_tag() {
 }
 
 void CallContext::close_connection() {
-  call_->close_after_answer_ = true;
+  call_->close_after_answer_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace weft

@@ -128,6 +128,7 @@ void CallsIn::run(ServedCall& call) {
       detail::start(call.task_, &call.scope_, call.task_end_);
       return;
     case HandlerKind::kBlocking:
+      if (method.takes_attachment) call.keep_endpoints();  // it has a context to ask
       if (!host().workers->submit(call)) {
         ++host().refused;
         call.fail(exhausted("all workers of the server are busy and their queue is full (worker_queue_max)"));

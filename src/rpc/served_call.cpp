@@ -138,7 +138,7 @@ void ServedCall::fail(const Status& failure) {
 void ServedCall::settle() {
   state_ = State::kAnswered;
   if (armed()) loop_->disarm(*this);
-  if (close_after_answer_) calls_->session().finish();
+  if (close_after_answer_.load(std::memory_order_relaxed)) calls_->session().finish();
 }
 
 void ServedCall::answer_encoded(Bytes body) {
@@ -146,6 +146,12 @@ void ServedCall::answer_encoded(Bytes body) {
     if (!body.empty()) std::memcpy(to, body.data(), body.size());
     end_answer();
   }
+}
+
+void ServedCall::keep_endpoints() {
+  const Connection& connection = calls_->session().connection();
+  endpoints_ =
+      std::make_unique<const Endpoints>(Endpoints{connection.local_endpoint(), connection.remote_endpoint()});
 }
 
 void ServedCall::run_off_loop() {

@@ -29,7 +29,7 @@ class CallContext {
   /// As the peer numbers its calls; unique on this connection among the calls in flight.
   std::uint64_t call_id() const;
   std::string_view method() const;
-  /// As URLs; empty when the connection is gone.
+  /// As URLs; empty when the connection is gone, but for a blocking handler, which knows them to its end.
   std::string local_endpoint() const;
   std::string remote_endpoint() const;
 

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "weft/base/intrusive_list.hpp"
@@ -81,6 +83,8 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   /// For answers that were made on another thread: everything encoded, to be sent from the loop.
   void answer_encoded(Bytes body);
 
+  /// Before a worker gets it: notes what the handler may ask about the connection, which may end meanwhile.
+  void keep_endpoints();
   /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
   void run_off_loop();
   void publish();
@@ -103,6 +107,10 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
 
   enum class State : std::uint8_t { kRunning, kAnswered, kOrphaned };
 
+  struct Endpoints {
+    std::string local;
+    std::string remote;
+  };
   struct TaskEnd : detail::Completion {
     ServedCall* call;
   };
@@ -121,6 +129,7 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   std::uint64_t connection_id_;
   std::uint32_t body_bytes_max_;
   std::shared_ptr<void> orphan_tag_;
+  std::unique_ptr<const Endpoints> endpoints_;
   Bytes body_;
   ChunkRef chunk_;
   std::byte* copied_body_ = nullptr;
@@ -137,8 +146,9 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   Status off_loop_failure_;
   std::uint32_t holders_ = 1;
   State state_ = State::kRunning;
-  bool close_after_answer_ = false;
   bool off_loop_ = false;
+  /// Set where the handler runs, read on the loop.
+  std::atomic<bool> close_after_answer_ = false;
   std::atomic<bool> cancelled_ = false;
 };
 
