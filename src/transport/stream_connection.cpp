@@ -160,7 +160,7 @@ void StreamConnection::on_turn_end() {
 }
 
 void StreamConnection::flush() {
-  if (closing_) return;
+  if (closing_ || send_failed_) return;
   if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
   if (send_ended_) {
     // What is queued after the end goes nowhere; whoever waits for room has to hear that there is some.
