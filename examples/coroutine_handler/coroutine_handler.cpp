@@ -17,8 +17,8 @@ class Front {
     auto second = back_->start<square>(b);
     auto x = co_await std::move(first);
     auto y = co_await std::move(second);
-    if (!x.ok()) co_return x.status();
-    if (!y.ok()) co_return y.status();
+    if (!x.ok()) co_return x.status().with_context("the first square");
+    if (!y.ok()) co_return y.status().with_context("the second square");
     co_return *x + *y;
   }
   // end: handler

@@ -12,8 +12,10 @@ weft::Task<weft::Result<void>> ask(weft::Client& client) {
   if (!greeting.ok()) co_return greeting.status();
   std::printf("  greet(\"world\")              %s\n", greeting->c_str());
 
-  const std::vector<Point> triangle{{0, 0}, {6, 0}, {0, 3}};
-  auto middle = co_await client.call<centre>(triangle);
+  // begin: named
+  std::vector<Point> triangle{{0, 0}, {6, 0}, {0, 3}};
+  auto middle = co_await client.call<centre>(std::move(triangle));
+  // end: named
   if (!middle.ok()) co_return middle.status();
   std::printf("  centre({0,0}, {6,0}, {0,3}) {%g,%g}\n", middle->x, middle->y);
 
