@@ -47,7 +47,10 @@ Result<Url> Url::parse(std::string_view text) {
   const std::size_t port_at = rest.find(':', bracket);
   if (port_at == std::string_view::npos) return wrong(text, "the port is missing");
   url.host = bracket > 0 ? rest.substr(1, bracket - 1) : rest.substr(0, port_at);
-  if (url.host.empty()) return wrong(text, "the host is missing");
+  if (url.host.empty() || url.host == "*") {
+    return wrong(text,
+                 "the host is missing; 0.0.0.0 listens on every IPv4 address, [::] on every IPv6 address");
+  }
   if (bracket > 0 && port_at != bracket + 1) return wrong(text, "something stands between ']' and ':'");
   if (!parse_port(rest.substr(port_at + 1), url.port)) {
     return wrong(text, "the port is not a number from 0 to 65535 (an IPv6 address needs brackets)");

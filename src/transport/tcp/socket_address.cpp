@@ -46,6 +46,12 @@ Result<SocketAddress> unix_address(const std::string& path) {
 
 Result<std::vector<SocketAddress>> ask_system(const std::string& host, std::uint16_t port, int flags,
                                               int& outcome) {
+  // The system would take both for the loopback address, which nobody means by them.
+  if (host.empty() || host == "*") {
+    outcome = EAI_FAIL;
+    return wrong("\"" + host +
+                 "\" is not a host; 0.0.0.0 stands for every IPv4 address, [::] for every IPv6 address");
+  }
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;

@@ -36,5 +36,16 @@ TEST(Url, WhatIsWrongIsSaidTogetherWithARightOne) {
   }
 }
 
+TEST(Url, EveryAddressIsWrittenAsANumberAndNotAsAStarOrAsNothing) {
+  for (const char* text : {"tcp://*:0", "tcp://:0", "tcp://[]:0", "tcp://[*]:0"}) {
+    const auto url = Url::parse(text);
+    ASSERT_FALSE(url.ok()) << text;
+    EXPECT_EQ(url.status().code(), StatusCode::kInvalidArgument) << text;
+    const std::string said = url.status().to_string();
+    EXPECT_NE(said.find("0.0.0.0"), std::string::npos) << said;
+    EXPECT_NE(said.find("[::]"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace weft
