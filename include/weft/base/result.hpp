@@ -13,6 +13,12 @@ namespace weft {
 namespace detail {
 /// Aborts with the failure's own text: somebody asked a failed Result for its value.
 [[noreturn]] void value_of_failure(const Status& failure) noexcept;
+
+/// What a Result with a value shows as its status.
+inline const Status& ok_status() noexcept {
+  static const Status ok;
+  return ok;
+}
 }  // namespace detail
 
 /// A `T`, or the Status that says why there is none. The Status inside is never ok.
@@ -50,8 +56,9 @@ class [[nodiscard]] Result {
     return ok() ? std::move(std::get<0>(state_)) : static_cast<T>(std::forward<U>(fallback));
   }
 
-  /// The failure, or an ok Status.
-  Status status() const& { return ok() ? Status{} : std::get<1>(state_); }
+  /// The failure, or an ok Status. Of a Result that has a name it is a reference, valid as long as the Result
+  /// is and keeps its failure.
+  const Status& status() const& { return ok() ? detail::ok_status() : std::get<1>(state_); }
   Status status() && { return ok() ? Status{} : std::move(std::get<1>(state_)); }
 
  private:
@@ -78,7 +85,8 @@ class [[nodiscard]] Result<void> {
   void value() const {
     if (!ok()) detail::value_of_failure(status_);
   }
-  Status status() const& { return status_; }
+  /// The failure, or an ok Status; a reference as above.
+  const Status& status() const& { return status_; }
   Status status() && { return std::move(status_); }
 
  private:

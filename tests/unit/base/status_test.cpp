@@ -164,5 +164,20 @@ TEST(ResultDeathTest, MadeOfASuccessfulStatusItHasNoValueAndRefuses) {
   EXPECT_DEATH({ [[maybe_unused]] const Result<int> result{Status{}}; }, "needs a failure");
 }
 
+TEST(Result, TheTextOfItsFailureLivesAsLongAsTheResult) {
+  const Result<int> number{
+      Status{StatusCode::kAborted, Layer::kRpc, "a reason too long to be kept in place"}};
+  const Result<void> nothing{
+      Status{StatusCode::kAborted, Layer::kRpc, "another reason, as long as that one"}};
+  const std::string_view first = number.status().message();
+  const std::string_view second = nothing.status().message();
+  EXPECT_EQ(first, "a reason too long to be kept in place");
+  EXPECT_EQ(second, "another reason, as long as that one");
+  EXPECT_EQ(&number.status(), &number.status());
+  EXPECT_TRUE(Result<int>{1}.status().ok());
+  const Result<int> one{1};
+  EXPECT_TRUE(one.status().ok());
+}
+
 }  // namespace
 }  // namespace weft
