@@ -70,6 +70,33 @@ void answer(Call& call, const R& value) {
   }
 }
 
+template <typename T>
+inline constexpr bool is_lost_output =
+    std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
+template <typename T>
+inline constexpr bool is_context = std::is_same_v<std::remove_cvref_t<T>, CallContext>;
+template <typename T>
+inline constexpr bool is_any_reply = is_reply<std::remove_cvref_t<T>>;
+
+/// Fails to compile with the reason in words when a handler's parameters cannot be served; true otherwise.
+/// `Declared` is what would travel.
+template <typename Traits, typename... Declared>
+consteval bool explain_parameters(TypeList<Declared...>) {
+  constexpr bool kReplyInPlace = !(is_any_reply<Declared> || ...) && !Traits::reply_after_context;
+  constexpr bool kContextInPlace = !(is_context<Declared> || ...);
+  constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared>) || ...);
+  static_assert(kReplyInPlace,
+                "weft cannot serve this handler: Reply<R> is taken by value, as the first parameter of a "
+                "function that returns void; it answers through the Reply");
+  static_assert(kContextInPlace,
+                "weft cannot serve this handler: it takes its context as CallContext&, before the parameters "
+                "that travel (after Reply<R>, if there is one)");
+  static_assert(kNothingLost,
+                "weft cannot serve this handler: a parameter is a non-const reference, and what is written "
+                "there never reaches the caller; take a value or a const reference, and return the result");
+  return kReplyInPlace && kContextInPlace && kNothingLost;
+}
+
 /// Everything the server needs to call the function behind `M`.
 template <auto M>
 struct HandlerOf {
@@ -190,6 +217,14 @@ struct HandlerOf {
   }
 
   static MethodEntry entry(void* object, const HandlerOptions& options) {
+    if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
+      return make_entry(object, options);
+    } else {
+      return {};
+    }
+  }
+
+  static MethodEntry make_entry(void* object, const HandlerOptions& options) {
     MethodEntry entry{method_key<M>, options};
     entry.object = object;
     entry.takes_attachment = Traits::takes_context;

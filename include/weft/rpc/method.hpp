@@ -108,10 +108,12 @@ struct Signature {
   using AsDeclared = TypeList<Parameters...>;
   static constexpr bool takes_context = false;
   static constexpr bool delayed = false;
+  static constexpr bool reply_after_context = false;
 };
 template <typename Returned, typename... Parameters>
 struct Signature<Returned, CallContext&, Parameters...> : Signature<Returned, Parameters...> {
   static constexpr bool takes_context = true;
+  static constexpr bool reply_after_context = Signature<Returned, Parameters...>::delayed;
 };
 template <typename R, typename... Parameters>
 struct Signature<void, Reply<R>, Parameters...> : Signature<R, Parameters...> {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: a parameter is a non-const reference
+#include "weft/rpc/server.hpp"
+
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+int handler(const int& number);
+#else
+int handler(int& number);
+#endif
+
+void serve(weft::RpcServer& server) {
+  server.register_handler<handler>();
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: Reply<R> is taken by value, as the first parameter
+#include "weft/rpc/server.hpp"
+
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+void handler(weft::Reply<int> reply, weft::CallContext& context);
+#else
+void handler(weft::CallContext& context, weft::Reply<int> reply);
+#endif
+
+void serve(weft::RpcServer& server) {
+  server.register_handler<handler>();
+}
