@@ -83,11 +83,16 @@ namespace codec_detail {
 
 template <typename... Ts>
 constexpr std::uint64_t hash_schema() {
-  SchemaWriter writer;
-  writer.put("(");
-  writer.list<Ts...>();
-  writer.put(")");
-  return writer.hash();
+  // What uses a type first asks for its schema, so the reason in words is the first thing a compiler says.
+  if constexpr ((... && explain<encode_problem<Ts>>())) {
+    SchemaWriter writer;
+    writer.put("(");
+    writer.list<Ts...>();
+    writer.put(")");
+    return writer.hash();
+  } else {
+    return 0;
+  }
 }
 template <typename... Ts>
 inline constexpr std::uint64_t schema_hash_value = hash_schema<Ts...>();
@@ -106,10 +111,12 @@ constexpr std::uint64_t schema_hash() {
 template <typename... Ts>
 std::string schema_text() {
   std::string text;
-  SchemaWriter writer{&text};
-  writer.put("(");
-  writer.list<Ts...>();
-  writer.put(")");
+  if constexpr ((... && codec_detail::explain<codec_detail::encode_problem<Ts>>())) {
+    SchemaWriter writer{&text};
+    writer.put("(");
+    writer.list<Ts...>();
+    writer.put(")");
+  }
   return text;
 }
 
