@@ -28,7 +28,10 @@ class RpcServer::State {
   void end();
   ServerStats stats() const;
 
-  std::vector<MethodEntry>& entries() { return entries_; }
+  void add(const MethodEntry& entry) {
+    WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
+    entries_.push_back(entry);
+  }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
 
@@ -86,6 +89,11 @@ void RpcServer::State::run_on(Loop& loop, Work work) {
 
 Result<void> RpcServer::State::start() {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
+  if (options_.listen.empty()) {
+    return Status{StatusCode::kInvalidArgument, Layer::kRpc,
+                  "a server needs somewhere to listen: set ServerOptions::listen, for example to "
+                  "{\"tcp://127.0.0.1:0\"}"};
+  }
   Result<MethodTable> methods = MethodTable::build(std::move(entries_));
   if (!methods.ok()) return std::move(methods).status();
   methods_ = std::move(*methods);
@@ -229,7 +237,7 @@ RpcServer::~RpcServer() {
 }
 
 void RpcServer::add(MethodEntry entry) {
-  state_->entries().push_back(entry);
+  state_->add(entry);
 }
 
 Result<void> RpcServer::start() {

@@ -139,6 +139,19 @@ TEST_F(Cr1Server, NeedsALoopWhenItHasNoThreads) {
   EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(Cr1Server, SaysWhatToSetWhenItHasNowhereToListen) {
+  Server server{{.threads = 1}};
+  const Result<void> started = server.start();
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(started.status().message(), ::testing::HasSubstr("ServerOptions::listen"));
+}
+
+TEST_F(Cr1Server, AHandlerThatComesAfterTheStartIsAMistakeThatIsSaid) {
+  Server& server = serve_here([](Server& its) { its.register_handler<echo>(); });
+  EXPECT_DEATH(server.register_handler<echo_in_coroutine>(), "register handlers before start");
+}
+
 TEST_F(Cr1Server, RunBlocksUntilAnotherThreadStopsIt) {
   Server server{{.listen = {kAnyPort}}};
   server.register_handler<echo>();
