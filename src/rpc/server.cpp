@@ -150,7 +150,7 @@ Result<void> RpcServer::State::listen_on(const std::string& text) {
   Result<Transport*> transport = transports_.find(*url);
   if (!transport.ok()) return std::move(transport).status();
   auto listener = (*transport)->listen(loop(0), *url);
-  if (!listener.ok()) return std::move(listener).status().with_context("listen on " + text);
+  if (!listener.ok()) return std::move(listener).status();
   urls_.push_back((*listener)->local_url().to_string());
   listeners_.push_back(std::move(*listener));
   return {};

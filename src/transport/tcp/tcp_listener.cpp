@@ -56,7 +56,7 @@ void remove_stale_socket(const SocketAddress& address) {
 
 Result<std::unique_ptr<Listener>> TcpListener::make(Loop& loop, const Url& url, const TcpOptions& options) {
   auto addresses = addresses_of(url);
-  if (!addresses) return std::move(addresses).status();
+  if (!addresses) return addresses.status().with_context("listen on " + url.to_string());
   if (addresses->empty()) {
     return Status{StatusCode::kInvalidArgument, Layer::kTransport,
                   "listen on " + url.to_string() + ": the host has to be a numeric address or localhost"};
