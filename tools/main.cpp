@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <string_view>
 
 #include "perf/command.hpp"
 #include "raw/command.hpp"
@@ -23,15 +26,35 @@ constexpr const char* kExamples =
     "\n"
     "`weft COMMAND --help` shows the flags of each command.";
 
+/// The first word that stands where a command belongs and names none; empty when there is no such word. Asked
+/// before the line is parsed, which would only say that a command is missing.
+std::string_view unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* parent = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    const auto commands = parent->get_subcommands([](const CLI::App*) { return true; });
+    if (commands.empty()) return {};
+    const auto found = std::find_if(commands.begin(), commands.end(),
+                                    [&](const CLI::App* command) { return command->check_name(argv[i]); });
+    if (found == commands.end()) return argv[i];
+    parent = *found;
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Weft's command-line tool", "weft"};
   app.footer(kExamples);
   app.require_subcommand(1);
+  app.set_version_flag("--version", "weft " WEFT_VERSION);
   int exit_code = 0;
   weft::perf::add_commands(app, exit_code);
   weft::raw::add_commands(app, exit_code);
+  if (const std::string_view word = unknown_command(app, argc, argv); !word.empty()) {
+    std::cerr << "There is no command \"" << word << "\". Run `weft --help` for those that there are.\n";
+    return kUsageError;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
