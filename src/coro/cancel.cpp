@@ -58,17 +58,4 @@ void CancelScope::cancel(CancelReason reason) noexcept {
   }
 }
 
-Deadline CancelScope::deadline() const noexcept {
-  Deadline earliest = deadline_;
-  for (const CancelScope* scope = parent_; scope != nullptr; scope = scope->parent_) {
-    earliest = earliest.earlier(scope->deadline_);
-  }
-  return earliest;
-}
-
-void CancelScope::add(CancelListener& listener) noexcept {
-  WEFT_ASSERT(!cancelled(), "ask cancelled() before listening");
-  listeners_.push_back(listener);
-}
-
 }  // namespace weft

@@ -70,7 +70,7 @@ Buffer Buffer::adopt(MutableBytes memory, void* owner, void (*release)(void* own
   return buffer;
 }
 
-Buffer::~Buffer() {
+void Buffer::release() noexcept {
   if (release_ != nullptr) release_(owner_);
   // After the memory is really gone, so that a budget never shows room that is not there.
   if (budget_ != nullptr) budget_->release(memory_.size());

@@ -31,42 +31,42 @@ Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
 
 }  // namespace
 
-CallsIn::CallsIn(Session& session) : session_(session), table_(session.host().table_secret) {}
-
-CallsHost& CallsIn::host() const {
-  return session_.host();
+const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
+  if (host_.methods == nullptr) return nullptr;
+  const MethodEntry* method = host_.methods->find(header.method, header.schema);
+  if (method == nullptr) [[unlikely]] {
+    return nullptr;
+  }
+  const std::uint32_t limit = method->options.body_bytes_max;
+  return limit == 0 || header.body_bytes <= limit ? method : nullptr;
 }
 
-Status CallsIn::refusal(const Frame& frame, const MethodEntry*& method) const {
-  const wire::FrameHeader& header = frame.header;
-  method = host().methods != nullptr ? host().methods->find(header.method) : nullptr;
-  if (method == nullptr) [[unlikely]] {
+Status CallsIn::refusal(const wire::FrameHeader& header) const {
+  const MethodEntry* method = host_.methods != nullptr ? host_.methods->find_any(header.method) : nullptr;
+  if (method == nullptr) {
     return {StatusCode::kUnimplemented, Layer::kRpc,
             "the server has no such method; is the handler registered, under the same name or key?"};
   }
-  if (header.schema != method->key.schema) [[unlikely]] {
+  const MethodEntry* exact = host_.methods->find(header.method, header.schema);
+  if (exact == nullptr) {
     return {
         StatusCode::kFailedPrecondition, Layer::kRpc,
         "method '" + std::string{method->key.name} + "' is " + method->key.schema_text() + " on the server",
         kSchemaMismatch};
   }
-  const HandlerOptions& options = method->options;
-  if (options.body_bytes_max != 0 && header.body_bytes > options.body_bytes_max) [[unlikely]] {
-    return {StatusCode::kResourceExhausted, Layer::kRpc,
-            "a request of " + std::to_string(header.body_bytes) + " bytes is over the limit of " +
-                std::to_string(options.body_bytes_max) + " of method '" + std::string{method->key.name} + "'",
-            0, Retry::kNever};
-  }
-  return {};
+  return {StatusCode::kResourceExhausted, Layer::kRpc,
+          "a request of " + std::to_string(header.body_bytes) + " bytes is over the limit of " +
+              std::to_string(exact->options.body_bytes_max) + " of method '" + std::string{method->key.name} +
+              "'",
+          0, Retry::kNever};
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
-  const MethodEntry* method = nullptr;
-  ++host().taken;
-  Status refused = refusal(frame, method);
-  if (!refused.ok()) [[unlikely]] {
-    ++host().refused;
-    fail(frame.header.id, refused);
+  ++host_.taken;
+  const MethodEntry* method = method_for(frame.header);
+  if (method == nullptr) [[unlikely]] {
+    ++host_.refused;
+    fail(frame.header.id, refusal(frame.header));
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
@@ -150,8 +150,8 @@ void CallsIn::on_cancel(std::uint64_t id) {
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
-  const MethodEntry* method = nullptr;
-  landing_refusal_ = refusal(frame, method);
+  const MethodEntry* method = method_for(frame.header);
+  landing_refusal_ = method != nullptr ? Status{} : refusal(frame.header);
   const std::uint64_t bytes = frame.header.attachment_bytes;
   if (landing_refusal_.ok() && !method->takes_attachment) {
     landing_refusal_ = {StatusCode::kInvalidArgument, Layer::kRpc,
@@ -191,7 +191,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
     fail(frame.header.id, landing_refusal_);
     return {};
   }
-  const MethodEntry* method = host().methods->find(frame.header.method);
+  const MethodEntry* method = host_.methods->find(frame.header.method, frame.header.schema);
   return serve_record(*method, frame, chunk, std::move(attachment));
 }
 

@@ -15,6 +15,8 @@
 namespace weft {
 
 class MethodTable;
+struct MethodEntry;
+struct MethodEntry;
 class Session;
 class WorkerPool;
 
@@ -40,7 +42,7 @@ struct CallsHost {
 /// answer.
 class CallsIn {
  public:
-  explicit CallsIn(Session& session);
+  CallsIn(Session& session, CallsHost& host) : session_(session), host_(host), table_(host.table_secret) {}
 
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
@@ -59,13 +61,16 @@ class CallsIn {
   void add_room_waiter(ServedCall::Room& waiter) { room_waiters_.push_back(waiter); }
 
   Session& session() const { return session_; }
-  CallsHost& host() const;
+  CallsHost& host() const { return host_; }
   std::size_t running() const { return running_; }
 
  private:
   friend class ServedCall;
 
-  Status refusal(const Frame& frame, const struct MethodEntry*& method) const;
+  /// The method that serves a request with this header; null when there is a reason against it, see
+  /// refusal().
+  const MethodEntry* method_for(const wire::FrameHeader& header) const;
+  Status refusal(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   void keep_body(ServedCall& call, const Frame& frame, const ChunkRef& chunk);
@@ -73,6 +78,7 @@ class CallsIn {
   void forget(ServedCall& call);
 
   Session& session_;
+  CallsHost& host_;
   ServedTable table_;
   IntrusiveList<ServedCall, ServedCallTag> calls_;
   IntrusiveList<ServedCall::Room, RoomWaiterTag> room_waiters_;

@@ -63,10 +63,13 @@ std::byte* CallsOut::begin(PendingCall& call, std::size_t body_bytes, Status& fa
 
 void CallsOut::sent(PendingCall& call) {
   session_.end_frame();
-  const AttachmentView& attachment = call.options_.attachment;
-  if (attachment.pieces() == 0) [[likely]] {
-    return;
+  if (call.options_.attachment.pieces() != 0) [[unlikely]] {
+    queue_attachment(call);
   }
+}
+
+void CallsOut::queue_attachment(PendingCall& call) {
+  const AttachmentView& attachment = call.options_.attachment;
   Outbox& outbox = session_.connection().outbox();
   for (std::size_t i = 0; i < attachment.pieces(); ++i) {
     const bool more_follows = i + 1 < attachment.pieces();
@@ -101,39 +104,11 @@ void CallsOut::abandon(PendingCall& call) {
 }
 
 // All pieces share the call's lease, and the outbox takes one of them over at a time.
-bool CallsOut::take_attachment_over(PendingCall& call) {
+bool CallsOut::take_pieces_over(PendingCall& call) {
   while (call.lease_.pieces != 0) {
     if (!session_.connection().outbox().take_over(call.lease_)) return false;
   }
   return true;
-}
-
-std::uint64_t CallsOut::take_slot(PendingCall& call) {
-  if (first_free_ == kNoSlot) {
-    first_free_ = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back();
-  }
-  const std::uint32_t index = first_free_;
-  Slot& slot = slots_[index];
-  first_free_ = slot.next_free;
-  slot.call = &call;
-  ++in_flight_;
-  return wire::make_id(index, slot.generation);
-}
-
-void CallsOut::free_slot(std::uint64_t id) {
-  Slot& slot = slots_[wire::slot_of(id)];
-  slot.call = nullptr;
-  ++slot.generation;
-  slot.next_free = first_free_;
-  first_free_ = wire::slot_of(id);
-  --in_flight_;
-}
-
-PendingCall* CallsOut::find(std::uint64_t id) const {
-  const std::uint32_t index = wire::slot_of(id);
-  if (index >= slots_.size() || slots_[index].generation != wire::generation_of(id)) return nullptr;
-  return slots_[index].call;
 }
 
 void CallsOut::on_response(const Frame& frame) {

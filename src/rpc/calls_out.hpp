@@ -45,11 +45,36 @@ class CallsOut {
     std::uint32_t next_free = kNoSlot;
   };
 
-  std::uint64_t take_slot(PendingCall& call);
-  void free_slot(std::uint64_t id);
-  PendingCall* find(std::uint64_t id) const;
+  std::uint64_t take_slot(PendingCall& call) {
+    if (first_free_ == kNoSlot) [[unlikely]] {
+      first_free_ = static_cast<std::uint32_t>(slots_.size());
+      slots_.emplace_back();
+    }
+    const std::uint32_t index = first_free_;
+    Slot& slot = slots_[index];
+    first_free_ = slot.next_free;
+    slot.call = &call;
+    ++in_flight_;
+    return wire::make_id(index, slot.generation);
+  }
+  void free_slot(std::uint64_t id) {
+    Slot& slot = slots_[wire::slot_of(id)];
+    slot.call = nullptr;
+    ++slot.generation;
+    slot.next_free = first_free_;
+    first_free_ = wire::slot_of(id);
+    --in_flight_;
+  }
+  PendingCall* find(std::uint64_t id) const {
+    const std::uint32_t index = wire::slot_of(id);
+    if (index >= slots_.size() || slots_[index].generation != wire::generation_of(id)) return nullptr;
+    return slots_[index].call;
+  }
   void answer(PendingCall& call, const Frame& frame);
-  bool take_attachment_over(PendingCall& call);
+  /// The caller's memory is no longer read from afterwards. False when memory for the copy is out.
+  bool take_attachment_over(PendingCall& call) { return call.lease_.pieces == 0 || take_pieces_over(call); }
+  bool take_pieces_over(PendingCall& call);
+  void queue_attachment(PendingCall& call);
 
   Session& session_;
   std::vector<Slot> slots_;

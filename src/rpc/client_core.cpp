@@ -30,12 +30,7 @@ ClientCore::~ClientCore() {
   close();
 }
 
-std::byte* ClientCore::begin(PendingCall& call, std::size_t body_bytes) {
-  if (session_ != nullptr && waiting_count_ == 0 && session_->has_room()) [[likely]] {
-    std::byte* body = session_->calls_out().begin(call, body_bytes, call.failure_);
-    call.state_ = body != nullptr ? PendingCall::State::kSent : PendingCall::State::kDone;
-    return body;
-  }
+void ClientCore::wait_or_refuse(PendingCall& call, std::size_t body_bytes) {
   call.state_ = PendingCall::State::kDone;
   if (state_ == State::kClosed) {
     call.failure_ = closed_status();
@@ -50,7 +45,6 @@ std::byte* ClientCore::begin(PendingCall& call, std::size_t body_bytes) {
     ++waiting_count_;
     need_connection();
   }
-  return nullptr;
 }
 
 void ClientCore::forget_waiting(PendingCall& call) {
@@ -114,7 +108,8 @@ Task<void> ClientCore::attempt() {
 
 void ClientCore::attempt_failed(Status why) {
   ++connect_failures_;
-  backoff_ = std::clamp(backoff_ * 2, options_.reconnect_wait_min, options_.reconnect_wait_max);
+  backoff_ = std::clamp(backoff_ * 2, options_.reconnect_wait_min,
+                        std::max(options_.reconnect_wait_min, options_.reconnect_wait_max));
   std::uniform_real_distribution<double> jitter(0.5, 1.0);
   state_ = State::kBackoff;
   loop_.arm(*this, loop_.now() + Duration{static_cast<Duration::rep>(static_cast<double>(backoff_.count()) *

@@ -41,7 +41,15 @@ class ClientCore final : private SessionOwner, private Timer {
   ClientCore& operator=(const ClientCore&) = delete;
 
   /// See PendingCall::begin.
-  std::byte* begin(PendingCall& call, std::size_t body_bytes);
+  std::byte* begin(PendingCall& call, std::size_t body_bytes) {
+    if (session_ == nullptr || waiting_count_ != 0 || !session_->has_room()) [[unlikely]] {
+      wait_or_refuse(call, body_bytes);
+      return nullptr;
+    }
+    std::byte* body = session_->calls_out().begin(call, body_bytes, call.failure_);
+    call.state_ = body != nullptr ? PendingCall::State::kSent : PendingCall::State::kDone;
+    return body;
+  }
   /// `call` leaves the queue of waiting calls.
   void forget_waiting(PendingCall& call);
 
@@ -74,6 +82,7 @@ class ClientCore final : private SessionOwner, private Timer {
   void on_session_closed(Session& session, const Status& why) override;
   void on_timer() override;
 
+  void wait_or_refuse(PendingCall& call, std::size_t body_bytes);
   void need_connection();
   void start_attempt();
   Task<void> attempt();

@@ -8,6 +8,8 @@ namespace weft {
 
 std::byte* PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   Loop& loop = client_->loop();
+  WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &loop,
+              "a client is used on its own loop's thread only; make one client for each loop");
   effective_deadline_ = options_.deadline;
   const Duration timeout =
       options_.timeout > Duration::zero() ? options_.timeout : client_->options().call_timeout;

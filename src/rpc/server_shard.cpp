@@ -81,7 +81,7 @@ void ServerShard::stop(Duration grace, UniqueFunction<void()> stopped) {
   stopped_ = std::move(stopped);
   stopping_ = true;
   sessions_.for_each([](Session& session) { session.send_goaway("the server stops"); });
-  setup_.loop.arm(*this, setup_.loop.now() + grace);
+  setup_.loop.arm(*this, Deadline::after(setup_.loop.now(), grace).at());
   reap();
 }
 

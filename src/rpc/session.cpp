@@ -33,7 +33,10 @@ ConnectionOptions connection_options(const RpcLimits& limits) {
 
 Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connection,
                  std::uint64_t connection_id)
-    : setup_(setup), connection_(std::move(connection)), connection_id_(connection_id) {}
+    : setup_(setup),
+      connection_(std::move(connection)),
+      outbox_(connection_->outbox()),
+      connection_id_(connection_id) {}
 
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
@@ -58,7 +61,7 @@ void Session::start() {
     return close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a hello"});
   std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
   connection_->want_flush();
-  loop().arm(*this, loop().now() + setup_.hello_timeout);
+  loop().arm(*this, Deadline::after(loop().now(), setup_.hello_timeout).at());
 }
 
 Status Session::on_hello(Bytes bytes) {
@@ -81,7 +84,7 @@ Status Session::on_hello(Bytes bytes) {
       std::min(setup_.limits.calls_in_flight_max, std::max(1u, theirs->calls_in_flight_max));
   state_ = State::kReady;
   if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
-    loop().arm(*this, loop().now() + setup_.limits.ping_interval);
+    loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
   } else {
     loop().disarm(*this);
   }
@@ -186,6 +189,9 @@ void Session::on_timer() {
   if (state_ == State::kHello) {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }
+  if (finished_ && connection_->is_moving()) {
+    return loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
+  }
   if (finished_) {
     return close(
         {StatusCode::kUnavailable, Layer::kRpc, "the peer did not end the connection after this side had"});
@@ -203,7 +209,7 @@ void Session::watch_peer() {
     pinged_ = true;
     send_control(wire::FrameType::kPing, connection_id_);
   }
-  loop().arm(*this, loop().now() + setup_.limits.ping_interval);
+  loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
 }
 
 // Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that
@@ -225,32 +231,16 @@ void Session::finish() {
   if (std::exchange(finished_, true)) return;
   connection_->finish();
   // No ping can be sent behind the end, so a peer that does not end its side gets this long and no longer.
-  loop().arm(*this, loop().now() + setup_.limits.stall_timeout);
+  loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
 }
 
 void Session::close(Status why) {
   connection_->close(std::move(why));
 }
 
-std::byte* Session::begin_frame(const wire::FrameHeader& header) {
-  const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
-  frame_ = connection_->outbox().append(bytes);
-  if (frame_ == nullptr) [[unlikely]] {
-    close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
-    return nullptr;
-  }
-  frame_body_bytes_ = header.body_bytes;
-  // The padding is the end of the last eight bytes, which the body then overwrites from the front.
-  store_le<std::uint64_t>(frame_ + bytes - 8, 0);
-  wire::store_header(frame_, header);
-  return frame_ + wire::kHeaderBytes;
-}
-
-void Session::end_frame() {
-  if (checksums_) [[unlikely]] {
-    wire::finish_frame(frame_, frame_body_bytes_, true);
-  }
-  connection_->want_flush();
+std::byte* Session::no_memory_for_frame() {
+  close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
+  return nullptr;
 }
 
 void Session::send_control(wire::FrameType type, std::uint64_t id, std::string_view text) {

@@ -71,13 +71,10 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   bool ready() const { return state_ == State::kReady; }
   /// New calls may be queued: ready, and under the high-water mark.
   bool has_room() const {
-    return state_ == State::kReady &&
-           connection_->outbox().queued_bytes() <= setup_.limits.outbox_high_water &&
+    return state_ == State::kReady && outbox_.queued_bytes() <= setup_.limits.outbox_high_water &&
            out_.in_flight() < calls_in_flight_max_;
   }
-  bool output_over_high_water() const {
-    return connection_->outbox().queued_bytes() > setup_.limits.outbox_high_water;
-  }
+  bool output_over_high_water() const { return outbox_.queued_bytes() > setup_.limits.outbox_high_water; }
 
   /// Tells the peer to make no new calls here; those that come all the same are served.
   void send_goaway(std::string_view reason);
@@ -88,9 +85,25 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
 
   /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
   /// Null when memory is out, and then the session is being closed.
-  std::byte* begin_frame(const wire::FrameHeader& header);
+  std::byte* begin_frame(const wire::FrameHeader& header) {
+    const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
+    frame_ = outbox_.append(bytes);
+    if (frame_ == nullptr) [[unlikely]] {
+      return no_memory_for_frame();
+    }
+    frame_body_bytes_ = header.body_bytes;
+    // The padding is the end of the last eight bytes, which the body then overwrites from the front.
+    store_le<std::uint64_t>(frame_ + bytes - 8, 0);
+    wire::store_header(frame_, header);
+    return frame_ + wire::kHeaderBytes;
+  }
   /// Has to follow when the body was written.
-  void end_frame();
+  void end_frame() {
+    if (checksums_) [[unlikely]] {
+      wire::finish_frame(frame_, frame_body_bytes_, true);
+    }
+    connection_->want_flush();
+  }
 
   Loop& loop() const { return setup_.loop; }
   SessionOwner& owner() const { return setup_.owner; }
@@ -129,14 +142,16 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Status on_frame(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
   void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
+  std::byte* no_memory_for_frame();
   void watch_peer();
 
   SessionSetup setup_;
   std::unique_ptr<Connection> connection_;
+  Outbox& outbox_;
   std::uint64_t connection_id_;
   std::shared_ptr<void> tag_;
   CallsOut out_{*this};
-  CallsIn in_{*this};
+  CallsIn in_{*this, setup_.host};
   std::unique_ptr<PutOff> put_off_;
   std::byte* frame_ = nullptr;
   std::uint32_t frame_body_bytes_ = 0;

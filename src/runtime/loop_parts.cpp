@@ -217,8 +217,8 @@ void Loop::leave_to_foreign_loop() noexcept {
   ::timerfd_settime(alarm_->descriptor(), TFD_TIMER_ABSTIME, &alarm, nullptr);
 }
 
-Timer::~Timer() {
-  if (loop_ != nullptr) loop_->disarm(*this);
+void Timer::disarm_at_end() noexcept {
+  loop_->disarm(*this);
 }
 
 FdWatch::~FdWatch() {

@@ -60,11 +60,20 @@ class CancelScope : private ListHook<CancelChildTag> {
   CancelReason reason() const noexcept { return reason_; }
 
   /// The earlier of its own and its parents'.
-  Deadline deadline() const noexcept;
+  Deadline deadline() const noexcept {
+    Deadline earliest = deadline_;
+    for (const CancelScope* scope = parent_; scope != nullptr; scope = scope->parent_) {
+      earliest = earliest.earlier(scope->deadline_);
+    }
+    return earliest;
+  }
   void set_deadline(Deadline deadline) noexcept { deadline_ = deadline; }
 
   /// Lets `listener` hear of a cancel. The scope must not be cancelled yet: ask cancelled() first.
-  void add(CancelListener& listener) noexcept;
+  void add(CancelListener& listener) noexcept {
+    WEFT_ASSERT(!cancelled(), "ask cancelled() before listening");
+    listeners_.push_back(listener);
+  }
 
  private:
   friend class IntrusiveList<CancelScope, CancelChildTag>;

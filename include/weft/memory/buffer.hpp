@@ -34,7 +34,9 @@ class Buffer {
     swap(taken);
     return *this;
   }
-  ~Buffer();
+  ~Buffer() {
+    if (release_ != nullptr || budget_ != nullptr) release();
+  }
 
   std::byte* data() noexcept { return memory_.data(); }
   const std::byte* data() const noexcept { return memory_.data(); }
@@ -45,6 +47,7 @@ class Buffer {
 
  private:
   void swap(Buffer& other) noexcept;
+  void release() noexcept;
 
   MutableBytes memory_;
   void* owner_ = nullptr;

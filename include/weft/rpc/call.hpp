@@ -245,7 +245,10 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
   }
 
   /// Waits for the result. Cancel: the call itself is cancelled.
-  auto operator co_await() && { return Awaiter<false>{*record_}; }
+  auto operator co_await() && {
+    WEFT_ASSERT(record_ != nullptr, "a Call that is empty, or was moved from, cannot be awaited");
+    return Awaiter<false>{*record_};
+  }
   /// Waits for the result and the attachment that came with it.
   auto with_attachment() && { return Awaiter<true>{*record_}; }
 

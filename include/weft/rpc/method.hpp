@@ -53,6 +53,18 @@ constexpr std::string_view raw_name() {
   return __PRETTY_FUNCTION__;
 }
 
+/// The name of a template's specialisation without its arguments: clang never gives them, g++ only for free
+/// functions. What tells specialisations apart is their schema.
+constexpr std::string_view without_arguments(std::string_view name) {
+  if (name.empty() || name.back() != '>') return name;
+  std::size_t depth = 0;
+  for (std::size_t at = name.size(); at-- > 0;) {
+    if (name[at] == '>') ++depth;
+    if (name[at] == '<' && --depth == 0) return name.substr(0, at);
+  }
+  return name;
+}
+
 /// The spelling of a function in __PRETTY_FUNCTION__ without what only one compiler adds around it.
 constexpr std::string_view trim_name(std::string_view pretty) {
   const auto begin = pretty.find("Function = ");
@@ -65,11 +77,10 @@ constexpr std::string_view trim_name(std::string_view pretty) {
     pretty.remove_prefix(1);
   }
   while (!pretty.empty() && (pretty.back() == ')' || pretty.back() == ' ')) pretty.remove_suffix(1);
-  return pretty;
+  return without_arguments(pretty);
 }
 
-/// The name of a function, the same from g++ and clang for functions, members and templates of simple
-/// arguments.
+/// The name of a function, the same from g++ and clang but for what is in an anonymous namespace.
 template <auto Function>
 inline constexpr std::string_view function_name = trim_name(raw_name<Function>());
 

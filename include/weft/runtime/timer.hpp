@@ -33,11 +33,15 @@ class Timer {
   TimePoint at() const noexcept { return at_; }
 
  protected:
-  ~Timer();
+  ~Timer() {
+    if (loop_ != nullptr) disarm_at_end();
+  }
 
  private:
   friend class Loop;
   friend class detail::TimerQueue;
+
+  void disarm_at_end() noexcept;
 
   Loop* loop_ = nullptr;
   TimePoint at_{};
