@@ -12,6 +12,8 @@ namespace {
 
 // After this much a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
+// So much is not kept for the end of the turn: the peer begins with it while we go on.
+constexpr std::size_t kSendEarlyBytes = 16 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
 
 }  // namespace
@@ -38,11 +40,11 @@ void StreamConnection::start(FrameSink& sink) {
 }
 
 void StreamConnection::want_flush() {
-  if (shut_) {
-    outbox_.release_all();
-  } else if (!write_blocked_) {
-    loop_.at_turn_end(*this);
-  }
+  if (shut_) return outbox_.release_all();
+  if (write_blocked_) return;
+  loop_.at_turn_end(*this);
+  // What follows from it for the sink is said at the turn's end: this may be a call that the sink makes.
+  if (outbox_.queued_bytes() >= kSendEarlyBytes && !closing_ && !send_failed_ && !send_ended_) send_queued();
 }
 
 void StreamConnection::use_checksums() {
@@ -112,7 +114,8 @@ void StreamConnection::readable() {
 void StreamConnection::receive_all() {
   std::size_t received = 0;
   while (!closing_ && !receive_ended_ && framer_.wants_bytes()) {
-    if (received >= kReceiveBytesPerTurn) {
+    // Those who were answered go on before more is received: their next calls leave the sooner.
+    if (received >= kReceiveBytesPerTurn || (received > 0 && loop_.has_ready())) {
       loop_.at_turn_end(*this);
       break;
     }
@@ -161,12 +164,18 @@ void StreamConnection::on_turn_end() {
 
 void StreamConnection::flush() {
   if (closing_ || send_failed_) return;
-  if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
   if (send_ended_) {
+    if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
     // What is queued after the end goes nowhere; whoever waits for room has to hear that there is some.
     outbox_.release_all();
     return after_flush();
   }
+  send_queued();
+  if (!closing_ && !send_failed_) after_flush();
+}
+
+void StreamConnection::send_queued() {
+  if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
   bool moved_some = false;
   while (!outbox_.empty()) {
     iovec pieces[kSegmentsMax];
@@ -187,7 +196,6 @@ void StreamConnection::flush() {
   } else {
     send_since_ = {};
   }
-  after_flush();
 }
 
 void StreamConnection::after_flush() {

@@ -93,6 +93,7 @@ class StreamConnection : public Connection, private TurnEndHook, private Timer {
   void resume_parsing();
   void peer_ended();
   void flush();
+  void send_queued();
   void sending_failed(int error);
   void after_flush();
   void watch_peer();
