@@ -19,7 +19,9 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries) {
                         "' is a coroutine and cannot be blocking: it runs on a loop; let it be an "
                         "ordinary function, or not blocking"};
     }
-    if (const MethodEntry* other = table.find(entry.key.id, entry.key.schema)) {
+    const MethodEntry* other = table.find_any(entry.key.id);
+    if (other != nullptr && !entry.keyed && !other->keyed) other = table.find(entry.key.id, entry.key.schema);
+    if (other != nullptr) {
       return Status{StatusCode::kAlreadyExists, Layer::kRpc,
                     "method '" + name + "' is registered already (as '" + std::string{other->key.name} +
                         "'); give one of them a key: register_handler<weft::method<f, \"key\">>()"};

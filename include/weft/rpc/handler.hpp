@@ -36,6 +36,8 @@ struct MethodEntry {
   HandlerOptions options;
   HandlerKind kind = HandlerKind::kInline;
   bool delayed = false;
+  /// The name is a key of the user's, which stands for one method only.
+  bool keyed = false;
   bool takes_attachment = false;
   void* object = nullptr;
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
@@ -228,6 +230,7 @@ struct HandlerOf {
     MethodEntry entry{method_key<M>, options};
     entry.object = object;
     entry.takes_attachment = Traits::takes_context;
+    entry.keyed = requires { Traits::key; };
     if constexpr (is_task<Returned>) {
       entry.kind = HandlerKind::kCoroutine;
       entry.serve_coroutine = &serve_coroutine;
