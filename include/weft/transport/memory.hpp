@@ -30,7 +30,8 @@ struct MemoryFaults {
 struct MemoryOptions {
   /// How much may be on its way in one direction.
   std::size_t pipe_bytes = 64 * 1024;
-  /// What Capabilities says of it: a simulated network has peers that vanish, and needs the pings against that.
+  /// What Capabilities says of it: a simulated network has peers that vanish, and needs the pings against
+  /// that.
   bool peer_may_vanish = false;
   MemoryFaults to_server{};
   MemoryFaults to_client{};
