@@ -13,7 +13,7 @@ weft::Result<int> withdraw(int amount) {
   return 100 - amount;
 }
 
-int careless(std::string number) {
+int careless(const std::string& number) {
   return std::stoi(number);  // may throw: the caller gets a failure, and the server goes on
 }
 // end: handlers

@@ -75,12 +75,12 @@ void ClientCore::start_attempt() {
 Task<void> ClientCore::attempt() {
   Result<Url> url = Url::parse(options_.connect);
   if (!url.ok()) {
-    attempt_failed(std::move(url).status());
+    attempt_failed(url.status());
     co_return;
   }
   Result<Transport*> transport = transports_.find(*url);
   if (!transport.ok()) {
-    attempt_failed(std::move(transport).status());
+    attempt_failed(transport.status());
     co_return;
   }
   ConnectOptions connect;
@@ -92,7 +92,7 @@ Task<void> ClientCore::attempt() {
       (*transport)->connect(loop_, *url, std::move(connect));
   Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
   if (!connection.ok()) {
-    attempt_failed(std::move(connection).status());
+    attempt_failed(connection.status());
     co_return;
   }
   const SessionSetup setup{loop_,
@@ -106,7 +106,7 @@ Task<void> ClientCore::attempt() {
   session_->start();
 }
 
-void ClientCore::attempt_failed(Status why) {
+void ClientCore::attempt_failed(const Status& why) {
   ++connect_failures_;
   backoff_ = std::clamp(backoff_ * 2, options_.reconnect_wait_min,
                         std::max(options_.reconnect_wait_min, options_.reconnect_wait_max));

@@ -86,7 +86,7 @@ class ClientCore final : private SessionOwner, private Timer {
   void need_connection();
   void start_attempt();
   Task<void> attempt();
-  void attempt_failed(Status why);
+  void attempt_failed(const Status& why);
   void admit_waiting();
   void fail_waiting(const Status& why);
   void retire(std::unique_ptr<Session> session);

@@ -64,6 +64,7 @@ inline constexpr bool callable_with = false;
 template <typename... Parameters, typename... Given>
   requires(sizeof...(Parameters) == sizeof...(Given))
 inline constexpr bool callable_with<TypeList<Parameters...>, Given...> =
+    // NOLINTNEXTLINE(misc-redundant-expression): a pack, not a pair
     (std::is_convertible_v<Given, Parameters> && ...);
 
 }  // namespace detail
