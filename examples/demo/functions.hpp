@@ -20,14 +20,14 @@ inline std::string greet(std::string_view name) {
   return "hello, " + std::string{name};
 }
 
-inline Point centre(std::vector<Point> points) {
+inline Point centre(const std::vector<Point>& points) {
   Point sum;
   for (const Point& point : points) sum = {sum.x + point.x, sum.y + point.y};
   const double count = static_cast<double>(std::max<std::size_t>(points.size(), 1));
   return {sum.x / count, sum.y / count};
 }
 
-inline std::map<std::string, int> count_words(std::string text) {
+inline std::map<std::string, int> count_words(const std::string& text) {
   std::map<std::string, int> counts;
   std::istringstream words{text};
   for (std::string word; words >> word;) ++counts[word];
