@@ -12,6 +12,14 @@
 
 namespace weft {
 
+namespace {
+
+// A timer that is at least this far away is left to the alarm, which is rarely set: a timeout of its own for
+// each sleep would have the kernel program its clock twice for every wake-up.
+constexpr Duration kAlarmFrom = std::chrono::milliseconds{1};
+
+}  // namespace
+
 // What makes this thread's code run inside a turn of the loop.
 class Loop::TurnGuard {
  public:
@@ -74,12 +82,13 @@ std::size_t Loop::turn(Duration max_wait) noexcept {
   try {
     now_ = clock_.now();
     ++stats_.turns;
+    budget_left_ = turn_budget_;
     mailbox_->awake();
     std::size_t done = mailbox_->run();
     done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
     done += ask_pollers();
     done += fire_timers();
-    done += run_ready(turn_budget_);
+    done += run_ready_within_budget();
     done += run_hooks();
     if (done > 0) last_activity_ = now_;
     return done;
@@ -102,12 +111,16 @@ std::size_t Loop::wait_for_events(Duration max_wait) {
 }
 
 // How long the mode, the work at hand, the timers and the caller let the loop sleep; zero is not at all.
-Duration Loop::time_to_sleep(Duration max_wait) const {
+Duration Loop::time_to_sleep(Duration max_wait) {
   if (mode_ == WaitMode::kBusy || has_work()) return Duration::zero();
   if (mode_ == WaitMode::kAdaptive && real_time_ && now_ - last_activity_ < spin_) return Duration::zero();
   const Timer* timer = timers_.earliest();
   if (timer == nullptr || (!real_time_ && timer->at() > now_)) return max_wait;
-  return std::min(max_wait, Deadline{timer->at()}.remaining(now_));
+  const Duration left = Deadline{timer->at()}.remaining(now_);
+  if (left < kAlarmFrom || max_wait <= left) return std::min(max_wait, left);
+  // An alarm that is set to an earlier time wakes us in vain, once.
+  if (alarm_->set_to > timer->at() || alarm_->set_to <= now_) set_alarm(timer->at());
+  return max_wait;
 }
 
 // Arms everything that may wake the loop, then looks once more. False: there is work after all.
@@ -132,8 +145,23 @@ std::size_t Loop::dispatch_events(Duration timeout) {
     if (watch == nullptr || watch == wakeup_.get() || watch == alarm_.get()) continue;
     watch->on_ready(event.readiness);
     ++reported;
+    if (&event != &events.back()) reported += settle(event.token);
   }
   return reported;
+}
+
+// One descriptor's report to its end before the next one's: its bytes are still in the cache, and its peer
+// need not wait for all the others.
+std::size_t Loop::settle(std::uint64_t token) {
+  const std::size_t ran = run_ready_within_budget();
+  if (FdWatch* watch = watches_->find(token)) watch->on_settled();
+  return ran;
+}
+
+std::size_t Loop::run_ready_within_budget() {
+  const std::size_t ran = run_ready(budget_left_);
+  budget_left_ -= ran;
+  return ran;
 }
 
 std::size_t Loop::ask_pollers() {

@@ -205,7 +205,10 @@ void Loop::leave_to_foreign_loop() noexcept {
   if (has_work() || !prepare_to_sleep()) mailbox_->signal();
   const Timer* earliest = timers_.earliest();
   const TimePoint at = earliest != nullptr && real_time_ ? earliest->at() : TimePoint::max();
-  if (at == alarm_->set_to) return;
+  if (at != alarm_->set_to) set_alarm(at);
+}
+
+void Loop::set_alarm(TimePoint at) noexcept {
   alarm_->set_to = at;
   itimerspec alarm{};
   if (at != TimePoint::max()) {

@@ -8,6 +8,8 @@ namespace weft::detail {
 void TimerQueue::insert(Timer& timer, TimePoint at) noexcept {
   timer.at_ = at;
   timer.sequence_ = next_sequence_++;
+  timer.child_ = timer.next_ = timer.previous_ = nullptr;
+  timer.due_ = false;
   root_ = root_ == nullptr ? &timer : meld(root_, &timer);
   ++size_;
 }

@@ -20,7 +20,7 @@ class ListHook {
     if (!linked()) return;
     previous_->next_ = next_;
     next_->previous_ = previous_;
-    next_ = previous_ = nullptr;
+    next_ = nullptr;
   }
 
  private:
@@ -28,7 +28,7 @@ class ListHook {
   friend class IntrusiveList;
 
   ListHook* next_ = nullptr;
-  ListHook* previous_ = nullptr;
+  ListHook* previous_;  // while linked; hooks are made and dropped with every call
 };
 
 /// A doubly linked list of objects that derive from ListHook<Tag>. Owns none of them, allocates nothing.

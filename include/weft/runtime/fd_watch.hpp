@@ -28,6 +28,10 @@ class FdWatch {
 
   /// Called in a turn of the loop. May unwatch or destroy this and any other watch.
   virtual void on_ready(Readiness readiness) = 0;
+  /// Called after on_ready(), once the coroutines that it made ready have run, when reports on other
+  /// descriptors are still to come in this turn: what this one caused and need not wait for those may be
+  /// sent.
+  virtual void on_settled() {}
 
   bool watched() const noexcept { return loop_ != nullptr; }
 

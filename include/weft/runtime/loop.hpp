@@ -33,6 +33,7 @@ class WatchTable;
 ///
 ///   posted work -> descriptors and pollers -> timers -> ready coroutines (up to a budget) -> turn-end hooks
 ///
+/// where the coroutines that one of several descriptors made ready run before the next descriptor's report,
 /// and waits between turns as its WaitMode says: drain, arm, drain again, then sleep.
 ///
 /// Thread: everything belongs to the thread that runs it, except post() and stop(). It may be made on one
@@ -122,9 +123,12 @@ class Loop : public Executor {
   std::size_t turn(Duration max_wait) noexcept;
   void turn_until(const bool& done);
   std::size_t wait_for_events(Duration max_wait);
-  Duration time_to_sleep(Duration max_wait) const;
+  Duration time_to_sleep(Duration max_wait);
+  void set_alarm(TimePoint at) noexcept;
   bool prepare_to_sleep();
   std::size_t dispatch_events(Duration timeout);
+  std::size_t settle(std::uint64_t token);
+  std::size_t run_ready_within_budget();
   std::size_t ask_pollers();
   std::size_t fire_timers();
   std::size_t run_hooks();
@@ -146,6 +150,7 @@ class Loop : public Executor {
   bool pollers_removed_ = false;
   TimePoint now_{};
   TimePoint last_activity_{};
+  std::size_t budget_left_ = 0;
 
   ChunkPool chunks_;
   detail::TimerQueue timers_;

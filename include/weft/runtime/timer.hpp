@@ -20,7 +20,7 @@ class TimerQueue;
 /// by another one's on_timer() in the same turn does not fire. Thread: its loop's.
 class Timer {
  public:
-  Timer() = default;
+  Timer() {}  // NOLINT(modernize-use-equals-default): leaves out what insert() sets
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
@@ -44,13 +44,14 @@ class Timer {
   void disarm_at_end() noexcept;
 
   Loop* loop_ = nullptr;
-  TimePoint at_{};
-  std::uint64_t sequence_ = 0;
+  // From here on: while armed. Timers are made and dropped with every call, most of them without being armed.
+  TimePoint at_;
+  std::uint64_t sequence_;
   // The heap's tree while waiting; `previous_` is the parent for a first child. The due list while due.
-  Timer* child_ = nullptr;
-  Timer* next_ = nullptr;
-  Timer* previous_ = nullptr;
-  bool due_ = false;
+  Timer* child_;
+  Timer* next_;
+  Timer* previous_;
+  bool due_;
 };
 
 namespace detail {
