@@ -120,7 +120,6 @@ void ServedCall::end_answer() {
       session.close(
           {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
     }
-    session.connection().want_flush();
   }
   settle();
 }

@@ -28,16 +28,39 @@ Outbox::~Outbox() {
   use_inline_segments();
 }
 
-// Opens a chunk with room for `bytes` behind the cursor, which is then at `misalignment` modulo 8.
+// Sees to room for `bytes` behind the cursor, in another chunk if need be; the cursor is at `misalignment`
+// modulo 8 then.
 bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {
+  tell_much();
+  if (extend_limit(bytes)) return true;
   if (!reserve_segments(1)) return false;
   ChunkRef chunk = chunks_.acquire(bytes + misalignment);
   if (!chunk) return false;
+  tell_queued();
   seal();
-  limit_ = chunk->data() + chunk->capacity();
   open_begin_ = cursor_ = chunk->data() + misalignment;
   open_chunk_ = std::move(chunk);
+  return extend_limit(bytes);
+}
+
+// Lets the open segment grow to the next place where it is looked whether much is queued.
+bool Outbox::extend_limit(std::size_t bytes) noexcept {
+  if (!open_chunk_) return false;
+  std::byte* const end = open_chunk_->data() + open_chunk_->capacity();
+  const auto left = static_cast<std::size_t>(end - cursor_);
+  if (left < bytes) return false;
+  limit_ = cursor_ + std::min(left, std::max(bytes, much_));
   return true;
+}
+
+void Outbox::tell_queued() noexcept {
+  if (empty() && drain_ != nullptr) drain_->on_queued();
+}
+
+void Outbox::tell_much() noexcept {
+  if (queued_bytes() < much_ || in_attachment_ || giving_back_ || drain_ == nullptr) return;
+  much_ = kMuchBytes;
+  drain_->on_much_queued();
 }
 
 void Outbox::trim(std::size_t bytes) noexcept {
@@ -47,6 +70,12 @@ void Outbox::trim(std::size_t bytes) noexcept {
 }
 
 bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
+  if (!queue_leased(bytes, lease, more_follows)) return false;
+  tell_much();
+  return true;
+}
+
+bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
   if (bytes.empty() && !more_follows && !in_attachment_) return append_marker(lease);
   const bool copied = bytes.empty() || bytes.size() < lease_bytes_min_;
   const std::size_t room = (copied ? bytes.size() : 8) + kEndOfAttachmentMax;
@@ -55,6 +84,7 @@ bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noe
   if (!open_chunk_ || room > static_cast<std::size_t>(limit_ - cursor_)) {
     if (!make_room(room, misalignment_) || !reserve_segments(2)) return false;
   }
+  tell_queued();
   in_attachment_ = in_attachment_ || !bytes.empty();
   if (checksums_) attachment_checksum_ = wire::crc32c(bytes, attachment_checksum_);
   misalignment_ = static_cast<std::uint8_t>((misalignment_ + bytes.size()) & 7);
@@ -133,6 +163,7 @@ std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
 
 void Outbox::consume(std::size_t bytes) noexcept {
   WEFT_ASSERT(bytes <= queued_bytes(), "no more can leave than was queued");
+  giving_back_ = true;
   while (count_ > 0 && (bytes > 0 || segment(0).size == 0)) {
     Segment& front = segment(0);
     const std::size_t part = std::min(bytes, front.size);
@@ -140,7 +171,7 @@ void Outbox::consume(std::size_t bytes) noexcept {
     front.size -= part;
     sealed_bytes_ -= part;
     bytes -= part;
-    if (front.size > 0) return;
+    if (front.size > 0) break;
     SendLease* lease = std::exchange(front.lease, nullptr);
     front.chunk.reset();
     first_ = (first_ + 1) & (capacity_ - 1);
@@ -148,10 +179,12 @@ void Outbox::consume(std::size_t bytes) noexcept {
     if (lease != nullptr) lease->on_released(true);
   }
   open_begin_ += bytes;
+  giving_back_ = false;
   if (empty()) drained();
 }
 
 void Outbox::release_all() noexcept {
+  giving_back_ = true;
   while (count_ > 0 || open_chunk_) {
     while (count_ > 0) {
       Segment front = std::move(segment(0));
@@ -166,6 +199,7 @@ void Outbox::release_all() noexcept {
     in_attachment_ = false;
     drained();
   }
+  giving_back_ = false;
 }
 
 // Nothing is queued: gives the memory back, except for what makes the next use cheap.

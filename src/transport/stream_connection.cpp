@@ -12,8 +12,6 @@ namespace {
 
 // After this much a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
-// So much is not kept for the end of the turn: the peer begins with it while we go on.
-constexpr std::size_t kSendEarlyBytes = 16 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
 
 }  // namespace
@@ -26,7 +24,7 @@ StreamConnection::StreamConnection(Loop& loop, const ConnectionOptions& options,
     : loop_(loop),
       options_(options),
       capabilities_(capabilities),
-      outbox_(loop.chunks(), capabilities.lease_bytes_min),
+      outbox_(loop.chunks(), this, capabilities.lease_bytes_min),
       framer_(loop.chunks(), options_.frame_limits) {}
 
 StreamConnection::~StreamConnection() = default;
@@ -39,12 +37,13 @@ void StreamConnection::start(FrameSink& sink) {
   schedule_work();
 }
 
-void StreamConnection::want_flush() {
-  if (shut_) return outbox_.release_all();
-  if (write_blocked_) return;
+void StreamConnection::on_queued() noexcept {
   loop_.at_turn_end(*this);
-  // What follows from it for the sink is said at the turn's end: this may be a call that the sink makes.
-  if (outbox_.queued_bytes() >= kSendEarlyBytes && !closing_ && !send_failed_ && !send_ended_) send_queued();
+}
+
+// What follows from it for the sink is said at the turn's end: this may be a call that the sink makes.
+void StreamConnection::on_much_queued() noexcept {
+  if (!write_blocked_ && !closing_ && !send_failed_ && !send_ended_) send_queued();
 }
 
 void StreamConnection::use_checksums() {
@@ -75,7 +74,7 @@ void StreamConnection::resume_receiving() {
 
 void StreamConnection::finish() {
   finish_ = true;
-  want_flush();
+  if (!write_blocked_) loop_.at_turn_end(*this);
 }
 
 void StreamConnection::close(Status why) {
@@ -149,7 +148,7 @@ void StreamConnection::peer_ended() {
   framer_.park();
   if (send_failed_) return;  // work() closes with what was wrong there
   if (outbox_.empty() || send_ended_) return fail({});
-  want_flush();
+  if (!write_blocked_) loop_.at_turn_end(*this);
 }
 
 void StreamConnection::writable() {
@@ -157,8 +156,14 @@ void StreamConnection::writable() {
   flush();
 }
 
+void StreamConnection::send_now() {
+  if (TurnEndHook::queued() && !shut_ && !write_blocked_ && !outbox_.empty()) flush();
+}
+
 void StreamConnection::on_turn_end() {
-  flush();
+  if (shut_) return outbox_.release_all();
+  outbox_.expect_little();
+  if (!write_blocked_) flush();
   if (readable_ && !closing_) schedule_work();
 }
 

@@ -24,14 +24,13 @@ namespace weft {
 ///   closed    the stream is shut, every lease released, the sink has heard on_closed and is forgotten
 /// Beside these, one side may have ended before the other: send_ended_ after finish(), receive_ended_ after
 /// the peer's end. When the peer has ended, what is queued is still sent, and then the connection closes.
-class StreamConnection : public Connection, private TurnEndHook, private Timer {
+class StreamConnection : public Connection, private OutboxDrain, private TurnEndHook, private Timer {
  public:
   StreamConnection(Loop& loop, const ConnectionOptions& options, const Capabilities& capabilities);
   ~StreamConnection() override;
 
   void start(FrameSink& sink) final;
   Outbox& outbox() final { return outbox_; }
-  void want_flush() final;
   void use_checksums() final;
   void resume_landing() final;
   void abandon_landing() final;
@@ -73,6 +72,8 @@ class StreamConnection : public Connection, private TurnEndHook, private Timer {
   // For the transport to call, in a turn of the loop.
   void readable();
   void writable();
+  /// What is queued need not wait for the turn's end.
+  void send_now();
   /// The stream broke, which also a connection that receives nothing at present has to know.
   void broken(int error);
 
@@ -85,6 +86,8 @@ class StreamConnection : public Connection, private TurnEndHook, private Timer {
     StreamConnection& connection;
   };
 
+  void on_queued() noexcept final;
+  void on_much_queued() noexcept final;
   void on_turn_end() final;
   void on_timer() final;
   void work();

@@ -21,6 +21,13 @@ constexpr std::size_t kRoomMin = 4096;
 // A body that needs a larger chunk gets one of at most this many times what has arrived of it.
 constexpr std::size_t kGrowth = 4;
 
+// What follows the header, which was checked: its padding and its checksum.
+inline wire::FrameFault check_body(const std::byte* head, std::uint32_t body_bytes, bool checksums) noexcept {
+  if (!wire::padding_is_zero(head, wire::kHeaderBytes + body_bytes)) return wire::FrameFault::kPadding;
+  if (checksums && !wire::checksum_matches(head, body_bytes)) return wire::FrameFault::kChecksum;
+  return wire::FrameFault::kNone;
+}
+
 constexpr std::size_t tail_bytes(std::uint64_t attachment_bytes, bool checksum) {
   return static_cast<std::size_t>(wire::padded(attachment_bytes) - attachment_bytes) + (checksum ? 8 : 0);
 }
@@ -153,6 +160,8 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   wire::FrameHeader faulty;
   const std::byte* at = pending().data();
   const std::byte* const end = at + pending_bytes();
+  const bool checksums = checksums_;
+  const wire::FrameLimits limits = limits_;
   while (!batch.full()) {
     const auto left = static_cast<std::size_t>(end - at);
     if (left < wire::kHeaderBytes) {
@@ -161,21 +170,22 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
     }
     Frame& frame = batch.next();
     std::memcpy(&frame.header, at, wire::kHeaderBytes);
-    found = wire::check_header(frame.header, limits_);
-    const auto size = static_cast<std::size_t>(wire::head_bytes(frame.header.body_bytes, checksums_));
-    if (found == wire::FrameFault::kNone) {
+    found = wire::check_header(frame.header, limits);
+    const std::uint32_t body_bytes = frame.header.body_bytes;
+    const auto size = static_cast<std::size_t>(wire::head_bytes(body_bytes, checksums));
+    if (found == wire::FrameFault::kNone) [[likely]] {
       if (left < size) {
         outcome = need(size);
         break;
       }
-      found = check_body(at, frame.header.body_bytes);
+      found = check_body(at, body_bytes, checksums);
     }
     if (found != wire::FrameFault::kNone) [[unlikely]] {
       faulty = frame.header;
       break;
     }
-    frame.body = {at + wire::kHeaderBytes, frame.header.body_bytes};
-    if (frame.header.attachment_bytes != 0) {
+    frame.body = {at + wire::kHeaderBytes, body_bytes};
+    if (frame.header.attachment_bytes != 0) [[unlikely]] {
       if (!batch.empty()) break;  // those before it are handed up first
       frame_ = frame;
       frame_chunk_ = chunk_;
@@ -195,13 +205,6 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
     if (halted_) return Step::kNeedBytes;
   }
   return found == wire::FrameFault::kNone ? outcome : fault(found, faulty, failure);
-}
-
-// What follows the header, which was checked: its padding and its checksum.
-wire::FrameFault StreamFramer::check_body(const std::byte* head, std::uint32_t body_bytes) const noexcept {
-  if (!wire::padding_is_zero(head, wire::kHeaderBytes + body_bytes)) return wire::FrameFault::kPadding;
-  if (checksums_ && !wire::checksum_matches(head, body_bytes)) return wire::FrameFault::kChecksum;
-  return wire::FrameFault::kNone;
 }
 
 StreamFramer::Step StreamFramer::step_ask_landing(FrameSink& sink) {

@@ -88,7 +88,6 @@ class StreamFramer {
   Step step_attachment();
   Step step_tail(FrameSink& sink, Status& failure);
   Step need(std::size_t bytes) noexcept;
-  wire::FrameFault check_body(const std::byte* head, std::uint32_t body_bytes) const noexcept;
   Step fault(wire::FrameFault what, const wire::FrameHeader& header, Status& failure) const;
   void take_direct(std::size_t bytes) noexcept;
   bool have_room() noexcept;

@@ -27,6 +27,36 @@ std::string_view to_string(FrameFault fault) {
   return index < std::size(kNames) ? kNames[index] : "?";
 }
 
+FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& limits) noexcept {
+  const auto type = static_cast<unsigned>(header.type);
+  if (type - 1 > 5) return FrameFault::kUnknownType;
+  if ((header.flags & ~FrameFlags::kOfType[type]) != 0) return FrameFault::kUnknownFlags;
+  if (header.body_bytes > limits.body_bytes_max) return FrameFault::kBodyTooLarge;
+  if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;
+  if (((header.flags & FrameFlags::kAttachment) != 0) != (header.attachment_bytes != 0)) {
+    return FrameFault::kUnexpectedField;
+  }
+  bool plausible = true;
+  if (header.type == FrameType::kRequest) {
+    plausible = header.status == 0;
+  } else if (header.type == FrameType::kResponse) {
+    const unsigned code = header.status & 0xFF;
+    const unsigned layer = header.status >> 8 & 0xF;
+    const unsigned retry = header.status >> 12;
+    plausible = (header.timeout | header.schema) == 0 && is_status_code(code) &&
+                layer <= static_cast<unsigned>(Layer::kRpc) &&
+                retry <= static_cast<unsigned>(Retry::kReconnect) && (code != 0 || header.status == 0);
+  } else {
+    plausible = (header.status | header.method | header.timeout | header.schema) == 0;
+    if (header.type == FrameType::kGoaway) {
+      plausible = plausible && header.id == kNoId;
+    } else {
+      plausible = plausible && header.body_bytes == 0;
+    }
+  }
+  return plausible ? FrameFault::kNone : FrameFault::kUnexpectedField;
+}
+
 Status fault_status(FrameFault fault, const FrameHeader& header, const FrameLimits& limits) {
   WEFT_ASSERT(fault != FrameFault::kNone, "a frame without fault ends no connection");
   std::string message{"the peer sent a bad frame: "};

@@ -76,13 +76,11 @@ std::string pattern(std::size_t size, unsigned seed) {
 void Peer::send_hello(const wire::Hello& hello) {
   const std::string text = wire::encode_hello(hello);
   std::memcpy(outbox().append(text.size()), text.data(), text.size());
-  connection->want_flush();
 }
 
 void Peer::send(wire::FrameHeader header, std::string_view body, bool checksum) {
   const std::string text = frame_text(header, body, checksum);
   std::memcpy(outbox().append(text.size()), text.data(), text.size());
-  connection->want_flush();
 }
 
 void Peer::request_with(std::uint64_t id, CountedLease& lease, std::string_view body, bool checksum) {
@@ -92,7 +90,6 @@ void Peer::request_with(std::uint64_t id, CountedLease& lease, std::string_view 
         .attachment_bytes = lease.bytes.size()},
        body, checksum);
   ASSERT_TRUE(outbox().append_leased(as_bytes(lease.bytes), lease));
-  connection->want_flush();
 }
 
 void Peer::send_raw(std::string_view bytes) {
@@ -103,7 +100,6 @@ void Peer::send_raw(std::string_view bytes) {
     ASSERT_TRUE(outbox().append_leased(as_bytes(piece.bytes), piece, true));
     ASSERT_EQ(piece.released, 1) << "small pieces are copied";
   }
-  connection->want_flush();
 }
 
 ConformanceTest::ConformanceTest() {

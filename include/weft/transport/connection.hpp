@@ -92,10 +92,9 @@ class Connection {
 
   /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
   virtual void start(FrameSink& sink) = 0;
-  /// Where frames to be sent are queued; then want_flush().
+  /// Where frames to be sent are queued. They leave at the end of the loop's turn, or sooner when they are
+  /// many.
   virtual Outbox& outbox() = 0;
-  /// Sends at the end of the loop's turn; cheap to call often.
-  virtual void want_flush() = 0;
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   virtual void use_checksums() = 0;
   /// Goes on after kWait.

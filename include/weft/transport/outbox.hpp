@@ -24,22 +24,44 @@ class SendLease {
   ~SendLease() = default;
 };
 
+/// Who sends what an outbox holds.
+class OutboxDrain {
+ public:
+  /// Something is queued where nothing was. The frame may still be being written: it is for later, at the end
+  /// of the turn.
+  virtual void on_queued() noexcept = 0;
+  /// Much is queued (see Outbox::expect_little()) and all of it is whole: may be sent, and consumed, at once.
+  virtual void on_much_queued() noexcept = 0;
+
+ protected:
+  ~OutboxDrain() = default;
+};
+
 /// What a connection is to send, in order: frames encoded straight into chunks, and leased memory between
-/// them. A concrete class, so that queueing a frame is no virtual call. Thread: the connection's loop.
+/// them. A concrete class that looks up only when it has to, so that queueing a frame is no virtual call.
+/// Thread: the connection's loop.
 ///
 /// The transport drains it from the front: segments() gathers, consume() gives back. Holds no chunk while
 /// empty.
 class Outbox {
  public:
-  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied.
-  explicit Outbox(ChunkPool& chunks, std::size_t lease_bytes_min = 16 * 1024) noexcept
-      : chunks_(chunks), lease_bytes_min_(lease_bytes_min) {}
+  /// What is not kept for the end of the turn, so that the peer begins with it while we go on: so much at
+  /// first, and then so much each time, because a peer that has begun has enough to do for a while. Measured:
+  /// larger pieces leave one side idle while the other works, smaller ones cost more system calls.
+  static constexpr std::size_t kFirstMuchBytes = 4 * 1024;
+  static constexpr std::size_t kMuchBytes = 16 * 1024;
+
+  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied. `drain` may be null: nobody is told.
+  explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr,
+                  std::size_t lease_bytes_min = 16 * 1024) noexcept
+      : chunks_(chunks), drain_(drain), lease_bytes_min_(lease_bytes_min) {}
   ~Outbox();  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
   /// Room for exactly `bytes` contiguous bytes, 8-aligned, to be filled before anything else is called; they
-  /// are queued by this call. `bytes` is a multiple of 8. Null when memory is out.
+  /// are queued by this call. `bytes` is a multiple of 8. Null when memory is out. What was queued before may
+  /// be sent by it.
   std::byte* append(std::size_t bytes) noexcept {
     if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
       if (!make_room(bytes, 0)) return nullptr;
@@ -54,7 +76,7 @@ class Outbox {
   /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
   /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the
   /// caller. Small pieces are copied (the lease is then released at once, sent = false is never reported for
-  /// it). Returns false when memory is out; nothing was queued then.
+  /// it). Sent at once when it is much. Returns false when memory is out; nothing was queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
   /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this
   /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
@@ -68,6 +90,8 @@ class Outbox {
 
   // From here on: for the transport.
 
+  /// The turn is over: from now on kFirstMuchBytes are much again.
+  void expect_little() noexcept { much_ = kFirstMuchBytes; }
   /// Attachments queued from now on are followed by their checksum.
   void use_checksums() noexcept { checksums_ = true; }
   /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
@@ -89,6 +113,10 @@ class Outbox {
   static constexpr std::size_t kKeptSegments = 32;
 
   bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
+  bool extend_limit(std::size_t bytes) noexcept;
+  bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
+  void tell_queued() noexcept;
+  void tell_much() noexcept;
   bool reserve_segments(std::size_t more) noexcept;
   void seal() noexcept;
   void push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept;
@@ -100,14 +128,17 @@ class Outbox {
   Segment& segment(std::size_t index) const noexcept { return ring_[(first_ + index) & (capacity_ - 1)]; }
 
   ChunkPool& chunks_;
+  OutboxDrain* const drain_;
   const std::size_t lease_bytes_min_;
   // What is queued is the sealed segments, and after them the open one: the bytes [open_begin_, cursor_) of
-  // open_chunk_, which grows by append() up to limit_. In chunks, addresses and positions in the stream are
+  // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
+  // the chunk has more room. In chunks, addresses and positions in the stream are
   // equal modulo 8, so that frames are aligned after attachments of any length.
   std::byte* cursor_ = nullptr;
   std::byte* limit_ = nullptr;
   std::byte* open_begin_ = nullptr;
   std::size_t sealed_bytes_ = 0;
+  std::size_t much_ = kFirstMuchBytes;
   ChunkRef open_chunk_;
   Segment* ring_ = inline_ring_;
   std::uint32_t first_ = 0;
@@ -117,6 +148,8 @@ class Outbox {
   std::uint8_t misalignment_ = 0;  // position in the stream modulo 8; not 0 only inside an attachment
   bool checksums_ = false;
   bool in_attachment_ = false;
+  // Memory is being given back: what a lease's owner queues meanwhile must not be sent from in there.
+  bool giving_back_ = false;
   Segment inline_ring_[kInlineSegments];
 };
 

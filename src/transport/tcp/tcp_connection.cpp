@@ -108,4 +108,8 @@ void TcpConnection::on_ready(Readiness readiness) {
   if (readiness.writable || hangup_) writable();
 }
 
+void TcpConnection::on_settled() {
+  send_now();
+}
+
 }  // namespace weft::tcp

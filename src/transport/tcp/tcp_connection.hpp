@@ -29,6 +29,7 @@ class TcpConnection final : public StreamConnection, private FdWatch {
   void end_sending() override;
   void shut() override;
   void on_ready(Readiness readiness) override;
+  void on_settled() override;
 
   Socket socket_;
   /// The peer has ended its side, or will be found to have: read on until the end is there.

@@ -25,6 +25,21 @@ struct Lease final : SendLease {
   Outbox* then = nullptr;
 };
 
+struct CountingDrain final : OutboxDrain {
+  void on_queued() noexcept override { ++queued; }
+  void on_much_queued() noexcept override {
+    ++much;
+    if (consume_from == nullptr) return;
+    consumed += consume_from->queued_bytes();
+    consume_from->consume(consume_from->queued_bytes());
+  }
+
+  int queued = 0;
+  int much = 0;
+  Outbox* consume_from = nullptr;
+  std::size_t consumed = 0;
+};
+
 class OutboxTest : public ::testing::Test {
  protected:
   ~OutboxTest() override {
@@ -46,8 +61,75 @@ class OutboxTest : public ::testing::Test {
   }
 
   ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
-  Outbox outbox_{pool_, 100};
+  CountingDrain drain_;
+  Outbox outbox_{pool_, &drain_, 100};
 };
+
+TEST_F(OutboxTest, TellsWhenSomethingIsQueuedWhereNothingWas) {
+  EXPECT_EQ(drain_.queued, 0);
+  put("one.....");
+  put("two.....");
+  EXPECT_EQ(drain_.queued, 1);
+  outbox_.consume(16);
+  put("three...");
+  EXPECT_EQ(drain_.queued, 2);
+}
+
+TEST_F(OutboxTest, TellsWhenMuchIsQueuedBeforeMoreIsAppended) {
+  const std::string frame(1024, 'x');
+  for (int at = 0; at < 4; ++at) put(frame);
+  EXPECT_EQ(drain_.much, 0);
+  drain_.consume_from = &outbox_;
+  put(frame);
+  EXPECT_EQ(drain_.much, 1);
+  EXPECT_EQ(drain_.consumed, Outbox::kFirstMuchBytes);
+  EXPECT_EQ(outbox_.queued_bytes(), 1024u) << "what is being appended was not there yet";
+}
+
+TEST_F(OutboxTest, MuchIsLessAtTheBeginningOfATurn) {
+  const std::string frame(1024, 'x');
+  drain_.consume_from = &outbox_;
+  const auto frames_until_told = [&] {
+    const int before = drain_.much;
+    for (int count = 1;; ++count) {
+      put(frame);
+      if (drain_.much != before) return count;
+    }
+  };
+  EXPECT_EQ(frames_until_told(), 4 + 1);
+  EXPECT_EQ(frames_until_told(), 16) << "the one that was being appended is already there";
+  EXPECT_EQ(frames_until_told(), 16);
+  outbox_.expect_little();
+  EXPECT_EQ(frames_until_told(), 4);
+}
+
+TEST_F(OutboxTest, ALeaseOfMuchIsToldOfAtOnce) {
+  Lease lease{std::string(Outbox::kMuchBytes, 'x')};
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  EXPECT_GE(drain_.queued, 1);
+  EXPECT_EQ(drain_.much, 1);
+  outbox_.release_all();
+}
+
+TEST_F(OutboxTest, TellsNothingOfMuchWhileMemoryIsGivenBack) {
+  struct Again final : SendLease {
+    Outbox* outbox = nullptr;
+    std::string bytes = std::string(Outbox::kMuchBytes, 'x');
+    void on_released(bool) noexcept override {
+      std::byte* room = outbox->append(Outbox::kMuchBytes);
+      ASSERT_NE(room, nullptr);
+      std::memset(room, 'y', Outbox::kMuchBytes);
+      ASSERT_NE(outbox->append(8), nullptr);
+    }
+  } lease;
+  lease.outbox = &outbox_;
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  EXPECT_EQ(drain_.much, 1);
+  outbox_.consume(Outbox::kMuchBytes);
+  EXPECT_EQ(drain_.much, 1) << "who sends now would send what is being consumed once more";
+  EXPECT_EQ(outbox_.queued_bytes(), Outbox::kMuchBytes + 8);
+  outbox_.release_all();
+}
 
 TEST_F(OutboxTest, SmallFramesLieBehindEachOtherInOnePiece) {
   put("one.....");
@@ -200,7 +282,7 @@ TEST_F(OutboxTest, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
   std::vector<std::unique_ptr<Lease>> leases;
   std::string all;
   {
-    Outbox outbox{pool_, 100};
+    Outbox outbox{pool_, nullptr, 100};
     for (int at = 0; at < 200; ++at) {
       leases.push_back(std::make_unique<Lease>(std::string(128, static_cast<char>('A' + at % 26))));
       ASSERT_TRUE(outbox.append_leased(as_bytes(leases.back()->bytes), *leases.back()));
