@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "rpc/call_path.hpp"
 #include "rpc/call_status.hpp"
-#include "rpc/client_core.hpp"
-#include "rpc/session.hpp"
 
 namespace weft {
 
@@ -25,62 +24,61 @@ void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
 
 }  // namespace
 
-std::byte* CallsOut::begin(PendingCall& call, std::size_t body_bytes, Status& failure) {
-  const std::size_t attachment_bytes = call.options_.attachment.bytes();
-  if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
-    failure = over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's");
-    return nullptr;
-  }
-  if (attachment_bytes > session_.peer_attachment_bytes_max()) [[unlikely]] {
-    failure =
-        over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(), "the server's");
-    return nullptr;
-  }
-  wire::FrameHeader header;
-  header.type = wire::FrameType::kRequest;
-  header.body_bytes = static_cast<std::uint32_t>(body_bytes);
-  header.method = call.method_->id;
-  header.schema = call.method_->schema;
-  if (!call.effective_deadline_.is_infinite()) {
-    set_timeout(header, call.effective_deadline_, session_.loop().now());
+std::byte* CallsOut::refuse(PendingCall& call, Status failure) {
+  call.failure_ = std::move(failure);
+  call.state_ = PendingCall::State::kDone;
+  return nullptr;
+}
+
+std::byte* CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
+  return refuse(call, over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's"));
+}
+
+std::byte* CallsOut::refuse_for_memory(PendingCall& call, std::uint64_t id) {
+  free_slot(id);
+  return refuse(call, {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
+}
+
+void CallsOut::add_slot() {
+  first_free_ = static_cast<std::uint32_t>(slots_.size());
+  slots_.emplace_back();
+}
+
+std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t body_bytes) {
+  wire::FrameHeader header = request_header(*call.method_, body_bytes);
+  set_timeout(header, call.deadline_, session_.loop().now());
+  if (call.extras_ == nullptr) return queue(call, header);
+  const CallOptions& options = call.extras_->options;
+  const std::size_t attachment_bytes = options.attachment.bytes();
+  if (attachment_bytes > session_.peer_attachment_bytes_max()) {
+    return refuse(call, over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
+                                   "the server's"));
   }
   if (attachment_bytes != 0) {
     header.flags |= wire::FrameFlags::kAttachment;
     header.attachment_bytes = attachment_bytes;
   }
-  if (!call.options_.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
-  header.id = take_slot(call);
-  std::byte* body = session_.begin_frame(header);
-  if (body == nullptr) [[unlikely]] {
-    free_slot(header.id);
-    failure = {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"};
-    return nullptr;
-  }
-  call.id_ = header.id;
-  call.out_ = this;
-  return body;
+  if (!options.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
+  return queue(call, header);
 }
 
 void CallsOut::sent(PendingCall& call) {
   session_.end_frame();
-  if (call.options_.attachment.pieces() != 0) [[unlikely]] {
-    queue_attachment(call);
-  }
+  if (call.extras_ != nullptr) queue_attachment(*call.extras_);
 }
 
-void CallsOut::queue_attachment(PendingCall& call) {
-  const AttachmentView& attachment = call.options_.attachment;
+void CallsOut::queue_attachment(CallExtras& extras) {
+  const AttachmentView& attachment = extras.options.attachment;
   Outbox& outbox = session_.connection().outbox();
   for (std::size_t i = 0; i < attachment.pieces(); ++i) {
     const bool more_follows = i + 1 < attachment.pieces();
-    ++call.lease_.pieces;
-    if (!outbox.append_leased(attachment.piece(i), call.lease_, more_follows)) {
-      --call.lease_.pieces;
+    ++extras.lease.pieces;
+    if (!outbox.append_leased(attachment.piece(i), extras.lease, more_follows)) {
+      --extras.lease.pieces;
       session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
       break;
     }
   }
-  session_.connection().want_flush();
 }
 
 void CallsOut::abandon(PendingCall& call) {
@@ -104,20 +102,13 @@ void CallsOut::abandon(PendingCall& call) {
 }
 
 // All pieces share the call's lease, and the outbox takes one of them over at a time.
-bool CallsOut::take_pieces_over(PendingCall& call) {
-  while (call.lease_.pieces != 0) {
-    if (!session_.connection().outbox().take_over(call.lease_)) return false;
+bool CallsOut::take_attachment_over(PendingCall& call) {
+  if (call.extras_ == nullptr) return true;
+  CallExtras::AttachmentLease& lease = call.extras_->lease;
+  while (lease.pieces != 0) {
+    if (!session_.connection().outbox().take_over(lease)) return false;
   }
   return true;
-}
-
-void CallsOut::on_response(const Frame& frame) {
-  PendingCall* call = find(frame.header.id);
-  if (call == nullptr) [[unlikely]] {
-    ++late_answers_;
-    return;
-  }
-  answer(*call, frame);
 }
 
 void CallsOut::answer(PendingCall& call, const Frame& frame) {
@@ -129,21 +120,23 @@ void CallsOut::answer(PendingCall& call, const Frame& frame) {
   }
   free_slot(frame.header.id);
   call.out_ = nullptr;
-  if (frame.header.status == 0) [[likely]] {
-    call.finish(call.decode_answer(frame.body));
+  if (frame.header.status == 0) {
+    call.decode_answer(frame.body, call.failure_);
   } else {
-    call.finish(answered_status(frame, *call.method_));
+    call.failure_ = answered_status(frame, *call.method_);
   }
+  call.end();
 }
 
 Landing CallsOut::on_response_attachment(const Frame& frame) {
   landing_call_ = find(frame.header.id);
   landing_refusal_ = Status{};
   if (landing_call_ == nullptr) return Landing::skip();
-  PendingCall& call = *landing_call_;
+  if (landing_call_->extras_ == nullptr) return Landing::skip();  // nobody asked for an attachment
+  CallExtras& extras = *landing_call_->extras_;
   const std::size_t bytes = frame.header.attachment_bytes;
   const RpcLimits& limits = session_.limits();
-  MutableBytes landing = call.options_.landing;
+  MutableBytes landing = extras.options.landing;
   if (!landing.empty()) {
     if (bytes <= landing.size()) return Landing::into(landing.first(bytes));
     landing_refusal_ =
@@ -154,8 +147,8 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
   } else {
     Result<Buffer> buffer = Buffer::try_allocate(bytes);
     if (buffer.ok()) {
-      call.answer_attachment_ = std::move(*buffer);
-      return Landing::into(call.answer_attachment_.mutable_bytes());
+      extras.answer_attachment = std::move(*buffer);
+      return Landing::into(extras.answer_attachment.mutable_bytes());
     }
     landing_refusal_ = std::move(buffer).status();
   }
@@ -170,10 +163,8 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
     ++late_answers_;
     return;
   }
-  if (landed || frame.header.status != 0) {
-    call->answer_attachment_bytes_ = landed ? frame.header.attachment_bytes : 0;
-    return answer(*call, frame);
-  }
+  if (landed) call->extras_->answer_attachment_bytes = frame.header.attachment_bytes;
+  if (landed || call->extras_ == nullptr || frame.header.status != 0) return answer(*call, frame);
   free_slot(frame.header.id);
   call->out_ = nullptr;
   if (landing_refusal_.ok())

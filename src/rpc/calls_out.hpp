@@ -20,9 +20,9 @@ class CallsOut {
   explicit CallsOut(Session& session) : session_(session) {}
 
   /// Gives `call` a slot and queues its request; answers where its body goes, to be written at once, then
-  /// sent(). Null: the call could not be sent and `failure` says why.
-  std::byte* begin(PendingCall& call, std::size_t body_bytes, Status& failure);
-  /// The body is written: queues the attachment.
+  /// sent() if the call needs it. Null: the call is done, because it could not be sent.
+  std::byte* begin(PendingCall& call, std::size_t body_bytes);
+  /// The body is written: ends the frame and queues the attachment.
   void sent(PendingCall& call);
   /// `call` ends before its answer: gives its slot up, tells the peer, and takes its unsent bytes over.
   void abandon(PendingCall& call);
@@ -47,8 +47,7 @@ class CallsOut {
 
   std::uint64_t take_slot(PendingCall& call) {
     if (first_free_ == kNoSlot) [[unlikely]] {
-      first_free_ = static_cast<std::uint32_t>(slots_.size());
-      slots_.emplace_back();
+      add_slot();
     }
     const std::uint32_t index = first_free_;
     Slot& slot = slots_[index];
@@ -65,16 +64,22 @@ class CallsOut {
     first_free_ = wire::slot_of(id);
     --in_flight_;
   }
+  [[gnu::cold]] void add_slot();
   PendingCall* find(std::uint64_t id) const {
     const std::uint32_t index = wire::slot_of(id);
     if (index >= slots_.size() || slots_[index].generation != wire::generation_of(id)) return nullptr;
     return slots_[index].call;
   }
+  [[gnu::cold]] std::byte* refuse_body(PendingCall& call, std::size_t body_bytes);
+  [[gnu::cold]] std::byte* refuse_for_memory(PendingCall& call, std::uint64_t id);
+  std::byte* refuse(PendingCall& call, Status failure);
+  std::byte* begin_with_options(PendingCall& call, std::size_t body_bytes);
+  static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);
+  std::byte* queue(PendingCall& call, wire::FrameHeader header);
   void answer(PendingCall& call, const Frame& frame);
   /// The caller's memory is no longer read from afterwards. False when memory for the copy is out.
-  bool take_attachment_over(PendingCall& call) { return call.lease_.pieces == 0 || take_pieces_over(call); }
-  bool take_pieces_over(PendingCall& call);
-  void queue_attachment(PendingCall& call);
+  bool take_attachment_over(PendingCall& call);
+  void queue_attachment(CallExtras& extras);
 
   Session& session_;
   std::vector<Slot> slots_;

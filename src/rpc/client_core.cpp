@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rpc/call_path.hpp"
 #include "rpc/call_status.hpp"
 
 namespace weft {
@@ -190,14 +191,11 @@ void ClientCore::admit_waiting() {
   while (waiting_count_ != 0 && session_ != nullptr && session_->has_room()) {
     PendingCall& call = waiting_.pop_front();
     --waiting_count_;
-    const std::size_t bytes = call.body_bytes();
-    Status failure;
-    if (std::byte* body = session_->calls_out().begin(call, bytes, failure)) {
-      call.state_ = PendingCall::State::kSent;
+    if (std::byte* body = session_->calls_out().begin(call, call.body_bytes())) {
       call.encode_body(body);
-      session_->calls_out().sent(call);
+      if (call.needs_sent()) session_->calls_out().sent(call);
     } else {
-      call.finish(std::move(failure));
+      call.end();
     }
   }
 }

@@ -41,15 +41,7 @@ class ClientCore final : private SessionOwner, private Timer {
   ClientCore& operator=(const ClientCore&) = delete;
 
   /// See PendingCall::begin.
-  std::byte* begin(PendingCall& call, std::size_t body_bytes) {
-    if (session_ == nullptr || waiting_count_ != 0 || !session_->has_room()) [[unlikely]] {
-      wait_or_refuse(call, body_bytes);
-      return nullptr;
-    }
-    std::byte* body = session_->calls_out().begin(call, body_bytes, call.failure_);
-    call.state_ = body != nullptr ? PendingCall::State::kSent : PendingCall::State::kDone;
-    return body;
-  }
+  std::byte* begin(PendingCall& call, std::size_t body_bytes);
   /// `call` leaves the queue of waiting calls.
   void forget_waiting(PendingCall& call);
 

@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/rpc/pending_call.hpp"
 
-#include "rpc/calls_out.hpp"
-#include "rpc/client_core.hpp"
+#include "rpc/call_path.hpp"
 
 namespace weft {
+
+inline Deadline PendingCall::earliest_deadline(const CancelScope* scope) const {
+  Duration timeout = client_->options().call_timeout;
+  Deadline deadline;
+  if (extras_ != nullptr) {
+    if (extras_->options.timeout > Duration::zero()) timeout = extras_->options.timeout;
+    deadline = extras_->options.deadline;
+  }
+  if (timeout > Duration::zero()) {
+    deadline = deadline.earlier(Deadline::after(client_->loop().now(), timeout));
+  }
+  return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
+}
 
 std::byte* PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   Loop& loop = client_->loop();
   WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &loop,
               "a client is used on its own loop's thread only; make one client for each loop");
-  effective_deadline_ = options_.deadline;
-  const Duration timeout =
-      options_.timeout > Duration::zero() ? options_.timeout : client_->options().call_timeout;
-  if (timeout > Duration::zero()) {
-    effective_deadline_ = effective_deadline_.earlier(Deadline::after(loop.now(), timeout));
+  if (scope != nullptr && scope->cancelled()) [[unlikely]] {
+    return end_before_begin(scope->reason());
   }
-  if (scope != nullptr) {
-    if (scope->cancelled()) {
-      failure_ = to_status(scope->reason());
-      state_ = State::kDone;
-      return nullptr;
-    }
-    effective_deadline_ = effective_deadline_.earlier(scope->deadline());
-  }
-  if (!effective_deadline_.is_infinite()) {
-    if (effective_deadline_.expired(loop.now())) {
-      failure_ = to_status(CancelReason::kDeadline);
-      state_ = State::kDone;
-      return nullptr;
-    }
-    loop.arm(*this, effective_deadline_.at());
+  deadline_ = earliest_deadline(scope);
+  if (!deadline_.is_infinite()) {
+    if (deadline_.expired(loop.now())) return end_before_begin(CancelReason::kDeadline);
+    loop.arm(*this, deadline_.at());
   }
   if (scope != nullptr) scope->add(*this);
   return client_->begin(*this, body_bytes);
+}
+
+std::byte* PendingCall::end_before_begin(CancelReason reason) {
+  failure_ = to_status(reason);
+  state_ = State::kDone;
+  return nullptr;
 }
 
 void PendingCall::sent() {
@@ -41,14 +45,10 @@ void PendingCall::sent() {
 }
 
 void PendingCall::limit(Deadline deadline) {
-  if (state_ == State::kDone || deadline.is_infinite() || effective_deadline_.at() <= deadline.at()) return;
-  effective_deadline_ = deadline;
+  if (state_ == State::kDone || deadline.is_infinite() || deadline_.at() <= deadline.at()) return;
+  deadline_ = deadline;
   if (deadline.expired(client_->loop().now())) return on_cancel(CancelReason::kDeadline);
   client_->loop().arm(*this, deadline.at());
-}
-
-void PendingCall::schedule(Resumption& waiter) noexcept {
-  client_->loop().schedule(waiter);
 }
 
 void PendingCall::on_cancel(CancelReason reason) noexcept {
@@ -63,10 +63,7 @@ void PendingCall::on_timer() {
 
 void PendingCall::finish(Status failure) noexcept {
   failure_ = std::move(failure);
-  state_ = State::kDone;
-  if (armed()) client_->loop().disarm(*this);
-  stop_listening();
-  on_done();
+  end();
 }
 
 void PendingCall::abandon() noexcept {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rpc/call_path.hpp"
+
 namespace weft {
 
 namespace {
@@ -60,7 +62,6 @@ void Session::start() {
   if (room == nullptr)
     return close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a hello"});
   std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
-  connection_->want_flush();
   loop().arm(*this, Deadline::after(loop().now(), setup_.hello_timeout).at());
 }
 
@@ -101,11 +102,15 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (frames[i].header.type == wire::FrameType::kResponse) {
+      out_.on_response(frames[i]);
+      continue;
+    }
     if (output_over_high_water() && frames[i].header.type == wire::FrameType::kRequest) [[unlikely]] {
       put_off(frames.subspan(i), chunk);
       return {};
     }
-    Status status = on_frame(frames[i], chunk);
+    Status status = on_request_or_control(frames[i], chunk);
     if (!status.ok()) [[unlikely]]
       return status;
   }
@@ -117,13 +122,10 @@ void Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
 }
 
-Status Session::on_frame(const Frame& frame, const ChunkRef& chunk) {
+Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk) {
   switch (frame.header.type) {
     case wire::FrameType::kRequest:
       return in_.on_request(frame, chunk);
-    case wire::FrameType::kResponse:
-      out_.on_response(frame);
-      return {};
     case wire::FrameType::kCancel:
       in_.on_cancel(frame.header.id);
       return {};
@@ -131,6 +133,7 @@ Status Session::on_frame(const Frame& frame, const ChunkRef& chunk) {
       on_ping(frame.header.id);
       return {};
     case wire::FrameType::kPong:
+    case wire::FrameType::kResponse:  // taken before
       return {};
     case wire::FrameType::kGoaway:
       if (state_ == State::kReady) state_ = State::kDraining;

@@ -85,24 +85,26 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
 
   /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
   /// Null when memory is out, and then the session is being closed.
-  std::byte* begin_frame(const wire::FrameHeader& header) {
+  [[gnu::always_inline]] std::byte* begin_frame(wire::FrameHeader header) {
     const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
-    frame_ = outbox_.append(bytes);
-    if (frame_ == nullptr) [[unlikely]] {
+    std::byte* const frame = outbox_.append(bytes);
+    if (frame == nullptr) [[unlikely]] {
       return no_memory_for_frame();
     }
-    frame_body_bytes_ = header.body_bytes;
     // The padding is the end of the last eight bytes, which the body then overwrites from the front.
-    store_le<std::uint64_t>(frame_ + bytes - 8, 0);
-    wire::store_header(frame_, header);
-    return frame_ + wire::kHeaderBytes;
+    store_le<std::uint64_t>(frame + bytes - 8, 0);
+    wire::store_header(frame, header);
+    frame_ = frame;
+    frame_body_bytes_ = header.body_bytes;
+    return frame + wire::kHeaderBytes;
   }
+  /// end_frame() has something to do.
+  bool frames_need_end() const { return checksums_; }
   /// Has to follow when the body was written.
   void end_frame() {
     if (checksums_) [[unlikely]] {
       wire::finish_frame(frame_, frame_body_bytes_, true);
     }
-    connection_->want_flush();
   }
 
   Loop& loop() const { return setup_.loop; }
@@ -139,7 +141,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   void put_off(std::span<const Frame> frames, const ChunkRef& chunk);
-  Status on_frame(const Frame& frame, const ChunkRef& chunk);
+  Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
   void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
   std::byte* no_memory_for_frame();

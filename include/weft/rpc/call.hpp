@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -103,12 +104,15 @@ class TypedCall : public PendingCall {
  protected:
   ~TypedCall() = default;
 
-  Status decode_answer(Bytes body) final {
-    DecodeArena arena;
-    if constexpr (std::is_void_v<R>) {
-      return decode_from(body, arena).status();
-    } else {
-      return decode_from(body, arena, value_.emplace()).status();
+  void decode_answer(Bytes body, Status& failure) noexcept final {
+    try {
+      DecodeArena arena;
+      Result<void> decoded = decode(body, arena);
+      if (!decoded.ok()) [[unlikely]] {
+        failure = std::move(decoded).status();
+      }
+    } catch (const std::bad_alloc&) {
+      failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for the result of a call"};
     }
   }
 
@@ -122,50 +126,81 @@ class TypedCall : public PendingCall {
     }
   }
 
-  Result<Answer<R>> take_answer() {
+  Result<Answer<R>> take_answer(CallExtras& extras) {
     Status failure = take_failure();
     if (!failure.ok()) return failure;
     if constexpr (std::is_void_v<R>) {
-      return Answer<R>{answer_attachment_bytes(), take_answer_attachment()};
+      return Answer<R>{extras.answer_attachment_bytes, std::move(extras.answer_attachment)};
     } else {
-      return Answer<R>{std::move(*value_), answer_attachment_bytes(), take_answer_attachment()};
+      return Answer<R>{std::move(*value_), extras.answer_attachment_bytes,
+                       std::move(extras.answer_attachment)};
     }
   }
 
  private:
+  Result<void> decode(Bytes body, DecodeArena& arena) {
+    if constexpr (std::is_void_v<R>) {
+      return decode_from(body, arena);
+    } else {
+      return decode_from(body, arena, value_.emplace());
+    }
+  }
+
   struct Nothing {};
   std::optional<std::conditional_t<std::is_void_v<R>, Nothing, R>> value_;
 };
 
 }  // namespace detail
 
+namespace detail {
+
+/// Bases for what has to outlive the call they come before.
+struct WithExtras {
+  explicit WithExtras(const CallOptions& options) : extras(options) {}
+  CallExtras* get() { return &extras; }
+  CallExtras extras;
+};
+struct WithoutExtras {
+  CallExtras* get() { return nullptr; }
+};
+
+/// What call() and exchange() differ in.
+enum class Gives : std::uint8_t { kResult, kAnswer };
+
+}  // namespace detail
+
 /// A call that is made when it is awaited: what `client.call<f>(...)` gives. Arguments that were given as
 /// lvalues are referred to until the call is sent, so it is awaited in the expression that made it. Cancel:
 /// total while it waits for a connection, after that the peer is told and the outcome is unknown.
-template <auto M, bool kWithAttachment, typename... Given>
+template <auto M, detail::Gives kGives, typename Extras, typename... Given>
 class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] CallAwaitable final
-    : detail::TypedCall<ResultOfMethod<M>> {
+    : Extras,
+      detail::TypedCall<ResultOfMethod<M>> {
   using R = ResultOfMethod<M>;
   using Base = detail::TypedCall<R>;
 
  public:
   template <typename... Arguments>
-  CallAwaitable(ClientCore& client, const CallOptions& options, Arguments&&... arguments)
-      : Base(client, method_key<M>, options), arguments_(std::forward<Arguments>(arguments)...) {}
+  CallAwaitable(ClientCore& client, Extras its, Arguments&&... arguments)
+      : Extras(std::move(its)),
+        Base(client, method_key<M>, Extras::get()),
+        arguments_(std::forward<Arguments>(arguments)...) {}
 
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     resumption_.handle = coroutine;
-    if (std::byte* body = Base::begin(cancel_scope_of(coroutine), body_bytes())) {
+    Base::set_waiter(&resumption_);
+    if (std::byte* body = Base::begin(cancel_scope_of(coroutine), body_bytes())) [[likely]] {
       encode_body(body);
-      Base::sent();
+      if (Base::needs_sent()) Base::sent();
+      return true;
     }
     return !Base::done();
   }
   auto await_resume() {
-    if constexpr (kWithAttachment) {
-      return Base::take_answer();
+    if constexpr (kGives == detail::Gives::kAnswer) {
+      return Base::take_answer(Extras::extras);
     } else {
       return Base::take_result();
     }
@@ -178,7 +213,6 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   void encode_body(std::byte* to) const final {
     std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
   }
-  void on_done() noexcept final { Base::schedule(resumption_); }
 
   typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
   Resumption resumption_;
@@ -188,10 +222,10 @@ namespace detail {
 
 /// The record behind a Call: lives until both the call's end and the handle's.
 template <typename R>
-class StartedCall final : public TypedCall<R> {
+class StartedCall final : WithExtras, public TypedCall<R> {
  public:
   StartedCall(ClientCore& client, const MethodKey& method, const CallOptions& options)
-      : TypedCall<R>(client, method, options) {}
+      : WithExtras(options), TypedCall<R>(client, method, WithExtras::get()) {}
 
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
@@ -201,27 +235,21 @@ class StartedCall final : public TypedCall<R> {
     const std::size_t size = encoded_size(arguments...);
     if (std::byte* body = TypedCall<R>::begin(nullptr, size)) {
       encode_to(body, arguments...);
-      TypedCall<R>::sent();
+      if (this->needs_sent()) TypedCall<R>::sent();
     } else if (!this->done()) {
       waiting_body_.resize(size);
       encode_to(waiting_body_.data(), arguments...);
     }
   }
 
-  /// Who waits; at most one at a time.
-  Resumption* waiter = nullptr;
-
   using TypedCall<R>::take_result;
-  using TypedCall<R>::take_answer;
   using PendingCall::limit;
+  Result<Answer<R>> take_answer() { return TypedCall<R>::take_answer(extras); }
 
  private:
   std::size_t body_bytes() const override { return waiting_body_.size(); }
   void encode_body(std::byte* to) const override {
     if (!waiting_body_.empty()) std::memcpy(to, waiting_body_.data(), waiting_body_.size());
-  }
-  void on_done() noexcept override {
-    if (waiter != nullptr) PendingCall::schedule(*std::exchange(waiter, nullptr));
   }
 
   std::vector<std::byte> waiting_body_;
@@ -261,7 +289,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
     Awaiter(const Awaiter&) = delete;
     Awaiter& operator=(const Awaiter&) = delete;
     ~Awaiter() {
-      if (record_->waiter == &resumption_) record_->waiter = nullptr;
+      if (record_->is_waiter(resumption_)) record_->set_waiter(nullptr);
     }
 
     bool await_ready() const noexcept { return record_->done(); }
@@ -277,7 +305,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
         scope->add(*this);
       }
       resumption_.handle = coroutine;
-      record_->waiter = &resumption_;
+      record_->set_waiter(&resumption_);
       return true;
     }
     auto await_resume() {

@@ -58,19 +58,22 @@ class RpcClient {
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   auto call(Given&&... arguments) {
-    return CallAwaitable<M, false, Given...>{*core_, CallOptions{}, std::forward<Given>(arguments)...};
+    return CallAwaitable<M, detail::Gives::kResult, detail::WithoutExtras, Given...>{
+        *core_, detail::WithoutExtras{}, std::forward<Given>(arguments)...};
   }
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return CallAwaitable<M, false, Given...>{*core_, options, std::forward<Given>(arguments)...};
+    return CallAwaitable<M, detail::Gives::kResult, detail::WithExtras, Given...>{
+        *core_, detail::WithExtras{options}, std::forward<Given>(arguments)...};
   }
 
   /// As call(), and gives the attachment of the answer too: `Result<Answer<R>>`.
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   auto exchange(const CallOptions& options, Given&&... arguments) {
-    return CallAwaitable<M, true, Given...>{*core_, options, std::forward<Given>(arguments)...};
+    return CallAwaitable<M, detail::Gives::kAnswer, detail::WithExtras, Given...>{
+        *core_, detail::WithExtras{options}, std::forward<Given>(arguments)...};
   }
 
   /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this

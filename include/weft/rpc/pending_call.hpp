@@ -20,6 +20,23 @@ class ClientCore;
 class CallsOut;
 struct WaitingCallTag;
 
+/// What a call has only when it was given options: kept apart, so that the others need not carry it.
+struct CallExtras {
+  explicit CallExtras(const CallOptions& its) : options(its) {}
+
+  /// The pieces of the attachment while the connection reads from them.
+  struct AttachmentLease final : SendLease {
+    void on_released(bool) noexcept override { --pieces; }
+    std::uint32_t pieces = 0;
+  };
+
+  CallOptions options;
+  /// The answer's attachment: in the caller's buffer if one was named, else in this.
+  std::size_t answer_attachment_bytes = 0;
+  Buffer answer_attachment;
+  AttachmentLease lease;
+};
+
 /// One call as the client's machinery sees it, whoever waits for it: the part that knows no types.
 ///
 ///   kIdle ----begin()----> kSent ------answer, failure, cancel, deadline----> kDone
@@ -32,8 +49,10 @@ struct WaitingCallTag;
 /// still unsent are copied. Thread: the client's loop. Never moves.
 class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, private Timer {
  public:
-  PendingCall(ClientCore& client, const MethodKey& method, const CallOptions& options)
-      : client_(&client), method_(&method), options_(options) {}
+  /// `extras` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
+  /// without them.
+  PendingCall(ClientCore& client, const MethodKey& method, CallExtras* extras)
+      : client_(&client), method_(&method), extras_(extras) {}
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
@@ -42,35 +61,33 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   /// Asks for an early end, as a cancelled scope does.
   void cancel(CancelReason reason) { on_cancel(reason); }
 
+  /// Who goes on when the call is done; at most one, which may change or be taken back until then.
+  void set_waiter(Resumption* waiter) { waiter_ = waiter; }
+  bool is_waiter(const Resumption& waiter) const { return waiter_ == &waiter; }
+
  protected:
   ~PendingCall() {
     if (state_ != State::kDone) abandon();
   }
 
-  /// Begins the call under `scope` (may be null). Answers where the body is to be encoded, after which sent()
-  /// is called at once; or null: then the call waits and encode_body() will be asked for, or it is done
-  /// already.
+  /// Begins the call under `scope` (may be null). Answers where the body is to be encoded, after which, and
+  /// at once, sent() is called if needs_sent(); or null: then the call waits and encode_body() will be asked
+  /// for, or it is done already.
   std::byte* begin(CancelScope* scope, std::size_t body_bytes);
+  bool needs_sent() const { return needs_sent_; }
   void sent();
 
   /// For calls that had to wait: what begin() was given, and the body itself.
   virtual std::size_t body_bytes() const = 0;
   virtual void encode_body(std::byte* to) const = 0;
-  /// Takes the answer's body, which is only valid now. A failure becomes the call's.
-  virtual Status decode_answer(Bytes body) = 0;
-  /// The call is done. Schedules whoever waits; may not destroy the call.
-  virtual void on_done() noexcept = 0;
+  /// Takes the answer's body, which is only valid now. Sets `failure`, which becomes the call's, if that
+  /// fails.
+  virtual void decode_answer(Bytes body, Status& failure) noexcept = 0;
 
   /// Brings the deadline forward; the call may be done afterwards.
   void limit(Deadline deadline);
-  /// Lets a waiter go on, on the client's loop.
-  void schedule(Resumption& waiter) noexcept;
 
   Status take_failure() { return std::move(failure_); }
-  /// The answer's attachment: in the caller's buffer if one was named, else in one of ours.
-  std::size_t answer_attachment_bytes() const { return answer_attachment_bytes_; }
-  Buffer take_answer_attachment() { return std::move(answer_attachment_); }
-  const CallOptions& options() const { return options_; }
 
  private:
   friend class ClientCore;
@@ -78,30 +95,25 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
 
   enum class State : std::uint8_t { kIdle, kWaiting, kSent, kDone };
 
-  /// The pieces of the attachment while the connection reads from them.
-  struct AttachmentLease final : SendLease {
-    void on_released(bool) noexcept override { --pieces; }
-    std::uint32_t pieces = 0;
-  };
-
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
+  Deadline earliest_deadline(const CancelScope* scope) const;
+  std::byte* end_before_begin(CancelReason reason);
   void finish(Status failure) noexcept;
+  void end() noexcept;
   void abandon() noexcept;
   void leave() noexcept;
 
   ClientCore* client_;
   CallsOut* out_ = nullptr;
   const MethodKey* method_;
-  CallOptions options_;
-  Deadline effective_deadline_;
+  CallExtras* extras_;
+  Resumption* waiter_ = nullptr;
+  Deadline deadline_;
   std::uint64_t id_ = 0;
   Status failure_;
-  Buffer answer_attachment_;
-  std::size_t answer_attachment_bytes_ = 0;
-  AttachmentLease lease_;
   State state_ = State::kIdle;
-  bool landing_ = false;
+  bool needs_sent_ = false;
 };
 
 }  // namespace weft
