@@ -8,6 +8,7 @@
 #include "rpc/method_table.hpp"
 #include "rpc/session.hpp"
 #include "rpc/worker_pool.hpp"
+#include "weft/base/assert.hpp"
 
 namespace weft {
 
@@ -29,6 +30,14 @@ Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
   return Deadline::after(now, std::chrono::microseconds{header.timeout});
 }
 
+Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
+                          const MethodEntry& method) {
+  return {StatusCode::kResourceExhausted, Layer::kRpc,
+          std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
+              std::to_string(limit) + " of method '" + std::string{method.key.name} + "'",
+          0, Retry::kNever};
+}
+
 }  // namespace
 
 const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
@@ -41,32 +50,30 @@ const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
   return limit == 0 || header.body_bytes <= limit ? method : nullptr;
 }
 
-Status CallsIn::refusal(const wire::FrameHeader& header) const {
+Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
   const MethodEntry* method = host_.methods != nullptr ? host_.methods->find_any(header.method) : nullptr;
   if (method == nullptr) {
-    return {StatusCode::kUnimplemented, Layer::kRpc,
-            "the server has no such method; is the handler registered, under the same name or key?"};
+    return {Rejection::kUnknownMethod,
+            {StatusCode::kUnimplemented, Layer::kRpc,
+             "the server has no such method; is the handler registered, under the same name or key?"}};
   }
   const MethodEntry* exact = host_.methods->find(header.method, header.schema);
   if (exact == nullptr) {
     return {
-        StatusCode::kFailedPrecondition, Layer::kRpc,
-        "method '" + std::string{method->key.name} + "' is " + method->key.schema_text() + " on the server",
-        kSchemaMismatch};
+        Rejection::kWrongSchema,
+        {StatusCode::kFailedPrecondition, Layer::kRpc,
+         "method '" + std::string{method->key.name} + "' is " + method->key.schema_text() + " on the server",
+         kSchemaMismatch}};
   }
-  return {StatusCode::kResourceExhausted, Layer::kRpc,
-          "a request of " + std::to_string(header.body_bytes) + " bytes is over the limit of " +
-              std::to_string(exact->options.body_bytes_max) + " of method '" + std::string{method->key.name} +
-              "'",
-          0, Retry::kNever};
+  return {Rejection::kOverMethodsBody,
+          over_methods_limit("a request", header.body_bytes, exact->options.body_bytes_max, *exact)};
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   ++host_.taken;
   const MethodEntry* method = method_for(frame.header);
   if (method == nullptr) [[unlikely]] {
-    ++host_.refused;
-    fail(frame.header.id, refusal(frame.header));
+    refuse(frame.header.id, refusal(frame.header));
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
@@ -80,9 +87,10 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                              Buffer attachment) {
   if (running_ >= session_.limits().calls_in_flight_max) [[unlikely]] {
-    ++host().refused;
-    fail(frame.header.id, exhausted("the server works on as many calls of this connection as it may "
-                                    "(calls_in_flight_max); those that were cancelled count until they end"));
+    refuse(frame.header.id,
+           {Rejection::kOverCallsInFlight,
+            exhausted("the server works on as many calls of this connection as it may "
+                      "(calls_in_flight_max); those that were cancelled count until they end")});
     return {};
   }
   // Asked before there is a record: one that is in no table could not be taken out of it again.
@@ -130,8 +138,9 @@ void CallsIn::run(ServedCall& call) {
     case HandlerKind::kBlocking:
       if (method.takes_attachment) call.keep_endpoints();  // it has a context to ask
       if (!host().workers->submit(call)) {
-        ++host().refused;
-        call.fail(exhausted("all workers of the server are busy and their queue is full (worker_queue_max)"));
+        call.refuse({Rejection::kOverWorkerQueue,
+                     exhausted("all workers of the server are busy and their queue is full "
+                               "(worker_queue_max)")});
         call.let_go();
       }
       return;
@@ -149,33 +158,36 @@ void CallsIn::on_cancel(std::uint64_t id) {
   call->settle();
 }
 
-Landing CallsIn::on_request_attachment(const Frame& frame) {
-  const MethodEntry* method = method_for(frame.header);
-  landing_refusal_ = method != nullptr ? Status{} : refusal(frame.header);
-  const std::uint64_t bytes = frame.header.attachment_bytes;
-  if (landing_refusal_.ok() && !method->takes_attachment) {
-    landing_refusal_ = {StatusCode::kInvalidArgument, Layer::kRpc,
-                        "method '" + std::string{method->key.name} +
-                            "' takes no attachment; a handler that does has a parameter CallContext&"};
+std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& header) const {
+  const MethodEntry* method = method_for(header);
+  if (method == nullptr) return refusal(header);
+  const std::uint64_t bytes = header.attachment_bytes;
+  if (!method->takes_attachment) {
+    return Refusal{Rejection::kAttachmentNotTaken,
+                   {StatusCode::kInvalidArgument, Layer::kRpc,
+                    "method '" + std::string{method->key.name} +
+                        "' takes no attachment; a handler that does has a parameter CallContext&"}};
   }
-  if (landing_refusal_.ok() && method->options.attachment_bytes_max != 0 &&
-      bytes > method->options.attachment_bytes_max) {
-    landing_refusal_ = {StatusCode::kResourceExhausted, Layer::kRpc,
-                        "an attachment of " + std::to_string(bytes) + " bytes is over the limit of " +
-                            std::to_string(method->options.attachment_bytes_max) + " of method '" +
-                            std::string{method->key.name} + "'",
-                        0, Retry::kNever};
+  const std::uint64_t limit = method->options.attachment_bytes_max;
+  if (limit != 0 && bytes > limit) {
+    return Refusal{Rejection::kOverMethodsAttachment,
+                   over_methods_limit("an attachment", bytes, limit, *method)};
   }
-  if (!landing_refusal_.ok()) return Landing::skip();
   if (bytes > session_.limits().connection_memory_max - attachment_bytes_held_) {
-    landing_refusal_ = exhausted(
-        "the attachments of this connection's calls fill its memory "
-        "(connection_memory_max)");
-    return Landing::skip();
+    return Refusal{Rejection::kOverConnectionMemory,
+                   exhausted("the attachments of this connection's calls fill its memory "
+                             "(connection_memory_max)")};
   }
-  Result<Buffer> buffer = Buffer::try_allocate(bytes, host().memory);
+  return std::nullopt;
+}
+
+Landing CallsIn::on_request_attachment(const Frame& frame) {
+  landing_refusal_ = attachment_refusal(frame.header);
+  if (landing_refusal_) return Landing::skip();
+  Result<Buffer> buffer = Buffer::try_allocate(frame.header.attachment_bytes, host().memory);
   if (!buffer.ok()) {
-    landing_refusal_ = std::move(buffer).status();
+    landing_refusal_ = Refusal{Rejection::kOverProcessMemory,
+                               buffer.status().with_context("an attachment (process_memory_max)")};
     return Landing::skip();
   }
   landing_ = std::move(*buffer);
@@ -186,9 +198,8 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   ++host().taken;
   Buffer attachment = std::move(landing_);
   if (!landed) {
-    ++host().refused;
-    if (landing_refusal_.ok()) landing_refusal_ = exhausted("the attachment could not be received");
-    fail(frame.header.id, landing_refusal_);
+    WEFT_ASSERT(landing_refusal_, "a request's attachment is skipped for a reason");
+    refuse(frame.header.id, *std::exchange(landing_refusal_, std::nullopt));
     return {};
   }
   const MethodEntry* method = host_.methods->find(frame.header.method, frame.header.schema);
@@ -225,6 +236,11 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
     header.attachment_bytes = attachment_bytes;
   }
   return session_.begin_frame(header);
+}
+
+void CallsIn::refuse(std::uint64_t id, const Refusal& refusal) {
+  session_.reject(refusal.reason, refusal.status);
+  fail(id, refusal.status);
 }
 
 void CallsIn::fail(std::uint64_t id, const Status& failure) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "rpc/counter.hpp"
+#include "rpc/rejections.hpp"
 #include "rpc/served_table.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
@@ -14,8 +16,8 @@
 
 namespace weft {
 
+class FaultLog;
 class MethodTable;
-struct MethodEntry;
 struct MethodEntry;
 class Session;
 class WorkerPool;
@@ -30,8 +32,9 @@ struct CallsHost {
   /// Records alive, those without a connection too.
   Counter running;
   Counter taken;
-  Counter refused;
-  Counter protocol_errors;
+  RejectionCounters rejections;
+  /// Null on a client: there the one who called hears of it.
+  FaultLog* faults = nullptr;
   /// Calls whose connection is gone and whose handler has not ended.
   IntrusiveList<ServedCall, ServedCallTag> orphans;
   /// Told when the last record went.
@@ -60,6 +63,8 @@ class CallsIn {
   void fail(std::uint64_t id, const Status& failure);
   void add_room_waiter(ServedCall::Room& waiter) { room_waiters_.push_back(waiter); }
 
+  /// Counts it by its reason, logs it, and fails the call.
+  void refuse(std::uint64_t id, const Refusal& refusal);
   Session& session() const { return session_; }
   CallsHost& host() const { return host_; }
   std::size_t running() const { return running_; }
@@ -70,7 +75,8 @@ class CallsIn {
   /// The method that serves a request with this header; null when there is a reason against it, see
   /// refusal().
   const MethodEntry* method_for(const wire::FrameHeader& header) const;
-  Status refusal(const wire::FrameHeader& header) const;
+  Refusal refusal(const wire::FrameHeader& header) const;
+  std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   void keep_body(ServedCall& call, const Frame& frame, const ChunkRef& chunk);
@@ -86,7 +92,8 @@ class CallsIn {
   /// Of calls that run; one that the handler took away counts for the process only.
   std::size_t attachment_bytes_held_ = 0;
   Buffer landing_;
-  Status landing_refusal_;
+  /// Why there is no landing.
+  std::optional<Refusal> landing_refusal_;
 };
 
 }  // namespace weft

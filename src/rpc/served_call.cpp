@@ -62,6 +62,11 @@ void InlineCall::fail(const Status& failure) {
   session_->calls_in().fail(id_, failure);
 }
 
+void InlineCall::refuse_arguments(const Status& failure) {
+  session_->reject(Rejection::kBadArguments, failure);
+  fail(failure);
+}
+
 ServedCall::ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const MethodEntry& method,
                        std::uint64_t id)
     : calls_(&calls),
@@ -131,7 +136,18 @@ void ServedCall::fail(const Status& failure) {
     return;
   }
   if (state_ != State::kRunning) return;
+  if (bad_arguments_) calls_->session().reject(Rejection::kBadArguments, failure);
   calls_->fail(id_, failure);
+  settle();
+}
+
+void ServedCall::refuse_arguments(const Status& failure) {
+  note_bad_arguments();
+  fail(failure);
+}
+
+void ServedCall::refuse(const Refusal& refusal) {
+  calls_->refuse(id_, refusal);
   settle();
 }
 

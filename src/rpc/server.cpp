@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "rpc/fault_log.hpp"
 #include "rpc/method_table.hpp"
 #include "rpc/server_shard.hpp"
 #include "rpc/worker_pool.hpp"
@@ -53,6 +54,7 @@ class RpcServer::State {
   const TransportSet& transports_;
   ServerOptions options_;
   MemoryBudget memory_;
+  FaultLog faults_{logger()};
   std::vector<MethodEntry> entries_;
   MethodTable methods_;
   std::unique_ptr<WorkerPool> workers_;
@@ -121,8 +123,9 @@ Result<void> RpcServer::State::make_loops() {
     threads_.push_back(std::move(*started));
   }
   for (std::size_t i = 0; i < std::max<std::size_t>(1, threads_.size()); ++i) {
-    const ServerShard::Setup setup{
-        loop(i), options_, methods_, workers_.get(), memory_, logger(), next_connection_id_, connections_};
+    const ServerShard::Setup setup{loop(i),     options_, methods_, workers_.get(),
+                                   memory_,     logger(), faults_,  next_connection_id_,
+                                   connections_};
     shards_.push_back(std::make_unique<ServerShard>(setup));
   }
   shards_left_ = shards_.size();

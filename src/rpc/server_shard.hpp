@@ -22,6 +22,7 @@ class ServerShard final : private SessionOwner, private Timer {
     WorkerPool* workers;
     MemoryBudget& memory;
     Logger& logger;
+    FaultLog& faults;
     std::atomic<std::uint64_t>& next_connection_id;
     std::atomic<std::size_t>& connections;
   };

@@ -4,19 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "rpc/fault_log.hpp"
+
 namespace weft {
 
 namespace {
 
-Status breach(std::string text) {
-  return {StatusCode::kInvalidArgument, Layer::kRpc, std::move(text)};
-}
-
-/// The connection ended for what its peer sent: a hello, a frame or an order of them that has no meaning. Its
-/// death, its silence and our own lack of memory are not that.
-bool is_breach(const Status& why) {
-  return why.layer() == Layer::kWire ||
-         (why.layer() == Layer::kRpc && why.code() == StatusCode::kInvalidArgument);
+Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
+  return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
 }
 
 }  // namespace
@@ -176,7 +171,10 @@ void Session::on_drained() {
 
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
-  if (is_breach(why)) ++setup_.host.protocol_errors;
+  if (const auto breach = breach_of(why)) reject(*breach, why);
+  if (faults_kept_back_ != 0) {
+    setup_.host.faults->keep_back(connection_->remote_endpoint(), faults_kept_back_);
+  }
   loop().disarm(*this);
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
@@ -242,6 +240,17 @@ std::byte* Session::no_memory_for_frame() {
   close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
   return nullptr;
 }
+void Session::reject(Rejection reason, const Status& why) {
+  setup_.host.rejections.count(reason);
+  if (setup_.host.faults == nullptr) return;
+  ++faults_kept_back_;
+  const TimePoint now = loop().now();
+  if (now < faults_quiet_until_) return;
+  faults_quiet_until_ = now + FaultLog::kInterval;
+  const std::string text = std::string{to_string(reason)} + ": " + why.to_string();
+  setup_.host.faults->note(connection_->remote_endpoint(), text, std::exchange(faults_kept_back_, 0), now);
+}
+
 
 void Session::send_control(wire::FrameType type, std::uint64_t id, std::string_view text) {
   wire::FrameHeader header;

@@ -82,6 +82,8 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void finish();
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
+  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultLog.
+  void reject(Rejection reason, const Status& why);
 
   /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
   /// Null when memory is out, and then the session is being closed.
@@ -168,5 +170,8 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   bool pong_owed_ = false;
   std::uint64_t pong_id_ = 0;
 };
+  /// Faults are only counted until then; the log is not asked.
+  TimePoint faults_quiet_until_{};
+  std::uint64_t faults_kept_back_ = 0;
 
 }  // namespace weft

@@ -112,7 +112,7 @@ struct HandlerOf {
     const Result<void> decoded =
         std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
     if (!decoded.ok()) [[unlikely]] {
-      call.fail(decoded.status().with_context(Traits::name));
+      call.refuse_arguments(decoded.status().with_context(Traits::name));
       return false;
     }
     return true;
@@ -186,7 +186,10 @@ struct HandlerOf {
                                Arguments& arguments) {
     const Result<void> decoded = std::apply(
         [&](auto&... values) { return decode_from(call.body(), call.arena(), values...); }, arguments);
-    if (!decoded.ok()) std::move(reply).fail(decoded.status().with_context(Traits::name));
+    if (!decoded.ok()) {
+      call.note_bad_arguments();
+      std::move(reply).fail(decoded.status().with_context(Traits::name));
+    }
     return decoded.ok();
   }
 

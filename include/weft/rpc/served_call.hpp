@@ -26,6 +26,7 @@ class Loop;
 struct CallsHost;
 class Session;
 struct MethodEntry;
+struct Refusal;
 
 /// An ordinary handler's call while it runs inside the receiving of its request: nothing outlives that.
 class InlineCall {
@@ -37,6 +38,8 @@ class InlineCall {
   std::byte* begin_answer(std::size_t bytes);
   void end_answer();
   void fail(const Status& failure);
+  /// The codec refused the body.
+  void refuse_arguments(const Status& failure);
 
  private:
   Session* session_;
@@ -78,6 +81,10 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   std::byte* begin_answer(std::size_t bytes);
   void end_answer();
   void fail(const Status& failure);
+  /// The codec refused the body. Where the handler runs.
+  void refuse_arguments(const Status& failure);
+  /// The next failure says that the codec refused the body.
+  void note_bad_arguments() { bad_arguments_ = true; }
   bool answered() const { return state_ != State::kRunning; }
 
   /// For answers that were made on another thread: everything encoded, to be sent from the loop.
@@ -118,6 +125,7 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   void on_timer() override;
   void cancel(CancelReason reason);
   void orphan(CancelReason reason);
+  void refuse(const Refusal& refusal);
   void settle();
 
   CallsIn* calls_;
@@ -147,6 +155,7 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   std::uint32_t holders_ = 1;
   State state_ = State::kRunning;
   bool off_loop_ = false;
+  bool bad_arguments_ = false;
   /// Set where the handler runs, read on the loop.
   std::atomic<bool> close_after_answer_ = false;
   std::atomic<bool> cancelled_ = false;
