@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-4: what a handler may know and do about its call. CR-5: how failures reach the caller.
 #include <algorithm>
+#include <atomic>
 #include <latch>
 #include <stdexcept>
 
@@ -65,10 +66,12 @@ struct Observer {
 
 /// Asks for its peer once the test says that the peer is gone.
 struct Inspector {
+  std::atomic<bool> began = false;
   std::latch ended{1};
   std::latch looked{1};
   std::string remote;
   void look_after_the_end(CallContext& context) {
+    began = true;
     ended.wait();
     remote = context.remote_endpoint();
     looked.count_down();
@@ -128,7 +131,7 @@ TEST_F(Cr4Context, OfABlockingHandlerKnowsItsEndpointsWhenTheConnectionIsGone) {
   ASSERT_TRUE(connect(caller).ok());
   const std::string caller_endpoint = caller.local_endpoint();
   Call<void> call = caller.start<&Inspector::look_after_the_end>();
-  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 1; }));
+  ASSERT_TRUE(turn_until(loop(), [&] { return inspector.began.load(); }));
   caller.close();
   ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
   inspector.ended.count_down();
