@@ -47,6 +47,8 @@ class CallsIn {
  public:
   CallsIn(Session& session, CallsHost& host) : session_(session), host_(host), table_(host.table_secret) {}
 
+  /// False when a request with this header is refused, whatever its body says.
+  bool serves(const wire::FrameHeader& header) const { return method_for(header) != nullptr; }
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   void on_cancel(std::uint64_t id);
@@ -61,10 +63,10 @@ class CallsIn {
   /// Room for an answer, or null; end_answer follows.
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes);
   void fail(std::uint64_t id, const Status& failure);
-  void add_room_waiter(ServedCall::Room& waiter) { room_waiters_.push_back(waiter); }
-
   /// Counts it by its reason, logs it, and fails the call.
   void refuse(std::uint64_t id, const Refusal& refusal);
+  void add_room_waiter(ServedCall::Room& waiter) { room_waiters_.push_back(waiter); }
+
   Session& session() const { return session_; }
   CallsHost& host() const { return host_; }
   std::size_t running() const { return running_; }

@@ -132,7 +132,11 @@ Status Session::on_frame(const Frame& frame, const ChunkRef& chunk) {
       setup_.owner.on_session_goaway(*this);
       return {};
   }
-  return breach("a frame of a type that cannot come here");
+  return unknown_type(frame.header, setup_.limits);
+}
+
+bool Session::wants_body(const wire::FrameHeader& header) {
+  return header.type != wire::FrameType::kRequest || in_.serves(header);
 }
 
 Landing Session::on_attachment(const Frame& frame) {
@@ -236,10 +240,6 @@ void Session::close(Status why) {
   connection_->close(std::move(why));
 }
 
-std::byte* Session::no_memory_for_frame() {
-  close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
-  return nullptr;
-}
 void Session::reject(Rejection reason, const Status& why) {
   setup_.host.rejections.count(reason);
   if (setup_.host.faults == nullptr) return;
@@ -251,6 +251,10 @@ void Session::reject(Rejection reason, const Status& why) {
   setup_.host.faults->note(connection_->remote_endpoint(), text, std::exchange(faults_kept_back_, 0), now);
 }
 
+std::byte* Session::no_memory_for_frame() {
+  close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
+  return nullptr;
+}
 
 void Session::send_control(wire::FrameType type, std::uint64_t id, std::string_view text) {
   wire::FrameHeader header;

@@ -125,6 +125,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
 
   Status on_hello(Bytes hello) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
+  bool wants_body(const wire::FrameHeader& header) override;
   Landing on_attachment(const Frame& frame) override;
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
   void on_drained() override;
@@ -169,9 +170,9 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   /// A ping came while the outbox was full.
   bool pong_owed_ = false;
   std::uint64_t pong_id_ = 0;
-};
   /// Faults are only counted until then; the log is not asked.
   TimePoint faults_quiet_until_{};
   std::uint64_t faults_kept_back_ = 0;
+};
 
 }  // namespace weft

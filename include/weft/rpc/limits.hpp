@@ -29,7 +29,8 @@ struct RpcLimits {
   /// Calls of a client that may wait for a connection or for room.
   std::size_t calls_waiting_max = 1u << 20;
 
-  /// From the first byte of a hello, a frame's head or an attachment to progress.
+  /// From the first byte of a hello, a frame's head or an attachment to progress, which is the whole of it, or
+  /// 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part).
   Duration frame_timeout = std::chrono::seconds{10};
   /// From the connection to the peer's whole hello.
   Duration hello_timeout = std::chrono::seconds{10};
