@@ -80,11 +80,20 @@ void ServerShard::bury() {
 }
 
 void ServerShard::stop(Duration grace, UniqueFunction<void()> stopped) {
+  const TimePoint grace_ends = Deadline::after(setup_.loop.now(), grace).at();
+  if (stopping_) return shorten_grace(grace_ends);
   stopped_ = std::move(stopped);
   stopping_ = true;
   sessions_.for_each([](Session& session) { session.send_goaway("the server stops"); });
-  setup_.loop.arm(*this, Deadline::after(setup_.loop.now(), grace).at());
+  grace_ends_ = grace_ends;
+  setup_.loop.arm(*this, grace_ends_);
   reap();
+}
+
+void ServerShard::shorten_grace(TimePoint ends) {
+  if (!stopped_ || forced_ || ends >= grace_ends_) return;
+  grace_ends_ = ends;
+  setup_.loop.arm(*this, grace_ends_);
 }
 
 void ServerShard::on_timer() {

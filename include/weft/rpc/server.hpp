@@ -82,13 +82,14 @@ class RpcServer {
   }
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
-  /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then.
+  /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
+  /// start() may be tried again.
   Result<void> start();
   /// Blocks until the server has stopped. Not from a handler.
   void wait();
   /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
   /// answer leave, for at most `grace`; what is still open then is ended by force. Returns at once; wait()
-  /// waits.
+  /// waits. A second stop() may shorten the grace of the first.
   void stop(Duration grace = std::chrono::seconds{10});
   /// Everything has ended: nothing of the server runs any more. Any thread.
   bool stopped() const;
