@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "rpc/counter.hpp"
@@ -65,7 +66,7 @@ class CallsIn {
   void fail(std::uint64_t id, const Status& failure);
   /// Counts it by its reason, logs it, and fails the call.
   void refuse(std::uint64_t id, const Refusal& refusal);
-  void add_room_waiter(ServedCall::Room& waiter) { room_waiters_.push_back(waiter); }
+  void add_room_waiter(RoomWaiter& waiter) { room_waiters_.push_back(waiter); }
 
   Session& session() const { return session_; }
   CallsHost& host() const { return host_; }
@@ -81,18 +82,23 @@ class CallsIn {
   std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
-  void keep_body(ServedCall& call, const Frame& frame, const ChunkRef& chunk);
+  std::optional<Refusal> reserve_chunk(std::size_t chunk_bytes, std::size_t attachment_bytes);
+  void refuse_without_memory(std::uint64_t id);
+  void send_failure(std::uint64_t id, std::uint16_t status, std::int32_t native, std::string_view text);
+  ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
   void run(ServedCall& call);
+  void start_handler(ServedCall& call);
   void forget(ServedCall& call);
 
   Session& session_;
   CallsHost& host_;
   ServedTable table_;
   IntrusiveList<ServedCall, ServedCallTag> calls_;
-  IntrusiveList<ServedCall::Room, RoomWaiterTag> room_waiters_;
+  IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   std::size_t running_ = 0;
-  /// Of calls that run; one that the handler took away counts for the process only.
-  std::size_t attachment_bytes_held_ = 0;
+  /// Attachments and kept chunks of calls that run; an attachment that the handler took away counts for the
+  /// process only.
+  std::size_t bytes_held_ = 0;
   Buffer landing_;
   /// Why there is no landing.
   std::optional<Refusal> landing_refusal_;

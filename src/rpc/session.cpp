@@ -2,6 +2,7 @@
 #include "rpc/session.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "rpc/fault_log.hpp"
@@ -97,8 +98,7 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (output_over_high_water() && frames[i].header.type == wire::FrameType::kRequest) [[unlikely]] {
-      put_off(frames.subspan(i), chunk);
-      return {};
+      return put_off(frames.subspan(i), chunk);
     }
     Status status = on_frame(frames[i], chunk);
     if (!status.ok()) [[unlikely]]
@@ -107,9 +107,14 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
   return {};
 }
 
-void Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
+Status Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
-  put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
+  try {
+    put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
+  } catch (const std::bad_alloc&) {
+    return {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for requests that wait"};
+  }
+  return {};
 }
 
 Status Session::on_frame(const Frame& frame, const ChunkRef& chunk) {
@@ -247,8 +252,13 @@ void Session::reject(Rejection reason, const Status& why) {
   const TimePoint now = loop().now();
   if (now < faults_quiet_until_) return;
   faults_quiet_until_ = now + FaultLog::kInterval;
-  const std::string text = std::string{to_string(reason)} + ": " + why.to_string();
-  setup_.host.faults->note(connection_->remote_endpoint(), text, std::exchange(faults_kept_back_, 0), now);
+  try {
+    const std::string text = std::string{to_string(reason)} + ": " + why.to_string();
+    const std::string endpoint = connection_->remote_endpoint();
+    setup_.host.faults->note(endpoint, text, std::exchange(faults_kept_back_, 0), now);
+  } catch (const std::bad_alloc&) {
+    // Counted it is; the log does without.
+  }
 }
 
 std::byte* Session::no_memory_for_frame() {

@@ -141,7 +141,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   };
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
-  void put_off(std::span<const Frame> frames, const ChunkRef& chunk);
+  Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_frame(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
   void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});

@@ -171,24 +171,23 @@ struct HandlerOf {
     Reply<typename Traits::Result> reply{call};
     try {
       Arguments arguments;
-      if (!decode_for_reply(call, reply, arguments)) return;
+      if (!decode_for_reply(call, arguments)) return;
       if constexpr (Traits::takes_context) {
         invoke(method.object, arguments, std::move(reply), call.context());
       } else {
         invoke(method.object, arguments, std::move(reply));
       }
     } catch (...) {
-      if (!reply.used()) std::move(reply).fail(status_of_exception());
+      call.unless_answered(status_of_exception());
     }
   }
 
-  static bool decode_for_reply(ServedCall& call, Reply<typename Traits::Result>& reply,
-                               Arguments& arguments) {
+  static bool decode_for_reply(ServedCall& call, Arguments& arguments) {
     const Result<void> decoded = std::apply(
         [&](auto&... values) { return decode_from(call.body(), call.arena(), values...); }, arguments);
     if (!decoded.ok()) {
       call.note_bad_arguments();
-      std::move(reply).fail(decoded.status().with_context(Traits::name));
+      call.unless_answered(decoded.status().with_context(Traits::name));
     }
     return decoded.ok();
   }
@@ -218,7 +217,9 @@ struct HandlerOf {
     } catch (...) {
       failure = status_of_exception();
     }
-    if (!failure.ok()) call->fail(failure);
+    if (failure.ok()) co_return;
+    co_await call->room();
+    call->fail(failure);
   }
 
   static MethodEntry entry(void* object, const HandlerOptions& options) {

@@ -242,6 +242,7 @@ void fill_failures(Server& server) {
   server.register_handler<says_unavailable>();
   server.register_handler<says_much>();
   server.register_handler<method<throws, "throws/blocking">>({.blocking = true});
+  server.register_handler<method<throws_with_reply, "reply/blocking">>({.blocking = true});
 }
 
 TEST_F(Cr5Errors, OfTheUserArriveWithCodeNumberAndMessage) {
@@ -275,7 +276,9 @@ TEST_F(Cr5Errors, AThrowingHandlerIsAStatus) {
   EXPECT_THAT(text_of(call<throws_in_coroutine>(caller, 2).status()),
               ::testing::HasSubstr("no std::exception"));
   EXPECT_EQ(call<throws_with_context>(caller, 1).status().code(), StatusCode::kResourceExhausted);
-  EXPECT_FALSE(call<throws_with_reply>(caller, 1).ok()) << "its Reply ended with it";
+  EXPECT_EQ(text_of(call<throws_with_reply>(caller, 1).status()), "the handler threw: no answer");
+  EXPECT_EQ((text_of(call<method<throws_with_reply, "reply/blocking">>(caller, 1).status())),
+            "the handler threw: no answer");
   EXPECT_EQ(call<throws>(caller, 0).value(), 0);
   EXPECT_EQ(caller.stats().connections, 1u);
   EXPECT_EQ(server.stats().calls_running, 0u);
