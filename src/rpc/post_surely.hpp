@@ -9,6 +9,8 @@
 
 namespace weft {
 
+inline constexpr std::chrono::milliseconds kTryAgain{1};
+
 /// Posts `work` to another thread's loop, however long the system has no memory for it: for what must not get
 /// lost and whose failure nobody could be told.
 template <typename Work>
@@ -17,8 +19,7 @@ void post_surely(Loop& loop, const Work& work) noexcept {
     try {
       return loop.post(work);
     } catch (const std::bad_alloc&) {
-      std::this_thread::sleep_for(
-          std::chrono::milliseconds{1});  // allow(no_sleep): nobody says when there is memory again
+      std::this_thread::sleep_for(kTryAgain);  // allow(no_sleep): memory comes back without an event
     }
   }
 }
