@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/calls_in.hpp"
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "rpc/method_table.hpp"
 #include "rpc/session.hpp"
 #include "rpc/worker_pool.hpp"
+#include "weft/base/assert.hpp"
 
 namespace weft {
 
@@ -29,6 +31,19 @@ Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
   return Deadline::after(now, std::chrono::microseconds{header.timeout});
 }
 
+Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
+                          const MethodEntry& method) {
+  return {StatusCode::kResourceExhausted, Layer::kRpc,
+          std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
+              std::to_string(limit) + " of method '" + std::string{method.key.name} + "'",
+          0, Retry::kNever};
+}
+
+/// kResourceExhausted of the rpc layer, retry after backoff, as packed_status() gives it.
+constexpr std::uint16_t kNoMemory = static_cast<std::uint16_t>(
+    static_cast<unsigned>(StatusCode::kResourceExhausted) | static_cast<unsigned>(Layer::kRpc) << 8 |
+    static_cast<unsigned>(Retry::kBackoff) << 12);
+
 }  // namespace
 
 const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
@@ -41,32 +56,30 @@ const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
   return limit == 0 || header.body_bytes <= limit ? method : nullptr;
 }
 
-Status CallsIn::refusal(const wire::FrameHeader& header) const {
+Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
   const MethodEntry* method = host_.methods != nullptr ? host_.methods->find_any(header.method) : nullptr;
   if (method == nullptr) {
-    return {StatusCode::kUnimplemented, Layer::kRpc,
-            "the server has no such method; is the handler registered, under the same name or key?"};
+    return {Rejection::kUnknownMethod,
+            {StatusCode::kUnimplemented, Layer::kRpc,
+             "the server has no such method; is the handler registered, under the same name or key?"}};
   }
   const MethodEntry* exact = host_.methods->find(header.method, header.schema);
   if (exact == nullptr) {
     return {
-        StatusCode::kFailedPrecondition, Layer::kRpc,
-        "method '" + std::string{method->key.name} + "' is " + method->key.schema_text() + " on the server",
-        kSchemaMismatch};
+        Rejection::kWrongSchema,
+        {StatusCode::kFailedPrecondition, Layer::kRpc,
+         "method '" + std::string{method->key.name} + "' is " + method->key.schema_text() + " on the server",
+         kSchemaMismatch}};
   }
-  return {StatusCode::kResourceExhausted, Layer::kRpc,
-          "a request of " + std::to_string(header.body_bytes) + " bytes is over the limit of " +
-              std::to_string(exact->options.body_bytes_max) + " of method '" + std::string{method->key.name} +
-              "'",
-          0, Retry::kNever};
+  return {Rejection::kOverMethodsBody,
+          over_methods_limit("a request", header.body_bytes, exact->options.body_bytes_max, *exact)};
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   ++host_.taken;
   const MethodEntry* method = method_for(frame.header);
   if (method == nullptr) [[unlikely]] {
-    ++host_.refused;
-    fail(frame.header.id, refusal(frame.header));
+    refuse(frame.header.id, refusal(frame.header));
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
@@ -80,24 +93,37 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                              Buffer attachment) {
   if (running_ >= session_.limits().calls_in_flight_max) [[unlikely]] {
-    ++host().refused;
-    fail(frame.header.id, exhausted("the server works on as many calls of this connection as it may "
-                                    "(calls_in_flight_max); those that were cancelled count until they end"));
+    refuse(frame.header.id,
+           {Rejection::kOverCallsInFlight,
+            exhausted("the server works on as many calls of this connection as it may "
+                      "(calls_in_flight_max); those that were cancelled count until they end")});
     return {};
   }
   // Asked before there is a record: one that is in no table could not be taken out of it again.
   if (table_.find(frame.header.id) != nullptr) [[unlikely]] {
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
-  // Freed by the last who holds it.
-  ServedCall& call = *new ServedCall(*this, host(), session_.loop(), method, frame.header.id);
+  const std::size_t kept_chunk = frame.body.size() > kCopiedBodyBytes ? chunk->capacity() : 0;
+  if (kept_chunk != 0) [[unlikely]] {
+    if (const auto refusal = reserve_chunk(kept_chunk, attachment.size())) {
+      refuse(frame.header.id, *refusal);
+      return {};
+    }
+  }
+  ServedCall* record = new_record(method, frame, chunk);
+  if (record == nullptr) [[unlikely]] {
+    if (kept_chunk != 0) host().memory->release(kept_chunk);
+    refuse_without_memory(frame.header.id);
+    return {};
+  }
+  ServedCall& call = *record;
   table_.insert(call);
   calls_.push_back(call);
   ++running_;
-  attachment_bytes_held_ += attachment.size();
-  call.attachment_charge_ = attachment.size();
+  call.chunk_charge_ = kept_chunk;
+  call.connection_charge_ = kept_chunk + attachment.size();
+  bytes_held_ += call.connection_charge_;
   call.attachment_ = std::move(attachment);
-  keep_body(call, frame, chunk);
   const Deadline deadline = deadline_of(frame.header, session_.loop().now());
   if (!deadline.is_infinite()) {
     call.scope_.set_deadline(deadline);
@@ -107,20 +133,59 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   return {};
 }
 
-void CallsIn::keep_body(ServedCall& call, const Frame& frame, const ChunkRef& chunk) {
-  call.body_ = frame.body;
-  if (frame.body.empty()) return;
-  if (frame.body.size() > kCopiedBodyBytes) {
-    call.chunk_ = chunk;
-    return;
+// A call that keeps its body where it was received keeps the whole chunk, so that is what counts.
+std::optional<Refusal> CallsIn::reserve_chunk(std::size_t chunk_bytes, std::size_t attachment_bytes) {
+  const std::size_t room = session_.limits().connection_memory_max - bytes_held_;
+  if (room < chunk_bytes || room - chunk_bytes < attachment_bytes) {
+    return Refusal{Rejection::kOverConnectionMemory,
+                   exhausted("the requests that this connection's calls keep fill its memory "
+                             "(connection_memory_max)")};
   }
-  std::byte* copy = static_cast<std::byte*>(detail::allocate_frame(frame.body.size()));
-  std::memcpy(copy, frame.body.data(), frame.body.size());
-  call.copied_body_ = copy;
-  call.body_ = {copy, frame.body.size()};
+  if (!host().memory->try_reserve(chunk_bytes)) {
+    return Refusal{Rejection::kOverProcessMemory,
+                   exhausted("what the server's calls keep fills its memory (process_memory_max)")};
+  }
+  return std::nullopt;
+}
+
+// With its body, which is the chunk's or a copy, and with room for it in the table; freed by the last who
+// holds it. Null when memory is out.
+ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
+  const Bytes body = frame.body;
+  const bool copied = !body.empty() && body.size() <= kCopiedBodyBytes;
+  std::byte* copy = nullptr;
+  try {
+    table_.reserve_one();
+    if (copied) copy = static_cast<std::byte*>(detail::allocate_frame(body.size()));
+    auto* call = new ServedCall(*this, host(), session_.loop(), method, frame.header.id);
+    call->body_ = body;
+    if (copied) {
+      std::memcpy(copy, body.data(), body.size());
+      call->copied_body_ = copy;
+      call->body_ = {copy, body.size()};
+    } else if (!body.empty()) {
+      call->chunk_ = chunk;
+    }
+    return call;
+  } catch (const std::bad_alloc&) {
+    if (copy != nullptr) detail::release_frame(copy, body.size());
+    return nullptr;
+  }
 }
 
 void CallsIn::run(ServedCall& call) {
+  try {
+    start_handler(call);
+  } catch (const std::bad_alloc&) {
+    if (!call.answered()) {
+      refuse_without_memory(call.id());
+      call.settle();
+    }
+    call.let_go();
+  }
+}
+
+void CallsIn::start_handler(ServedCall& call) {
   const MethodEntry& method = *call.method_;
   switch (method.kind) {
     case HandlerKind::kCoroutine:
@@ -130,13 +195,15 @@ void CallsIn::run(ServedCall& call) {
     case HandlerKind::kBlocking:
       if (method.takes_attachment) call.keep_endpoints();  // it has a context to ask
       if (!host().workers->submit(call)) {
-        ++host().refused;
-        call.fail(exhausted("all workers of the server are busy and their queue is full (worker_queue_max)"));
+        call.refuse({Rejection::kOverWorkerQueue,
+                     exhausted("all workers of the server are busy and their queue is full "
+                               "(worker_queue_max)")});
         call.let_go();
       }
       return;
     default:
       method.serve_record(method, call);
+      if (method.delayed) return call.let_go_unanswered();
       call.let_go();
   }
 }
@@ -149,33 +216,36 @@ void CallsIn::on_cancel(std::uint64_t id) {
   call->settle();
 }
 
+std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& header) const {
+  const MethodEntry* method = method_for(header);
+  if (method == nullptr) return refusal(header);
+  const std::uint64_t bytes = header.attachment_bytes;
+  if (!method->takes_attachment) {
+    return Refusal{Rejection::kAttachmentNotTaken,
+                   {StatusCode::kInvalidArgument, Layer::kRpc,
+                    "method '" + std::string{method->key.name} +
+                        "' takes no attachment; a handler that does has a parameter CallContext&"}};
+  }
+  const std::uint64_t limit = method->options.attachment_bytes_max;
+  if (limit != 0 && bytes > limit) {
+    return Refusal{Rejection::kOverMethodsAttachment,
+                   over_methods_limit("an attachment", bytes, limit, *method)};
+  }
+  if (bytes > session_.limits().connection_memory_max - bytes_held_) {
+    return Refusal{Rejection::kOverConnectionMemory,
+                   exhausted("the attachments and requests that this connection's calls keep fill its "
+                             "memory (connection_memory_max)")};
+  }
+  return std::nullopt;
+}
+
 Landing CallsIn::on_request_attachment(const Frame& frame) {
-  const MethodEntry* method = method_for(frame.header);
-  landing_refusal_ = method != nullptr ? Status{} : refusal(frame.header);
-  const std::uint64_t bytes = frame.header.attachment_bytes;
-  if (landing_refusal_.ok() && !method->takes_attachment) {
-    landing_refusal_ = {StatusCode::kInvalidArgument, Layer::kRpc,
-                        "method '" + std::string{method->key.name} +
-                            "' takes no attachment; a handler that does has a parameter CallContext&"};
-  }
-  if (landing_refusal_.ok() && method->options.attachment_bytes_max != 0 &&
-      bytes > method->options.attachment_bytes_max) {
-    landing_refusal_ = {StatusCode::kResourceExhausted, Layer::kRpc,
-                        "an attachment of " + std::to_string(bytes) + " bytes is over the limit of " +
-                            std::to_string(method->options.attachment_bytes_max) + " of method '" +
-                            std::string{method->key.name} + "'",
-                        0, Retry::kNever};
-  }
-  if (!landing_refusal_.ok()) return Landing::skip();
-  if (bytes > session_.limits().connection_memory_max - attachment_bytes_held_) {
-    landing_refusal_ = exhausted(
-        "the attachments of this connection's calls fill its memory "
-        "(connection_memory_max)");
-    return Landing::skip();
-  }
-  Result<Buffer> buffer = Buffer::try_allocate(bytes, host().memory);
+  landing_refusal_ = attachment_refusal(frame.header);
+  if (landing_refusal_) return Landing::skip();
+  Result<Buffer> buffer = Buffer::try_allocate(frame.header.attachment_bytes, host().memory);
   if (!buffer.ok()) {
-    landing_refusal_ = std::move(buffer).status();
+    landing_refusal_ = Refusal{Rejection::kOverProcessMemory,
+                               buffer.status().with_context("an attachment (process_memory_max)")};
     return Landing::skip();
   }
   landing_ = std::move(*buffer);
@@ -186,9 +256,8 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   ++host().taken;
   Buffer attachment = std::move(landing_);
   if (!landed) {
-    ++host().refused;
-    if (landing_refusal_.ok()) landing_refusal_ = exhausted("the attachment could not be received");
-    fail(frame.header.id, landing_refusal_);
+    WEFT_ASSERT(landing_refusal_, "a request's attachment is skipped for a reason");
+    refuse(frame.header.id, *std::exchange(landing_refusal_, std::nullopt));
     return {};
   }
   const MethodEntry* method = host_.methods->find(frame.header.method, frame.header.schema);
@@ -197,13 +266,13 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 
 void CallsIn::orphan_all() {
   landing_ = Buffer{};
-  while (!room_waiters_.empty()) room_waiters_.pop_front().wake();
+  while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
   while (!calls_.empty()) calls_.front().orphan(CancelReason::kPeerGone);
 }
 
 void CallsIn::wake_room_waiter() {
   if (room_waiters_.empty() || session_.output_over_high_water()) return;
-  room_waiters_.pop_front().wake();
+  session_.loop().schedule(room_waiters_.pop_front().node);
 }
 
 std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
@@ -227,13 +296,29 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
   return session_.begin_frame(header);
 }
 
+void CallsIn::refuse(std::uint64_t id, const Refusal& refusal) {
+  session_.reject(refusal.reason, refusal.status);
+  fail(id, refusal.status);
+}
+
+// Allocates nothing but the frame.
+void CallsIn::refuse_without_memory(std::uint64_t id) {
+  host_.rejections.count(Rejection::kOverProcessMemory);
+  send_failure(id, kNoMemory, 0, "the server is out of memory for the call");
+}
+
 void CallsIn::fail(std::uint64_t id, const Status& failure) {
+  send_failure(id, packed_status(failure), failure.native(), failure.message());
+}
+
+void CallsIn::send_failure(std::uint64_t id, std::uint16_t status, std::int32_t native,
+                           std::string_view text) {
   wire::FrameHeader header;
   header.type = wire::FrameType::kResponse;
   header.id = id;
-  header.status = packed_status(failure);
-  header.method = static_cast<std::uint32_t>(failure.native());
-  const std::string_view message = failure.message().substr(0, session_.peer_body_bytes_max());
+  header.status = status;
+  header.method = static_cast<std::uint32_t>(native);
+  const std::string_view message = text.substr(0, session_.peer_body_bytes_max());
   header.body_bytes = static_cast<std::uint32_t>(message.size());
   if (std::byte* body = session_.begin_frame(header)) {
     std::memcpy(body, message.data(), message.size());

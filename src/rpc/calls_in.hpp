@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "rpc/counter.hpp"
+#include "rpc/rejections.hpp"
 #include "rpc/served_table.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
@@ -14,8 +17,8 @@
 
 namespace weft {
 
+class FaultLog;
 class MethodTable;
-struct MethodEntry;
 struct MethodEntry;
 class Session;
 class WorkerPool;
@@ -30,8 +33,9 @@ struct CallsHost {
   /// Records alive, those without a connection too.
   Counter running;
   Counter taken;
-  Counter refused;
-  Counter protocol_errors;
+  RejectionCounters rejections;
+  /// Null on a client: there the one who called hears of it.
+  FaultLog* faults = nullptr;
   /// Calls whose connection is gone and whose handler has not ended.
   IntrusiveList<ServedCall, ServedCallTag> orphans;
   /// Told when the last record went.
@@ -44,6 +48,8 @@ class CallsIn {
  public:
   CallsIn(Session& session, CallsHost& host) : session_(session), host_(host), table_(host.table_secret) {}
 
+  /// False when a request with this header is refused, whatever its body says.
+  bool serves(const wire::FrameHeader& header) const { return method_for(header) != nullptr; }
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   void on_cancel(std::uint64_t id);
@@ -58,7 +64,9 @@ class CallsIn {
   /// Room for an answer, or null; end_answer follows.
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes);
   void fail(std::uint64_t id, const Status& failure);
-  void add_room_waiter(ServedCall::Room& waiter) { room_waiters_.push_back(waiter); }
+  /// Counts it by its reason, logs it, and fails the call.
+  void refuse(std::uint64_t id, const Refusal& refusal);
+  void add_room_waiter(RoomWaiter& waiter) { room_waiters_.push_back(waiter); }
 
   Session& session() const { return session_; }
   CallsHost& host() const { return host_; }
@@ -70,23 +78,30 @@ class CallsIn {
   /// The method that serves a request with this header; null when there is a reason against it, see
   /// refusal().
   const MethodEntry* method_for(const wire::FrameHeader& header) const;
-  Status refusal(const wire::FrameHeader& header) const;
+  Refusal refusal(const wire::FrameHeader& header) const;
+  std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
-  void keep_body(ServedCall& call, const Frame& frame, const ChunkRef& chunk);
+  std::optional<Refusal> reserve_chunk(std::size_t chunk_bytes, std::size_t attachment_bytes);
+  void refuse_without_memory(std::uint64_t id);
+  void send_failure(std::uint64_t id, std::uint16_t status, std::int32_t native, std::string_view text);
+  ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
   void run(ServedCall& call);
+  void start_handler(ServedCall& call);
   void forget(ServedCall& call);
 
   Session& session_;
   CallsHost& host_;
   ServedTable table_;
   IntrusiveList<ServedCall, ServedCallTag> calls_;
-  IntrusiveList<ServedCall::Room, RoomWaiterTag> room_waiters_;
+  IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   std::size_t running_ = 0;
-  /// Of calls that run; one that the handler took away counts for the process only.
-  std::size_t attachment_bytes_held_ = 0;
+  /// Attachments and kept chunks of calls that run; an attachment that the handler took away counts for the
+  /// process only.
+  std::size_t bytes_held_ = 0;
   Buffer landing_;
-  Status landing_refusal_;
+  /// Why there is no landing.
+  std::optional<Refusal> landing_refusal_;
 };
 
 }  // namespace weft

@@ -2,46 +2,39 @@
 #include "weft/rpc/reply.hpp"
 
 #include "rpc/call_status.hpp"
+#include "rpc/post_surely.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
-
-namespace {
-
-/// Runs `finish` on the call's loop: at once when that is the caller's.
-template <typename Finish>
-void on_loop(ServedCall& call, Finish finish) {
-  if (Loop::current() == &call.loop()) {
-    finish();
-  } else {
-    call.loop().post(std::move(finish));
-  }
-}
-
-}  // namespace
 
 ReplyRight::ReplyRight(ServedCall& call) : call_(&call) {
   // Made inside serve_record: on the loop, or on a worker while the loop leaves the record alone.
   call.hold();
 }
 
+// Uses the right up, on the call's loop: at once when that is the caller's. When there is no memory to hand
+// it over to the loop, the right is not used.
+template <typename Work>
+void ReplyRight::finish(Work work) {
+  if (Loop::current() != &call_->loop()) {
+    call_->loop().post(std::move(work));
+    call_ = nullptr;
+  } else {
+    call_ = nullptr;
+    work();
+  }
+}
+
 void ReplyRight::send(std::vector<std::byte> body) {
   WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
-  ServedCall* call = std::exchange(call_, nullptr);
-  on_loop(*call, [call, body = std::move(body)] {
-    call->answer_encoded(body);
-    call->let_go();
-  });
+  finish([call = call_, body = std::move(body)]() mutable { call->answer_late(std::move(body)); });
 }
 
 void ReplyRight::fail(Status failure) {
   WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
-  ServedCall* call = std::exchange(call_, nullptr);
-  on_loop(*call, [call, failure = std::move(failure)] {
-    call->fail(failure);
-    call->let_go();
-  });
+  WEFT_ASSERT(!failure.ok(), "a Reply fails with a Status that is a failure; success is an answer");
+  finish([call = call_, failure = std::move(failure)]() mutable { call->fail_late(std::move(failure)); });
 }
 
 std::size_t ReplyRight::body_bytes_max() const {
@@ -54,8 +47,10 @@ void ReplyRight::fail_over_limit(std::size_t bytes) {
 }
 
 void ReplyRight::drop() noexcept {
-  if (call_ == nullptr) return;
-  fail({StatusCode::kInternal, Layer::kRpc, "the handler dropped its Reply without an answer"});
+  ServedCall* call = std::exchange(call_, nullptr);
+  if (call == nullptr) return;
+  if (Loop::current() == &call->loop()) return call->let_go_unanswered();
+  post_surely(call->loop(), [call] { call->let_go_unanswered(); });
 }
 
 }  // namespace weft::detail

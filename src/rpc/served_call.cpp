@@ -32,7 +32,28 @@ class AnswerLease final : public SendLease {
   UniqueFunction<void(bool)> callback_;
 };
 
+bool queue_lease(Outbox& outbox, AnswerLease* lease) {
+  if (lease == nullptr) return false;
+  const bool queued = outbox.append_leased(lease->bytes(), *lease);
+  if (!queued) lease->on_released(false);
+  return queued;
+}
+
 }  // namespace
+
+/// An answer, or a failure, that waits in its record for room.
+struct ServedCall::LateAnswer : Ready, RoomWaiter {
+  LateAnswer(ServedCall& its_call, std::vector<std::byte> its_body, Status its_failure)
+      : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->call.send_late(); }),
+        RoomWaiter(static_cast<Ready&>(*this)),
+        call(its_call),
+        body(std::move(its_body)),
+        failure(std::move(its_failure)) {}
+
+  ServedCall& call;
+  std::vector<std::byte> body;
+  Status failure;
+};
 
 namespace detail {
 
@@ -62,6 +83,11 @@ void InlineCall::fail(const Status& failure) {
   session_->calls_in().fail(id_, failure);
 }
 
+void InlineCall::refuse_arguments(const Status& failure) {
+  session_->reject(Rejection::kBadArguments, failure);
+  fail(failure);
+}
+
 ServedCall::ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const MethodEntry& method,
                        std::uint64_t id)
     : calls_(&calls),
@@ -81,6 +107,10 @@ ServedCall::ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const Method
 ServedCall::~ServedCall() {
   if (calls_ != nullptr) calls_->forget(*this);
   if (on_answer_sent_) on_answer_sent_(false);
+  if (chunk_charge_ != 0) {
+    chunk_.reset();
+    host_->memory->release(chunk_charge_);
+  }
   if (copied_body_ != nullptr) detail::release_frame(copied_body_, body_.size());
 }
 
@@ -92,16 +122,24 @@ void ServedCall::let_go() {
   if (host.running.get() == 0 && host.on_idle) host.on_idle();
 }
 
+void ServedCall::let_go_unanswered() {
+  if (holders_ != 1 || state_ != State::kRunning) return let_go();
+  if (late_failure_.ok()) {
+    late_failure_ = {StatusCode::kInternal, Layer::kRpc, "the handler dropped its Reply without an answer"};
+  }
+  fail_late(std::move(late_failure_));
+}
+
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
     if (bytes > body_bytes_max_) {
-      off_loop_failure_ = over_limit("the answer", bytes, body_bytes_max_, "the server's");
+      late_failure_ = over_limit("the answer", bytes, body_bytes_max_, "the server's");
       return nullptr;
     }
-    off_loop_body_.resize(bytes);
+    late_body_.resize(bytes);
     // An empty body still has a place: null would say that there is nobody to answer.
     static std::byte nothing;
-    return bytes == 0 ? &nothing : off_loop_body_.data();
+    return bytes == 0 ? &nothing : late_body_.data();
   }
   if (state_ != State::kRunning) return nullptr;
   std::byte* body = calls_->begin_answer(id_, bytes, answer_attachment_.size());
@@ -113,24 +151,44 @@ void ServedCall::end_answer() {
   if (off_loop_) return;
   Session& session = calls_->session();
   session.end_frame();
-  if (!answer_attachment_.empty() || on_answer_sent_) {
-    auto* lease = new AnswerLease(std::move(answer_attachment_), std::exchange(on_answer_sent_, {}));
-    if (!session.connection().outbox().append_leased(lease->bytes(), *lease)) {
-      lease->on_released(false);
-      session.close(
-          {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
-    }
-  }
+  if (!answer_attachment_.empty() || on_answer_sent_) queue_leases(session);
   settle();
+}
+
+// The callback has a lease of its own behind everything: a small attachment is copied, and its lease is given
+// back when that was done, not when it left.
+void ServedCall::queue_leases(Session& session) {
+  Outbox& outbox = session.connection().outbox();
+  bool queued = true;
+  if (!answer_attachment_.empty()) {
+    queued = queue_lease(outbox, new (std::nothrow) AnswerLease(std::move(answer_attachment_), {}));
+  }
+  if (queued && on_answer_sent_) {
+    queued = queue_lease(outbox, new (std::nothrow) AnswerLease({}, std::exchange(on_answer_sent_, {})));
+  }
+  if (!queued) {
+    session.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
+  }
 }
 
 void ServedCall::fail(const Status& failure) {
   if (off_loop_) {
-    off_loop_failure_ = failure;
+    late_failure_ = failure;
     return;
   }
   if (state_ != State::kRunning) return;
+  if (bad_arguments_) calls_->session().reject(Rejection::kBadArguments, failure);
   calls_->fail(id_, failure);
+  settle();
+}
+
+void ServedCall::refuse_arguments(const Status& failure) {
+  note_bad_arguments();
+  fail(failure);
+}
+
+void ServedCall::refuse(const Refusal& refusal) {
+  calls_->refuse(id_, refusal);
   settle();
 }
 
@@ -140,11 +198,41 @@ void ServedCall::settle() {
   if (close_after_answer_.load(std::memory_order_relaxed)) calls_->session().finish();
 }
 
-void ServedCall::answer_encoded(Bytes body) {
-  if (std::byte* to = begin_answer(body.size())) {
-    if (!body.empty()) std::memcpy(to, body.data(), body.size());
-    end_answer();
+void ServedCall::answer_late(std::vector<std::byte> body) {
+  if (state_ == State::kRunning && calls_->session().output_over_high_water()) {
+    late_answer_.reset(new (std::nothrow) LateAnswer(*this, std::move(body), {}));
+    if (late_answer_) return calls_->add_room_waiter(*late_answer_);
   }
+  send_now(body, {});
+  let_go();
+}
+
+void ServedCall::fail_late(Status failure) {
+  if (state_ == State::kRunning && calls_->session().output_over_high_water()) {
+    late_answer_.reset(new (std::nothrow) LateAnswer(*this, {}, std::move(failure)));
+    if (late_answer_) return calls_->add_room_waiter(*late_answer_);
+  }
+  send_now({}, failure);
+  let_go();
+}
+
+// The end of a call wakes the next one who waits. When this is not the end, because the handler goes on after
+// its Reply was used, the next one is woken here.
+void ServedCall::send_late() {
+  CallsIn* calls = calls_;
+  const bool ends = holders_ == 1;
+  const std::unique_ptr<LateAnswer> late = std::move(late_answer_);
+  send_now(late->body, late->failure);
+  let_go();
+  if (!ends && calls != nullptr) calls->wake_room_waiter();
+}
+
+void ServedCall::send_now(Bytes body, const Status& failure) {
+  if (!failure.ok()) return fail(failure);
+  std::byte* to = begin_answer(body.size());
+  if (to == nullptr) return;
+  if (!body.empty()) std::memcpy(to, body.data(), body.size());
+  end_answer();
 }
 
 void ServedCall::keep_endpoints() {
@@ -155,7 +243,7 @@ void ServedCall::keep_endpoints() {
 
 void ServedCall::run_off_loop() {
   if (cancelled_anywhere()) {
-    off_loop_failure_ = {StatusCode::kCancelled, Layer::kRpc, "the caller gave up before a worker was free"};
+    late_failure_ = {StatusCode::kCancelled, Layer::kRpc, "the caller gave up before a worker was free"};
     return;
   }
   if (method_->delayed) {
@@ -168,12 +256,9 @@ void ServedCall::run_off_loop() {
 }
 
 void ServedCall::publish() {
-  if (!off_loop_failure_.ok()) {
-    fail(off_loop_failure_);
-  } else if (!method_->delayed) {
-    answer_encoded(off_loop_body_);
-  }
-  let_go();
+  if (method_->delayed) return let_go_unanswered();
+  if (!late_failure_.ok()) return fail_late(std::move(late_failure_));
+  answer_late(std::move(late_body_));
 }
 
 void ServedCall::on_timer() {
@@ -198,7 +283,7 @@ void ServedCall::orphan(CancelReason reason) {
 void CallsIn::forget(ServedCall& call) {
   table_.erase(call);
   --running_;
-  attachment_bytes_held_ -= call.attachment_charge_;
+  bytes_held_ -= call.connection_charge_;
   wake_room_waiter();
 }
 
@@ -209,10 +294,6 @@ bool ServedCall::Room::await_ready() const noexcept {
 void ServedCall::Room::await_suspend(std::coroutine_handle<> coroutine) {
   resumption_.handle = coroutine;
   call_->calls_->add_room_waiter(*this);
-}
-
-void ServedCall::Room::wake() noexcept {
-  call_->loop_->schedule(resumption_);
 }
 
 }  // namespace weft

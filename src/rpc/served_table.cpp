@@ -15,7 +15,6 @@ std::uint64_t new_table_secret() {
 }
 
 void ServedTable::insert(ServedCall& call) {
-  if (count_ >= buckets_.size()) grow();
   ServedCall*& head = buckets_[bucket(call.id())];
   call.next_in_bucket_ = head;
   head = &call;

@@ -19,7 +19,11 @@ class ServedTable {
  public:
   explicit ServedTable(std::uint64_t secret) : secret_(secret) {}
 
-  /// The call's id must not be in use: find() is asked first.
+  /// Makes room for one more. Throws std::bad_alloc, and has changed nothing then.
+  void reserve_one() {
+    if (count_ >= buckets_.size()) grow();
+  }
+  /// The call's id must not be in use: find() is asked first, and reserve_one().
   void insert(ServedCall& call);
   void erase(ServedCall& call);
   ServedCall* find(std::uint64_t id) const;

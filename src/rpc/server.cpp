@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "rpc/fault_log.hpp"
 #include "rpc/method_table.hpp"
 #include "rpc/server_shard.hpp"
 #include "rpc/worker_pool.hpp"
@@ -15,7 +16,10 @@ namespace weft {
 
 /// The parts of a running server. The first loop listens and deals the peers out to all.
 ///
-///   kNew --start()--> kRunning --stop()--> kStopping --every shard is empty--> kStopped
+///   kNew --start()--> kRunning --stop()--> kStopping --nothing is left--> kStopped
+///
+/// What is left is counted in left_: each shard until it is empty, and each request to stop until it has
+/// arrived everywhere. A request that is on its way therefore finds the shards.
 class RpcServer::State {
  public:
   State(const TransportSet& transports, ServerOptions options)
@@ -45,7 +49,9 @@ class RpcServer::State {
   Result<void> listen_on(const std::string& text);
   void on_incoming(std::unique_ptr<Incoming> incoming);
   void deal_out(std::unique_ptr<Incoming> incoming);
-  void shard_stopped();
+  bool hold_open();
+  void release();
+  void stop_shards(Duration grace);
   void take_down();
   template <typename Work>
   void run_on(Loop& loop, Work work);
@@ -53,6 +59,7 @@ class RpcServer::State {
   const TransportSet& transports_;
   ServerOptions options_;
   MemoryBudget memory_;
+  FaultLog faults_{logger()};
   std::vector<MethodEntry> entries_;
   MethodTable methods_;
   std::unique_ptr<WorkerPool> workers_;
@@ -65,7 +72,7 @@ class RpcServer::State {
   std::atomic<std::size_t> connections_ = 0;
   Counter accepted_;
   Counter refused_;
-  std::atomic<std::size_t> shards_left_ = 0;
+  std::atomic<std::size_t> left_ = 0;
   std::atomic<Phase> phase_ = Phase::kNew;
   std::mutex mutex_;
   std::condition_variable stopped_;
@@ -94,7 +101,7 @@ Result<void> RpcServer::State::start() {
                   "a server needs somewhere to listen: set ServerOptions::listen, for example to "
                   "{\"tcp://127.0.0.1:0\"}"};
   }
-  Result<MethodTable> methods = MethodTable::build(std::move(entries_));
+  Result<MethodTable> methods = MethodTable::build(entries_);
   if (!methods.ok()) return std::move(methods).status();
   methods_ = std::move(*methods);
   if (methods_.has_blocking()) {
@@ -121,15 +128,17 @@ Result<void> RpcServer::State::make_loops() {
     threads_.push_back(std::move(*started));
   }
   for (std::size_t i = 0; i < std::max<std::size_t>(1, threads_.size()); ++i) {
-    const ServerShard::Setup setup{
-        loop(i), options_, methods_, workers_.get(), memory_, logger(), next_connection_id_, connections_};
+    const ServerShard::Setup setup{loop(i),     options_, methods_, workers_.get(),
+                                   memory_,     logger(), faults_,  next_connection_id_,
+                                   connections_};
     shards_.push_back(std::make_unique<ServerShard>(setup));
   }
-  shards_left_ = shards_.size();
+  left_ = shards_.size();
   return {};
 }
 
 Result<void> RpcServer::State::listen() {
+  urls_.clear();
   Result<void> outcome;
   run_on(loop(0), [&] {
     for (const std::string& text : options_.listen) {
@@ -177,19 +186,37 @@ void RpcServer::State::deal_out(std::unique_ptr<Incoming> incoming) {
 }
 
 void RpcServer::State::stop(Duration grace) {
-  Phase running = Phase::kRunning;
-  if (!phase_.compare_exchange_strong(running, Phase::kStopping)) return;
+  Phase phase = Phase::kRunning;
+  if (!phase_.compare_exchange_strong(phase, Phase::kStopping) && phase != Phase::kStopping) return;
+  if (!hold_open()) return;
   // Always posted, so that a handler may stop its own server.
   loop(0).post([this, grace] {
     listeners_.clear();
-    for (std::size_t i = 0; i < shards_.size(); ++i) {
-      loop(i).post([this, i, grace] { shards_[i]->stop(grace, [this] { shard_stopped(); }); });
-    }
+    stop_shards(grace);
+    release();
   });
 }
 
-void RpcServer::State::shard_stopped() {
-  if (shards_left_.fetch_sub(1) != 1) return;
+void RpcServer::State::stop_shards(Duration grace) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    ++left_;
+    loop(i).post([this, i, grace] {
+      shards_[i]->stop(grace, [this] { release(); });
+      release();
+    });
+  }
+}
+
+// False when nothing is left.
+bool RpcServer::State::hold_open() {
+  std::size_t left = left_.load();
+  while (left != 0 && !left_.compare_exchange_weak(left, left + 1)) {
+  }
+  return left != 0;
+}
+
+void RpcServer::State::release() {
+  if (left_.fetch_sub(1) != 1) return;
   const std::lock_guard lock(mutex_);
   phase_.store(Phase::kStopped, std::memory_order_release);
   stopped_.notify_all();

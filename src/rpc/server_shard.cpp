@@ -19,6 +19,7 @@ ServerShard::ServerShard(const Setup& setup) : setup_(setup) {
   host_.methods = &setup.methods;
   host_.workers = setup.workers;
   host_.memory = &setup.memory;
+  host_.faults = &setup.faults;
   host_.on_idle = [this] { reap(); };
 }
 
@@ -57,7 +58,8 @@ void ServerShard::on_session_goaway(Session& session) {
 void ServerShard::on_session_room(Session&) {}
 
 void ServerShard::on_session_closed(Session& session, const Status& why) {
-  if (why.code() != StatusCode::kUnavailable && why.code() != StatusCode::kCancelled) {
+  const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
+  if (!common && !breach_of(why)) {
     setup_.logger.write(LogLevel::kInfo, "connection of " + session.connection().remote_endpoint() +
                                              " closed: " + why.to_string());
   }
@@ -78,11 +80,20 @@ void ServerShard::bury() {
 }
 
 void ServerShard::stop(Duration grace, UniqueFunction<void()> stopped) {
+  const TimePoint grace_ends = Deadline::after(setup_.loop.now(), grace).at();
+  if (stopping_) return shorten_grace(grace_ends);
   stopped_ = std::move(stopped);
   stopping_ = true;
   sessions_.for_each([](Session& session) { session.send_goaway("the server stops"); });
-  setup_.loop.arm(*this, Deadline::after(setup_.loop.now(), grace).at());
+  grace_ends_ = grace_ends;
+  setup_.loop.arm(*this, grace_ends_);
   reap();
+}
+
+void ServerShard::shorten_grace(TimePoint ends) {
+  if (!stopped_ || forced_ || ends >= grace_ends_) return;
+  grace_ends_ = ends;
+  setup_.loop.arm(*this, grace_ends_);
 }
 
 void ServerShard::on_timer() {
@@ -118,8 +129,12 @@ void ServerShard::check_stopped() {
 void ServerShard::count(ServerStats& stats) const {
   stats.calls += host_.taken.get();
   stats.calls_running += host_.running.get();
-  stats.calls_refused += host_.refused.get();
-  stats.protocol_errors += host_.protocol_errors.get();
+  for (std::size_t index = 0; index < kRejections; ++index) {
+    const auto reason = static_cast<Rejection>(index);
+    const std::uint64_t count = host_.rejections.get(reason);
+    stats.rejected[reason] += count;
+    (ends_connection(reason) ? stats.protocol_errors : stats.calls_refused) += count;
+  }
 }
 
 }  // namespace weft

@@ -22,6 +22,7 @@ class ServerShard final : private SessionOwner, private Timer {
     WorkerPool* workers;
     MemoryBudget& memory;
     Logger& logger;
+    FaultLog& faults;
     std::atomic<std::uint64_t>& next_connection_id;
     std::atomic<std::size_t>& connections;
   };
@@ -31,7 +32,8 @@ class ServerShard final : private SessionOwner, private Timer {
   void adopt(std::unique_ptr<Incoming> incoming);
 
   /// Says goaway to every peer, waits for them to leave for at most `grace`, then closes what is left and
-  /// cancels what still runs. `stopped` is called once, when no session and no handler is left.
+  /// cancels what still runs. `stopped` is called once, when no session and no handler is left. Again it may
+  /// only shorten the grace; that `stopped` is not called.
   void stop(Duration grace, UniqueFunction<void()> stopped);
 
   /// Adds this shard's counts to `stats`.
@@ -53,6 +55,7 @@ class ServerShard final : private SessionOwner, private Timer {
   void reap();
   void bury();
   void check_stopped();
+  void shorten_grace(TimePoint ends);
   void end_by_force();
   void report_held_calls();
 
@@ -65,6 +68,7 @@ class ServerShard final : private SessionOwner, private Timer {
   UniqueFunction<void()> stopped_;
   bool stopping_ = false;
   bool forced_ = false;
+  TimePoint grace_ends_{};
 };
 
 }  // namespace weft

@@ -2,23 +2,18 @@
 #include "rpc/session.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "rpc/call_path.hpp"
+#include "rpc/fault_log.hpp"
 
 namespace weft {
 
 namespace {
 
-Status breach(std::string text) {
-  return {StatusCode::kInvalidArgument, Layer::kRpc, std::move(text)};
-}
-
-/// The connection ended for what its peer sent: a hello, a frame or an order of them that has no meaning. Its
-/// death, its silence and our own lack of memory are not that.
-bool is_breach(const Status& why) {
-  return why.layer() == Layer::kWire ||
-         (why.layer() == Layer::kRpc && why.code() == StatusCode::kInvalidArgument);
+Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
+  return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
 }
 
 }  // namespace
@@ -107,8 +102,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       continue;
     }
     if (output_over_high_water() && frames[i].header.type == wire::FrameType::kRequest) [[unlikely]] {
-      put_off(frames.subspan(i), chunk);
-      return {};
+      return put_off(frames.subspan(i), chunk);
     }
     Status status = on_request_or_control(frames[i], chunk);
     if (!status.ok()) [[unlikely]]
@@ -117,9 +111,14 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
   return {};
 }
 
-void Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
+Status Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
-  put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
+  try {
+    put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
+  } catch (const std::bad_alloc&) {
+    return {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for requests that wait"};
+  }
+  return {};
 }
 
 Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk) {
@@ -140,7 +139,11 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       setup_.owner.on_session_goaway(*this);
       return {};
   }
-  return breach("a frame of a type that cannot come here");
+  return unknown_type(frame.header, setup_.limits);
+}
+
+bool Session::wants_body(const wire::FrameHeader& header) {
+  return header.type != wire::FrameType::kRequest || in_.serves(header);
 }
 
 Landing Session::on_attachment(const Frame& frame) {
@@ -179,7 +182,10 @@ void Session::on_drained() {
 
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
-  if (is_breach(why)) ++setup_.host.protocol_errors;
+  if (const auto breach = breach_of(why)) reject(*breach, why);
+  if (faults_kept_back_ != 0) {
+    setup_.host.faults->keep_back(connection_->remote_endpoint(), faults_kept_back_);
+  }
   loop().disarm(*this);
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
@@ -239,6 +245,22 @@ void Session::finish() {
 
 void Session::close(Status why) {
   connection_->close(std::move(why));
+}
+
+void Session::reject(Rejection reason, const Status& why) {
+  setup_.host.rejections.count(reason);
+  if (setup_.host.faults == nullptr) return;
+  ++faults_kept_back_;
+  const TimePoint now = loop().now();
+  if (now < faults_quiet_until_) return;
+  faults_quiet_until_ = now + FaultLog::kInterval;
+  try {
+    const std::string text = std::string{to_string(reason)} + ": " + why.to_string();
+    const std::string endpoint = connection_->remote_endpoint();
+    setup_.host.faults->note(endpoint, text, std::exchange(faults_kept_back_, 0), now);
+  } catch (const std::bad_alloc&) {
+    // Counted it is; the log does without.
+  }
 }
 
 std::byte* Session::no_memory_for_frame() {

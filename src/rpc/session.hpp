@@ -82,6 +82,8 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void finish();
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
+  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultLog.
+  void reject(Rejection reason, const Status& why);
 
   /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
   /// Null when memory is out, and then the session is being closed.
@@ -125,6 +127,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
 
   Status on_hello(Bytes hello) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
+  bool wants_body(const wire::FrameHeader& header) override;
   Landing on_attachment(const Frame& frame) override;
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
   void on_drained() override;
@@ -140,7 +143,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   };
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
-  void put_off(std::span<const Frame> frames, const ChunkRef& chunk);
+  Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
   void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
@@ -169,6 +172,9 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   /// A ping came while the outbox was full.
   bool pong_owed_ = false;
   std::uint64_t pong_id_ = 0;
+  /// Faults are only counted until then; the log is not asked.
+  TimePoint faults_quiet_until_{};
+  std::uint64_t faults_kept_back_ = 0;
 };
 
 }  // namespace weft

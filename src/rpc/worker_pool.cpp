@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/worker_pool.hpp"
 
+#include "rpc/post_surely.hpp"
 #include "weft/rpc/served_call.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -40,7 +41,7 @@ void WorkerPool::work() {
       queue_.pop_front();
     }
     call->run_off_loop();
-    call->loop().post([call] { call->publish(); });
+    post_surely(call->loop(), [call] { call->publish(); });
   }
 }
 

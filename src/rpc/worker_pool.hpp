@@ -22,7 +22,8 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// False when the queue is full. `call` is published to its loop when its handler has ended. Any thread.
+  /// False when the queue is full. Throws std::bad_alloc, and has taken nothing then. `call` is published to
+  /// its loop when its handler has ended. Any thread.
   bool submit(ServedCall& call);
 
  private:

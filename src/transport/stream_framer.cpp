@@ -20,6 +20,10 @@ constexpr std::size_t kStashBytesMin = 256;
 constexpr std::size_t kRoomMin = 4096;
 // A body that needs a larger chunk gets one of at most this many times what has arrived of it.
 constexpr std::size_t kGrowth = 4;
+// What comes in parts has got on when so much has come, or so large a part of it if that is more: nobody
+// holds memory by a trickle for longer than kPartsMax waits.
+constexpr std::uint64_t kPartBytes = 64 * 1024;
+constexpr std::uint64_t kPartsMax = 1024;
 
 // What follows the header, which was checked: its padding and its checksum.
 inline wire::FrameFault check_body(const std::byte* head, std::uint32_t body_bytes, bool checksums) noexcept {
@@ -116,6 +120,8 @@ StreamFramer::Step StreamFramer::step(FrameSink& sink, Status& failure) {
       return step_hello(sink, failure);
     case State::kFrames:
       return step_frames(sink, failure);
+    case State::kSkipHead:
+      return step_skip_head(sink, failure);
     case State::kAskLanding:
       return step_ask_landing(sink);
     case State::kAttachment:
@@ -175,6 +181,8 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
     const auto size = static_cast<std::size_t>(wire::head_bytes(body_bytes, checksums));
     if (found == wire::FrameFault::kNone) [[likely]] {
       if (left < size) {
+        const bool large = size > chunks_.chunk_bytes() && batch.empty();
+        if (large && !sink.wants_body(frame.header)) return begin_skip(frame.header);
         outcome = need(size);
         break;
       }
@@ -207,6 +215,32 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   return found == wire::FrameFault::kNone ? outcome : fault(found, faulty, failure);
 }
 
+StreamFramer::Step StreamFramer::begin_skip(const wire::FrameHeader& header) noexcept {
+  frame_ = {header, {}};
+  attachment_left_ = wire::kHeaderBytes + header.body_bytes;
+  attachment_checksum_ = 0;
+  state_ = State::kSkipHead;
+  return Step::kOn;
+}
+
+StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure) {
+  const Bytes there = pending();
+  const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(there.size(), attachment_left_));
+  if (checksums_) attachment_checksum_ = wire::crc32c(there.first(part), attachment_checksum_);
+  taken_ += part;
+  count_part(part);
+  if (attachment_left_ > 0) return need(1);
+  const std::size_t size = tail_bytes(frame_.header.body_bytes, checksums_);
+  if (pending_bytes() < size) return need(size);
+  const wire::FrameFault found = check_tail(pending().first(size));
+  if (found != wire::FrameFault::kNone) return fault(found, frame_.header, failure);
+  taken_ += size;
+  ++units_;
+  state_ = frame_.header.attachment_bytes != 0 ? State::kAskLanding : State::kFrames;
+  if (state_ == State::kFrames) failure = sink.on_frames({&frame_, 1}, chunk_);
+  return failure.ok() ? Step::kOn : Step::kFailed;
+}
+
 StreamFramer::Step StreamFramer::step_ask_landing(FrameSink& sink) {
   const Landing landing = sink.on_attachment(frame_);
   waiting_ = landing.kind == Landing::Kind::kWait;
@@ -233,8 +267,7 @@ StreamFramer::Step StreamFramer::step_attachment() {
     }
     if (checksums_) attachment_checksum_ = wire::crc32c(there.first(part), attachment_checksum_);
     taken_ += part;
-    attachment_left_ -= part;
-    ++units_;
+    count_part(part);
   }
   if (attachment_left_ > 0) return need(1);
   state_ = State::kTail;
@@ -245,21 +278,35 @@ StreamFramer::Step StreamFramer::step_attachment() {
 void StreamFramer::take_direct(std::size_t bytes) noexcept {
   if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
   landing_ += bytes;
+  count_part(bytes);
+}
+
+// `bytes` of what comes in parts have come.
+void StreamFramer::count_part(std::size_t bytes) noexcept {
+  const std::uint64_t step = std::max(kPartBytes, frame_.header.attachment_bytes / kPartsMax);
+  const std::uint64_t before = attachment_left_;
   attachment_left_ -= bytes;
-  ++units_;
+  if (attachment_left_ / step != before / step) ++units_;
+}
+
+// What follows an attachment, or a body that was skipped: its padding and its checksum.
+wire::FrameFault StreamFramer::check_tail(Bytes tail) const noexcept {
+  const std::size_t padding = tail.size() - (checksums_ ? 8 : 0);
+  for (const std::byte zero : tail.first(padding)) {
+    if (zero != std::byte{0}) return wire::FrameFault::kPadding;
+  }
+  if (checksums_ && load_le<std::uint64_t>(tail.data() + padding) != attachment_checksum_) {
+    return wire::FrameFault::kChecksum;
+  }
+  return wire::FrameFault::kNone;
 }
 
 StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
   const std::size_t size = tail_bytes(frame_.header.attachment_bytes, checksums_);
   const Bytes there = pending();
   if (there.size() < size) return need(size);
-  const std::size_t padding = size - (checksums_ ? 8 : 0);
-  for (const std::byte zero : there.first(padding)) {
-    if (zero != std::byte{0}) return fault(wire::FrameFault::kPadding, frame_.header, failure);
-  }
-  if (checksums_ && load_le<std::uint64_t>(there.data() + padding) != attachment_checksum_) {
-    return fault(wire::FrameFault::kChecksum, frame_.header, failure);
-  }
+  const wire::FrameFault found = check_tail(there.first(size));
+  if (found != wire::FrameFault::kNone) return fault(found, frame_.header, failure);
   taken_ += size;
   ++units_;
   state_ = State::kFrames;
@@ -273,6 +320,7 @@ StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
 std::size_t StreamFramer::position() const noexcept {
   if (filled_ != taken_) return taken_ & 7;
   const std::uint64_t attachment = frame_.header.attachment_bytes;
+  if (state_ == State::kSkipHead) return (frame_.header.body_bytes - attachment_left_) & 7;
   if (state_ == State::kTail) return attachment & 7;
   if (state_ == State::kAttachment) return (attachment - (direct_ ? 0 : attachment_left_)) & 7;
   return 0;

@@ -19,6 +19,7 @@ namespace weft {
 /// States:
 ///   kHello        the peer's hello is not whole
 ///   kFrames       between frames, or inside a head (header, body, checksum)
+///   kSkipHead     inside a head whose body the sink does not want: it is dropped as it comes
 ///   kAskLanding   a head with an attachment is whole; the sink is to say where the attachment goes
 ///   kAttachment   the attachment's bytes go to landing_, or nowhere when that is null
 ///   kTail         the attachment's padding and checksum
@@ -50,8 +51,8 @@ class StreamFramer {
   bool wants_bytes() const noexcept { return !halted_ && !paused_ && !waiting_; }
   /// The peer owes the rest of something.
   bool inside() const noexcept { return state_ != State::kFrames || pending_bytes() != 0; }
-  /// Grows when the peer gets on: whole frames, parts of attachments, every 64 KiB of a body. What stands
-  /// still while inside() is a peer that is too slow.
+  /// Grows when the peer gets on: whole frames, every 64 KiB of a body, of an attachment every 64 KiB or
+  /// 1024th part, whichever is more. What stands still while inside() is a peer that is too slow.
   std::uint64_t progress() const noexcept { return (units_ << 16) + (pending_bytes() >> 16); }
 
   void use_checksums() noexcept { checksums_ = true; }
@@ -71,7 +72,7 @@ class StreamFramer {
   void release() noexcept;
 
  private:
-  enum class State : std::uint8_t { kHello, kFrames, kAskLanding, kAttachment, kTail };
+  enum class State : std::uint8_t { kHello, kFrames, kSkipHead, kAskLanding, kAttachment, kTail };
   // What one step came to.
   enum class Step : std::uint8_t { kOn, kNeedBytes, kFailed };
   class Batch;
@@ -84,12 +85,16 @@ class StreamFramer {
   Step step(FrameSink& sink, Status& failure);
   Step step_hello(FrameSink& sink, Status& failure);
   Step step_frames(FrameSink& sink, Status& failure);
+  Step begin_skip(const wire::FrameHeader& header) noexcept;
+  Step step_skip_head(FrameSink& sink, Status& failure);
   Step step_ask_landing(FrameSink& sink);
   Step step_attachment();
   Step step_tail(FrameSink& sink, Status& failure);
   Step need(std::size_t bytes) noexcept;
   Step fault(wire::FrameFault what, const wire::FrameHeader& header, Status& failure) const;
   void take_direct(std::size_t bytes) noexcept;
+  void count_part(std::size_t bytes) noexcept;
+  wire::FrameFault check_tail(Bytes tail) const noexcept;
   bool have_room() noexcept;
   std::size_t position() const noexcept;
   bool move_to(ChunkRef chunk, std::size_t begin) noexcept;
@@ -114,8 +119,10 @@ class StreamFramer {
   bool waiting_ = false;
   /// The last receive_into() began with the landing.
   bool direct_ = false;
+  /// Of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
-  /// Where the rest of the attachment goes, and how long it is.
+  /// Where the rest of the attachment goes, and how long it is; in kSkipHead, how much of header and body is
+  /// still to come.
   std::byte* landing_ = nullptr;
   std::uint64_t attachment_left_ = 0;
   /// The frame whose attachment is being received, and its body's chunk.

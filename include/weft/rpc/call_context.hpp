@@ -43,7 +43,8 @@ class CallContext {
   /// Goes out behind the answer without being copied; a borrowed memory travels as Buffer::adopt(memory,
   /// ...).
   void set_attachment(Buffer attachment);
-  /// Called on the loop once: `sent` when the answer left for the peer, false when it never will.
+  /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when
+  /// they never will.
   void on_answer_sent(UniqueFunction<void(bool sent)> callback);
 
   /// The user's own object on this connection, shared by all its calls; null at first, gone with the

@@ -112,7 +112,7 @@ struct HandlerOf {
     const Result<void> decoded =
         std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
     if (!decoded.ok()) [[unlikely]] {
-      call.fail(decoded.status().with_context(Traits::name));
+      call.refuse_arguments(decoded.status().with_context(Traits::name));
       return false;
     }
     return true;
@@ -171,22 +171,24 @@ struct HandlerOf {
     Reply<typename Traits::Result> reply{call};
     try {
       Arguments arguments;
-      if (!decode_for_reply(call, reply, arguments)) return;
+      if (!decode_for_reply(call, arguments)) return;
       if constexpr (Traits::takes_context) {
         invoke(method.object, arguments, std::move(reply), call.context());
       } else {
         invoke(method.object, arguments, std::move(reply));
       }
     } catch (...) {
-      if (!reply.used()) std::move(reply).fail(status_of_exception());
+      call.unless_answered(status_of_exception());
     }
   }
 
-  static bool decode_for_reply(ServedCall& call, Reply<typename Traits::Result>& reply,
-                               Arguments& arguments) {
+  static bool decode_for_reply(ServedCall& call, Arguments& arguments) {
     const Result<void> decoded = std::apply(
         [&](auto&... values) { return decode_from(call.body(), call.arena(), values...); }, arguments);
-    if (!decoded.ok()) std::move(reply).fail(decoded.status().with_context(Traits::name));
+    if (!decoded.ok()) {
+      call.note_bad_arguments();
+      call.unless_answered(decoded.status().with_context(Traits::name));
+    }
     return decoded.ok();
   }
 
@@ -215,7 +217,9 @@ struct HandlerOf {
     } catch (...) {
       failure = status_of_exception();
     }
-    if (!failure.ok()) call->fail(failure);
+    if (failure.ok()) co_return;
+    co_await call->room();
+    call->fail(failure);
   }
 
   static MethodEntry entry(void* object, const HandlerOptions& options) {

@@ -18,7 +18,8 @@ struct RpcLimits {
   std::uint64_t attachment_bytes_max = std::uint64_t{4} << 30;
   /// An answer's attachment larger than this is received only into a buffer that the caller named.
   std::uint64_t unrequested_attachment_bytes_max = 1u << 20;
-  /// Attachments of one connection that are received or held by handlers at the same time.
+  /// Attachments of one connection that are received or held by handlers at the same time, and what its calls
+  /// keep of larger requests (over 8 KiB: the chunk that one was received into).
   std::size_t connection_memory_max = std::size_t{8} << 30;
   /// The same for all connections of a server or client.
   std::size_t process_memory_max = std::size_t{16} << 30;
@@ -29,7 +30,8 @@ struct RpcLimits {
   /// Calls of a client that may wait for a connection or for room.
   std::size_t calls_waiting_max = 1u << 20;
 
-  /// From the first byte of a hello, a frame's head or an attachment to progress.
+  /// From the first byte of a hello, a frame's head or an attachment to progress, which is the whole of it,
+  /// or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part).
   Duration frame_timeout = std::chrono::seconds{10};
   /// From the connection to the peer's whole hello.
   Duration hello_timeout = std::chrono::seconds{10};

@@ -35,6 +35,8 @@ class ReplyRight {
   void fail_over_limit(std::size_t bytes);
 
  private:
+  template <typename Work>
+  void finish(Work work);
   void drop() noexcept;
 
   ServedCall* call_;
@@ -44,8 +46,8 @@ class ReplyRight {
 
 /// The right and the duty to answer one call, now or later, from any thread: the first parameter of a
 /// delayed-reply handler `void handler(Reply<R> reply, ...)`. Movable; used up by the first answer, which a
-/// second use asserts. One that is dropped unused answers with kInternal. Keep none longer than the server:
-/// stopping waits for it.
+/// second use asserts. When all have been dropped unused and the handler has ended, the caller hears
+/// kInternal, or what the handler threw. Keep none longer than the server: stopping waits for it.
 template <typename R>
 class Reply {
  public:
@@ -62,6 +64,7 @@ class Reply {
     if (!result.ok()) return right_.fail(std::move(result).status());
     std::move (*this)(*result);
   }
+  /// `failure` must not be ok.
   void fail(Status failure) && { right_.fail(std::move(failure)); }
   /// Nobody waits for the answer any more. Any thread.
   bool cancelled() const { return right_.cancelled(); }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/base/intrusive_list.hpp"
@@ -26,6 +27,7 @@ class Loop;
 struct CallsHost;
 class Session;
 struct MethodEntry;
+struct Refusal;
 
 /// An ordinary handler's call while it runs inside the receiving of its request: nothing outlives that.
 class InlineCall {
@@ -37,6 +39,8 @@ class InlineCall {
   std::byte* begin_answer(std::size_t bytes);
   void end_answer();
   void fail(const Status& failure);
+  /// The codec refused the body.
+  void refuse_arguments(const Status& failure);
 
  private:
   Session* session_;
@@ -46,6 +50,13 @@ class InlineCall {
 
 struct ServedCallTag;
 struct RoomWaiterTag;
+
+/// Somebody with an answer who waits until the connection's queue is under its high-water mark; `node` is
+/// scheduled then, or when the connection is gone.
+struct RoomWaiter : ListHook<RoomWaiterTag> {
+  explicit RoomWaiter(Ready& its_node) : node(its_node) {}
+  Ready& node;
+};
 
 /// A request that outlives the receiving of its bytes: a coroutine's, a delayed reply's, a worker's, or one
 /// whose handler asked for its CallContext. The operation record: owns what the handler looks at, knows its
@@ -78,10 +89,20 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   std::byte* begin_answer(std::size_t bytes);
   void end_answer();
   void fail(const Status& failure);
+  /// The codec refused the body. Where the handler runs.
+  void refuse_arguments(const Status& failure);
+  /// The next failure says that the codec refused the body.
+  void note_bad_arguments() { bad_arguments_ = true; }
   bool answered() const { return state_ != State::kRunning; }
 
-  /// For answers that were made on another thread: everything encoded, to be sent from the loop.
-  void answer_encoded(Bytes body);
+  /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
+  /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
+  void answer_late(std::vector<std::byte> body);
+  void fail_late(Status failure);
+  /// What the caller of a delayed call hears if the handler ends and no answer was given. Where it runs.
+  void unless_answered(Status failure) { late_failure_ = std::move(failure); }
+  /// let_go() of a delayed call: the last one answers if nobody has.
+  void let_go_unanswered();
 
   /// Before a worker gets it: notes what the handler may ask about the connection, which may end meanwhile.
   void keep_endpoints();
@@ -114,10 +135,15 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   struct TaskEnd : detail::Completion {
     ServedCall* call;
   };
+  struct LateAnswer;
 
   void on_timer() override;
   void cancel(CancelReason reason);
   void orphan(CancelReason reason);
+  void refuse(const Refusal& refusal);
+  void send_late();
+  void send_now(Bytes body, const Status& failure);
+  void queue_leases(Session& session);
   void settle();
 
   CallsIn* calls_;
@@ -134,7 +160,9 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   ChunkRef chunk_;
   std::byte* copied_body_ = nullptr;
   Buffer attachment_;
-  std::size_t attachment_charge_ = 0;
+  /// What it counts in its connection, and of that in the process apart from its attachment.
+  std::size_t connection_charge_ = 0;
+  std::size_t chunk_charge_ = 0;
   Buffer answer_attachment_;
   UniqueFunction<void(bool)> on_answer_sent_;
   CancelScope scope_;
@@ -142,23 +170,26 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   CallContext context_{*this};
   Task<void> task_;
   TaskEnd task_end_;
-  std::vector<std::byte> off_loop_body_;
-  Status off_loop_failure_;
+  /// What a worker's handler gave.
+  std::vector<std::byte> late_body_;
+  Status late_failure_;
+  /// Waits for room.
+  std::unique_ptr<LateAnswer> late_answer_;
   std::uint32_t holders_ = 1;
   State state_ = State::kRunning;
   bool off_loop_ = false;
+  bool bad_arguments_ = false;
   /// Set where the handler runs, read on the loop.
   std::atomic<bool> close_after_answer_ = false;
   std::atomic<bool> cancelled_ = false;
 };
 
-class [[nodiscard]] ServedCall::Room : public ListHook<RoomWaiterTag> {
+class [[nodiscard]] ServedCall::Room : public RoomWaiter {
  public:
-  explicit Room(ServedCall& call) : call_(&call) {}
+  explicit Room(ServedCall& call) : RoomWaiter(resumption_), call_(&call) {}
   bool await_ready() const noexcept;
   void await_suspend(std::coroutine_handle<> coroutine);
   void await_resume() const noexcept {}
-  void wake() noexcept;
 
  private:
   ServedCall* call_;

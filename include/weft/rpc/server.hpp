@@ -9,6 +9,7 @@
 #include "weft/base/unique_function.hpp"
 #include "weft/rpc/handler.hpp"
 #include "weft/rpc/limits.hpp"
+#include "weft/rpc/rejection.hpp"
 #include "weft/rpc/transports.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -47,8 +48,9 @@ struct ServerStats {
   std::size_t connections = 0;        ///< open now
   std::uint64_t calls = 0;            ///< requests taken
   std::size_t calls_running = 0;      ///< handlers that have not ended
-  std::uint64_t calls_refused = 0;    ///< unknown method, wrong schema, over a limit, expired
-  std::uint64_t protocol_errors = 0;  ///< connections closed for what their peer sent
+  RejectionCounts rejected;           ///< what was rejected, by its reason
+  std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
+  std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
 };
 
 /// Serves registered functions to any number of connections.
@@ -80,13 +82,14 @@ class RpcServer {
   }
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
-  /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then.
+  /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
+  /// start() may be tried again.
   Result<void> start();
   /// Blocks until the server has stopped. Not from a handler.
   void wait();
   /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
   /// answer leave, for at most `grace`; what is still open then is ended by force. Returns at once; wait()
-  /// waits.
+  /// waits. A second stop() may shorten the grace of the first.
   void stop(Duration grace = std::chrono::seconds{10});
   /// Everything has ended: nothing of the server runs any more. Any thread.
   bool stopped() const;

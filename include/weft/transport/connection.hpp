@@ -58,6 +58,13 @@ class FrameSink {
   /// All the frames without attachment that one receive brought, in order (bounded batches).
   /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
   virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
+  /// A frame has begun whose head is larger than a standard chunk and not here yet. False: its body is read
+  /// and dropped, and the frame is handed up without it, `body` empty though `header.body_bytes` is not.
+  /// While the body comes this may be asked again.
+  virtual bool wants_body(const wire::FrameHeader& header) {
+    static_cast<void>(header);
+    return true;
+  }
   /// A frame with an attachment has arrived except for the attachment.
   /// After kWait it is asked again when resume_landing() was called.
   virtual Landing on_attachment(const Frame& frame) = 0;
@@ -79,8 +86,9 @@ struct ConnectionOptions {
   std::size_t outbox_high_water = 4u << 20;
   /// How long the peer may leave queued bytes untaken before the connection ends with kUnavailable.
   Duration stall_timeout = std::chrono::seconds{30};
-  /// How long the peer may take from a frame's (or the hello's) first byte to progress being made: a frame's
-  /// head must be whole within this, and an attachment must move at least one byte in it.
+  /// How long the peer may take from a frame's (or the hello's) first byte to progress being made. Progress
+  /// is a whole head, every 64 KiB of a body, and of an attachment every 64 KiB or 1024th part of it,
+  /// whichever is more: an attachment of any length is there after 1025 times this, or its connection ends.
   Duration frame_timeout = std::chrono::seconds{10};
 };
 

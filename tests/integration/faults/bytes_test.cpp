@@ -285,6 +285,38 @@ TEST_F(BytesFromAPeer, AnAttachmentOverItsMethodsLimitIsRefusedWithoutBufferingI
   EXPECT_EQ(server.stats().calls_refused, 1u);
 }
 
+TEST_F(BytesFromAPeer, ABodyOverItsMethodsLimitIsRefusedWithoutBufferingItAndTheNextCallWorks) {
+  constexpr std::size_t kLarge = 64u << 20;
+  ServerOptions options;
+  options.limits.body_bytes_max = kLarge;
+  Server& server = serve_all(std::move(options));
+  HostilePeer peer{server.urls().front()};
+  peer.send(hello_bytes());
+  ASSERT_TRUE(peer.receive_hello());
+  const std::string unlimited =
+      frame_bytes(request_header<remote<"nothing", int()>>(2), std::string(kLarge, 'x'));
+  const std::string large = frame_bytes(request_header<&echo>(1), std::string(kLarge, 'x'));
+  const std::size_t before = heap_bytes();
+  restart_heap_peak();
+  ASSERT_TRUE(peer.send(large));
+  const auto refused = peer.receive_frame();
+  ASSERT_TRUE(peer.send(unlimited));
+  const auto unknown = peer.receive_frame();
+  if (kHeapIsCounted) {
+    EXPECT_LE(heap_peak_bytes() - before, 256 * 1024u);
+  }
+  ASSERT_TRUE(refused && unknown);
+  EXPECT_EQ(refused->header.id, 1u);
+  EXPECT_EQ(refused->header.status & 0xFF, static_cast<unsigned>(StatusCode::kResourceExhausted));
+  EXPECT_NE(refused->body.find("1048576"), std::string::npos) << refused->body;
+  EXPECT_EQ(unknown->header.status & 0xFF, static_cast<unsigned>(StatusCode::kUnimplemented));
+  ASSERT_TRUE(peer.send(request_bytes<&add>(3, 2, 3)));
+  const auto answered = peer.receive_frame();
+  ASSERT_TRUE(answered);
+  EXPECT_EQ(answered->body, body_of(5));
+  EXPECT_EQ(server.stats().rejected[Rejection::kOverMethodsBody], 1u);
+}
+
 TEST_F(BytesFromAPeer, AnUnknownMethodOrAWrongSchemaFailsThatCallOnly) {
   Server& server = serve(ServerOptions{}, [](Server& s) { s.register_handler<method<&add, "sum">>(); });
   Client& caller = client(server.urls().front());

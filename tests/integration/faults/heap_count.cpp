@@ -14,6 +14,7 @@ namespace {
 
 std::atomic<std::size_t> living = 0;
 std::atomic<std::size_t> peak = 0;
+thread_local std::size_t until_failure = 0;
 
 }  // namespace
 
@@ -29,6 +30,14 @@ void restart_heap_peak() noexcept {
   peak.store(heap_bytes(), std::memory_order_relaxed);
 }
 
+void fail_allocation(std::size_t countdown) noexcept {
+  until_failure = countdown;
+}
+
+bool allocation_still_to_fail() noexcept {
+  return until_failure != 0;
+}
+
 /// Counts a block that malloc gave; null passes.
 void* heap_counted(void* block) noexcept {
   if (block == nullptr) return nullptr;
@@ -41,6 +50,7 @@ void* heap_counted(void* block) noexcept {
 }
 
 void* heap_take(std::size_t size, std::size_t alignment) noexcept {
+  if (until_failure != 0 && --until_failure == 0) return nullptr;
   if (alignment <= alignof(std::max_align_t)) return heap_counted(std::malloc(size != 0 ? size : 1));
   return heap_counted(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
 }

@@ -84,6 +84,28 @@ TEST_F(PeersBadInTime, OneThatTricklesAByteNowAndThenGainsNoTimeByIt) {
   }
 }
 
+TEST_F(PeersBadInTime, OneThatTricklesAnAttachmentGivesBackTheMemoryThatItHolds) {
+  constexpr std::size_t kAttachment = 1u << 20;
+  ServerOptions options;
+  options.limits.frame_timeout = 100ms;
+  options.limits.process_memory_max = kAttachment;
+  Server& server = serve(std::move(options), [](Server& s) { s.register_handler<&attachment_size>(); });
+  HostilePeer peer{server.urls().front()};
+  wire::FrameHeader header = request_header<&attachment_size>(1);
+  header.flags = wire::FrameFlags::kAttachment;
+  header.attachment_bytes = kAttachment;
+  ASSERT_TRUE(peer.send(hello_bytes() + header_bytes(header)));
+  ASSERT_TRUE(peer.receive_hello());
+  std::size_t sent = 0;
+  while (sent < kAttachment && !peer.readable_within(10ms) && peer.send("x")) ++sent;
+  EXPECT_LT(sent, kAttachment);
+  EXPECT_TRUE(peer.closed_by_other_side());
+  const std::string memory(kAttachment, 'm');
+  const CallOptions with_attachment{.attachment = as_bytes(memory)};
+  const auto size = wait_for(client(server.urls().front()).start<&attachment_size>(with_attachment));
+  EXPECT_TRUE(size.ok() && *size == kAttachment) << size.status().to_string();
+}
+
 TEST_F(PeersBadInTime, FiveHundredThatSendOneByteCostLittleAndAreAllClosed) {
   constexpr std::size_t kPeers = 500;
   ServerOptions options;

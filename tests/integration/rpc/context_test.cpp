@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-4: what a handler may know and do about its call. CR-5: how failures reach the caller.
 #include <algorithm>
+#include <atomic>
 #include <latch>
 #include <stdexcept>
 
@@ -65,10 +66,12 @@ struct Observer {
 
 /// Asks for its peer once the test says that the peer is gone.
 struct Inspector {
+  std::atomic<bool> began = false;
   std::latch ended{1};
   std::latch looked{1};
   std::string remote;
   void look_after_the_end(CallContext& context) {
+    began = true;
     ended.wait();
     remote = context.remote_endpoint();
     looked.count_down();
@@ -128,7 +131,7 @@ TEST_F(Cr4Context, OfABlockingHandlerKnowsItsEndpointsWhenTheConnectionIsGone) {
   ASSERT_TRUE(connect(caller).ok());
   const std::string caller_endpoint = caller.local_endpoint();
   Call<void> call = caller.start<&Inspector::look_after_the_end>();
-  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 1; }));
+  ASSERT_TRUE(turn_until(loop(), [&] { return inspector.began.load(); }));
   caller.close();
   ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
   inspector.ended.count_down();
@@ -239,6 +242,7 @@ void fill_failures(Server& server) {
   server.register_handler<says_unavailable>();
   server.register_handler<says_much>();
   server.register_handler<method<throws, "throws/blocking">>({.blocking = true});
+  server.register_handler<method<throws_with_reply, "reply/blocking">>({.blocking = true});
 }
 
 TEST_F(Cr5Errors, OfTheUserArriveWithCodeNumberAndMessage) {
@@ -272,7 +276,9 @@ TEST_F(Cr5Errors, AThrowingHandlerIsAStatus) {
   EXPECT_THAT(text_of(call<throws_in_coroutine>(caller, 2).status()),
               ::testing::HasSubstr("no std::exception"));
   EXPECT_EQ(call<throws_with_context>(caller, 1).status().code(), StatusCode::kResourceExhausted);
-  EXPECT_FALSE(call<throws_with_reply>(caller, 1).ok()) << "its Reply ended with it";
+  EXPECT_EQ(text_of(call<throws_with_reply>(caller, 1).status()), "the handler threw: no answer");
+  EXPECT_EQ((text_of(call<method<throws_with_reply, "reply/blocking">>(caller, 1).status())),
+            "the handler threw: no answer");
   EXPECT_EQ(call<throws>(caller, 0).value(), 0);
   EXPECT_EQ(caller.stats().connections, 1u);
   EXPECT_EQ(server.stats().calls_running, 0u);

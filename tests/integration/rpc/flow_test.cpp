@@ -39,6 +39,16 @@ struct Holder {
   }
 };
 
+/// Notes when its answers have left.
+struct Teller {
+  std::vector<bool> left;
+  int tell(CallContext& context, std::uint32_t attachment_bytes) {
+    if (attachment_bytes != 0) context.set_attachment(Buffer::adopt(std::string(attachment_bytes, 'a')));
+    context.on_answer_sent([this](bool sent) { left.push_back(sent); });
+    return 1;
+  }
+};
+
 /// A client and a server on one loop, over one connection in memory.
 class Flow : public ::testing::Test {
  protected:
@@ -57,6 +67,7 @@ class Flow : public ::testing::Test {
     server_->register_handler<take>();
     server_->register_handler<give>();
     server_->register_handler<&Holder::hold>(&holder_);
+    server_->register_handler<&Teller::tell>(&teller_);
     server_->start().value();
     ClientOptions client;
     client.connect = "memory://server";
@@ -79,7 +90,9 @@ class Flow : public ::testing::Test {
     return true;
   }
   RpcClient& client() { return *client_; }
+  Loop& loop() { return *loop_; }
   Holder& holder() { return holder_; }
+  Teller& teller() { return teller_; }
   static bool all_done(const std::vector<Call<std::string>>& calls) {
     return std::ranges::all_of(calls, [](const auto& call) { return call.done(); });
   }
@@ -102,6 +115,7 @@ class Flow : public ::testing::Test {
  private:
   ManualClock clock_;
   Holder holder_;
+  Teller teller_;
   std::unique_ptr<Loop> loop_;
   TransportSet transports_;
   std::unique_ptr<RpcServer> server_;
@@ -170,6 +184,25 @@ TEST_F(Flow, ABodyThatTakesLongerThanAPingIsNoDeath) {
   Call<std::string> next = client().start<echo>("still here");
   ASSERT_TRUE(turn_until([&] { return next.done(); }, 60s));
   EXPECT_EQ(client().stats().connections, 1u);
+}
+
+TEST_F(Flow, AnAnswerHasLeftWhenItHasAndNotWhenItIsQueued) {
+  MemoryOptions memory;
+  memory.pipe_bytes = 16 * 1024;
+  memory.to_client.delay = 100ms;
+  begin(memory, {});
+  std::vector<Call<std::string>> first;
+  first.push_back(client().start<echo>("connected"));
+  ASSERT_TRUE(turn_until([&] { return all_done(first); }, 1h));
+  Call<std::string> large = client().start<echo>(std::string(256 * 1024, 'l'));
+  std::vector<Call<int>> told;
+  for (const std::uint32_t attachment : {0u, 100u, 100'000u}) {
+    told.push_back(client().start<&Teller::tell>(attachment));
+  }
+  loop().run_until_idle();
+  EXPECT_TRUE(teller().left.empty()) << "16 KiB of the answer before are on their way, the rest is queued";
+  ASSERT_TRUE(turn_until([&] { return told.back().done(); }, 1h));
+  EXPECT_EQ(teller().left, (std::vector<bool>{true, true, true}));
 }
 
 }  // namespace

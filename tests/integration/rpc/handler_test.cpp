@@ -85,6 +85,9 @@ void reply_and_throw(Reply<int> reply, int number) {
   std::move(reply)(number);
   throw std::runtime_error("too late");
 }
+void fail_with_success(Reply<void> reply) {
+  std::move(reply).fail(Status{});
+}
 void nothing_later(Reply<void> reply) {
   std::move(reply)();
 }
@@ -193,6 +196,15 @@ TEST_F(Cr2Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {
   EXPECT_EQ(failure.message(), "not today");
   EXPECT_EQ(call<reply_and_throw>(caller, 3).value(), 3) << "what was answered stays answered";
   EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_F(Cr2Handlers, AReplyThatFailsWithSuccessIsAMistakeThatIsSaid) {
+  EXPECT_DEATH(
+      {
+        Server& server = serve_here([](Server& its) { its.register_handler<fail_with_success>(); });
+        static_cast<void>(call<fail_with_success>(client(server)));
+      },
+      "a Reply fails with a Status that is a failure");
 }
 
 TEST_F(Cr2Handlers, AReplyOutlivesItsConnection) {

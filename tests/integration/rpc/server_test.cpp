@@ -124,6 +124,30 @@ TEST_F(Cr1Server, RunsNothingWhenOneOfSeveralListenersCannotBe) {
   EXPECT_FALSE(peer.connected());
 }
 
+TEST_F(Cr1Server, StartsWithAllItsMethodsWhenAFirstStartHadFailed) {
+  auto first = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}});
+  first->start().value();
+  const std::string url = first->urls().front();
+  for (const unsigned threads : {0u, 2u}) {
+    Server second{{.listen = {kAnyPort, url}, .threads = threads, .loop = &loop()}};
+    fill_echo(second);
+    ASSERT_FALSE(second.start().ok());
+    first.reset();
+    ASSERT_TRUE(second.start().ok());
+    EXPECT_EQ(second.urls().size(), 2u);
+    EXPECT_EQ(second.urls().back(), url);
+    Client& caller = client(url);
+    EXPECT_EQ(call<echo>(caller, "served").value(), "served");
+    caller.close();
+    if (threads == 0) {
+      second.stop();
+      second.wait();
+      first = std::make_unique<Server>(ServerOptions{.listen = {url}});
+      first->start().value();
+    }
+  }
+}
+
 TEST_F(Cr1Server, RefusesUrlsThatAreWrong) {
   for (const char* url : {"127.0.0.1:0", "tcp://127.0.0.1:notaport", "smoke://signals:1", "tcp://", ""}) {
     Server server{{.listen = {url}}};
@@ -289,6 +313,37 @@ TEST_F(Cr1Server, AForcedStopEndsEveryCallWithAStatusAndWaitsForItsHandler) {
   gate.open.set();
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
   EXPECT_EQ(gate.waiting, 0);
+}
+
+TEST_F(Cr1Server, ASecondStopShortensTheGraceOfTheFirst) {
+  Gate gate;
+  Server& server = serve_here([&](Server& its) { its.register_handler<&Gate::wait>(&gate); });
+  Call<int> held = client(server).start<&Gate::wait>(1);
+  ASSERT_TRUE(turn_until(loop(), [&] { return gate.waiting == 1; }));
+  server.stop(1h);
+  server.stop(2h);
+  loop().run_until_idle();
+  EXPECT_FALSE(server.stopped());
+  server.stop(0s);
+  EXPECT_EQ(wait_for(std::move(held)).status().code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
+  server.stop(0s);
+}
+
+TEST_F(Cr1Server, ItsEndShortensTheGraceOfAStopThatWasAskedForBefore) {
+  for (const unsigned threads : {0u, 2u}) {
+    Gate gate;
+    auto server =
+        std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = threads, .loop = &loop()});
+    server->register_handler<&Gate::wait>(&gate);
+    server->start().value();
+    Client& caller = client(*server);
+    Call<int> held = caller.start<&Gate::wait>(1);
+    ASSERT_TRUE(turn_until(loop(), [&] { return server->stats().calls_running == 1; }));
+    server->stop(1h);
+    server.reset();
+    EXPECT_FALSE(wait_for(std::move(held)).ok());
+  }
 }
 
 TEST_F(Cr1Server, ItsEndEndsWhatStillRuns) {

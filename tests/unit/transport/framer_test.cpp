@@ -30,6 +30,7 @@ struct Transcript final : FrameSink {
     if (retain) chunks.push_back(chunk);
     return {};
   }
+  bool wants_body(const FrameHeader& header) override { return header.id != unwanted; }
   Landing on_attachment(const Frame& frame) override {
     memory.assign(frame.header.attachment_bytes, '?');
     if (skip) return Landing::skip();
@@ -52,6 +53,7 @@ struct Transcript final : FrameSink {
   bool checksums = false;
   bool skip = false;
   bool retain = false;
+  std::uint64_t unwanted = 0;
   std::string text;
   std::string memory;
   std::vector<ChunkRef> chunks;
@@ -111,6 +113,7 @@ class FramerTest : public ::testing::Test {
         iovec places[2];
         const std::size_t count = framer.receive_into(places);
         EXPECT_GT(count, 0u);
+        largest_place_ = std::max(largest_place_, places[count - 1].iov_len);
         std::size_t given = 0;
         for (std::size_t at = 0; at < count && given < piece; ++at) {
           const std::size_t part = std::min({piece - given, places[at].iov_len, stream.size()});
@@ -132,6 +135,7 @@ class FramerTest : public ::testing::Test {
   ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
   wire::FrameLimits limits_{.body_bytes_max = 1 << 20, .attachment_bytes_max = 1 << 20};
   std::size_t most_chunks_ = 0;
+  std::size_t largest_place_ = 0;
 };
 
 TEST_F(FramerTest, HowAStreamIsCutIntoPiecesMakesNoDifference) {
@@ -214,6 +218,77 @@ TEST_F(FramerTest, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
   EXPECT_GT(sink.text.size(), std::size_t{1 << 20});
   framer.park();
   EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST_F(FramerTest, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
+  for (const bool checksum : {false, true}) {
+    for (const std::size_t size : {29'999u, 30'000u}) {
+      const FrameHeader plain{.type = FrameType::kRequest, .id = 2};
+      FrameHeader attached = plain;
+      attached.flags = wire::FrameFlags::kAttachment;
+      attached.attachment_bytes = 13;
+      std::string stream = wire::encode_hello({});
+      stream += frame_text({.type = FrameType::kRequest, .id = 1}, "small", checksum);
+      stream += frame_text(plain, std::string(size, 'x'), checksum);
+      stream += frame_text(attached, std::string(size, 'x'), checksum);
+      stream += attachment_text("thirteen byte", checksum);
+      stream += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
+      Transcript sink;
+      sink.checksums = checksum;
+      sink.unwanted = 2;
+      for (const std::size_t piece : {1u, 39u, 40u, 41u, 1000u, 4096u, 100'000u}) {
+        const Run run = deliver(stream, piece, piece % 2 == 0, sink);
+        ASSERT_TRUE(run.status.ok()) << run.status.to_string();
+        EXPECT_EQ(run.text, "hello 64\n1 small\n2 \n2 \nlanded thirteen byte\n7 \n") << piece;
+      }
+    }
+  }
+  EXPECT_LE(largest_place_, pool_.chunk_bytes());
+}
+
+TEST_F(FramerTest, AFaultInABodyThatIsDroppedIsFoundAllTheSame) {
+  std::string stream = wire::encode_hello({});
+  stream += frame_text({.type = FrameType::kRequest, .id = 2}, std::string(30'001, 'x'), true);
+  Transcript sink;
+  sink.checksums = true;
+  sink.unwanted = 2;
+  for (const std::size_t at : {64u + 16u, 64u + 20'000u, 64u + 40u + 30'003u}) {
+    std::string spoilt = stream;
+    spoilt[at] = static_cast<char>(spoilt[at] ^ 1);
+    const Run run = deliver(spoilt, 5000, false, sink);
+    EXPECT_FALSE(run.status.ok()) << at;
+    EXPECT_EQ(run.text, "hello 64\n") << "nothing of it was handed up";
+  }
+}
+
+TEST_F(FramerTest, OnlyPartsOfAnAttachmentAreProgressAndNoTrickle) {
+  limits_.attachment_bytes_max = std::uint64_t{1} << 30;
+  for (const std::uint64_t length : {std::uint64_t{1} << 20, std::uint64_t{1} << 30}) {
+    const std::uint64_t part = std::max<std::uint64_t>(64 * 1024, length / 1024);
+    StreamFramer framer{pool_, limits_};
+    Transcript sink;
+    sink.skip = true;
+    FrameHeader header{.type = FrameType::kRequest, .flags = 1, .id = 1, .attachment_bytes = length};
+    const std::string head = wire::encode_hello({}) + frame_text(header, "", false);
+    std::size_t given = 0;
+    const auto give = [&](std::size_t bytes) {
+      iovec places[2];
+      ASSERT_EQ(framer.receive_into(places), 1u);
+      given = std::min(bytes, places[0].iov_len);
+      std::memset(places[0].iov_base, 'x', given);
+      if (framer.progress() == 0) std::memcpy(places[0].iov_base, head.data(), given);
+      ASSERT_TRUE(framer.received(given, sink).ok());
+    };
+    give(head.size());
+    give(1);  // the part that is not a whole one
+    std::uint64_t before = framer.progress();
+    for (std::uint64_t came = 1; came < part; came += given) {
+      EXPECT_EQ(framer.progress(), before) << came << " of " << length;
+      give(std::min<std::uint64_t>(came < 1000 ? 1 : 4096, part - came));
+    }
+    give(1);
+    EXPECT_NE(framer.progress(), before) << length;
+  }
 }
 
 TEST_F(FramerTest, RandomBytesNeverGetPastTheirVerdict) {
