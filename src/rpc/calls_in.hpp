@@ -32,6 +32,9 @@ struct CallsHost {
   Counter taken;
   Counter refused;
   Counter protocol_errors;
+  /// The time, read again after every so many requests: between two of them it is as good as now.
+  TimePoint now{};
+  std::size_t taken_since_look = 0;
   /// Calls whose connection is gone and whose handler has not ended.
   IntrusiveList<ServedCall, ServedCallTag> orphans;
   /// Told when the last record went.
@@ -44,6 +47,9 @@ class CallsIn {
  public:
   CallsIn(Session& session, CallsHost& host) : session_(session), host_(host), table_(host.table_secret) {}
 
+  /// So many frames are to be taken: looks at the clock, if it is time to, and at how long they may have
+  /// waited.
+  void begin_batch(std::size_t frames);
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   void on_cancel(std::uint64_t id);
@@ -71,6 +77,8 @@ class CallsIn {
   /// refusal().
   const MethodEntry* method_for(const wire::FrameHeader& header) const;
   Status refusal(const wire::FrameHeader& header) const;
+  /// Half of the time that the caller gave has passed before anybody looked at the request.
+  bool waited_too_long(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   void keep_body(ServedCall& call, const Frame& frame, const ChunkRef& chunk);
@@ -83,6 +91,8 @@ class CallsIn {
   IntrusiveList<ServedCall, ServedCallTag> calls_;
   IntrusiveList<ServedCall::Room, RoomWaiterTag> room_waiters_;
   std::size_t running_ = 0;
+  /// How long the requests of this batch may have waited.
+  Duration waited_{};
   /// Of calls that run; one that the handler took away counts for the process only.
   std::size_t attachment_bytes_held_ = 0;
   Buffer landing_;

@@ -100,6 +100,7 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 }
 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+  in_.begin_batch(frames.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (output_over_high_water() && frames[i].header.type == wire::FrameType::kRequest) [[unlikely]] {
       put_off(frames.subspan(i), chunk);

@@ -155,5 +155,42 @@ TEST_F(StillResources, AnErrorOfAcceptThatLastsCostsFewTurnsAndOneLineASecondAnd
   ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 2; }));
 }
 
+/// A handler that keeps the only worker until it is let go.
+struct Busy {
+  std::atomic<int> begun = 0;
+  std::atomic<bool> let_go = false;
+
+  int work(int value) {
+    ++begun;
+    let_go.wait(false);
+    return value;
+  }
+};
+
+TEST_F(StillResources, CallsThatExpireWhileTheyWaitForAWorkerNeverRun) {
+  constexpr int kCalls = 100;
+  Busy busy;
+  ServerOptions options;
+  options.worker_threads = 1;
+  Server& server = serve(std::move(options),
+                         [&](Server& s) { s.register_handler<&Busy::work>(&busy, {.blocking = true}); });
+  Client& caller = client();
+  Call<int> first = caller.start<&Busy::work>(7);
+  ASSERT_TRUE(turn_until(loop(), [&] { return busy.begun == 1; }));
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < kCalls; ++i) calls.push_back(caller.start<&Busy::work>(CallOptions{.timeout = 1s}, i));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == kCalls + 1; }));
+  pass(1s);
+  busy.let_go = true;
+  busy.let_go.notify_all();
+  const Result<int> value = wait_for(std::move(first));
+  EXPECT_TRUE(value.ok() && *value == 7) << value.status().to_string();
+  for (Call<int>& call : calls) {
+    EXPECT_EQ(wait_for(std::move(call)).status().code(), StatusCode::kDeadlineExceeded);
+  }
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
+  EXPECT_EQ(busy.begun, 1);
+}
+
 }  // namespace
 }  // namespace weft::faults
