@@ -138,7 +138,7 @@ class Overload {
 };
 
 TEST(Overloads, TenTimesWhatAServerCanDoLeavesItDoingNearlyAllItCan) {
-  constexpr Duration kTime = 250ms;
+  constexpr Duration kTime = 150ms;
   constexpr int kPeak = static_cast<int>(kTime / kWork);
   for (const std::size_t clients : {1u, 10u, 100u}) {
     for (const int times : {2, 10}) {
@@ -159,7 +159,7 @@ TEST(Overloads, TenTimesWhatAServerCanDoLeavesItDoingNearlyAllItCan) {
 
 TEST(Overloads, AServerThatCanDoWhatIsAskedRefusesNothing) {
   Overload world{10};
-  const Tally tally = world.load(kWork * 10 / 9, 500ms);
+  const Tally tally = world.load(kWork * 10 / 9, 250ms);
   EXPECT_EQ(tally.good, tally.started);
   EXPECT_EQ(world.stats().calls_refused, 0u);
 }
@@ -167,7 +167,7 @@ TEST(Overloads, AServerThatCanDoWhatIsAskedRefusesNothing) {
 TEST(Overloads, AConnectionThatIsAlwaysFullIsNotBehindAsLongAsItMoves) {
   Overload world{1};
   world.send_texts_too(100);
-  const Tally tally = world.load(1ms, 500ms);
+  const Tally tally = world.load(1ms, 200ms);
   EXPECT_EQ(tally.good, tally.started);
 }
 

@@ -241,7 +241,7 @@ void expect_silence_noticed_over(BadLink& link) {
   constexpr int kCalls = 100;
   link.start({});
   RpcLimits limits;
-  limits.ping_interval = 200ms;
+  limits.ping_interval = 1s;
   Ends ends{limits};
   Tally tally;
   Scope scope;
