@@ -19,16 +19,23 @@ namespace {
 /// not keep a whole chunk from being received into.
 constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 
+/// So many frames are taken before the clock is read again.
+constexpr std::size_t kFramesPerLook = 64;
+/// Who has waited for less than this is no sign of too much load.
+constexpr Duration kNoWait = std::chrono::milliseconds{1};
+
 Status exhausted(std::string text) {
   return {StatusCode::kResourceExhausted, Layer::kRpc, std::move(text)};
 }
 
+Duration timeout_of(const wire::FrameHeader& header) {
+  if (header.timeout == 0) return Duration::max();
+  if ((header.flags & wire::FrameFlags::kTimeoutInSeconds) != 0) return std::chrono::seconds{header.timeout};
+  return std::chrono::microseconds{header.timeout};
+}
+
 Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
-  if (header.timeout == 0) return {};
-  if ((header.flags & wire::FrameFlags::kTimeoutInSeconds) != 0) {
-    return Deadline::after(now, std::chrono::seconds{header.timeout});
-  }
-  return Deadline::after(now, std::chrono::microseconds{header.timeout});
+  return Deadline::after(now, timeout_of(header));
 }
 
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
@@ -75,8 +82,30 @@ Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
           over_methods_limit("a request", header.body_bytes, exact->options.body_bytes_max, *exact)};
 }
 
+void CallsIn::begin_batch(std::size_t frames) {
+  if (host_.methods == nullptr) return;
+  host_.taken_since_look += frames;
+  host_.now = std::max(host_.now, session_.loop().now());
+  if (host_.taken_since_look >= kFramesPerLook) {
+    host_.taken_since_look = 0;
+    host_.now = session_.loop().clock().now();
+  }
+  waited_ = host_.now - session_.connection().behind_since();
+}
+
+bool CallsIn::waited_too_long(const wire::FrameHeader& header) const {
+  return waited_ > timeout_of(header) / 2;
+}
+
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   ++host_.taken;
+  if (waited_ > kNoWait && waited_too_long(frame.header)) [[unlikely]] {
+    refuse(frame.header.id,
+           {Rejection::kBehind,
+            exhausted("the server is behind: half of the time for this call had passed before "
+                      "it was looked at, so it was not run")});
+    return {};
+  }
   const MethodEntry* method = method_for(frame.header);
   if (method == nullptr) [[unlikely]] {
     refuse(frame.header.id, refusal(frame.header));

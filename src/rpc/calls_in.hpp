@@ -36,6 +36,9 @@ struct CallsHost {
   RejectionCounters rejections;
   /// Null on a client: there the one who called hears of it.
   FaultLog* faults = nullptr;
+  /// The time, read again after every so many requests: between two of them it is as good as now.
+  TimePoint now{};
+  std::size_t taken_since_look = 0;
   /// Calls whose connection is gone and whose handler has not ended.
   IntrusiveList<ServedCall, ServedCallTag> orphans;
   /// Told when the last record went.
@@ -50,6 +53,9 @@ class CallsIn {
 
   /// False when a request with this header is refused, whatever its body says.
   bool serves(const wire::FrameHeader& header) const { return method_for(header) != nullptr; }
+  /// So many frames are to be taken: looks at the clock, if it is time to, and at how long they may have
+  /// waited.
+  void begin_batch(std::size_t frames);
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   void on_cancel(std::uint64_t id);
@@ -80,6 +86,8 @@ class CallsIn {
   const MethodEntry* method_for(const wire::FrameHeader& header) const;
   Refusal refusal(const wire::FrameHeader& header) const;
   std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
+  /// Half of the time that the caller gave has passed before anybody looked at the request.
+  bool waited_too_long(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   std::optional<Refusal> reserve_chunk(std::size_t chunk_bytes, std::size_t attachment_bytes);
@@ -96,6 +104,8 @@ class CallsIn {
   IntrusiveList<ServedCall, ServedCallTag> calls_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   std::size_t running_ = 0;
+  /// How long the requests of this batch may have waited.
+  Duration waited_{};
   /// Attachments and kept chunks of calls that run; an attachment that the handler took away counts for the
   /// process only.
   std::size_t bytes_held_ = 0;

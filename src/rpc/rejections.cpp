@@ -43,7 +43,8 @@ std::string_view to_string(Rejection why) {
                                                 "over the connection's memory",
                                                 "over the process's memory",
                                                 "over the calls in flight",
-                                                "over the workers' queue"};
+                                                "over the workers' queue",
+                                                "waited for too long"};
   static_assert(std::size(kNames) == kRejections);
   const auto index = static_cast<std::size_t>(why);
   return index < std::size(kNames) ? kNames[index] : "?";

@@ -96,6 +96,7 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 }
 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+  in_.begin_batch(frames.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].header.type == wire::FrameType::kResponse) {
       out_.on_response(frames[i]);

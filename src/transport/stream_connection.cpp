@@ -12,6 +12,8 @@ namespace {
 
 // After this much a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
+// On its way to this side, and not received: more than the buffers of the kernels grow to by themselves.
+constexpr std::size_t kStreamHoldsAtMost = 8 * 1024 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
 
 }  // namespace
@@ -103,6 +105,10 @@ void StreamConnection::resume_parsing() {
 }
 
 void StreamConnection::readable() {
+  if (!readable_) {
+    behind_since_ = behind_mark_ = loop_.now();
+    behind_bytes_ = 0;
+  }
   readable_ = true;
   if (sink_ == nullptr || closing_) return;
   receive_all();
@@ -130,6 +136,7 @@ void StreamConnection::receive_all() {
     readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
     if (moved.kind == Moved::Kind::kSome) {
       received += moved.bytes;
+      note_progress(moved.bytes);
       Status status = framer_.received(moved.bytes, *sink_);
       if (!status.ok()) return fail(std::move(status));
     }
@@ -138,6 +145,14 @@ void StreamConnection::receive_all() {
   if (closing_) return;
   framer_.park();
   watch_peer();
+}
+
+// As much as a stream holds has been received since the last mark: what comes now was sent after it.
+void StreamConnection::note_progress(std::size_t bytes) {
+  behind_bytes_ += bytes;
+  if (behind_bytes_ < kStreamHoldsAtMost) return;
+  behind_bytes_ = 0;
+  behind_since_ = std::exchange(behind_mark_, loop_.now());
 }
 
 void StreamConnection::peer_ended() {

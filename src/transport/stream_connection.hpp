@@ -94,6 +94,7 @@ class StreamConnection : public Connection, private OutboxDrain, private TurnEnd
   void schedule_work();
   void receive_all();
   void resume_parsing();
+  void note_progress(std::size_t bytes);
   void peer_ended();
   void flush();
   void send_queued();
@@ -118,6 +119,9 @@ class StreamConnection : public Connection, private OutboxDrain, private TurnEnd
   /// Since when the peer has taken nothing of what is queued, and brought nothing of what it owes.
   TimePoint send_since_{};
   TimePoint frame_since_{};
+  /// See behind_since(): received since behind_mark_, which comes after it.
+  TimePoint behind_mark_{};
+  std::size_t behind_bytes_ = 0;
   std::uint64_t frame_progress_ = ~std::uint64_t{0};
   bool readable_ = false;
   bool write_blocked_ = false;

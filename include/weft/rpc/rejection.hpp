@@ -32,6 +32,7 @@ enum class Rejection : std::uint8_t {
   kOverProcessMemory,      ///< over process_memory_max, or the system has no memory
   kOverCallsInFlight,      ///< over calls_in_flight_max
   kOverWorkerQueue,        ///< over worker_queue_max
+  kBehind,                 ///< half of the caller's time had passed before the request was looked at
   kCount,
 };
 

@@ -119,6 +119,10 @@ class Connection {
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   virtual void close(Status why) = 0;
 
+  /// What is handed up now arrived after this, give or take a turn of the loop: before it there was nothing
+  /// to receive, or so much has been received since that what was on its way then is through.
+  TimePoint behind_since() const { return behind_since_; }
+
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
   virtual bool is_moving() const = 0;
@@ -127,6 +131,9 @@ class Connection {
   /// As a URL, for people: "tcp://127.0.0.1:4242".
   virtual std::string local_endpoint() const = 0;
   virtual std::string remote_endpoint() const = 0;
+
+ protected:
+  TimePoint behind_since_{};
 };
 
 }  // namespace weft

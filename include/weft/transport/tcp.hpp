@@ -28,7 +28,8 @@ struct TcpOptions {
   int backlog = 4096;
   /// Several listeners may bind one port, and the kernel spreads the peers over them.
   bool reuse_port = false;
-  /// Hears of running out of descriptors, once each time. Must outlive the transport and its listeners.
+  /// Hears what keeps a listener from accepting, at most once a second. Must outlive the transport and its
+  /// listeners.
   Logger* logger = &stderr_logger();
 };
 

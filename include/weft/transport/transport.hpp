@@ -27,8 +27,9 @@ class Listener {
   virtual ~Listener() = default;
   /// Where it really listens, with the port the system chose for port 0.
   virtual Url local_url() const = 0;
-  /// Begins to hand peers to `on_incoming`, on the listener's loop. Running out of descriptors pauses it
-  /// for at most a second and is reported through the logger once.
+  /// Begins to hand peers to `on_incoming`, on the listener's loop. What keeps it from accepting, such as
+  /// having no descriptor left, pauses it for less than a second at a time, as long as it lasts, and is
+  /// reported through the logger at most once a second.
   virtual void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) = 0;
 };
 

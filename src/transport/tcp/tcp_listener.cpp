@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kAcceptsPerTurn = 64;
 constexpr Duration kPause = std::chrono::milliseconds{250};
+constexpr Duration kBetweenReports = std::chrono::seconds{1};
 
 class TcpIncoming final : public Incoming {
  public:
@@ -37,8 +38,23 @@ class TcpIncoming final : public Incoming {
   const SocketAddress local_;
 };
 
-bool out_of_resources(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+// What accept says about one peer that is gone already, or about the way to it: the next may be well. Every
+// other error may last: no descriptors, no memory, a filter that forbids it, a socket that listens no more.
+bool is_about_one_peer(int error) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Removes the file of a Unix socket that nobody listens on any more; leaves everything else alone.
@@ -97,41 +113,49 @@ TcpListener::~TcpListener() {
 
 void TcpListener::start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) {
   on_incoming_ = std::move(on_incoming);
-  if (!again_.is_scheduled()) loop_.schedule(again_);
+  loop_.at_turn_end(*this);
 }
 
 void TcpListener::on_ready(Readiness) {
-  if (on_incoming_ && !Timer::armed()) accept_some();
+  if (on_incoming_ && !Timer::armed() && !TurnEndHook::queued()) accept_some();
 }
 
 void TcpListener::on_timer() {
   accept_some();
 }
 
+void TcpListener::on_turn_end() {
+  accept_some();
+}
+
 void TcpListener::accept_some() {
-  for (int accepted = 0; accepted < kAcceptsPerTurn;) {
+  int accepted = 0;
+  int error = 0;
+  for (int attempt = 0; attempt < kAcceptsPerTurn; ++attempt) {
     SocketAddress peer;
     peer.length = sizeof peer.storage;
     Socket socket{::accept4(socket_.fd(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
     if (socket) {
       ++accepted;
-      paused_ = false;
       on_incoming_(std::make_unique<TcpIncoming>(std::move(socket), peer, address_));
       continue;
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-    if (out_of_resources(errno)) return pause(errno);
-    // Anything else is about that one peer, which is gone: the next.
-    ++accepted;
+    error = errno;
+    if (error == EAGAIN || error == EWOULDBLOCK) return;
+    if (!is_about_one_peer(error)) return pause(error);
   }
-  if (!again_.is_scheduled()) loop_.schedule(again_);
+  // So many peers that are gone, and not one that is there: no peers, but an error that lasts.
+  if (accepted == 0) return pause(error);
+  loop_.at_turn_end(*this);
 }
 
 void TcpListener::pause(int error) {
-  loop_.arm(*this, loop_.now() + kPause);
-  if (std::exchange(paused_, true) || logger_ == nullptr) return;
+  const TimePoint now = loop_.now();
+  loop_.arm(*this, now + kPause);
+  if (logger_ == nullptr || now < report_again_at_) return;
+  report_again_at_ = now + kBetweenReports;
   const Status status = errno_status(Layer::kTransport, local_url().to_string() + " cannot accept", error);
-  logger_->write(LogLevel::kError, status.to_string() + "; peers wait until there is room");
+  logger_->write(LogLevel::kError, status.to_string() + "; peers wait until it can");
 }
 
 }  // namespace weft::tcp

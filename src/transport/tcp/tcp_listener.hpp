@@ -5,17 +5,18 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
-#include "weft/coro/executor.hpp"
 #include "weft/runtime/fd_watch.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/timer.hpp"
+#include "weft/runtime/turn_end_hook.hpp"
 #include "weft/transport/transport.hpp"
 
 namespace weft::tcp {
 
-/// Accepts in batches. When the system has no descriptor left it waits a while and tries again; the peers
-/// wait in the backlog meanwhile.
-class TcpListener final : public Listener, private FdWatch, private Timer {
+/// Accepts in batches, at most one between two flushes: what new connections have to say is sent, and its
+/// memory free, before more come. When the system has no descriptor left, or refuses for any other reason
+/// that may last, it waits a while and tries again; the peers wait in the backlog meanwhile.
+class TcpListener final : public Listener, private FdWatch, private Timer, private TurnEndHook {
  public:
   static Result<std::unique_ptr<Listener>> make(Loop& loop, const Url& url, const TcpOptions& options);
   ~TcpListener() override;
@@ -24,17 +25,11 @@ class TcpListener final : public Listener, private FdWatch, private Timer {
   void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override;
 
  private:
-  struct Again : Ready {
-    explicit Again(TcpListener& its) noexcept
-        : Ready([](Ready* node) noexcept { static_cast<Again*>(node)->listener.accept_some(); }),
-          listener(its) {}
-    TcpListener& listener;
-  };
-
   TcpListener(Loop& loop, Logger* logger) : loop_(loop), logger_(logger) {}
   Status open(const SocketAddress& address, const TcpOptions& options);
   void on_ready(Readiness readiness) override;
   void on_timer() override;
+  void on_turn_end() override;
   void accept_some();
   void pause(int error);
 
@@ -43,9 +38,8 @@ class TcpListener final : public Listener, private FdWatch, private Timer {
   Socket socket_;
   SocketAddress address_;
   std::string path_to_remove_;
-  bool paused_ = false;
+  TimePoint report_again_at_{};
   UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming_;
-  Again again_{*this};
 };
 
 }  // namespace weft::tcp

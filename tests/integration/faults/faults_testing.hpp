@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -29,7 +32,7 @@ class CountingLogger final : public Logger {
 /// a time that is never needed.
 template <typename Condition>
 bool eventually(Condition condition) {
-  const auto patience = std::chrono::steady_clock::now() + 10s;
+  const auto patience = std::chrono::steady_clock::now() + 60s;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > patience) return false;
     std::this_thread::yield();
@@ -52,6 +55,27 @@ template <typename R>
 Task<Result<R>> outcome_of(Call<R> call) {
   Result<R> result = co_await std::move(call);
   co_return result;
+}
+
+/// How many descriptors this process has open.
+inline std::size_t open_descriptors() {
+  DIR* directory = ::opendir("/proc/self/fd");
+  if (directory == nullptr) return 0;
+  std::size_t count = 0;
+  while (::readdir(directory) != nullptr) ++count;
+  ::closedir(directory);
+  return count;
+}
+
+/// Lets this process, and those it forks, open `count` descriptors. False when the system's hard limit
+/// forbids it.
+inline bool allow_descriptors(rlim_t count) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  if (limit.rlim_cur >= count) return true;
+  limit.rlim_cur = count;
+  limit.rlim_max = std::max(limit.rlim_max, count);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
 /// A client's loop in the test's thread; servers run on threads of their own.
@@ -91,6 +115,63 @@ class FaultTest : public ::testing::Test {
   CountingLogger logger_;
   std::unique_ptr<Loop> loop_ = Loop::create().value();
   std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Client>> clients_;
+};
+
+/// A server and its honest client on one loop, over real sockets, and a clock that the test moves: a minute
+/// of waiting costs nothing, and nothing runs while the test looks. Nobody pings, for how long
+/// the kernel takes for a pong is no time of that clock.
+class StillFaultTest : public ::testing::Test {
+ protected:
+  ~StillFaultTest() override {
+    clients_.clear();
+    server_.reset();
+  }
+  Loop& loop() { return *loop_; }
+  template <typename Fill>
+  Server& serve(ServerOptions options, Fill fill) {
+    options.listen = {kAnyPort};
+    options.threads = 0;
+    options.loop = &loop();
+    options.limits.ping_interval = 0s;
+    options.logger = &logger_;
+    TransportOptions transport;
+    transport.tcp.logger = &logger_;
+    server_ = std::make_unique<Server>(std::move(options), std::move(transport));
+    fill(*server_);
+    server_->start().value();
+    return *server_;
+  }
+  Client& client() {
+    ClientOptions options;
+    options.connect = server_->urls().front();
+    options.limits.ping_interval = 0s;
+    options.logger = &logger_;
+    clients_.push_back(std::make_unique<Client>(loop(), std::move(options)));
+    return *clients_.back();
+  }
+  template <typename R>
+  Result<R> wait_for(Call<R> call) {
+    return loop().block_on(outcome_of(std::move(call)));
+  }
+  /// Moves the clock from timer to timer, at most to `time` from now.
+  void pass(Duration time) {
+    const TimePoint end = clock_.now() + time;
+    loop().run_until_idle();
+    while (loop().next_timer() && *loop().next_timer() <= end) {
+      clock_.set(std::max(clock_.now(), *loop().next_timer()));
+      loop().run_until_idle();
+    }
+    clock_.set(end);
+    loop().run_until_idle();
+  }
+  CountingLogger& logger() { return logger_; }
+
+ private:
+  CountingLogger logger_;
+  ManualClock clock_;
+  std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_}).value();
+  std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Client>> clients_;
 };
 

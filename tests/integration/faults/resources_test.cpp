@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, part "resources and load": no descriptors left, and many connections that only exist.
+// Faults, part "resources and load": no descriptors left, and other reasons why nobody can be accepted.
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <csignal>
 
 #include "integration/faults/faults_testing.hpp"
-#include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 
 namespace weft::faults {
@@ -114,38 +113,83 @@ TEST_F(Resources, AServerWithoutDescriptorsDoesNotSpinAndAcceptsAgainWhenSomeAre
   EXPECT_TRUE(peers.back().receive_hello());
 }
 
-TEST_F(Resources, AnIdleConnectionCostsAServerUnder4KiB) {
-  constexpr std::size_t kPeers = 1000;
-  rlimit descriptors{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &descriptors), 0);
-  if (descriptors.rlim_cur < kPeers * 2 + 100) {
-    descriptors.rlim_cur = std::min<rlim_t>(descriptors.rlim_max, kPeers * 2 + 100);
-    if (::setrlimit(RLIMIT_NOFILE, &descriptors) != 0 || descriptors.rlim_cur < kPeers * 2 + 100) {
-      GTEST_SKIP() << "this system gives no " << kPeers * 2 << " descriptors";
+/// The socket of this process that listens at `url`; -1 when there is none.
+int listening_descriptor(const std::string& url) {
+  const std::uint16_t port = Url::parse(url).value().port;
+  for (int fd = 0; fd < 1024; ++fd) {
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0) continue;
+    sockaddr_in address{};
+    length = sizeof address;
+    if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
+        ntohs(address.sin_port) == port) {
+      return fd;
     }
   }
+  return -1;
+}
+
+using StillResources = StillFaultTest;
+
+TEST_F(StillResources, AnErrorOfAcceptThatLastsCostsFewTurnsAndOneLineASecondAndEndsWithinASecond) {
   Server& server = serve(ServerOptions{}, [](Server& s) { s.register_handler<&add>(); });
-  std::vector<HostilePeer> peers;
-  peers.reserve(kPeers + 1);
-  const auto come_and_call = [&] {
-    peers.emplace_back(server.urls().front());
-    peers.back().send(hello_bytes() + request_bytes<&add>(1, 2, 3));
-    return peers.back().receive_hello() && peers.back().receive_frame().has_value();
-  };
-  ASSERT_TRUE(come_and_call());  // what is kept for later is there now
-  const std::size_t before = heap_bytes();
-  for (std::size_t i = 0; i < kPeers; ++i) ASSERT_TRUE(come_and_call()) << i;
-  const std::size_t each = (heap_bytes() - before) / kPeers;
-  std::printf("%zu bytes for each idle connection\n", each);
-  if (kHeapIsCounted) {
-    EXPECT_LE(each, 4096u);
+  ASSERT_TRUE(wait_for(client().start<&add>(1, 2)).ok());
+  const int listening = listening_descriptor(server.urls().front());
+  ASSERT_GE(listening, 0);
+  // Shut like this it listens no more, and every accept says EINVAL, which no peer is the reason of.
+  ASSERT_EQ(::shutdown(listening, SHUT_RDWR), 0);
+  const std::uint64_t turns = loop().stats().turns;
+  const std::uint64_t lines = logger().lines;
+  for (int i = 0; i < 40; ++i) pass(250ms);
+  EXPECT_LE(loop().stats().turns - turns, 40u * 8);
+  EXPECT_GE(logger().lines - lines, 1u);
+  EXPECT_LE(logger().lines - lines, 11u);
+  ASSERT_EQ(::listen(listening, 16), 0);
+  sockaddr_in address{};  // listening again, it may have got another port
+  socklen_t length = sizeof address;
+  ASSERT_EQ(::getsockname(listening, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  HostilePeer late{"tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port))};
+  ASSERT_TRUE(late.connected());
+  pass(1s);
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 2; }));
+}
+
+/// A handler that keeps the only worker until it is let go.
+struct Busy {
+  std::atomic<int> begun = 0;
+  std::atomic<bool> let_go = false;
+
+  int work(int value) {
+    ++begun;
+    let_go.wait(false);
+    return value;
   }
-  peers.clear();
-  EXPECT_TRUE(at_rest(server));
-  if (kHeapIsCounted) {
-    EXPECT_TRUE(eventually([&] { return heap_bytes() < before + kPeers * 64; }))
-        << "memory did not come back: " << heap_bytes() - before;
+};
+
+TEST_F(StillResources, CallsThatExpireWhileTheyWaitForAWorkerNeverRun) {
+  constexpr int kCalls = 100;
+  Busy busy;
+  ServerOptions options;
+  options.worker_threads = 1;
+  Server& server = serve(std::move(options),
+                         [&](Server& s) { s.register_handler<&Busy::work>(&busy, {.blocking = true}); });
+  Client& caller = client();
+  Call<int> first = caller.start<&Busy::work>(7);
+  ASSERT_TRUE(turn_until(loop(), [&] { return busy.begun == 1; }));
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < kCalls; ++i) calls.push_back(caller.start<&Busy::work>(CallOptions{.timeout = 1s}, i));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == kCalls + 1; }));
+  pass(1s);
+  busy.let_go = true;
+  busy.let_go.notify_all();
+  const Result<int> value = wait_for(std::move(first));
+  EXPECT_TRUE(value.ok() && *value == 7) << value.status().to_string();
+  for (Call<int>& call : calls) {
+    EXPECT_EQ(wait_for(std::move(call)).status().code(), StatusCode::kDeadlineExceeded);
   }
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
+  EXPECT_EQ(busy.begun, 1);
 }
 
 }  // namespace

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ten thousand clients whose server goes away and comes back, on a clock that stands still.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "simulation/world.hpp"
+
+namespace weft::simulation {
+namespace {
+
+/// A network that notes when somebody asked it for a connection.
+class NotingNetwork final : public Transport {
+ public:
+  bool handles(std::string_view scheme) const override { return network_.handles(scheme); }
+  Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
+    return network_.listen(loop, url);
+  }
+  Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
+    attempts.push_back(loop.now());
+    return network_.connect(loop, std::move(url), std::move(options));
+  }
+
+  std::vector<TimePoint> attempts;
+
+ private:
+  MemoryNetwork network_;
+};
+
+/// A server that comes and goes, and clients that each want one call answered at a time, always.
+class Herd {
+ public:
+  static constexpr std::size_t kClients = 10'000;
+
+  Herd() {
+    auto network = std::make_unique<NotingNetwork>();
+    network_ = network.get();
+    transports_.add(std::move(network));
+    ClientOptions options;
+    options.connect = "memory://server";
+    options.logger = &logger_;
+    options.limits.ping_interval = 0s;
+    for (std::size_t i = 0; i < kClients; ++i) {
+      clients_.push_back(std::make_unique<RpcClient>(*loop_, transports_, options));
+    }
+  }
+  ~Herd() {
+    stopping_ = true;
+    for (const auto& client : clients_) client->close();
+    loop_->run_until_idle();
+  }
+
+  void serve() {
+    ServerOptions options;
+    options.listen = {"memory://server"};
+    options.threads = 0;
+    options.loop = loop_.get();
+    options.logger = &logger_;
+    options.limits.ping_interval = 0s;
+    server_ = std::make_unique<RpcServer>(transports_, std::move(options));
+    server_->register_handler<&Service::nap>(&service_);
+    server_->start().value();
+  }
+  void crash() { server_.reset(); }
+  void begin() {
+    loop_->post([this] {
+      for (const auto& client : clients_) scope_.spawn(&Herd::call_again_and_again, this, client.get());
+    });
+    loop_->run_until_idle();
+  }
+  /// Moves the clock from timer to timer.
+  void pass(Duration time) {
+    const TimePoint end = clock_.now() + time;
+    loop_->run_until_idle();
+    while (loop_->next_timer() && *loop_->next_timer() <= end) {
+      clock_.set(std::max(clock_.now(), *loop_->next_timer()));
+      loop_->run_until_idle();
+    }
+    clock_.set(end);
+  }
+  std::size_t connected() const {
+    return static_cast<std::size_t>(std::count_if(clients_.begin(), clients_.end(),
+                                                  [](const auto& client) { return client->connected(); }));
+  }
+  std::vector<TimePoint> take_attempts() { return std::exchange(network_->attempts, {}); }
+  std::uint64_t succeeded() const { return succeeded_; }
+
+ private:
+  // As one does who must have an answer: a failed call is made again at once, and only the client waits.
+  static Task<void> call_again_and_again(Herd* herd, RpcClient* client) {
+    while (!herd->stopping_) {
+      const Result<std::uint32_t> answer = co_await client->call<&Service::nap>(0u, 500u);
+      if (answer.ok()) ++herd->succeeded_;
+    }
+  }
+
+  ManualClock clock_;
+  SilentLogger logger_;
+  std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_}).value();
+  NotingNetwork* network_ = nullptr;
+  TransportSet transports_;
+  Service service_;
+  std::unique_ptr<RpcServer> server_;
+  std::vector<std::unique_ptr<RpcClient>> clients_;
+  std::uint64_t succeeded_ = 0;
+  bool stopping_ = false;
+  Scope scope_;
+};
+
+/// The most attempts that fall into one interval of `length`.
+std::size_t most_within(const std::vector<TimePoint>& attempts, Duration length) {
+  std::map<Duration::rep, std::size_t> intervals;
+  std::size_t most = 0;
+  for (const TimePoint at : attempts) most = std::max(most, ++intervals[at.time_since_epoch() / length]);
+  return most;
+}
+
+TEST(Reconnecting, TenThousandClientsSpreadTheirAttemptsAndAreAllServedAgainSoon) {
+  Herd herd;
+  herd.serve();
+  herd.begin();
+  herd.pass(2s);
+  ASSERT_EQ(herd.connected(), Herd::kClients);
+  herd.take_attempts();  // as many as there is room for in the listener's backlog at a time
+
+  herd.crash();
+  herd.pass(3s);
+  const std::vector<TimePoint> first = herd.take_attempts();
+  herd.pass(2s);
+  const std::vector<TimePoint> later = herd.take_attempts();
+  const std::size_t most = most_within(later, 10ms);
+  std::printf("%zu attempts in the first 3 s, %zu in the next 2 s, at most %zu of them within 10 ms\n",
+              first.size(), later.size(), most);
+  // The waits double to a second, less the jitter: few at first, and then at most two a second.
+  EXPECT_LE(first.size(), Herd::kClients * 14);
+  EXPECT_LE(later.size(), Herd::kClients * 2 * 2);
+  EXPECT_GE(later.size(), Herd::kClients * 2) << "they try at least once a second";
+  // Evenly spread it were a seventy-fifth of the clients in 10 ms, more or less.
+  EXPECT_LE(most, Herd::kClients / 40);
+
+  herd.serve();
+  herd.pass(1s);
+  EXPECT_EQ(herd.connected(), Herd::kClients);
+  const std::vector<TimePoint> last = herd.take_attempts();
+  EXPECT_EQ(last.size(), Herd::kClients) << "one attempt each suffices";
+  EXPECT_LE(most_within(last, 10ms), Herd::kClients / 40);
+  const std::uint64_t before = herd.succeeded();
+  herd.pass(1s);
+  EXPECT_GE(herd.succeeded() - before, Herd::kClients);
+}
+
+}  // namespace
+}  // namespace weft::simulation
