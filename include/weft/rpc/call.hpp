@@ -67,11 +67,50 @@ inline constexpr bool callable_with<TypeList<Parameters...>, Given...> =
     // NOLINTNEXTLINE(misc-redundant-expression): a pack, not a pair
     (std::is_convertible_v<Given, Parameters> && ...);
 
+/// The two concepts are for the compiler's words: it prints what stands between the brackets.
+template <std::size_t Number, typename Parameter, typename Given>
+concept ArgumentFits = std::is_convertible_v<Given, Parameter>;
+template <std::size_t Wanted, std::size_t Given>
+concept ArgumentsCounted = Wanted == Given;
+
+template <std::size_t Number, typename Parameter, typename Given>
+consteval void explain_argument() {
+  static_assert(
+      ArgumentFits<Number, Parameter, Given>,
+      "weft cannot make this call: an argument does not convert to its parameter; beside this message "
+      "stand the Number of the argument, the Parameter that the function has there, and the Given "
+      "type");
+}
+
+/// Fails to compile with the reason in words when a function of these parameters cannot be called with these
+/// arguments.
+template <typename... Parameters, typename... Given>
+consteval void explain_arguments(TypeList<Parameters...>, TypeList<Given...>) {
+  static_assert(ArgumentsCounted<sizeof...(Parameters), sizeof...(Given)>,
+                "weft cannot make this call: it has too few or too many arguments; beside this message stand "
+                "the number Wanted by the function and the number Given");
+  if constexpr (sizeof...(Parameters) == sizeof...(Given)) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (explain_argument<I + 1, Parameters, Given>(), ...);
+    }(std::index_sequence_for<Given...>{});
+  }
+}
+
+template <typename... Given>
+inline constexpr bool options_first = false;
+template <typename First, typename... Others>
+inline constexpr bool options_first<First, Others...> =
+    std::is_same_v<std::remove_cvref_t<First>, CallOptions>;
+
 }  // namespace detail
 
 /// The method `M` can be called with arguments of these types (implicit conversions allowed).
 template <auto M, typename... Given>
 concept CallableWith = detail::callable_with<typename detail::MethodTraits<M>::Arguments, Given...>;
+
+/// Arguments without options before them.
+template <typename... Given>
+concept WithoutOptions = !detail::options_first<Given...>;
 
 /// What a call of `M` gives.
 template <auto M>
@@ -99,6 +138,7 @@ template <typename R>
 class TypedCall : public PendingCall {
  public:
   using PendingCall::PendingCall;
+  TypedCall(TypedCall&& other) noexcept : PendingCall(std::move(other)) {}
 
  protected:
   ~TypedCall() = default;
@@ -140,8 +180,9 @@ class TypedCall : public PendingCall {
 }  // namespace detail
 
 /// A call that is made when it is awaited: what `client.call<f>(...)` gives. Arguments that were given as
-/// lvalues are referred to until the call is sent, so it is awaited in the expression that made it. Cancel:
-/// total while it waits for a connection, after that the peer is told and the outcome is unknown.
+/// lvalues are referred to until the call is sent, so it is awaited in the expression that made it, by itself
+/// or within when_all(), race() or block_on(). Cancel: total while it waits for a connection, after that the
+/// peer is told and the outcome is unknown.
 template <auto M, bool kWithAttachment, typename... Given>
 class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] CallAwaitable final
     : detail::TypedCall<ResultOfMethod<M>> {
@@ -152,6 +193,9 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   template <typename... Arguments>
   CallAwaitable(ClientCore& client, const CallOptions& options, Arguments&&... arguments)
       : Base(client, method_key<M>, options), arguments_(std::forward<Arguments>(arguments)...) {}
+  /// Only before it is awaited.
+  CallAwaitable(CallAwaitable&& other) noexcept
+      : Base(std::move(other)), arguments_(std::move(other.arguments_)) {}
 
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
@@ -210,6 +254,8 @@ class StartedCall final : public TypedCall<R> {
 
   /// Who waits; at most one at a time.
   Resumption* waiter = nullptr;
+  /// The result was given away.
+  bool taken = false;
 
   using TypedCall<R>::take_result;
   using TypedCall<R>::take_answer;
@@ -230,7 +276,7 @@ class StartedCall final : public TypedCall<R> {
 }  // namespace detail
 
 /// A call that is already on its way: what `client.start<f>(...)` gives. `co_await std::move(call)` gives its
-/// Result, now or later; destroying it cancels it. Movable. Thread: the client's loop.
+/// Result, now or later, once; destroying it cancels it. Movable. Thread: the client's loop.
 /// Must not outlive its client.
 template <typename R>
 class [[nodiscard("dropping a Call cancels it")]] Call {
@@ -246,20 +292,24 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
   }
 
   /// Waits for the result. Cancel: the call itself is cancelled.
-  auto operator co_await() && {
-    WEFT_ASSERT(record_ != nullptr, "a Call that is empty, or was moved from, cannot be awaited");
-    return Awaiter<false>{*record_};
-  }
-  /// Waits for the result and the attachment that came with it.
-  auto with_attachment() && { return Awaiter<true>{*record_}; }
+  auto operator co_await() && { return Awaiter<false>{record_to_await()}; }
+  /// Waits for the result and the attachment that came with it. Refers to this Call.
+  auto with_attachment() && { return Awaiter<true>{record_to_await()}; }
 
  private:
+  detail::StartedCall<R>& record_to_await() {
+    WEFT_ASSERT(record_ != nullptr, "a Call that is empty, or was moved from, cannot be awaited");
+    WEFT_ASSERT(!record_->taken && record_->waiter == nullptr, "a Call is awaited once");
+    return *record_;
+  }
+
   template <bool kWithAttachment>
   class [[nodiscard]] Awaiter : CancelListener {
    public:
     explicit Awaiter(detail::StartedCall<R>& record) : record_(&record) {}
-    Awaiter(const Awaiter&) = delete;
-    Awaiter& operator=(const Awaiter&) = delete;
+    /// Only before it is awaited.
+    Awaiter(Awaiter&& other) noexcept : record_(other.record_) {}
+    Awaiter& operator=(Awaiter&&) = delete;
     ~Awaiter() {
       if (record_->waiter == &resumption_) record_->waiter = nullptr;
     }
@@ -281,6 +331,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
       return true;
     }
     auto await_resume() {
+      record_->taken = true;
       if constexpr (kWithAttachment) {
         return record_->take_answer();
       } else {

@@ -29,12 +29,17 @@ struct WaitingCallTag;
 /// kSent: owns a slot of `out_`, and the peer's answer finds it there. Only then leases may be out.
 /// kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
 /// Destroying it in any state ends the call: the slot is given up, the peer is told, leased bytes that are
-/// still unsent are copied. Thread: the client's loop. Never moves.
+/// still unsent are copied. Thread: the client's loop. Moves in kIdle
+/// only.
 class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, private Timer {
  public:
   PendingCall(ClientCore& client, const MethodKey& method, const CallOptions& options)
       : client_(&client), method_(&method), options_(options) {}
-  PendingCall(const PendingCall&) = delete;
+  /// Only before begin().
+  PendingCall(PendingCall&& other) noexcept
+      : client_(other.client_), method_(other.method_), options_(other.options_) {
+    WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
+  }
   PendingCall& operator=(const PendingCall&) = delete;
 
   bool done() const { return state_ == State::kDone; }
