@@ -152,12 +152,12 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
     landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
                                   "the unrequested attachment");
   } else {
-    Result<Buffer> buffer = Buffer::try_allocate(bytes);
+    Result<Buffer> buffer = Buffer::try_allocate(bytes, session_.host().answer_memory);
     if (buffer.ok()) {
       call.answer_attachment_ = std::move(*buffer);
       return Landing::into(call.answer_attachment_.mutable_bytes());
     }
-    landing_refusal_ = std::move(buffer).status();
+    landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
   }
   landing_call_ = nullptr;
   return Landing::skip();

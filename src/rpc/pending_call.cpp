@@ -12,8 +12,8 @@ std::byte* PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
               "a client is used on its own loop's thread only; make one client for each loop");
   effective_deadline_ = options_.deadline;
   const Duration timeout =
-      options_.timeout > Duration::zero() ? options_.timeout : client_->options().call_timeout;
-  if (timeout > Duration::zero()) {
+      options_.timeout != Duration::zero() ? options_.timeout : client_->options().call_timeout;
+  if (timeout != Duration::zero()) {
     effective_deadline_ = effective_deadline_.earlier(Deadline::after(loop.now(), timeout));
   }
   if (scope != nullptr) {

@@ -122,6 +122,23 @@ Task<void> start_again_and_again(Client* client, Count* count) {
   }
 }
 
+Task<void> call_two_at_once(Client* client, Count* count) {
+  Payload payload{};
+  while (count->more()) {
+    auto [one, other] =
+        co_await when_all(client->call<echo>(payload), client->call<echo_in_coroutine>(payload));
+    count->end_one(one.ok());
+    count->end_one(other.ok());
+  }
+}
+
+Task<void> call_a_lambda(Client* client, Count* count) {
+  while (count->more()) {
+    Result<std::uint64_t> answer = co_await client->call<remote<"lambda", std::uint64_t(std::uint64_t)>>(1u);
+    count->end_one(answer.ok() && *answer == 2);
+  }
+}
+
 class CountedCalls : public ::testing::Test {
  protected:
   CountedCalls() {
@@ -129,6 +146,8 @@ class CountedCalls : public ::testing::Test {
     server_.register_handler<echo_in_coroutine>();
     server_.register_handler<echo_after_a_turn>();
     server_.register_handler<echo_with_context>();
+    server_.register_handler("lambda",
+                             [add = std::uint64_t{1}](std::uint64_t number) { return number + add; });
     server_.start().value();
     client_ = std::make_unique<Client>(*loop_, ClientOptions{.connect = server_.urls().front()});
   }
@@ -169,6 +188,14 @@ TEST_F(CountedCalls, OfHandlersWithAContextAllocateNothing) {
 TEST_F(CountedCalls, OneAtATimeAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
   EXPECT_EQ(count(1, call_again_and_again<echo>).allocated, 0u);
+}
+TEST_F(CountedCalls, OfLambdasAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  EXPECT_EQ(count(256, call_a_lambda).allocated, 0u);
+}
+TEST_F(CountedCalls, TwoAtOnceAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  EXPECT_EQ(count(64, call_two_at_once).allocated, 0u);
 }
 TEST_F(CountedCalls, ThatAreStartedAndAwaitedLaterAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
