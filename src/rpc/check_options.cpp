@@ -61,6 +61,10 @@ Status check_limits(const RpcLimits& limits) {
 }  // namespace
 
 Status check_options(const ClientOptions& options) {
+  if (options.connect.empty()) {
+    return misuse("ClientOptions::connect",
+                  "a client needs a server; give it for example \"tcp://127.0.0.1:9000\"");
+  }
   Status status = check_above_zero({{"ClientOptions::connect_timeout", options.connect_timeout}});
   if (!status.ok()) return status;
   status = check_not_negative({{"ClientOptions::call_timeout", options.call_timeout},

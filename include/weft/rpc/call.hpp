@@ -293,6 +293,8 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
 
   /// Waits for the result. Cancel: the call itself is cancelled.
   auto operator co_await() && { return Awaiter<false>{record_to_await()}; }
+  /// A Call is awaited once: say so by std::move.
+  void operator co_await() & = delete;
   /// Waits for the result and the attachment that came with it. Refers to this Call.
   auto with_attachment() && { return Awaiter<true>{record_to_await()}; }
 

@@ -71,17 +71,25 @@ class RpcServer {
   /// Registers a free function, `method<f, "key">`, or a template's specialisation. Before start(), which
   /// refuses a name that was registered twice.
   template <auto M>
-    requires FreeHandler<M>
+    requires Handler<M>
   void register_handler(const HandlerOptions& options = {}) {
-    add(detail::HandlerOf<M>::entry(nullptr, options));
+    static_assert(FreeHandler<M>,
+                  "weft cannot serve this handler: a member function is registered with its object, as in "
+                  "register_handler<&T::function>(&object)");
+    if constexpr (FreeHandler<M>) add(detail::HandlerOf<M>::entry(nullptr, options));
   }
   /// Registers a member function with its object, which must outlive the server.
   template <auto M, typename Object>
-    requires MemberHandlerOf<M, Object>
+    requires Handler<M>
   void register_handler(Object* object, const HandlerOptions& options = {}) {
-    using Declared = typename detail::MethodTraits<M>::Object;
-    add(detail::HandlerOf<M>::entry(
-        const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
+    static_assert(MemberHandlerOf<M, Object>,
+                  "weft cannot serve this handler: it is no member function of this object's class, or the "
+                  "object is const and the function is not");
+    if constexpr (MemberHandlerOf<M, Object>) {
+      using Declared = typename detail::MethodTraits<M>::Object;
+      add(detail::HandlerOf<M>::entry(
+          const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
+    }
   }
 
   /// Registers a lambda or another function object under a name, for clients that call

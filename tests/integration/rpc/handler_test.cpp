@@ -271,6 +271,20 @@ TEST_F(Cr2Handlers, AreLambdasUnderAName) {
   EXPECT_EQ(wait_for(std::move(later)).value(), 11);
 }
 
+/// Gives its name by reference, as getters do.
+struct Named {
+  std::string name = "of a handler";
+  const std::string& get() const { return name; }
+};
+
+TEST_F(Cr2Handlers, MayReturnReferencesWhichAreSentAsValues) {
+  Named named;
+  Server& server = serve_here([&](Server& its) { its.register_handler<&Named::get>(&named); });
+  Client& caller = client(server);
+  static_assert(std::is_same_v<ResultOfMethod<&Named::get>, std::string>);
+  EXPECT_EQ(call<&Named::get>(caller).value(), "of a handler");
+}
+
 struct Adder {
   int base;
   int operator()(int number) const { return base + number; }
@@ -313,7 +327,9 @@ TEST_F(Cr2Handlers, ACoroutineCannotBeBlocking) {
 TEST_F(Cr2Handlers, AnUnknownMethodIsThatCallsErrorOnly) {
   Server& server = serve_here([](Server& its) { its.register_handler<twice>(); });
   Client& caller = client(server);
-  EXPECT_EQ(call<a_coroutine>(caller).status().code(), StatusCode::kUnimplemented);
+  const Status unknown = call<a_coroutine>(caller).status();
+  EXPECT_EQ(unknown.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(unknown.message(), ::testing::HasSubstr("a_coroutine"));
   EXPECT_EQ(call<twice>(caller, 1).value(), 2);
   EXPECT_EQ(server.stats().calls_refused, 1u);
 }

@@ -55,6 +55,13 @@ TEST_F(Options, OfAClientAreRefusedByName) {
   EXPECT_THAT(client_says({.reconnect_wait_max = -1ns}), StartsWith("ClientOptions::reconnect_wait_max: "));
 }
 
+TEST_F(Options, AClientWithoutAServerIsRefused) {
+  Client caller{loop(), ClientOptions{}};
+  const Status called = loop().block_on(caller.call<next>(1)).status();
+  EXPECT_EQ(called.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(called.message(), StartsWith("ClientOptions::connect: "));
+}
+
 TEST_F(Options, OfAServerAreRefusedByName) {
   EXPECT_THAT(server_says({.threads = 1, .loop = &loop()}), StartsWith("ServerOptions::loop: "));
   EXPECT_THAT(server_says({.threads = 0}), StartsWith("ServerOptions::loop: "));
