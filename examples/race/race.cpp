@@ -14,13 +14,9 @@ weft::Task<weft::Result<std::string>> look_up(std::string name) {
 }
 
 // begin: race
-weft::Task<weft::Result<std::string>> ask(weft::Client& client, std::string name) {
-  co_return co_await client.call<look_up>(name);
-}
-
 weft::Task<weft::Result<std::string>> ask_both(weft::Client& one, weft::Client& other) {
-  auto winner = co_await weft::race(ask(one, "slow"), ask(other, "quick"));  // the loser has ended too
-  co_return std::move(winner.value);
+  auto winner = co_await weft::race(one.call<look_up>("slow"), other.call<look_up>("quick"));
+  co_return std::move(winner.value);  // the loser has ended too
 }
 // end: race
 

@@ -9,6 +9,11 @@ namespace weft {
 
 namespace {
 
+struct SharingBudget {
+  std::shared_ptr<MemoryBudget> budget;
+  Buffer buffer;  // ends before what it was reserved in
+};
+
 void free_plain(void* memory) noexcept {
   ::operator delete(memory);
 }
@@ -45,6 +50,17 @@ Result<Buffer> Buffer::try_allocate(std::size_t size, MemoryBudget* budget) {
   Buffer buffer = adopt({static_cast<std::byte*>(memory), size}, memory, &free_plain);
   buffer.budget_ = budget;
   return buffer;
+}
+
+Result<Buffer> Buffer::try_allocate(std::size_t size, std::shared_ptr<MemoryBudget> budget) {
+  if (size == 0) return Buffer{};
+  Result<Buffer> plain = try_allocate(size, budget.get());
+  if (!plain.ok() || budget == nullptr) return plain;
+  auto* owner = new (std::nothrow) SharingBudget{std::move(budget), {}};
+  if (owner == nullptr) return memory_out(size);
+  owner->buffer = std::move(*plain);
+  return adopt(owner->buffer.mutable_bytes(), owner,
+               [](void* object) noexcept { delete static_cast<SharingBudget*>(object); });
 }
 
 Buffer Buffer::copy_of(Bytes bytes) {

@@ -43,6 +43,9 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   std::string message{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
   if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
     message += "; this caller takes it for " + method.schema_text();
+  } else if (code == StatusCode::kUnimplemented && layer == Layer::kRpc) {
+    // The server knows a method that it does not have by a number only.
+    message = "'" + std::string{method.name} + "': " + message;
   }
   // The server answered, so it is alive and the call's fate is known: reconnecting would not help.
   auto retry = retry_number <= static_cast<unsigned>(Retry::kReconnect) ? static_cast<Retry>(retry_number)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ struct CallsHost {
   const MethodTable* methods = nullptr;
   WorkerPool* workers = nullptr;
   MemoryBudget* memory = nullptr;
+  /// For what answers bring; shared, because the caller may keep that longer than the client lives.
+  std::shared_ptr<MemoryBudget> answer_memory;
   /// See ServedTable.
   std::uint64_t table_secret = new_table_secret();
   /// Records alive, those without a connection too.

@@ -145,12 +145,12 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
     landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
                                   "the unrequested attachment");
   } else {
-    Result<Buffer> buffer = Buffer::try_allocate(bytes);
+    Result<Buffer> buffer = Buffer::try_allocate(bytes, session_.host().answer_memory);
     if (buffer.ok()) {
       extras.answer_attachment = std::move(*buffer);
       return Landing::into(extras.answer_attachment.mutable_bytes());
     }
-    landing_refusal_ = std::move(buffer).status();
+    landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
   }
   landing_call_ = nullptr;
   return Landing::skip();

@@ -6,6 +6,7 @@
 
 #include "rpc/call_path.hpp"
 #include "rpc/call_status.hpp"
+#include "rpc/check_options.hpp"
 
 namespace weft {
 
@@ -21,10 +22,14 @@ ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions
     : loop_(loop),
       transports_(transports),
       options_(std::move(options)),
-      memory_(options_.limits.process_memory_max),
+      misuse_(check_options(options_)),
+      memory_(std::make_shared<MemoryBudget>(options_.limits.process_memory_max)),
       random_(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this) >> 4) ^
               static_cast<unsigned>(loop.now().time_since_epoch().count())) {
-  host_.memory = &memory_;
+  host_.memory = memory_.get();
+  host_.answer_memory = memory_;
+  // A call is refused for the misuse itself, not for a time that is over.
+  if (!misuse_.ok()) options_.call_timeout = Duration::zero();
 }
 
 ClientCore::~ClientCore() {
@@ -35,6 +40,8 @@ void ClientCore::wait_or_refuse(PendingCall& call, std::size_t body_bytes) {
   call.state_ = PendingCall::State::kDone;
   if (state_ == State::kClosed) {
     call.failure_ = closed_status();
+  } else if (!misuse_.ok()) {
+    call.failure_ = misuse_;
   } else if (body_bytes > options_.limits.body_bytes_max) {
     call.failure_ = over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's");
   } else if (waiting_count_ >= options_.limits.calls_waiting_max) {
@@ -214,8 +221,8 @@ void ClientCore::fail_waiting(const Status& why) {
 }
 
 void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
-  if (state_ == State::kClosed) {
-    waiter.outcome = closed_status();
+  if (state_ == State::kClosed || !misuse_.ok()) {
+    waiter.outcome = state_ == State::kClosed ? closed_status() : misuse_;
     return loop_.schedule(waiter.resumption);
   }
   connect_waiters_.push_back(waiter);

@@ -89,7 +89,9 @@ class ClientCore final : private SessionOwner, private Timer {
   Loop& loop_;
   const TransportSet& transports_;
   ClientOptions options_;
-  MemoryBudget memory_;
+  /// Why no call can be made with these options.
+  const Status misuse_;
+  std::shared_ptr<MemoryBudget> memory_;
   CallsHost host_;
   std::unique_ptr<Session> session_;
   /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this

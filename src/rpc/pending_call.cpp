@@ -9,10 +9,10 @@ inline Deadline PendingCall::earliest_deadline(const CancelScope* scope) const {
   Duration timeout = client_->options().call_timeout;
   Deadline deadline;
   if (extras_ != nullptr) {
-    if (extras_->options.timeout > Duration::zero()) timeout = extras_->options.timeout;
+    if (extras_->options.timeout != Duration::zero()) timeout = extras_->options.timeout;
     deadline = extras_->options.deadline;
   }
-  if (timeout > Duration::zero()) {
+  if (timeout != Duration::zero()) {
     deadline = deadline.earlier(Deadline::after(client_->loop().now(), timeout));
   }
   return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "rpc/check_options.hpp"
 #include "rpc/fault_log.hpp"
 #include "rpc/method_table.hpp"
 #include "rpc/server_shard.hpp"
@@ -32,9 +33,10 @@ class RpcServer::State {
   void end();
   ServerStats stats() const;
 
-  void add(const MethodEntry& entry) {
+  void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
     WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
     entries_.push_back(entry);
+    if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
   }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
@@ -60,6 +62,7 @@ class RpcServer::State {
   ServerOptions options_;
   MemoryBudget memory_;
   FaultLog faults_{logger()};
+  std::vector<std::shared_ptr<void>> owned_handlers_;
   std::vector<MethodEntry> entries_;
   MethodTable methods_;
   std::unique_ptr<WorkerPool> workers_;
@@ -96,16 +99,12 @@ void RpcServer::State::run_on(Loop& loop, Work work) {
 
 Result<void> RpcServer::State::start() {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
-  if (options_.listen.empty()) {
-    return Status{StatusCode::kInvalidArgument, Layer::kRpc,
-                  "a server needs somewhere to listen: set ServerOptions::listen, for example to "
-                  "{\"tcp://127.0.0.1:0\"}"};
-  }
   Result<MethodTable> methods = MethodTable::build(entries_);
   if (!methods.ok()) return std::move(methods).status();
   methods_ = std::move(*methods);
+  if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
   if (methods_.has_blocking()) {
-    workers_ = std::make_unique<WorkerPool>(std::max(1u, options_.worker_threads), options_.worker_queue_max);
+    workers_ = std::make_unique<WorkerPool>(options_.worker_threads, options_.worker_queue_max);
   }
   Result<void> made = make_loops();
   if (made.ok()) made = listen();
@@ -114,10 +113,6 @@ Result<void> RpcServer::State::start() {
 }
 
 Result<void> RpcServer::State::make_loops() {
-  if (options_.threads == 0 && options_.loop == nullptr) {
-    return Status{StatusCode::kInvalidArgument, Layer::kRpc,
-                  "a server of no threads needs a loop: set ServerOptions::loop, or threads to one or more"};
-  }
   for (unsigned i = 0; i < options_.threads; ++i) {
     LoopThreadOptions thread;
     thread.loop = options_.loop_options;
@@ -263,8 +258,8 @@ RpcServer::~RpcServer() {
   state_->end();
 }
 
-void RpcServer::add(MethodEntry entry) {
-  state_->add(entry);
+void RpcServer::add(MethodEntry entry, std::shared_ptr<void> owner) {
+  state_->add(entry, std::move(owner));
 }
 
 Result<void> RpcServer::start() {

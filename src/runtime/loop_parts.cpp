@@ -27,6 +27,19 @@ void exception_escaped(const char* what) noexcept {
 
 namespace {
 
+Status check(const LoopOptions& options) {
+  const char* why = nullptr;
+  if (options.turn_budget == 0) {
+    why = "LoopOptions::turn_budget: 0 would let no coroutine run; give one or more";
+  } else if (options.spin < Duration::zero()) {
+    why = "LoopOptions::spin: a negative time; give zero, or use WaitMode::kWait, to sleep at once";
+  } else if (options.chunks.chunk_bytes == 0) {
+    why = "ChunkPoolOptions::chunk_bytes: 0 has no room for a byte; give some thousands";
+  }
+  if (why == nullptr) return {};
+  return {StatusCode::kInvalidArgument, Layer::kRuntime, why};
+}
+
 struct ChosenPoller {
   std::unique_ptr<detail::FdPoller> poller;
   PollerKind kind;
@@ -71,6 +84,7 @@ std::string_view to_string(PollerKind kind) {
 }
 
 Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
+  if (const Status misuse = check(options); !misuse.ok()) return misuse;
   auto chosen = choose_poller(options.poller);
   if (!chosen.ok()) return std::move(chosen).status();
   auto mailbox = detail::Mailbox::create();
@@ -88,7 +102,7 @@ Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
     : mode_(options.mode),
       poller_kind_(options.poller),
       spin_(options.spin),
-      turn_budget_(std::max<std::size_t>(options.turn_budget, 1)),
+      turn_budget_(options.turn_budget),
       clock_(options.clock != nullptr ? *options.clock : steady_clock_source()),
       real_time_(clock_.advances_by_itself()),
       chunks_(options.chunks),

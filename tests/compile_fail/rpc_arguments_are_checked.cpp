@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EXPECT: (CallableWith|constraints not satisfied|no matching (member )?function)
+// EXPECT: (Number = 1; Parameter = int; Given = const char|ArgumentFits<1UL, int, const char)
 #include "weft/rpc/client.hpp"
 
 int twice(int number);

@@ -18,14 +18,14 @@ class Sockets : public ConformanceTest {
   void serve_raw(const ConnectionOptions& options = {}) {
     listener_ = listen(any_url());
     ASSERT_TRUE(listener_);
-    raw_ = std::make_unique<test::RawSocket>(listener_->local_url());
+    raw_ = std::make_unique<testing::RawSocket>(listener_->local_url());
     ASSERT_TRUE(raw_->connected());
     ASSERT_TRUE(until([&] { return !incoming_.empty(); }));
     server_.connection = incoming_.front()->adopt(*loop_, options).value();
     incoming_.clear();
     server_.connection->start(server_.sink);
   }
-  std::unique_ptr<test::RawSocket> raw_;
+  std::unique_ptr<testing::RawSocket> raw_;
 };
 
 TEST_P(Sockets, AResetPeerIsNoticed) {
@@ -109,8 +109,8 @@ TEST_P(Sockets, ALoopWithoutDescriptorsAcceptsAgainWhenThereAreSome) {
   transport_ = make_tcp_transport({.logger = &logger});
   auto listener = listen(any_url());
   const Url url = listener->local_url();
-  test::RawSocket first{url};
-  test::RawSocket second{url};
+  testing::RawSocket first{url};
+  testing::RawSocket second{url};
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   // No descriptor above those in use may be made.

@@ -1,45 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "weft/transport/url.hpp"
+#include "support/sockets.hpp"
 
-namespace weft::test {
+namespace weft::testing {
 
 /// A peer that speaks bytes, not our protocol: a plain blocking socket, connected to tcp:// or unix:// on
 /// this machine.
 class RawSocket {
  public:
-  explicit RawSocket(const Url& url) {
-    if (url.scheme == "unix") {
-      sockaddr_un address{};
-      address.sun_family = AF_UNIX;
-      url.host.copy(address.sun_path, sizeof address.sun_path - 1);
-      open(AF_UNIX, &address, sizeof address);
-    } else if (url.host.find(':') != std::string::npos) {
-      sockaddr_in6 address{};
-      address.sin6_family = AF_INET6;
-      address.sin6_port = htons(url.port);
-      ::inet_pton(AF_INET6, url.host.c_str(), &address.sin6_addr);
-      open(AF_INET6, &address, sizeof address);
-    } else {
-      sockaddr_in address{};
-      address.sin_family = AF_INET;
-      address.sin_port = htons(url.port);
-      ::inet_pton(AF_INET, url.host.c_str(), &address.sin_addr);
-      open(AF_INET, &address, sizeof address);
-    }
-  }
+  explicit RawSocket(const Url& url) : fd_(connected_socket(url)) {}
   RawSocket(const RawSocket&) = delete;
   RawSocket& operator=(const RawSocket&) = delete;
   ~RawSocket() { close(); }
@@ -78,12 +56,7 @@ class RawSocket {
   }
 
  private:
-  void open(int family, const void* address, socklen_t length) {
-    fd_ = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(fd_, static_cast<const sockaddr*>(address), length) != 0) close();
-  }
-
-  int fd_ = -1;
+  int fd_;
 };
 
-}  // namespace weft::test
+}  // namespace weft::testing

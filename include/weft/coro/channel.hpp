@@ -131,6 +131,7 @@ template <typename T>
 class [[nodiscard]] Channel<T>::PopAwaiter final : detail::Waiter {
  public:
   explicit PopAwaiter(Channel& channel) noexcept : channel_(channel) {}
+  PopAwaiter(PopAwaiter&&) noexcept = default;
   ~PopAwaiter() {
     if (!is_granted()) return;
     --channel_.reserved_;

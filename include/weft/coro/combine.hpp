@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "weft/coro/awaitable.hpp"
 #include "weft/coro/fanout.hpp"
 #include "weft/coro/task.hpp"
 
@@ -43,26 +44,28 @@ Task<std::tuple<Unvoid<Ts>...>> when_all_of(std::tuple<Task<Ts>...> tasks) {
   co_return std::apply([](auto&... each) { return std::tuple<Unvoid<Ts>...>{take_unvoid(each)...}; }, tasks);
 }
 
-}  // namespace detail
-
-/// Runs all tasks at once, waits until every one has ended, and gives their results in order, std::monostate
-/// for void. If some threw, rethrows what was thrown first, after all have ended.
-template <typename... Ts>
-Task<std::tuple<detail::Unvoid<Ts>...>> when_all(Task<Ts>... tasks) {
-  return detail::when_all_of(std::tuple<Task<Ts>...>{std::move(tasks)...});
+template <typename T>
+std::vector<Task<T>> own_all(std::vector<Task<T>> tasks) noexcept {
+  return tasks;
+}
+template <Awaitable A>
+std::vector<Task<AwaitResult<A>>> own_all(std::vector<A> awaitables) {
+  std::vector<Task<AwaitResult<A>>> tasks;
+  tasks.reserve(awaitables.size());
+  for (A& each : awaitables) tasks.push_back(own(std::move(each)));
+  return tasks;
 }
 
-/// The same for any number of tasks of one kind; for Task<void> the result is void.
 template <typename T>
-Task<std::conditional_t<std::is_void_v<T>, void, std::vector<detail::Unvoid<T>>>> when_all(
+Task<std::conditional_t<std::is_void_v<T>, void, std::vector<Unvoid<T>>>> when_all_in(
     std::vector<Task<T>> tasks) {
-  detail::Fanout fanout;
+  Fanout fanout;
   auto start_all = [&](CancelScope* scope) {
     for (Task<T>& task : tasks) fanout.start(task, scope);
   };
-  detail::FanoutAwaiter all(fanout, start_all);
+  FanoutAwaiter all(fanout, start_all);
   co_await all;
-  if (fanout.first_failed() != detail::Fanout::kNobody) fanout.rethrow_first_failure();
+  if (fanout.first_failed() != Fanout::kNobody) fanout.rethrow_first_failure();
   if constexpr (!std::is_void_v<T>) {
     std::vector<T> results;
     results.reserve(tasks.size());
@@ -71,8 +74,27 @@ Task<std::conditional_t<std::is_void_v<T>, void, std::vector<detail::Unvoid<T>>>
   }
 }
 
-/// Who won a race, and what it returned: the common type of all tasks, or a variant with one alternative per
-/// task. void counts as std::monostate.
+}  // namespace detail
+
+/// Runs all at once, waits until every one has ended, and gives their results in order, std::monostate for
+/// void. If some threw, rethrows what was thrown first, after all have ended. Takes Tasks, calls, started
+/// Calls, sleep_for(...), any awaitable that moves, and owns them; what they refer to, such as the arguments
+/// of a call, must live until the end: `co_await` it in the expression that made it.
+template <typename... As>
+  requires(Awaitable<std::remove_reference_t<As>> && ...)
+Task<std::tuple<detail::Unvoid<AwaitResult<As>>...>> when_all(As&&... awaitables) {
+  return detail::when_all_of(
+      std::tuple<Task<AwaitResult<As>>...>{detail::own(std::forward<As>(awaitables))...});
+}
+
+/// The same for any number of one kind; for void the result is void.
+template <Awaitable A>
+auto when_all(std::vector<A> awaitables) {
+  return detail::when_all_in(detail::own_all(std::move(awaitables)));
+}
+
+/// Who won a race, and what it returned: the common type of all results, or a variant with one alternative
+/// for each. void counts as std::monostate.
 template <typename Value>
 struct RaceWinner {
   std::size_t index;
@@ -121,32 +143,37 @@ Task<RaceWinner<RaceValue<Ts...>>> race_of(std::tuple<Task<Ts>...> given) {
   co_return std::move(*result);
 }
 
-}  // namespace detail
-
-/// Runs all tasks at once until the first ends, cancels the others with kRequested, waits until they have
-/// ended too, and gives the winner's result or rethrows what it threw. What the others return or throw is
-/// dropped. A task that ends without suspending has won: those after it are not started.
-template <typename... Ts>
-  requires(sizeof...(Ts) > 0)
-Task<RaceWinner<detail::RaceValue<Ts...>>> race(Task<Ts>... tasks) {
-  return detail::race_of(std::tuple<Task<Ts>...>{std::move(tasks)...});
-}
-
-/// The same for any number of tasks of one kind, at least one.
 template <typename T>
-Task<RaceWinner<detail::Unvoid<T>>> race(std::vector<Task<T>> given) {
+Task<RaceWinner<Unvoid<T>>> race_in(std::vector<Task<T>> given) {
   WEFT_ASSERT(!given.empty(), "a race of nobody has no winner");
   CancelScope* outer = co_await this_cancel_scope();
   CancelScope losers(outer);
   std::vector<Task<T>> tasks = std::move(given);  // destroyed before the scope they run under
-  detail::Fanout fanout(&losers);
+  Fanout fanout(&losers);
   auto start_all = [&](CancelScope*) {
     for (Task<T>& task : tasks) fanout.start(task, &losers);
   };
-  detail::FanoutAwaiter all(fanout, start_all);
+  FanoutAwaiter all(fanout, start_all);
   co_await all;
   const std::size_t winner = fanout.first_ended();
-  co_return RaceWinner<detail::Unvoid<T>>{winner, detail::take_unvoid(tasks[winner])};
+  co_return RaceWinner<Unvoid<T>>{winner, take_unvoid(tasks[winner])};
+}
+
+}  // namespace detail
+
+/// Runs all at once until the first ends, cancels the others with kRequested, waits until they have ended
+/// too, and gives the winner's result or rethrows what it threw. What the others return or throw is dropped.
+/// One that ends without suspending has won: those after it are not started. Takes what when_all() takes.
+template <typename... As>
+  requires(sizeof...(As) > 0 && (Awaitable<std::remove_reference_t<As>> && ...))
+Task<RaceWinner<detail::RaceValue<AwaitResult<As>...>>> race(As&&... awaitables) {
+  return detail::race_of(std::tuple<Task<AwaitResult<As>>...>{detail::own(std::forward<As>(awaitables))...});
+}
+
+/// The same for any number of one kind, at least one.
+template <Awaitable A>
+auto race(std::vector<A> awaitables) {
+  return detail::race_in(detail::own_all(std::move(awaitables)));
 }
 
 }  // namespace weft

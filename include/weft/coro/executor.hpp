@@ -88,6 +88,9 @@ struct Resumption : Ready {
 /// Awaited by `co_await yield()`.
 class [[nodiscard]] YieldAwaiter {
  public:
+  YieldAwaiter() noexcept = default;
+  YieldAwaiter(YieldAwaiter&&) noexcept {}
+
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> coroutine) noexcept {
     WEFT_ASSERT(Executor::current() != nullptr, "yield() needs a current executor");

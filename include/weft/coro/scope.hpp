@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/coro/awaitable.hpp"
 #include "weft/coro/owned_argument.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/coro/waiter.hpp"
@@ -36,13 +37,19 @@ class Scope {
   /// terminates.
   template <typename Function, typename... Args>
   void spawn(Function&& function, Args&&... args) {
+    static_assert(
+        !Awaitable<std::decay_t<Function>>,
+        "a scope spawns a function with its arguments, not a Task or a call: those may refer to what "
+        "ends before they do; write spawn(&function, arguments...)");
     static_assert(StatelessFunction<std::decay_t<Function>>,
                   "a spawned function has no captures: pass what it needs as arguments, the scope owns them");
     static_assert((OwnedArgument<std::decay_t<Args>> && ...),
                   "a spawned task owns its arguments: pass a string or a vector instead of a view, a value "
                   "instead of a reference");
     using Node = Spawned<std::decay_t<Function>, std::decay_t<Args>...>;
-    static_assert(std::is_same_v<typename Node::Made, Task<void>>, "a spawned function returns Task<void>");
+    static_assert(std::is_same_v<typename Node::Made, Task<void>>,
+                  "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "
+                  "looks at the result");
     auto* node = new Node(*this, std::forward<Function>(function), std::forward<Args>(args)...);
     tasks_.push_back(*node);
     ++count_;

@@ -48,6 +48,7 @@ class [[nodiscard]] Semaphore::AcquireAwaiter final : detail::Waiter {
  public:
   AcquireAwaiter(Semaphore& semaphore, std::size_t permits) noexcept
       : semaphore_(semaphore), permits_(permits) {}
+  AcquireAwaiter(AcquireAwaiter&&) noexcept = default;
   ~AcquireAwaiter();
 
   bool await_ready() const noexcept { return false; }

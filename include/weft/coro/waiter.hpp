@@ -27,7 +27,6 @@ using WaitList = IntrusiveList<Waiter, WaiterTag>;
 class Waiter : public ListHook<WaiterTag>, private CancelListener, private Resumption {
  public:
   Waiter() noexcept = default;
-  Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
   /// kWaiting to kGranted: the coroutine is scheduled on the executor it suspended on.
@@ -36,6 +35,10 @@ class Waiter : public ListHook<WaiterTag>, private CancelListener, private Resum
   void close() noexcept { wake(State::kClosed); }
 
  protected:
+  /// Only what was not awaited yet moves.
+  Waiter(Waiter&& other) noexcept : Waiter() {
+    WEFT_ASSERT(other.state_ == State::kNew, "what is being awaited does not move");
+  }
   ~Waiter() = default;
 
   bool is_waiting() const noexcept { return state_ == State::kWaiting; }

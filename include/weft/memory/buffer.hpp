@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ class Buffer {
   /// `size` bytes, not zeroed. They are reserved in `budget` first and released by the destructor; the budget
   /// must outlive the buffer. Errors: kResourceExhausted when the budget or the memory is out.
   static Result<Buffer> try_allocate(std::size_t size, MemoryBudget* budget = nullptr);
+  /// The same from a budget that the buffer keeps alive.
+  static Result<Buffer> try_allocate(std::size_t size, std::shared_ptr<MemoryBudget> budget);
   /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
   static Buffer copy_of(Bytes bytes);
   /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).

@@ -68,11 +68,50 @@ inline constexpr bool callable_with<TypeList<Parameters...>, Given...> =
     // NOLINTNEXTLINE(misc-redundant-expression): a pack, not a pair
     (std::is_convertible_v<Given, Parameters> && ...);
 
+/// The two concepts are for the compiler's words: it prints what stands between the brackets.
+template <std::size_t Number, typename Parameter, typename Given>
+concept ArgumentFits = std::is_convertible_v<Given, Parameter>;
+template <std::size_t Wanted, std::size_t Given>
+concept ArgumentsCounted = Wanted == Given;
+
+template <std::size_t Number, typename Parameter, typename Given>
+consteval void explain_argument() {
+  static_assert(
+      ArgumentFits<Number, Parameter, Given>,
+      "weft cannot make this call: an argument does not convert to its parameter; beside this message "
+      "stand the Number of the argument, the Parameter that the function has there, and the Given "
+      "type");
+}
+
+/// Fails to compile with the reason in words when a function of these parameters cannot be called with these
+/// arguments.
+template <typename... Parameters, typename... Given>
+consteval void explain_arguments(TypeList<Parameters...>, TypeList<Given...>) {
+  static_assert(ArgumentsCounted<sizeof...(Parameters), sizeof...(Given)>,
+                "weft cannot make this call: it has too few or too many arguments; beside this message stand "
+                "the number Wanted by the function and the number Given");
+  if constexpr (sizeof...(Parameters) == sizeof...(Given)) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (explain_argument<I + 1, Parameters, Given>(), ...);
+    }(std::index_sequence_for<Given...>{});
+  }
+}
+
+template <typename... Given>
+inline constexpr bool options_first = false;
+template <typename First, typename... Others>
+inline constexpr bool options_first<First, Others...> =
+    std::is_same_v<std::remove_cvref_t<First>, CallOptions>;
+
 }  // namespace detail
 
 /// The method `M` can be called with arguments of these types (implicit conversions allowed).
 template <auto M, typename... Given>
 concept CallableWith = detail::callable_with<typename detail::MethodTraits<M>::Arguments, Given...>;
+
+/// Arguments without options before them.
+template <typename... Given>
+concept WithoutOptions = !detail::options_first<Given...>;
 
 /// What a call of `M` gives.
 template <auto M>
@@ -170,8 +209,9 @@ enum class Gives : std::uint8_t { kResult, kAnswer };
 }  // namespace detail
 
 /// A call that is made when it is awaited: what `client.call<f>(...)` gives. Arguments that were given as
-/// lvalues are referred to until the call is sent, so it is awaited in the expression that made it. Cancel:
-/// total while it waits for a connection, after that the peer is told and the outcome is unknown.
+/// lvalues are referred to until the call is sent, so it is awaited in the expression that made it, by itself
+/// or within when_all(), race() or block_on(). Cancel: total while it waits for a connection, after that the
+/// peer is told and the outcome is unknown.
 template <auto M, detail::Gives kGives, typename Extras, typename... Given>
 class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] CallAwaitable final
     : Extras,
@@ -185,6 +225,11 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
       : Extras(std::move(its)),
         Base(client, method_key<M>, Extras::get()),
         arguments_(std::forward<Arguments>(arguments)...) {}
+  /// Only before it is awaited.
+  CallAwaitable(CallAwaitable&& other) noexcept
+      : Extras(std::move(other)),
+        Base(std::move(other), Extras::get()),
+        arguments_(std::move(other.arguments_)) {}
 
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
@@ -242,6 +287,9 @@ class StartedCall final : WithExtras, public TypedCall<R> {
     }
   }
 
+  /// The result was given away.
+  bool taken = false;
+
   using TypedCall<R>::take_result;
   using PendingCall::limit;
   Result<Answer<R>> take_answer() { return TypedCall<R>::take_answer(extras); }
@@ -258,7 +306,7 @@ class StartedCall final : WithExtras, public TypedCall<R> {
 }  // namespace detail
 
 /// A call that is already on its way: what `client.start<f>(...)` gives. `co_await std::move(call)` gives its
-/// Result, now or later; destroying it cancels it. Movable. Thread: the client's loop.
+/// Result, now or later, once; destroying it cancels it. Movable. Thread: the client's loop.
 /// Must not outlive its client.
 template <typename R>
 class [[nodiscard("dropping a Call cancels it")]] Call {
@@ -274,20 +322,26 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
   }
 
   /// Waits for the result. Cancel: the call itself is cancelled.
-  auto operator co_await() && {
-    WEFT_ASSERT(record_ != nullptr, "a Call that is empty, or was moved from, cannot be awaited");
-    return Awaiter<false>{*record_};
-  }
-  /// Waits for the result and the attachment that came with it.
-  auto with_attachment() && { return Awaiter<true>{*record_}; }
+  auto operator co_await() && { return Awaiter<false>{record_to_await()}; }
+  /// A Call is awaited once: say so by std::move.
+  void operator co_await() & = delete;
+  /// Waits for the result and the attachment that came with it. Refers to this Call.
+  auto with_attachment() && { return Awaiter<true>{record_to_await()}; }
 
  private:
+  detail::StartedCall<R>& record_to_await() {
+    WEFT_ASSERT(record_ != nullptr, "a Call that is empty, or was moved from, cannot be awaited");
+    WEFT_ASSERT(!record_->taken && !record_->has_waiter(), "a Call is awaited once");
+    return *record_;
+  }
+
   template <bool kWithAttachment>
   class [[nodiscard]] Awaiter : CancelListener {
    public:
     explicit Awaiter(detail::StartedCall<R>& record) : record_(&record) {}
-    Awaiter(const Awaiter&) = delete;
-    Awaiter& operator=(const Awaiter&) = delete;
+    /// Only before it is awaited.
+    Awaiter(Awaiter&& other) noexcept : record_(other.record_) {}
+    Awaiter& operator=(Awaiter&&) = delete;
     ~Awaiter() {
       if (record_->is_waiter(resumption_)) record_->set_waiter(nullptr);
     }
@@ -309,6 +363,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
       return true;
     }
     auto await_resume() {
+      record_->taken = true;
       if constexpr (kWithAttachment) {
         return record_->take_answer();
       } else {

@@ -41,7 +41,8 @@ class AttachmentView {
 /// inside a co_await expression twice, which is harmless only for such a type (docs/pitfalls).
 struct CallOptions {
   /// How long the call may take; the earliest of this, `deadline`, the client's default and the deadline that
-  /// the calling coroutine carries counts. Zero: none of its own.
+  /// the calling coroutine carries counts. Zero: none of its own. Negative, such as what is left of a time
+  /// that is over: it has passed.
   Duration timeout = Duration::zero();
   Deadline deadline{};
   /// Sent behind the request, leased until the call has ended.

@@ -12,14 +12,15 @@
 
 namespace weft {
 
+/// Options that make no sense fail every call with kInvalidArgument, which names the option.
 struct ClientOptions {
   /// Where the server is: "tcp://host:port", "unix:///path", "memory://name".
   std::string connect{};
-  /// How long one attempt to connect may take, the hello included.
+  /// How long one attempt to connect may take, the hello included. Above zero.
   Duration connect_timeout = std::chrono::seconds{5};
   /// For calls without a timeout of their own; zero: none.
   Duration call_timeout = Duration::zero();
-  /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time.
+  /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: none.
   Duration reconnect_wait_min = std::chrono::milliseconds{20};
   Duration reconnect_wait_max = std::chrono::seconds{1};
   /// Local address to bind before connecting; empty: any.
@@ -55,36 +56,34 @@ class RpcClient {
   /// Errors: the handler's own; kUnavailable (retry: reconnect) when the connection was lost and the call may
   /// or may not have run; kDeadlineExceeded; kCancelled; kResourceExhausted; kUnimplemented for an unknown
   /// method; kFailedPrecondition when the server's signature is another, naming both.
+  /// Arguments convert as for a direct call (CallableWith); options of this call come first, if there are
+  /// any.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
+    requires WithoutOptions<Given...>
   auto call(Given&&... arguments) {
-    return CallAwaitable<M, detail::Gives::kResult, detail::WithoutExtras, Given...>{
-        *core_, detail::WithoutExtras{}, std::forward<Given>(arguments)...};
+    return make_call<M, detail::Gives::kResult>(detail::WithoutExtras{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return CallAwaitable<M, detail::Gives::kResult, detail::WithExtras, Given...>{
-        *core_, detail::WithExtras{options}, std::forward<Given>(arguments)...};
+    return make_call<M, detail::Gives::kResult>(detail::WithExtras{options},
+                                                std::forward<Given>(arguments)...);
   }
 
   /// As call(), and gives the attachment of the answer too: `Result<Answer<R>>`.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
   auto exchange(const CallOptions& options, Given&&... arguments) {
-    return CallAwaitable<M, detail::Gives::kAnswer, detail::WithExtras, Given...>{
-        *core_, detail::WithExtras{options}, std::forward<Given>(arguments)...};
+    return make_call<M, detail::Gives::kAnswer>(detail::WithExtras{options},
+                                                std::forward<Given>(arguments)...);
   }
 
   /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
   /// returns.
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
+    requires WithoutOptions<Given...>
   Call<ResultOfMethod<M>> start(Given&&... arguments) {
     return start_with<M>(CallOptions{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
-    requires CallableWith<M, Given...>
   Call<ResultOfMethod<M>> start(const CallOptions& options, Given&&... arguments) {
     return start_with<M>(options, std::forward<Given>(arguments)...);
   }
@@ -102,13 +101,34 @@ class RpcClient {
   Loop& loop() const;
 
  private:
+  template <auto M, detail::Gives kGives, typename Extras, typename... Given>
+  auto make_call(Extras extras, Given&&... arguments) {
+    if constexpr (CallableWith<M, Given...>) {
+      return CallAwaitable<M, kGives, Extras, Given...>{*core_, std::move(extras),
+                                                        std::forward<Given>(arguments)...};
+    } else {
+      explain<M, Given...>();
+      return Task<Result<ResultOfMethod<M>>>{};
+    }
+  }
+
   template <auto M, typename... Given>
   Call<ResultOfMethod<M>> start_with(const CallOptions& options, Given&&... arguments) {
-    typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
-        std::forward<Given>(arguments)...};
-    auto record = std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(*core_, method_key<M>, options);
-    std::apply([&](const auto&... values) { record->start(values...); }, kept);
-    return Call<ResultOfMethod<M>>{std::move(record)};
+    if constexpr (CallableWith<M, Given...>) {
+      typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
+          std::forward<Given>(arguments)...};
+      auto record = std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(*core_, method_key<M>, options);
+      std::apply([&](const auto&... values) { record->start(values...); }, kept);
+      return Call<ResultOfMethod<M>>{std::move(record)};
+    } else {
+      explain<M, Given...>();
+      return {};
+    }
+  }
+
+  template <auto M, typename... Given>
+  static consteval void explain() {
+    detail::explain_arguments(typename detail::MethodTraits<M>::Arguments{}, detail::TypeList<Given...>{});
   }
 
   std::unique_ptr<ClientCore> core_;

@@ -108,11 +108,11 @@ struct HandlerOf {
   using Object = typename Traits::Object;
 
   template <typename Call>
-  static bool decode(Call& call, DecodeArena& arena, Arguments& arguments) {
+  static bool decode(const MethodEntry& method, Call& call, DecodeArena& arena, Arguments& arguments) {
     const Result<void> decoded =
         std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
     if (!decoded.ok()) [[unlikely]] {
-      call.refuse_arguments(decoded.status().with_context(Traits::name));
+      call.refuse_arguments(decoded.status().with_context(method.key.name));
       return false;
     }
     return true;
@@ -140,7 +140,7 @@ struct HandlerOf {
   static void run(const MethodEntry& method, Call& call, DecodeArena& arena, Extra&&... extra) {
     try {
       Arguments arguments;
-      if (!decode(call, arena, arguments)) return;
+      if (!decode(method, call, arena, arguments)) return;
       if constexpr (std::is_void_v<Returned>) {
         invoke(method.object, arguments, std::forward<Extra>(extra)...);
         answer_with(call);
@@ -171,7 +171,7 @@ struct HandlerOf {
     Reply<typename Traits::Result> reply{call};
     try {
       Arguments arguments;
-      if (!decode_for_reply(call, arguments)) return;
+      if (!decode_for_reply(method, call, arguments)) return;
       if constexpr (Traits::takes_context) {
         invoke(method.object, arguments, std::move(reply), call.context());
       } else {
@@ -182,12 +182,12 @@ struct HandlerOf {
     }
   }
 
-  static bool decode_for_reply(ServedCall& call, Arguments& arguments) {
+  static bool decode_for_reply(const MethodEntry& method, ServedCall& call, Arguments& arguments) {
     const Result<void> decoded = std::apply(
         [&](auto&... values) { return decode_from(call.body(), call.arena(), values...); }, arguments);
     if (!decoded.ok()) {
       call.note_bad_arguments();
-      call.unless_answered(decoded.status().with_context(Traits::name));
+      call.unless_answered(decoded.status().with_context(method.key.name));
     }
     return decoded.ok();
   }
@@ -196,7 +196,7 @@ struct HandlerOf {
     Status failure;
     try {
       Arguments arguments;
-      if (!decode(*call, call->arena(), arguments)) co_return;
+      if (!decode(*method, *call, call->arena(), arguments)) co_return;
       if constexpr (std::is_same_v<Returned, Task<void>>) {
         if constexpr (Traits::takes_context) {
           co_await invoke(method->object, arguments, call->context());
@@ -224,17 +224,27 @@ struct HandlerOf {
 
   static MethodEntry entry(void* object, const HandlerOptions& options) {
     if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
-      return make_entry(object, options);
+      return make_entry(method_key<M>, requires { Traits::key; }, object, options);
+    } else {
+      return {};
+    }
+  }
+  /// Under a name that is known at run time only; `name` outlives the server.
+  static MethodEntry named_entry(std::string_view name, void* object, const HandlerOptions& options) {
+    if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
+      const MethodKey key{hash_name(name), SchemaOf<M>::hash(), name, &SchemaOf<M>::text};
+      return make_entry(key, true, object, options);
     } else {
       return {};
     }
   }
 
-  static MethodEntry make_entry(void* object, const HandlerOptions& options) {
-    MethodEntry entry{method_key<M>, options};
+  static MethodEntry make_entry(const MethodKey& key, bool keyed, void* object,
+                                const HandlerOptions& options) {
+    MethodEntry entry{key, options};
     entry.object = object;
     entry.takes_attachment = Traits::takes_context;
-    entry.keyed = requires { Traits::key; };
+    entry.keyed = keyed;
     if constexpr (is_task<Returned>) {
       entry.kind = HandlerKind::kCoroutine;
       entry.serve_coroutine = &serve_coroutine;
@@ -252,7 +262,21 @@ struct HandlerOf {
   }
 };
 
+/// A handler that the server owns, and its name.
+template <typename F>
+struct OwnedHandler {
+  std::string name;
+  F function;
+};
+
+template <typename F>
+concept HasOneCallOperator = requires { &F::operator(); };
+
 }  // namespace detail
+
+/// A lambda or another object with one function call operator, which is no template.
+template <typename F>
+concept FunctionObject = detail::HasOneCallOperator<std::remove_cvref_t<F>>;
 
 /// `M` names a function that can be a handler: free, member, coroutine or delayed, of types that can be
 /// encoded.

@@ -10,9 +10,11 @@
 namespace weft {
 
 /// Every limit and every waiting time of the rpc layer. Each is checked before memory is taken for what it
-/// limits. The same struct serves server and client; both sides keep to their own.
+/// limits. The same struct serves server and client; both sides keep to their own. Waiting times are above
+/// zero; zero bytes mean none, where zero is allowed. What makes no sense is refused with kInvalidArgument by
+/// RpcServer::start(), and by every call of a client.
 struct RpcLimits {
-  /// Largest body of a request or an answer, headers and attachments not counted.
+  /// Largest body of a request or an answer, headers and attachments not counted. Above zero.
   std::uint32_t body_bytes_max = 4u << 20;
   /// Largest attachment that is received.
   std::uint64_t attachment_bytes_max = std::uint64_t{4} << 30;
@@ -21,13 +23,16 @@ struct RpcLimits {
   /// Attachments of one connection that are received or held by handlers at the same time, and what its calls
   /// keep of larger requests (over 8 KiB: the chunk that one was received into).
   std::size_t connection_memory_max = std::size_t{8} << 30;
-  /// The same for all connections of a server or client.
+  /// The same for all connections of a server. For a client: what attachments of answers take that landed in
+  /// memory of the library, until their Buffers end.
   std::size_t process_memory_max = std::size_t{16} << 30;
   /// Queued output of a connection above which producers wait.
   std::size_t outbox_high_water = 4u << 20;
   /// Requests of one connection that a server works on at the same time; also what a client keeps in flight.
+  /// Above zero.
   std::uint32_t calls_in_flight_max = 65536;
-  /// Calls of a client that may wait for a connection or for room.
+  /// Calls of a client that may wait for a connection or for room. Zero: none waits, so a client connects by
+  /// connect() before it calls.
   std::size_t calls_waiting_max = 1u << 20;
 
   /// From the first byte of a hello, a frame's head or an attachment to progress, which is the whole of it,

@@ -114,7 +114,7 @@ struct TypeList {
 /// Splits a parameter list into what the server adds (Reply first, then CallContext&) and what travels.
 template <typename Returned, typename... Parameters>
 struct Signature {
-  using Result = typename ResultOf<Returned>::Value;
+  using Result = typename ResultOf<std::remove_cvref_t<Returned>>::Value;
   using Arguments = TypeList<std::remove_cvref_t<Parameters>...>;
   using AsDeclared = TypeList<Parameters...>;
   static constexpr bool takes_context = false;

@@ -46,13 +46,18 @@ struct CallExtras {
 /// kSent: owns a slot of `out_`, and the peer's answer finds it there. Only then leases may be out.
 /// kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
 /// Destroying it in any state ends the call: the slot is given up, the peer is told, leased bytes that are
-/// still unsent are copied. Thread: the client's loop. Never moves.
+/// still unsent are copied. Thread: the client's loop. Moves in kIdle only.
 class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, private Timer {
  public:
   /// `extras` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
   /// without them.
   PendingCall(ClientCore& client, const MethodKey& method, CallExtras* extras)
       : client_(&client), method_(&method), extras_(extras) {}
+  /// Only before begin().
+  PendingCall(PendingCall&& other, CallExtras* extras) noexcept
+      : client_(other.client_), method_(other.method_), extras_(extras) {
+    WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
+  }
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
@@ -63,6 +68,7 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
 
   /// Who goes on when the call is done; at most one, which may change or be taken back until then.
   void set_waiter(Resumption* waiter) { waiter_ = waiter; }
+  bool has_waiter() const { return waiter_ != nullptr; }
   bool is_waiter(const Resumption& waiter) const { return waiter_ == &waiter; }
 
  protected:

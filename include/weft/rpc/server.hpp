@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "weft/base/log.hpp"
@@ -15,25 +17,28 @@
 
 namespace weft {
 
+/// Options that make no sense are refused by start() with kInvalidArgument, which names the option.
 struct ServerOptions {
   /// Where to listen; port 0 is replaced by one the system chooses, see RpcServer::urls().
   std::vector<std::string> listen{};
   /// Loops, each with a thread of its own, over which connections are spread. Zero: no threads; the server
-  /// runs on `loop`, which the user drives.
+  /// runs on `loop`, which the user drives, and which is null otherwise.
   unsigned threads = 1;
   Loop* loop = nullptr;
   /// CPUs to pin the loops' threads to, in order; empty: not pinned.
   std::vector<int> cpus{};
   /// How each loop waits.
   LoopOptions loop_options{};
-  /// Threads for handlers declared blocking; started with the server if there is such a handler.
+  /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
+  /// above zero.
   unsigned worker_threads = 4;
-  /// Blocking calls that may wait for a worker; one more is refused with kResourceExhausted.
+  /// Blocking calls that may wait for a worker; one more is refused with kResourceExhausted. Above zero if
+  /// there is a blocking handler.
   std::size_t worker_queue_max = 4096;
   /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
   /// welcome.
   UniqueFunction<bool(std::string_view remote_endpoint)> accept{};
-  /// Connections open at the same time; one more is closed at once.
+  /// Connections open at the same time; one more is closed at once. Above zero.
   std::size_t connections_max = 100'000;
   /// Require checksums on every frame.
   bool checksums = false;
@@ -68,17 +73,43 @@ class RpcServer {
   /// Registers a free function, `method<f, "key">`, or a template's specialisation. Before start(), which
   /// refuses a name that was registered twice.
   template <auto M>
-    requires FreeHandler<M>
+    requires Handler<M>
   void register_handler(const HandlerOptions& options = {}) {
-    add(detail::HandlerOf<M>::entry(nullptr, options));
+    static_assert(FreeHandler<M>,
+                  "weft cannot serve this handler: a member function is registered with its object, as in "
+                  "register_handler<&T::function>(&object)");
+    if constexpr (FreeHandler<M>) add(detail::HandlerOf<M>::entry(nullptr, options));
   }
   /// Registers a member function with its object, which must outlive the server.
   template <auto M, typename Object>
-    requires MemberHandlerOf<M, Object>
+    requires Handler<M>
   void register_handler(Object* object, const HandlerOptions& options = {}) {
-    using Declared = typename detail::MethodTraits<M>::Object;
-    add(detail::HandlerOf<M>::entry(
-        const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
+    static_assert(MemberHandlerOf<M, Object>,
+                  "weft cannot serve this handler: it is no member function of this object's class, or the "
+                  "object is const and the function is not");
+    if constexpr (MemberHandlerOf<M, Object>) {
+      using Declared = typename detail::MethodTraits<M>::Object;
+      add(detail::HandlerOf<M>::entry(
+          const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
+    }
+  }
+
+  /// Registers a lambda or another function object under a name, for clients that call
+  /// `weft::remote<"name", R(Arguments...)>`. The server owns it, and calls it from the threads of all its
+  /// loops. A coroutine may use its captures: it does not outlive the server.
+  template <typename F>
+  void register_handler(std::string name, F&& function, const HandlerOptions& options = {}) {
+    using Function = std::remove_cvref_t<F>;
+    static_assert(FunctionObject<F>,
+                  "weft cannot serve this handler: it takes a lambda or an object with one function call "
+                  "operator, without `auto` among its parameters; for a function write "
+                  "register_handler<weft::method<function, \"name\">>()");
+    if constexpr (FunctionObject<F>) {
+      auto owned =
+          std::make_shared<detail::OwnedHandler<Function>>(std::move(name), std::forward<F>(function));
+      using Handler = detail::HandlerOf<&Function::operator()>;
+      add(Handler::named_entry(owned->name, &owned->function, options), owned);
+    }
   }
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
@@ -101,7 +132,8 @@ class RpcServer {
   ServerStats stats() const;
 
  private:
-  void add(MethodEntry entry);
+  /// `owner` is kept as long as the handler may run.
+  void add(MethodEntry entry, std::shared_ptr<void> owner = nullptr);
 
   class State;
   std::unique_ptr<State> state_;

@@ -11,6 +11,7 @@
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
 #include "weft/base/unique_function.hpp"
+#include "weft/coro/awaitable.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/memory/chunk_pool.hpp"
@@ -44,7 +45,7 @@ class Loop : public Executor {
   static constexpr Duration kForever = Duration::max();
 
   /// Errors: errno of the system's refusal (kResourceExhausted for descriptors), kUnimplemented when io_uring
-  /// was asked for and is not part of this build.
+  /// was asked for and is not part of this build, kInvalidArgument for options with which nothing would run.
   static Result<std::unique_ptr<Loop>> create(const LoopOptions& options = {});
   /// Must not be in a turn. Posted work that did not run is dropped; timers and watches are disarmed.
   /// Every chunk must be back.
@@ -91,6 +92,13 @@ class Loop : public Executor {
   /// Starts `task` in the loop and turns until it is done; what it throws is thrown here. Not inside a turn.
   template <typename T>
   T block_on(Task<T> task);
+  /// The same for one call, one sleep, any awaitable: `loop->block_on(client.call<f>(1))`.
+  template <typename A>
+    requires Awaitable<std::remove_reference_t<A>>
+  AwaitResult<A> block_on(A&& awaitable) {
+    static_assert(!std::is_lvalue_reference_v<A>, "block_on() uses up what it waits for: say std::move(...)");
+    return block_on(detail::await_in_place(std::forward<A>(awaitable)));
+  }
 
   /// Lets `timer` fire at `at`, or as soon as possible when that has passed; an armed one is moved.
   void arm(Timer& timer, TimePoint at) noexcept;

@@ -37,7 +37,8 @@ struct LoopOptions {
   /// Null: the system's monotonic clock. Must outlive the loop.
   Clock* clock = nullptr;
   ChunkPoolOptions chunks{};
-  /// How many ready coroutines one turn runs before it looks at descriptors and timers again.
+  /// How many ready coroutines one turn runs before it looks at descriptors and timers again. Above
+  /// zero.
   std::size_t turn_budget = 4096;
 };
 

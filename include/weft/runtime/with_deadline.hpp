@@ -6,6 +6,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
+#include "weft/coro/awaitable.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/runtime/loop.hpp"
@@ -33,15 +34,8 @@ struct DeadlineResult<Result<T>> {
   using type = Result<T>;
 };
 
-}  // namespace detail
-
-/// Runs `task` under a scope that is cancelled with kDeadline at `deadline`, and waits for it to end: it is
-/// asked, not killed. A `Task<Result<T>>` gives its own result, whatever that is; any other gives its value,
-/// or kDeadlineExceeded (or the awaiter's cancel) if it was cancelled before it ended. A deadline that has
-/// passed, or an awaiter that is cancelled, ends it before `task` is started. Thread: inside a turn of a
-/// Loop. Cancel: what `task` makes of it.
 template <typename T>
-Task<typename detail::DeadlineResult<T>::type> with_deadline(Deadline deadline, Task<T> task) {
+Task<typename DeadlineResult<T>::type> run_with_deadline(Deadline deadline, Task<T> task) {
   CancelScope* parent = co_await this_cancel_scope();
   Loop* loop = Loop::current();
   WEFT_ASSERT(loop != nullptr, "with_deadline() runs inside a turn of a Loop");
@@ -50,7 +44,7 @@ Task<typename detail::DeadlineResult<T>::type> with_deadline(Deadline deadline, 
 
   CancelScope scope{parent};
   scope.set_deadline(deadline);
-  detail::DeadlineTimer timer{scope};
+  DeadlineTimer timer{scope};
   if (!deadline.is_infinite()) loop->arm(timer, deadline.at());
   Task<T> scoped = with_scope(scope, std::move(task));
   if constexpr (is_result<T>) {
@@ -64,6 +58,19 @@ Task<typename detail::DeadlineResult<T>::type> with_deadline(Deadline deadline, 
     if (scope.cancelled()) co_return to_status(scope.reason());
     co_return std::move(value);
   }
+}
+
+}  // namespace detail
+
+/// Runs `task` under a scope that is cancelled with kDeadline at `deadline`, and waits for it to end: it is
+/// asked, not killed. A `Task<Result<T>>` gives its own result, whatever that is; any other gives its value,
+/// or kDeadlineExceeded (or the awaiter's cancel) if it was cancelled before it ended. A deadline that has
+/// passed, or an awaiter that is cancelled, ends it before `task` is started. Thread: inside a turn of a
+/// Loop. Cancel: what `task` makes of it. Any awaitable that moves will do for a task, see when_all().
+template <typename A>
+  requires Awaitable<std::remove_reference_t<A>>
+Task<typename detail::DeadlineResult<AwaitResult<A>>::type> with_deadline(Deadline deadline, A&& task) {
+  return detail::run_with_deadline(deadline, detail::own(std::forward<A>(task)));
 }
 
 }  // namespace weft

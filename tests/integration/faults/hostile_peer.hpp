@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "support/sockets.hpp"
+#include "support/wire_bytes.hpp"
 #include "weft/codec/codec.hpp"
 #include "weft/rpc/method.hpp"
 #include "weft/transport/url.hpp"
@@ -23,47 +24,11 @@
 
 namespace weft::faults {
 
-/// The bytes of a well-behaved hello.
-inline std::string hello_bytes(std::uint64_t features_required = 0) {
-  wire::Hello hello;
-  hello.features_supported = wire::Features::kAll;
-  hello.features_required = features_required;
-  hello.body_bytes_max = 16u << 20;
-  hello.attachment_bytes_max = 1u << 30;
-  hello.calls_in_flight_max = 1u << 20;
-  return wire::encode_hello(hello);
-}
-
-/// The bytes of a header alone, whatever it says.
-inline std::string header_bytes(const wire::FrameHeader& header) {
-  std::string bytes(wire::kHeaderBytes, '\0');
-  std::memcpy(bytes.data(), &header, sizeof header);
-  return bytes;
-}
-
-inline void append_padded(std::string& to, std::string_view part) {
-  to.append(part);
-  to.resize(wire::padded(to.size()));
-}
-
-/// A whole frame without checksums; lengths and the attachment's flag are filled in.
-inline std::string frame_bytes(wire::FrameHeader header, std::string_view body = {},
-                               std::string_view attachment = {}) {
-  header.body_bytes = static_cast<std::uint32_t>(body.size());
-  header.attachment_bytes = attachment.size();
-  if (!attachment.empty()) header.flags |= wire::FrameFlags::kAttachment;
-  std::string bytes = header_bytes(header);
-  append_padded(bytes, body);
-  append_padded(bytes, attachment);
-  return bytes;
-}
-
-inline std::string control_bytes(wire::FrameType type, std::uint64_t id = wire::kNoId) {
-  wire::FrameHeader header;
-  header.type = type;
-  header.id = id;
-  return frame_bytes(header);
-}
+using testing::append_padded;
+using testing::control_bytes;
+using testing::frame_bytes;
+using testing::header_bytes;
+using testing::hello_bytes;
 
 /// The header of a request of `M`; lengths are still zero.
 template <auto M>
@@ -100,15 +65,7 @@ struct RawFrame {
 class HostilePeer {
  public:
   explicit HostilePeer(const std::string& url, int receive_buffer_bytes = 0)
-      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    if (receive_buffer_bytes != 0) {
-      ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof receive_buffer_bytes);
-    }
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(Url::parse(url).value().port);
-    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) close();
+      : fd_(testing::connected_socket(Url::parse(url).value(), receive_buffer_bytes)) {
     if (fd_ >= 0) set_patience();
   }
   /// Takes over a socket that was accepted.
@@ -191,28 +148,9 @@ class HostilePeer {
 };
 
 /// Listens on a port of its own and hands out peers that speak bytes: a server that does what a test says.
-class HostileListener {
+class HostileListener : public testing::SilentListener {
  public:
-  HostileListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    ::bind(fd_, reinterpret_cast<sockaddr*>(&address), length);
-    ::listen(fd_, 16);
-    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length);
-    port_ = ntohs(address.sin_port);
-  }
-  HostileListener(const HostileListener&) = delete;
-  HostileListener& operator=(const HostileListener&) = delete;
-  ~HostileListener() { ::close(fd_); }
-
-  std::string url() const { return "tcp://127.0.0.1:" + std::to_string(port_); }
-  HostilePeer accept() { return HostilePeer{::accept(fd_, nullptr, nullptr)}; }
-
- private:
-  int fd_;
-  int port_ = 0;
+  HostilePeer accept() { return HostilePeer{accept_fd()}; }
 };
 
 }  // namespace weft::faults

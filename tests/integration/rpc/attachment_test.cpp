@@ -178,6 +178,28 @@ TEST_F(Cr8Attachments, ThatAreLargeAndWereNotAskedForAreRefused) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
+TEST_F(Cr8Attachments, OfAnswersAreHeldWithinTheClientsMemoryAndOutliveTheClient) {
+  ClientOptions options;
+  options.limits.process_memory_max = 25'000;
+  Server& server = serve_here(fill);
+  Buffer kept;
+  {
+    Client caller{loop(), {.connect = server.urls().front(), .limits = options.limits}};
+    Result<Answer<std::size_t>> first = exchange<produce>(caller, {}, 10'000u, 1u);
+    Result<Answer<std::size_t>> second = exchange<produce>(caller, {}, 10'000u, 2u);
+    const Status third = exchange<produce>(caller, {}, 10'000u, 3u).status();
+    EXPECT_EQ(third.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(third.message(), ::testing::HasSubstr("process_memory_max"));
+    EXPECT_TRUE(call<produce>(caller, 100u, 1u).ok()) << "an attachment that nobody takes is not kept";
+    second->attachment = Buffer{};
+    EXPECT_TRUE(exchange<produce>(caller, {}, 10'000u, 3u).ok());
+    EXPECT_EQ(caller.stats().connections, 1u);
+    kept = std::move(first->attachment);
+  }
+  const std::vector<std::byte> expected = pattern(10'000, 1);
+  EXPECT_TRUE(std::ranges::equal(kept.bytes(), expected));
+}
+
 TEST_F(Cr8Attachments, OverTheCallersLimitFailThatCallOnly) {
   ClientOptions options;
   options.limits.attachment_bytes_max = 10'000;

@@ -8,50 +8,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <vector>
 #include <weft/weft.hpp>
 
-// Clang's thread sanitizer brings an operator new that cannot be replaced.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WEFT_TEST_CANNOT_COUNT 1
-#endif
-#endif
+#include "support/heap_count.hpp"
 
 namespace {
-std::size_t allocations = 0;
 std::size_t kernel_calls = 0;
-
-[[maybe_unused]] void* counted(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc{};
-}
 }  // namespace
-
-#ifndef WEFT_TEST_CANNOT_COUNT
-void* operator new(std::size_t size) {
-  return counted(size);
-}
-void* operator new[](std::size_t size) {
-  return counted(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-#endif
 
 // The program's own names come before those of the C library, also for the library's callers.
 extern "C" {
@@ -119,10 +84,10 @@ struct Count {
   void end_one(bool good) {
     if (!good) ++failed;
     if (++ended == kWarmUp) {
-      allocations_before = allocations;
+      allocations_before = testing::heap_allocations();
       kernel_calls_before = kernel_calls;
     } else if (ended == kWarmUp + kCounted) {
-      allocated = allocations - allocations_before;
+      allocated = testing::heap_allocations() - allocations_before;
       asked = kernel_calls - kernel_calls_before;
     }
   }
@@ -157,6 +122,23 @@ Task<void> start_again_and_again(Client* client, Count* count) {
   }
 }
 
+Task<void> call_two_at_once(Client* client, Count* count) {
+  Payload payload{};
+  while (count->more()) {
+    auto [one, other] =
+        co_await when_all(client->call<echo>(payload), client->call<echo_in_coroutine>(payload));
+    count->end_one(one.ok());
+    count->end_one(other.ok());
+  }
+}
+
+Task<void> call_a_lambda(Client* client, Count* count) {
+  while (count->more()) {
+    Result<std::uint64_t> answer = co_await client->call<remote<"lambda", std::uint64_t(std::uint64_t)>>(1u);
+    count->end_one(answer.ok() && *answer == 2);
+  }
+}
+
 class CountedCalls : public ::testing::Test {
  protected:
   CountedCalls() {
@@ -164,6 +146,8 @@ class CountedCalls : public ::testing::Test {
     server_.register_handler<echo_in_coroutine>();
     server_.register_handler<echo_after_a_turn>();
     server_.register_handler<echo_with_context>();
+    server_.register_handler("lambda",
+                             [add = std::uint64_t{1}](std::uint64_t number) { return number + add; });
     server_.start().value();
     client_ = std::make_unique<Client>(*loop_, ClientOptions{.connect = server_.urls().front()});
   }
@@ -178,11 +162,7 @@ class CountedCalls : public ::testing::Test {
     return count;
   }
 
-#ifdef WEFT_TEST_CANNOT_COUNT
-  static constexpr bool kCountsAllocations = false;
-#else
-  static constexpr bool kCountsAllocations = !detail::kFramePoolBypassed;
-#endif
+  static constexpr bool kCountsAllocations = testing::kHeapIsCounted && !detail::kFramePoolBypassed;
 
   std::unique_ptr<Loop> loop_ = Loop::create().value();
   Server server_{ServerOptions{.listen = {"tcp://127.0.0.1:0"}, .threads = 0, .loop = loop_.get()}};
@@ -208,6 +188,14 @@ TEST_F(CountedCalls, OfHandlersWithAContextAllocateNothing) {
 TEST_F(CountedCalls, OneAtATimeAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
   EXPECT_EQ(count(1, call_again_and_again<echo>).allocated, 0u);
+}
+TEST_F(CountedCalls, OfLambdasAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  EXPECT_EQ(count(256, call_a_lambda).allocated, 0u);
+}
+TEST_F(CountedCalls, TwoAtOnceAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  EXPECT_EQ(count(64, call_two_at_once).allocated, 0u);
 }
 TEST_F(CountedCalls, ThatAreStartedAndAwaitedLaterAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";

@@ -252,6 +252,81 @@ TEST_F(Cr2Handlers, BlockingOnesNeverRunOnALoop) {
   EXPECT_EQ(call<&Couriers::answer>(caller, "x").value(), "x from afar");
 }
 
+inline constexpr auto add_here = remote<"here/add", int(int)>;
+inline constexpr auto length_there = remote<"there/length", std::size_t(std::string)>;
+inline constexpr auto slow_there = remote<"there/slow", int(int)>;
+inline constexpr auto later_there = remote<"there/later", int(int)>;
+inline constexpr auto caller_there = remote<"there/caller", std::string()>;
+
+TEST_F(Cr2Handlers, AreLambdasUnderAName) {
+  int total = 0;
+  std::vector<Reply<int>> open;
+  Server& server = serve_here([&](Server& its) {
+    its.register_handler("here/add", [&total](int number) { return total += number; });
+    its.register_handler("there/length", [](std::string_view text) noexcept { return text.size(); });
+    its.register_handler("there/slow", [plus = std::make_unique<int>(1)](int number) -> Task<Result<int>> {
+      [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms);
+      co_return number + *plus;
+    });
+    its.register_handler("there/later", [&open](Reply<int> reply, int) { open.push_back(std::move(reply)); });
+    its.register_handler("there/caller", [](CallContext& context) { return context.remote_endpoint(); });
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<add_here>(caller, 3).value(), 3);
+  EXPECT_EQ(call<add_here>(caller, 4).value(), 7);
+  EXPECT_EQ(call<length_there>(caller, "four").value(), 4u);
+  EXPECT_EQ(call<slow_there>(caller, 5).value(), 6);
+  EXPECT_EQ(call<caller_there>(caller).value(), caller.local_endpoint());
+  Call<int> later = caller.start<later_there>(1);
+  ASSERT_TRUE(turn_until(loop(), [&] { return open.size() == 1; }));
+  std::move(open.front())(11);
+  EXPECT_EQ(wait_for(std::move(later)).value(), 11);
+}
+
+/// Gives its name by reference, as getters do.
+struct Named {
+  std::string name = "of a handler";
+  const std::string& get() const { return name; }
+};
+
+TEST_F(Cr2Handlers, MayReturnReferencesWhichAreSentAsValues) {
+  Named named;
+  Server& server = serve_here([&](Server& its) { its.register_handler<&Named::get>(&named); });
+  Client& caller = client(server);
+  static_assert(std::is_same_v<ResultOfMethod<&Named::get>, std::string>);
+  EXPECT_EQ(call<&Named::get>(caller).value(), "of a handler");
+}
+
+struct Adder {
+  int base;
+  int operator()(int number) const { return base + number; }
+};
+
+TEST_F(Cr2Handlers, AreFunctionObjectsUnderNamesMadeAtRunTime) {
+  Server& server = serve({.worker_threads = 1}, [&](Server& its) {
+    std::string name = "here/";
+    its.register_handler(name + "add", Adder{100});
+    const Adder blocking{1000};
+    its.register_handler(std::string{"there/slow"}, blocking, {.blocking = true});
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<add_here>(caller, 3).value(), 103);
+  EXPECT_EQ(call<slow_there>(caller, 3).value(), 1003);
+}
+
+TEST_F(Cr2Handlers, ALambdasMistakesAreToldUnderItsName) {
+  Server& server = serve_here(
+      [&](Server& its) { its.register_handler("here/add", [](std::string text) { return text; }); });
+  const Status other_types = call<add_here>(client(server), 3).status();
+  EXPECT_EQ(other_types.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(other_types.message(), ::testing::HasSubstr("here/add"));
+
+  Server twice_named{{.listen = {kAnyPort}}};
+  twice_named.register_handler("a/name", [](int number) { return number; });
+  twice_named.register_handler("a/name", [](const std::string& text) { return text; });
+  EXPECT_EQ(twice_named.start().status().code(), StatusCode::kAlreadyExists);
+}
+
 Task<int> a_coroutine() {
   co_return 1;
 }
@@ -264,7 +339,9 @@ TEST_F(Cr2Handlers, ACoroutineCannotBeBlocking) {
 TEST_F(Cr2Handlers, AnUnknownMethodIsThatCallsErrorOnly) {
   Server& server = serve_here([](Server& its) { its.register_handler<twice>(); });
   Client& caller = client(server);
-  EXPECT_EQ(call<a_coroutine>(caller).status().code(), StatusCode::kUnimplemented);
+  const Status unknown = call<a_coroutine>(caller).status();
+  EXPECT_EQ(unknown.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(unknown.message(), ::testing::HasSubstr("a_coroutine"));
   EXPECT_EQ(call<twice>(caller, 1).value(), 2);
   EXPECT_EQ(server.stats().calls_refused, 1u);
 }

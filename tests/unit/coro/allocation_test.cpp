@@ -2,12 +2,10 @@
 // Counts calls of the global operator new, and so is a program of its own.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 #include <vector>
 
+#include "support/heap_count.hpp"
 #include "unit/coro/run.hpp"
 #include "weft/coro/channel.hpp"
 #include "weft/coro/combine.hpp"
@@ -16,64 +14,14 @@
 #include "weft/coro/mutex.hpp"
 #include "weft/coro/scope.hpp"
 
-// Clang's thread sanitizer brings an operator new that cannot be replaced.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WEFT_CANNOT_COUNT
-#endif
-#endif
-
-namespace {
-std::atomic<std::int64_t> allocations = 0;
-std::atomic<std::int64_t> blocks_alive = 0;
-
-}  // namespace
-
-#ifndef WEFT_CANNOT_COUNT
-namespace {
-void* counted_allocate(std::size_t size) {
-  void* block = std::malloc(size);  // NOLINT(cppcoreguidelines-no-malloc): this is operator new
-  if (block == nullptr) throw std::bad_alloc{};
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  blocks_alive.fetch_add(1, std::memory_order_relaxed);
-  return block;
-}
-void counted_release(void* block) noexcept {
-  if (block != nullptr) blocks_alive.fetch_sub(1, std::memory_order_relaxed);
-  std::free(block);  // NOLINT(cppcoreguidelines-no-malloc): this is operator delete
-}
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return counted_allocate(size);
-}
-void* operator new[](std::size_t size) {
-  return counted_allocate(size);
-}
-void operator delete(void* block) noexcept {
-  counted_release(block);
-}
-void operator delete[](void* block) noexcept {
-  counted_release(block);
-}
-void operator delete(void* block, std::size_t) noexcept {
-  counted_release(block);
-}
-void operator delete[](void* block, std::size_t) noexcept {
-  counted_release(block);
-}
-#endif
-
 namespace weft {
 namespace {
 
 using testing::drain;
+using testing::heap_allocations;
+using testing::heap_blocks;
 
-#ifdef WEFT_CANNOT_COUNT
-constexpr bool kCounts = false;
-#else
-constexpr bool kCounts = !detail::kFramePoolBypassed;
-#endif
+constexpr bool kCounts = testing::kHeapIsCounted && !detail::kFramePoolBypassed;
 
 Task<int> give(int value) {
   co_await yield();
@@ -134,9 +82,9 @@ TEST(Allocation, SteadyStateOfEverythingAllocatesNothing) {
   Executor::Enter entered(executor);
   Everything everything;
   everything.round(executor);
-  const std::int64_t before = allocations;
+  const std::size_t before = heap_allocations();
   for (int i = 0; i < 100; ++i) everything.round(executor);
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(heap_allocations() - before, 0U);
   EXPECT_EQ(frames_alive(), 0);
   EXPECT_GT(everything.sum, 0);
 }
@@ -146,14 +94,14 @@ TEST(FramePool, KeepsABoundedAmountAndGivesTheRestBack) {
   const std::size_t count = 2 * detail::kFrameCacheBytesMax / 4096;
   std::vector<void*> blocks;
   blocks.reserve(count);
-  const std::int64_t alive_before = blocks_alive;
+  const std::size_t alive_before = heap_blocks();
   for (std::size_t i = 0; i < count; ++i) blocks.push_back(detail::allocate_frame(4096));
   EXPECT_EQ(frames_alive(), static_cast<std::int64_t>(count));
   for (void* block : blocks) detail::release_frame(block, 4096);
   EXPECT_EQ(frames_alive(), 0);
   EXPECT_LE(frame_cache_bytes(), detail::kFrameCacheBytesMax);
   EXPECT_GT(frame_cache_bytes(), detail::kFrameCacheBytesMax / 2);
-  EXPECT_LE(blocks_alive - alive_before, static_cast<std::int64_t>(count) / 2 + 1);
+  EXPECT_LE(heap_blocks(), alive_before + count / 2 + 1);
 }
 
 TEST(FramePool, DoesNotKeepLargeFrames) {
@@ -172,13 +120,13 @@ TEST(FramePool, AThreadGivesItsCacheBackWhenItEnds) {
     everything.round(executor);
   };
   std::thread(use).join();  // what the first thread of a process allocates for good does not count
-  const std::int64_t before = blocks_alive;
+  const std::size_t before = heap_blocks();
   std::thread(use).join();
-  EXPECT_EQ(blocks_alive, before);
+  EXPECT_EQ(heap_blocks(), before);
 }
 
 TEST(FramePool, AFrameMayDieOnAnotherThreadThanItWasMadeOn) {
-  const std::int64_t before = blocks_alive;
+  const std::size_t before = heap_blocks();
   std::int64_t alive_there = 0;
   Task<int> task = give(1);
   std::thread([moved = std::move(task), &alive_there]() mutable {
@@ -186,7 +134,7 @@ TEST(FramePool, AFrameMayDieOnAnotherThreadThanItWasMadeOn) {
     alive_there = frames_alive();
   }).join();
   EXPECT_EQ(frames_alive() + alive_there, 0);
-  EXPECT_LE(blocks_alive, before) << "the block was the cache's, or new, and is gone with the other thread";
+  EXPECT_LE(heap_blocks(), before) << "the block was the cache's, or new, and is gone with the other thread";
   // Give back the count that the other thread took with it.
   --detail::frame_cache.alive;
 }

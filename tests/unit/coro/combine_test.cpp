@@ -58,6 +58,85 @@ class CombineTest : public ::testing::Test {
 };
 
 using WhenAllTest = CombineTest;
+
+/// An awaitable of a user's: no Task, ends at once, and knows how often it was moved.
+struct AtOnce {
+  explicit AtOnce(int* moves) : moves_(moves) {}
+  AtOnce(AtOnce&& other) noexcept : moves_(other.moves_) { ++*moves_; }
+  bool await_ready() const { return true; }
+  void await_suspend(std::coroutine_handle<>) const {}
+  int await_resume() const { return 9; }
+
+ private:
+  int* moves_;
+};
+/// One that is awaited by an operator, and gives a reference.
+struct ByOperator {
+  struct Reference {
+    int& number;
+    bool await_ready() const { return true; }
+    void await_suspend(std::coroutine_handle<>) const {}
+    int& await_resume() const { return number; }
+  };
+  int& number;
+  Reference operator co_await() && { return {number}; }
+};
+
+static_assert(Awaitable<Task<int>> && Awaitable<AtOnce> && Awaitable<ByOperator> && Awaitable<YieldAwaiter>);
+static_assert(!Awaitable<int> && !Awaitable<std::vector<Task<int>>> && !Awaitable<Task<int>&>);
+static_assert(std::is_same_v<AwaitResult<ByOperator>, int> && std::is_void_v<AwaitResult<YieldAwaiter>>);
+
+TEST_F(WhenAllTest, TakesWhatIsNoTask) {
+  int moves = 0;
+  int number = 3;
+  auto all = [](int* counted, int* referred) -> Task<int> {
+    ByOperator refers{*referred};
+    auto [task, own, by_operator, nothing_at_all] =
+        co_await when_all(give_later(1, 2), AtOnce(counted), std::move(refers), yield());
+    static_assert(std::is_same_v<decltype(nothing_at_all), std::monostate>);
+    co_return task * 100 + own * 10 + by_operator;
+  };
+  EXPECT_EQ(run(executor_, all(&moves, &number)), 193);
+  EXPECT_LE(moves, 2) << "into the task's parameter, and from there into its frame";
+}
+
+TEST_F(WhenAllTest, WaitsForEventsAndOwnsItsPlaceInTheirQueues) {
+  Event first;
+  Event second;
+  auto both = [](Event* one, Event* other) -> Task<bool> {
+    auto [a, b] = co_await when_all(one->wait(), other->wait());
+    co_return a.ok() && b.ok();
+  };
+  Started<bool> waiting{both(&first, &second)};
+  first.set();
+  drain(executor_);
+  EXPECT_FALSE(waiting.ended());
+  second.set();
+  drain(executor_);
+  ASSERT_TRUE(waiting.ended());
+  EXPECT_TRUE(waiting.result());
+  second.reset();
+  Started<bool> dropped{both(&first, &second)};
+  dropped.drop();
+}
+
+TEST_F(WhenAllTest, TakesAVectorOfWhatIsNoTask) {
+  int moves = 0;
+  std::vector<AtOnce> several;
+  several.reserve(3);
+  for (int i = 0; i < 3; ++i) several.emplace_back(&moves);
+  EXPECT_EQ(run(executor_, when_all(std::move(several))), (std::vector<int>{9, 9, 9}));
+}
+
+TEST_F(WhenAllTest, WhatIsNoTaskIsOwnedWhenItIsAwaitedLater) {
+  Event event;
+  auto later = when_all(event.wait(), give(1));
+  Started<std::tuple<Result<void>, int>> waiting{std::move(later)};
+  event.set();
+  drain(executor_);
+  ASSERT_TRUE(waiting.ended());
+  EXPECT_TRUE(std::get<0>(waiting.result()).ok());
+}
 using RaceTest = CombineTest;
 using ScopeTest = CombineTest;
 

@@ -105,6 +105,19 @@ TEST(Buffer, ReservesBeforeItAllocatesAndReleasesWhenItEnds) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
+TEST(Buffer, MayKeepItsBudgetAlive) {
+  auto budget = std::make_shared<MemoryBudget>(1000);
+  auto buffer = Buffer::try_allocate(600, budget);
+  ASSERT_TRUE(buffer.ok());
+  EXPECT_EQ(budget->used(), 600u);
+  EXPECT_EQ(Buffer::try_allocate(401, budget).status().code(), StatusCode::kResourceExhausted);
+  std::weak_ptr<MemoryBudget> seen = budget;
+  budget.reset();
+  ASSERT_FALSE(seen.expired()) << "the buffer is still to be released there";
+  *buffer = Buffer{};
+  EXPECT_TRUE(seen.expired());
+}
+
 TEST(Buffer, AnImpossibleSizeIsAFailureThatReservesNothing) {
   MemoryBudget budget{MemoryBudget::kUnlimited};
   auto buffer = Buffer::try_allocate(std::numeric_limits<std::size_t>::max() / 2 + 2, &budget);

@@ -3,43 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <vector>
 
+#include "support/heap_count.hpp"
 #include "unit/runtime/loops.hpp"
 #include "weft/runtime/sleep.hpp"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc{};
-}
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return counted(size);
-}
-void* operator new[](std::size_t size) {
-  return counted(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace weft {
 namespace {
@@ -58,9 +27,9 @@ struct CountingHook final : TurnEndHook {
 
 template <typename Work>
 std::size_t allocations_of(Work&& work) {
-  const std::size_t before = allocations.load();
+  const std::size_t before = testing::heap_allocations();
   work();
-  return allocations.load() - before;
+  return testing::heap_allocations() - before;
 }
 
 TEST(Allocation, TheCounterCounts) {

@@ -231,6 +231,18 @@ TEST(Loop, WhatOutlivesTheLoopIsUnlinkedFromIt) {
   EXPECT_FALSE(hook.queued());
 }
 
+TEST(LoopOptionsTest, ThatLetNothingRunAreRefusedByName) {
+  const auto refused = [](const LoopOptions& options, std::string_view name) {
+    const auto loop = Loop::create(options);
+    return !loop.ok() && loop.status().code() == StatusCode::kInvalidArgument &&
+           loop.status().message().starts_with(name);
+  };
+  EXPECT_TRUE(refused({.turn_budget = 0}, "LoopOptions::turn_budget: "));
+  EXPECT_TRUE(refused({.spin = Duration{-1}}, "LoopOptions::spin: "));
+  EXPECT_TRUE(refused({.chunks = {.chunk_bytes = 0}}, "ChunkPoolOptions::chunk_bytes: "));
+  EXPECT_TRUE(Loop::create({.spin = Duration::zero()}).ok());
+}
+
 TEST(LoopDeathTest, DrivingALoopFromInsideItsTurnIsAProgrammingError) {
   const auto drive_inside = [](auto&& drive) {
     auto loop = make_loop();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the global operator new by one that counts bytes, for the tests that bound memory.
-#include "integration/faults/heap_count.hpp"
+// Replaces the global operator new by one that counts.
+#include "support/heap_count.hpp"
 
 #include <malloc.h>
 
@@ -8,15 +8,25 @@
 #include <cstdlib>
 #include <new>
 
-namespace weft::faults {
+namespace weft::testing {
 
 namespace {
 
+std::atomic<std::size_t> taken = 0;
+std::atomic<std::size_t> given_back = 0;
 std::atomic<std::size_t> living = 0;
 std::atomic<std::size_t> peak = 0;
 thread_local std::size_t until_failure = 0;
 
 }  // namespace
+
+std::size_t heap_allocations() noexcept {
+  return taken.load(std::memory_order_relaxed);
+}
+
+std::size_t heap_blocks() noexcept {
+  return heap_allocations() - given_back.load(std::memory_order_relaxed);
+}
 
 std::size_t heap_bytes() noexcept {
   return living.load(std::memory_order_relaxed);
@@ -41,6 +51,7 @@ bool allocation_still_to_fail() noexcept {
 /// Counts a block that malloc gave; null passes.
 void* heap_counted(void* block) noexcept {
   if (block == nullptr) return nullptr;
+  taken.fetch_add(1, std::memory_order_relaxed);
   const std::size_t size = ::malloc_usable_size(block);
   const std::size_t now = living.fetch_add(size, std::memory_order_relaxed) + size;
   std::size_t most = peak.load(std::memory_order_relaxed);
@@ -56,11 +67,13 @@ void* heap_take(std::size_t size, std::size_t alignment) noexcept {
 }
 
 void heap_give_back(void* block) noexcept {
-  if (block != nullptr) living.fetch_sub(::malloc_usable_size(block), std::memory_order_relaxed);
+  if (block == nullptr) return;
+  given_back.fetch_add(1, std::memory_order_relaxed);
+  living.fetch_sub(::malloc_usable_size(block), std::memory_order_relaxed);
   std::free(block);
 }
 
-}  // namespace weft::faults
+}  // namespace weft::testing
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
@@ -70,8 +83,8 @@ void heap_give_back(void* block) noexcept {
 #endif
 #ifndef WEFT_HEAP_IS_THE_SANITIZERS
 
-using weft::faults::heap_give_back;
-using weft::faults::heap_take;
+using weft::testing::heap_give_back;
+using weft::testing::heap_take;
 
 void* operator new(std::size_t size) {
   void* block = heap_take(size, 1);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: (Awaitable|AwaitResult)
+#include "weft/coro/combine.hpp"
+
+weft::Task<int> work();
+
+weft::Task<void> first() {
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+  auto winner = co_await weft::race(work(), work());
+#else
+  auto winner = co_await weft::race(work, work);
+#endif
+}

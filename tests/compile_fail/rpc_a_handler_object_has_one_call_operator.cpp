@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: it takes a lambda or an object with one function call
+#include "weft/rpc/server.hpp"
+
+void serve(weft::RpcServer& server) {
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+  server.register_handler("twice", [](int number) { return 2 * number; });
+#else
+  server.register_handler("twice", [](auto number) { return 2 * number; });
+#endif
+}

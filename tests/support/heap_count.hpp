@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+/// What operator new has given out, over all threads, in a program that links heap_count.cpp. Nothing is
+/// counted where a sanitizer brings an operator new of its own; a test that compares asks kHeapIsCounted.
+namespace weft::testing {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kHeapIsCounted = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kHeapIsCounted = false;
+#else
+inline constexpr bool kHeapIsCounted = true;
+#endif
+#else
+inline constexpr bool kHeapIsCounted = true;
+#endif
+
+/// Calls of operator new so far.
+std::size_t heap_allocations() noexcept;
+/// Blocks that were given out and not given back.
+std::size_t heap_blocks() noexcept;
+/// Their bytes.
+std::size_t heap_bytes() noexcept;
+/// The most that heap_bytes() was since the last call of restart_heap_peak().
+std::size_t heap_peak_bytes() noexcept;
+void restart_heap_peak() noexcept;
+
+}  // namespace weft::testing

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "weft/wire/frame.hpp"
+#include "weft/wire/hello.hpp"
+
+/// What a peer writes that makes its frames by hand.
+namespace weft::testing {
+
+/// The bytes of a well-behaved hello.
+inline std::string hello_bytes(std::uint64_t features_required = 0) {
+  wire::Hello hello;
+  hello.features_supported = wire::Features::kAll;
+  hello.features_required = features_required;
+  hello.body_bytes_max = 16u << 20;
+  hello.attachment_bytes_max = 1u << 30;
+  hello.calls_in_flight_max = 1u << 20;
+  return wire::encode_hello(hello);
+}
+
+/// The bytes of a header alone, whatever it says.
+inline std::string header_bytes(const wire::FrameHeader& header) {
+  std::string bytes(wire::kHeaderBytes, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+inline void append_padded(std::string& to, std::string_view part) {
+  to.append(part);
+  to.resize(wire::padded(to.size()));
+}
+
+/// A whole frame without checksums; lengths and the attachment's flag are filled in.
+inline std::string frame_bytes(wire::FrameHeader header, std::string_view body = {},
+                               std::string_view attachment = {}) {
+  header.body_bytes = static_cast<std::uint32_t>(body.size());
+  header.attachment_bytes = attachment.size();
+  if (!attachment.empty()) header.flags |= wire::FrameFlags::kAttachment;
+  std::string bytes = header_bytes(header);
+  append_padded(bytes, body);
+  append_padded(bytes, attachment);
+  return bytes;
+}
+
+inline std::string control_bytes(wire::FrameType type, std::uint64_t id = wire::kNoId) {
+  wire::FrameHeader header;
+  header.type = type;
+  header.id = id;
+  return frame_bytes(header);
+}
+
+}  // namespace weft::testing
