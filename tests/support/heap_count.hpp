@@ -29,4 +29,9 @@ std::size_t heap_bytes() noexcept;
 std::size_t heap_peak_bytes() noexcept;
 void restart_heap_peak() noexcept;
 
+/// Lets one allocation of the calling thread fail: the `countdown`-th from now on, 0 = none.
+void fail_allocation(std::size_t countdown) noexcept;
+/// One is still to fail.
+bool allocation_still_to_fail() noexcept;
+
 }  // namespace weft::testing
