@@ -129,7 +129,7 @@ TEST_F(Cr1Server, StartsWithAllItsMethodsWhenAFirstStartHadFailed) {
   first->start().value();
   const std::string url = first->urls().front();
   for (const unsigned threads : {0u, 2u}) {
-    Server second{{.listen = {kAnyPort, url}, .threads = threads, .loop = &loop()}};
+    Server second{{.listen = {kAnyPort, url}, .threads = threads, .loop = threads == 0 ? &loop() : nullptr}};
     fill_echo(second);
     ASSERT_FALSE(second.start().ok());
     first.reset();
@@ -333,8 +333,8 @@ TEST_F(Cr1Server, ASecondStopShortensTheGraceOfTheFirst) {
 TEST_F(Cr1Server, ItsEndShortensTheGraceOfAStopThatWasAskedForBefore) {
   for (const unsigned threads : {0u, 2u}) {
     Gate gate;
-    auto server =
-        std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = threads, .loop = &loop()});
+    auto server = std::make_unique<Server>(
+        ServerOptions{.listen = {kAnyPort}, .threads = threads, .loop = threads == 0 ? &loop() : nullptr});
     server->register_handler<&Gate::wait>(&gate);
     server->start().value();
     Client& caller = client(*server);
