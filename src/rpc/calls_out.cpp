@@ -111,15 +111,19 @@ bool CallsOut::take_attachment_over(PendingCall& call) {
   return true;
 }
 
-void CallsOut::answer(PendingCall& call, const Frame& frame) {
-  // An answer can overtake the last bytes of its own request's attachment: the server need not read what it
-  // refuses. The caller's memory is still being read then.
+// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
+// refuses. The caller's memory is still being read then.
+void CallsOut::let_go(PendingCall& call) {
   if (!take_attachment_over(call)) {
     session_.connection().outbox().release_all();
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answered attachment"});
   }
-  free_slot(frame.header.id);
+  free_slot(call.id_);
   call.out_ = nullptr;
+}
+
+void CallsOut::answer(PendingCall& call, const Frame& frame) {
+  let_go(call);
   if (frame.header.status == 0) {
     call.decode_answer(frame.body, call.failure_);
   } else {
@@ -129,16 +133,19 @@ void CallsOut::answer(PendingCall& call, const Frame& frame) {
 }
 
 Landing CallsOut::on_response_attachment(const Frame& frame) {
-  landing_call_ = find(frame.header.id);
+  PendingCall* const call = find(frame.header.id);
+  landing_call_ = nullptr;
   landing_refusal_ = Status{};
-  if (landing_call_ == nullptr) return Landing::skip();
-  if (landing_call_->extras_ == nullptr) return Landing::skip();  // nobody asked for an attachment
-  CallExtras& extras = *landing_call_->extras_;
+  if (call == nullptr || call->extras_ == nullptr) return Landing::skip();  // nobody asked for an attachment
+  CallExtras& extras = *call->extras_;
   const std::size_t bytes = frame.header.attachment_bytes;
   const RpcLimits& limits = session_.limits();
   MutableBytes landing = extras.options.landing;
   if (!landing.empty()) {
-    if (bytes <= landing.size()) return Landing::into(landing.first(bytes));
+    if (bytes <= landing.size()) {
+      landing_call_ = call;
+      return Landing::into(landing.first(bytes));
+    }
     landing_refusal_ =
         over_limit("an answer's attachment", bytes, landing.size(), "the caller's landing buffer's");
   } else if (bytes > limits.unrequested_attachment_bytes_max) {
@@ -148,11 +155,11 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
     Result<Buffer> buffer = Buffer::try_allocate(bytes, session_.host().answer_memory);
     if (buffer.ok()) {
       extras.answer_attachment = std::move(*buffer);
+      landing_call_ = call;
       return Landing::into(extras.answer_attachment.mutable_bytes());
     }
     landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
   }
-  landing_call_ = nullptr;
   return Landing::skip();
 }
 
@@ -165,8 +172,7 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
   }
   if (landed) call->extras_->answer_attachment_bytes = frame.header.attachment_bytes;
   if (landed || call->extras_ == nullptr || frame.header.status != 0) return answer(*call, frame);
-  free_slot(frame.header.id);
-  call->out_ = nullptr;
+  let_go(*call);
   if (landing_refusal_.ok())
     landing_refusal_ = {StatusCode::kInternal, Layer::kRpc, "an attachment did not land"};
   call->finish(std::move(landing_refusal_));

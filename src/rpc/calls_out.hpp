@@ -76,6 +76,7 @@ class CallsOut {
   std::byte* begin_with_options(PendingCall& call, std::size_t body_bytes);
   static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);
   std::byte* queue(PendingCall& call, wire::FrameHeader header);
+  void let_go(PendingCall& call);
   void answer(PendingCall& call, const Frame& frame);
   /// The caller's memory is no longer read from afterwards. False when memory for the copy is out.
   bool take_attachment_over(PendingCall& call);

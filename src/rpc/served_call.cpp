@@ -124,8 +124,14 @@ void ServedCall::let_go() {
 
 void ServedCall::let_go_unanswered() {
   if (holders_ != 1 || state_ != State::kRunning) return let_go();
-  if (late_failure_.ok()) {
-    late_failure_ = {StatusCode::kInternal, Layer::kRpc, "the handler dropped its Reply without an answer"};
+  try {
+    if (late_failure_.ok()) {
+      late_failure_ = {StatusCode::kInternal, Layer::kRpc, "the handler dropped its Reply without an answer"};
+    }
+  } catch (const std::bad_alloc&) {  // this may run in a destructor
+    calls_->refuse_without_memory(id_);
+    settle();
+    return let_go();
   }
   fail_late(std::move(late_failure_));
 }

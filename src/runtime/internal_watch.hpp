@@ -15,7 +15,7 @@ class Loop::InternalWatch final : public FdWatch {
   void on_ready(Readiness) override {}
   int descriptor() const noexcept { return owned_.get(); }
 
-  /// For the timer's descriptor: what it was last set to.
+  /// For the timer's descriptor: what it was last set to, and max() when it is off or went off.
   TimePoint set_to = TimePoint::max();
 
  private:

@@ -142,7 +142,12 @@ std::size_t Loop::dispatch_events(Duration timeout) {
   std::size_t reported = 0;
   for (const detail::FdEvent& event : events) {
     FdWatch* watch = watches_->find(event.token);
-    if (watch == nullptr || watch == wakeup_.get() || watch == alarm_.get()) continue;
+    if (watch == nullptr || watch == wakeup_.get()) continue;
+    if (watch == alarm_.get()) {
+      // It went off, and says so once: whoever was not due yet by our clock needs it again.
+      alarm_->set_to = TimePoint::max();
+      continue;
+    }
     watch->on_ready(event.readiness);
     ++reported;
     if (&event != &events.back()) reported += settle(event.token);

@@ -226,12 +226,13 @@ void Loop::set_alarm(TimePoint at) noexcept {
   alarm_->set_to = at;
   itimerspec alarm{};
   if (at != TimePoint::max()) {
-    // Zero would switch it off, and so a time that has long passed is the first nanosecond.
-    const Duration since = std::max(Duration{at.time_since_epoch()}, Duration{1});
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);
-    alarm.it_value = {.tv_sec = seconds.count(), .tv_nsec = (since - seconds).count()};
+    // From now on, for the loop's clock may call this moment by another name than the system's. Zero would
+    // switch it off, and so a time that has passed is the next nanosecond.
+    const Duration left = std::max(Deadline{at}.remaining(clock_.now()), Duration{1});
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    alarm.it_value = {.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
   }
-  ::timerfd_settime(alarm_->descriptor(), TFD_TIMER_ABSTIME, &alarm, nullptr);
+  ::timerfd_settime(alarm_->descriptor(), 0, &alarm, nullptr);
 }
 
 void Timer::disarm_at_end() noexcept {

@@ -28,10 +28,16 @@ Outbox::~Outbox() {
   use_inline_segments();
 }
 
+// All that is queued is whole now, and may leave before the next frame begins. Not so before an attachment:
+// what a lease's owner queues when it hears that its bytes left would come between frame and attachment.
+bool Outbox::make_room_for_frame(std::size_t bytes) noexcept {
+  tell_much();
+  return make_room(bytes, 0);
+}
+
 // Sees to room for `bytes` behind the cursor, in another chunk if need be; the cursor is at `misalignment`
 // modulo 8 then.
 bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {
-  tell_much();
   if (extend_limit(bytes)) return true;
   if (!reserve_segments(1)) return false;
   ChunkRef chunk = chunks_.acquire(bytes + misalignment);
@@ -58,7 +64,7 @@ void Outbox::tell_queued() noexcept {
 }
 
 void Outbox::tell_much() noexcept {
-  if (queued_bytes() < much_ || in_attachment_ || giving_back_ || drain_ == nullptr) return;
+  if (queued_bytes() < much_ || giving_back_ || drain_ == nullptr) return;
   much_ = kMuchBytes;
   drain_->on_much_queued();
 }
@@ -71,7 +77,7 @@ void Outbox::trim(std::size_t bytes) noexcept {
 
 bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
   if (!queue_leased(bytes, lease, more_follows)) return false;
-  tell_much();
+  if (!more_follows) tell_much();
   return true;
 }
 

@@ -195,9 +195,9 @@ void StreamConnection::flush() {
 }
 
 void StreamConnection::send_queued() {
-  if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
   bool moved_some = false;
   while (!outbox_.empty()) {
+    if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send({pieces, count});

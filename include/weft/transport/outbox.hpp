@@ -64,7 +64,7 @@ class Outbox {
   /// be sent by it.
   std::byte* append(std::size_t bytes) noexcept {
     if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
-      if (!make_room(bytes, 0)) return nullptr;
+      if (!make_room_for_frame(bytes)) return nullptr;
     }
     std::byte* at = cursor_;
     cursor_ += bytes;
@@ -76,7 +76,8 @@ class Outbox {
   /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
   /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the
   /// caller. Small pieces are copied (the lease is then released at once, sent = false is never reported for
-  /// it). Sent at once when it is much. Returns false when memory is out; nothing was queued then.
+  /// it). Sent at once, once it is whole, when it is much. Returns false when memory is out; nothing was
+  /// queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
   /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this
   /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
@@ -112,6 +113,7 @@ class Outbox {
   static constexpr std::size_t kInlineSegments = 4;
   static constexpr std::size_t kKeptSegments = 32;
 
+  bool make_room_for_frame(std::size_t bytes) noexcept;
   bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
   bool extend_limit(std::size_t bytes) noexcept;
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;

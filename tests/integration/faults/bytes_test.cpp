@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults, part "bytes from a peer": whatever arrives, the server closes that connection or fails that call,
 // and goes on serving the others.
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <random>
 
@@ -364,6 +367,85 @@ TEST_F(BytesFromAPeer, AnswersThatComeTwiceOrForNobodyAreDroppedAndCounted) {
       << caller.stats().late_answers;
   caller.close();
   server.join();
+}
+
+TEST_F(BytesFromAPeer, AnAttachmentThatNobodyAskedForIsSkippedAlsoWhenItsCallEndsMeanwhile) {
+  HostileListener listener;
+  std::thread server{[&] {
+    HostilePeer peer = listener.accept();
+    if (!peer.send(hello_bytes()) || !peer.receive_hello()) return;
+    std::string whole, halved;
+    for (int i = 0; i < 2; ++i) {
+      const auto request = peer.receive_frame();
+      if (!request) return;
+      wire::FrameHeader header;
+      header.type = FrameType::kResponse;
+      header.id = request->header.id;
+      if (request->header.method == method_key<&add>.id) {
+        whole = frame_bytes(header, body_of(7));
+      } else {
+        halved = frame_bytes(header, body_of(std::string_view{"echo"}), std::string(1000, 'a'));
+      }
+    }
+    peer.send(whole + halved.substr(0, halved.size() - 500));
+    const auto cancel = peer.receive_frame();
+    EXPECT_TRUE(cancel && cancel->header.type == FrameType::kCancel);
+    peer.send(halved.substr(halved.size() - 500));
+    const auto request = peer.receive_frame();
+    if (!request) return;
+    wire::FrameHeader header;
+    header.type = FrameType::kResponse;
+    header.id = request->header.id;
+    peer.send(frame_bytes(header, body_of(8)));
+    peer.closed_by_other_side();
+  }};
+  Client& caller = client(listener.url());
+  const auto winner =
+      loop().block_on(race(caller.call<&echo>(std::string_view{"to be dropped"}), caller.start<&add>(3, 4)));
+  EXPECT_EQ(winner.index, 1u);
+  const Result<int> next = wait_for(caller.start<&add>(3, 4));
+  EXPECT_TRUE(next.ok() && *next == 8) << next.status().to_string();
+  EXPECT_EQ(caller.stats().connections, 1u);
+  caller.close();
+  server.join();
+}
+
+TEST_F(BytesFromAPeer, AnAnswerThatDoesNotFitLeavesTheRestOfItsRequestsAttachmentInOrder) {
+  constexpr std::size_t kLarge = std::size_t{32} << 20;
+  std::string memory(kLarge, 'a');
+  HostileListener listener;
+  std::atomic<bool> answered = false;
+  std::atomic<bool> read = false;
+  std::string received;
+  std::thread server{[&] {
+    HostilePeer peer = listener.accept();
+    if (!peer.send(hello_bytes()) || !peer.receive_hello()) return;
+    const auto head = peer.receive(wire::kHeaderBytes);
+    if (!head) return;
+    wire::FrameHeader header = wire::load_header(as_bytes(*head).data());
+    wire::FrameHeader answer;
+    answer.type = FrameType::kResponse;
+    answer.id = header.id;
+    peer.send(frame_bytes(answer, body_of(std::uint64_t{1}), "longer than the landing"));
+    eventually([&] { return answered.load(); });
+    received = peer.receive(wire::padded(header.body_bytes) + header.attachment_bytes).value_or("");
+    read = true;
+    peer.closed_by_other_side();
+  }};
+  Client& caller = client(listener.url());
+  std::array<std::byte, 4> landing{};
+  {
+    const CallOptions options{.attachment = as_bytes(memory), .landing = landing};
+    const auto refused = wait_for(caller.start<&attachment_size>(options));
+    EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted) << refused.status().to_string();
+  }
+  std::ranges::fill(memory, 'b');  // it is the caller's again
+  answered = true;
+  EXPECT_TRUE(turn_until(loop(), [&] { return read.load(); }));
+  caller.close();
+  server.join();
+  EXPECT_EQ(received.size(), kLarge);
+  EXPECT_EQ(received.find('b'), std::string::npos);
 }
 
 TEST_F(BytesFromAPeer, AServerThatAnswersNonsenseFailsTheCallsOfThatConnectionOnly) {

@@ -127,6 +127,26 @@ TEST_F(OutOfMemory, OnAWorkersThreadLosesNoCall) {
   }
 }
 
+TEST_F(OutOfMemory, AReplyThatIsDroppedThenStillAnswers) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
+  ServerOptions options{.threads = 0, .loop = &loop()};
+  Server& server = serve(std::move(options),
+                         [this](Server& here) { here.register_handler<&Memory::reply_later>(&memory_); });
+  Client& caller = client(server.urls().front());
+  Call<int> call = caller.start<&Memory::reply_later>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return !memory_.replies.empty(); }));
+  bool failed = false;
+  loop().post([&] {
+    fail_allocation(1);
+    memory_.replies.clear();
+    failed = !allocation_still_to_fail();
+    fail_allocation(0);
+  });
+  const Result<int> result = wait_for(std::move(call));
+  EXPECT_TRUE(failed);
+  EXPECT_EQ(result.status().code(), StatusCode::kResourceExhausted) << result.status().to_string();
+}
+
 TEST_F(OutOfMemory, LeavesAReplyUnusedThatCouldNotBeHandedOver) {
   if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
   Server& server = serve_all();

@@ -278,6 +278,29 @@ TEST_P(ForeignLoop, IsToldOfTimersAlsoOfThoseArmedBetweenTurns) {
   expect_quiet();
 }
 
+// The system's clock, once read a while before its answer is used.
+class StaleClock final : public Clock {
+ public:
+  TimePoint now() override { return steady_clock_source().now() - std::exchange(behind, Duration{}); }
+  bool advances_by_itself() const override { return true; }
+  Duration behind{};
+};
+
+TEST_P(ForeignLoop, IsToldAgainOfATimerThatWasNotYetDueInTheTurnThatHeardOfIt) {
+  StaleClock clock;
+  auto its = make_loop(with_poller({.clock = &clock}));
+  const int descriptor = its->descriptor();
+  its->run_until_idle();
+  StopTimer timer;
+  its->arm(timer, its->now() + 2ms);
+  ASSERT_TRUE(readable(descriptor, kPatienceMilliseconds));
+  clock.behind = 1h;
+  its->run_once(Duration::zero());
+  EXPECT_FALSE(timer.fired);
+  while (!timer.fired && readable(descriptor, kPatienceMilliseconds)) its->run_once(Duration::zero());
+  EXPECT_TRUE(timer.fired);
+}
+
 TEST_P(ForeignLoop, IsToldOfWorkThatIsLeftOver) {
   auto small = make_loop(with_poller({.turn_budget = 1}));
   const int descriptor = small->descriptor();

@@ -191,6 +191,29 @@ TEST(SteadyTimers, WakeASleepingLoop) {
   EXPECT_GE(fired, at);
 }
 
+// Passes as the system's clock does, and calls the same moment by another name.
+class ShiftedClock final : public Clock {
+ public:
+  explicit ShiftedClock(Duration by) : by_(by) {}
+  TimePoint now() override { return steady_clock_source().now() + by_; }
+  bool advances_by_itself() const override { return true; }
+
+ private:
+  const Duration by_;
+};
+
+TEST(SteadyTimers, WakeASleepingLoopThatHasAClockOfItsOwn) {
+  for (const Duration by : {Duration{-1h}, Duration{1h}}) {
+    ShiftedClock clock{by};
+    auto loop = make_loop({.mode = WaitMode::kWait, .clock = &clock});
+    bool fired = false;
+    CallbackTimer timer{[&] { fired = true; }};
+    loop->arm(timer, loop->now() + 3ms);
+    for (int turns = 0; !fired && turns < 10; ++turns) loop->run_once(1min);
+    EXPECT_TRUE(fired);
+  }
+}
+
 Task<void> sleep_and_note(Duration duration, int number, std::vector<int>& order) {
   const Result<void> slept = co_await sleep_for(duration);
   order.push_back(slept.ok() ? number : -number);

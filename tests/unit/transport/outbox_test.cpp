@@ -131,6 +131,33 @@ TEST_F(OutboxTest, TellsNothingOfMuchWhileMemoryIsGivenBack) {
   outbox_.release_all();
 }
 
+TEST_F(OutboxTest, WhatAReleaseQueuesNeverComesBetweenAFrameAndItsAttachment) {
+  struct Between final : SendLease {
+    Outbox* outbox = nullptr;
+    void on_released(bool) noexcept override { std::memcpy(outbox->append(8), "between.", 8); }
+  } between;
+  between.outbox = &outbox_;
+  Lease attached{"attached"};
+  drain_.consume_from = &outbox_;
+  put(std::string(Outbox::kFirstMuchBytes - 16, 'x'));
+  ASSERT_TRUE(outbox_.append_leased({}, between));
+  put("the frame of it.");
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(attached.bytes), attached));
+  EXPECT_EQ(drain_.consumed, Outbox::kFirstMuchBytes + 8) << "all of it at once, or none";
+  EXPECT_EQ(queued(), "between.");
+}
+
+TEST_F(OutboxTest, AnAttachmentThatBeginsWithAnEmptyPieceIsNotWholeAfterIt) {
+  Lease nothing{""};
+  Lease attached{"attached"};
+  drain_.consume_from = &outbox_;
+  put(std::string(Outbox::kFirstMuchBytes, 'x'));
+  ASSERT_TRUE(outbox_.append_leased({}, nothing, true));
+  EXPECT_EQ(drain_.much, 0);
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(attached.bytes), attached));
+  EXPECT_EQ(drain_.much, 1);
+}
+
 TEST_F(OutboxTest, SmallFramesLieBehindEachOtherInOnePiece) {
   put("one.....");
   put("two.....three...");
