@@ -53,8 +53,11 @@ void PendingCall::limit(Deadline deadline) {
 
 void PendingCall::on_cancel(CancelReason reason) noexcept {
   if (state_ == State::kDone || state_ == State::kIdle) return;
+  const bool waited = state_ == State::kWaiting;
   leave();
-  finish(to_status(reason));
+  // Whoever reads it is told that the call has not run, and why it is late.
+  finish(waited ? to_status(reason).with_context("not sent, still waiting for a connection or for room")
+                : to_status(reason));
 }
 
 void PendingCall::on_timer() {

@@ -11,12 +11,20 @@ namespace weft::load {
 namespace {
 
 void add_mode(CLI::App& command, LoopMode& mode) {
-  const std::map<std::string, LoopMode> names{
-      {"busy", LoopMode::kBusy}, {"adaptive", LoopMode::kAdaptive}, {"wait", LoopMode::kWait}};
   command
-      .add_option("--mode", mode,
-                  "When idle: busy never sleeps, adaptive spins 50 us and then sleeps, wait sleeps (default)")
-      ->transform(CLI::CheckedTransformer(names).description("busy|adaptive|wait"));
+      .add_option_function<std::string>(
+          "--mode",
+          [&mode](const std::string& text) {
+            static const std::map<std::string, LoopMode> names{
+                {"busy", LoopMode::kBusy}, {"adaptive", LoopMode::kAdaptive}, {"wait", LoopMode::kWait}};
+            const auto found = names.find(text);
+            if (found == names.end()) {
+              throw CLI::ValidationError("--mode", "\"" + text + "\" is none of busy, adaptive and wait");
+            }
+            mode = found->second;
+          },
+          "When idle: busy never sleeps, adaptive spins 50 us and then sleeps, wait sleeps (default)")
+      ->type_name("busy|adaptive|wait");
 }
 
 void add_cpus(CLI::App& command, std::vector<int>& cpus) {
@@ -79,9 +87,10 @@ void add_client_flags(CLI::App& command, ClientOptions& options) {
       ->check(CLI::Range(0.0, 3'600.0).description(""))
       ->type_name("S");
   command
-      .add_option("--rate", options.rate,
-                  "Open loop: start this many calls per second, however slow the answers are; latency counts "
-                  "from the intended start")
+      .add_option(
+          "--rate", options.rate,
+          "Open loop: this many calls are due per second, however slow the answers are, and wait while "
+          "--depth are in flight; latency counts from the time a call was due")
       ->check(CLI::Range(0.001, 1e9).description(""))
       ->type_name("PER_S");
   command.add_flag("--attachment", options.attachment, "Carry the payload as an attachment");

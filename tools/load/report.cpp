@@ -39,10 +39,11 @@ std::string to_json(const Report& report) {
 }
 
 std::string to_table(const Report& report, const ClientOptions& options) {
-  std::string text = format("%llu B, %u connection%s x %u in flight, %.3g s, %s\n",
-                            static_cast<unsigned long long>(options.size_bytes), options.connections,
-                            options.connections == 1 ? "" : "s", options.depth, report.seconds,
-                            options.rate > 0 ? "open loop" : "closed loop");
+  std::string text = format("%llu B%s, %u connection%s x %u in flight, %.3g s, ",
+                            static_cast<unsigned long long>(options.size_bytes),
+                            options.attachment ? " as an attachment" : "", options.connections,
+                            options.connections == 1 ? "" : "s", options.depth, report.seconds);
+  text += options.rate > 0 ? format("open loop, %.10g /s due\n", options.rate) : "closed loop\n";
   text += format("  %-12s %14.0f /s\n", "calls", report.qps);
   text += format("  %-12s %14.3f Gb/s\n", "payload", report.gbps);
   text += format("  %-12s %14.1f us\n", "p50", report.p50_us);

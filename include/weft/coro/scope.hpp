@@ -44,8 +44,8 @@ class Scope {
     static_assert(StatelessFunction<std::decay_t<Function>>,
                   "a spawned function has no captures: pass what it needs as arguments, the scope owns them");
     static_assert((OwnedArgument<std::decay_t<Args>> && ...),
-                  "a spawned task owns its arguments: pass a string or a vector instead of a view, a value "
-                  "instead of a reference");
+                  "a spawned task owns its arguments: pass a string or a vector instead of a view, a value, "
+                  "or a pointer to what outlives the scope, instead of a reference");
     using Node = Spawned<std::decay_t<Function>, std::decay_t<Args>...>;
     static_assert(std::is_same_v<typename Node::Made, Task<void>>,
                   "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "

@@ -88,8 +88,8 @@ consteval void explain_argument() {
 template <typename... Parameters, typename... Given>
 consteval void explain_arguments(TypeList<Parameters...>, TypeList<Given...>) {
   static_assert(ArgumentsCounted<sizeof...(Parameters), sizeof...(Given)>,
-                "weft cannot make this call: it has too few or too many arguments; beside this message stand "
-                "the number Wanted by the function and the number Given");
+                "weft cannot make this call: it has too few or too many arguments (CallOptions come first); "
+                "beside this message stand the number Wanted by the function and the number Given");
   if constexpr (sizeof...(Parameters) == sizeof...(Given)) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (explain_argument<I + 1, Parameters, Given>(), ...);

@@ -206,7 +206,7 @@ TEST(Report, TheTableNamesTheLoad) {
   options.connections = 3;
   options.rate = 10;
   EXPECT_THAT(to_table({.seconds = 2}, options),
-              ::testing::StartsWith("128 B, 3 connections x 1 in flight, 2 s, open loop\n"));
+              ::testing::StartsWith("128 B, 3 connections x 1 in flight, 2 s, open loop, 10 /s due\n"));
 }
 
 TEST(CpuList, ReadsNumbersAndRanges) {
