@@ -6,10 +6,7 @@
 namespace weft {
 
 MemoryBudget::~MemoryBudget() {
-  WEFT_ASSERT(
-      used() == 0,
-      "a memory budget was destroyed while bytes of it are still reserved: a Buffer, such as one from "
-      "take_attachment(), outlived the server it came from");
+  WEFT_ASSERT(used() == 0, "a memory budget was destroyed while bytes of it are still reserved");
 }
 
 bool MemoryBudget::try_reserve(std::size_t bytes) noexcept {

@@ -28,9 +28,8 @@ class WorkerPool;
 struct CallsHost {
   const MethodTable* methods = nullptr;
   WorkerPool* workers = nullptr;
-  MemoryBudget* memory = nullptr;
-  /// For what answers bring; shared, because the caller may keep that longer than the client lives.
-  std::shared_ptr<MemoryBudget> answer_memory;
+  /// Shared, because an attachment may be kept for longer than the client or the server lives.
+  std::shared_ptr<MemoryBudget> memory;
   /// See ServedTable.
   std::uint64_t table_secret = new_table_secret();
   /// Records alive, those without a connection too.

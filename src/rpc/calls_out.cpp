@@ -132,11 +132,17 @@ void CallsOut::answer(PendingCall& call, const Frame& frame) {
   call.end();
 }
 
+// What nobody asked for is dropped.
+bool CallsOut::wants_attachment(const PendingCall& call) {
+  const CallExtras* extras = call.extras_;
+  return extras != nullptr && (extras->gives_attachment || !extras->options.landing.empty());
+}
+
 Landing CallsOut::on_response_attachment(const Frame& frame) {
   PendingCall* const call = find(frame.header.id);
   landing_call_ = nullptr;
   landing_refusal_ = Status{};
-  if (call == nullptr || call->extras_ == nullptr) return Landing::skip();  // nobody asked for an attachment
+  if (call == nullptr || !wants_attachment(*call)) return Landing::skip();
   CallExtras& extras = *call->extras_;
   const std::size_t bytes = frame.header.attachment_bytes;
   const RpcLimits& limits = session_.limits();
@@ -152,7 +158,7 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
     landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
                                   "the unrequested attachment");
   } else {
-    Result<Buffer> buffer = Buffer::try_allocate(bytes, session_.host().answer_memory);
+    Result<Buffer> buffer = Buffer::try_allocate(bytes, session_.host().memory);
     if (buffer.ok()) {
       extras.answer_attachment = std::move(*buffer);
       landing_call_ = call;
@@ -171,7 +177,7 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
     return;
   }
   if (landed) call->extras_->answer_attachment_bytes = frame.header.attachment_bytes;
-  if (landed || call->extras_ == nullptr || frame.header.status != 0) return answer(*call, frame);
+  if (landed || !wants_attachment(*call) || frame.header.status != 0) return answer(*call, frame);
   let_go(*call);
   if (landing_refusal_.ok())
     landing_refusal_ = {StatusCode::kInternal, Layer::kRpc, "an attachment did not land"};

@@ -81,6 +81,7 @@ class CallsOut {
   /// The caller's memory is no longer read from afterwards. False when memory for the copy is out.
   bool take_attachment_over(PendingCall& call);
   void queue_attachment(CallExtras& extras);
+  static bool wants_attachment(const PendingCall& call);
 
   Session& session_;
   std::vector<Slot> slots_;

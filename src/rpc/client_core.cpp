@@ -23,11 +23,9 @@ ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions
       transports_(transports),
       options_(std::move(options)),
       misuse_(check_options(options_)),
-      memory_(std::make_shared<MemoryBudget>(options_.limits.process_memory_max)),
       random_(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this) >> 4) ^
               static_cast<unsigned>(loop.now().time_since_epoch().count())) {
-  host_.memory = memory_.get();
-  host_.answer_memory = memory_;
+  host_.memory = std::make_shared<MemoryBudget>(options_.limits.process_memory_max);
   // A call is refused for the misuse itself, not for a time that is over.
   if (!misuse_.ok()) options_.call_timeout = Duration::zero();
 }

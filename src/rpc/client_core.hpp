@@ -91,7 +91,6 @@ class ClientCore final : private SessionOwner, private Timer {
   ClientOptions options_;
   /// Why no call can be made with these options.
   const Status misuse_;
-  std::shared_ptr<MemoryBudget> memory_;
   CallsHost host_;
   std::unique_ptr<Session> session_;
   /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this

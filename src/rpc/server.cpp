@@ -24,7 +24,9 @@ namespace weft {
 class RpcServer::State {
  public:
   State(const TransportSet& transports, ServerOptions options)
-      : transports_(transports), options_(std::move(options)), memory_(options_.limits.process_memory_max) {}
+      : transports_(transports),
+        options_(std::move(options)),
+        memory_(std::make_shared<MemoryBudget>(options_.limits.process_memory_max)) {}
 
   Result<void> start();
   void stop(Duration grace);
@@ -60,7 +62,7 @@ class RpcServer::State {
 
   const TransportSet& transports_;
   ServerOptions options_;
-  MemoryBudget memory_;
+  std::shared_ptr<MemoryBudget> memory_;
   FaultLog faults_{logger()};
   std::vector<std::shared_ptr<void>> owned_handlers_;
   std::vector<MethodEntry> entries_;

@@ -20,7 +20,7 @@ class ServerShard final : private SessionOwner, private Timer {
     const ServerOptions& options;
     const MethodTable& methods;
     WorkerPool* workers;
-    MemoryBudget& memory;
+    std::shared_ptr<MemoryBudget> memory;
     Logger& logger;
     FaultLog& faults;
     std::atomic<std::uint64_t>& next_connection_id;

@@ -195,7 +195,7 @@ namespace detail {
 
 /// Bases for what has to outlive the call they come before.
 struct WithExtras {
-  explicit WithExtras(const CallOptions& options) : extras(options) {}
+  WithExtras(const CallOptions& options, bool gives_attachment) : extras(options, gives_attachment) {}
   CallExtras* get() { return &extras; }
   CallExtras extras;
 };
@@ -270,7 +270,7 @@ template <typename R>
 class StartedCall final : WithExtras, public TypedCall<R> {
  public:
   StartedCall(ClientCore& client, const MethodKey& method, const CallOptions& options)
-      : WithExtras(options), TypedCall<R>(client, method, WithExtras::get()) {}
+      : WithExtras(options, true), TypedCall<R>(client, method, WithExtras::get()) {}
 
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }

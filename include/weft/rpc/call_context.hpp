@@ -39,7 +39,7 @@ class CallContext {
 
   /// What the request brought along; empty without.
   Bytes attachment() const;
-  /// The same to keep. It counts in the server's memory, so it must end before the server does.
+  /// The same to keep. It counts in the server's memory until it ends, and may outlive the server.
   Buffer take_attachment();
   /// Goes out behind the answer without being copied; a borrowed memory travels as Buffer::adopt(memory,
   /// ...).

@@ -65,14 +65,14 @@ class RpcClient {
   }
   template <auto M, typename... Given>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return make_call<M, detail::Gives::kResult>(detail::WithExtras{options},
+    return make_call<M, detail::Gives::kResult>(detail::WithExtras{options, false},
                                                 std::forward<Given>(arguments)...);
   }
 
   /// As call(), and gives the attachment of the answer too: `Result<Answer<R>>`.
   template <auto M, typename... Given>
   auto exchange(const CallOptions& options, Given&&... arguments) {
-    return make_call<M, detail::Gives::kAnswer>(detail::WithExtras{options},
+    return make_call<M, detail::Gives::kAnswer>(detail::WithExtras{options, true},
                                                 std::forward<Given>(arguments)...);
   }
 

@@ -22,7 +22,7 @@ struct WaitingCallTag;
 
 /// What a call has only when it was given options: kept apart, so that the others need not carry it.
 struct CallExtras {
-  explicit CallExtras(const CallOptions& its) : options(its) {}
+  explicit CallExtras(const CallOptions& its, bool gives) : options(its), gives_attachment(gives) {}
 
   /// The pieces of the attachment while the connection reads from them.
   struct AttachmentLease final : SendLease {
@@ -31,6 +31,8 @@ struct CallExtras {
   };
 
   CallOptions options;
+  /// Whoever awaits the call can be given the answer's attachment.
+  bool gives_attachment;
   /// The answer's attachment: in the caller's buffer if one was named, else in this.
   std::size_t answer_attachment_bytes = 0;
   Buffer answer_attachment;

@@ -178,6 +178,35 @@ TEST_F(Cr8Attachments, ThatAreLargeAndWereNotAskedForAreRefused) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
+TEST_F(Cr8Attachments, OfAnswersAreDroppedWhereOnlyTheResultIsAskedForWhateverItsOptions) {
+  ClientOptions options;
+  options.limits.unrequested_attachment_bytes_max = 10'000;
+  Client& caller = client(serve_here(fill), std::move(options));
+  EXPECT_EQ(loop().block_on(caller.call<produce>(kLarge, 1u)).value(), kLarge);
+  EXPECT_EQ(loop().block_on(caller.call<produce>(CallOptions{.timeout = 1h}, kLarge, 1u)).value(), kLarge);
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_F(Cr8Attachments, ThatAHandlerKeptOutliveTheServer) {
+  struct Store {
+    std::size_t put(CallContext& context) {
+      kept = context.take_attachment();
+      return kept.size();
+    }
+    Buffer kept;
+  } store;
+  const std::vector<std::byte> memory = pattern(kLarge);
+  {
+    Server server{{.listen = {kAnyPort}, .threads = 0, .loop = &loop()}};
+    server.register_handler<&Store::put>(&store);
+    server.start().value();
+    Client caller{loop(), {.connect = server.urls().front()}};
+    const CallOptions with_attachment{.attachment = Bytes{memory}};
+    EXPECT_EQ(loop().block_on(caller.call<&Store::put>(with_attachment)).value(), kLarge);
+  }
+  EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), memory));
+}
+
 TEST_F(Cr8Attachments, OfAnswersAreHeldWithinTheClientsMemoryAndOutliveTheClient) {
   ClientOptions options;
   options.limits.process_memory_max = 25'000;
