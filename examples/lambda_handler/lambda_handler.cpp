@@ -25,7 +25,7 @@ int main() {
   std::map<std::string, std::string> values;  // one thread serves, so it needs no lock
   weft::Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 1}};
   server.register_handler("store/put",
-                          [&](std::string key, std::string value) { values[key] = std::move(value); });
+                          [&](const std::string& key, std::string value) { values[key] = std::move(value); });
   server.register_handler("store/get", [&](const std::string& key) -> weft::Result<std::string> {
     auto found = values.find(key);
     if (found == values.end()) return weft::user_error(1, "no " + key, weft::StatusCode::kNotFound);

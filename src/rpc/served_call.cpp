@@ -43,12 +43,10 @@ bool queue_lease(Outbox& outbox, AnswerLease* lease) {
 
 /// An answer, or a failure, that waits in its record for room.
 struct ServedCall::LateAnswer : Ready, RoomWaiter {
-  LateAnswer(ServedCall& its_call, std::vector<std::byte> its_body, Status its_failure)
+  explicit LateAnswer(ServedCall& its_call)
       : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->call.send_late(); }),
         RoomWaiter(static_cast<Ready&>(*this)),
-        call(its_call),
-        body(std::move(its_body)),
-        failure(std::move(its_failure)) {}
+        call(its_call) {}
 
   ServedCall& call;
   std::vector<std::byte> body;
@@ -206,8 +204,11 @@ void ServedCall::settle() {
 
 void ServedCall::answer_late(std::vector<std::byte> body) {
   if (state_ == State::kRunning && calls_->session().output_over_high_water()) {
-    late_answer_.reset(new (std::nothrow) LateAnswer(*this, std::move(body), {}));
-    if (late_answer_) return calls_->add_room_waiter(*late_answer_);
+    late_answer_.reset(new (std::nothrow) LateAnswer(*this));
+    if (late_answer_) {
+      late_answer_->body = std::move(body);
+      return calls_->add_room_waiter(*late_answer_);
+    }
   }
   send_now(body, {});
   let_go();
@@ -215,8 +216,11 @@ void ServedCall::answer_late(std::vector<std::byte> body) {
 
 void ServedCall::fail_late(Status failure) {
   if (state_ == State::kRunning && calls_->session().output_over_high_water()) {
-    late_answer_.reset(new (std::nothrow) LateAnswer(*this, {}, std::move(failure)));
-    if (late_answer_) return calls_->add_room_waiter(*late_answer_);
+    late_answer_.reset(new (std::nothrow) LateAnswer(*this));
+    if (late_answer_) {
+      late_answer_->failure = std::move(failure);
+      return calls_->add_room_waiter(*late_answer_);
+    }
   }
   send_now({}, failure);
   let_go();

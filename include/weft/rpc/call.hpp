@@ -228,8 +228,8 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   /// Only before it is awaited.
   CallAwaitable(CallAwaitable&& other) noexcept
       : Extras(std::move(other)),
-        Base(std::move(other), Extras::get()),
-        arguments_(std::move(other.arguments_)) {}
+        Base(std::move(other), Extras::get()),      // NOLINT(bugprone-use-after-move): each takes its part
+        arguments_(std::move(other.arguments_)) {}  // NOLINT(bugprone-use-after-move)
 
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
