@@ -138,6 +138,8 @@ TEST_F(Cr4Context, OfABlockingHandlerKnowsItsEndpointsWhenTheConnectionIsGone) {
   inspector.ended.count_down();
   inspector.looked.wait();
   EXPECT_EQ(inspector.remote, caller_endpoint);
+  server.stop();
+  server.wait();  // the handler may still be in the inspector
 }
 
 TEST_F(Cr4Context, KeepsATagPerConnectionAndDropsItWithTheConnection) {
