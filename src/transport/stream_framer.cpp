@@ -283,7 +283,8 @@ void StreamFramer::take_direct(std::size_t bytes) noexcept {
 
 // `bytes` of what comes in parts have come.
 void StreamFramer::count_part(std::size_t bytes) noexcept {
-  const std::uint64_t step = std::max(kPartBytes, frame_.header.attachment_bytes / kPartsMax);
+  const std::uint64_t whole = state_ == State::kSkipHead ? 0 : frame_.header.attachment_bytes;
+  const std::uint64_t step = std::max(kPartBytes, whole / kPartsMax);
   const std::uint64_t before = attachment_left_;
   attachment_left_ -= bytes;
   if (attachment_left_ / step != before / step) ++units_;

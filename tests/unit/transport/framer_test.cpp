@@ -291,6 +291,30 @@ TEST_F(FramerTest, OnlyPartsOfAnAttachmentAreProgressAndNoTrickle) {
   }
 }
 
+TEST_F(FramerTest, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
+  limits_.body_bytes_max = 1u << 20;
+  limits_.attachment_bytes_max = std::uint64_t{1} << 40;
+  FrameHeader header{
+      .type = FrameType::kRequest, .flags = 1, .id = 2, .attachment_bytes = std::uint64_t{1} << 40};
+  const std::string stream = wire::encode_hello({}) + frame_text(header, std::string(1u << 20, 'x'), false);
+  StreamFramer framer{pool_, limits_};
+  Transcript sink;
+  sink.unwanted = 2;
+  std::uint64_t grown = 0;
+  for (std::size_t at = 0; at < stream.size();) {
+    const std::uint64_t before = framer.progress();
+    iovec places[2];
+    ASSERT_EQ(framer.receive_into(places), 1u);
+    const std::size_t part = std::min(places[0].iov_len, stream.size() - at);
+    std::memcpy(places[0].iov_base, stream.data() + at, part);
+    ASSERT_TRUE(framer.received(part, sink).ok());
+    grown += framer.progress() != before ? 1 : 0;
+    at += part;
+    if (at > stream.size() - 4096) break;  // before the attachment is asked for
+  }
+  EXPECT_GE(grown, (1u << 20) / (64 * 1024) / 2);
+}
+
 TEST_F(FramerTest, RandomBytesNeverGetPastTheirVerdict) {
   unsigned state = 12345;
   const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
