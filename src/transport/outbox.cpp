@@ -69,12 +69,6 @@ void Outbox::tell_much() noexcept {
   drain_->on_much_queued();
 }
 
-void Outbox::trim(std::size_t bytes) noexcept {
-  WEFT_ASSERT(bytes <= static_cast<std::size_t>(cursor_ - open_begin_), "trim gives back what append gave");
-  cursor_ -= bytes;
-  if (empty()) consume(0);
-}
-
 bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
   if (!queue_leased(bytes, lease, more_follows)) return false;
   if (!more_follows) tell_much();

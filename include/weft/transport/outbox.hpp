@@ -70,8 +70,6 @@ class Outbox {
     cursor_ += bytes;
     return at;
   }
-  /// Gives back the last `bytes` of the latest append, before anything else was appended; a multiple of 8.
-  void trim(std::size_t bytes) noexcept;
   /// Queues `bytes` of leased memory after what is queued: an attachment, of any length. It may be queued in
   /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
   /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the

@@ -193,19 +193,6 @@ TEST_F(OutboxTest, GoesOnInFurtherChunksAndGivesThemBackOneByOne) {
   EXPECT_EQ(queued(), all.substr(4001));
 }
 
-TEST_F(OutboxTest, TrimTakesTheEndBack) {
-  put("one.....");
-  put("twotwotwo.......");
-  outbox_.trim(8);
-  put("three...");
-  EXPECT_EQ(queued(), "one.....twotwotwthree...");
-  outbox_.trim(8);
-  outbox_.consume(16);
-  put("four....");
-  outbox_.trim(8);
-  EXPECT_EQ(pool_.chunks_out(), 0u);
-}
-
 TEST_F(OutboxTest, LeasedBytesAreNotCopiedAndReleasedOnceAllHaveLeft) {
   Lease lease{std::string(104, 'x')};
   put("before..");
