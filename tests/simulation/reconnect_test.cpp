@@ -10,6 +10,7 @@
 
 #include "simulation/world.hpp"
 #include "support/heap_count.hpp"
+#include "support/manual_time.hpp"
 
 namespace weft::simulation {
 namespace {
@@ -74,16 +75,7 @@ class Herd {
     });
     loop_->run_until_idle();
   }
-  /// Moves the clock from timer to timer.
-  void pass(Duration time) {
-    const TimePoint end = clock_.now() + time;
-    loop_->run_until_idle();
-    while (loop_->next_timer() && *loop_->next_timer() <= end) {
-      clock_.set(std::max(clock_.now(), *loop_->next_timer()));
-      loop_->run_until_idle();
-    }
-    clock_.set(end);
-  }
+  void pass(Duration time) { testing::pass(*loop_, clock_, time); }
   std::size_t connected() const {
     return static_cast<std::size_t>(std::count_if(clients_.begin(), clients_.end(),
                                                   [](const auto& client) { return client->connected(); }));

@@ -13,16 +13,6 @@ namespace {
 
 using wire::FrameType;
 
-int add(int a, int b) {
-  return a + b;
-}
-std::string echo(std::string_view text) {
-  return std::string{text};
-}
-std::uint64_t attachment_size(CallContext& context) {
-  return context.attachment().size();
-}
-
 class BytesFromAServer : public FaultTest {};
 
 TEST_F(BytesFromAServer, AnswersThatComeTwiceOrForNobodyAreDroppedAndCounted) {

@@ -15,15 +15,6 @@ namespace {
 
 using wire::FrameType;
 
-int add(int a, int b) {
-  return a + b;
-}
-std::string echo(std::string_view text) {
-  return std::string{text};
-}
-std::uint64_t attachment_size(CallContext& context) {
-  return context.attachment().size();
-}
 Task<int> until_cancelled(int value) {
   [[maybe_unused]] const auto outcome = co_await sleep_for(1h);
   co_return value;

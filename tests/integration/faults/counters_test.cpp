@@ -10,9 +10,6 @@ namespace {
 
 using wire::FrameType;
 
-int add(int a, int b) {
-  return a + b;
-}
 Task<int> add_later(int a, int b) {
   co_return a + b;
 }
@@ -21,9 +18,6 @@ void add_and_reply(Reply<int> reply, int a, int b) {
 }
 std::size_t size_of(std::string_view text) {
   return text.size();
-}
-std::uint64_t attachment_size(CallContext& context) {
-  return context.attachment().size();
 }
 Task<int> until_cancelled(int value) {
   [[maybe_unused]] const auto outcome = co_await sleep_for(1h);

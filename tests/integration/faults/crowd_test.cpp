@@ -15,10 +15,6 @@ constexpr std::uint32_t kPeers = 10'000;
 /// So many come at once: fewer than a listener's backlog holds, which would have them knock again much later.
 constexpr std::uint32_t kWave = 2'000;
 
-int add(int a, int b) {
-  return a + b;
-}
-
 /// Ten thousand hostile peers in a process of their own, so that their descriptors are not the server's. It
 /// is told what to do by one byte, and answers with the number of those that could.
 class Crowd {

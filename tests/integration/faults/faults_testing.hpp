@@ -15,6 +15,8 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "support/manual_time.hpp"
+
 namespace weft::faults {
 
 using namespace std::chrono_literals;
@@ -55,6 +57,34 @@ template <typename R>
 Task<Result<R>> outcome_of(Call<R> call) {
   Result<R> result = co_await std::move(call);
   co_return result;
+}
+
+// Handlers that most of the tests serve.
+inline int add(int a, int b) {
+  return a + b;
+}
+inline std::string echo(std::string_view text) {
+  return std::string{text};
+}
+inline std::uint64_t attachment_size(CallContext& context) {
+  return context.attachment().size();
+}
+
+/// How many calls came to which end.
+struct Tally {
+  int ended = 0;
+  int right = 0;
+  int unavailable = 0;
+};
+template <typename R>
+Task<void> count_end(Call<R> call, R expected, Tally* tally) {
+  const Result<R> result = co_await std::move(call);
+  ++tally->ended;
+  if (result.ok() && *result == expected) ++tally->right;
+  if (result.status().code() == StatusCode::kUnavailable) ++tally->unavailable;
+}
+inline Task<void> join(Scope& scope) {
+  co_await scope.join();
 }
 
 /// How many descriptors this process has open.
@@ -154,17 +184,7 @@ class StillFaultTest : public ::testing::Test {
   Result<R> wait_for(Call<R> call) {
     return loop().block_on(outcome_of(std::move(call)));
   }
-  /// Moves the clock from timer to timer, at most to `time` from now.
-  void pass(Duration time) {
-    const TimePoint end = clock_.now() + time;
-    loop().run_until_idle();
-    while (loop().next_timer() && *loop().next_timer() <= end) {
-      clock_.set(std::max(clock_.now(), *loop().next_timer()));
-      loop().run_until_idle();
-    }
-    clock_.set(end);
-    loop().run_until_idle();
-  }
+  void pass(Duration time) { testing::pass(loop(), clock_, time); }
   CountingLogger& logger() { return logger_; }
 
  private:

@@ -12,10 +12,6 @@
 namespace weft::faults {
 namespace {
 
-int add(int a, int b) {
-  return a + b;
-}
-
 /// Handlers of each kind whose answers are made later than their requests come. On the test's own loop, but
 /// for the blocking one.
 struct Late {

@@ -20,21 +20,6 @@ Task<int> until_cancelled(int value) {
   co_return value;
 }
 
-struct Tally {
-  int ended = 0;
-  int right = 0;
-  int unavailable = 0;
-};
-Task<void> count_end(Call<int> call, int expected, Tally* tally) {
-  const Result<int> result = co_await std::move(call);
-  ++tally->ended;
-  if (result.ok() && *result == expected) ++tally->right;
-  if (result.status().code() == StatusCode::kUnavailable) ++tally->unavailable;
-}
-Task<void> join(Scope& scope) {
-  co_await scope.join();
-}
-
 class Lifetime : public FaultTest {
  protected:
   void SetUp() override { begun = 0; }
@@ -54,7 +39,8 @@ TEST_F(Lifetime, AGracefulStopUnderLoadFailsNoCall) {
   Client* callers[] = {&client(server.urls().front()), &client(server.urls().front())};
   Tally tally;
   Scope scope;
-  for (int i = 0; i < kCalls; ++i) scope.spawn(&count_end, callers[i % 2]->start<&a_while>(i), i, &tally);
+  for (int i = 0; i < kCalls; ++i)
+    scope.spawn(&count_end<int>, callers[i % 2]->start<&a_while>(i), i, &tally);
   ASSERT_TRUE(turn_until(loop(), [] { return begun == kCalls; }));
   server.stop();
   loop().block_on(join(scope));
@@ -69,7 +55,7 @@ TEST_F(Lifetime, AForcedStopEndsEveryCallWithAStatus) {
   Client& caller = client(server.urls().front());
   Tally tally;
   Scope scope;
-  for (int i = 0; i < kCalls; ++i) scope.spawn(&count_end, caller.start<&until_cancelled>(i), i, &tally);
+  for (int i = 0; i < kCalls; ++i) scope.spawn(&count_end<int>, caller.start<&until_cancelled>(i), i, &tally);
   ASSERT_TRUE(turn_until(loop(), [] { return begun == kCalls; }));
   server.stop(20ms);
   loop().block_on(join(scope));
@@ -109,7 +95,7 @@ TEST_F(Lifetime, AServerDestroyedWithCallsInFlightEndsThemAll) {
   server->register_handler<&until_cancelled>();
   server->start().value();
   Client& caller = client(server->urls().front());
-  for (int i = 0; i < 100; ++i) scope.spawn(&count_end, caller.start<&until_cancelled>(i), i, &tally);
+  for (int i = 0; i < 100; ++i) scope.spawn(&count_end<int>, caller.start<&until_cancelled>(i), i, &tally);
   ASSERT_TRUE(turn_until(loop(), [] { return begun == 100; }));
   server.reset();
   loop().block_on(join(scope));
@@ -185,17 +171,7 @@ class Chain {
     for (const auto& server : servers_) sum += server->stats().calls_running;
     return sum;
   }
-  /// Moves the clock from timer to timer, at most to `end`.
-  void pass(Duration time) {
-    const TimePoint end = clock_.now() + time;
-    loop_->run_until_idle();
-    while (loop_->next_timer() && *loop_->next_timer() <= end) {
-      clock_.set(std::max(clock_.now(), *loop_->next_timer()));
-      loop_->run_until_idle();
-    }
-    clock_.set(end);
-    loop_->run_until_idle();
-  }
+  void pass(Duration time) { testing::pass(*loop_, clock_, time); }
   Hop hops[3];
 
  private:

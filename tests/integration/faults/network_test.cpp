@@ -165,25 +165,6 @@ std::string letters(std::size_t size, unsigned seed) {
   return text;
 }
 
-struct Tally {
-  int ended = 0;
-  int right = 0;
-  int unavailable = 0;
-};
-Task<void> count_reversed(Call<std::string> call, std::string text, Tally* tally) {
-  const Result<std::string> result = co_await std::move(call);
-  ++tally->ended;
-  if (result.ok() && *result == reversed(std::move(text))) ++tally->right;
-}
-Task<void> count_lost(Call<int> call, Tally* tally) {
-  const Result<int> result = co_await std::move(call);
-  ++tally->ended;
-  if (result.status().code() == StatusCode::kUnavailable) ++tally->unavailable;
-}
-Task<void> join(Scope& scope) {
-  co_await scope.join();
-}
-
 /// A server and a client at the two ends of a bad link.
 class Ends {
  public:
@@ -223,7 +204,7 @@ void expect_served_over(BadLink& link) {
   Scope scope;
   for (int i = 0; i < kCalls; ++i) {
     const std::string text = letters(static_cast<std::size_t>(i) * 37, static_cast<unsigned>(i));
-    scope.spawn(&count_reversed, ends.client->start<&reversed>(text), text, &tally);
+    scope.spawn(&count_end<std::string>, ends.client->start<&reversed>(text), reversed(text), &tally);
   }
   ends.loop->block_on(join(scope));
   EXPECT_EQ(tally.ended, kCalls);
@@ -245,7 +226,8 @@ void expect_silence_noticed_over(BadLink& link) {
   Ends ends{limits};
   Tally tally;
   Scope scope;
-  for (int i = 0; i < kCalls; ++i) scope.spawn(&count_lost, ends.client->start<&until_cancelled>(i), &tally);
+  for (int i = 0; i < kCalls; ++i)
+    scope.spawn(&count_end<int>, ends.client->start<&until_cancelled>(i), i, &tally);
   ASSERT_TRUE(turn_until(*ends.loop, [&] { return ends.server->stats().calls_running == kCalls; }));
   link.cut(true);
   ends.loop->block_on(join(scope));

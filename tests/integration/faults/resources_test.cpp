@@ -11,10 +11,6 @@
 namespace weft::faults {
 namespace {
 
-int add(int a, int b) {
-  return a + b;
-}
-
 /// A server in a process of its own, so that it may run out of descriptors alone.
 class StarvedServer {
  public:

@@ -16,12 +16,6 @@ namespace {
 
 using wire::FrameType;
 
-int add(int a, int b) {
-  return a + b;
-}
-std::uint64_t attachment_size(CallContext& context) {
-  return context.attachment().size();
-}
 Task<int> until_cancelled(int value) {
   [[maybe_unused]] const auto outcome = co_await sleep_for(1h);
   co_return value;
@@ -241,19 +235,6 @@ struct ServerProcess {
   std::string url;
 };
 
-struct Tally {
-  int ended = 0;
-  int unavailable = 0;
-};
-Task<void> count_end(Call<int> call, Tally* tally) {
-  const Result<int> result = co_await std::move(call);
-  ++tally->ended;
-  if (result.status().code() == StatusCode::kUnavailable) ++tally->unavailable;
-}
-Task<void> join(Scope& scope) {
-  co_await scope.join();
-}
-
 TEST_F(PeersBadInTime, KillingAServerProcessWithTenThousandCallsInFlightFailsEachOnce) {
   ServerProcess server;
   ASSERT_FALSE(server.url.empty());
@@ -261,7 +242,7 @@ TEST_F(PeersBadInTime, KillingAServerProcessWithTenThousandCallsInFlightFailsEac
   Tally tally;
   Scope scope;
   for (int i = 0; i < ServerProcess::kCalls; ++i) {
-    scope.spawn(&count_end, caller.start<&ServerProcess::hang>(i), &tally);
+    scope.spawn(&count_end<int>, caller.start<&ServerProcess::hang>(i), i, &tally);
   }
   std::chrono::steady_clock::time_point killed;
   std::thread killer{[&] {
