@@ -10,9 +10,10 @@ namespace weft {
 /// turn.
 class Loop::InternalWatch final : public FdWatch {
  public:
-  InternalWatch() = default;
-  explicit InternalWatch(detail::Descriptor owned) noexcept : owned_(std::move(owned)) {}
-  void on_ready(Readiness) override {}
+  InternalWatch() noexcept { internal_ = true; }
+  explicit InternalWatch(detail::Descriptor owned) noexcept : InternalWatch() { owned_ = std::move(owned); }
+  /// A timer that went off says so once: whoever was not due yet by our clock needs it again.
+  void on_ready(Readiness) override { set_to = TimePoint::max(); }
   int descriptor() const noexcept { return owned_.get(); }
 
   /// For the timer's descriptor: what it was last set to, and max() when it is off or went off.
@@ -22,20 +23,25 @@ class Loop::InternalWatch final : public FdWatch {
   detail::Descriptor owned_;
 };
 
-/// A poller, and the watch on its descriptor. One that is removed inside a turn stays as an empty place until
-/// no one walks the list.
+/// A poller, and the watch on its descriptor, which may fire for nothing: what there is, poll() finds. One
+/// that is removed stays as an empty place until no one walks the list.
 class Loop::AddedPoller final : public FdWatch {
  public:
-  explicit AddedPoller(Poller& poller) noexcept : poller_(&poller) {}
+  explicit AddedPoller(Poller& poller) noexcept : poller_(&poller) { internal_ = true; }
 
-  std::size_t poll() { return poller_ == nullptr ? 0 : poller_->poll(); }
-  bool arm() { return poller_ == nullptr || (watched() && poller_->arm()); }
+  std::size_t poll() { return poller_->poll(); }
+  bool arm() { return removed() || (watched() && poller_->arm()); }
   bool is(const Poller& poller) const noexcept { return poller_ == &poller; }
-  bool removed() const noexcept { return poller_ == nullptr; }
-  void remove() noexcept { poller_ = nullptr; }
+  bool removed() const noexcept { return is(no_poller()); }
+  void remove() noexcept { poller_ = &no_poller(); }
   void on_ready(Readiness) override {}
 
+  AddedPoller* next = nullptr;
+
  private:
+  // In the place of one that was removed, so that asking does not have to look.
+  static Poller& no_poller() noexcept;
+
   Poller* poller_;
 };
 

@@ -41,10 +41,74 @@ class Loop::TurnGuard {
   Loop* outer_;
 };
 
+template <typename Work>
+auto Loop::in_a_turn(Work work) noexcept {
+  const TurnGuard guard{*this};
+  try {
+    return work();
+  } catch (const std::exception& exception) {
+    detail::exception_escaped(exception.what());
+  } catch (...) {  // a foreign type: there is no text to print, and nothing else to do with it either
+    detail::exception_escaped("not derived from std::exception");
+  }
+}
+
+// Whoever is asked may add and remove pollers; there must be one.
+[[gnu::always_inline]] inline std::size_t Loop::ask_pollers() {
+  std::size_t handled = 0;
+  AddedPoller* added = first_poller_;
+  do handled += added->poll();
+  while ((added = added->next) != nullptr);
+  return handled;
+}
+
+// What is paid here is paid for each question to a poller: every look is one compare.
+[[gnu::always_inline]] inline std::size_t Loop::quick_turn(detail::Mailbox& mailbox) {
+  ++stats_.quick_turns;
+  std::size_t did = ask_pollers();
+  if (mailbox.has_posts()) did += mailbox.run();
+  if (has_ready()) {
+    do {
+      run_oldest();
+      ++did;
+    } while (--budget_left_ > 0 && has_ready());
+  }
+  if (!hooks_.empty()) did += run_hooks();
+  return did;
+}
+
+template <typename Done>
+void Loop::quick_turns(Done done) {
+  stretch_.begin(now_, stats_.reports);
+  detail::Mailbox& mailbox = *mailbox_;
+  std::int64_t units = stretch_.units();
+  std::size_t did = 0;
+  do {
+    did = quick_turn(mailbox);
+    if (did > 0) {
+      stretch_.brought_something();
+      brought_ = did;
+      if (done()) return;
+      units -= static_cast<std::int64_t>(did) * detail::QuickStretch::kUnitsPerThing;
+      if (budget_left_ == 0) break;
+    }
+  } while (--units >= 0);
+  brought_ = did;
+  stretch_.end();
+}
+
+template <typename Done>
+void Loop::turn_until(Done done) {
+  while (!done()) {
+    turn(kForever);
+    if (first_poller_ != nullptr && may_be_quick() && !done()) in_a_turn([&] { quick_turns(done); });
+  }
+}
+
 void Loop::run() {
   WEFT_ASSERT(!running_ && !in_turn_, "run() inside run(), or inside a turn");
   running_ = true;
-  while (!stop_.load(std::memory_order_seq_cst)) turn(kForever);
+  turn_until([this] { return stop_.load(std::memory_order_seq_cst); });
   stop_.store(false, std::memory_order_seq_cst);
   running_ = false;
   leave_to_foreign_loop();
@@ -73,30 +137,40 @@ std::size_t Loop::run_until_idle() {
 }
 
 void Loop::turn_until(const bool& done) {
-  while (!done) turn(kForever);
+  turn_until([&done] { return done; });
   leave_to_foreign_loop();
 }
 
 std::size_t Loop::turn(Duration max_wait) noexcept {
-  const TurnGuard guard{*this};
-  try {
-    now_ = clock_.now();
-    ++stats_.turns;
-    budget_left_ = turn_budget_;
-    mailbox_->awake();
-    std::size_t done = mailbox_->run();
-    done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
-    done += ask_pollers();
-    done += fire_timers();
-    done += run_ready_within_budget();
-    done += run_hooks();
-    if (done > 0) last_activity_ = now_;
-    return done;
-  } catch (const std::exception& exception) {
-    detail::exception_escaped(exception.what());
-  } catch (...) {  // a foreign type: there is no text to print, and nothing else to do with it either
-    detail::exception_escaped("not derived from std::exception");
-  }
+  return in_a_turn([=, this] { return full_turn(max_wait); });
+}
+
+std::size_t Loop::full_turn(Duration max_wait) {
+  now_ = clock_.now();
+  ++stats_.turns;
+  budget_left_ = turn_budget_;
+  if (first_poller_ != nullptr) [[unlikely]]
+    after_quick_turns();
+  mailbox_->awake();
+  std::size_t done = mailbox_->run();
+  done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
+  if (first_poller_ != nullptr) done += brought_ = ask_pollers();
+  done += fire_timers();
+  done += run_ready_within_budget();
+  done += run_hooks();
+  if (done > 0) last_activity_ = now_;
+  return done;
+}
+
+// Whether the next turn would not sleep. A loop that waits has no spin to be quick in.
+bool Loop::may_be_quick() const noexcept {
+  if (!real_time_ || budget_left_ == 0 || mode_ == WaitMode::kWait) return false;
+  return mode_ == WaitMode::kBusy || now_ - last_activity_ < spin_;
+}
+
+void Loop::after_quick_turns() {
+  if (stretch_.measure(now_)) last_activity_ = now_;
+  if (pollers_removed_) forget_removed_pollers();
 }
 
 // Asks for events, and sleeps for them when there is nothing else to do. Returns how much was done.
@@ -123,12 +197,14 @@ Duration Loop::time_to_sleep(Duration max_wait) {
   return max_wait;
 }
 
-// Arms everything that may wake the loop, then looks once more. False: there is work after all.
+// Arms everything that may wake the loop, then looks once more. False: there is work after all. Pollers that
+// brought something are asked again first: a part of what there is may not make their descriptors readable
+// again.
 bool Loop::prepare_to_sleep() {
   mailbox_->announce_sleep();
   const bool stopping = running_ && stop_.load(std::memory_order_seq_cst);
   bool nothing = mailbox_->empty() && !stopping;
-  for (std::size_t i = 0; nothing && i < pollers_.size(); ++i) nothing = pollers_[i]->arm();
+  for (std::size_t i = 0; nothing && i < pollers_.size(); ++i) nothing = brought_ == 0 && pollers_[i]->arm();
   if (!nothing) mailbox_->awake();
   return nothing;
 }
@@ -142,14 +218,12 @@ std::size_t Loop::dispatch_events(Duration timeout) {
   std::size_t reported = 0;
   for (const detail::FdEvent& event : events) {
     FdWatch* watch = watches_->find(event.token);
-    if (watch == nullptr || watch == wakeup_.get()) continue;
-    if (watch == alarm_.get()) {
-      // It went off, and says so once: whoever was not due yet by our clock needs it again.
-      alarm_->set_to = TimePoint::max();
-      continue;
-    }
+    if (watch == nullptr) continue;
+    const bool internal = watch->internal_;
     watch->on_ready(event.readiness);
+    if (internal) continue;
     ++reported;
+    ++stats_.reports;
     if (&event != &events.back()) reported += settle(event.token);
   }
   return reported;
@@ -164,17 +238,9 @@ std::size_t Loop::settle(std::uint64_t token) {
 }
 
 std::size_t Loop::run_ready_within_budget() {
-  const std::size_t ran = run_ready(budget_left_);
+  const std::size_t ran = run_entered(budget_left_);
   budget_left_ -= ran;
   return ran;
-}
-
-std::size_t Loop::ask_pollers() {
-  std::size_t handled = 0;
-  for (std::size_t i = 0; i < pollers_.size(); ++i) handled += pollers_[i]->poll();
-  if (pollers_removed_) std::erase_if(pollers_, [](const auto& added) { return added->removed(); });
-  pollers_removed_ = false;
-  return handled;
 }
 
 std::size_t Loop::fire_timers() {

@@ -27,6 +27,14 @@ void exception_escaped(const char* what) noexcept {
 
 namespace {
 
+// Finds nothing, for ever.
+class NoPoller final : public Poller {
+ public:
+  std::size_t poll() override { return 0; }
+  bool arm() override { return true; }
+  int descriptor() const override { return -1; }
+};
+
 Status check(const LoopOptions& options) {
   const char* why = nullptr;
   if (options.turn_budget == 0) {
@@ -132,6 +140,7 @@ Loop::~Loop() {
 
 LoopStats Loop::stats() const noexcept {
   LoopStats stats = stats_;
+  stats.turns += stats.quick_turns;
   stats.wakeups = mailbox_->wakeups();
   return stats;
 }
@@ -194,8 +203,15 @@ Result<void> Loop::add_poller(Poller& poller) {
     if (!watched.ok()) return watched;
   }
   pollers_.push_back(std::move(added));
+  chain_pollers();
+  brought_ = 1;
   leave_to_foreign_loop();
   return {};
+}
+
+Poller& Loop::AddedPoller::no_poller() noexcept {
+  static constinit NoPoller none;
+  return none;
 }
 
 void Loop::remove_poller(Poller& poller) noexcept {
@@ -205,6 +221,21 @@ void Loop::remove_poller(Poller& poller) noexcept {
     unwatch(*added);
     pollers_removed_ = true;
   }
+}
+
+void Loop::forget_removed_pollers() {
+  std::erase_if(pollers_, [](const auto& added) { return added->removed(); });
+  chain_pollers();
+  pollers_removed_ = false;
+}
+
+void Loop::chain_pollers() noexcept {
+  AddedPoller** place = &first_poller_;
+  for (auto& added : pollers_) {
+    *place = added.get();
+    place = &added->next;
+  }
+  *place = nullptr;
 }
 
 int Loop::descriptor() {

@@ -47,6 +47,8 @@ class Mailbox {
 
   /// Runs what was posted before this call, in order. Returns how much.
   std::size_t run();
+  /// Whether run() would find something, as far as this thread has heard.
+  bool has_posts() const noexcept { return newest_.load(std::memory_order_relaxed) != nullptr; }
   /// Destroys what was posted, and what that posts.
   void drop() noexcept;
 

@@ -12,8 +12,9 @@ bool SleepAwaiter::begin(CancelScope* scope) {
     return false;
   }
   const TimePoint now = loop_->now();
-  const TimePoint at =
-      std::max(until_, duration_ > Duration::zero() ? Deadline::after(now, duration_).at() : now);
+  // From the clock itself: by the turn's time, which may be old, it would sleep too short.
+  const TimePoint at = std::max(
+      until_, duration_ > Duration::zero() ? Deadline::after(loop_->clock().now(), duration_).at() : now);
   if (at <= now) return false;
   if (scope != nullptr) scope->add(*this);
   loop_->arm(*this, at);

@@ -59,9 +59,11 @@ class IntrusiveList {
 
   T& pop_front() {
     WEFT_ASSERT(!empty(), "pop_front of an empty list");
-    T& object = front();
-    static_cast<Hook&>(object).unlink();
-    return object;
+    Hook* first = head_.next_;
+    head_.next_ = first->next_;
+    head_.next_->previous_ = &head_;
+    first->next_ = nullptr;
+    return *static_cast<T*>(first);
   }
 
   /// Moves everything from `other` to the end of this list.

@@ -61,13 +61,20 @@ class Executor {
   /// Runs at most `budget` nodes, those too that are queued meanwhile. Returns how many ran.
   std::size_t run_ready(std::size_t budget) {
     Enter entered(*this);
+    return run_entered(budget);
+  }
+
+ protected:
+  /// run_ready() where this is the thread's current executor already.
+  std::size_t run_entered(std::size_t budget) {
     std::size_t ran = 0;
-    while (ran < budget && !ready_.empty()) {
-      Ready& node = ready_.pop_front();
-      node.run_(&node);
-      ++ran;
-    }
+    for (; ran < budget && has_ready(); ++ran) run_oldest();
     return ran;
+  }
+  /// Runs the node that is first, which there must be.
+  void run_oldest() {
+    Ready& node = ready_.pop_front();
+    node.run_(&node);
   }
 
  private:

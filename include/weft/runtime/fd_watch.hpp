@@ -44,6 +44,7 @@ class FdWatch {
   Loop* loop_ = nullptr;
   std::uint64_t token_ = 0;
   int fd_ = -1;
+  bool internal_ = false;  // the loop's own: its reports end a sleep, and are nothing that was done
 };
 
 }  // namespace weft

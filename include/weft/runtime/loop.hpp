@@ -19,6 +19,7 @@
 #include "weft/runtime/fd_watch.hpp"
 #include "weft/runtime/loop_options.hpp"
 #include "weft/runtime/poller.hpp"
+#include "weft/runtime/quick_stretch.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/runtime/turn_end_hook.hpp"
 
@@ -36,6 +37,16 @@ class WatchTable;
 ///
 /// where the coroutines that one of several descriptors made ready run before the next descriptor's report,
 /// and waits between turns as its WaitMode says: drain, arm, drain again, then sleep.
+///
+/// Pollers answer in nanoseconds, the clock and the kernel do not. With pollers, and while it would not sleep
+/// (busy, or adaptive within its spin), run() and block_on() therefore put quick turns between the full ones:
+///
+///   pollers -> posted work -> ready coroutines -> turn-end hooks
+///
+/// without the clock, descriptors and timers. There are as many of them as take about 50 us while pollers
+/// bring work, 10 us while nobody or everybody does, 1 us while only descriptors do (detail::QuickStretch),
+/// and no more coroutines run in them and the full turn before than its budget. With a clock that does not
+/// advance by itself, and in run_once() and run_until_idle(), every turn is a full one.
 ///
 /// Thread: everything belongs to the thread that runs it, except post() and stop(). It may be made on one
 /// thread and run on another. Posted work, coroutines, timers and watches must not throw: an exception that
@@ -55,7 +66,10 @@ class Loop : public Executor {
   static Loop* current() noexcept { return current_; }
   bool in_turn() const noexcept { return in_turn_; }
 
-  /// The clock, read once per turn and after each sleep; between turns the clock itself.
+  /// The clock, read once per full turn and after each sleep; between turns the clock itself. With pollers it
+  /// may thus be some 50 us behind, never ahead: no timer fires early, and a timeout that is counted from
+  /// here may end so much the sooner. Timeouts are not meant to be that short; whoever must know better asks
+  /// clock().
   TimePoint now() const noexcept { return in_turn_ ? now_ : clock_.now(); }
   Clock& clock() const noexcept { return clock_; }
   ChunkPool& chunks() noexcept { return chunks_; }
@@ -71,8 +85,9 @@ class Loop : public Executor {
 
   /// Turns until stop(). Not inside a turn.
   void run();
-  /// Lets run() return after the turn it is in. Without a run() going on, the next one returns at once; each
-  /// return of run() takes the request back. Thread: any; the loop must outlive the call.
+  /// Lets run() return after the turn it is in, or after the stretch of quick turns. Without a run() going
+  /// on, the next one returns at once; each return of run() takes the request back. Thread: any; the loop
+  /// must outlive the call.
   void stop();
 
   /// One turn, which waits at most `max_wait` for something to do. True when it did something. Not inside a
@@ -114,7 +129,8 @@ class Loop : public Executor {
   /// After this nothing is reported to `watch`, not even what was fetched before. Before `fd` is closed.
   void unwatch(FdWatch& watch) noexcept;
 
-  /// Asks `poller` in every turn, and before each sleep. It must be removed before it ends.
+  /// Asks `poller` in every turn, and arms it before each sleep. It must be removed before it ends.
+  /// Several are asked one after the other, and none hears of the others.
   /// Errors: the system's when its descriptor cannot be watched.
   Result<void> add_poller(Poller& poller);
   void remove_poller(Poller& poller) noexcept;
@@ -128,8 +144,20 @@ class Loop : public Executor {
        std::unique_ptr<detail::Mailbox> mailbox);
   Result<void> watch_internals();
 
-  std::size_t turn(Duration max_wait) noexcept;
+  template <typename Work>
+  auto in_a_turn(Work work) noexcept;
+  template <typename Done>
+  void turn_until(Done done);
   void turn_until(const bool& done);
+  std::size_t turn(Duration max_wait) noexcept;
+  std::size_t full_turn(Duration max_wait);
+  bool may_be_quick() const noexcept;
+  template <typename Done>
+  void quick_turns(Done done);
+  std::size_t quick_turn(detail::Mailbox& mailbox);
+  void after_quick_turns();
+  void forget_removed_pollers();
+  void chain_pollers() noexcept;
   std::size_t wait_for_events(Duration max_wait);
   Duration time_to_sleep(Duration max_wait);
   void set_alarm(TimePoint at) noexcept;
@@ -169,6 +197,9 @@ class Loop : public Executor {
   std::unique_ptr<InternalWatch> wakeup_;
   std::unique_ptr<InternalWatch> alarm_;
   std::vector<std::unique_ptr<AddedPoller>> pollers_;
+  AddedPoller* first_poller_ = nullptr;  // of the chain in which they are asked
+  std::size_t brought_ = 0;  // in the last turn that asked them; a new one counts as having something
+  detail::QuickStretch stretch_;
   LoopStats stats_;
   std::atomic<bool> stop_{false};
 };

@@ -37,20 +37,24 @@ struct LoopOptions {
   /// Null: the system's monotonic clock. Must outlive the loop.
   Clock* clock = nullptr;
   ChunkPoolOptions chunks{};
-  /// How many ready coroutines one turn runs before it looks at descriptors and timers again. Above
-  /// zero.
+  /// How many ready coroutines run before the loop looks at descriptors and timers again, in one turn or in
+  /// several quick ones. Above zero.
   std::size_t turn_budget = 4096;
 };
 
 /// What a loop has done since it was made. Counters for tests and for people.
 struct LoopStats {
   std::uint64_t turns = 0;
+  /// How many of the turns only asked pollers and ran what came of it; see Loop.
+  std::uint64_t quick_turns = 0;
   /// Questions to the kernel that could not block.
   std::uint64_t polls = 0;
   /// Questions to the kernel that could.
   std::uint64_t sleeps = 0;
   /// Writes that other threads did to wake it.
   std::uint64_t wakeups = 0;
+  /// Reports of descriptors to their watches.
+  std::uint64_t reports = 0;
 };
 
 }  // namespace weft

@@ -9,12 +9,14 @@ namespace weft {
 /// Thread: its loop's.
 class Poller {
  public:
-  /// Handles what is there, without waiting. Returns how much that was. May remove pollers, itself too.
+  /// Handles what is there, or a part of it, without waiting. Returns how much that was; none means that
+  /// nothing is left, and only then is arm() called. May add and remove pollers, itself too.
   virtual std::size_t poll() = 0;
   /// Asks to be told of the next event through descriptor(). False: something is there already, do not sleep.
   virtual bool arm() = 0;
-  /// Becomes readable when something happens after arm(); the same as long as the poller is added.
-  /// -1 when there is none: the loop then never sleeps.
+  /// Becomes readable when something happens after arm(); the same as long as the poller is added. It is
+  /// watched edge-triggered and never read by the loop; it may be an epoll descriptor, and may become
+  /// readable for nothing. -1 when there is none: the loop then never sleeps.
   virtual int descriptor() const = 0;
 
  protected:
