@@ -22,6 +22,8 @@ class Descriptor {
   }
 
   int get() const noexcept { return fd_; }
+  /// Whose it is from now on is the caller's business.
+  int release() noexcept { return std::exchange(fd_, -1); }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 
  private:
