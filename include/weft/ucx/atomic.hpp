@@ -3,6 +3,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -41,18 +42,47 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
 
  private:
   friend Base;
+  static constexpr ucp_datatype_t kWord = ucp_datatype_t{sizeof(T)} << UCP_DATATYPE_SHIFT;
+  static constexpr bool kBrokenOverSharedMemory =
+      kFetch == Fetch::kYes &&
+      (kOp == UCP_ATOMIC_OP_AND || kOp == UCP_ATOMIC_OP_OR || kOp == UCP_ATOMIC_OP_XOR);
+
   ucs_status_ptr_t issue(Operation& operation) const noexcept {
+    if constexpr (kFetch == Fetch::kNo) return post();
     std::memcpy(&operation.words[0], &operand_, sizeof operand_);
     std::memcpy(&operation.words[1], &reply_, sizeof reply_);
-    ucp_request_param_t params = params_for(operation, {});
-    params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-    params.datatype = ucp_datatype_t{sizeof(T)} << UCP_DATATYPE_SHIFT | UCP_DATATYPE_CONTIG;
-    params.cb.send = &Operation::sent;
-    if constexpr (kFetch == Fetch::kYes) {
-      params.op_attr_mask |= UCP_OP_ATTR_FIELD_REPLY_BUFFER;
-      params.reply_buffer = &operation.words[1];
+    if constexpr (kBrokenOverSharedMemory) {
+      if (done_here(operation)) return nullptr;
     }
+    ucp_request_param_t params = params_for(operation, {});
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+    params.datatype = kWord;
+    params.reply_buffer = &operation.words[1];
+    params.cb.send = &Operation::sent;
     return ucp_atomic_op_nbx(handle_, kOp, &operation.words[0], 1, address_, key_, &params);
+  }
+  // UCX copies the operand, answers "done" and frees the request itself, but calls a completion later all the
+  // same: it is given none.
+  ucs_status_ptr_t post() const noexcept {
+    ucp_request_param_t params;
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    params.datatype = kWord;
+    const ucs_status_ptr_t answer = ucp_atomic_op_nbx(handle_, kOp, &operand_, 1, address_, key_, &params);
+    if (answer == nullptr || is_error(answer)) return answer;
+    ucp_request_free(answer);
+    return nullptr;
+  }
+  // docs/pitfalls/ucx.md, "Atomics over shared memory". False when the word is not in this host's memory.
+  bool done_here(Operation& operation) const noexcept {
+    void* pointer = nullptr;
+    if (ucp_rkey_ptr(key_, address_, &pointer) != UCS_OK) return false;
+    const std::atomic_ref<T> word{*static_cast<T*>(pointer)};
+    T before{};
+    if constexpr (kOp == UCP_ATOMIC_OP_AND) before = word.fetch_and(operand_);
+    if constexpr (kOp == UCP_ATOMIC_OP_OR) before = word.fetch_or(operand_);
+    if constexpr (kOp == UCP_ATOMIC_OP_XOR) before = word.fetch_xor(operand_);
+    std::memcpy(&operation.words[1], &before, sizeof before);
+    return true;
   }
   void hand_over(Operation& operation) const noexcept { operation.kind = {}; }
   static T result(const Operation& operation) noexcept {
