@@ -9,7 +9,13 @@ install(TARGETS ${layers} EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL
 if(TARGET weft-cli)
   install(TARGETS weft-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+# A layer that is not built leaves its headers out.
+set(headers_left_out)
+if(NOT TARGET weft_ucx)
+  set(headers_left_out PATTERN "weft/ucx" EXCLUDE)
+endif()
+install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.hpp" ${headers_left_out})
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
@@ -19,6 +25,8 @@ write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weftConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/weftConfigVersion.cmake
         DESTINATION ${package_dir})
 
+# The UCX binding has a pkg-config file of its own (weft-ucx), so that who does without it does not load UCX.
+list(REMOVE_ITEM layers weft_ucx)
 # A linker reads static libraries from left to right, so the highest layer comes first.
 set(archives ${layers})
 list(REVERSE archives)
@@ -42,3 +50,7 @@ list(JOIN system_libs " " WEFT_PC_SYSTEM_LIBS)
 file(RELATIVE_PATH WEFT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/weft.pc.in weft.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET weft_ucx)
+  configure_file(cmake/weft-ucx.pc.in weft-ucx.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft-ucx.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/ucx/memory.hpp"
+#include "weft/ucx/operation_state.hpp"
+#include "weft/ucx/status.hpp"
+
+namespace weft::ucx::detail {
+
+class OperationPool;
+
+/// How many bytes of an active message's header a record keeps for UCX.
+inline constexpr std::size_t kHeaderCopiedMax = 64;
+
+/// The record of one operation that UCX has not finished. Its states are those of operation_state.hpp.
+/// Belongs to its pool; the awaitable refers to it while a coroutine waits. Thread: the loop's.
+class Operation final : public Ready, public CancelListener {
+ public:
+  Operation() noexcept : Ready(&Operation::ran) {}
+
+  /// The coroutine's turn: true when the operation completed, and `status` and `outcome` are its own. False
+  /// when the coroutine goes on before UCX does; `reason` says why.
+  bool take() noexcept;
+  /// The awaitable goes before its coroutine was resumed.
+  void drop() noexcept;
+  /// The worker is destroyed: UCX is done with everything.
+  void close() noexcept;
+  void on_cancel(CancelReason cancel_reason) noexcept override;
+
+  /// What UCX calls; `user_data` is the record.
+  static void sent(void* request, ucs_status_t status, void* user_data);
+  static void received_tag(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                           void* user_data);
+  static void received_bytes(void* request, ucs_status_t status, std::size_t length, void* user_data);
+
+  /// What the receive got: written by UCX or by its callback.
+  union Outcome {
+    ucp_tag_recv_info_t tag;
+    std::size_t length;
+  };
+
+  // While UCX has the operation: what keeps its memory, and who waits.
+  OperationPool* pool = nullptr;
+  void* request = nullptr;
+  std::coroutine_handle<> waiter;
+  Memory memory;
+  Memory second_memory;
+  OperationState state = OperationState::kReaped;
+  OperationKind kind;
+  CancelReason reason = CancelReason::kNone;
+  ucs_status_t status = UCS_OK;
+  Outcome outcome{};
+  /// Called once when the record is given back; for what ends with the operation, such as an endpoint.
+  void (*on_given_back)(void* argument) noexcept = nullptr;
+  void* given_back_argument = nullptr;
+  Operation* next_free = nullptr;
+  /// Operand and reply of an atomic.
+  std::array<std::uint64_t, 2> words{};
+  std::array<std::byte, kHeaderCopiedMax> header;
+
+ private:
+  static void ran(Ready* node) noexcept;
+  void apply(OperationStep step) noexcept;
+  void completed(ucs_status_t result) noexcept;
+  void give_back() noexcept;
+};
+
+/// The records of a worker. Outlives the worker for as long as coroutines have not taken what their
+/// operations ended with. Thread: the loop's.
+class OperationPool {
+ public:
+  OperationPool(Loop& owner, ucp_worker_h handle, std::size_t limit) noexcept
+      : loop_(owner), worker_(handle), limit_(limit) {}
+  OperationPool(const OperationPool&) = delete;
+  OperationPool& operator=(const OperationPool&) = delete;
+
+  /// The record that the next operation would take: its address is UCX's user data before it is known whether
+  /// a record is needed at all. Null at the limit.
+  Operation* peek() noexcept { return free_ != nullptr ? free_ : grow(limit_); }
+  /// The same beyond the limit, for what has to end. Null only when memory is out.
+  Operation* peek_surely() noexcept { return free_ != nullptr ? free_ : grow(SIZE_MAX); }
+  /// Takes what peek() gave: UCX said "in progress" and gave `request`.
+  void take(Operation& operation, void* request) noexcept {
+    free_ = operation.next_free;
+    ++out_;
+    operation.request = request;
+    operation.state = OperationState::kPosted;
+    operation.reason = CancelReason::kNone;
+  }
+  void recycle(Operation& operation) noexcept;
+
+  /// Records that UCX or a coroutine still refers to.
+  std::size_t out() const noexcept { return out_; }
+  Loop& loop() const noexcept { return loop_; }
+  ucp_worker_h worker() const noexcept { return worker_; }
+
+  /// After ucp_worker_destroy(): ends every operation. Deletes the pool now, or with its last record.
+  void close() noexcept;
+
+ private:
+  static constexpr std::size_t kSlab = 32;
+  ~OperationPool() = default;
+  Operation* grow(std::size_t limit) noexcept;
+
+  Loop& loop_;
+  ucp_worker_h worker_;
+  const std::size_t limit_;
+  Operation* free_ = nullptr;
+  std::size_t out_ = 0;
+  bool closed_ = false;
+  std::vector<std::unique_ptr<Operation[]>> slabs_;
+};
+
+/// What all awaitables of operations share: issue in await_ready(), suspend only when UCX has not finished at
+/// once, and leave the record to drain when the coroutine goes first.
+///
+/// Derived has `ucs_status_ptr_t issue(Operation&)`, which calls UCX; `T result(const Operation&)`, which
+/// reads what it got; `void hand_over(Operation&)`, which moves the memory into the record and sets its kind;
+/// and kWhat, what a failure says was tried.
+template <typename Derived, typename T>
+class [[nodiscard]] OperationAwaiter {
+ public:
+  using value_type = T;
+  explicit OperationAwaiter(OperationPool* pool) noexcept : pool_(pool) {}
+  OperationAwaiter(OperationAwaiter&& other) noexcept : pool_(other.pool_) {
+    WEFT_ASSERT(!other.pending_, "what is being awaited does not move");
+  }
+  OperationAwaiter& operator=(const OperationAwaiter&) = delete;
+  ~OperationAwaiter() {
+    if (pending_) operation_->drop();
+  }
+
+  bool await_ready() noexcept {
+    if (pool_ == nullptr) [[unlikely]] {
+      return failed(UCS_ERR_NOT_CONNECTED);
+    }
+    operation_ = self().record(*pool_);
+    if (operation_ == nullptr) [[unlikely]] {
+      return failed(UCS_ERR_NO_RESOURCE);
+    }
+    const ucs_status_ptr_t answer = self().issue(*operation_);
+    if (answer == nullptr) return true;
+    if (is_error(answer)) [[unlikely]] {
+      return failed(error_of(answer));
+    }
+    pool_->take(*operation_, answer);
+    self().hand_over(*operation_);
+    pending_ = true;
+    return false;
+  }
+
+  template <typename Promise>
+  void await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    operation_->waiter = coroutine;
+    CancelScope* scope = cancel_scope_of(coroutine);
+    if (scope == nullptr) return;
+    if (scope->cancelled()) {
+      operation_->on_cancel(scope->reason());
+    } else {
+      scope->add(*operation_);
+    }
+  }
+
+  Result<T> await_resume() {
+    if (!pending_) [[likely]] {
+      if (status_ != UCS_OK) [[unlikely]] {
+        return to_status(status_, Derived::kWhat);
+      }
+      return made();
+    }
+    pending_ = false;
+    if (!operation_->take()) return weft::to_status(operation_->reason);
+    if (operation_->status == UCS_OK) [[likely]] {
+      return made();
+    }
+    return failure();
+  }
+
+  /// Issues the operation and leaves it: nobody waits, the memory comes back through its owner. Errors: what
+  /// UCX refuses at once. Later failures are told by nobody.
+  Result<void> post() && noexcept {
+    if (await_ready()) {
+      if (status_ != UCS_OK) return to_status(status_, Derived::kWhat);
+      return {};
+    }
+    pending_ = false;
+    operation_->drop();
+    return {};
+  }
+
+ protected:
+  Operation* record(OperationPool& pool) const noexcept { return pool.peek(); }
+
+ private:
+  Derived& self() noexcept { return static_cast<Derived&>(*this); }
+  bool failed(ucs_status_t status) noexcept {
+    status_ = status;
+    return true;
+  }
+  Result<T> made() {
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      return self().result(*operation_);
+    }
+  }
+  Result<T> failure() const {
+    const bool asked = operation_->status == UCS_ERR_CANCELED && operation_->reason != CancelReason::kNone;
+    if (asked) return weft::to_status(operation_->reason);
+    return to_status(operation_->status, Derived::kWhat);
+  }
+
+  OperationPool* pool_;
+  Operation* operation_ = nullptr;
+  ucs_status_t status_ = UCS_OK;
+  bool pending_ = false;
+};
+
+/// Parameters that every operation begins with.
+inline ucp_request_param_t params_for(Operation& operation, const Memory& memory) noexcept {
+  ucp_request_param_t params;
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  params.user_data = &operation;
+  if (memory.block() != nullptr && memory.block()->registration() != nullptr) {
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    params.memh = memory.block()->registration();
+  }
+  return params;
+}
+
+/// Hands memory over to the record that keeps it until UCX is done.
+inline void keep(Operation& operation, Memory& memory, bool revocable = false) noexcept {
+  operation.kind = {.revocable = revocable, .owns_memory = memory.owned()};
+  operation.memory = std::move(memory);
+}
+
+}  // namespace weft::ucx::detail

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/result.hpp"
+#include "weft/ucx/context.hpp"
+#include "weft/ucx/endpoint.hpp"
+#include "weft/ucx/memory.hpp"
+#include "weft/ucx/operation.hpp"
+
+namespace weft::ucx {
+
+/// What peers may do to a region.
+struct RemoteAccess {
+  bool read = true;
+  bool write = true;
+};
+
+/// Memory that is registered with UCX, so that peers can put to it and get from it, and operations need not
+/// register it again. The Memory handles that it gives keep the registration; the region itself is one of
+/// them. Ends after every peer has stopped using its key: that is the user's to see to. Thread: one loop's.
+class MemoryRegion {
+ public:
+  /// `size` bytes that UCX allocates where its transports reach them best, for instance in shared memory.
+  /// Errors: kInvalidArgument for no bytes, kResourceExhausted when memory is out.
+  static Result<MemoryRegion> allocate(std::shared_ptr<Context> context, std::size_t size,
+                                       RemoteAccess access = {});
+  /// Registers `memory` where it is, and keeps it. Peers of the same host may then reach it by slower
+  /// transports only. Errors: kInvalidArgument for no bytes.
+  static Result<MemoryRegion> register_memory(std::shared_ptr<Context> context, Memory memory,
+                                              RemoteAccess access = {});
+
+  /// All of it. Copies of it and slices keep the region registered.
+  const Memory& memory() const noexcept { return memory_; }
+  /// Where it begins, as peers say it to put() and get().
+  std::uint64_t address() const noexcept { return reinterpret_cast<std::uint64_t>(memory_.data()); }
+  /// What a peer's RemoteKey::unpack() takes. Errors: UCX's.
+  Result<std::vector<std::byte>> pack_key() const;
+
+ private:
+  struct Block;
+  static Result<MemoryRegion> map(std::shared_ptr<Context> context, ucp_mem_map_params_t params,
+                                  Memory memory, const char* what);
+  explicit MemoryRegion(Memory memory, Block& block) noexcept : memory_(std::move(memory)), block_(&block) {}
+
+  Memory memory_;
+  Block* block_;
+};
+
+/// The right to a peer's MemoryRegion, by one endpoint. Movable. Ends before its endpoint and its worker.
+/// Thread: the endpoint's loop's.
+class RemoteKey {
+ public:
+  /// `packed` is what pack_key() gave. Errors: kInvalidArgument for what is no key; kUnavailable when the
+  /// endpoint is closed; UCX's when the endpoint's transports cannot reach the region.
+  static Result<RemoteKey> unpack(EndpointRef endpoint, Bytes packed);
+  RemoteKey(RemoteKey&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  RemoteKey& operator=(RemoteKey&& other) noexcept {
+    RemoteKey taken{std::move(other)};
+    std::swap(handle_, taken.handle_);
+    return *this;
+  }
+  ~RemoteKey();
+
+  ucp_rkey_h handle() const noexcept { return handle_; }
+  /// Where the peer's `address` is in this process, when the region is shared memory of this host; null
+  /// otherwise. Valid as long as the key is.
+  void* local_pointer(std::uint64_t address) const noexcept;
+
+ private:
+  explicit RemoteKey(ucp_rkey_h handle) noexcept : handle_(handle) {}
+  ucp_rkey_h handle_;
+};
+
+namespace detail {
+
+/// `kCall` is ucp_put_nbx or ucp_get_nbx.
+template <auto kCall>
+class RemoteMemoryAwaiter final : public OperationAwaiter<RemoteMemoryAwaiter<kCall>, void> {
+  using Base = OperationAwaiter<RemoteMemoryAwaiter<kCall>, void>;
+
+ public:
+  static constexpr std::string_view kWhat = "access to remote memory";
+  RemoteMemoryAwaiter(EndpointRef endpoint, Memory&& memory, std::uint64_t address, ucp_rkey_h key) noexcept
+      : Base(endpoint.operations),
+        handle_(endpoint.handle),
+        memory_(std::move(memory)),
+        address_(address),
+        key_(key) {}
+
+ private:
+  friend Base;
+  ucs_status_ptr_t issue(Operation& operation) const noexcept {
+    ucp_request_param_t params = params_for(operation, memory_);
+    params.cb.send = &Operation::sent;
+    return kCall(handle_, memory_.data(), memory_.size(), address_, key_, &params);
+  }
+  void hand_over(Operation& operation) noexcept { keep(operation, memory_); }
+
+  ucp_ep_h handle_;
+  Memory memory_;
+  std::uint64_t address_;
+  ucp_rkey_h key_;
+};
+
+}  // namespace detail
+
+/// Writes `memory` to the peer's `address`. Returns Result<void> when the memory may be used again; it has
+/// arrived after a flush. `key` is needed until then. Cancel: the coroutine goes on, the bytes may be
+/// written.
+inline detail::RemoteMemoryAwaiter<&ucp_put_nbx> put(EndpointRef to, Memory memory, std::uint64_t address,
+                                                     const RemoteKey& key) noexcept {
+  return {to, std::move(memory), address, key.handle()};
+}
+
+/// Reads the peer's `address` into `memory`. Returns Result<void> when it is there. `key` is needed until
+/// then. Cancel: the coroutine goes on, `memory` may still be written to.
+inline detail::RemoteMemoryAwaiter<&ucp_get_nbx> get(EndpointRef from, Memory memory, std::uint64_t address,
+                                                     const RemoteKey& key) noexcept {
+  return {from, std::move(memory), address, key.handle()};
+}
+
+}  // namespace weft::ucx

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "weft/base/status.hpp"
+
+namespace weft::ucx {
+
+/// What UCX's `status` means to a caller: the code, `what` was tried, UCX's own words and what to do.
+/// Layer::kTransport, native() is the ucs_status_t. Not for UCS_OK and UCS_INPROGRESS.
+Status to_status(ucs_status_t status, std::string_view what);
+
+namespace detail {
+
+/// The three answers of UCX's non-blocking calls: null for done, a request, or a status in a pointer.
+inline bool is_error(ucs_status_ptr_t answer) noexcept {
+  return reinterpret_cast<std::uintptr_t>(answer) >=
+         static_cast<std::uintptr_t>(static_cast<std::intptr_t>(UCS_ERR_LAST));
+}
+inline ucs_status_t error_of(ucs_status_ptr_t answer) noexcept {
+  return static_cast<ucs_status_t>(reinterpret_cast<std::intptr_t>(answer));
+}
+
+}  // namespace detail
+
+}  // namespace weft::ucx

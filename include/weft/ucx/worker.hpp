@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/base/result.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/runtime/poller.hpp"
+#include "weft/ucx/context.hpp"
+#include "weft/ucx/operation.hpp"
+
+namespace weft::ucx {
+
+class Worker;
+namespace detail {
+struct EndpointCore;
+struct EndpointTag;
+class FlushWorkerAwaiter;
+}  // namespace detail
+
+struct AfterProgressTag;
+
+/// Something to do once after the call of ucp_worker_progress() in which it was queued, outside of UCX's
+/// callbacks: where what several callbacks noted is handled in one go. Leaves the queue when destroyed.
+/// Thread: the worker's loop's.
+class AfterProgress : public ListHook<AfterProgressTag> {
+ public:
+  virtual void on_progress() = 0;
+  bool queued() const noexcept { return linked(); }
+
+ protected:
+  ~AfterProgress() = default;
+};
+
+struct WorkerOptions {
+  /// How many calls of ucp_worker_progress() one turn of the loop makes as long as nothing happens. More
+  /// find a message sooner and let descriptors and timers wait longer.
+  unsigned progress_max = 4;
+  /// How many operations may be under way; rounded up to 32. More fail with kResourceExhausted.
+  std::size_t operations_max = 65'536;
+  /// The alignment of active messages' data that UCX allocates; 0 for UCX's own.
+  std::size_t am_alignment = 0;
+};
+
+/// UCX's worker: one thread's queues. A poller of its loop, which makes it progress and sleeps on its
+/// descriptor (WaitMode of the loop: busy, adaptive, wait). Operations complete in the loop's ready queue;
+/// nothing of the user's runs inside UCX.
+///
+/// Its end: endpoints are torn down, every operation that UCX has not finished ends as cancelled, and their
+/// memory is given back, whatever the peer does. Coroutines that wait are resumed by the loop later; the loop
+/// outlives the worker. Listeners, receivers and messages of it end before it; endpoints and keys may stay,
+/// and are dead. Thread: its loop's.
+class Worker final : public Poller {
+  struct Private {
+    explicit Private() = default;
+  };
+
+ public:
+  /// Adds itself to `loop`. Errors: those of UCX; kResourceExhausted for descriptors.
+  static Result<std::unique_ptr<Worker>> create(Loop& loop, std::shared_ptr<Context> context,
+                                                const WorkerOptions& options = {});
+  Worker(Private, Loop& loop, std::shared_ptr<Context> context, ucp_worker_h handle,
+         const WorkerOptions& options);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  ucp_worker_h handle() const noexcept { return handle_; }
+  Loop& loop() const noexcept { return loop_; }
+  Context& context() const noexcept { return *context_; }
+  detail::OperationPool& operations() noexcept { return *operations_; }
+  /// Operations that UCX has not finished or whose coroutine has not taken the result.
+  std::size_t operations_out() const noexcept { return operations_->out(); }
+
+  /// What a peer's Endpoint::connect() takes: UCX's address in a frame of ours with a checksum, so that
+  /// garbage is refused before UCX looks at it. It is no protection from a peer that means harm.
+  Result<std::vector<std::byte>> address() const;
+  /// The largest header that an active message may have.
+  std::size_t am_header_bytes_max() const noexcept { return am_header_bytes_max_; }
+
+  /// Returns Result<void>: all operations of all endpoints that were issued before are done at the other
+  /// side. Cancel: partial.
+  [[nodiscard]] detail::FlushWorkerAwaiter flush() noexcept;
+  /// Orders remote memory operations: those before it take effect before those after it. Errors: UCX's.
+  Result<void> fence() noexcept;
+
+  /// Queues `hook`; again is no change.
+  void after_progress(AfterProgress& hook) noexcept {
+    if (!hook.queued()) hooks_.push_back(hook);
+  }
+
+  std::size_t poll() override;
+  bool arm() override;
+  int descriptor() const override { return descriptor_; }
+
+ private:
+  friend struct detail::EndpointCore;
+
+  Result<void> start();
+  std::size_t run_hooks();
+
+  Loop& loop_;
+  const std::shared_ptr<Context> context_;
+  const ucp_worker_h handle_;
+  const unsigned progress_max_;
+  int descriptor_ = -1;
+  bool added_ = false;
+  std::size_t am_header_bytes_max_ = 0;
+  detail::OperationPool* const operations_;
+  IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
+  IntrusiveList<detail::EndpointCore, detail::EndpointTag> endpoints_;
+};
+
+namespace detail {
+
+/// Nothing but an end to wait for.
+class FlushWorkerAwaiter final : public OperationAwaiter<FlushWorkerAwaiter, void> {
+ public:
+  static constexpr std::string_view kWhat = "flushing a worker";
+  explicit FlushWorkerAwaiter(OperationPool& pool) noexcept
+      : OperationAwaiter(&pool), worker_(pool.worker()) {}
+
+ private:
+  friend OperationAwaiter;
+  ucs_status_ptr_t issue(Operation& operation) const noexcept {
+    ucp_request_param_t params = params_for(operation, {});
+    params.cb.send = &Operation::sent;
+    return ucp_worker_flush_nbx(worker_, &params);
+  }
+  void hand_over(Operation& operation) const noexcept { operation.kind = {}; }
+
+  ucp_worker_h worker_;
+};
+
+}  // namespace detail
+
+inline detail::FlushWorkerAwaiter Worker::flush() noexcept {
+  return detail::FlushWorkerAwaiter{*operations_};
+}
+
+}  // namespace weft::ucx

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/ucx/listener.hpp"
+
+namespace weft::ucx {
+
+void ConnectionRequest::reject() noexcept {
+  if (handle_ != nullptr) static_cast<void>(ucp_listener_reject(listener_, release()));
+}
+
+Result<sockaddr_storage> ConnectionRequest::peer() const {
+  ucp_conn_request_attr_t attributes{};
+  attributes.field_mask = UCP_CONN_REQUEST_ATTR_FIELD_CLIENT_ADDR;
+  if (const ucs_status_t status = ucp_conn_request_query(handle_, &attributes); status != UCS_OK) {
+    return to_status(status, "the address of a peer");
+  }
+  return attributes.client_address;
+}
+
+Result<std::unique_ptr<Listener>> Listener::create(Worker& worker, const sockaddr* address, socklen_t size,
+                                                   const ListenerOptions& options) {
+  std::unique_ptr<Listener> listener{new Listener(options)};
+  ucp_listener_params_t params{};
+  params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
+  params.sockaddr = {.addr = address, .addrlen = size};
+  params.conn_handler = {.cb = &Listener::arrived, .arg = listener.get()};
+  const ucs_status_t status = ucp_listener_create(worker.handle(), &params, &listener->handle_);
+  if (status != UCS_OK) {
+    listener->handle_ = nullptr;
+    return to_status(status, "listening with UCX");
+  }
+  return listener;
+}
+
+// What waits is rejected first: that needs the listener.
+Listener::~Listener() {
+  requests_.close();
+  while (requests_.try_pop()) {
+  }
+  if (handle_ != nullptr) ucp_listener_destroy(handle_);
+}
+
+Result<sockaddr_storage> Listener::address() const {
+  ucp_listener_attr_t attributes{};
+  attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
+  if (const ucs_status_t status = ucp_listener_query(handle_, &attributes); status != UCS_OK) {
+    return to_status(status, "the address of a listener");
+  }
+  return attributes.sockaddr;
+}
+
+void Listener::arrived(ucp_conn_request_h request, void* listener) {
+  auto& self = *static_cast<Listener*>(listener);
+  ConnectionRequest arrival{self.handle_, request};
+  if (!self.requests_.try_push(std::move(arrival))) ++self.rejected_;
+}
+
+}  // namespace weft::ucx

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/ucx/operation.hpp"
+
+#include <new>
+
+namespace weft::ucx::detail {
+
+void Operation::ran(Ready* node) noexcept {
+  auto& self = *static_cast<Operation*>(node);
+  if (self.state == OperationState::kDrained) {
+    self.apply(on_reap(self.state));
+  } else {
+    resume(self.waiter);
+  }
+}
+
+bool Operation::take() noexcept {
+  const bool done = state == OperationState::kCompleted;
+  stop_listening();
+  apply(on_take(state, kind));
+  return done;
+}
+
+void Operation::drop() noexcept {
+  stop_listening();
+  apply(on_drop(state, kind));
+}
+
+void Operation::close() noexcept {
+  if (state == OperationState::kPosted || state == OperationState::kCancelRequested) {
+    status = UCS_ERR_CANCELED;
+  }
+  apply(on_close(state));
+}
+
+void Operation::on_cancel(CancelReason cancel_reason) noexcept {
+  reason = cancel_reason;
+  apply(detail::on_cancel(state, kind));
+}
+
+void Operation::completed(ucs_status_t result) noexcept {
+  status = result;
+  if (request != nullptr) ucp_request_free(std::exchange(request, nullptr));
+  apply(on_complete(state));
+}
+
+// The state first: UCX calls the completion inside ucp_request_cancel(), and giving back may end the pool.
+void Operation::apply(OperationStep step) noexcept {
+  WEFT_ASSERT(!step.misuse, "borrowed memory was dropped while UCX used it (docs/pitfalls/ucx.md)");
+  state = step.next;
+  if (step.unschedule) pool->loop().unschedule(*this);
+  if (step.schedule && !is_scheduled()) pool->loop().schedule(*this);
+  if (step.give_back) return give_back();
+  if (step.revoke) ucp_request_cancel(pool->worker(), request);
+}
+
+void Operation::give_back() noexcept {
+  stop_listening();
+  waiter = {};
+  memory.reset();
+  second_memory.reset();
+  if (on_given_back != nullptr) std::exchange(on_given_back, nullptr)(given_back_argument);
+  pool->recycle(*this);
+}
+
+void Operation::sent(void* /*request*/, ucs_status_t result, void* user_data) {
+  static_cast<Operation*>(user_data)->completed(result);
+}
+
+void Operation::received_tag(void* /*request*/, ucs_status_t result, const ucp_tag_recv_info_t* info,
+                             void* user_data) {
+  auto& self = *static_cast<Operation*>(user_data);
+  if (info != nullptr) self.outcome.tag = *info;
+  self.completed(result);
+}
+
+void Operation::received_bytes(void* /*request*/, ucs_status_t result, std::size_t length, void* user_data) {
+  auto& self = *static_cast<Operation*>(user_data);
+  self.outcome.length = length;
+  self.completed(result);
+}
+
+Operation* OperationPool::grow(std::size_t limit) noexcept {
+  if (slabs_.size() >= limit / kSlab + (limit % kSlab != 0 ? 1 : 0)) return nullptr;
+  try {
+    slabs_.reserve(slabs_.size() + 1);
+    slabs_.push_back(std::make_unique<Operation[]>(kSlab));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  for (std::size_t i = kSlab; i > 0; --i) {
+    Operation& operation = slabs_.back()[i - 1];
+    operation.pool = this;
+    operation.next_free = free_;
+    free_ = &operation;
+  }
+  return free_;
+}
+
+void OperationPool::recycle(Operation& operation) noexcept {
+  operation.next_free = free_;
+  free_ = &operation;
+  --out_;
+  if (closed_ && out_ == 0) delete this;
+}
+
+void OperationPool::close() noexcept {
+  ++out_;  // keeps the pool while its records end
+  closed_ = true;
+  for (const auto& slab : slabs_) {
+    for (std::size_t i = 0; i < kSlab; ++i) slab[i].close();
+  }
+  if (--out_ == 0) delete this;
+}
+
+}  // namespace weft::ucx::detail

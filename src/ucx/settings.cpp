@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ucx/settings.hpp"
+
+#include <dlfcn.h>
+#include <ucs/config/parser.h>
+#include <ucs/debug/debug.h>
+#include <uct/api/uct.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+
+#include "ucx/printed.hpp"
+#include "weft/ucx/status.hpp"
+
+namespace weft::ucx::detail {
+
+namespace {
+
+// Every setting of UCX and of the transports that are installed, with what they say about it. The modules
+// are loaded first: each brings its own.
+std::string all_settings() {
+  uct_component_h* components = nullptr;
+  unsigned count = 0;
+  if (uct_query_components(&components, &count) == UCS_OK) uct_release_component_list(components);
+  return printed([](std::FILE* stream) {
+    constexpr unsigned kFlags = UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN | UCS_CONFIG_PRINT_DOC;
+    ucs_config_parser_print_all_opts(stream, "UCX_", static_cast<ucs_config_print_flags_t>(kFlags),
+                                     &ucs_config_global_list);
+  });
+}
+
+// UCX 1.13 takes any name, and warns of an unknown one long after: it is looked up here.
+Status refusal(const std::string& known, const std::string& name) {
+  const std::string line = "\nUCX_" + name + "=";
+  const std::size_t at = known.find(line);
+  const auto invalid = [&](std::string text) {
+    return Status{StatusCode::kInvalidArgument, Layer::kTransport, std::move(text), UCS_ERR_NO_ELEM};
+  };
+  if (at == std::string::npos) {
+    return invalid("UCX has no setting " + name + " (ucx_info -f lists them, without UCX_ in front)");
+  }
+  // A setting that one transport inherits from a group is set by the group's name.
+  constexpr std::string_view kInherits = "# inherits:  UCX_";
+  const std::size_t paragraph = known.rfind("\n\n", at);
+  const std::size_t inherits = known.rfind(kInherits, at);
+  if (inherits != std::string::npos && paragraph != std::string::npos && inherits > paragraph) {
+    const std::size_t begin = inherits + kInherits.size();
+    const std::string group = known.substr(begin, known.find('\n', begin) - begin);
+    return invalid("UCX takes the setting " + name + " under the name " + group + " only");
+  }
+  return {};
+}
+
+// Whether UCX may open a transport of its shared memory group: it warns of settings for what it does not
+// open.
+bool opens_shared_memory(const std::vector<std::string>& transports) {
+  if (transports.empty()) return true;
+  return std::any_of(transports.begin(), transports.end(), [](const std::string& name) {
+    constexpr std::string_view kNames[] = {"all", "shm", "sm", "mm", "posix", "sysv", "xpmem"};
+    return name.starts_with('^') || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  });
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) {
+    if (!all.empty()) all += ',';
+    all += name;
+  }
+  return all;
+}
+
+Result<void> set(ucp_config_t* config, const char* name, const std::string& value) {
+  const ucs_status_t status = ucp_config_modify(config, name, value.c_str());
+  if (status == UCS_OK) return {};
+  return to_status(status, "the UCX setting " + std::string{name} + "=" + value);
+}
+
+}  // namespace
+
+Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  if (!options.transports.empty()) settings.emplace_back("TLS", joined(options.transports));
+  if (!options.devices.empty()) settings.emplace_back("NET_DEVICES", joined(options.devices));
+  if (options.shared_memory_in_peer_mode && opens_shared_memory(options.transports)) {
+    settings.emplace_back("MM_ERROR_HANDLING", "y");
+  }
+  if (!options.memory_hooks) settings.emplace_back("MEM_EVENTS", "n");
+  for (const auto& [name, value] : settings) {
+    if (auto done = set(config, name.c_str(), value); !done.ok()) return done;
+  }
+  if (options.settings.empty()) return {};
+  const std::string known = all_settings();
+  for (const auto& [name, value] : options.settings) {
+    if (Status status = refusal(known, name); !status.ok()) return status;
+    if (auto done = set(config, name.c_str(), value); !done.ok()) return done;
+  }
+  return {};
+}
+
+void give_back_signals() {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
+    struct sigaction now{};
+    if (::sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) == 0) continue;
+    Dl_info owner{};
+    const void* handler = reinterpret_cast<const void*>(now.sa_sigaction);
+    if (handler == nullptr || ::dladdr(handler, &owner) == 0 || owner.dli_fname == nullptr) continue;
+    if (std::strstr(owner.dli_fname, "libucs.so") != nullptr) ucs_debug_disable_signal(signal);
+  }
+}
+
+}  // namespace weft::ucx::detail

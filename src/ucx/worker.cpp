@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/ucx/worker.hpp"
+
+#include "ucx/framed.hpp"
+#include "weft/ucx/endpoint.hpp"
+
+namespace weft::ucx {
+
+Result<std::unique_ptr<Worker>> Worker::create(Loop& loop, std::shared_ptr<Context> context,
+                                               const WorkerOptions& options) {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  // The worker's end reclaims what UCX has not finished, so there is nothing to warn of.
+  params.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;
+  if (options.am_alignment != 0) {
+    params.field_mask |= UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT;
+    params.am_alignment = options.am_alignment;
+  }
+  ucp_worker_h handle = nullptr;
+  if (const ucs_status_t status = ucp_worker_create(context->handle(), &params, &handle); status != UCS_OK) {
+    return to_status(status, "making a UCX worker");
+  }
+  auto worker = std::make_unique<Worker>(Private{}, loop, std::move(context), handle, options);
+  if (auto started = worker->start(); !started.ok()) return std::move(started).status();
+  return worker;
+}
+
+Worker::Worker(Private, Loop& loop, std::shared_ptr<Context> context, ucp_worker_h handle,
+               const WorkerOptions& options)
+    : loop_(loop),
+      context_(std::move(context)),
+      handle_(handle),
+      progress_max_(options.progress_max > 0 ? options.progress_max : 1),
+      operations_(new detail::OperationPool(loop, handle, options.operations_max)) {}
+
+Result<void> Worker::start() {
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+  if (ucp_worker_query(handle_, &attributes) == UCS_OK) am_header_bytes_max_ = attributes.max_am_header;
+  if (context_->features().wakeup) {
+    const ucs_status_t status = ucp_worker_get_efd(handle_, &descriptor_);
+    if (status != UCS_OK) return to_status(status, "a worker's descriptor");
+  }
+  auto added = loop_.add_poller(*this);
+  added_ = added.ok();
+  return added;
+}
+
+Worker::~Worker() {
+  if (added_) loop_.remove_poller(*this);
+  ucp_worker_destroy(handle_);
+  detail::EndpointCore::worker_ended(endpoints_);
+  operations_->close();
+}
+
+Result<std::vector<std::byte>> Worker::address() const {
+  ucp_address_t* address = nullptr;
+  std::size_t size = 0;
+  if (const ucs_status_t status = ucp_worker_get_address(handle_, &address, &size); status != UCS_OK) {
+    return to_status(status, "a worker's address");
+  }
+  auto framed = detail::frame(detail::Framed::kAddress, {reinterpret_cast<const std::byte*>(address), size});
+  ucp_worker_release_address(handle_, address);
+  return framed;
+}
+
+Result<void> Worker::fence() noexcept {
+  if (const ucs_status_t status = ucp_worker_fence(handle_); status != UCS_OK) {
+    return to_status(status, "a fence");
+  }
+  return {};
+}
+
+std::size_t Worker::poll() {
+  std::size_t events = 0;
+  for (unsigned calls = 0; calls < progress_max_; ++calls) {
+    events = ucp_worker_progress(handle_);
+    if (events != 0 || loop_.has_ready()) break;
+  }
+  if (!hooks_.empty()) events += run_hooks();
+  return events;
+}
+
+// One batch: a hook that queues itself again waits for the next progress.
+std::size_t Worker::run_hooks() {
+  IntrusiveList<AfterProgress, AfterProgressTag> batch;
+  batch.splice_back(hooks_);
+  std::size_t ran = 0;
+  for (; !batch.empty(); ++ran) batch.pop_front().on_progress();
+  return ran;
+}
+
+bool Worker::arm() {
+  if (descriptor_ < 0 || !hooks_.empty()) return false;
+  return ucp_worker_arm(handle_) == UCS_OK;
+}
+
+}  // namespace weft::ucx
