@@ -12,12 +12,15 @@
 #include "weft/runtime/sleep.hpp"
 #include "weft/runtime/with_deadline.hpp"
 #include "weft/transport/tcp.hpp"
+#include "weft/transport/ucx.hpp"
 
 namespace weft {
 
 /// The transports of this build, each with its defaults, or with what is given here.
 struct TransportOptions {
-  TcpOptions tcp;
+  TcpOptions tcp{};
+  /// Of ucx:// URLs. In a build without UCX those fail, with a status that says so.
+  UcxOptions ucx{};
 };
 TransportSet make_transports(TransportOptions options = {});
 

@@ -51,6 +51,7 @@ void Session::start() {
   hello.body_bytes_max = setup_.limits.body_bytes_max;
   hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
   hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
+  hello.paths = connection_->path_offers();
   const std::string bytes = wire::encode_hello(hello);
   connection_->start(*this);
   std::byte* room = connection_->outbox().append(bytes.size());
@@ -139,6 +140,8 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       if (state_ == State::kReady) state_ = State::kDraining;
       setup_.owner.on_session_goaway(*this);
       return {};
+    case wire::FrameType::kPath:  // the connection's, and only before we hear anything
+      break;
   }
   return unknown_type(frame.header, setup_.limits);
 }

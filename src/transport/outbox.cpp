@@ -24,7 +24,7 @@ std::byte* aligned_up(std::byte* at) {
 }  // namespace
 
 Outbox::~Outbox() {
-  release_all();
+  drop_all();
   use_inline_segments();
 }
 
@@ -133,6 +133,7 @@ void Outbox::queue_end_of_attachment() noexcept {
 }
 
 bool Outbox::take_over(SendLease& lease) noexcept {
+  if (drain_ != nullptr) drain_->on_take_back();
   for (std::size_t index = 0; index < count_; ++index) {
     Segment& piece = segment(index);
     if (piece.lease != &lease) continue;
@@ -184,6 +185,11 @@ void Outbox::consume(std::size_t bytes) noexcept {
 }
 
 void Outbox::release_all() noexcept {
+  if (drain_ != nullptr) drain_->on_take_back();
+  drop_all();
+}
+
+void Outbox::drop_all() noexcept {
   giving_back_ = true;
   while (count_ > 0 || open_chunk_) {
     while (count_ > 0) {

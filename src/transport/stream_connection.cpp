@@ -27,16 +27,28 @@ StreamConnection::StreamConnection(Loop& loop, const ConnectionOptions& options,
       options_(options),
       capabilities_(capabilities),
       outbox_(loop.chunks(), this, capabilities.lease_bytes_min),
-      framer_(loop.chunks(), options_.frame_limits) {}
+      framer_(loop.chunks(), options_.frame_limits) {
+  if (options_.paths == nullptr) return;
+  switch_ = std::make_unique<PathSwitch>(loop, static_cast<PathSwitchHost&>(*this), options_.paths);
+  framer_.go_singly(true);
+}
 
-StreamConnection::~StreamConnection() = default;
+StreamConnection::~StreamConnection() {
+  // While what its owner is told by still stands.
+  switch_.reset();
+}
 
 void StreamConnection::start(FrameSink& sink) {
   WEFT_ASSERT(sink_ == nullptr, "a connection is started once");
   sink_ = &sink;
+  if (switch_ != nullptr) switch_->set_sink(sink);
   watch_peer();
   readable_ = true;
   schedule_work();
+}
+
+std::vector<wire::DataPathOffer> StreamConnection::path_offers() const {
+  return switch_ != nullptr ? switch_->offers() : std::vector<wire::DataPathOffer>{};
 }
 
 void StreamConnection::on_queued() noexcept {
@@ -60,7 +72,13 @@ void StreamConnection::resume_landing() {
 }
 
 void StreamConnection::abandon_landing() {
-  if (!closing_) framer_.abandon_landing();
+  if (closing_) return;
+  if (path_ != nullptr) {
+    const Moved moved = path_->reclaim_landing();
+    if (moved.kind == Moved::Kind::kSome) framer_.landed(moved.bytes);
+    if (moved.kind == Moved::Kind::kFailed) fail(io_failure("an abandoned attachment of ", moved.error));
+  }
+  framer_.abandon_landing();
 }
 
 void StreamConnection::pause_receiving() {
@@ -97,7 +115,7 @@ void StreamConnection::work() {
 void StreamConnection::resume_parsing() {
   resume_ = false;
   frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
-  Status status = framer_.resume(*sink_);
+  Status status = framer_.resume(framer_sink());
   if (!status.ok()) return fail(std::move(status));
   if (closing_) return;
   framer_.park();
@@ -105,6 +123,11 @@ void StreamConnection::resume_parsing() {
 }
 
 void StreamConnection::readable() {
+  if (path_ != nullptr) return check_stream();
+  receive_more();
+}
+
+void StreamConnection::receive_more() {
   if (!readable_) {
     behind_since_ = behind_mark_ = loop_.now();
     behind_bytes_ = 0;
@@ -130,14 +153,14 @@ void StreamConnection::receive_all() {
       return fail({StatusCode::kResourceExhausted, Layer::kTransport, "no memory to receive into", 0,
                    Retry::kReconnect});
     }
-    const Moved moved = receive({places, count});
+    const Moved moved = receive_some({places, count});
     if (moved.kind == Moved::Kind::kFailed) return fail(io_failure("receive from ", moved.error));
     if (moved.kind == Moved::Kind::kEnded) return peer_ended();
     readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
     if (moved.kind == Moved::Kind::kSome) {
       received += moved.bytes;
       note_progress(moved.bytes);
-      Status status = framer_.received(moved.bytes, *sink_);
+      Status status = framer_.received(moved.bytes, framer_sink());
       if (!status.ok()) return fail(std::move(status));
     }
     if (!readable_) break;
@@ -162,12 +185,12 @@ void StreamConnection::peer_ended() {
   readable_ = false;
   framer_.park();
   if (send_failed_) return;  // work() closes with what was wrong there
-  if (outbox_.empty() || send_ended_) return fail({});
+  if (stream_gone_ || (path_ == nullptr && (outbox_.empty() || send_ended_))) return fail({});
   if (!write_blocked_) loop_.at_turn_end(*this);
 }
 
 void StreamConnection::writable() {
-  if (!std::exchange(write_blocked_, false)) return;
+  if (path_ != nullptr || !std::exchange(write_blocked_, false)) return;
   flush();
 }
 
@@ -200,7 +223,7 @@ void StreamConnection::send_queued() {
     if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
-    const Moved moved = send({pieces, count});
+    const Moved moved = send_some({pieces, count});
     if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
     if (moved.kind != Moved::Kind::kSome) {
       write_blocked_ = true;
@@ -225,11 +248,18 @@ void StreamConnection::after_flush() {
     if (closing_) return;
   }
   if (!outbox_.empty()) return;
-  if (finish_ && !send_ended_) {
+  if (moving_to_path_) return move_to_path();
+  end_if_due();
+}
+
+// Everything queued has left: ends our side if that was asked for, and the connection when the peer's is
+// over.
+void StreamConnection::end_if_due() {
+  if ((finish_ || (path_ != nullptr && receive_ended_)) && !send_ended_) {
     send_ended_ = true;
-    end_sending();
+    path_ != nullptr ? path_->end_sending() : end_sending();
   }
-  if (receive_ended_) fail({});
+  if (receive_ended_ && (path_ == nullptr || path_->all_left())) fail({});
 }
 
 // What the peer had said before it went may still be there; that is received first.
@@ -298,6 +328,7 @@ void StreamConnection::conclude() {
   if (!std::exchange(shut_, true)) {
     loop_.disarm(*this);
     TurnEndHook::unlink();
+    if (switch_ != nullptr) switch_->shut();
     shut();
     framer_.release();
     outbox_.release_all();

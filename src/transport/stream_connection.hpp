@@ -4,9 +4,12 @@
 #include <sys/uio.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "transport/path_switch.hpp"
 #include "transport/stream_framer.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/runtime/loop.hpp"
@@ -24,12 +27,20 @@ namespace weft {
 ///   closed    the stream is shut, every lease released, the sink has heard on_closed and is forgotten
 /// Beside these, one side may have ended before the other: send_ended_ after finish(), receive_ended_ after
 /// the peer's end. When the peer has ended, what is queued is still sent, and then the connection closes.
-class StreamConnection : public Connection, private OutboxDrain, private TurnEndHook, private Timer {
+///
+/// With ConnectionOptions::paths the bytes after the hellos may move to a data path. Then path_ is set, and
+/// the stream is only watched: its end is the peer's.
+class StreamConnection : public Connection,
+                         private PathSwitchHost,
+                         private OutboxDrain,
+                         private TurnEndHook,
+                         private Timer {
  public:
   StreamConnection(Loop& loop, const ConnectionOptions& options, const Capabilities& capabilities);
   ~StreamConnection() override;
 
   void start(FrameSink& sink) final;
+  std::vector<wire::DataPathOffer> path_offers() const final;
   Outbox& outbox() final { return outbox_; }
   void use_checksums() final;
   void resume_landing() final;
@@ -41,25 +52,11 @@ class StreamConnection : public Connection, private OutboxDrain, private TurnEnd
   bool is_moving() const final {
     return (!outbox_.empty() && !send_ended_) || (framer_.inside() && framer_.wants_bytes());
   }
-  const Capabilities& capabilities() const final { return capabilities_; }
+  const Capabilities& capabilities() const final {
+    return path_ != nullptr ? path_->capabilities() : capabilities_;
+  }
 
  protected:
-  /// What one attempt to move bytes came to.
-  struct Moved {
-    enum class Kind : std::uint8_t { kSome, kBlocked, kEnded, kFailed };
-    Kind kind = Kind::kBlocked;
-    /// kSome: asking again at once would say kBlocked.
-    bool exhausted = false;
-    /// kFailed: the errno.
-    int error = 0;
-    std::size_t bytes = 0;
-
-    static Moved some(std::size_t bytes, bool exhausted) { return {Kind::kSome, exhausted, 0, bytes}; }
-    static Moved blocked() { return {}; }
-    static Moved ended() { return {Kind::kEnded, true, 0, 0}; }
-    static Moved failed(int error) { return {Kind::kFailed, true, error, 0}; }
-  };
-
   /// Move what can be moved without waiting. Once one says kBlocked, readable() or writable() is to be called
   /// when that changes.
   virtual Moved receive(std::span<const iovec> into) = 0;
@@ -78,7 +75,7 @@ class StreamConnection : public Connection, private OutboxDrain, private TurnEnd
   void broken(int error);
 
   Loop& loop() const noexcept { return loop_; }
-  bool receiving() const noexcept { return framer_.wants_bytes(); }
+  bool receiving() const noexcept { return framer_.wants_bytes() || path_ != nullptr; }
 
  private:
   struct Work : Ready {
@@ -88,10 +85,23 @@ class StreamConnection : public Connection, private OutboxDrain, private TurnEnd
 
   void on_queued() noexcept final;
   void on_much_queued() noexcept final;
+  void on_take_back() noexcept final;
+  bool queue_path_frame(std::string_view frame) final;
+  void on_path_decided() final;
+  void on_path_heard() final;
+  void on_path_readable() final;
+  void on_path_writable() final;
+  void on_path_failed(Status why) final;
+  void move_to_path();
+  void check_stream();
+  FrameSink& framer_sink();
+  Moved receive_some(std::span<const iovec> into);
+  Moved send_some(std::span<const iovec> from);
   void on_turn_end() final;
   void on_timer() final;
   void work();
   void schedule_work();
+  void receive_more();
   void receive_all();
   void resume_parsing();
   void note_progress(std::size_t bytes);
@@ -100,6 +110,7 @@ class StreamConnection : public Connection, private OutboxDrain, private TurnEnd
   void send_queued();
   void sending_failed(int error);
   void after_flush();
+  void end_if_due();
   void watch_peer();
   void arm_by(TimePoint at);
   TimePoint check_stall();
@@ -133,6 +144,12 @@ class StreamConnection : public Connection, private OutboxDrain, private TurnEnd
   bool receive_ended_ = false;
   bool closing_ = false;
   bool shut_ = false;
+  /// Decided for a path; what is queued still leaves by the stream.
+  bool moving_to_path_ = false;
+  /// The stream has ended: nothing more arrives on the path either.
+  bool stream_gone_ = false;
+  DataPath* path_ = nullptr;
+  std::unique_ptr<PathSwitch> switch_;
 };
 
 }  // namespace weft

@@ -41,7 +41,6 @@ constexpr std::size_t tail_bytes(std::uint64_t attachment_bytes, bool checksum) 
 // The frames of one receive, on the stack and not cleared first: the common batch is short.
 class StreamFramer::Batch {
  public:
-  bool full() const { return size_ == kBatchMax; }
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   // The place of the next frame, which is in the batch once keep() was called. Holds no value before; a
@@ -168,7 +167,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   const std::byte* const end = at + pending_bytes();
   const bool checksums = checksums_;
   const wire::FrameLimits limits = limits_;
-  while (!batch.full()) {
+  while (batch.size() < batch_max_) {
     const auto left = static_cast<std::size_t>(end - at);
     if (left < wire::kHeaderBytes) {
       outcome = need(wire::kHeaderBytes);

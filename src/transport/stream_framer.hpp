@@ -64,6 +64,14 @@ class StreamFramer {
   /// The sink said kWait; resume() asks it again once allow_landing() was called.
   bool waits_for_landing() const noexcept { return waiting_; }
   void allow_landing() noexcept { waiting_ = false; }
+  /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
+  void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
+  /// The landing that the last receive_into() began with; empty when it did not.
+  MutableBytes landing() const noexcept {
+    return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
+  }
+  /// `bytes` were put into the landing since receive_into(), though received() was not called for them.
+  void landed(std::size_t bytes) noexcept { take_direct(bytes); }
   /// Writes no more into the landing, and skips the rest. Only while there is one.
   void abandon_landing() noexcept;
   /// Hands up nothing more, ever.
@@ -112,6 +120,7 @@ class StreamFramer {
   std::unique_ptr<std::byte[]> stash_;
   std::uint16_t stash_capacity_ = 0;
   std::uint16_t stashed_ = 0;
+  std::uint8_t batch_max_ = kBatchMax;
   State state_ = State::kHello;
   bool checksums_ = false;
   bool paused_ = false;

@@ -11,7 +11,7 @@ namespace weft::wire {
 
 std::string_view to_string(FrameType type) {
   static constexpr std::string_view kNames[] = {"?",    "request", "response", "cancel",
-                                                "ping", "pong",    "goaway"};
+                                                "ping", "pong",    "goaway",   "path"};
   const auto index = static_cast<unsigned>(type);
   return index < std::size(kNames) ? kNames[index] : "?";
 }
@@ -29,7 +29,7 @@ std::string_view to_string(FrameFault fault) {
 
 FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& limits) noexcept {
   const auto type = static_cast<unsigned>(header.type);
-  if (type - 1 > 5) return FrameFault::kUnknownType;
+  if (type - 1 > 6) return FrameFault::kUnknownType;
   if ((header.flags & ~FrameFlags::kOfType[type]) != 0) return FrameFault::kUnknownFlags;
   if (header.body_bytes > limits.body_bytes_max) return FrameFault::kBodyTooLarge;
   if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;
@@ -48,7 +48,7 @@ FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& li
                 retry <= static_cast<unsigned>(Retry::kReconnect) && (code != 0 || header.status == 0);
   } else {
     plausible = (header.status | header.method | header.timeout | header.schema) == 0;
-    if (header.type == FrameType::kGoaway) {
+    if (header.type == FrameType::kGoaway || header.type == FrameType::kPath) {
       plausible = plausible && header.id == kNoId;
     } else {
       plausible = plausible && header.body_bytes == 0;

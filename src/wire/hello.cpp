@@ -90,6 +90,20 @@ Status check_envelope(Bytes bytes) {
 
 }  // namespace
 
+std::string_view to_string(DataPath path) {
+  switch (path) {
+    case DataPath::kStream:
+      return "stream";
+    case DataPath::kUcx:
+      return "ucx";
+    case DataPath::kVerbs:
+      return "verbs";
+    case DataPath::kSharedMemory:
+      return "shared memory";
+  }
+  return "unknown";
+}
+
 std::string encode_hello(const Hello& hello) {
   std::size_t size = kPathsAt;
   for (const DataPathOffer& offer : hello.paths) size += kPathHeadBytes + offer.parameters.size();

@@ -5,6 +5,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+
+#if WEFT_TEST_UCX
+#include "weft/transport/ucx.hpp"
+#endif
 
 namespace weft::conformance {
 
@@ -73,7 +78,8 @@ std::string pattern(std::size_t size, unsigned seed) {
   return text;
 }
 
-void Peer::send_hello(const wire::Hello& hello) {
+void Peer::send_hello(wire::Hello hello) {
+  hello.paths = connection->path_offers();
   const std::string text = wire::encode_hello(hello);
   std::memcpy(outbox().append(text.size()), text.data(), text.size());
 }
@@ -102,6 +108,33 @@ void Peer::send_raw(std::string_view bytes) {
   }
 }
 
+std::vector<const char*> all_transports() {
+  std::vector<const char*> all{"memory", "tcp4", "tcp6", "unix"};
+#if WEFT_TEST_UCX
+  all.insert(all.end(), {"ucx_tcp", "ucx_shm", "ucx_none"});
+#else
+  std::puts("[  LEFT OUT ] the conformance suite over UCX: this build has none");
+#endif
+  return all;
+}
+
+namespace {
+
+// UCX's own TCP, shared memory with failures, and shared memory without them, where each connection has a
+// worker of its own.
+std::unique_ptr<Transport> make_ucx([[maybe_unused]] std::string_view kind) {
+#if WEFT_TEST_UCX
+  UcxOptions options;
+  options.transports = {kind == "ucx_tcp" ? "tcp" : "posix", "cma", "self"};
+  if (kind == "ucx_none") options.error_mode = UcxErrorMode::kNone;
+  return make_ucx_transport(make_tcp_transport(), options);
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace
+
 ConformanceTest::ConformanceTest() {
   LoopOptions options{.mode = WaitMode::kWait, .chunks = {.chunk_bytes = 64 * 1024}};
   if (in_memory()) {
@@ -110,7 +143,7 @@ ConformanceTest::ConformanceTest() {
     network_ = network.get();
     transport_ = std::move(network);
   } else {
-    transport_ = make_tcp_transport();
+    transport_ = by_path() ? make_ucx(GetParam()) : make_tcp_transport();
   }
   if (std::string_view{GetParam()} == "unix") {
     char name[] = "/tmp/weft-conformance-XXXXXX";
@@ -137,6 +170,7 @@ Url ConformanceTest::any_url() const {
   const std::string_view kind = GetParam();
   if (kind == "memory") return {"memory", "server", 0};
   if (kind == "unix") return {"unix", directory_ + "/socket", 0};
+  if (by_path()) return {"ucx", "127.0.0.1", 0};
   return {"tcp", kind == "tcp6" ? "::1" : "127.0.0.1", 0};
 }
 

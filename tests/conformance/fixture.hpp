@@ -73,7 +73,8 @@ struct Peer {
   Recorder sink;
 
   Outbox& outbox() { return connection->outbox(); }
-  void send_hello(const wire::Hello& hello = {});
+  /// With what the connection offers.
+  void send_hello(wire::Hello hello = {});
   /// Queues a frame. The length fields of `header` are filled in here.
   void send(wire::FrameHeader header, std::string_view body = {}, bool checksum = false);
   void request(std::uint64_t id, std::string_view body = {}) {
@@ -91,6 +92,9 @@ std::string hello_text();
 /// `size` bytes that differ from place to place.
 std::string pattern(std::size_t size, unsigned seed = 1);
 
+/// The transports that every test of the suite runs over; says which are left out, and why.
+std::vector<const char*> all_transports();
+
 /// Runs each test over each transport: memory on a manual clock, so that waiting costs nothing, and sockets.
 class ConformanceTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -98,6 +102,8 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
   ~ConformanceTest() override;
 
   bool in_memory() const { return std::string_view{GetParam()} == "memory"; }
+  /// Bytes go by a data path once the hellos are exchanged.
+  bool by_path() const { return std::string_view{GetParam()}.starts_with("ucx"); }
   /// Makes client and server and starts both.
   void connect(const ConnectionOptions& client_options = {}, const ConnectionOptions& server_options = {});
   /// connect(), and both have heard the other's hello.

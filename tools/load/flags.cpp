@@ -48,7 +48,9 @@ void add_congestion(CLI::App& command, std::string& name) {
 }  // namespace
 
 void add_server_flags(CLI::App& command, ServerOptions& options) {
-  command.add_option("--listen", options.listen, "tcp://HOST:PORT (port 0: any) or unix:///path")
+  command
+      .add_option("--listen", options.listen,
+                  "tcp://HOST:PORT (port 0: any), unix:///path or, of perf, ucx://HOST:PORT")
       ->required()
       ->type_name("URL");
   command.add_option("--threads", options.threads, "Threads that serve connections (default 1)")

@@ -15,6 +15,14 @@ enum class LoopMode : std::uint8_t {
   kWait,      ///< sleeps at once
 };
 
+/// What a measurement over ucx:// can be told.
+struct UcxFlags {
+  /// UCX's transports by name; empty means UCX chooses.
+  std::vector<std::string> transports = {};
+  /// UCX's error mode none instead of peer.
+  bool mode_none = false;
+};
+
 /// What every server of a measurement can be told.
 struct ServerOptions {
   std::string listen = {};
@@ -26,6 +34,7 @@ struct ServerOptions {
   std::string congestion = {};
   /// One write for each reply, to show what batching is worth.
   bool nobatch = false;
+  UcxFlags ucx = {};
 };
 
 /// What every client of a measurement can be told.
@@ -45,6 +54,7 @@ struct ClientOptions {
   LoopMode mode = LoopMode::kWait;
   std::vector<int> cpus = {};
   std::string congestion = {};
+  UcxFlags ucx = {};
   bool json = false;
 
   std::uint64_t answer_bytes() const { return reply_bytes.value_or(size_bytes); }

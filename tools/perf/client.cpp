@@ -139,6 +139,7 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
 
   TransportOptions transport_options;
   transport_options.tcp.congestion = options.congestion;
+  transport_options.ucx = ucx_options(options.ucx);
   const TransportSet transports = make_transports(std::move(transport_options));
   Clients clients;
   for (unsigned i = 0; i < options.connections; ++i) {

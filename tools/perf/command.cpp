@@ -42,6 +42,17 @@ int measure(const load::ClientOptions& options) {
   return 0;
 }
 
+void add_ucx_flags(CLI::App& command, load::UcxFlags& flags) {
+  command
+      .add_option(
+          "--ucx-tls", flags.transports,
+          "With ucx://: only these of UCX's transports, such as posix,cma or tcp (default: UCX chooses)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  command.add_flag("--ucx-error-mode-none", flags.mode_none,
+                   "With ucx://: UCX's error mode none, on both sides, with a worker for each connection");
+}
+
 }  // namespace
 
 void add_commands(CLI::App& app, int& exit_code) {
@@ -52,17 +63,20 @@ void add_commands(CLI::App& app, int& exit_code) {
   auto server_options = std::make_shared<load::ServerOptions>();
   CLI::App* server = perf->add_subcommand("server", "Serve the measured functions until SIGINT or SIGTERM");
   load::add_server_flags(*server, *server_options);
+  add_ucx_flags(*server, server_options->ucx);
   // Only the limit can be asked to be slow.
   server->remove_option(server->get_option("--nobatch"));
   server->footer(
       "Examples:\n"
       "  weft perf server --listen tcp://127.0.0.1:9000 --cpus 0\n"
-      "  weft perf server --listen unix:///tmp/perf.sock --mode busy --threads 2");
+      "  weft perf server --listen unix:///tmp/perf.sock --mode busy --threads 2\n"
+      "  weft perf server --listen ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy");
   server->callback([server_options, &exit_code] { exit_code = serve(*server_options); });
 
   auto client_options = std::make_shared<load::ClientOptions>();
   CLI::App* client = perf->add_subcommand("client", "Measure a `weft perf` server");
   load::add_client_flags(*client, *client_options);
+  add_ucx_flags(*client, client_options->ucx);
   client->footer(
       "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"
       "thread. Latency is measured by the clock at --depth 1, and by the time of the loop's turn, which all\n"
@@ -71,6 +85,7 @@ void add_commands(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
+      "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");
   client->callback([client_options, &exit_code] { exit_code = measure(*client_options); });
 }

@@ -15,6 +15,7 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   server_options.limits = generous_limits();
   TransportOptions transports;
   transports.tcp.congestion = options.congestion;
+  transports.ucx = ucx_options(options.ucx);
 
   auto server = std::make_unique<Server>(std::move(server_options), std::move(transports));
   server->register_handler<method<&perf_echo, "perf/echo">>();

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
 #include "weft/memory/chunk_pool.hpp"
+#include "weft/transport/data_path.hpp"
 #include "weft/transport/outbox.hpp"
 #include "weft/wire/frame.hpp"
+#include "weft/wire/hello.hpp"
 
 namespace weft {
 
@@ -90,6 +94,8 @@ struct ConnectionOptions {
   /// is a whole head, every 64 KiB of a body, and of an attachment every 64 KiB or 1024th part of it,
   /// whichever is more: an attachment of any length is there after 1025 times this, or its connection ends.
   Duration frame_timeout = std::chrono::seconds{10};
+  /// What may carry the bytes in place of the stream; null = nothing.
+  std::shared_ptr<const DataPaths> paths{};
 };
 
 /// A connection that carries frames in order, whole or not at all. Belongs to one loop; may be destroyed at
@@ -100,8 +106,10 @@ class Connection {
 
   /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
   virtual void start(FrameSink& sink) = 0;
-  /// Where frames to be sent are queued. They leave at the end of the loop's turn, or sooner when they are
-  /// many.
+  /// What our hello is to offer beside the stream.
+  virtual std::vector<wire::DataPathOffer> path_offers() const = 0;
+  /// Where frames to be sent are queued: our hello first, and nothing behind it before on_hello. They leave
+  /// at the end of the loop's turn, or sooner when they are many.
   virtual Outbox& outbox() = 0;
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   virtual void use_checksums() = 0;
@@ -127,6 +135,7 @@ class Connection {
   /// own timeouts watch the peer then; a ping would only wait behind them.
   virtual bool is_moving() const = 0;
 
+  /// Settled once on_hello is called.
   virtual const Capabilities& capabilities() const = 0;
   /// As a URL, for people: "tcp://127.0.0.1:4242".
   virtual std::string local_endpoint() const = 0;

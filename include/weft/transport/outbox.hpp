@@ -32,6 +32,9 @@ class OutboxDrain {
   virtual void on_queued() noexcept = 0;
   /// Much is queued (see Outbox::expect_little()) and all of it is whole: may be sent, and consumed, at once.
   virtual void on_much_queued() noexcept = 0;
+  /// Leased memory is to be given back: once this returns, nothing that segments() gave is looked at any
+  /// more. May consume what has left.
+  virtual void on_take_back() noexcept = 0;
 
  protected:
   ~OutboxDrain() = default;
@@ -91,6 +94,15 @@ class Outbox {
 
   /// The turn is over: from now on kFirstMuchBytes are much again.
   void expect_little() noexcept { much_ = kFirstMuchBytes; }
+  /// From now on leased pieces of fewer bytes are copied.
+  void set_lease_bytes_min(std::size_t bytes) noexcept { lease_bytes_min_ = bytes; }
+  /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
+  /// leased.
+  std::size_t leased_front() const noexcept {
+    std::uint32_t index = 0;
+    while (index < count_ && segment(index).size == 0) ++index;
+    return index < count_ && segment(index).lease != nullptr ? segment(index).size : 0;
+  }
   /// Attachments queued from now on are followed by their checksum.
   void use_checksums() noexcept { checksums_ = true; }
   /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
@@ -120,6 +132,7 @@ class Outbox {
   bool reserve_segments(std::size_t more) noexcept;
   void seal() noexcept;
   void push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept;
+  void drop_all() noexcept;
   bool append_marker(SendLease& lease) noexcept;
   void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;
   void queue_end_of_attachment() noexcept;
@@ -129,7 +142,7 @@ class Outbox {
 
   ChunkPool& chunks_;
   OutboxDrain* const drain_;
-  const std::size_t lease_bytes_min_;
+  std::size_t lease_bytes_min_;
   // What is queued is the sealed segments, and after them the open one: the bytes [open_begin_, cursor_) of
   // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
   // the chunk has more room. In chunks, addresses and positions in the stream are

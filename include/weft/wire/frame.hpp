@@ -17,6 +17,8 @@ enum class FrameType : std::uint8_t {
   kPing = 4,
   kPong = 5,
   kGoaway = 6,
+  /// Only between the hello and the first other frame: see wire/path.hpp.
+  kPath = 7,
 };
 std::string_view to_string(FrameType type);
 
@@ -31,7 +33,7 @@ struct FrameFlags {
   static constexpr std::uint8_t kLandingNamed = 0x04;
   static constexpr std::uint8_t kAll = 0x07;
   /// The bits that a frame of each type may have.
-  static constexpr std::uint8_t kOfType[] = {0, kAll, kAttachment, 0, 0, 0, 0};
+  static constexpr std::uint8_t kOfType[] = {0, kAll, kAttachment, 0, 0, 0, 0, 0};
 };
 
 /// The head of every frame, as it lies on the wire, little-endian:
@@ -55,7 +57,8 @@ struct FrameHeader {
   /// Response: a StatusCode in the low byte, then four bits of the Layer that said so, four of Retry.
   /// Otherwise 0.
   std::uint16_t status = 0;
-  /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway: kNoId.
+  /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway and path:
+  /// kNoId.
   std::uint64_t id = 0;
   /// Request: the method. Response: the status' native code, a signed number in the low 32 bits. Otherwise 0.
   std::uint64_t method = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/bytes.hpp"
@@ -21,8 +22,10 @@ struct Features {
 /// A way by which frames may travel beside the stream the hello came on.
 enum class DataPath : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kSharedMemory = 3 };
 
-/// One offered data path and what the peer needs to bring it up; the layout of `parameters` is the path's
-/// own.
+std::string_view to_string(DataPath path);
+
+/// One offered data path and what the peer needs to judge it; the layout of `parameters` is the path's own.
+/// What is needed to bring it up follows in path frames (wire/path.hpp), when both sides want it.
 struct DataPathOffer {
   DataPath path = DataPath::kStream;
   std::string parameters{};

@@ -61,7 +61,7 @@ Arrived MemoryConnection::known() const {
   return faults_.delay > Duration::zero() ? visible_ : link_->arrived(end_);
 }
 
-StreamConnection::Moved MemoryConnection::receive(std::span<const iovec> into) {
+Moved MemoryConnection::receive(std::span<const iovec> into) {
   const Arrived there = known();
   std::uint64_t limit = there.bytes;
   if (faults_.receive_bytes_max > 0) limit = std::min(limit, received_ + faults_.receive_bytes_max);
@@ -75,7 +75,7 @@ StreamConnection::Moved MemoryConnection::receive(std::span<const iovec> into) {
   return there.ended ? Moved::ended() : Moved::blocked();
 }
 
-StreamConnection::Moved MemoryConnection::send(std::span<const iovec> from) {
+Moved MemoryConnection::send(std::span<const iovec> from) {
   std::size_t total = 0;
   for (const iovec& piece : from) {
     const std::int64_t sent =

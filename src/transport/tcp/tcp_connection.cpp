@@ -58,7 +58,7 @@ std::string TcpConnection::remote_endpoint() const {
   return remote_;
 }
 
-StreamConnection::Moved TcpConnection::receive(std::span<const iovec> into) {
+Moved TcpConnection::receive(std::span<const iovec> into) {
   while (true) {
     const ssize_t got = into.size() == 1 ? ::recv(socket_.fd(), into[0].iov_base, into[0].iov_len, 0)
                                          : ::readv(socket_.fd(), into.data(), static_cast<int>(into.size()));
@@ -73,7 +73,7 @@ StreamConnection::Moved TcpConnection::receive(std::span<const iovec> into) {
   }
 }
 
-StreamConnection::Moved TcpConnection::send(std::span<const iovec> from) {
+Moved TcpConnection::send(std::span<const iovec> from) {
   while (true) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(from.data());

@@ -33,8 +33,10 @@ struct CountingDrain final : OutboxDrain {
     consumed += consume_from->queued_bytes();
     consume_from->consume(consume_from->queued_bytes());
   }
+  void on_take_back() noexcept override { ++taken_back; }
 
   int queued = 0;
+  int taken_back = 0;
   int much = 0;
   Outbox* consume_from = nullptr;
   std::size_t consumed = 0;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/base/log.hpp"
+#include "weft/transport/data_path.hpp"
+#include "weft/transport/transport.hpp"
+
+namespace weft {
+
+/// How UCX treats a peer that fails. Both ends have to choose the same.
+enum class UcxErrorMode : std::uint8_t {
+  /// UCX can give up an endpoint: what was given to it comes back at once. All connections of a loop share a
+  /// worker.
+  kPeer,
+  /// UCX cannot: what was given to an endpoint whose peer is dead comes back only with the end of its worker.
+  /// So each connection has a worker of its own, which ends with it: milliseconds and some megabytes each.
+  kNone,
+};
+
+/// How connections use UCX. What UCX itself reads from its environment variables still counts; what is given
+/// here wins over it.
+struct UcxOptions {
+  /// What a client may use for tcp:// and unix:// URLs (ucx:// always requires UCX).
+  PathPolicy connecting = PathPolicy::kForbid;
+  /// What a listener of a tcp:// or unix:// URL offers. A listener of a ucx:// URL offers UCX and serves
+  /// peers without it all the same, unless this says kRequire.
+  ///
+  /// UCX believes the worker address that a peer sends: offer it only to peers that are trusted not to forge
+  /// one.
+  PathPolicy listening = PathPolicy::kForbid;
+  /// Transports and devices by UCX's names ("tcp", "posix", "cma", "rc"; "lo", "mlx5_0:1"); empty: UCX
+  /// chooses.
+  std::vector<std::string> transports{};
+  std::vector<std::string> devices{};
+  /// More of UCX's settings by name, without "UCX_": {"RNDV_THRESH", "8k"}.
+  std::vector<std::pair<std::string, std::string>> settings{};
+  UcxErrorMode error_mode = UcxErrorMode::kPeer;
+  /// How much may be on its way to a side that does not take it.
+  std::size_t window_bytes = 1024 * 1024;
+  /// Frames are packed into active messages of up to this many bytes, which UCX sends by copying them.
+  std::size_t message_bytes = 8 * 1024;
+  /// Attachments, or parts of them, from this size on are read by the peer's UCX where they lie, and land
+  /// where they are wanted (rendezvous).
+  std::size_t rendezvous_bytes_min = 32 * 1024;
+  /// How long bringing UCX up may take, from the peer's hello on.
+  Duration bring_up_timeout = std::chrono::seconds{5};
+  /// Hears of messages that belong to no connection, at most once a second. Must outlive the transport.
+  Logger* logger = &stderr_logger();
+};
+
+/// Errors: kInvalidArgument says which option cannot be.
+Status check(const UcxOptions& options);
+
+/// The data path of connections that go by UCX's active messages.
+std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options = {});
+
+/// The transport of ucx://host:port: connections that begin on `stream`'s tcp://host:port and move to UCX
+/// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `stream` handles too,
+/// with UCX or without as `options` say.
+std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream,
+                                              const UcxOptions& options = {});
+
+}  // namespace weft

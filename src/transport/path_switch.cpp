@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/path_switch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+namespace {
+
+// An offer begins with this byte; what follows is the provider's.
+constexpr char kOptional = 0;
+constexpr char kRequired = 1;
+
+Status out_of_turn(std::string_view what) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport,
+          std::string{what} + " came while a data path was being brought up"};
+}
+
+Status unusable(wire::DataPath kind, std::string_view why) {
+  return {StatusCode::kFailedPrecondition, Layer::kTransport,
+          "the data path '" + std::string{to_string(kind)} +
+              "' is required and not to be had: " + std::string{why} + " (a tcp:// URL does without)"};
+}
+
+bool is_well_formed(const wire::DataPathOffer& offer) {
+  return !offer.parameters.empty() && (offer.parameters[0] == kOptional || offer.parameters[0] == kRequired);
+}
+
+}  // namespace
+
+PathSwitch::~PathSwitch() {
+  shut();
+}
+
+void PathSwitch::shut() {
+  loop_.disarm(*this);
+  if (path_ != nullptr) path_->shut();
+}
+
+std::vector<wire::DataPathOffer> PathSwitch::offers() const {
+  std::vector<wire::DataPathOffer> offers;
+  for (const DataPaths::Choice& choice : paths_->choices) {
+    if (choice.policy == PathPolicy::kForbid) continue;
+    const char flag = choice.policy == PathPolicy::kRequire ? kRequired : kOptional;
+    offers.push_back({choice.provider->kind(), flag + choice.provider->offer()});
+  }
+  return offers;
+}
+
+// Both sides have to come to the same one: the common path of the highest number.
+const wire::DataPathOffer* PathSwitch::choose(const std::vector<wire::DataPathOffer>& theirs) {
+  const wire::DataPathOffer* best = nullptr;
+  for (const wire::DataPathOffer& offer : theirs) {
+    if (!is_well_formed(offer) || (best != nullptr && best->path > offer.path)) continue;
+    for (const DataPaths::Choice& choice : paths_->choices) {
+      if (choice.policy == PathPolicy::kForbid || choice.provider->kind() != offer.path) continue;
+      best = &offer;
+      choice_ = &choice;
+    }
+  }
+  return best;
+}
+
+Status PathSwitch::check_required(const std::vector<wire::DataPathOffer>& theirs) const {
+  for (const DataPaths::Choice& choice : paths_->choices) {
+    if (choice.policy == PathPolicy::kRequire) {
+      return unusable(choice.provider->kind(), "the peer does not offer it");
+    }
+  }
+  for (const wire::DataPathOffer& offer : theirs) {
+    if (is_well_formed(offer) && offer.parameters[0] == kRequired) {
+      return unusable(offer.path, "the peer requires it, and this side does not allow it");
+    }
+  }
+  return {};
+}
+
+Status PathSwitch::on_hello(Bytes hello) {
+  const Result<wire::Hello> theirs = wire::decode_hello(hello);
+  if (!theirs.ok()) return theirs.status();
+  hello_ = as_text(hello);
+  const wire::DataPathOffer* offer = choose(theirs->paths);
+  if (offer != nullptr) return open(*offer);
+  Status status = check_required(theirs->paths);
+  if (!status.ok()) return status;
+  state_ = State::kDecided;
+  host_.on_path_decided();
+  return {};
+}
+
+Status PathSwitch::open(const wire::DataPathOffer& theirs) {
+  state_ = State::kAddress;
+  loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
+  auto path = choice_->provider->open(loop_, host_, std::string_view{theirs.parameters}.substr(1));
+  if (!path.ok()) return give_verdict(Verdict::kDown, path.status().message());
+  path_ = *std::move(path);
+  return send(wire::PathStep::kAddress, path_->address());
+}
+
+Status PathSwitch::send(wire::PathStep step, std::string_view text) {
+  const std::string frame = wire::encode_path_frame({step, choice_->provider->kind(), text});
+  if (host_.queue_path_frame(frame)) return {};
+  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a path frame"};
+}
+
+Status PathSwitch::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+  if (decided()) return sink_->on_frames(frames, chunk);
+  const Frame& frame = frames.front();
+  if (frame.header.type != wire::FrameType::kPath) return out_of_turn(to_string(frame.header.type));
+  const Result<wire::PathMessage> message = wire::decode_path_body(frame.body);
+  return message.ok() ? on_message(*message) : message.status();
+}
+
+Status PathSwitch::on_message(const wire::PathMessage& message) {
+  if (choice_ == nullptr || message.path != choice_->provider->kind()) {
+    return out_of_turn("a message about another path");
+  }
+  if (theirs_ != Verdict::kNone) return out_of_turn("a message behind the verdict");
+  if (message.step == wire::PathStep::kAddress) return on_address(message.text);
+  theirs_ = message.step == wire::PathStep::kUp ? Verdict::kUp : Verdict::kDown;
+  if (theirs_ == Verdict::kDown) {
+    reason_ = "the peer says: " + std::string{message.text};
+    return give_verdict(Verdict::kDown, "the other side said so");
+  }
+  return decide();
+}
+
+Status PathSwitch::on_address(std::string_view address) {
+  if (ours_ == Verdict::kDown) return {};
+  if (state_ != State::kAddress || path_ == nullptr) return out_of_turn("a second address");
+  state_ = State::kProbing;
+  Status connected = path_->connect(address);
+  if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
+  return heard_ ? give_verdict(Verdict::kUp) : Status{};
+}
+
+void PathSwitch::on_heard() {
+  if (std::exchange(heard_, true) || state_ != State::kProbing) return;
+  Status status = give_verdict(Verdict::kUp);
+  if (!status.ok()) host_.on_path_failed(std::move(status));
+}
+
+void PathSwitch::on_failed(Status why) {
+  Status status = give_verdict(Verdict::kDown, why.message());
+  // A verdict that was given already stands: the path is lost, and the connection with it.
+  if (!status.ok() || ours_ != Verdict::kDown) host_.on_path_failed(status.ok() ? std::move(why) : status);
+}
+
+void PathSwitch::on_timer() {
+  on_failed({StatusCode::kUnavailable, Layer::kTransport, "it did not come up in time"});
+}
+
+Status PathSwitch::give_verdict(Verdict verdict, std::string_view reason) {
+  if (ours_ != Verdict::kNone) return decide();
+  ours_ = verdict;
+  state_ = State::kVerdict;
+  loop_.disarm(*this);
+  if (reason_.empty()) reason_ = reason;
+  const auto step = verdict == Verdict::kUp ? wire::PathStep::kUp : wire::PathStep::kDown;
+  Status sent = send(step, reason.substr(0, wire::kPathTextMax));
+  return sent.ok() ? decide() : sent;
+}
+
+Status PathSwitch::decide() {
+  if (decided() || ours_ == Verdict::kNone || theirs_ == Verdict::kNone) return {};
+  if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
+    usable_ = false;
+    if (path_ != nullptr) path_->shut();
+    if (choice_->policy == PathPolicy::kRequire) return unusable(choice_->provider->kind(), reason_);
+  }
+  state_ = State::kDecided;
+  host_.on_path_decided();
+  return {};
+}
+
+Status PathSwitch::hand_up_hello(FrameSink& sink) {
+  return sink.on_hello(as_bytes(hello_));
+}
+
+bool PathSwitch::wants_body(const wire::FrameHeader& header) {
+  return decided() && sink_->wants_body(header);
+}
+
+Landing PathSwitch::on_attachment(const Frame& frame) {
+  return decided() ? sink_->on_attachment(frame) : Landing::skip();
+}
+
+Status PathSwitch::on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
+  return decided() ? sink_->on_attachment_end(frame, chunk, landed) : out_of_turn("an attachment");
+}
+
+void PathSwitch::on_drained() {
+  sink_->on_drained();
+}
+
+void PathSwitch::on_closed(Status why) {
+  sink_->on_closed(std::move(why));
+}
+
+}  // namespace weft

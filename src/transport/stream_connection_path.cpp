@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a StreamConnection does when its bytes may move to a data path, or have.
+#include <algorithm>
+#include <utility>
+
+#include "transport/stream_connection.hpp"
+
+namespace weft {
+
+namespace {
+
+// More than this is nobody's way to end a stream.
+constexpr std::size_t kStrayBytesMax = 64;
+
+}  // namespace
+
+FrameSink& StreamConnection::framer_sink() {
+  return switch_ != nullptr && !switch_->decided() ? static_cast<FrameSink&>(*switch_) : *sink_;
+}
+
+Moved StreamConnection::receive_some(std::span<const iovec> into) {
+  if (path_ == nullptr) return receive(into);
+  const Moved moved = path_->receive(into, framer_.landing());
+  return moved.kind == Moved::Kind::kBlocked && stream_gone_ ? Moved::ended() : moved;
+}
+
+Moved StreamConnection::send_some(std::span<const iovec> from) {
+  return path_ == nullptr ? send(from) : path_->send(from, outbox_.leased_front());
+}
+
+bool StreamConnection::queue_path_frame(std::string_view frame) {
+  std::byte* const room = outbox_.append(frame.size());
+  if (room == nullptr) return false;
+  std::copy_n(as_bytes(frame).begin(), frame.size(), room);
+  return true;
+}
+
+// Our last word on the stream may still be queued: the path comes into use behind it.
+void StreamConnection::on_path_decided() {
+  framer_.go_singly(false);
+  moving_to_path_ = true;
+  if (outbox_.empty() || switch_->path() == nullptr) move_to_path();
+}
+
+void StreamConnection::move_to_path() {
+  moving_to_path_ = false;
+  path_ = switch_->path();
+  if (path_ != nullptr) {
+    write_blocked_ = false;
+    outbox_.set_lease_bytes_min(path_->capabilities().lease_bytes_min);
+  }
+  Status status = switch_->hand_up_hello(*sink_);
+  if (!status.ok()) return fail(std::move(status));
+  if (path_ == nullptr) return switch_->shut();
+  readable_ = true;
+  schedule_work();
+}
+
+void StreamConnection::on_path_heard() {
+  switch_->on_heard();
+}
+
+void StreamConnection::on_path_readable() {
+  if (path_ != nullptr) receive_more();
+}
+
+void StreamConnection::on_path_writable() {
+  if (path_ == nullptr || closing_) return;
+  if (send_ended_) return end_if_due();
+  if (std::exchange(write_blocked_, false)) flush();
+}
+
+void StreamConnection::on_path_failed(Status why) {
+  if (path_ == nullptr && switch_ != nullptr && !switch_->decided())
+    return switch_->on_failed(std::move(why));
+  fail(std::move(why));
+}
+
+void StreamConnection::on_take_back() noexcept {
+  if (path_ == nullptr || shut_) return;
+  const Moved moved = path_->reclaim_sending();
+  if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
+  if (moved.kind == Moved::Kind::kFailed) fail(io_failure("taking memory back from ", moved.error));
+}
+
+// The stream has nothing to carry any more: what happens on it is the peer's end.
+void StreamConnection::check_stream() {
+  if (closing_ || stream_gone_) return;
+  std::byte stray[kStrayBytesMax];
+  const iovec place{stray, sizeof stray};
+  const Moved moved = receive({&place, 1});
+  if (moved.kind == Moved::Kind::kBlocked) return;
+  if (moved.kind == Moved::Kind::kSome) {
+    return fail({StatusCode::kInvalidArgument, Layer::kTransport,
+                 remote_endpoint() + " sent on the stream although its bytes go by another path"});
+  }
+  stream_gone_ = true;
+  path_->catch_up();
+  receive_more();
+  if (!closing_ && moved.kind == Moved::Kind::kFailed) {
+    fail(io_failure("the peer is gone: ", moved.error));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ucx/domain.hpp"
+
+#include <string>
+#include <utility>
+
+#include "transport/ucx/ucx_path.hpp"
+#include "weft/ucx/status.hpp"
+
+namespace weft::ucx_path {
+
+namespace {
+
+// The id of our active messages, which nobody else uses on our workers.
+constexpr unsigned kMessageId = 0;
+constexpr Duration kStrayInterval = std::chrono::seconds{1};
+
+}  // namespace
+
+Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<ucx::Context> context,
+                                             Logger* logger) {
+  auto worker = ucx::Worker::create(loop, std::move(context));
+  if (!worker.ok()) return std::move(worker).status();
+  auto address = (*worker)->address();
+  if (!address.ok()) return std::move(address).status();
+  auto domain = std::make_shared<Domain>(loop, *std::move(worker), logger);
+  domain->address_ = *std::move(address);
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                       UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kMessageId;
+  handler.flags = UCP_AM_FLAG_PERSISTENT_DATA;
+  handler.cb = &Domain::on_message;
+  handler.arg = domain.get();
+  const ucs_status_t status = ucp_worker_set_am_recv_handler(domain->worker().handle(), &handler);
+  if (status != UCS_OK) return ucx::to_status(status, "set the handler of active messages");
+  return domain;
+}
+
+Domain::Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, Logger* logger)
+    : loop_(loop), logger_(logger), worker_(std::move(worker)), random_(std::random_device{}()) {}
+
+Domain::~Domain() = default;
+
+Place Domain::enter(UcxPath& path) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(entries_.size()));
+    entries_.emplace_back();
+  }
+  const Place place{free_.back(), static_cast<std::uint32_t>(random_())};
+  free_.pop_back();
+  entries_[place.slot] = {&path, place.key};
+  return place;
+}
+
+void Domain::leave(const Place& place) noexcept {
+  entries_[place.slot] = {};
+  free_.push_back(place.slot);
+}
+
+bool Domain::progress() {
+  return worker_ != nullptr && ucp_worker_progress(worker_->handle()) != 0;
+}
+
+void Domain::give_up() {
+  if (worker_ == nullptr) return;
+  worker_.reset();
+  for (const Entry& entry : entries_) {
+    if (entry.path != nullptr) entry.path->on_worker_gone();
+  }
+}
+
+UcxPath* Domain::find(const MessageHeader& header) const noexcept {
+  const Entry& entry = entries_[header.slot];
+  return entry.key == header.key ? entry.path : nullptr;
+}
+
+// Called inside ucp_worker_progress: only notes what came.
+ucs_status_t Domain::on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
+                                std::size_t bytes, const ucp_am_recv_param_t* param) noexcept {
+  auto& self = *static_cast<Domain*>(domain);
+  const auto loaded = load_message_header({static_cast<const std::byte*>(header), header_bytes});
+  if (!loaded || loaded->slot >= self.entries_.size()) [[unlikely]] {
+    self.note_stray(header_bytes);
+    return UCS_OK;
+  }
+  // What was on its way when a path was shut is nobody's fault.
+  UcxPath* const path = self.find(*loaded);
+  if (path == nullptr) return UCS_OK;
+  return path->arrived(*loaded, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
+}
+
+void Domain::note_stray(std::size_t header_bytes) {
+  ++strays_;
+  const TimePoint now = loop_.clock().now();
+  if (now < quiet_until_) return;
+  quiet_until_ = now + kStrayInterval;
+  const char* what = header_bytes == kMessageHeaderBytes ? "no connection of this process, or another version"
+                                                         : "another protocol";
+  logger_->write(LogLevel::kWarning, "ucx: dropped an active message of " + std::string{what} + " (" +
+                                         std::to_string(strays_) + " so far)");
+}
+
+}  // namespace weft::ucx_path

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "transport/ucx/message.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transport/ucx.hpp"
+#include "weft/ucx/context.hpp"
+#include "weft/ucx/worker.hpp"
+
+namespace weft::ucx_path {
+
+class UcxPath;
+
+/// Where the active messages for a path go: its slot in the table of its domain, and a key that tells it from
+/// whoever had the slot before.
+struct Place {
+  std::uint32_t slot = 0;
+  std::uint32_t key = 0;
+};
+
+/// The paths of one loop that share a worker, and so share its fate: all of the loop's in
+/// UcxErrorMode::kPeer, one in kNone. Ends with the last of them. Thread: the loop's.
+class Domain {
+ public:
+  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<ucx::Context> context,
+                                              Logger* logger);
+  Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, Logger* logger);
+  ~Domain();
+
+  Loop& loop() const noexcept { return loop_; }
+  /// While alive().
+  ucx::Worker& worker() const noexcept { return *worker_; }
+  /// What a peer needs to reach the worker.
+  Bytes address() const noexcept { return address_; }
+  bool alive() const noexcept { return worker_ != nullptr; }
+
+  Place enter(UcxPath& path);
+  void leave(const Place& place) noexcept;
+  /// Lets UCX work, outside of the loop's own turn. True when something happened.
+  bool progress();
+  /// Ends the worker, because memory is held by operations that do not end by themselves: every path is lost,
+  /// and nothing of any of them is touched any more.
+  void give_up();
+
+ private:
+  struct Entry {
+    UcxPath* path = nullptr;
+    std::uint32_t key = 0;
+  };
+
+  static ucs_status_t on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
+                                 std::size_t bytes, const ucp_am_recv_param_t* param) noexcept;
+  UcxPath* find(const MessageHeader& header) const noexcept;
+  void note_stray(std::size_t header_bytes);
+
+  Loop& loop_;
+  Logger* const logger_;
+  std::unique_ptr<ucx::Worker> worker_;
+  std::vector<std::byte> address_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> free_;
+  std::mt19937 random_;
+  std::uint64_t strays_ = 0;
+  TimePoint quiet_until_{};
+};
+
+}  // namespace weft::ucx_path

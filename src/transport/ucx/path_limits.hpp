@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/time.hpp"
+
+namespace weft::ucx_path {
+
+/// What the window of a side may be.
+inline constexpr std::size_t kWindowBytesMin = 64 * 1024;
+inline constexpr std::size_t kWindowBytesMax = 256 * 1024 * 1024;
+/// What a message takes of the window beside its bytes, so that small ones are bounded too.
+inline constexpr std::size_t kMessageCost = 64;
+/// Attachments go in pieces, so that taking memory back waits for one piece and not for all.
+inline constexpr std::size_t kPieceBytes = 1024 * 1024;
+/// How long that wait may be before the path is given up for it.
+inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
+/// So many messages are left in UCX's own memory, which is a whole buffer for each; more are copied.
+inline constexpr std::size_t kHeldMessagesMax = 64;
+/// How many asks may wait in the inbox: each is followed by the bytes of a whole attachment.
+inline constexpr std::uint32_t kAsksMax = 4096;
+/// How far a message may be ahead of the one that is due.
+inline constexpr std::uint32_t kEarlyMax = 4096;
+/// UCX has nothing more to say when it said nothing so many times in a row.
+inline constexpr unsigned kIdleQuestions = 64;
+
+}  // namespace weft::ucx_path

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ucx/provider.hpp"
+
+#include <utility>
+
+#include "transport/ucx/path_limits.hpp"
+#include "transport/ucx/ucx_path.hpp"
+
+namespace weft {
+
+namespace ucx_path {
+
+namespace {
+
+// What follows the flag byte of the offer: the version of the messages, the error mode.
+constexpr std::size_t kOfferBytes = 2;
+
+}  // namespace
+
+std::string Provider::offer() const {
+  return {static_cast<char>(kMessageVersion), static_cast<char>(options_.error_mode)};
+}
+
+Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owner,
+                                                 std::string_view peer_offer) const {
+  if (peer_offer.size() < kOfferBytes || peer_offer[0] != static_cast<char>(kMessageVersion)) {
+    return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
+                  "the peer speaks another version of Weft's messages over UCX"};
+  }
+  if (peer_offer[1] != static_cast<char>(options_.error_mode)) {
+    return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
+                  "the peer uses UCX's other error mode; give both sides the same UcxOptions::error_mode"};
+  }
+  auto domain = domain_for(loop);
+  if (!domain.ok()) return std::move(domain).status();
+  return std::unique_ptr<DataPath>{std::make_unique<UcxPath>(*std::move(domain), owner, options_)};
+}
+
+Result<std::shared_ptr<ucx::Context>> Provider::context() const {
+  if (context_ != nullptr) return context_;
+  ucx::ContextOptions options;
+  options.features.active_messages = true;
+  options.transports = options_.transports;
+  options.devices = options_.devices;
+  options.settings = options_.settings;
+  auto context = ucx::Context::create(options);
+  if (context.ok()) context_ = *context;
+  return context;
+}
+
+Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {
+  const std::lock_guard lock{mutex_};
+  const bool shared = options_.error_mode == UcxErrorMode::kPeer;
+  std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
+  if (shared) {
+    const auto found = domains_.find(&loop);
+    std::shared_ptr<Domain> domain = found != domains_.end() ? found->second.lock() : nullptr;
+    if (domain != nullptr && domain->alive()) return domain;
+  }
+  auto of = context();
+  if (!of.ok()) return std::move(of).status();
+  auto domain = Domain::make(loop, *std::move(of), options_.logger);
+  if (domain.ok() && shared) domains_.insert_or_assign(&loop, *domain);
+  return domain;
+}
+
+}  // namespace ucx_path
+
+Status check(const UcxOptions& options) {
+  const char* why = nullptr;
+  if (options.window_bytes < ucx_path::kWindowBytesMin || options.window_bytes > ucx_path::kWindowBytesMax) {
+    why = "UcxOptions::window_bytes: from 64 KiB to 256 MiB are possible";
+  } else if (options.message_bytes < 512 || options.message_bytes > options.window_bytes / 4) {
+    why = "UcxOptions::message_bytes: from 512 bytes to a quarter of window_bytes are possible";
+  } else if (options.rendezvous_bytes_min < 1024) {
+    why = "UcxOptions::rendezvous_bytes_min: less than 1 KiB is faster copied; give 1024 or more";
+  } else if (options.logger == nullptr) {
+    why = "UcxOptions::logger: null; leave it out for stderr";
+  }
+  if (why == nullptr) return {};
+  return {StatusCode::kInvalidArgument, Layer::kTransport, why};
+}
+
+std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options) {
+  return std::make_shared<ucx_path::Provider>(options);
+}
+
+}  // namespace weft

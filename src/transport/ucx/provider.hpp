@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "transport/ucx/domain.hpp"
+#include "weft/transport/data_path.hpp"
+#include "weft/transport/ucx.hpp"
+#include "weft/ucx/context.hpp"
+
+namespace weft::ucx_path {
+
+/// Makes the paths of one UCX context. The context is made for the first path: who only might use UCX pays
+/// nothing for it. Thread: any.
+class Provider final : public DataPathProvider {
+ public:
+  explicit Provider(UcxOptions options) : options_(std::move(options)) {}
+
+  wire::DataPath kind() const override { return wire::DataPath::kUcx; }
+  std::string offer() const override;
+  Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
+                                         std::string_view peer_offer) const override;
+
+ private:
+  Result<std::shared_ptr<ucx::Context>> context() const;
+  Result<std::shared_ptr<Domain>> domain_for(Loop& loop) const;
+
+  const UcxOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<ucx::Context> context_;
+  mutable std::map<Loop*, std::weak_ptr<Domain>> domains_;
+};
+
+}  // namespace weft::ucx_path

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coming up, what UCX tells, and the end. Bytes move in ucx_path_receive.cpp and ucx_path_send.cpp.
+#include "transport/ucx/ucx_path.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/ucx/path_limits.hpp"
+#include "weft/ucx/status.hpp"
+
+namespace weft::ucx_path {
+
+namespace {
+
+// An address: slot, key, window, then the worker's.
+constexpr std::size_t kAddressHeadBytes = 12;
+// How long an end waits for UCX to let go before it is taken to do so never. By force it takes microseconds.
+constexpr Duration kForceAtMost = std::chrono::seconds{1};
+// Clocks are read once in so many questions.
+constexpr unsigned kQuestionsPerLook = 64;
+
+}  // namespace
+
+UcxPath::UcxPath(std::shared_ptr<Domain> domain, DataPathOwner& owner, const UcxOptions& options)
+    : domain_(std::move(domain)),
+      owner_(&owner),
+      options_(options),
+      capabilities_{.name = "ucx", .lease_bytes_min = options.rendezvous_bytes_min, .peer_may_vanish = true},
+      place_(domain_->enter(*this)) {}
+
+UcxPath::~UcxPath() {
+  shut();
+}
+
+std::string UcxPath::address() const {
+  std::string text(kAddressHeadBytes, '\0');
+  auto* const at = reinterpret_cast<std::byte*>(text.data());
+  store_le(at, place_.slot);
+  store_le(at + 4, place_.key);
+  store_le(at + 8, static_cast<std::uint32_t>(options_.window_bytes));
+  return text.append(as_text(domain_->address()));
+}
+
+Status UcxPath::connect(std::string_view peer_address) {
+  if (peer_address.size() <= kAddressHeadBytes) {
+    return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's UCX address is cut short"};
+  }
+  const std::byte* const at = as_bytes(peer_address).data();
+  peer_slot_ = load_le<std::uint32_t>(at);
+  peer_key_ = load_le<std::uint32_t>(at + 4);
+  peer_window_ = load_le<std::uint32_t>(at + 8);
+  if (peer_window_ < kWindowBytesMin || peer_window_ > kWindowBytesMax) {
+    return {StatusCode::kInvalidArgument, Layer::kTransport,
+            "the peer's UCX address has an impossible window"};
+  }
+  const bool peer_mode = options_.error_mode == UcxErrorMode::kPeer;
+  auto endpoint = ucx::Endpoint::connect(
+      domain_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
+      {.error_mode = peer_mode ? ucx::ErrorMode::kPeer : ucx::ErrorMode::kNone,
+       .on_error = [this](const Status& why) { fail(static_cast<ucs_status_t>(why.native())); }});
+  if (!endpoint.ok()) return std::move(endpoint).status();
+  endpoint_ = *std::move(endpoint);
+  want_control(MessageKind::kProbe);
+  return {};
+}
+
+void UcxPath::touch() noexcept {
+  if (!shut_ && !deliver_.is_scheduled()) domain_->loop().schedule(deliver_);
+}
+
+void UcxPath::fail(ucs_status_t status) noexcept {
+  if (failed_ == UCS_OK) failed_ = status;
+  touch();
+}
+
+void UcxPath::misbehaved(const char* what) noexcept {
+  if (misbehaviour_ == nullptr) misbehaviour_ = what;
+  touch();
+}
+
+Status UcxPath::failure() const {
+  if (misbehaviour_ != nullptr) {
+    return {StatusCode::kInvalidArgument, Layer::kTransport,
+            std::string{"the peer "} + misbehaviour_ + " over UCX"};
+  }
+  const Status status = ucx::to_status(failed_, "the UCX path");
+  return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
+}
+
+void UcxPath::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
+  auto& op = *static_cast<Operation*>(operation);
+  ucp_request_free(request);
+  op.path->completed(op, status);
+}
+
+void UcxPath::on_landed(void* request, ucs_status_t status, std::size_t, void* operation) noexcept {
+  on_sent(request, status, operation);
+}
+
+// What a later call of the owner fetches stays active until then.
+void UcxPath::completed(Operation& operation, ucs_status_t status) noexcept {
+  operation.done = true;
+  operation.status = status;
+  if (&operation != &sending_ && &operation != &landing_) operation.active = false;
+  if (&operation == &flush_) flushed_ = true;
+  if (status != UCS_OK) return fail(status);
+  touch();
+}
+
+// What UCX said inside progress, told outside of it. What arrived comes first: the failure that a peer's end
+// looks like may stand behind its last bytes.
+void UcxPath::deliver() {
+  send_control();
+  if (heard_ && !std::exchange(heard_told_, true)) owner_->on_path_heard();
+  if (!shut_ && (!inbox_.empty() || landing_.done)) owner_->on_path_readable();
+  if (inbox_.size() > kHeldMessagesMax) keep_own_copies();
+  const bool may_send = send_blocked_ && (sending_.active ? sending_.done
+                                          : asked_        ? granted()
+                                                          : window_left() > 0);
+  if (!shut_ && may_send) {
+    send_blocked_ = false;
+    owner_->on_path_writable();
+  }
+  const bool failed = failed_ != UCS_OK || misbehaviour_ != nullptr;
+  if (shut_ || (!failed && !ended_)) return;
+  // After the peer's end only our own bytes can be lost, and send() says so.
+  if (failed && (!end_arrived_ || misbehaviour_ != nullptr)) return owner_->on_path_failed(failure());
+  owner_->on_path_writable();
+}
+
+bool UcxPath::anything_in_flight() const noexcept {
+  const auto flies = [](const Operation& operation) { return operation.active && !operation.done; };
+  return flies(sending_) || flies(landing_) || flies(flush_) ||
+         std::any_of(controls_.begin(), controls_.end(), flies);
+}
+
+bool UcxPath::wait_for(const Operation& operation, Duration at_most) {
+  Clock& clock = steady_clock_source();
+  const TimePoint give_up_at = clock.now() + at_most;
+  for (unsigned asked = 0; operation.active && !operation.done && domain_->alive(); ++asked) {
+    domain_->progress();
+    if (asked % kQuestionsPerLook == kQuestionsPerLook - 1 && clock.now() >= give_up_at) break;
+  }
+  return !operation.active || operation.done;
+}
+
+// The memory of `operation` has to come back, whatever that costs the path, or the worker.
+void UcxPath::insist_on(const Operation& operation) {
+  if (wait_for(operation, kReclaimAtMost)) return;
+  fail(UCS_ERR_TIMED_OUT);
+  close_endpoint();
+  if (!wait_for(operation, kForceAtMost)) domain_->give_up();
+}
+
+void UcxPath::catch_up() {
+  Clock& clock = steady_clock_source();
+  const TimePoint give_up_at = clock.now() + kReclaimAtMost;
+  unsigned idle = 0;
+  while (idle < kIdleQuestions && !end_arrived_ && clock.now() < give_up_at) {
+    idle = domain_->progress() ? 0 : idle + 1;
+  }
+}
+
+// By force; in error mode none UCX refuses that, and only the end of the worker will do.
+void UcxPath::close_endpoint() noexcept {
+  if (!endpoint_) return;
+  endpoint_ = {};
+  if (options_.error_mode == UcxErrorMode::kNone) domain_->give_up();
+}
+
+void UcxPath::shut() {
+  if (std::exchange(shut_, true)) return;
+  domain_->loop().unschedule(deliver_);
+  domain_->leave(place_);
+  for (Arrival& arrival : inbox_) drop(arrival);
+  for (auto& [sequence, arrival] : early_) drop(arrival);
+  inbox_.clear();
+  early_.clear();
+  close_endpoint();
+  Clock& clock = steady_clock_source();
+  const TimePoint give_up_at = clock.now() + kForceAtMost;
+  while (anything_in_flight() && domain_->alive() && clock.now() < give_up_at) domain_->progress();
+  if (anything_in_flight()) {
+    domain_->give_up();
+    on_worker_gone();
+  }
+}
+
+void UcxPath::on_worker_gone() noexcept {
+  for (Arrival& arrival : inbox_) arrival.held = false;
+  for (auto& [sequence, arrival] : early_) arrival.held = false;
+  inbox_.clear();
+  early_.clear();
+  const auto end = [this](Operation& operation) {
+    if (operation.active && !operation.done) completed(operation, UCS_ERR_CANCELED);
+  };
+  end(sending_);
+  end(landing_);
+  end(flush_);
+  std::for_each(controls_.begin(), controls_.end(), end);
+  fail(UCS_ERR_CANCELED);
+}
+
+}  // namespace weft::ucx_path

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "transport/ucx/domain.hpp"
+#include "transport/ucx/message.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/transport/connection.hpp"
+#include "weft/ucx/endpoint.hpp"
+
+namespace weft::ucx_path {
+
+/// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender.
+struct Arrival {
+  MessageKind kind{};
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t taken = 0;
+  /// data is UCX's: to be given back by ucp_am_data_release.
+  bool held = false;
+  std::unique_ptr<std::byte[]> copy;
+};
+
+/// One end of a connection's way over UCX's active messages.
+///
+/// Bytes travel in messages that UCX copies (eager), bounded by a window that the receiver opens by saying
+/// what it has received. An attachment's leased bytes are asked for first, and go by rendezvous, one piece
+/// after the other, once the receiver has a place for them: a piece never waits for anybody but UCX.
+///
+/// What UCX was given (operations in flight) is in `ops_`, `sending_` and `landing_`; shut() returns only
+/// when none is left. Nothing is told to the owner inside a callback of UCX: those only note and schedule
+/// deliver_.
+class UcxPath final : public DataPath {
+ public:
+  UcxPath(std::shared_ptr<Domain> domain, DataPathOwner& owner, const UcxOptions& options);
+  ~UcxPath() override;
+
+  const Capabilities& capabilities() const override { return capabilities_; }
+  std::string address() const override;
+  Status connect(std::string_view peer_address) override;
+  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved reclaim_landing() override;
+  Moved send(std::span<const iovec> from, std::size_t leased) override;
+  Moved reclaim_sending() override;
+  void end_sending() override;
+  bool all_left() const override;
+  void catch_up() override;
+  void shut() override;
+
+  /// For the domain, inside progress. True: `data` stays ours.
+  bool arrived(const MessageHeader& header, void* data, std::size_t bytes, std::uint64_t attributes) noexcept;
+  /// The worker has ended: UCX touches nothing of ours any more.
+  void on_worker_gone() noexcept;
+
+ private:
+  struct Deliver : Ready {
+    explicit Deliver(UcxPath& its) noexcept
+        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
+    UcxPath& path;
+  };
+  /// An operation in flight, where UCX finds it again.
+  struct Operation {
+    UcxPath* path = nullptr;
+    bool active = false;
+    bool done = false;
+    ucs_status_t status = UCS_OK;
+    std::size_t bytes = 0;
+    alignas(8) std::byte header[kMessageHeaderBytes];
+  };
+  static constexpr std::size_t kControlOperations = 4;
+
+  static void on_sent(void* request, ucs_status_t status, void* operation) noexcept;
+  static void on_landed(void* request, ucs_status_t status, std::size_t bytes, void* operation) noexcept;
+
+  void completed(Operation& operation, ucs_status_t status) noexcept;
+  void touch() noexcept;
+  void deliver();
+  void take_in_order(const MessageHeader& header, Arrival arrival);
+  void take_in(Arrival arrival);
+  void drop(Arrival& arrival) noexcept;
+  void keep_own_copies();
+
+  bool accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept;
+  void misbehaved(const char* what) noexcept;
+
+  Moved take_bytes(std::span<const iovec> into);
+  Moved take_piece(MutableBytes landing);
+  Moved landed();
+  void taken(std::size_t bytes) noexcept;
+
+  ucs_status_t post(Operation& operation, MessageKind kind, const void* data, std::size_t bytes) noexcept;
+  ucs_status_t note(Operation& operation, ucs_status_ptr_t answer) noexcept;
+  Moved sent();
+  Moved send_piece(const iovec& from, std::size_t leased);
+  void want_control(MessageKind kind) noexcept;
+  void send_control() noexcept;
+  void flush() noexcept;
+  std::size_t window_left() const noexcept;
+  bool granted() const noexcept { return asked_ && grants_ == asks_; }
+
+  bool wait_for(const Operation& operation, Duration at_most);
+  void insist_on(const Operation& operation);
+  bool anything_in_flight() const noexcept;
+  void fail(ucs_status_t status) noexcept;
+  void close_endpoint() noexcept;
+  Status failure() const;
+
+  const std::shared_ptr<Domain> domain_;
+  DataPathOwner* owner_;
+  const UcxOptions& options_;
+  Capabilities capabilities_;
+  const Place place_;
+  Deliver deliver_{*this};
+  ucx::Endpoint endpoint_;
+  std::uint32_t peer_slot_ = 0;
+  std::uint32_t peer_key_ = 0;
+  ucs_status_t failed_ = UCS_OK;
+  const char* misbehaviour_ = nullptr;
+
+  // Receiving.
+  std::deque<Arrival> inbox_;
+  std::map<std::uint32_t, Arrival> early_;
+  std::uint32_t next_arrival_ = 0;
+  /// In the window's units, modulo 2^32: what arrived, what of it was received, what the peer was told.
+  std::uint32_t arrived_ = 0;
+  std::uint32_t received_ = 0;
+  std::uint32_t received_told_ = 0;
+  /// Where the piece at the front of the inbox is received to, which may be a copy of the inbox's own.
+  Operation landing_;
+  bool heard_ = false;
+  bool heard_told_ = false;
+  std::uint32_t asks_queued_ = 0;
+  bool piece_expected_ = false;
+  bool end_arrived_ = false;
+
+  // Sending.
+  Operation sending_;
+  std::array<Operation, kControlOperations> controls_;
+  Operation flush_;
+  /// Kinds of control messages to be sent, a bit each.
+  std::uint32_t wanted_ = 0;
+  std::uint32_t peer_window_ = 0;
+  std::uint32_t next_message_ = 0;
+  std::uint32_t sent_ = 0;
+  std::uint32_t peer_received_ = 0;
+  /// The bytes at the front were asked for by the last of `asks_`; every ask is answered, also one whose
+  /// bytes went another way meanwhile.
+  bool asked_ = false;
+  std::uint32_t asks_ = 0;
+  std::uint32_t grants_ = 0;
+  bool ended_ = false;
+  bool send_blocked_ = false;
+  bool flushed_ = false;
+  bool shut_ = false;
+};
+
+}  // namespace weft::ucx_path

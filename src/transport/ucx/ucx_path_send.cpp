@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "transport/ucx/path_limits.hpp"
+#include "transport/ucx/ucx_path.hpp"
+#include "weft/ucx/status.hpp"
+
+namespace weft::ucx_path {
+
+namespace {
+
+constexpr unsigned kMessageId = 0;
+
+}  // namespace
+
+// What UCX answered to the posting of `operation`.
+ucs_status_t UcxPath::note(Operation& operation, ucs_status_ptr_t answer) noexcept {
+  if (answer == nullptr) {
+    operation.active = false;
+    return UCS_OK;
+  }
+  if (ucx::detail::is_error(answer)) {
+    operation.active = false;
+    fail(ucx::detail::error_of(answer));
+    return ucx::detail::error_of(answer);
+  }
+  return UCS_INPROGRESS;
+}
+
+ucs_status_t UcxPath::post(Operation& operation, MessageKind kind, const void* data,
+                           std::size_t bytes) noexcept {
+  store_message_header(operation.header, {kind, peer_slot_, peer_key_, next_message_++, received_});
+  received_told_ = received_;
+  operation.path = this;
+  operation.bytes = bytes;
+  operation.active = true;
+  operation.done = false;
+  ucp_request_param_t params;
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  params.flags = kind == MessageKind::kPiece ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
+  params.cb.send = &UcxPath::on_sent;
+  params.user_data = &operation;
+  return note(operation, ucp_am_send_nbx(endpoint_.handle(), kMessageId, operation.header,
+                                         kMessageHeaderBytes, data, bytes, &params));
+}
+
+std::size_t UcxPath::window_left() const noexcept {
+  const std::uint32_t on_its_way = sent_ - peer_received_;
+  const std::size_t taken = on_its_way + kMessageCost;
+  return taken < peer_window_ ? peer_window_ - taken : 0;
+}
+
+Moved UcxPath::send(std::span<const iovec> from, std::size_t leased) {
+  if (sending_.active) return sent();
+  if (endpoint_.handle() == nullptr || failed_ != UCS_OK) return Moved::failed(ECONNRESET);
+  if (leased >= options_.rendezvous_bytes_min) return send_piece(from[0], leased);
+  const std::size_t bytes = std::min({from[0].iov_len, options_.message_bytes, window_left()});
+  if (bytes == 0) {
+    send_blocked_ = true;
+    return Moved::blocked();
+  }
+  asked_ = false;
+  sent_ += static_cast<std::uint32_t>(bytes + kMessageCost);
+  const ucs_status_t status = post(sending_, MessageKind::kBytes, from[0].iov_base, bytes);
+  if (status == UCS_OK) [[likely]] {
+    return Moved::some(bytes, false);
+  }
+  send_blocked_ = true;
+  return status == UCS_INPROGRESS ? Moved::blocked() : Moved::failed(ECONNRESET);
+}
+
+Moved UcxPath::sent() {
+  if (!sending_.done) {
+    send_blocked_ = true;
+    return Moved::blocked();
+  }
+  sending_.active = sending_.done = false;
+  return sending_.status == UCS_OK ? Moved::some(sending_.bytes, false) : Moved::failed(ECONNRESET);
+}
+
+Moved UcxPath::send_piece(const iovec& from, std::size_t leased) {
+  if (!granted()) {
+    if (!std::exchange(asked_, true)) {
+      ++asks_;
+      want_control(MessageKind::kAsk);
+    }
+    send_blocked_ = true;
+    return Moved::blocked();
+  }
+  const std::size_t bytes = std::min(leased, kPieceBytes);
+  if (bytes == leased) asked_ = false;
+  const ucs_status_t status = post(sending_, MessageKind::kPiece, from.iov_base, bytes);
+  if (status == UCS_OK) return Moved::some(bytes, false);
+  send_blocked_ = true;
+  return status == UCS_INPROGRESS ? Moved::blocked() : Moved::failed(ECONNRESET);
+}
+
+Moved UcxPath::reclaim_sending() {
+  if (!sending_.active) return Moved::blocked();
+  insist_on(sending_);
+  return sent();
+}
+
+void UcxPath::want_control(MessageKind kind) noexcept {
+  wanted_ |= 1u << static_cast<unsigned>(kind);
+  send_control();
+}
+
+void UcxPath::send_control() noexcept {
+  if (wanted_ == 0 || endpoint_.handle() == nullptr || failed_ != UCS_OK) return;
+  for (Operation& operation : controls_) {
+    if (operation.active) continue;
+    const auto kind = static_cast<MessageKind>(__builtin_ctz(wanted_));
+    wanted_ &= wanted_ - 1;
+    if (post(operation, kind, nullptr, 0) == UCS_INPROGRESS) operation.done = false;
+    if (kind == MessageKind::kEnd) flush();
+    if (wanted_ == 0) return;
+  }
+}
+
+void UcxPath::end_sending() {
+  ended_ = true;
+  want_control(MessageKind::kEnd);
+}
+
+// So that nothing of ours is still inside UCX when the path is shut.
+void UcxPath::flush() noexcept {
+  flush_.path = this;
+  flush_.active = true;
+  flush_.done = false;
+  ucp_request_param_t params;
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  params.cb.send = &UcxPath::on_sent;
+  params.user_data = &flush_;
+  if (note(flush_, ucp_ep_flush_nbx(endpoint_.handle(), &params)) == UCS_INPROGRESS) return;
+  flushed_ = true;
+  touch();
+}
+
+bool UcxPath::all_left() const {
+  return failed_ != UCS_OK || (ended_ && flushed_ && !anything_in_flight());
+}
+
+}  // namespace weft::ucx_path
