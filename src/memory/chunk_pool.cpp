@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace weft {
 
@@ -28,6 +29,13 @@ void ChunkPool::trim() noexcept {
     free_memory(chunk);
   }
   cached_bytes_ = 0;
+  while (free_lent_ != nullptr) free_memory(std::exchange(free_lent_, free_lent_->next_free_));
+}
+
+// Only what stands for the memory; the memory itself is the lender's.
+Chunk* ChunkPool::make_lent() noexcept {
+  void* memory = ::operator new(sizeof(Chunk), std::align_val_t{alignof(Chunk)}, std::nothrow);
+  return memory != nullptr ? ::new (memory) Chunk(*this, 0) : nullptr;
 }
 
 ChunkRef ChunkPool::allocate(std::size_t capacity) noexcept {
@@ -40,6 +48,11 @@ ChunkRef ChunkPool::allocate(std::size_t capacity) noexcept {
 
 void ChunkPool::give_back(Chunk* chunk) noexcept {
   --chunks_out_;
+  if (chunk->lender_ != nullptr) {
+    chunk->next_free_ = free_lent_;
+    free_lent_ = chunk;
+    return std::exchange(chunk->lender_, nullptr)->on_chunk_returned(chunk->memory());
+  }
   const bool standard = chunk->capacity_ == options_.chunk_bytes;
   if (!standard || cached_bytes_ + chunk->capacity_ > options_.cached_bytes_max) return free_memory(chunk);
   chunk->next_free_ = free_;

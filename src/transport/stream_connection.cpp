@@ -147,27 +147,47 @@ void StreamConnection::receive_all() {
       loop_.at_turn_end(*this);
       break;
     }
-    iovec places[2];
-    const std::size_t count = framer_.receive_into(places);
-    if (count == 0) {
-      return fail({StatusCode::kResourceExhausted, Layer::kTransport, "no memory to receive into", 0,
-                   Retry::kReconnect});
-    }
-    const Moved moved = receive_some({places, count});
-    if (moved.kind == Moved::Kind::kFailed) return fail(io_failure("receive from ", moved.error));
+    const Moved moved = receive_once();
+    if (closing_) return;
     if (moved.kind == Moved::Kind::kEnded) return peer_ended();
-    readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
-    if (moved.kind == Moved::Kind::kSome) {
-      received += moved.bytes;
-      note_progress(moved.bytes);
-      Status status = framer_.received(moved.bytes, framer_sink());
-      if (!status.ok()) return fail(std::move(status));
-    }
+    received += moved.bytes;
     if (!readable_) break;
   }
   if (closing_) return;
   framer_.park();
   watch_peer();
+}
+
+// Receives once, and hands up what is whole then. A failure has closed the connection.
+Moved StreamConnection::receive_once() {
+  if (path_ != nullptr && framer_.between_frames()) {
+    bool exhausted = false;
+    if (ChunkRef chunk = path_->receive_in_place(exhausted)) {
+      const Moved moved = Moved::some(chunk->capacity(), exhausted);
+      readable_ = !exhausted;
+      note_progress(moved.bytes);
+      close_if_failed(framer_.received_chunk(std::move(chunk), framer_sink()));
+      return moved;
+    }
+  }
+  iovec places[2];
+  const std::size_t count = framer_.receive_into(places);
+  if (count == 0) {
+    fail({StatusCode::kResourceExhausted, Layer::kTransport, "no memory to receive into", 0,
+          Retry::kReconnect});
+    return {};
+  }
+  const Moved moved = receive_some({places, count});
+  readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
+  if (moved.kind == Moved::Kind::kFailed) fail(io_failure("receive from ", moved.error));
+  if (moved.kind != Moved::Kind::kSome) return moved;
+  note_progress(moved.bytes);
+  close_if_failed(framer_.received(moved.bytes, framer_sink()));
+  return moved;
+}
+
+void StreamConnection::close_if_failed(Status status) {
+  if (!status.ok()) fail(std::move(status));
 }
 
 // As much as a stream holds has been received since the last mark: what comes now was sent after it.

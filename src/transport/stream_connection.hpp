@@ -103,6 +103,8 @@ class StreamConnection : public Connection,
   void schedule_work();
   void receive_more();
   void receive_all();
+  Moved receive_once();
+  void close_if_failed(Status status);
   void resume_parsing();
   void note_progress(std::size_t bytes);
   void peer_ended();

@@ -77,6 +77,13 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
   return parse(sink);
 }
 
+Status StreamFramer::received_chunk(ChunkRef chunk, FrameSink& sink) {
+  taken_ = 0;
+  filled_ = chunk->capacity();
+  chunk_ = std::move(chunk);
+  return parse(sink);
+}
+
 Status StreamFramer::resume(FrameSink& sink) {
   if (!unpark()) {
     return {StatusCode::kResourceExhausted, Layer::kTransport, "no memory to go on receiving", 0,

@@ -41,6 +41,10 @@ class StreamFramer {
   /// `bytes` were put there. Hands up what is whole now. A failure is the sink's or a fault of the peer's;
   /// the framer is of no further use then.
   Status received(std::size_t bytes, FrameSink& sink);
+  /// Nothing is pending, and the next bytes begin a frame: received_chunk() may follow instead.
+  bool between_frames() const noexcept { return state_ == State::kFrames && pending_bytes() == 0; }
+  /// All of `chunk` is what comes next; it is read in place, and kept as long as that takes.
+  Status received_chunk(ChunkRef chunk, FrameSink& sink);
   /// Goes on with what was received before, after pause(), or after the sink said kWait.
   Status resume(FrameSink& sink);
   /// No more bytes are there for now: gives back memory that is not needed to wait for them.

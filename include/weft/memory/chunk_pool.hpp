@@ -13,27 +13,40 @@ namespace weft {
 class ChunkPool;
 class ChunkRef;
 
+/// Whoever lends memory of its own to be looked at as a chunk, such as a library's receive buffer.
+class ChunkLender {
+ public:
+  /// Nobody looks at `memory` any more. Outlives the chunks it lent.
+  virtual void on_chunk_returned(MutableBytes memory) noexcept = 0;
+
+ protected:
+  ~ChunkLender() = default;
+};
+
 /// A block of memory that frames are received into and encoded into. Everyone who looks at its bytes holds a
-/// ChunkRef; the last one gives it back to its pool. Made by ChunkPool only.
+/// ChunkRef; the last one gives it back to its pool, or to its lender. Made by ChunkPool only.
 /// Thread: its pool's. The count is a plain number, nothing here is atomic.
 class alignas(64) Chunk {
  public:
-  /// The first of capacity() bytes, 64-aligned; not zeroed.
-  std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
-  const std::byte* data() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }
+  /// The first of capacity() bytes, 64-aligned unless lent; not zeroed.
+  std::byte* data() noexcept { return data_; }
+  const std::byte* data() const noexcept { return data_; }
   std::size_t capacity() const noexcept { return capacity_; }
-  MutableBytes memory() noexcept { return {data(), capacity_}; }
+  MutableBytes memory() noexcept { return {data_, capacity_}; }
   /// How many ChunkRefs there are; 1 means that nobody else looks at the bytes.
   std::uint32_t references() const noexcept { return references_; }
 
  private:
   friend class ChunkPool;
   friend class ChunkRef;
-  Chunk(ChunkPool& pool, std::size_t capacity) noexcept : pool_(&pool), capacity_(capacity) {}
+  Chunk(ChunkPool& pool, std::size_t capacity) noexcept
+      : pool_(&pool), data_(reinterpret_cast<std::byte*>(this + 1)), capacity_(capacity) {}
 
   ChunkPool* const pool_;
   Chunk* next_free_ = nullptr;
-  const std::size_t capacity_;
+  std::byte* data_;
+  std::size_t capacity_;
+  ChunkLender* lender_ = nullptr;
   std::uint32_t references_ = 0;
 };
 
@@ -97,6 +110,22 @@ class ChunkPool {
   /// goes back to the system after use. Null when memory is out.
   ChunkRef acquire(std::size_t at_least) noexcept;
 
+  /// `memory`, which is `lender`'s, as a chunk. No allocation once there were as many of these before. Null
+  /// when memory is out; nothing was lent then.
+  ChunkRef lend(MutableBytes memory, ChunkLender& lender) noexcept {
+    Chunk* chunk = free_lent_;
+    if (chunk == nullptr) [[unlikely]] {
+      chunk = make_lent();
+      if (chunk == nullptr) return {};
+    }
+    free_lent_ = chunk->next_free_;
+    chunk->data_ = memory.data();
+    chunk->capacity_ = memory.size();
+    chunk->lender_ = &lender;
+    ++chunks_out_;
+    return ChunkRef{chunk};
+  }
+
   std::size_t chunk_bytes() const noexcept { return options_.chunk_bytes; }
   /// Chunks that somebody holds now.
   std::size_t chunks_out() const noexcept { return chunks_out_; }
@@ -108,11 +137,13 @@ class ChunkPool {
  private:
   friend class ChunkRef;
   ChunkRef allocate(std::size_t capacity) noexcept;
+  Chunk* make_lent() noexcept;
   void give_back(Chunk* chunk) noexcept;
   static void free_memory(Chunk* chunk) noexcept;
 
   const ChunkPoolOptions options_;
   Chunk* free_ = nullptr;
+  Chunk* free_lent_ = nullptr;
   std::size_t cached_bytes_ = 0;
   std::size_t chunks_out_ = 0;
 };

@@ -14,6 +14,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
+#include "weft/memory/chunk_pool.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft {
@@ -75,6 +76,9 @@ class DataPath {
   /// attachment, else empty: what is received straight into it is begun by one call, which says kBlocked, and
   /// reported by a later one that finds the same `landing`. Until then the memory is the path's.
   virtual Moved receive(std::span<const iovec> into, MutableBytes landing) = 0;
+  /// What receive() would begin with, whole, in the memory where it lies, which begins at a multiple of 8.
+  /// Null when it cannot be had so: receive() it then. `exhausted`: asking again at once would give null.
+  virtual ChunkRef receive_in_place(bool& exhausted) = 0;
   /// Waits until the landing that a receive was begun for is the caller's again. kSome: so many bytes more
   /// have landed. kFailed when the path had to be given up for it.
   virtual Moved reclaim_landing() = 0;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "transport/ucx/path_limits.hpp"
 #include "transport/ucx/ucx_path.hpp"
 #include "weft/ucx/status.hpp"
 
@@ -18,12 +19,12 @@ constexpr Duration kStrayInterval = std::chrono::seconds{1};
 }  // namespace
 
 Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<ucx::Context> context,
-                                             Logger* logger) {
+                                             const UcxOptions& options) {
   auto worker = ucx::Worker::create(loop, std::move(context));
   if (!worker.ok()) return std::move(worker).status();
   auto address = (*worker)->address();
   if (!address.ok()) return std::move(address).status();
-  auto domain = std::make_shared<Domain>(loop, *std::move(worker), logger);
+  auto domain = std::make_shared<Domain>(loop, *std::move(worker), options);
   domain->address_ = *std::move(address);
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
@@ -37,8 +38,12 @@ Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<ucx::Co
   return domain;
 }
 
-Domain::Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, Logger* logger)
-    : loop_(loop), logger_(logger), worker_(std::move(worker)), random_(std::random_device{}()) {}
+Domain::Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options)
+    : loop_(loop),
+      logger_(options.logger),
+      lent_max_(options.error_mode == UcxErrorMode::kPeer ? kLentMessagesMax : 0),
+      worker_(std::move(worker)),
+      random_(std::random_device{}()) {}
 
 Domain::~Domain() = default;
 
@@ -62,8 +67,21 @@ bool Domain::progress() {
   return worker_ != nullptr && ucp_worker_progress(worker_->handle()) != 0;
 }
 
+ChunkRef Domain::lend(MutableBytes memory) noexcept {
+  if (lent_ >= lent_max_) return {};
+  ChunkRef chunk = loop_.chunks().lend(memory, *this);
+  if (chunk && lent_++ == 0) self_ = shared_from_this();
+  return chunk;
+}
+
+void Domain::on_chunk_returned(MutableBytes memory) noexcept {
+  release(memory.data());
+  if (--lent_ == 0) self_.reset();
+}
+
 void Domain::give_up() {
   if (worker_ == nullptr) return;
+  WEFT_ASSERT(lent_ == 0, "UCX holds memory that it was forced to give back, and a handler holds UCX's");
   worker_.reset();
   for (const Entry& entry : entries_) {
     if (entry.path != nullptr) entry.path->on_worker_gone();

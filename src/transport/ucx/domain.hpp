@@ -25,11 +25,13 @@ struct Place {
 
 /// The paths of one loop that share a worker, and so share its fate: all of the loop's in
 /// UcxErrorMode::kPeer, one in kNone. Ends with the last of them. Thread: the loop's.
-class Domain {
+///
+/// Memory of UCX's that was lent to be looked at keeps the domain, and so the worker, until it is back.
+class Domain final : private ChunkLender, public std::enable_shared_from_this<Domain> {
  public:
   static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<ucx::Context> context,
-                                              Logger* logger);
-  Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, Logger* logger);
+                                              const UcxOptions& options);
+  Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options);
   ~Domain();
 
   Loop& loop() const noexcept { return loop_; }
@@ -43,6 +45,11 @@ class Domain {
   void leave(const Place& place) noexcept;
   /// Lets UCX work, outside of the loop's own turn. True when something happened.
   bool progress();
+  /// Gives the memory of a message back to UCX.
+  void release(std::byte* data) noexcept { ucp_am_data_release(worker_->handle(), data); }
+  /// The memory of a message as a chunk. Null when too much is lent already, or the worker may have to end
+  /// at any time (UcxErrorMode::kNone).
+  ChunkRef lend(MutableBytes memory) noexcept;
   /// Ends the worker, because memory is held by operations that do not end by themselves: every path is lost,
   /// and nothing of any of them is touched any more.
   void give_up();
@@ -58,8 +65,14 @@ class Domain {
   UcxPath* find(const MessageHeader& header) const noexcept;
   void note_stray(std::size_t header_bytes);
 
+  void on_chunk_returned(MutableBytes memory) noexcept override;
+
   Loop& loop_;
   Logger* const logger_;
+  const std::size_t lent_max_;
+  std::size_t lent_ = 0;
+  /// While something is lent.
+  std::shared_ptr<Domain> self_;
   std::unique_ptr<ucx::Worker> worker_;
   std::vector<std::byte> address_;
   std::vector<Entry> entries_;

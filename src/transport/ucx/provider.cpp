@@ -59,7 +59,7 @@ Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {
   }
   auto of = context();
   if (!of.ok()) return std::move(of).status();
-  auto domain = Domain::make(loop, *std::move(of), options_.logger);
+  auto domain = Domain::make(loop, *std::move(of), options_);
   if (domain.ok() && shared) domains_.insert_or_assign(&loop, *domain);
   return domain;
 }

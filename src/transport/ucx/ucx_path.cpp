@@ -172,10 +172,6 @@ void UcxPath::shut() {
   if (std::exchange(shut_, true)) return;
   domain_->loop().unschedule(deliver_);
   domain_->leave(place_);
-  for (Arrival& arrival : inbox_) drop(arrival);
-  for (auto& [sequence, arrival] : early_) drop(arrival);
-  inbox_.clear();
-  early_.clear();
   close_endpoint();
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kForceAtMost;
@@ -184,13 +180,17 @@ void UcxPath::shut() {
     domain_->give_up();
     on_worker_gone();
   }
+  forget_arrivals();
+}
+
+// Only once no piece is being received into one of them.
+void UcxPath::forget_arrivals() noexcept {
+  for (; !inbox_.empty(); inbox_.pop()) drop(inbox_.front());
+  for (auto& [sequence, arrival] : early_) drop(arrival);
+  early_.clear();
 }
 
 void UcxPath::on_worker_gone() noexcept {
-  for (Arrival& arrival : inbox_) arrival.held = false;
-  for (auto& [sequence, arrival] : early_) arrival.held = false;
-  inbox_.clear();
-  early_.clear();
   const auto end = [this](Operation& operation) {
     if (operation.active && !operation.done) completed(operation, UCS_ERR_CANCELED);
   };
@@ -198,6 +198,7 @@ void UcxPath::on_worker_gone() noexcept {
   end(landing_);
   end(flush_);
   std::for_each(controls_.begin(), controls_.end(), end);
+  forget_arrivals();
   fail(UCS_ERR_CANCELED);
 }
 

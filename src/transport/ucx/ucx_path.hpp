@@ -3,29 +3,18 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "transport/ucx/domain.hpp"
+#include "transport/ucx/inbox.hpp"
 #include "transport/ucx/message.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/transport/connection.hpp"
 #include "weft/ucx/endpoint.hpp"
 
 namespace weft::ucx_path {
-
-/// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender.
-struct Arrival {
-  MessageKind kind{};
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
-  std::size_t taken = 0;
-  /// data is UCX's: to be given back by ucp_am_data_release.
-  bool held = false;
-  std::unique_ptr<std::byte[]> copy;
-};
 
 /// One end of a connection's way over UCX's active messages.
 ///
@@ -45,6 +34,7 @@ class UcxPath final : public DataPath {
   std::string address() const override;
   Status connect(std::string_view peer_address) override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  ChunkRef receive_in_place(bool& exhausted) override;
   Moved reclaim_landing() override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   Moved reclaim_sending() override;
@@ -81,10 +71,12 @@ class UcxPath final : public DataPath {
   void completed(Operation& operation, ucs_status_t status) noexcept;
   void touch() noexcept;
   void deliver();
-  void take_in_order(const MessageHeader& header, Arrival arrival);
-  void take_in(Arrival arrival);
+  void take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept;
+  void take_in(const Arrival& arrival) noexcept;
   void drop(Arrival& arrival) noexcept;
-  void keep_own_copies();
+  bool copy_out(Arrival& arrival) noexcept;
+  void keep_own_copies() noexcept;
+  void forget_arrivals() noexcept;
 
   bool accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept;
   void misbehaved(const char* what) noexcept;
@@ -124,7 +116,7 @@ class UcxPath final : public DataPath {
   const char* misbehaviour_ = nullptr;
 
   // Receiving.
-  std::deque<Arrival> inbox_;
+  Inbox inbox_;
   std::map<std::uint32_t, Arrival> early_;
   std::uint32_t next_arrival_ = 0;
   /// In the window's units, modulo 2^32: what arrived, what of it was received, what the peer was told.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -33,41 +34,51 @@ bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendez
 bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes,
                       std::uint64_t attributes) noexcept {
   const bool rendezvous = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  if (misbehaviour_ != nullptr || end_arrived_ || !accept(header, bytes, rendezvous)) return false;
-  touch();
-  const bool hold = rendezvous || (bytes > 0 && (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0);
-  Arrival arrival{header.kind, static_cast<std::byte*>(data), bytes, 0, hold, nullptr};
-  try {
-    if (!hold && bytes > 0) {
-      arrival.copy = std::make_unique<std::byte[]>(bytes);
-      std::memcpy(arrival.copy.get(), data, bytes);
-      arrival.data = arrival.copy.get();
-    }
-    take_in_order(header, std::move(arrival));
-  } catch (const std::bad_alloc&) {
-    fail(UCS_ERR_NO_MEMORY);
+  if (misbehaviour_ != nullptr || end_arrived_ || !accept(header, bytes, rendezvous)) [[unlikely]] {
     return false;
   }
-  return hold;
+  touch();
+  Arrival arrival{header.kind, Arrival::Memory::kNone, static_cast<std::byte*>(data), bytes, 0};
+  if (bytes > 0) {
+    const bool ours = rendezvous || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+    arrival.memory = ours ? Arrival::Memory::kUcx : Arrival::Memory::kNone;
+    if (!ours && !copy_out(arrival)) return fail(UCS_ERR_NO_MEMORY), false;
+  }
+  const bool keep = arrival.memory == Arrival::Memory::kUcx;
+  take_in_order(header, arrival);
+  return keep;
 }
 
 // UCX may deliver in another order over several lanes.
-void UcxPath::take_in_order(const MessageHeader& header, Arrival arrival) {
-  if (header.sequence != next_arrival_) {
-    if (!early_.try_emplace(header.sequence, std::move(arrival)).second) misbehaved("repeats a message");
-    return;
+void UcxPath::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
+  if (header.sequence != next_arrival_) [[unlikely]] {
+    try {
+      if (early_.try_emplace(header.sequence, arrival).second) return;
+      misbehaved("repeats a message");
+    } catch (const std::bad_alloc&) {
+      fail(UCS_ERR_NO_MEMORY);
+    }
+    Arrival lost = arrival;
+    return drop(lost);
   }
   // `received` of a message that came early is old, and says nothing new then.
   peer_received_ = header.received;
-  take_in(std::move(arrival));
-  for (auto next = early_.find(++next_arrival_); next != early_.end(); next = early_.find(++next_arrival_)) {
-    take_in(std::move(next->second));
+  take_in(arrival);
+  ++next_arrival_;
+  while (!early_.empty()) {
+    const auto next = early_.find(next_arrival_);
+    if (next == early_.end()) return;
+    take_in(next->second);
     early_.erase(next);
+    ++next_arrival_;
   }
 }
 
-void UcxPath::take_in(Arrival arrival) {
+void UcxPath::take_in(const Arrival& arrival) noexcept {
   switch (arrival.kind) {
+    case MessageKind::kBytes:
+      piece_expected_ = false;
+      break;
     case MessageKind::kProbe:
       if (std::exchange(heard_, true)) misbehaved("began twice");
       return;
@@ -81,37 +92,41 @@ void UcxPath::take_in(Arrival arrival) {
       if (++asks_queued_ > kAsksMax) return misbehaved("asks without an end");
       break;
     case MessageKind::kPiece:
-      // In flight while the last one is being received; the queue holds one more at most.
-      if (!piece_expected_) {
-        drop(arrival);
-        return misbehaved("sent a piece that was not granted");
-      }
+      if (!piece_expected_) misbehaved("sent a piece that was not granted");
       break;
     case MessageKind::kEnd:
       end_arrived_ = true;
       break;
-    case MessageKind::kBytes:
-      piece_expected_ = false;
-      break;
   }
-  inbox_.push_back(std::move(arrival));
+  if (inbox_.push(arrival)) return;
+  fail(UCS_ERR_NO_MEMORY);
+  Arrival lost = arrival;
+  drop(lost);
 }
 
 void UcxPath::drop(Arrival& arrival) noexcept {
-  if (arrival.held && domain_->alive()) ucp_am_data_release(domain_->worker().handle(), arrival.data);
-  arrival.held = false;
+  if (arrival.memory == Arrival::Memory::kUcx && domain_->alive()) domain_->release(arrival.data);
+  if (arrival.memory == Arrival::Memory::kCopied) std::free(arrival.data);
+  arrival.memory = Arrival::Memory::kNone;
+}
+
+// Into memory of ours. False when there is none.
+bool UcxPath::copy_out(Arrival& arrival) noexcept {
+  void* const copy = std::malloc(arrival.bytes);
+  if (copy == nullptr) return false;
+  std::memcpy(copy, arrival.data, arrival.bytes);
+  drop(arrival);
+  arrival.memory = Arrival::Memory::kCopied;
+  arrival.data = static_cast<std::byte*>(copy);
+  return true;
 }
 
 // The connection does not take them now; a small message must not hold a whole buffer of UCX's.
-void UcxPath::keep_own_copies() {
-  for (Arrival& arrival : inbox_) {
-    if (!arrival.held || arrival.kind == MessageKind::kPiece) continue;
-    std::unique_ptr<std::byte[]> copy{new (std::nothrow) std::byte[arrival.bytes]};
-    if (copy == nullptr) return;
-    std::memcpy(copy.get(), arrival.data, arrival.bytes);
-    drop(arrival);
-    arrival.copy = std::move(copy);
-    arrival.data = arrival.copy.get();
+void UcxPath::keep_own_copies() noexcept {
+  for (std::size_t i = 0; i < inbox_.size(); ++i) {
+    Arrival& arrival = inbox_[i];
+    const bool lies_with_ucx = arrival.memory == Arrival::Memory::kUcx && arrival.kind == MessageKind::kBytes;
+    if (lies_with_ucx && !copy_out(arrival)) return;
   }
 }
 
@@ -126,13 +141,29 @@ Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
       case MessageKind::kEnd:
         return Moved::ended();
       default:  // kAsk: everything before it was received, so whoever wants more has a place for it
-        inbox_.pop_front();
+        inbox_.pop();
         --asks_queued_;
         piece_expected_ = true;
         want_control(MessageKind::kGrant);
     }
   }
   return Moved::blocked();
+}
+
+// A message's bytes as a chunk that gives them back to UCX: only as long as few are held, because each holds
+// a whole buffer of UCX's however short it is.
+ChunkRef UcxPath::receive_in_place(bool& exhausted) {
+  if (inbox_.empty() || landing_.active) return {};
+  Arrival& front = inbox_.front();
+  const bool whole =
+      front.kind == MessageKind::kBytes && front.memory == Arrival::Memory::kUcx && front.taken == 0;
+  if (!whole || reinterpret_cast<std::uintptr_t>(front.data) % 8 != 0) return {};
+  ChunkRef chunk = domain_->lend({front.data, front.bytes});
+  if (!chunk) return {};
+  taken(front.bytes);
+  inbox_.pop();
+  exhausted = inbox_.empty();
+  return chunk;
 }
 
 Moved UcxPath::take_bytes(std::span<const iovec> into) {
@@ -149,7 +180,7 @@ Moved UcxPath::take_bytes(std::span<const iovec> into) {
       if (front.taken < front.bytes) break;
       taken(front.bytes);
       drop(front);
-      inbox_.pop_front();
+      inbox_.pop();
     }
   }
   return Moved::some(total, inbox_.empty());
@@ -164,12 +195,16 @@ void UcxPath::taken(std::size_t bytes) noexcept {
 // Into the attachment's own place where it fits; else (the attachment is not wanted) into memory of ours.
 Moved UcxPath::take_piece(MutableBytes landing) {
   Arrival& front = inbox_.front();
+  void* const piece = front.data;
   std::byte* to = landing.data();
   if (landing.size() < front.bytes) {
-    front.copy.reset(new (std::nothrow) std::byte[front.bytes]);
-    if (front.copy == nullptr) return Moved::failed(ENOMEM);
-    to = front.copy.get();
+    to = static_cast<std::byte*>(std::malloc(front.bytes));
+    if (to == nullptr) return Moved::failed(ENOMEM);
+    front.memory = Arrival::Memory::kCopied;
+  } else {
+    front.memory = Arrival::Memory::kNone;
   }
+  front.data = to;
   landing_.path = this;
   landing_.bytes = front.bytes;
   ucp_request_param_t params{};
@@ -177,8 +212,6 @@ Moved UcxPath::take_piece(MutableBytes landing) {
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   params.cb.recv_am = &UcxPath::on_landed;
   params.user_data = &landing_;
-  void* const piece = front.data;
-  front.held = false;
   landing_.active = true;
   landing_.done = false;
   const ucs_status_t status =
@@ -195,20 +228,20 @@ Moved UcxPath::landed() {
   landing_.active = landing_.done = false;
   if (landing_.status != UCS_OK || inbox_.empty()) return Moved::failed(ECONNRESET);
   Arrival& front = inbox_.front();
-  if (front.copy == nullptr) {
-    inbox_.pop_front();
+  if (front.memory == Arrival::Memory::kNone) {
+    inbox_.pop();
     return Moved::some(landing_.bytes, inbox_.empty());
   }
   // From here on like any other bytes, though they were never in the window.
   front.kind = MessageKind::kBytes;
-  front.data = front.copy.get();
   received_ -= static_cast<std::uint32_t>(front.bytes + kMessageCost);
   touch();
   return Moved::blocked();
 }
 
 Moved UcxPath::reclaim_landing() {
-  const bool in_landing = landing_.active && !inbox_.empty() && inbox_.front().copy == nullptr;
+  const bool in_landing =
+      landing_.active && !inbox_.empty() && inbox_.front().memory == Arrival::Memory::kNone;
   if (!in_landing) return Moved::blocked();
   insist_on(landing_);
   return landed();
