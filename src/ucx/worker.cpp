@@ -49,6 +49,8 @@ Result<void> Worker::start() {
 
 Worker::~Worker() {
   if (added_) loop_.remove_poller(*this);
+  detail::EndpointCore::close_all(endpoints_, *this);
+  operations_->end_keys();
   ucp_worker_destroy(handle_);
   detail::EndpointCore::worker_ended(endpoints_);
   operations_->close();
