@@ -80,6 +80,7 @@ std::size_t Worker::poll() {
     events = ucp_worker_progress(handle_);
     if (events != 0 || loop_.has_ready()) break;
   }
+  quiet_ = events == 0;
   if (!hooks_.empty()) events += run_hooks();
   return events;
 }
@@ -93,8 +94,10 @@ std::size_t Worker::run_hooks() {
   return ran;
 }
 
+// The loop hears of its descriptors' edges, so UCX is asked until it has nothing more: what an earlier edge
+// announced and nobody has fetched yet would not be announced again.
 bool Worker::arm() {
-  if (descriptor_ < 0 || !hooks_.empty()) return false;
+  if (descriptor_ < 0 || !quiet_ || !hooks_.empty()) return false;
   return ucp_worker_arm(handle_) == UCS_OK;
 }
 

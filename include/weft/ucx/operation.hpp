@@ -157,11 +157,11 @@ class [[nodiscard]] OperationAwaiter {
   using value_type = T;
   explicit OperationAwaiter(OperationPool* pool) noexcept : pool_(pool) {}
   OperationAwaiter(OperationAwaiter&& other) noexcept : pool_(other.pool_) {
-    WEFT_ASSERT(!other.pending_, "what is being awaited does not move");
+    WEFT_ASSERT(!other.pending(), "what is being awaited does not move");
   }
   OperationAwaiter& operator=(const OperationAwaiter&) = delete;
   ~OperationAwaiter() {
-    if (pending_) operation_->drop();
+    if (pending()) operation_->drop();
   }
 
   bool await_ready() noexcept {
@@ -179,7 +179,7 @@ class [[nodiscard]] OperationAwaiter {
     }
     pool_->take(*operation_, answer);
     self().hand_over(*operation_);
-    pending_ = true;
+    status_ = UCS_INPROGRESS;
     return false;
   }
 
@@ -196,13 +196,11 @@ class [[nodiscard]] OperationAwaiter {
   }
 
   Result<T> await_resume() {
-    if (!pending_) [[likely]] {
-      if (status_ != UCS_OK) [[unlikely]] {
-        return to_status(status_, Derived::kWhat);
-      }
+    if (status_ == UCS_OK) [[likely]] {
       return made();
     }
-    pending_ = false;
+    if (!pending()) return to_status(status_, Derived::kWhat);
+    status_ = UCS_OK;
     return taken();
   }
 
@@ -213,7 +211,7 @@ class [[nodiscard]] OperationAwaiter {
       if (status_ != UCS_OK) return to_status(status_, Derived::kWhat);
       return {};
     }
-    pending_ = false;
+    status_ = UCS_OK;
     operation_->drop();
     return {};
   }
@@ -222,6 +220,7 @@ class [[nodiscard]] OperationAwaiter {
   Operation* record(OperationPool& pool) const noexcept { return pool.peek(); }
 
  private:
+  bool pending() const noexcept { return status_ == UCS_INPROGRESS; }
   Derived& self() noexcept { return static_cast<Derived&>(*this); }
   bool failed(ucs_status_t status) noexcept {
     status_ = status;
@@ -258,9 +257,9 @@ class [[nodiscard]] OperationAwaiter {
   }
 
   OperationPool* pool_;
-  Operation* operation_ = nullptr;
+  Operation* operation_;  // set by await_ready(), which every operation passes
+  /// UCS_INPROGRESS while a record is under way for a coroutine; an error that UCX gave at once.
   ucs_status_t status_ = UCS_OK;
-  bool pending_ = false;
 };
 
 /// Parameters that every operation begins with.
@@ -268,7 +267,7 @@ inline ucp_request_param_t params_for(Operation& operation, const Memory& memory
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.user_data = &operation;
-  if (memory.block() != nullptr && memory.block()->registration() != nullptr) {
+  if (memory.block() != nullptr && memory.block()->registration() != nullptr) [[unlikely]] {
     params.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
     params.memh = memory.block()->registration();
   }

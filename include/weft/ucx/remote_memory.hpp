@@ -94,13 +94,9 @@ class RemoteMemoryAwaiter final : public OperationAwaiter<RemoteMemoryAwaiter<kC
 
  public:
   static constexpr std::string_view kWhat = "access to remote memory";
-  RemoteMemoryAwaiter(EndpointRef endpoint, Memory&& memory, std::uint64_t address,
+  RemoteMemoryAwaiter(EndpointRef endpoint, const Memory& memory, std::uint64_t address,
                       detail::KeyCore& key) noexcept
-      : Base(endpoint.operations),
-        handle_(endpoint.handle),
-        memory_(std::move(memory)),
-        address_(address),
-        key_(&key) {}
+      : Base(endpoint.operations), handle_(endpoint.handle), memory_(memory), address_(address), key_(&key) {}
 
  private:
   friend Base;
@@ -125,16 +121,16 @@ class RemoteMemoryAwaiter final : public OperationAwaiter<RemoteMemoryAwaiter<kC
 /// Writes `memory` to the peer's `address`. Returns Result<void> when the memory may be used again; it has
 /// arrived after a flush. Cancel: the coroutine goes on, the bytes may be
 /// written.
-inline detail::RemoteMemoryAwaiter<&ucp_put_nbx> put(EndpointRef to, Memory memory, std::uint64_t address,
-                                                     const RemoteKey& key) noexcept {
-  return {to, std::move(memory), address, key.core()};
+inline detail::RemoteMemoryAwaiter<&ucp_put_nbx> put(EndpointRef to, const Memory& memory,
+                                                     std::uint64_t address, const RemoteKey& key) noexcept {
+  return {to, memory, address, key.core()};
 }
 
 /// Reads the peer's `address` into `memory`. Returns Result<void> when it is there. Cancel: the coroutine
 /// goes on, `memory` may still be written to.
-inline detail::RemoteMemoryAwaiter<&ucp_get_nbx> get(EndpointRef from, Memory memory, std::uint64_t address,
-                                                     const RemoteKey& key) noexcept {
-  return {from, std::move(memory), address, key.core()};
+inline detail::RemoteMemoryAwaiter<&ucp_get_nbx> get(EndpointRef from, const Memory& memory,
+                                                     std::uint64_t address, const RemoteKey& key) noexcept {
+  return {from, memory, address, key.core()};
 }
 
 }  // namespace weft::ucx
