@@ -228,9 +228,6 @@ TEST_P(UcxTwoLoops, UX6_BU2_workers_of_two_threads_talk_busy_adaptive_and_asleep
   // A flush may need both sides.
   while (!flushed) here->run_once(Duration::zero());
   thread.join();
-  if (mode == WaitMode::kWait) {
-    EXPECT_GT(here->stats().sleeps, 0U);
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, UcxTwoLoops,
