@@ -35,20 +35,32 @@ ucs_status_ptr_t EndpointCore::close(CloseMode how, Operation& operation) noexce
 
 void EndpointCore::let_go() noexcept {
   kept = false;
-  OperationPool* pool = endpoint.operations;
-  if (pool != nullptr && mode == ErrorMode::kPeer) {
-    if (Operation* operation = pool->peek_surely()) {
-      const ucs_status_ptr_t answer = close(CloseMode::kForce, *operation);
-      if (closing) {
-        pool->take(*operation, answer);
-        operation->kind = {};
-        operation->on_given_back = &EndpointCore::close_ended;
-        operation->given_back_argument = this;
-        operation->drop();
-      }
-    }
-  }
+  close_by_force();
   end_if_unused();
+}
+
+// Where UCX allows it; nobody waits for the end.
+void EndpointCore::close_by_force() noexcept {
+  OperationPool* pool = endpoint.operations;
+  if (pool == nullptr || mode != ErrorMode::kPeer) return;
+  Operation* operation = pool->peek_surely();
+  if (operation == nullptr) return;
+  const ucs_status_ptr_t answer = close(CloseMode::kForce, *operation);
+  if (!closing) return;
+  pool->take(*operation, answer);
+  operation->kind = {};
+  operation->on_given_back = &EndpointCore::close_ended;
+  operation->given_back_argument = this;
+  operation->drop();
+}
+
+void EndpointCore::close_all(IntrusiveList<EndpointCore, EndpointTag>& endpoints, Worker& worker) noexcept {
+  endpoints.for_each([](EndpointCore& core) { core.close_by_force(); });
+  // What a close leaves to do, and what is being copied between processes, is local work.
+  constexpr int kCallsMax = 1024;
+  for (int calls = 0; worker.operations_out() > 0 && calls < kCallsMax; ++calls) {
+    if (ucp_worker_progress(worker.handle()) == 0) break;
+  }
 }
 
 void EndpointCore::close_ended(void* core) noexcept {

@@ -80,6 +80,17 @@ void Operation::received_bytes(void* /*request*/, ucs_status_t result, std::size
   self.completed(result);
 }
 
+void KeyCore::release(void* core) noexcept {
+  auto& self = *static_cast<KeyCore*>(core);
+  if (--self.references > 0) return;
+  if (self.handle != nullptr) ucp_rkey_destroy(self.handle);
+  delete &self;
+}
+
+void OperationPool::end_keys() noexcept {
+  while (!keys_.empty()) ucp_rkey_destroy(std::exchange(keys_.pop_front().handle, nullptr));
+}
+
 Operation* OperationPool::grow(std::size_t limit) noexcept {
   if (slabs_.size() >= limit / kSlab + (limit % kSlab != 0 ? 1 : 0)) return nullptr;
   try {

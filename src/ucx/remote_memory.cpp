@@ -84,16 +84,15 @@ Result<RemoteKey> RemoteKey::unpack(EndpointRef endpoint, Bytes packed) {
   if (const ucs_status_t status = ucp_ep_rkey_unpack(endpoint.handle, raw->data(), &key); status != UCS_OK) {
     return to_status(status, "a remote key");
   }
-  return RemoteKey{key};
-}
-
-RemoteKey::~RemoteKey() {
-  if (handle_ != nullptr) ucp_rkey_destroy(handle_);
+  auto* core = new detail::KeyCore(key);
+  endpoint.operations->add(*core);
+  return RemoteKey{core};
 }
 
 void* RemoteKey::local_pointer(std::uint64_t address) const noexcept {
   void* pointer = nullptr;
-  return ucp_rkey_ptr(handle_, address, &pointer) == UCS_OK ? pointer : nullptr;
+  if (core_->handle == nullptr) return nullptr;
+  return ucp_rkey_ptr(core_->handle, address, &pointer) == UCS_OK ? pointer : nullptr;
 }
 
 }  // namespace weft::ucx

@@ -49,6 +49,8 @@ Result<void> Worker::start() {
 
 Worker::~Worker() {
   if (added_) loop_.remove_poller(*this);
+  detail::EndpointCore::close_all(endpoints_, *this);
+  operations_->end_keys();
   ucp_worker_destroy(handle_);
   detail::EndpointCore::worker_ended(endpoints_);
   operations_->close();
@@ -78,6 +80,7 @@ std::size_t Worker::poll() {
     events = ucp_worker_progress(handle_);
     if (events != 0 || loop_.has_ready()) break;
   }
+  quiet_ = events == 0;
   if (!hooks_.empty()) events += run_hooks();
   return events;
 }
@@ -91,8 +94,10 @@ std::size_t Worker::run_hooks() {
   return ran;
 }
 
+// The loop hears of its descriptors' edges, so UCX is asked until it has nothing more: what an earlier edge
+// announced and nobody has fetched yet would not be announced again.
 bool Worker::arm() {
-  if (descriptor_ < 0 || !hooks_.empty()) return false;
+  if (descriptor_ < 0 || !quiet_ || !hooks_.empty()) return false;
   return ucp_worker_arm(handle_) == UCS_OK;
 }
 

@@ -133,7 +133,7 @@ class AmMessage {
   /// Puts the data into `memory`, straight from the sender for a rendezvous, otherwise by a copy. Uses the
   /// message up. Returns Result<size_t>. Cancel: terminal, `memory` stays with UCX until it is done. Errors:
   /// kOutOfRange when `memory` is too small, kUnavailable when the sender is gone.
-  [[nodiscard]] detail::AmDataAwaiter receive_into(Memory memory) && noexcept;
+  [[nodiscard]] detail::AmDataAwaiter receive_into(const Memory& memory) && noexcept;
 
  private:
   friend AmReceiver;
@@ -240,10 +240,10 @@ class [[nodiscard]] AmReceiveAwaiter {
 class AmDataAwaiter final : public OperationAwaiter<AmDataAwaiter, std::size_t> {
  public:
   static constexpr std::string_view kWhat = "receiving an active message";
-  AmDataAwaiter(AmMessage&& message, Memory&& memory) noexcept
+  AmDataAwaiter(AmMessage&& message, const Memory& memory) noexcept
       : OperationAwaiter(&message.record_->store->operations()),
         message_(std::move(message)),
-        memory_(std::move(memory)) {}
+        memory_(memory) {}
 
  private:
   friend OperationAwaiter;
@@ -262,8 +262,8 @@ inline detail::AmReceiveAwaiter AmReceiver::receive() noexcept {
   return detail::AmReceiveAwaiter{*this};
 }
 
-inline detail::AmDataAwaiter AmMessage::receive_into(Memory memory) && noexcept {
-  return {std::move(*this), std::move(memory)};
+inline detail::AmDataAwaiter AmMessage::receive_into(const Memory& memory) && noexcept {
+  return {std::move(*this), memory};
 }
 
 }  // namespace weft::ucx

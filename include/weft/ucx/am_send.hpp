@@ -91,12 +91,12 @@ class AmSendAwaiter final : public OperationAwaiter<AmSendAwaiter<Header>, void>
  public:
   static constexpr std::string_view kWhat = "sending an active message";
   /// `count` is bytes, or pieces when `datatype` says so; `memory` begins with what UCX is given.
-  AmSendAwaiter(EndpointRef endpoint, std::uint16_t id, Header&& header, Memory&& memory, std::size_t count,
-                ucp_datatype_t datatype, AmSendOptions options) noexcept
+  AmSendAwaiter(EndpointRef endpoint, std::uint16_t id, Header&& header, const Memory& memory,
+                std::size_t count, ucp_datatype_t datatype, AmSendOptions options) noexcept
       : Base(endpoint.operations),
         handle_(endpoint.handle),
         header_(std::move(header)),
-        memory_(std::move(memory)),
+        memory_(memory),
         count_(count),
         datatype_(datatype),
         flags_(am_flags(options)),
@@ -141,25 +141,25 @@ inline constexpr std::size_t kAmHeaderCopiedMax = detail::kHeaderCopiedMax;
 /// may be used again. `header` is copied; at most kAmHeaderCopiedMax bytes. Cancel: the coroutine goes on,
 /// the message is sent all the same. Errors: kInvalidArgument for a header that is too long.
 inline detail::AmSendAwaiter<detail::CopiedHeader> am_send(EndpointRef to, std::uint16_t id, Bytes header,
-                                                           Memory data, AmSendOptions options = {}) noexcept {
+                                                           const Memory& data,
+                                                           AmSendOptions options = {}) noexcept {
   const std::size_t count = data.size();
-  return {to, id, detail::CopiedHeader{header}, std::move(data), count, detail::kContiguous, options};
+  return {to, id, detail::CopiedHeader{header}, data, count, detail::kContiguous, options};
 }
 
 /// The same with a header that UCX reads where it is, of up to Worker::am_header_bytes_max().
-inline detail::AmSendAwaiter<detail::KeptHeader> am_send(EndpointRef to, std::uint16_t id, Memory header,
-                                                         Memory data, AmSendOptions options = {}) noexcept {
+inline detail::AmSendAwaiter<detail::KeptHeader> am_send(EndpointRef to, std::uint16_t id,
+                                                         const Memory& header, const Memory& data,
+                                                         AmSendOptions options = {}) noexcept {
   const std::size_t count = data.size();
-  return {to,     id, detail::KeptHeader{std::move(header)}, std::move(data), count, detail::kContiguous,
-          options};
+  return {to, id, detail::KeptHeader{header}, data, count, detail::kContiguous, options};
 }
 
 /// The same with data in several pieces, which arrive as one.
 inline detail::AmSendAwaiter<detail::CopiedHeader> am_send(EndpointRef to, std::uint16_t id, Bytes header,
                                                            const MemoryVector& data,
                                                            AmSendOptions options = {}) noexcept {
-  return {to,     id, detail::CopiedHeader{header}, Memory{data.list()}, data.pieces(), UCP_DATATYPE_IOV,
-          options};
+  return {to, id, detail::CopiedHeader{header}, data.list(), data.pieces(), UCP_DATATYPE_IOV, options};
 }
 
 }  // namespace weft::ucx

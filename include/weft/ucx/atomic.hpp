@@ -32,13 +32,13 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
 
  public:
   static constexpr std::string_view kWhat = "a remote atomic";
-  AtomicAwaiter(EndpointRef endpoint, T operand, T reply, std::uint64_t address, ucp_rkey_h key) noexcept
+  AtomicAwaiter(EndpointRef endpoint, T operand, T reply, std::uint64_t address, KeyCore& key) noexcept
       : Base(endpoint.operations),
         handle_(endpoint.handle),
         operand_(operand),
         reply_(reply),
         address_(address),
-        key_(key) {}
+        key_(&key) {}
 
  private:
   friend Base;
@@ -59,7 +59,7 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
     params.datatype = kWord;
     params.reply_buffer = &operation.words[1];
     params.cb.send = &Operation::sent;
-    return ucp_atomic_op_nbx(handle_, kOp, &operation.words[0], 1, address_, key_, &params);
+    return ucp_atomic_op_nbx(handle_, kOp, &operation.words[0], 1, address_, key_->handle, &params);
   }
   // UCX copies the operand, answers "done" and frees the request itself, but calls a completion later all the
   // same: it is given none.
@@ -67,7 +67,8 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
     ucp_request_param_t params;
     params.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
     params.datatype = kWord;
-    const ucs_status_ptr_t answer = ucp_atomic_op_nbx(handle_, kOp, &operand_, 1, address_, key_, &params);
+    const ucs_status_ptr_t answer =
+        ucp_atomic_op_nbx(handle_, kOp, &operand_, 1, address_, key_->handle, &params);
     if (answer == nullptr || is_error(answer)) return answer;
     ucp_request_free(answer);
     return nullptr;
@@ -75,7 +76,7 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
   // docs/pitfalls/ucx.md, "Atomics over shared memory". False when the word is not in this host's memory.
   bool done_here(Operation& operation) const noexcept {
     void* pointer = nullptr;
-    if (ucp_rkey_ptr(key_, address_, &pointer) != UCS_OK) return false;
+    if (ucp_rkey_ptr(key_->handle, address_, &pointer) != UCS_OK) return false;
     const std::atomic_ref<T> word{*static_cast<T*>(pointer)};
     T before{};
     if constexpr (kOp == UCP_ATOMIC_OP_AND) before = word.fetch_and(operand_);
@@ -84,7 +85,10 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
     std::memcpy(&operation.words[1], &before, sizeof before);
     return true;
   }
-  void hand_over(Operation& operation) const noexcept { operation.kind = {}; }
+  void hand_over(Operation& operation) const noexcept {
+    operation.kind = {};
+    keep(operation, *key_);
+  }
   static T result(const Operation& operation) noexcept {
     T value;
     std::memcpy(&value, &operation.words[1], sizeof value);
@@ -95,7 +99,7 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
   T operand_;
   T reply_;
   std::uint64_t address_;
-  ucp_rkey_h key_;
+  KeyCore* key_;
 };
 
 }  // namespace detail
@@ -110,12 +114,12 @@ class AtomicAwaiter final : public OperationAwaiter<AtomicAwaiter<T, kOp, kFetch
   template <AtomicWord T>                                                                                    \
   detail::AtomicAwaiter<T, op, detail::Fetch::kNo> atomic_##name(EndpointRef at, std::uint64_t address,      \
                                                                  const RemoteKey& key, T operand) noexcept { \
-    return {at, operand, T{}, address, key.handle()};                                                        \
+    return {at, operand, T{}, address, key.core()};                                                          \
   }                                                                                                          \
   template <AtomicWord T>                                                                                    \
   detail::AtomicAwaiter<T, op, detail::Fetch::kYes> atomic_fetch_##name(                                     \
       EndpointRef at, std::uint64_t address, const RemoteKey& key, T operand) noexcept {                     \
-    return {at, operand, T{}, address, key.handle()};                                                        \
+    return {at, operand, T{}, address, key.core()};                                                          \
   }
 
 /// atomic_add, atomic_and, atomic_or, atomic_xor, and atomic_fetch_... of each.
@@ -131,7 +135,7 @@ detail::AtomicAwaiter<T, UCP_ATOMIC_OP_SWAP, detail::Fetch::kYes> atomic_swap(En
                                                                               std::uint64_t address,
                                                                               const RemoteKey& key,
                                                                               T value) noexcept {
-  return {at, value, T{}, address, key.handle()};
+  return {at, value, T{}, address, key.core()};
 }
 
 /// Puts `value` there if `expected` is there. Returns Result<T>, what was there before.
@@ -139,7 +143,7 @@ template <AtomicWord T>
 detail::AtomicAwaiter<T, UCP_ATOMIC_OP_CSWAP, detail::Fetch::kYes> atomic_compare_swap(
     EndpointRef at, std::uint64_t address, const RemoteKey& key, T expected,
     std::type_identity_t<T> value) noexcept {
-  return {at, expected, value, address, key.handle()};
+  return {at, expected, value, address, key.core()};
 }
 
 }  // namespace weft::ucx

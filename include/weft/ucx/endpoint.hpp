@@ -61,6 +61,9 @@ struct EndpointCore final : Ready, ListHook<EndpointTag> {
   ucs_status_ptr_t close(CloseMode mode, Operation& operation) noexcept;
   static void close_ended(void* core) noexcept;
   static void failed(void* core, ucp_ep_h handle, ucs_status_t status);
+  /// Before the worker is destroyed: closes by force what can be, and lets local work end. Debian's UCX ends
+  /// the process when ucp_worker_destroy() finds requests of such endpoints, or a copy by CMA under way.
+  static void close_all(IntrusiveList<EndpointCore, EndpointTag>& endpoints, Worker& worker) noexcept;
   static void worker_ended(IntrusiveList<EndpointCore, EndpointTag>& endpoints) noexcept;
 
   EndpointRef endpoint;
@@ -73,6 +76,7 @@ struct EndpointCore final : Ready, ListHook<EndpointTag> {
 
  private:
   static void tell(Ready* node) noexcept;
+  void close_by_force() noexcept;
   void end_if_unused() noexcept;
 };
 

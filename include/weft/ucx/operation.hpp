@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/intrusive_list.hpp"
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
@@ -23,6 +24,18 @@
 namespace weft::ucx::detail {
 
 class OperationPool;
+struct KeyTag;
+
+/// A remote key, which operations under way need as long as they are: counts them and its RemoteKey. The
+/// worker's end destroys the key and leaves the core. Thread: the loop's.
+struct KeyCore final : ListHook<KeyTag> {
+  explicit KeyCore(ucp_rkey_h key) noexcept : handle(key) {}
+  void retain() noexcept { ++references; }
+  static void release(void* core) noexcept;
+
+  ucp_rkey_h handle;
+  std::size_t references = 1;
+};
 
 /// How many bytes of an active message's header a record keeps for UCX.
 inline constexpr std::size_t kHeaderCopiedMax = 64;
@@ -100,6 +113,7 @@ class OperationPool {
     ++out_;
     operation.request = request;
     operation.state = OperationState::kPosted;
+    operation.status = UCS_INPROGRESS;
     operation.reason = CancelReason::kNone;
   }
   void recycle(Operation& operation) noexcept;
@@ -109,6 +123,10 @@ class OperationPool {
   Loop& loop() const noexcept { return loop_; }
   ucp_worker_h worker() const noexcept { return worker_; }
 
+  /// Lets `key` end with the worker, if it does not end before.
+  void add(KeyCore& key) noexcept { keys_.push_back(key); }
+  /// Before ucp_worker_destroy(): ends the keys, of which UCX keeps parts in the worker.
+  void end_keys() noexcept;
   /// After ucp_worker_destroy(): ends every operation. Deletes the pool now, or with its last record.
   void close() noexcept;
 
@@ -123,6 +141,7 @@ class OperationPool {
   Operation* free_ = nullptr;
   std::size_t out_ = 0;
   bool closed_ = false;
+  IntrusiveList<KeyCore, KeyTag> keys_;
   std::vector<std::unique_ptr<Operation[]>> slabs_;
 };
 
@@ -138,11 +157,11 @@ class [[nodiscard]] OperationAwaiter {
   using value_type = T;
   explicit OperationAwaiter(OperationPool* pool) noexcept : pool_(pool) {}
   OperationAwaiter(OperationAwaiter&& other) noexcept : pool_(other.pool_) {
-    WEFT_ASSERT(!other.pending_, "what is being awaited does not move");
+    WEFT_ASSERT(!other.pending(), "what is being awaited does not move");
   }
   OperationAwaiter& operator=(const OperationAwaiter&) = delete;
   ~OperationAwaiter() {
-    if (pending_) operation_->drop();
+    if (pending()) operation_->drop();
   }
 
   bool await_ready() noexcept {
@@ -160,7 +179,7 @@ class [[nodiscard]] OperationAwaiter {
     }
     pool_->take(*operation_, answer);
     self().hand_over(*operation_);
-    pending_ = true;
+    status_ = UCS_INPROGRESS;
     return false;
   }
 
@@ -177,18 +196,12 @@ class [[nodiscard]] OperationAwaiter {
   }
 
   Result<T> await_resume() {
-    if (!pending_) [[likely]] {
-      if (status_ != UCS_OK) [[unlikely]] {
-        return to_status(status_, Derived::kWhat);
-      }
+    if (status_ == UCS_OK) [[likely]] {
       return made();
     }
-    pending_ = false;
-    if (!operation_->take()) return weft::to_status(operation_->reason);
-    if (operation_->status == UCS_OK) [[likely]] {
-      return made();
-    }
-    return failure();
+    if (!pending()) return to_status(status_, Derived::kWhat);
+    status_ = UCS_OK;
+    return taken();
   }
 
   /// Issues the operation and leaves it: nobody waits, the memory comes back through its owner. Errors: what
@@ -198,7 +211,7 @@ class [[nodiscard]] OperationAwaiter {
       if (status_ != UCS_OK) return to_status(status_, Derived::kWhat);
       return {};
     }
-    pending_ = false;
+    status_ = UCS_OK;
     operation_->drop();
     return {};
   }
@@ -207,6 +220,7 @@ class [[nodiscard]] OperationAwaiter {
   Operation* record(OperationPool& pool) const noexcept { return pool.peek(); }
 
  private:
+  bool pending() const noexcept { return status_ == UCS_INPROGRESS; }
   Derived& self() noexcept { return static_cast<Derived&>(*this); }
   bool failed(ucs_status_t status) noexcept {
     status_ = status;
@@ -219,16 +233,33 @@ class [[nodiscard]] OperationAwaiter {
       return self().result(*operation_);
     }
   }
-  Result<T> failure() const {
-    const bool asked = operation_->status == UCS_ERR_CANCELED && operation_->reason != CancelReason::kNone;
-    if (asked) return weft::to_status(operation_->reason);
-    return to_status(operation_->status, Derived::kWhat);
+  // Everything is read before the record goes: with it may go the pool of a worker that has ended.
+  Result<T> taken() {
+    const ucs_status_t status = operation_->status;
+    const CancelReason reason = operation_->reason;
+    if constexpr (std::is_void_v<T>) {
+      if (operation_->take() && status == UCS_OK) [[likely]] {
+        return {};
+      }
+    } else {
+      T value = self().result(*operation_);
+      if (operation_->take() && status == UCS_OK) [[likely]] {
+        return value;
+      }
+    }
+    return failure(status, reason);
+  }
+  // `status` is UCS_INPROGRESS when the coroutine goes on before UCX does.
+  static Status failure(ucs_status_t status, CancelReason reason) {
+    const bool asked = status == UCS_ERR_CANCELED || status == UCS_INPROGRESS;
+    if (asked && reason != CancelReason::kNone) return weft::to_status(reason);
+    return to_status(status, Derived::kWhat);
   }
 
   OperationPool* pool_;
-  Operation* operation_ = nullptr;
+  Operation* operation_;  // set by await_ready(), which every operation passes
+  /// UCS_INPROGRESS while a record is under way for a coroutine; an error that UCX gave at once.
   ucs_status_t status_ = UCS_OK;
-  bool pending_ = false;
 };
 
 /// Parameters that every operation begins with.
@@ -236,11 +267,18 @@ inline ucp_request_param_t params_for(Operation& operation, const Memory& memory
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.user_data = &operation;
-  if (memory.block() != nullptr && memory.block()->registration() != nullptr) {
+  if (memory.block() != nullptr && memory.block()->registration() != nullptr) [[unlikely]] {
     params.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
     params.memh = memory.block()->registration();
   }
   return params;
+}
+
+/// Keeps `key` until UCX is done with the operation.
+inline void keep(Operation& operation, KeyCore& key) noexcept {
+  key.retain();
+  operation.on_given_back = &KeyCore::release;
+  operation.given_back_argument = &key;
 }
 
 /// Hands memory over to the record that keeps it until UCX is done.

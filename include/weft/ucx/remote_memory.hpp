@@ -56,29 +56,33 @@ class MemoryRegion {
   Block* block_;
 };
 
-/// The right to a peer's MemoryRegion, by one endpoint. Movable. Ends before its endpoint and its worker.
-/// Thread: the endpoint's loop's.
+/// The right to a peer's MemoryRegion, by one endpoint and what is connected by the same worker. Movable.
+/// Operations under way keep what they need of it. Dead when the worker ends. Thread: the endpoint's loop's.
 class RemoteKey {
  public:
   /// `packed` is what pack_key() gave. Errors: kInvalidArgument for what is no key; kUnavailable when the
   /// endpoint is closed; UCX's when the endpoint's transports cannot reach the region.
   static Result<RemoteKey> unpack(EndpointRef endpoint, Bytes packed);
-  RemoteKey(RemoteKey&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  RemoteKey(RemoteKey&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
   RemoteKey& operator=(RemoteKey&& other) noexcept {
     RemoteKey taken{std::move(other)};
-    std::swap(handle_, taken.handle_);
+    std::swap(core_, taken.core_);
     return *this;
   }
-  ~RemoteKey();
+  ~RemoteKey() {
+    if (core_ != nullptr) detail::KeyCore::release(core_);
+  }
 
-  ucp_rkey_h handle() const noexcept { return handle_; }
+  /// Null when the worker ended.
+  ucp_rkey_h handle() const noexcept { return core_->handle; }
+  detail::KeyCore& core() const noexcept { return *core_; }
   /// Where the peer's `address` is in this process, when the region is shared memory of this host; null
   /// otherwise. Valid as long as the key is.
   void* local_pointer(std::uint64_t address) const noexcept;
 
  private:
-  explicit RemoteKey(ucp_rkey_h handle) noexcept : handle_(handle) {}
-  ucp_rkey_h handle_;
+  explicit RemoteKey(detail::KeyCore* core) noexcept : core_(core) {}
+  detail::KeyCore* core_;
 };
 
 namespace detail {
@@ -90,43 +94,43 @@ class RemoteMemoryAwaiter final : public OperationAwaiter<RemoteMemoryAwaiter<kC
 
  public:
   static constexpr std::string_view kWhat = "access to remote memory";
-  RemoteMemoryAwaiter(EndpointRef endpoint, Memory&& memory, std::uint64_t address, ucp_rkey_h key) noexcept
-      : Base(endpoint.operations),
-        handle_(endpoint.handle),
-        memory_(std::move(memory)),
-        address_(address),
-        key_(key) {}
+  RemoteMemoryAwaiter(EndpointRef endpoint, const Memory& memory, std::uint64_t address,
+                      detail::KeyCore& key) noexcept
+      : Base(endpoint.operations), handle_(endpoint.handle), memory_(memory), address_(address), key_(&key) {}
 
  private:
   friend Base;
   ucs_status_ptr_t issue(Operation& operation) const noexcept {
     ucp_request_param_t params = params_for(operation, memory_);
     params.cb.send = &Operation::sent;
-    return kCall(handle_, memory_.data(), memory_.size(), address_, key_, &params);
+    return kCall(handle_, memory_.data(), memory_.size(), address_, key_->handle, &params);
   }
-  void hand_over(Operation& operation) noexcept { keep(operation, memory_); }
+  void hand_over(Operation& operation) noexcept {
+    keep(operation, memory_);
+    keep(operation, *key_);
+  }
 
   ucp_ep_h handle_;
   Memory memory_;
   std::uint64_t address_;
-  ucp_rkey_h key_;
+  KeyCore* key_;
 };
 
 }  // namespace detail
 
 /// Writes `memory` to the peer's `address`. Returns Result<void> when the memory may be used again; it has
-/// arrived after a flush. `key` is needed until then. Cancel: the coroutine goes on, the bytes may be
+/// arrived after a flush. Cancel: the coroutine goes on, the bytes may be
 /// written.
-inline detail::RemoteMemoryAwaiter<&ucp_put_nbx> put(EndpointRef to, Memory memory, std::uint64_t address,
-                                                     const RemoteKey& key) noexcept {
-  return {to, std::move(memory), address, key.handle()};
+inline detail::RemoteMemoryAwaiter<&ucp_put_nbx> put(EndpointRef to, const Memory& memory,
+                                                     std::uint64_t address, const RemoteKey& key) noexcept {
+  return {to, memory, address, key.core()};
 }
 
-/// Reads the peer's `address` into `memory`. Returns Result<void> when it is there. `key` is needed until
-/// then. Cancel: the coroutine goes on, `memory` may still be written to.
-inline detail::RemoteMemoryAwaiter<&ucp_get_nbx> get(EndpointRef from, Memory memory, std::uint64_t address,
-                                                     const RemoteKey& key) noexcept {
-  return {from, std::move(memory), address, key.handle()};
+/// Reads the peer's `address` into `memory`. Returns Result<void> when it is there. Cancel: the coroutine
+/// goes on, `memory` may still be written to.
+inline detail::RemoteMemoryAwaiter<&ucp_get_nbx> get(EndpointRef from, const Memory& memory,
+                                                     std::uint64_t address, const RemoteKey& key) noexcept {
+  return {from, memory, address, key.core()};
 }
 
 }  // namespace weft::ucx

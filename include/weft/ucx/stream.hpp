@@ -24,8 +24,8 @@ namespace detail {
 class StreamSendAwaiter final : public OperationAwaiter<StreamSendAwaiter, void> {
  public:
   static constexpr std::string_view kWhat = "a stream send";
-  StreamSendAwaiter(EndpointRef endpoint, Memory&& memory) noexcept
-      : OperationAwaiter(endpoint.operations), handle_(endpoint.handle), memory_(std::move(memory)) {}
+  StreamSendAwaiter(EndpointRef endpoint, const Memory& memory) noexcept
+      : OperationAwaiter(endpoint.operations), handle_(endpoint.handle), memory_(memory) {}
 
  private:
   friend OperationAwaiter;
@@ -43,11 +43,8 @@ class StreamSendAwaiter final : public OperationAwaiter<StreamSendAwaiter, void>
 class StreamReceiveAwaiter final : public OperationAwaiter<StreamReceiveAwaiter, std::size_t> {
  public:
   static constexpr std::string_view kWhat = "a stream receive";
-  StreamReceiveAwaiter(EndpointRef endpoint, Memory&& memory, StreamWait wait) noexcept
-      : OperationAwaiter(endpoint.operations),
-        handle_(endpoint.handle),
-        memory_(std::move(memory)),
-        wait_(wait) {}
+  StreamReceiveAwaiter(EndpointRef endpoint, const Memory& memory, StreamWait wait) noexcept
+      : OperationAwaiter(endpoint.operations), handle_(endpoint.handle), memory_(memory), wait_(wait) {}
 
  private:
   friend OperationAwaiter;
@@ -72,16 +69,16 @@ class StreamReceiveAwaiter final : public OperationAwaiter<StreamReceiveAwaiter,
 
 /// Sends the bytes of `memory` after all that were sent to this endpoint before. Returns Result<void> when
 /// the memory may be used again. Cancel: the coroutine goes on, the bytes are sent all the same.
-inline detail::StreamSendAwaiter stream_send(EndpointRef to, Memory memory) noexcept {
-  return {to, std::move(memory)};
+inline detail::StreamSendAwaiter stream_send(EndpointRef to, const Memory& memory) noexcept {
+  return {to, memory};
 }
 
 /// Receives the next bytes that the peer sent. Returns Result<size_t>, how many. One at a time for an
 /// endpoint. Cancel: terminal, the coroutine goes on while UCX keeps waiting for bytes, which are lost to the
 /// stream; close the endpoint then.
-inline detail::StreamReceiveAwaiter stream_receive(EndpointRef from, Memory memory,
+inline detail::StreamReceiveAwaiter stream_receive(EndpointRef from, const Memory& memory,
                                                    StreamWait wait = StreamWait::kSome) noexcept {
-  return {from, std::move(memory), wait};
+  return {from, memory, wait};
 }
 
 }  // namespace weft::ucx

@@ -33,8 +33,8 @@ class TagSendAwaiter final : public OperationAwaiter<TagSendAwaiter<kSend>, void
 
  public:
   static constexpr std::string_view kWhat = "a tag send";
-  TagSendAwaiter(EndpointRef endpoint, std::uint64_t tag, Memory&& memory) noexcept
-      : Base(endpoint.operations), handle_(endpoint.handle), tag_(tag), memory_(std::move(memory)) {}
+  TagSendAwaiter(EndpointRef endpoint, std::uint64_t tag, const Memory& memory) noexcept
+      : Base(endpoint.operations), handle_(endpoint.handle), tag_(tag), memory_(memory) {}
 
  private:
   friend Base;
@@ -53,8 +53,8 @@ class TagSendAwaiter final : public OperationAwaiter<TagSendAwaiter<kSend>, void
 class TagReceiveAwaiter final : public OperationAwaiter<TagReceiveAwaiter, TagReceived> {
  public:
   static constexpr std::string_view kWhat = "a tag receive";
-  TagReceiveAwaiter(OperationPool& pool, std::uint64_t tag, std::uint64_t mask, Memory&& memory) noexcept
-      : OperationAwaiter(&pool), worker_(pool.worker()), tag_(tag), mask_(mask), memory_(std::move(memory)) {}
+  TagReceiveAwaiter(OperationPool& pool, std::uint64_t tag, std::uint64_t mask, const Memory& memory) noexcept
+      : OperationAwaiter(&pool), worker_(pool.worker()), tag_(tag), mask_(mask), memory_(memory) {}
 
  private:
   friend OperationAwaiter;
@@ -80,12 +80,8 @@ class TagMessageAwaiter final : public OperationAwaiter<TagMessageAwaiter, TagRe
  public:
   static constexpr std::string_view kWhat = "receiving a probed message";
   TagMessageAwaiter(OperationPool& pool, ucp_tag_message_h message, TagReceived info,
-                    Memory&& memory) noexcept
-      : OperationAwaiter(&pool),
-        worker_(pool.worker()),
-        message_(message),
-        info_(info),
-        memory_(std::move(memory)) {}
+                    const Memory& memory) noexcept
+      : OperationAwaiter(&pool), worker_(pool.worker()), message_(message), info_(info), memory_(memory) {}
 
  private:
   friend OperationAwaiter;
@@ -132,8 +128,8 @@ class TagMessage {
   std::size_t bytes() const noexcept { return info_.bytes; }
   /// Returns Result<TagReceived>. The message is used up. Cancel: terminal, the memory stays with UCX until
   /// it is done. Errors: kOutOfRange when `memory` is too small.
-  [[nodiscard]] detail::TagMessageAwaiter receive(Memory memory) && noexcept {
-    return {worker_->operations(), std::exchange(handle_, nullptr), info_, std::move(memory)};
+  [[nodiscard]] detail::TagMessageAwaiter receive(const Memory& memory) && noexcept {
+    return {worker_->operations(), std::exchange(handle_, nullptr), info_, memory};
   }
   void discard() noexcept;
 
@@ -146,22 +142,22 @@ class TagMessage {
 /// Sends `memory` under `tag`. Returns Result<void> when the memory may be used again, which is not yet
 /// when it was received. Cancel: the coroutine goes on, the message is sent all the same.
 inline detail::TagSendAwaiter<&ucp_tag_send_nbx> tag_send(EndpointRef to, std::uint64_t tag,
-                                                          Memory memory) noexcept {
-  return {to, tag, std::move(memory)};
+                                                          const Memory& memory) noexcept {
+  return {to, tag, memory};
 }
 
 /// The same, done when a receive at the other side has matched.
 inline detail::TagSendAwaiter<&ucp_tag_send_sync_nbx> tag_send_sync(EndpointRef to, std::uint64_t tag,
-                                                                    Memory memory) noexcept {
-  return {to, tag, std::move(memory)};
+                                                                    const Memory& memory) noexcept {
+  return {to, tag, memory};
 }
 
 /// Receives into `memory` the first message whose tag equals `tag` in the bits of `mask`. Returns
 /// Result<TagReceived>. Cancel: total, unless a message was matched before: then it is received. Dropped: a
 /// message that matched is lost. Errors: kOutOfRange when the message is longer than `memory`.
 inline detail::TagReceiveAwaiter tag_receive(Worker& worker, std::uint64_t tag, std::uint64_t mask,
-                                             Memory memory) noexcept {
-  return {worker.operations(), tag, mask, std::move(memory)};
+                                             const Memory& memory) noexcept {
+  return {worker.operations(), tag, mask, memory};
 }
 
 /// Whether a message that tag_receive() would match has arrived, and which; it stays in the queue.

@@ -112,6 +112,8 @@ class Worker final : public Poller {
   const unsigned progress_max_;
   int descriptor_ = -1;
   bool added_ = false;
+  /// The last progress found nothing.
+  bool quiet_ = false;
   std::size_t am_header_bytes_max_ = 0;
   detail::OperationPool* const operations_;
   IntrusiveList<AfterProgress, AfterProgressTag> hooks_;

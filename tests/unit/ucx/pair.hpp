@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,10 +48,18 @@ inline void PrintTo(const Way& way, std::ostream* out) {
   *out << way.name;
 }
 
+/// One context for all tests of a way; UCX says nothing about what the tests leave under way on purpose.
 inline std::shared_ptr<Context> make_context(const Way& way) {
-  auto context =
-      Context::create({.features = all_features(), .transports = way.transports, .devices = {"lo"}});
-  return std::move(context).value();
+  static std::map<std::string, std::shared_ptr<Context>> contexts;
+  std::shared_ptr<Context>& context = contexts[way.name];
+  if (context == nullptr) {
+    auto made = Context::create({.features = all_features(),
+                                 .transports = way.transports,
+                                 .devices = {"lo"},
+                                 .settings = {{"LOG_LEVEL", "fatal"}}});
+    context = std::move(made).value();
+  }
+  return context;
 }
 
 /// Two workers of one loop, connected both ways.

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts and their settings (UX-1), workers that sleep and run on loops of their own (UX-2, BU-2), foreign
+// pollers beside them (BU-7), connections by listener (UX-2), and what is no address and no key.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+#include <atomic>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "unit/ucx/pair.hpp"
+#include "weft/coro/combine.hpp"
+#include "weft/runtime/loop_thread.hpp"
+
+namespace weft::ucx {
+namespace {
+
+using testing::all_features;
+using testing::Pair;
+using testing::text;
+using testing::text_of;
+using testing::Way;
+
+TEST(UcxContext, UX1_options_are_in_the_configuration_that_it_prints) {
+  auto context = Context::create({.features = {.tag = true},
+                                  .transports = {"tcp", "self"},
+                                  .devices = {"lo"},
+                                  .settings = {{"RNDV_THRESH", "12345"}}});
+  ASSERT_TRUE(context.ok()) << context.status().to_string();
+  const std::string& configuration = (*context)->configuration();
+  EXPECT_NE(configuration.find("UCX_TLS=tcp,self"), std::string::npos);
+  EXPECT_NE(configuration.find("UCX_NET_DEVICES=lo"), std::string::npos);
+  EXPECT_NE(configuration.find("UCX_RNDV_THRESH=12345"), std::string::npos);
+  EXPECT_NE((*context)->description().find("tcp"), std::string::npos);
+}
+
+TEST(UcxContext, UX1_a_setting_that_UCX_does_not_know_is_refused_by_name) {
+  auto unknown = Context::create({.features = {.tag = true}, .settings = {{"NO_SUCH_THING", "1"}}});
+  EXPECT_EQ(unknown.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(unknown.status().message().find("NO_SUCH_THING"), std::string_view::npos);
+  auto inherited = Context::create({.features = {.tag = true}, .settings = {{"POSIX_ERROR_HANDLING", "y"}}});
+  EXPECT_EQ(inherited.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(inherited.status().message().find("MM_ERROR_HANDLING"), std::string_view::npos);
+  auto value = Context::create({.features = {.tag = true}, .settings = {{"RNDV_THRESH", "soon"}}});
+  EXPECT_EQ(value.status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(UcxContext, UX1_a_transport_that_is_not_there_is_said_to_be_missing) {
+  auto context = Context::create(
+      {.features = {.tag = true}, .transports = {"no_such_transport"}, .settings = {{"LOG_LEVEL", "fatal"}}});
+  ASSERT_FALSE(context.ok());
+  EXPECT_EQ(context.status().layer(), Layer::kTransport);
+  EXPECT_EQ(context.status().code(), StatusCode::kFailedPrecondition) << context.status().to_string();
+}
+
+TEST(UcxContext, UX1_it_leaves_no_signal_handlers_behind) {
+  auto context = Context::create({.features = {.tag = true}});
+  ASSERT_TRUE(context.ok());
+  struct sigaction action{};
+  ASSERT_EQ(::sigaction(SIGBUS, nullptr, &action), 0);
+#if !defined(__SANITIZE_ADDRESS__)
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+#endif
+}
+
+TEST(UcxEndpoint, UX2_what_is_no_address_and_no_key_is_refused) {
+  Pair pair{testing::ways().front()};
+  std::vector<std::byte> address = pair.b->address().value();
+  for (std::size_t at = 0; at < address.size(); at += 7) {
+    std::vector<std::byte> broken = address;
+    broken[at] ^= std::byte{0x40};
+    EXPECT_EQ(Endpoint::connect(*pair.a, broken).status().code(), StatusCode::kInvalidArgument);
+  }
+  address.pop_back();
+  EXPECT_EQ(Endpoint::connect(*pair.a, address).status().native(), UCS_ERR_INVALID_ADDR);
+  EXPECT_FALSE(Endpoint::connect(*pair.a, Bytes{}).ok());
+  EXPECT_EQ(RemoteKey::unpack(pair.to_b, address).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(RemoteKey::unpack(pair.to_b, as_bytes("a key")).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(UcxEndpoint, UX2_an_error_handler_hears_of_a_peer_that_is_gone) {
+  Pair pair{testing::ways().front()};
+  int told = 0;
+  EndpointOptions options;
+  options.on_error = [&told](const Status& status) {
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+    ++told;
+  };
+  Endpoint endpoint = Endpoint::connect(*pair.a, pair.b->address().value(), std::move(options)).value();
+  const auto meet = [](Pair& both, Endpoint& to) -> Task<> {
+    const Memory into = Memory::allocate(8);
+    auto [sent, received] =
+        co_await when_all(tag_send(to, 1, text("x")), tag_receive(*both.b, 1, kWholeTag, into));
+    EXPECT_TRUE(sent.ok() && received.ok());
+  };
+  pair.run(meet(pair, endpoint));
+  pair.to_a = Endpoint{};
+  pair.b.reset();
+  static_cast<void>(tag_send(endpoint, 1, text("y")).post());
+  pair.until([&] { return told > 0; });
+  EXPECT_EQ(endpoint.error().code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(tag_send(endpoint, 1, text("y")).post().ok());
+  EXPECT_EQ(told, 1);
+}
+
+sockaddr_in any_port() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+TEST(UcxListener, UX2_a_connection_is_accepted_and_another_rejected) {
+  Pair pair{testing::ways().front()};
+  const sockaddr_in any = any_port();
+  auto listener = Listener::create(*pair.b, reinterpret_cast<const sockaddr*>(&any), sizeof any).value();
+  const sockaddr_storage at = listener->address().value();
+  const auto dial = [&](EndpointOptions options) {
+    return Endpoint::connect(*pair.a, reinterpret_cast<const sockaddr*>(&at), sizeof at, std::move(options))
+        .value();
+  };
+  Endpoint client = dial({});
+  const auto serve = [](Pair& both, Listener& door, Endpoint& to) -> Task<> {
+    auto request = co_await door.next();
+    EXPECT_TRUE(request.ok());
+    if (!request.ok()) co_return;
+    EXPECT_TRUE(request->peer().ok());
+    Endpoint accepted = Endpoint::accept(*both.b, std::move(*request)).value();
+    const Memory into = Memory::allocate(8);
+    auto [sent, received] = co_await when_all(stream_send(to, text("hi")), stream_receive(accepted, into));
+    EXPECT_TRUE(sent.ok()) << sent.status().to_string();
+    EXPECT_TRUE(received.ok()) << received.status().to_string();
+    if (received.ok()) {
+      EXPECT_EQ(text_of(into, *received), "hi");
+    }
+    auto closed = co_await accepted.close(CloseMode::kForce);
+    EXPECT_TRUE(closed.ok());
+  };
+  pair.run(serve(pair, *listener, client));
+
+  bool refused = false;
+  EndpointOptions options;
+  options.on_error = [&refused](const Status&) { refused = true; };
+  Endpoint second = dial(std::move(options));
+  const auto reject = [](Listener& door) -> Task<> {
+    auto request = co_await door.next();
+    EXPECT_TRUE(request.ok());
+    if (request.ok()) request->reject();
+  };
+  pair.run(reject(*listener));
+  pair.until([&] { return refused; });
+  EXPECT_EQ(second.error().code(), StatusCode::kUnavailable);
+}
+
+/// Asks nothing and never sleeps; counts its turns.
+class ForeignPoller final : public Poller {
+ public:
+  std::size_t poll() override {
+    ++turns;
+    return 0;
+  }
+  bool arm() override { return true; }
+  int descriptor() const override { return -1; }
+  int turns = 0;
+};
+
+TEST(UcxWorker, BU7_a_foreign_poller_is_asked_beside_the_worker) {
+  Pair pair{testing::ways().front()};
+  ForeignPoller foreign;
+  ASSERT_TRUE(pair.loop->add_poller(foreign).ok());
+  const auto exchange = [](Pair& both) -> Task<> {
+    const Memory into = Memory::allocate(8);
+    auto [sent, received] =
+        co_await when_all(tag_send(both.to_b, 1, text("x")), tag_receive(*both.b, 1, kWholeTag, into));
+    EXPECT_TRUE(sent.ok() && received.ok());
+  };
+  pair.run(exchange(pair));
+  EXPECT_GT(foreign.turns, 0);
+  pair.loop->remove_poller(foreign);
+}
+
+class UcxTwoLoops : public ::testing::TestWithParam<std::tuple<Way, WaitMode>> {};
+
+Task<> echo(Worker& worker, const Endpoint& back, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    const Memory into = Memory::allocate(8);
+    auto received = co_await tag_receive(worker, 1, kWholeTag, into);
+    EXPECT_TRUE(received.ok());
+    auto sent = co_await tag_send(back, 2, into);
+    EXPECT_TRUE(sent.ok());
+  }
+}
+
+Task<> ask(Worker& worker, const Endpoint& to, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    const Memory into = Memory::allocate(8);
+    auto sent = co_await tag_send(to, 1, text("12345678"));
+    EXPECT_TRUE(sent.ok());
+    auto received = co_await tag_receive(worker, 2, kWholeTag, into);
+    EXPECT_TRUE(received.ok());
+    EXPECT_EQ(text_of(into, 8), "12345678");
+  }
+}
+
+TEST_P(UcxTwoLoops, UX6_BU2_workers_of_two_threads_talk_busy_adaptive_and_asleep) {
+  const auto& [way, mode] = GetParam();
+  constexpr int kRounds = 200;
+  const auto context = testing::make_context(way);
+  const auto here = Loop::create({.mode = mode}).value();
+  const auto there = Loop::create({.mode = mode}).value();
+  auto a = Worker::create(*here, context).value();
+  auto b = Worker::create(*there, context).value();
+  const auto address_a = a->address().value();
+  const auto address_b = b->address().value();
+  std::atomic<bool> flushed = false;
+  std::thread thread([&, error_mode = way.mode] {
+    EndpointOptions options{.error_mode = error_mode};
+    const Endpoint back = Endpoint::connect(*b, address_a, std::move(options)).value();
+    there->block_on(echo(*b, back, kRounds));
+    EXPECT_TRUE(there->block_on(back.flush()).ok());
+    flushed = true;
+  });
+  EndpointOptions options{.error_mode = way.mode};
+  Endpoint to = Endpoint::connect(*a, address_b, std::move(options)).value();
+  here->block_on(ask(*a, to, kRounds));
+  // A flush may need both sides.
+  while (!flushed) here->run_once(Duration::zero());
+  thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, UcxTwoLoops,
+                         ::testing::Combine(::testing::ValuesIn(testing::ways()),
+                                            ::testing::Values(WaitMode::kBusy, WaitMode::kAdaptive,
+                                                              WaitMode::kWait)),
+                         [](const auto& chosen) {
+                           return std::string{std::get<0>(chosen.param).name} + "_" +
+                                  std::string{to_string(std::get<1>(chosen.param))};
+                         });
+
+}  // namespace
+}  // namespace weft::ucx
