@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making and ending a loop, and what is armed, watched and queued in it. The turn itself is in loop.cpp.
+#include <poll.h>
 #include <sys/timerfd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
@@ -207,6 +209,11 @@ Result<void> Loop::add_poller(Poller& poller) {
   brought_ = 1;
   leave_to_foreign_loop();
   return {};
+}
+
+bool Loop::AddedPoller::must_look_again() noexcept {
+  pollfd question{.fd = poller_->descriptor(), .events = POLLIN, .revents = 0};
+  return ::poll(&question, 1, 0) > 0 && !std::exchange(looked_again_, true);
 }
 
 Poller& Loop::AddedPoller::no_poller() noexcept {

@@ -172,6 +172,7 @@ void UcxPath::shut() {
   if (std::exchange(shut_, true)) return;
   domain_->loop().unschedule(deliver_);
   domain_->leave(place_);
+  forget_arrivals();
   close_endpoint();
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kForceAtMost;
@@ -183,11 +184,13 @@ void UcxPath::shut() {
   forget_arrivals();
 }
 
-// Only once no piece is being received into one of them.
+// But for the first one, while UCX may be writing to its memory.
 void UcxPath::forget_arrivals() noexcept {
-  for (; !inbox_.empty(); inbox_.pop()) drop(inbox_.front());
+  const bool first_is_landing = landing_.active && !landing_.done;
+  for (std::size_t i = first_is_landing ? 1 : 0; i < inbox_.size(); ++i) drop(inbox_[i]);
   for (auto& [sequence, arrival] : early_) drop(arrival);
   early_.clear();
+  if (!first_is_landing) inbox_.clear();
 }
 
 void UcxPath::on_worker_gone() noexcept {

@@ -378,6 +378,9 @@ TEST_P(Pollers, AreAskedInEachTurnAndArmedBeforeASleep) {
   queue.pair.send();
   loop->run_once(Loop::kForever);
   EXPECT_EQ(queue.arms, 2);
+  EXPECT_EQ(loop->stats().sleeps, 0u) << "its descriptor was readable, so it is asked once more";
+  loop->run_once(std::chrono::milliseconds{1});
+  EXPECT_EQ(queue.arms, 3);
   EXPECT_EQ(loop->stats().sleeps, 1u);
   loop->remove_poller(queue);
 }

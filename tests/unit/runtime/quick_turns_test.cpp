@@ -388,9 +388,12 @@ TEST_P(PollersThatSleep, DoNotKeepTheLoopAwakeByADescriptorThatFiresForNothing) 
     FakePoller poller{[]() -> std::size_t { return 0; }, event.fd()};
     ASSERT_TRUE(loop->add_poller(poller).ok());
     loop->run_until_idle();
+    event.add(1);  // never read: it stays readable
+    loop->run_once(Loop::kForever);
+    EXPECT_EQ(loop->stats().sleeps, 0u) << "readable when it would sleep: asked once more";
     const LoopStats before = loop->stats();
     for (std::uint64_t i = 1; i <= 10; ++i) {
-      event.add(1);  // never read: it stays readable
+      event.add(1);
       EXPECT_FALSE(loop->run_once(Loop::kForever)) << "a report to a poller is nothing that was done";
       EXPECT_EQ(loop->stats().sleeps - before.sleeps, i) << to_string(mode);
     }
