@@ -93,6 +93,7 @@ Status PathSwitch::on_hello(Bytes hello) {
 
 Status PathSwitch::open(const wire::DataPathOffer& theirs) {
   state_ = State::kAddress;
+  required_ = choice_->policy == PathPolicy::kRequire || theirs.parameters[0] == kRequired;
   loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
   auto path = choice_->provider->open(loop_, host_, std::string_view{theirs.parameters}.substr(1));
   if (!path.ok()) return give_verdict(Verdict::kDown, path.status().message());
@@ -140,13 +141,13 @@ Status PathSwitch::on_address(std::string_view address) {
 void PathSwitch::on_heard() {
   if (std::exchange(heard_, true) || state_ != State::kProbing) return;
   Status status = give_verdict(Verdict::kUp);
-  if (!status.ok()) host_.on_path_failed(std::move(status));
+  if (!status.ok()) host_.on_switch_failed(std::move(status));
 }
 
 void PathSwitch::on_failed(Status why) {
   Status status = give_verdict(Verdict::kDown, why.message());
   // A verdict that was given already stands: the path is lost, and the connection with it.
-  if (!status.ok() || ours_ != Verdict::kDown) host_.on_path_failed(status.ok() ? std::move(why) : status);
+  if (!status.ok() || ours_ != Verdict::kDown) host_.on_switch_failed(status.ok() ? std::move(why) : status);
 }
 
 void PathSwitch::on_timer() {
@@ -169,7 +170,7 @@ Status PathSwitch::decide() {
   if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
     usable_ = false;
     if (path_ != nullptr) path_->shut();
-    if (choice_->policy == PathPolicy::kRequire) return unusable(choice_->provider->kind(), reason_);
+    if (required_) return unusable(choice_->provider->kind(), reason_);
   }
   state_ = State::kDecided;
   host_.on_path_decided();

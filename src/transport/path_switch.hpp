@@ -21,6 +21,8 @@ class PathSwitchHost : public DataPathOwner {
   /// Both sides have decided: everything after what is queued goes over the path, if there is one, and the
   /// sink is to have the hello and all that follows.
   virtual void on_path_decided() = 0;
+  /// The connection cannot go on: what the peer may rely on by now does not hold.
+  virtual void on_switch_failed(Status why) = 0;
 
  protected:
   ~PathSwitchHost() = default;
@@ -89,6 +91,8 @@ class PathSwitch final : public FrameSink, private Timer {
   Verdict theirs_ = Verdict::kNone;
   bool heard_ = false;
   bool usable_ = true;
+  /// By either side.
+  bool required_ = false;
 };
 
 }  // namespace weft

@@ -75,7 +75,11 @@ void StreamConnection::abandon_landing() {
   if (closing_) return;
   if (path_ != nullptr) {
     const Moved moved = path_->reclaim_landing();
-    if (moved.kind == Moved::Kind::kSome) framer_.landed(moved.bytes);
+    if (moved.kind == Moved::Kind::kSome) {
+      framer_.landed(moved.bytes);
+      resume_ = true;  // it may have been the last of the frame
+      schedule_work();
+    }
     if (moved.kind == Moved::Kind::kFailed) fail(io_failure("an abandoned attachment of ", moved.error));
   }
   framer_.abandon_landing();
