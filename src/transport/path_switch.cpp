@@ -93,7 +93,6 @@ Status PathSwitch::on_hello(Bytes hello) {
 
 Status PathSwitch::open(const wire::DataPathOffer& theirs) {
   state_ = State::kAddress;
-  required_ = choice_->policy == PathPolicy::kRequire || theirs.parameters[0] == kRequired;
   loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
   auto path = choice_->provider->open(loop_, host_, std::string_view{theirs.parameters}.substr(1));
   if (!path.ok()) return give_verdict(Verdict::kDown, path.status().message());
@@ -170,7 +169,7 @@ Status PathSwitch::decide() {
   if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
     usable_ = false;
     if (path_ != nullptr) path_->shut();
-    if (required_) return unusable(choice_->provider->kind(), reason_);
+    if (choice_->policy == PathPolicy::kRequire) return unusable(choice_->provider->kind(), reason_);
   }
   state_ = State::kDecided;
   host_.on_path_decided();

@@ -91,8 +91,6 @@ class PathSwitch final : public FrameSink, private Timer {
   Verdict theirs_ = Verdict::kNone;
   bool heard_ = false;
   bool usable_ = true;
-  /// By either side.
-  bool required_ = false;
 };
 
 }  // namespace weft

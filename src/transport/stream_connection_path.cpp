@@ -32,6 +32,8 @@ bool StreamConnection::queue_path_frame(std::string_view frame) {
   std::byte* const room = outbox_.append(frame.size());
   if (room == nullptr) return false;
   std::copy_n(as_bytes(frame).begin(), frame.size(), room);
+  // At once: the connection may end with it, and then it is what tells the peer why.
+  on_much_queued();
   return true;
 }
 

@@ -316,7 +316,19 @@ TEST_P(Bu6PathConnection, ARequiredPathThatDoesNotComeUpEndsBothSides) {
   ASSERT_TRUE(until([&] { return client_.sink.closed() && server_.sink.closed(); }));
   EXPECT_EQ(client_.sink.why.code(), StatusCode::kFailedPrecondition);
   EXPECT_TRUE(client_.sink.hellos.empty());
-  EXPECT_TRUE(server_.sink.hellos.empty());
+}
+
+TEST_P(Bu6PathConnection, BothSidesThatRequireAPathSayWhyThereIsNone) {
+  exchange_.refuses_to_open = true;
+  ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kRequire), with(PathPolicy::kRequire)));
+  client_.send_hello();
+  server_.send_hello();
+  ASSERT_TRUE(until([&] { return client_.sink.closed() && server_.sink.closed(); }));
+  for (const Peer* peer : {&client_, &server_}) {
+    EXPECT_EQ(peer->sink.why.code(), StatusCode::kFailedPrecondition);
+    EXPECT_NE(peer->sink.why.to_string().find("there is no room"), std::string::npos);
+    EXPECT_TRUE(peer->sink.hellos.empty());
+  }
 }
 
 TEST_P(Bu6PathConnection, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
