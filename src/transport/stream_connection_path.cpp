@@ -20,8 +20,11 @@ FrameSink& StreamConnection::framer_sink() {
 
 Moved StreamConnection::receive_some(std::span<const iovec> into) {
   if (path_ == nullptr) return receive(into);
-  const Moved moved = path_->receive(into, framer_.landing());
-  return moved.kind == Moved::Kind::kBlocked && stream_gone_ ? Moved::ended() : moved;
+  Moved moved = path_->receive(into, framer_.landing());
+  if (!stream_gone_) return moved;
+  // Nobody will say again that there is more, or the end.
+  moved.exhausted = false;
+  return moved.kind == Moved::Kind::kBlocked ? Moved::ended() : moved;
 }
 
 Moved StreamConnection::send_some(std::span<const iovec> from) {

@@ -27,6 +27,7 @@ struct Exchange {
   int made = 0;
   bool refuses_to_open = false;
   bool deaf = false;            ///< nobody hears anybody
+  bool tells_nobody = false;    ///< what arrives is not told
   bool holds_landings = false;  ///< a landing ends only when it is reclaimed
   std::size_t in_use = 0;
 };
@@ -105,7 +106,7 @@ class LocalPath final : public DataPath {
   };
 
   void wake() {
-    if (!shut_ && !tell_.is_scheduled()) loop_.schedule(tell_);
+    if (!shut_ && !tell_.is_scheduled() && !exchange_.tells_nobody) loop_.schedule(tell_);
   }
   void heard() {
     heard_ = true;
@@ -267,6 +268,19 @@ TEST_P(Bu6PathConnection, BothEndsFinishInOrder) {
   EXPECT_TRUE(server_.sink.why.ok()) << server_.sink.why.to_string();
   EXPECT_EQ(server_.sink.frames.size(), 1u);
   EXPECT_TRUE(exchange_.ends.empty());
+}
+
+// BU-4: as a killed peer leaves it.
+TEST_P(Bu6PathConnection, WhatLiesInThePathWhenTheStreamEndsIsReceivedAndThenTheEnd) {
+  ASSERT_NO_FATAL_FAILURE(greet_preferring());
+  exchange_.tells_nobody = true;
+  client_.request(1, "last words");
+  settle();
+  client_.connection.reset();
+  const TimePoint before = clock_.now();
+  ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
+  EXPECT_EQ(clock_.now(), before) << "noticed by a timeout only";
+  EXPECT_EQ(server_.sink.frames.size(), 1u);
 }
 
 TEST_P(Bu6PathConnection, FallsBackToTheStreamWhenThePathCannotBeOpened) {
