@@ -140,13 +140,13 @@ Status PathSwitch::on_address(std::string_view address) {
 void PathSwitch::on_heard() {
   if (std::exchange(heard_, true) || state_ != State::kProbing) return;
   Status status = give_verdict(Verdict::kUp);
-  if (!status.ok()) host_.on_path_failed(std::move(status));
+  if (!status.ok()) host_.on_switch_failed(std::move(status));
 }
 
 void PathSwitch::on_failed(Status why) {
   Status status = give_verdict(Verdict::kDown, why.message());
   // A verdict that was given already stands: the path is lost, and the connection with it.
-  if (!status.ok() || ours_ != Verdict::kDown) host_.on_path_failed(status.ok() ? std::move(why) : status);
+  if (!status.ok() || ours_ != Verdict::kDown) host_.on_switch_failed(status.ok() ? std::move(why) : status);
 }
 
 void PathSwitch::on_timer() {

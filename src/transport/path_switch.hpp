@@ -21,6 +21,8 @@ class PathSwitchHost : public DataPathOwner {
   /// Both sides have decided: everything after what is queued goes over the path, if there is one, and the
   /// sink is to have the hello and all that follows.
   virtual void on_path_decided() = 0;
+  /// The connection cannot go on: what the peer may rely on by now does not hold.
+  virtual void on_switch_failed(Status why) = 0;
 
  protected:
   ~PathSwitchHost() = default;

@@ -75,7 +75,11 @@ void StreamConnection::abandon_landing() {
   if (closing_) return;
   if (path_ != nullptr) {
     const Moved moved = path_->reclaim_landing();
-    if (moved.kind == Moved::Kind::kSome) framer_.landed(moved.bytes);
+    if (moved.kind == Moved::Kind::kSome) {
+      framer_.landed(moved.bytes);
+      resume_ = true;  // it may have been the last of the frame
+      schedule_work();
+    }
     if (moved.kind == Moved::Kind::kFailed) fail(io_failure("an abandoned attachment of ", moved.error));
   }
   framer_.abandon_landing();
@@ -164,7 +168,7 @@ Moved StreamConnection::receive_once() {
     bool exhausted = false;
     if (ChunkRef chunk = path_->receive_in_place(exhausted)) {
       const Moved moved = Moved::some(chunk->capacity(), exhausted);
-      readable_ = !exhausted;
+      readable_ = !exhausted || stream_gone_;
       note_progress(moved.bytes);
       close_if_failed(framer_.received_chunk(std::move(chunk), framer_sink()));
       return moved;

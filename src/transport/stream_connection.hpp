@@ -88,11 +88,14 @@ class StreamConnection : public Connection,
   void on_take_back() noexcept final;
   bool queue_path_frame(std::string_view frame) final;
   void on_path_decided() final;
+  void on_switch_failed(Status why) final;
   void on_path_heard() final;
   void on_path_readable() final;
   void on_path_writable() final;
   void on_path_failed(Status why) final;
+  void stay_on_stream();
   void move_to_path();
+  Status stray_bytes() const;
   void check_stream();
   FrameSink& framer_sink();
   Moved receive_some(std::span<const iovec> into);

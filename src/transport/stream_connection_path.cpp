@@ -20,8 +20,11 @@ FrameSink& StreamConnection::framer_sink() {
 
 Moved StreamConnection::receive_some(std::span<const iovec> into) {
   if (path_ == nullptr) return receive(into);
-  const Moved moved = path_->receive(into, framer_.landing());
-  return moved.kind == Moved::Kind::kBlocked && stream_gone_ ? Moved::ended() : moved;
+  Moved moved = path_->receive(into, framer_.landing());
+  if (!stream_gone_) return moved;
+  // Nobody will say again that there is more, or the end.
+  moved.exhausted = false;
+  return moved.kind == Moved::Kind::kBlocked ? Moved::ended() : moved;
 }
 
 Moved StreamConnection::send_some(std::span<const iovec> from) {
@@ -32,28 +35,45 @@ bool StreamConnection::queue_path_frame(std::string_view frame) {
   std::byte* const room = outbox_.append(frame.size());
   if (room == nullptr) return false;
   std::copy_n(as_bytes(frame).begin(), frame.size(), room);
+  // At once: the connection may end with it, and then it is what tells the peer why.
+  on_much_queued();
   return true;
 }
 
-// Our last word on the stream may still be queued: the path comes into use behind it.
+// On the stream the peer's next frame may lie behind its verdict. A path comes into use at the end of a turn,
+// outside of what is being parsed, and behind our last word on the stream, which may still be queued.
 void StreamConnection::on_path_decided() {
   framer_.go_singly(false);
+  if (switch_->path() == nullptr) return stay_on_stream();
   moving_to_path_ = true;
-  if (outbox_.empty() || switch_->path() == nullptr) move_to_path();
+  framer_.pause();
+  loop_.at_turn_end(*this);
+}
+
+void StreamConnection::stay_on_stream() {
+  switch_->shut();
+  Status status = switch_->hand_up_hello(*sink_);
+  if (!status.ok()) fail(std::move(status));
 }
 
 void StreamConnection::move_to_path() {
   moving_to_path_ = false;
+  framer_.unpause();
+  if (framer_.inside()) return fail(stray_bytes());
   path_ = switch_->path();
-  if (path_ != nullptr) {
-    write_blocked_ = false;
-    outbox_.set_lease_bytes_min(path_->capabilities().lease_bytes_min);
-  }
+  write_blocked_ = false;
+  outbox_.set_lease_bytes_min(path_->capabilities().lease_bytes_min);
   Status status = switch_->hand_up_hello(*sink_);
   if (!status.ok()) return fail(std::move(status));
-  if (path_ == nullptr) return switch_->shut();
   readable_ = true;
   schedule_work();
+  // What happened to the stream meanwhile nobody will tell again.
+  check_stream();
+}
+
+Status StreamConnection::stray_bytes() const {
+  return {StatusCode::kInvalidArgument, Layer::kTransport,
+          remote_endpoint() + " sent on the stream although its bytes go by another path"};
 }
 
 void StreamConnection::on_path_heard() {
@@ -76,6 +96,10 @@ void StreamConnection::on_path_failed(Status why) {
   fail(std::move(why));
 }
 
+void StreamConnection::on_switch_failed(Status why) {
+  fail(std::move(why));
+}
+
 void StreamConnection::on_take_back() noexcept {
   if (path_ == nullptr || shut_) return;
   const Moved moved = path_->reclaim_sending();
@@ -90,10 +114,7 @@ void StreamConnection::check_stream() {
   const iovec place{stray, sizeof stray};
   const Moved moved = receive({&place, 1});
   if (moved.kind == Moved::Kind::kBlocked) return;
-  if (moved.kind == Moved::Kind::kSome) {
-    return fail({StatusCode::kInvalidArgument, Layer::kTransport,
-                 remote_endpoint() + " sent on the stream although its bytes go by another path"});
-  }
+  if (moved.kind == Moved::Kind::kSome) return fail(stray_bytes());
   stream_gone_ = true;
   path_->catch_up();
   receive_more();

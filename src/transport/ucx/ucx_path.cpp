@@ -161,6 +161,18 @@ void UcxPath::catch_up() {
   }
 }
 
+// A landing that this side reads out of the peer's memory by itself: cma asserts when a worker ends before
+// that. What waits for the peer is not waited for.
+void UcxPath::settle_landing() {
+  Clock& clock = steady_clock_source();
+  const TimePoint give_up_at = clock.now() + kReclaimAtMost;
+  unsigned idle = 0;
+  while (landing_.active && !landing_.done && domain_->alive() && idle < kIdleQuestions &&
+         clock.now() < give_up_at) {
+    idle = domain_->progress() ? 0 : idle + 1;
+  }
+}
+
 // By force; in error mode none UCX refuses that, and only the end of the worker will do.
 void UcxPath::close_endpoint() noexcept {
   if (!endpoint_) return;
@@ -173,6 +185,7 @@ void UcxPath::shut() {
   domain_->loop().unschedule(deliver_);
   domain_->leave(place_);
   forget_arrivals();
+  settle_landing();
   close_endpoint();
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kForceAtMost;

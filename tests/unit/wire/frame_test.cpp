@@ -105,7 +105,7 @@ TEST(CheckHeader, AcceptsEveryKindOfFrameThatIsInOrder) {
 
 TEST(CheckHeader, RefusesEveryTypeThatHasNoName) {
   for (unsigned type = 0; type < 256; ++type) {
-    const bool named = type >= 1 && type <= 6;
+    const bool named = type >= 1 && type <= 7;
     const FrameFault fault = check_header(of_type(static_cast<FrameType>(type)), kLimits);
     EXPECT_EQ(fault, named ? FrameFault::kNone : FrameFault::kUnknownType) << type;
   }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What brings a data path up, and what goes over it: bodies of path frames, and the headers of UCX messages.
+// The first byte of the input says which.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "transport/ucx/message.hpp"
+#include "weft/base/assert.hpp"
+#include "weft/wire/frame.hpp"
+#include "weft/wire/path.hpp"
+
+namespace weft {
+namespace {
+
+void check_path_body(Bytes body) {
+  const Result<wire::PathMessage> message = wire::decode_path_body(body);
+  if (!message.ok()) {
+    WEFT_ASSERT(!message.status().message().empty(), "a refusal says why");
+    return;
+  }
+  WEFT_ASSERT(message->text.size() <= wire::kPathTextMax, "a text over the limit was accepted");
+  const std::string frame = wire::encode_path_frame(*message);
+  const wire::FrameHeader header = wire::load_header(as_bytes(frame).data());
+  WEFT_ASSERT(wire::check_header(header, {}) == wire::FrameFault::kNone, "what was written is no frame");
+  const Bytes again = as_bytes(frame).subspan(wire::kHeaderBytes, header.body_bytes);
+  WEFT_ASSERT(std::ranges::equal(again, body), "what was read does not survive being written");
+}
+
+void check_message_header(Bytes input) {
+  const auto header = ucx_path::load_message_header(input);
+  if (!header) return;
+  WEFT_ASSERT(header->kind >= ucx_path::MessageKind::kProbe && header->kind <= ucx_path::MessageKind::kEnd,
+              "an unknown kind was accepted");
+  std::array<std::byte, ucx_path::kMessageHeaderBytes> again{};
+  ucx_path::store_message_header(again.data(), *header);
+  WEFT_ASSERT(std::ranges::equal(again, input), "what was read does not survive being written");
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const weft::Bytes input{reinterpret_cast<const std::byte*>(data) + 1, size - 1};
+  data[0] % 2 == 0 ? weft::check_path_body(input) : weft::check_message_header(input);
+  return 0;
+}

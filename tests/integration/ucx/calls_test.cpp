@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// BU-1, BU-3, BU-6: calls over ucx://, with everything that rpc has, in both error modes.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "integration/ucx/ucx_testing.hpp"
+
+namespace weft::ucx_testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::size_t kLarge = std::size_t{8} << 20;
+
+class Bu1Calls : public UcxTest {
+ protected:
+  template <typename R>
+  Result<Answer<R>> wait_for_answer(Call<R> call) {
+    return loop().block_on(answer_of(std::move(call)));
+  }
+  std::string path_of(Client& caller) {
+    expect_alive(caller);
+    return caller.remote_endpoint();
+  }
+
+ private:
+  template <typename R>
+  static Task<Result<Answer<R>>> answer_of(Call<R> call) {
+    Result<Answer<R>> result = co_await std::move(call).with_attachment();
+    co_return result;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ucx, Bu1Calls, ::testing::ValuesIn(kAllKinds), name_of);
+
+TEST_P(Bu1Calls, ManyInFlightAreAnswered) {
+  Client& caller = client(serve(transports()).urls().front());
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(wait_for(std::move(calls[static_cast<std::size_t>(i)])).value(), i + 1);
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+// Below and above UcxOptions::rendezvous_bytes_min, of one piece and of several, of odd lengths.
+TEST_P(Bu1Calls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
+  Client& caller = client(serve(transports()).urls().front());
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{1000}, std::size_t{32} * 1024 - 1, std::size_t{32} * 1024,
+        std::size_t{32} * 1024 + 1, std::size_t{1} << 20, (std::size_t{1} << 20) + 1, kLarge + 7}) {
+    const std::vector<std::byte> sent = pattern(size);
+    std::vector<std::byte> landing(size + 8, std::byte{0xEE});
+    auto answer = wait_for_answer(caller.start<give_back>({.attachment = Bytes{sent}, .landing = landing}));
+    ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
+    EXPECT_EQ(answer->value, size);
+    EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), sent)) << size;
+    EXPECT_EQ(landing[size], std::byte{0xEE});
+    EXPECT_EQ(wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
+  }
+}
+
+TEST_P(Bu1Calls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
+  Client& caller = client(serve(transports()).urls().front());
+  const std::vector<std::byte> sent = pattern(kLarge);
+  std::vector<Call<std::uint64_t>> up;
+  std::vector<Call<std::uint64_t>> down;
+  std::vector<std::vector<std::byte>> landings(8, std::vector<std::byte>(kLarge / 4));
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    up.push_back(caller.start<sum_up>({.attachment = Bytes{sent}}));
+    down.push_back(caller.start<produce>({.landing = landings[i]}, kLarge / 4, i));
+  }
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(wait_for(std::move(up[i])).value(), sum_of(sent));
+    EXPECT_EQ(wait_for(std::move(down[i])).value(), kLarge / 4);
+    EXPECT_TRUE(landings[i] == pattern(kLarge / 4, i));
+  }
+}
+
+// The memory is the caller's again as soon as the call is dropped: it is spoilt at once, and a neighbour's
+// bytes arrive all the same.
+TEST_P(Bu1Calls, ACallDroppedWhileItsAttachmentIsSentLeavesItsNeighboursAlive) {
+  Client& caller = client(serve(transports()).urls().front());
+  expect_alive(caller);
+  const std::vector<std::byte> kept = pattern(kLarge, 2);
+  for (int turns = 0; turns < 40; turns += turns < 8 ? 1 : 8) {
+    auto lost = std::make_unique<std::vector<std::byte>>(pattern(kLarge));
+    {
+      const Call<std::uint64_t> dropped = caller.start<sum_up>({.attachment = Bytes{*lost}});
+      for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
+    }
+    lost.reset();
+    const Result<std::uint64_t> sum = wait_for(caller.start<sum_up>({.attachment = Bytes{kept}}));
+    ASSERT_TRUE(sum.ok()) << turns << ": " << sum.status().to_string();
+    ASSERT_EQ(*sum, sum_of(kept));
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(Bu1Calls, ACallDroppedWhileItsAnswerLandsLeavesItsNeighboursAlive) {
+  Client& caller = client(serve(transports()).urls().front());
+  expect_alive(caller);
+  for (int turns = 0; turns < 40; turns += turns < 8 ? 1 : 8) {
+    std::vector<std::byte> landing(kLarge);
+    {
+      const Call<std::uint64_t> dropped = caller.start<produce>({.landing = landing}, kLarge, 1u);
+      for (int turn = 0; turn < turns * 8; ++turn) loop().run_once(0ms);
+    }
+    std::ranges::fill(landing, std::byte{0xEE});
+    expect_alive(caller);
+    ASSERT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }))
+        << turns;
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(Bu1Calls, ACallTimedOutWhileItsAttachmentIsMovingEndsAlone) {
+  Client& caller = client(serve(transports()).urls().front());
+  expect_alive(caller);
+  std::vector<std::byte> sent = pattern(kLarge * 4);
+  for (const auto timeout : {1us, 100us, 500us, 1000us, 2000us, 4000us}) {
+    std::vector<std::byte> landing(sent.size());
+    const Result<std::uint64_t> size = wait_for(
+        caller.start<give_back>({.timeout = timeout, .attachment = Bytes{sent}, .landing = landing}));
+    EXPECT_TRUE(size.ok() || size.status().code() == StatusCode::kDeadlineExceeded)
+        << size.status().to_string();
+    expect_alive(caller);
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(Bu1Calls, ClientsOfTcpAreServedByTheSameListener) {
+  Server& server = serve(transports());
+  Client& by_ucx = client(server.urls().front());
+  Client& by_tcp = client(with_scheme(server, "tcp"));
+  const std::vector<std::byte> sent = pattern(kLarge);
+  for (Client* caller : {&by_ucx, &by_tcp}) {
+    EXPECT_EQ(wait_for(caller->start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
+  }
+  EXPECT_EQ(server.stats().connections, 2u);
+}
+
+TEST_P(Bu1Calls, AServerWithoutUcxIsRefusedWithWhatToDo) {
+  Server& server = serve({}, false, "tcp://127.0.0.1:0");
+  const Status status = wait_for(client(with_scheme(server, "ucx")).start<add>(1, 2)).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+  EXPECT_THAT(status.to_string(), HasSubstr("a tcp:// URL does without"));
+}
+
+TEST_P(Bu1Calls, TheOtherErrorModeIsRefusedWithWhatToDo) {
+  const bool peer = std::string_view{GetParam()}.starts_with("peer");
+  for (const PathPolicy listening : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
+    TransportOptions other = transports(peer ? "none_tcp" : "peer_tcp");
+    other.ucx.listening = listening;
+    Server& server = serve(other);
+    const Status status = wait_for(client(server.urls().front()).start<add>(1, 2)).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+    EXPECT_THAT(status.to_string(), HasSubstr("UcxOptions::error_mode"));
+  }
+}
+
+TEST_P(Bu1Calls, WhoOnlyPrefersUcxFallsBackToTcp) {
+  const bool peer = std::string_view{GetParam()}.starts_with("peer");
+  Server& server = serve(transports(peer ? "none_tcp" : "peer_tcp"));
+  TransportOptions its = transports();
+  its.ucx.connecting = PathPolicy::kPrefer;
+  Client& caller = client(with_scheme(server, "tcp"), its);
+  const std::vector<std::byte> sent = pattern(kLarge);
+  EXPECT_EQ(wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
+  EXPECT_EQ(caller.stats().connect_failures, 0u);
+}
+
+// UCX with nothing but one process's own transport: no way leads to anybody else.
+TEST_P(Bu1Calls, APathThatLeadsNowhereIsRefusedOrDoneWithout) {
+  TransportOptions nowhere = transports();
+  nowhere.ucx.transports = {"self"};
+  Server& server = serve(nowhere);
+  const Status status = wait_for(client(server.urls().front()).start<add>(1, 2)).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+  TransportOptions its = transports();
+  its.ucx.connecting = PathPolicy::kPrefer;
+  expect_alive(client(with_scheme(server, "tcp"), its));
+}
+
+TEST_P(Bu1Calls, ConnectionsComeAndGoWithoutATrace) {
+  Server& server = serve(transports());
+  std::size_t before = 0;
+  for (int i = 0; i < 30; ++i) {
+    Client& caller = client(server.urls().front());
+    expect_alive(caller);
+    end_clients();
+    ASSERT_TRUE(eventually([&] { return server.stats().connections == 0; }));
+    if (i == 5) before = open_descriptors();
+  }
+  EXPECT_EQ(open_descriptors(), before) << "F5";
+}
+
+TEST_P(Bu1Calls, AStopUnderLoadEndsEveryCall) {
+  Server& server = serve(transports());
+  Client& caller = client(server.urls().front());
+  expect_alive(caller);
+  const std::vector<std::byte> sent = pattern(kLarge);
+  std::vector<Call<std::uint64_t>> calls;
+  for (int i = 0; i < 8; ++i) calls.push_back(caller.start<sum_up>({.attachment = Bytes{sent}}));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls > 1; }));
+  std::thread stopper{[&] { server.stop(); }};
+  for (auto& call : calls) {
+    const Result<std::uint64_t> sum = wait_for(std::move(call));
+    const bool refused = sum.status().code() == StatusCode::kUnavailable;
+    EXPECT_TRUE(sum.ok() || refused) << sum.status().to_string();
+  }
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
+  stopper.join();
+}
+
+}  // namespace
+}  // namespace weft::ucx_testing

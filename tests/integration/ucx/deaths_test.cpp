@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// BU-4: the peer is killed with calls in flight, in a loop; F1, F2, F4, F5. Each run of a test kills kKills
+// peers. A thousand of each: --gtest_repeat=40.
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "integration/ucx/ucx_testing.hpp"
+#include "integration/ucx/victim.hpp"
+
+namespace weft::ucx_testing {
+namespace {
+
+constexpr int kKills = 25;
+constexpr std::size_t kLarge = std::size_t{16} << 20;
+
+using Clock = std::chrono::steady_clock;
+
+/// How long something took, many times.
+class Times {
+ public:
+  void add(Clock::duration time) { all_.push_back(std::chrono::duration<double, std::milli>(time).count()); }
+  void print(const char* what) {
+    std::ranges::sort(all_);
+    const auto at = [&](double part) {
+      return all_[static_cast<std::size_t>(part * double(all_.size() - 1))];
+    };
+    std::printf("%s: p50 %.2f ms, p99 %.2f ms, longest %.2f ms of %zu\n", what, at(0.5), at(0.99),
+                all_.back(), all_.size());
+  }
+
+ private:
+  std::vector<double> all_;
+};
+
+/// How calls ended.
+struct Ends {
+  int started = 0;
+  int ended = 0;
+  int ok = 0;
+  int unavailable = 0;
+  std::string other;
+};
+template <typename R>
+Task<void> note_end(Call<R> call, Ends* ends) {
+  const Result<R> result = co_await std::move(call);
+  ++ends->ended;
+  if (result.ok()) {
+    ++ends->ok;
+  } else if (result.status().code() == StatusCode::kUnavailable) {
+    ++ends->unavailable;
+  } else {
+    ends->other = result.status().to_string();
+  }
+}
+
+/// Calls of every sort to one server.
+struct Calls {
+  Ends small;
+  Ends large;
+  Scope scope;
+  std::vector<std::byte> sent = pattern(kLarge);
+  std::vector<std::vector<std::byte>> landings{2, std::vector<std::byte>(kLarge)};
+
+  void start(Client& client) {
+    for (int i = 0; i < 64; ++i) scope.spawn(&note_end<int>, client.start<wait_for_ever>(i), &small);
+    for (auto& landing : landings) {
+      scope.spawn(&note_end<std::uint64_t>, client.start<sum_up>({.attachment = Bytes{sent}}), &large);
+      scope.spawn(&note_end<std::uint64_t>, client.start<produce>({.landing = landing}, kLarge, 1u), &large);
+    }
+    small.started = 64;
+    large.started = 4;
+  }
+  bool ended() const { return small.ended == small.started && large.ended == large.started; }
+};
+
+class Bu4Deaths : public UcxTest {
+ protected:
+  Bu4Deaths() : neighbour_server_(serve(transports())), neighbour_(client(neighbour_server_.urls().front())) {
+    expect_alive(neighbour_);
+  }
+  /// Takes part in everything, and must notice nothing.
+  Call<std::uint64_t> neighbours_call() {
+    return neighbour_.start<give_back>({.attachment = Bytes{neighbours_bytes_}});
+  }
+  void expect_neighbour_fine(Call<std::uint64_t> call) {
+    const Result<std::uint64_t> size = wait_for(std::move(call));
+    EXPECT_TRUE(size.ok() && *size == neighbours_bytes_.size()) << "F4: " << size.status().to_string();
+    expect_alive(neighbour_);
+    EXPECT_EQ(neighbour_.stats().connections, 1u) << "F4";
+  }
+  void expect_all_lost(Calls& calls) {
+    EXPECT_EQ(calls.small.unavailable, calls.small.started) << "F2: " << calls.small.other;
+    EXPECT_EQ(calls.large.unavailable + calls.large.ok, calls.large.started) << "F2: " << calls.large.other;
+    loop().block_on(faults::join(calls.scope));
+  }
+
+  Server& neighbour_server_;
+  Client& neighbour_;
+  const std::vector<std::byte> neighbours_bytes_ = pattern(std::size_t{1} << 20);
+};
+
+INSTANTIATE_TEST_SUITE_P(Ucx, Bu4Deaths, ::testing::ValuesIn(kAllKinds), name_of);
+
+TEST_P(Bu4Deaths, AServerThatIsKilledFailsEachCallInFlightOnce) {
+  Times times;
+  std::size_t descriptors = 0;
+  for (int i = 0; i < kKills; ++i) {
+    Victim victim{{"server", GetParam()}};
+    {
+      Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
+      ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
+      Calls calls;
+      calls.start(caller);
+      for (int turn = 0; turn < i * 8; ++turn) loop().run_once(0ms);
+      Call<std::uint64_t> neighbours = neighbours_call();
+      const auto killed_at = Clock::now();
+      victim.kill();
+      ASSERT_TRUE(turn_until(loop(), [&] { return calls.ended(); })) << "F1";
+      times.add(Clock::now() - killed_at);
+      expect_all_lost(calls);
+      expect_neighbour_fine(std::move(neighbours));
+    }
+    if (i == 2) descriptors = open_descriptors();
+    EXPECT_TRUE(i < 3 || open_descriptors() == descriptors) << "F5";
+    if (HasFailure()) return;
+  }
+  times.print("from the kill to the end of the last call");
+}
+
+TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
+  Times times;
+  Server& server = serve(transports(), true);
+  std::size_t descriptors = 0;
+  for (int i = 0; i < kKills; ++i) {
+    Victim victim{{"client", GetParam(), server.urls().front()}};
+    const std::uint64_t before = server.stats().calls;
+    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls >= before + 18; }));
+    for (int turn = 0; turn < i * 8; ++turn) loop().run_once(0ms);
+    Call<std::uint64_t> neighbours = neighbours_call();
+    const auto killed_at = Clock::now();
+    victim.kill();
+    ASSERT_TRUE(turn_until(loop(), [&] {
+      return server.stats().connections == 0 && server.stats().calls_running == 0;
+    })) << "F1, F5";
+    times.add(Clock::now() - killed_at);
+    expect_neighbour_fine(std::move(neighbours));
+    if (i == 2) descriptors = open_descriptors();
+    EXPECT_TRUE(i < 3 || open_descriptors() == descriptors) << "F5";
+    if (HasFailure()) return;
+  }
+  times.print("from the kill to the end of the last handler");
+}
+
+// Stopped, not dead: nobody says so, and UCX gets no answer. What the caller takes back comes back all the
+// same.
+class Bu5Stopped : public Bu4Deaths {
+ protected:
+  /// The longest that one turn, or one drop, blocked the loop.
+  template <typename Work>
+  void timed(Work work) {
+    const auto begin = Clock::now();
+    work();
+    longest_.add(Clock::now() - begin);
+  }
+  Times longest_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ucx, Bu5Stopped, ::testing::ValuesIn(kAllKinds), name_of);
+
+TEST_P(Bu5Stopped, AnAttachmentToAStoppedPeerComesBackWhenItsCallIsDropped) {
+  for (int i = 0; i < 6; ++i) {
+    Victim victim{{"server", GetParam()}};
+    Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
+    ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
+    auto sent = std::make_unique<std::vector<std::byte>>(pattern(kLarge));
+    {
+      Call<std::uint64_t> call = caller.start<sum_up>({.attachment = Bytes{*sent}});
+      for (int turn = 0; turn < i * 8; ++turn) loop().run_once(0ms);
+      victim.stop();
+      for (int turn = 0; turn < 4; ++turn) timed([&] { loop().run_once(1ms); });
+      Call<std::uint64_t> neighbours = neighbours_call();
+      timed([&] { call = {}; });
+      sent.reset();
+      expect_neighbour_fine(std::move(neighbours));
+    }
+    victim.go_on();
+    expect_alive(caller);  // by the same connection, or by another one
+    if (HasFailure()) return;
+  }
+  longest_.print("one turn, or one drop");
+}
+
+TEST_P(Bu5Stopped, ALandingFromAStoppedPeerComesBackWhenItsCallIsDropped) {
+  for (int i = 0; i < 6; ++i) {
+    Victim victim{{"server", GetParam()}};
+    Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
+    ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
+    std::vector<std::byte> landing(kLarge);
+    {
+      Call<std::uint64_t> call = caller.start<produce>({.landing = landing}, kLarge, 1u);
+      for (int turn = 0; turn < 400 && landing[100'000 * static_cast<std::size_t>(i)] == std::byte{0};
+           ++turn) {
+        loop().run_once(1ms);
+      }
+      victim.stop();
+      for (int turn = 0; turn < 4; ++turn) timed([&] { loop().run_once(1ms); });
+      Call<std::uint64_t> neighbours = neighbours_call();
+      timed([&] { call = {}; });
+      std::ranges::fill(landing, std::byte{0xEE});
+      expect_neighbour_fine(std::move(neighbours));
+    }
+    victim.go_on();
+    expect_alive(caller);
+    EXPECT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+    if (HasFailure()) return;
+  }
+  longest_.print("one turn, or one drop");
+}
+
+}  // namespace
+}  // namespace weft::ucx_testing
