@@ -88,6 +88,9 @@ Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options)
   if (options.shared_memory_in_peer_mode && opens_shared_memory(options.transports)) {
     settings.emplace_back("MM_ERROR_HANDLING", "y");
   }
+  if (options.shared_memory_element_bytes != 0 && opens_shared_memory(options.transports)) {
+    settings.emplace_back("MM_FIFO_ELEM_SIZE", std::to_string(options.shared_memory_element_bytes));
+  }
   if (!options.memory_hooks) settings.emplace_back("MEM_EVENTS", "n");
   for (const auto& [name, value] : settings) {
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;

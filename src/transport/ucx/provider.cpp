@@ -43,6 +43,7 @@ Result<std::shared_ptr<ucx::Context>> Provider::context() const {
   options.transports = options_.transports;
   options.devices = options_.devices;
   options.settings = options_.settings;
+  options.shared_memory_element_bytes = kSharedMemoryElementBytes;
   auto context = ucx::Context::create(options);
   if (context.ok()) context_ = *context;
   return context;
