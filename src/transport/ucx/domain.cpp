@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "transport/ucx/path_limits.hpp"
 #include "transport/ucx/ucx_path.hpp"
 #include "weft/ucx/status.hpp"
 
@@ -40,7 +41,9 @@ Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<ucx::Co
 Domain::Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, Logger* logger)
     : loop_(loop), logger_(logger), worker_(std::move(worker)), random_(std::random_device{}()) {}
 
-Domain::~Domain() = default;
+Domain::~Domain() {
+  give_up();
+}
 
 Place Domain::enter(UcxPath& path) {
   if (free_.empty()) {
@@ -62,8 +65,17 @@ bool Domain::progress() {
   return worker_ != nullptr && ucp_worker_progress(worker_->handle()) != 0;
 }
 
+// What UCX reads out of a peer's memory by itself (cma) goes on after its landing has failed, and UCX asserts
+// when the worker ends before that. What waits for a peer is not waited for.
+void Domain::settle() {
+  const TimePoint give_up_at = steady_clock_source().now() + kReclaimAtMost;
+  unsigned idle = 0;
+  while (idle < kIdleQuestions && steady_clock_source().now() < give_up_at) idle = progress() ? 0 : idle + 1;
+}
+
 void Domain::give_up() {
   if (worker_ == nullptr) return;
+  settle();
   worker_.reset();
   for (const Entry& entry : entries_) {
     if (entry.path != nullptr) entry.path->on_worker_gone();

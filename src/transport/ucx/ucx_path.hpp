@@ -106,7 +106,6 @@ class UcxPath final : public DataPath {
 
   bool wait_for(const Operation& operation, Duration at_most);
   void insist_on(const Operation& operation);
-  void settle_landing();
   bool anything_in_flight() const noexcept;
   void fail(ucs_status_t status) noexcept;
   void close_endpoint() noexcept;

@@ -54,7 +54,10 @@ bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes
 // UCX may deliver in another order over several lanes.
 void UcxPath::take_in_order(const MessageHeader& header, Arrival arrival) {
   if (header.sequence != next_arrival_) {
-    if (!early_.try_emplace(header.sequence, std::move(arrival)).second) misbehaved("repeats a message");
+    if (early_.try_emplace(header.sequence, std::move(arrival)).second) return;
+    misbehaved("repeats a message");
+    // Its data is ours as soon as the callback that this is in has ended, and shut() gives it back.
+    inbox_.push_back(std::move(arrival));
     return;
   }
   // `received` of a message that came early is old, and says nothing new then.
@@ -82,10 +85,7 @@ void UcxPath::take_in(Arrival arrival) {
       break;
     case MessageKind::kPiece:
       // In flight while the last one is being received; the queue holds one more at most.
-      if (!piece_expected_) {
-        drop(arrival);
-        return misbehaved("sent a piece that was not granted");
-      }
+      if (!piece_expected_) misbehaved("sent a piece that was not granted");
       break;
     case MessageKind::kEnd:
       end_arrived_ = true;
