@@ -45,7 +45,9 @@ Domain::Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions
       worker_(std::move(worker)),
       random_(std::random_device{}()) {}
 
-Domain::~Domain() = default;
+Domain::~Domain() {
+  give_up();
+}
 
 Place Domain::enter(UcxPath& path) {
   if (free_.empty()) {
@@ -79,9 +81,18 @@ void Domain::on_chunk_returned(MutableBytes memory) noexcept {
   if (--lent_ == 0) self_.reset();
 }
 
+// What UCX reads out of a peer's memory by itself (cma) goes on after its landing has failed, and UCX asserts
+// when the worker ends before that. What waits for a peer is not waited for.
+void Domain::settle() {
+  const TimePoint give_up_at = steady_clock_source().now() + kReclaimAtMost;
+  unsigned idle = 0;
+  while (idle < kIdleQuestions && steady_clock_source().now() < give_up_at) idle = progress() ? 0 : idle + 1;
+}
+
 void Domain::give_up() {
   if (worker_ == nullptr) return;
   WEFT_ASSERT(lent_ == 0, "UCX holds memory that it was forced to give back, and a handler holds UCX's");
+  settle();
   worker_.reset();
   for (const Entry& entry : entries_) {
     if (entry.path != nullptr) entry.path->on_worker_gone();

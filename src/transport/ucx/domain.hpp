@@ -62,6 +62,7 @@ class Domain final : private ChunkLender, public std::enable_shared_from_this<Do
 
   static ucs_status_t on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) noexcept;
+  void settle();
   UcxPath* find(const MessageHeader& header) const noexcept;
   void note_stray(std::size_t header_bytes);
 

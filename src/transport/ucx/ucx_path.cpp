@@ -15,7 +15,7 @@ namespace {
 // An address: slot, key, window, then the worker's.
 constexpr std::size_t kAddressHeadBytes = 12;
 // How long an end waits for UCX to let go before it is taken to do so never. By force it takes microseconds.
-constexpr Duration kForceAtMost = std::chrono::seconds{1};
+constexpr Duration kForceAtMost = std::chrono::milliseconds{100};
 // Clocks are read once in so many questions.
 constexpr unsigned kQuestionsPerLook = 64;
 
@@ -112,7 +112,7 @@ void UcxPath::completed(Operation& operation, ucs_status_t status) noexcept {
 void UcxPath::deliver() {
   send_control();
   if (heard_ && !std::exchange(heard_told_, true)) owner_->on_path_heard();
-  if (!shut_ && (!inbox_.empty() || landing_.done)) owner_->on_path_readable();
+  if (!shut_ && misbehaviour_ == nullptr && (!inbox_.empty() || landing_.done)) owner_->on_path_readable();
   if (inbox_.size() > kHeldMessagesMax) keep_own_copies();
   const bool may_send = send_blocked_ && (sending_.active ? sending_.done
                                           : asked_        ? granted()
@@ -161,18 +161,6 @@ void UcxPath::catch_up() {
   }
 }
 
-// A landing that this side reads out of the peer's memory by itself: cma asserts when a worker ends before
-// that. What waits for the peer is not waited for.
-void UcxPath::settle_landing() {
-  Clock& clock = steady_clock_source();
-  const TimePoint give_up_at = clock.now() + kReclaimAtMost;
-  unsigned idle = 0;
-  while (landing_.active && !landing_.done && domain_->alive() && idle < kIdleQuestions &&
-         clock.now() < give_up_at) {
-    idle = domain_->progress() ? 0 : idle + 1;
-  }
-}
-
 // By force; in error mode none UCX refuses that, and only the end of the worker will do.
 void UcxPath::close_endpoint() noexcept {
   if (!endpoint_) return;
@@ -185,7 +173,6 @@ void UcxPath::shut() {
   domain_->loop().unschedule(deliver_);
   domain_->leave(place_);
   forget_arrivals();
-  settle_landing();
   close_endpoint();
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kForceAtMost;

@@ -71,8 +71,9 @@ class UcxPath final : public DataPath {
   void completed(Operation& operation, ucs_status_t status) noexcept;
   void touch() noexcept;
   void deliver();
-  void take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept;
-  void take_in(const Arrival& arrival) noexcept;
+  bool take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept;
+  bool keep_early(std::uint32_t sequence, const Arrival& arrival) noexcept;
+  bool take_in(const Arrival& arrival) noexcept;
   void drop(Arrival& arrival) noexcept;
   bool copy_out(Arrival& arrival) noexcept;
   void keep_own_copies() noexcept;
@@ -98,7 +99,6 @@ class UcxPath final : public DataPath {
 
   bool wait_for(const Operation& operation, Duration at_most);
   void insist_on(const Operation& operation);
-  void settle_landing();
   bool anything_in_flight() const noexcept;
   void fail(ucs_status_t status) noexcept;
   void close_endpoint() noexcept;

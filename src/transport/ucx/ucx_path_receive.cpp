@@ -44,64 +44,68 @@ bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes
     arrival.memory = ours ? Arrival::Memory::kUcx : Arrival::Memory::kNone;
     if (!ours && !copy_out(arrival)) return fail(UCS_ERR_NO_MEMORY), false;
   }
-  const bool keep = arrival.memory == Arrival::Memory::kUcx;
-  take_in_order(header, arrival);
-  return keep;
+  if (take_in_order(header, arrival)) return arrival.memory == Arrival::Memory::kUcx;
+  // Not kept after all: UCX takes its memory back when this returns, and not before.
+  if (arrival.memory == Arrival::Memory::kCopied) drop(arrival);
+  return false;
 }
 
-// UCX may deliver in another order over several lanes.
-void UcxPath::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
+// UCX may deliver in another order over several lanes. False when the message is not kept.
+bool UcxPath::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
   if (header.sequence != next_arrival_) [[unlikely]] {
-    try {
-      if (early_.try_emplace(header.sequence, arrival).second) return;
-      misbehaved("repeats a message");
-    } catch (const std::bad_alloc&) {
-      fail(UCS_ERR_NO_MEMORY);
-    }
-    Arrival lost = arrival;
-    return drop(lost);
+    return keep_early(header.sequence, arrival);
   }
   // `received` of a message that came early is old, and says nothing new then.
   peer_received_ = header.received;
-  take_in(arrival);
   ++next_arrival_;
+  const bool kept = take_in(arrival);
   while (!early_.empty()) {
     const auto next = early_.find(next_arrival_);
-    if (next == early_.end()) return;
-    take_in(next->second);
+    if (next == early_.end()) break;
+    if (!take_in(next->second)) drop(next->second);
     early_.erase(next);
     ++next_arrival_;
   }
+  return kept;
 }
 
-void UcxPath::take_in(const Arrival& arrival) noexcept {
+bool UcxPath::keep_early(std::uint32_t sequence, const Arrival& arrival) noexcept {
+  try {
+    if (early_.try_emplace(sequence, arrival).second) return true;
+    misbehaved("repeats a message");
+  } catch (const std::bad_alloc&) {
+    fail(UCS_ERR_NO_MEMORY);
+  }
+  return false;
+}
+
+// True when it is in the inbox.
+bool UcxPath::take_in(const Arrival& arrival) noexcept {
   switch (arrival.kind) {
     case MessageKind::kBytes:
       piece_expected_ = false;
       break;
     case MessageKind::kProbe:
       if (std::exchange(heard_, true)) misbehaved("began twice");
-      return;
+      return false;
     case MessageKind::kCredit:
-      return;
+      return false;
     case MessageKind::kGrant:
-      if (grants_ == asks_) return misbehaved("grants what was not asked for");
+      if (grants_ == asks_) return misbehaved("grants what was not asked for"), false;
       ++grants_;
-      return;
+      return false;
     case MessageKind::kAsk:
-      if (++asks_queued_ > kAsksMax) return misbehaved("asks without an end");
+      if (++asks_queued_ > kAsksMax) return misbehaved("asks without an end"), false;
       break;
     case MessageKind::kPiece:
-      if (!piece_expected_) misbehaved("sent a piece that was not granted");
+      if (!piece_expected_) return misbehaved("sent a piece that was not granted"), false;
       break;
     case MessageKind::kEnd:
       end_arrived_ = true;
       break;
   }
-  if (inbox_.push(arrival)) return;
-  fail(UCS_ERR_NO_MEMORY);
-  Arrival lost = arrival;
-  drop(lost);
+  if (!inbox_.push(arrival)) return fail(UCS_ERR_NO_MEMORY), false;
+  return true;
 }
 
 void UcxPath::drop(Arrival& arrival) noexcept {

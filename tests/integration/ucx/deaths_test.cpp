@@ -131,6 +131,9 @@ TEST_P(Bu4Deaths, AServerThatIsKilledFailsEachCallInFlightOnce) {
 TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
   Times times;
   Server& server = serve(transports(), true);
+  // Of the same loop as the victims, in error mode peer of the same worker too.
+  Client& close_by = client(server.urls().front());
+  expect_alive(close_by);
   std::size_t descriptors = 0;
   for (int i = 0; i < kKills; ++i) {
     Victim victim{{"client", GetParam(), server.urls().front()}};
@@ -141,10 +144,12 @@ TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
     const auto killed_at = Clock::now();
     victim.kill();
     ASSERT_TRUE(turn_until(loop(), [&] {
-      return server.stats().connections == 0 && server.stats().calls_running == 0;
+      return server.stats().connections == 1 && server.stats().calls_running == 0;
     })) << "F1, F5";
     times.add(Clock::now() - killed_at);
     expect_neighbour_fine(std::move(neighbours));
+    expect_alive(close_by);
+    EXPECT_EQ(close_by.stats().connections, 1u) << "F4, kill " << i;
     if (i == 2) descriptors = open_descriptors();
     EXPECT_TRUE(i < 3 || open_descriptors() == descriptors) << "F5";
     if (HasFailure()) return;

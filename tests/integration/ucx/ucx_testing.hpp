@@ -47,7 +47,7 @@ class UcxTest : public ::testing::TestWithParam<const char*> {
   Server& serve(TransportOptions its, bool here = false, std::string url = "ucx://127.0.0.1:0") {
     ServerOptions options;
     options.listen = {std::move(url)};
-    options.logger = &logger_;
+    options.logger = &stderr_logger();
     if (here) {
       options.threads = 0;
       options.loop = &loop();

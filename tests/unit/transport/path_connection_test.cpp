@@ -70,6 +70,7 @@ class LocalPath final : public DataPath {
     }
     return Moved::some(total, bytes_.empty() && !ended_);
   }
+  ChunkRef receive_in_place(bool&) override { return {}; }
   Moved reclaim_landing() override { return lands_in_ != nullptr ? finish_landing() : Moved::blocked(); }
   Moved send(std::span<const iovec> from, std::size_t) override {
     if (shut_ || peer_ == nullptr) return Moved::failed(ECONNRESET);

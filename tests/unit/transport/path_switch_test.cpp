@@ -54,6 +54,7 @@ class NotedPath final : public DataPath {
                                      : Status{};
   }
   Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
+  ChunkRef receive_in_place(bool&) override { return {}; }
   Moved reclaim_landing() override { return Moved::blocked(); }
   Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
   Moved reclaim_sending() override { return Moved::blocked(); }
@@ -255,22 +256,26 @@ class Model {
     const bool greets = static_cast<std::byte>(text[0]) == wire::kFirstByte;
     greets ? side.take_hello(text) : side.take_frame(text);
   }
+  void replay(const std::vector<Step>& steps) {
+    begin();
+    for (const Step& step : steps) apply(step);
+  }
   void explore(std::vector<Step>& steps) {
-    bool is_end = true;
+    if (::testing::Test::HasFailure()) return;
+    replay(steps);
+    check_now();
+    std::vector<Step> next;
     for (int side : {0, 1}) {
       for (Event event : kEvents) {
-        begin();
-        for (const Step& step : steps) apply(step);
-        if (::testing::Test::HasFailure() || !possible({side, event})) continue;
-        is_end = false;
-        apply({side, event});
-        check_now();
-        steps.push_back({side, event});
-        explore(steps);
-        steps.pop_back();
+        if (possible({side, event})) next.push_back({side, event});
       }
     }
-    if (is_end) check_end(steps);
+    if (next.empty()) check_end(steps);
+    for (const Step& step : next) {
+      steps.push_back(step);
+      explore(steps);
+      steps.pop_back();
+    }
   }
   // At every moment.
   void check_now() const {

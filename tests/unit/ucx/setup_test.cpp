@@ -2,12 +2,14 @@
 // Contexts and their settings (UX-1), workers that sleep and run on loops of their own (UX-2, BU-2), foreign
 // pollers beside them (BU-7), connections by listener (UX-2), and what is no address and no key.
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
 #include <atomic>
 #include <csignal>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "unit/ucx/pair.hpp"
@@ -58,11 +60,15 @@ TEST(UcxContext, UX1_a_transport_that_is_not_there_is_said_to_be_missing) {
 TEST(UcxContext, UX1_it_leaves_no_signal_handlers_behind) {
   auto context = Context::create({.features = {.tag = true}});
   ASSERT_TRUE(context.ok());
-  struct sigaction action{};
-  ASSERT_EQ(::sigaction(SIGBUS, nullptr, &action), 0);
-#if !defined(__SANITIZE_ADDRESS__)
-  EXPECT_EQ(action.sa_handler, SIG_DFL);
-#endif
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
+    struct sigaction action{};
+    ASSERT_EQ(::sigaction(signal, nullptr, &action), 0);
+    Dl_info owner{};
+    const void* handler = reinterpret_cast<const void*>(action.sa_sigaction);
+    // The program's own, such as a sanitizer's, are as they were.
+    if (handler == nullptr || ::dladdr(handler, &owner) == 0 || owner.dli_fname == nullptr) continue;
+    EXPECT_EQ(std::string_view{owner.dli_fname}.find("libucs"), std::string_view::npos) << signal;
+  }
 }
 
 TEST(UcxEndpoint, UX2_what_is_no_address_and_no_key_is_refused) {

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// BU-5: a peer that speaks the hello and the path frames, and then what it should not, over UCX. Its
+// connection ends with a status; the worker, which it shares with an honest client in error mode peer, lives.
+#include <gmock/gmock.h>
+
+#include "integration/ucx/raw_ucx_peer.hpp"
+#include "integration/ucx/ucx_testing.hpp"
+#include "support/wire_bytes.hpp"
+
+namespace weft::ucx_testing {
+namespace {
+
+using ucx_path::MessageHeader;
+using ucx_path::MessageKind;
+
+constexpr const char* kHostileKinds[] = {"peer_tcp", "none_shm"};
+
+class Bu5Hostile : public UcxTest {
+ protected:
+  Bu5Hostile()
+      : server_(serve(transports())),
+        honest_(client(server_.urls().front())),
+        mode_(options_of(GetParam()).error_mode) {
+    expect_alive(honest_);
+  }
+  std::unique_ptr<RawUcxPeer> peer() { return std::make_unique<RawUcxPeer>(server_.urls().front(), mode_); }
+  std::unique_ptr<RawUcxPeer> peer_on_path() {
+    auto made = peer();
+    EXPECT_TRUE(made->come_up());
+    return made;
+  }
+  void expect_dismissed(RawUcxPeer& peer) {
+    EXPECT_TRUE(peer.dismissed()) << "the connection goes on";
+    EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
+    expect_others_fine();
+  }
+  void expect_others_fine() {
+    const std::vector<std::byte> bytes = pattern(std::size_t{1} << 20);
+    const auto sum = wait_for(honest_.start<sum_up>({.attachment = Bytes{bytes}}));
+    EXPECT_TRUE(sum.ok() && *sum == sum_of(bytes)) << "F4: " << sum.status().to_string();
+    EXPECT_EQ(honest_.stats().connections, 1u) << "F4";
+  }
+  /// Nothing follows from it for the connection, which still serves.
+  void expect_served(RawUcxPeer& peer) {
+    const std::uint64_t calls = server_.stats().calls;
+    peer.send(MessageKind::kBytes, faults::request_bytes<&add>(7, 1, 2));
+    EXPECT_TRUE(peer.progress_until([&] { return server_.stats().calls > calls; }));
+    expect_others_fine();
+  }
+
+  Server& server_;
+  Client& honest_;
+  const UcxErrorMode mode_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ucx, Bu5Hostile, ::testing::ValuesIn(kHostileKinds), name_of);
+
+TEST_P(Bu5Hostile, AHandMadePeerIsServedWhenItBehaves) {
+  const auto peer = peer_on_path();
+  expect_served(*peer);
+}
+
+TEST_P(Bu5Hostile, AnotherVersionOfTheOfferIsDeclined) {
+  const auto one = peer();
+  ASSERT_TRUE(one->greet(std::string{'\x09', static_cast<char>(mode_)}));
+  EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+  const auto two = peer();
+  ASSERT_TRUE(two->greet(std::string{}));
+  EXPECT_TRUE(two->hear(wire::PathStep::kDown));
+  expect_others_fine();
+}
+
+TEST_P(Bu5Hostile, AnotherProtocolsFirstBytesEndTheConnection) {
+  const auto one = peer();
+  ASSERT_TRUE(one->stream().send("GET / HTTP/1.1\r\nHost: weft\r\n\r\n"));
+  expect_dismissed(*one);
+}
+
+// Whatever is no worker address in its frame; also one whose checksum is right.
+TEST_P(Bu5Hostile, AnAddressThatIsNoneIsDeclined) {
+  std::vector<std::string> texts{"", "x", std::string(12, '\0'), std::string(300, '\xff')};
+  {
+    const auto one = peer();
+    ASSERT_TRUE(one->greet() && one->open());
+    const std::string good = one->address();
+    for (std::size_t size = 0; size < good.size(); size += 13) texts.push_back(good.substr(0, size));
+    for (std::size_t bit = 12 * 8; bit < good.size() * 8; bit += 77) {
+      texts.push_back(good);
+      texts.back()[bit / 8] = static_cast<char>(texts.back()[bit / 8] ^ (1 << bit % 8));
+    }
+  }
+  for (const std::string& text : texts) {
+    const auto one = peer();
+    ASSERT_TRUE(one->greet() && one->hear(wire::PathStep::kAddress));
+    ASSERT_TRUE(one->say(wire::PathStep::kAddress, text));
+    EXPECT_TRUE(one->hear(wire::PathStep::kDown)) << text.size();
+  }
+  EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
+  expect_others_fine();
+}
+
+TEST_P(Bu5Hostile, AnImpossibleWindowIsDeclined) {
+  for (const std::uint32_t window : {0u, 1u, 0xFFFFFFFFu}) {
+    const auto one = peer();
+    ASSERT_TRUE(one->greet() && one->open());
+    std::string text = one->address();
+    store_le(reinterpret_cast<std::byte*>(text.data()) + 8, window);
+    ASSERT_TRUE(one->say(wire::PathStep::kAddress, text));
+    EXPECT_TRUE(one->hear(wire::PathStep::kDown)) << window;
+  }
+  expect_others_fine();
+}
+
+TEST_P(Bu5Hostile, WhoLeavesDuringBringUpLeavesNothing) {
+  for (int steps = 0; steps < 4; ++steps) {
+    const auto one = peer();
+    ASSERT_TRUE(steps == 0 || one->greet());
+    ASSERT_TRUE(steps < 2 || one->open());
+    ASSERT_TRUE(steps < 3 || one->say(wire::PathStep::kAddress, one->address()));
+    one->stream().close();
+    EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
+    expect_others_fine();
+  }
+}
+
+TEST_P(Bu5Hostile, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
+  const auto peer = peer_on_path();
+  peer->send_text("");
+  peer->send_text("short");
+  peer->send_text(std::string(23, '\1'));
+  peer->send_text(std::string(25, '\1'));
+  peer->send_text(std::string(24, '\0'), std::string(5000, 'x'));
+  std::string other_version(24, '\0');
+  other_version[0] = 2;
+  peer->send_text(other_version, "x");
+  peer->send_text(std::string(24, '\1'), std::string(100'000, 'x'), true);
+  expect_served(*peer);
+}
+
+TEST_P(Bu5Hostile, MessagesForSlotsOfNobodyAreDropped) {
+  const auto peer = peer_on_path();
+  MessageHeader header = peer->header(MessageKind::kBytes);
+  const MessageHeader right = header;
+  header.key ^= 1;
+  peer->send_header(header, "for whoever had the slot before");
+  header.slot = 0xFFFFFFFF;
+  peer->send_header(header, "for a slot that never was");
+  header.slot = right.slot + 1;
+  peer->send_header(header, std::string(100'000, 'x'), true);
+  peer->send_header(right, faults::request_bytes<&add>(6, 1, 2));
+  expect_served(*peer);
+}
+
+TEST_P(Bu5Hostile, MessagesForAConnectionThatIsClosedAreDropped) {
+  const auto peer = peer_on_path();
+  peer->stream().close();
+  for (int i = 0; i < 100; ++i) peer->send(MessageKind::kBytes, std::string(1000, 'x'));
+  EXPECT_TRUE(peer->progress_until([&] { return server_.stats().connections == 1; })) << "F5";
+  for (int i = 0; i < 100; ++i) peer->send(MessageKind::kBytes, std::string(1000, 'x'));
+  for (int i = 0; i < 10; ++i) peer->send(MessageKind::kPiece, std::string(100'000, 'x'));
+  peer->progress_until([&, turns = 0]() mutable { return ++turns > 1000; });
+  expect_others_fine();
+}
+
+/// One thing that a peer may not do.
+struct Misdeed {
+  const char* name;
+  void (*commit)(RawUcxPeer& peer);
+};
+const Misdeed kMisdeeds[] = {
+    {"overruns its window",
+     [](RawUcxPeer& peer) {
+       // Never whole, so that nobody takes it.
+       wire::FrameHeader frame;
+       frame.type = wire::FrameType::kRequest;
+       frame.id = 1;
+       frame.body_bytes = 1u << 20;
+       peer.send(MessageKind::kBytes, testing::header_bytes(frame));
+       for (int i = 0; i < 3000; ++i) {
+         MessageHeader ahead = peer.header(MessageKind::kBytes);
+         ahead.sequence += 1;  // the one that is due never comes
+         peer.send_header(ahead, std::string(4000, 'x'));
+       }
+     }},
+    {"a message over the whole window",
+     [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes, std::string(2u << 20, 'x')); }},
+    {"no bytes at all", [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes); }},
+    {"a piece without a grant",
+     [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string(100'000, 'x')); }},
+    {"an oversized piece",
+     [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string((1u << 20) + 1, 'x')); }},
+    {"an eager piece", [](RawUcxPeer& peer) { peer.send_header(peer.header(MessageKind::kPiece), "x"); }},
+    {"bytes by rendezvous",
+     [](RawUcxPeer& peer) {
+       peer.send_header(peer.header(MessageKind::kBytes), std::string(100'000, 'x'), true);
+     }},
+    {"a grant that nobody asked for", [](RawUcxPeer& peer) { peer.send(MessageKind::kGrant); }},
+    {"a second probe", [](RawUcxPeer& peer) { peer.send(MessageKind::kProbe); }},
+    {"a control message with bytes", [](RawUcxPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
+    {"asks without an end",
+     [](RawUcxPeer& peer) {
+       // Behind a frame that is never whole, so that nobody answers them.
+       for (int i = 0; i < 4000; ++i) peer.send(MessageKind::kAsk);
+       MessageHeader far = peer.header(MessageKind::kCredit);
+       far.sequence += 10'000;
+       peer.send_header(far);
+     }},
+    {"a sequence number again",
+     [](RawUcxPeer& peer) {
+       MessageHeader again = peer.header(MessageKind::kCredit);
+       again.sequence = 0;
+       peer.send_header(again);
+     }},
+    {"an early sequence number again",
+     [](RawUcxPeer& peer) {
+       MessageHeader early = peer.header(MessageKind::kBytes);
+       early.sequence += 5;
+       peer.send_header(early, std::string(4000, 'x'));
+       peer.send_header(early, std::string(4000, 'x'));
+     }},
+    {"an early piece again",
+     [](RawUcxPeer& peer) {
+       MessageHeader early = peer.header(MessageKind::kPiece);
+       early.sequence += 5;
+       peer.send_header(early, std::string(100'000, 'x'), true);
+       peer.send_header(early, std::string(100'000, 'x'), true);
+     }},
+    {"a sequence number far ahead",
+     [](RawUcxPeer& peer) {
+       MessageHeader far = peer.header(MessageKind::kBytes);
+       far.sequence += 1u << 20;
+       peer.send_header(far, "x");
+     }},
+    {"the end in the middle of a frame",
+     [](RawUcxPeer& peer) {
+       peer.send(MessageKind::kBytes, faults::request_bytes<&add>(5, 1, 2).substr(0, 40));
+       peer.send(MessageKind::kEnd);
+     }},
+    {"a path frame over the path",
+     [](RawUcxPeer& peer) {
+       peer.send(MessageKind::kBytes,
+                 wire::encode_path_frame({wire::PathStep::kUp, wire::DataPath::kUcx, {}}));
+     }},
+    {"a frame that is none",
+     [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes, std::string(64, '\xAA')); }},
+    {"a frame on the stream",
+     [](RawUcxPeer& peer) { peer.stream().send(faults::request_bytes<&add>(5, 1, 2)); }},
+};
+
+TEST_P(Bu5Hostile, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
+  for (const Misdeed& misdeed : kMisdeeds) {
+    SCOPED_TRACE(misdeed.name);
+    const auto peer = peer_on_path();
+    misdeed.commit(*peer);
+    expect_dismissed(*peer);
+    if (HasFailure()) return;
+  }
+}
+
+// Sequence numbers count from the peer's first message on, the probe.
+TEST_P(Bu5Hostile, WhoDoesNotBeginWithAProbeIsTurnedAway) {
+  const auto one = peer();
+  ASSERT_TRUE(one->greet() && one->open() && one->say(wire::PathStep::kAddress, one->address()));
+  one->send(MessageKind::kBytes, "x");
+  EXPECT_TRUE(one->progress_until([&] { return one->stream().readable_within(0ms); }));
+  EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+  expect_others_fine();
+}
+
+}  // namespace
+}  // namespace weft::ucx_testing

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "integration/faults/hostile_peer.hpp"
+#include "transport/ucx/message.hpp"
+#include "ucx/framed.hpp"
+#include "weft/transport/ucx.hpp"
+#include "weft/wire/path.hpp"
+
+namespace weft::ucx_testing {
+
+/// A client of ucx:// that is made of a socket and of UCX's own functions, and says what a test wants. What
+/// it posts is never cleaned up before its worker ends.
+class RawUcxPeer {
+ public:
+  RawUcxPeer(const std::string& url, UcxErrorMode mode) : stream_(url), mode_(mode) {}
+  RawUcxPeer(const RawUcxPeer&) = delete;
+  RawUcxPeer& operator=(const RawUcxPeer&) = delete;
+  ~RawUcxPeer() {
+    stream_.close();
+    if (endpoint_ != nullptr && mode_ == UcxErrorMode::kPeer) close_endpoint();
+    if (worker_ != nullptr) ucp_worker_destroy(worker_);
+    if (context_ != nullptr) ucp_cleanup(context_);
+  }
+
+  faults::HostilePeer& stream() { return stream_; }
+
+  /// Hellos. `offer` is what follows the flag byte.
+  bool greet(std::optional<std::string> offer = std::nullopt) {
+    const std::string usual{static_cast<char>(ucx_path::kMessageVersion), static_cast<char>(mode_)};
+    wire::Hello hello;
+    hello.body_bytes_max = hello.attachment_bytes_max = 1u << 30;
+    hello.calls_in_flight_max = 1000;
+    hello.paths = {{wire::DataPath::kUcx, std::string(1, '\0') + offer.value_or(usual)}};
+    return stream_.send(wire::encode_hello(hello)) && stream_.receive_hello();
+  }
+  bool say(wire::PathStep step, std::string_view text = {}) {
+    return stream_.send(wire::encode_path_frame({step, wire::DataPath::kUcx, text}));
+  }
+  /// The text of the next path frame, if it is a `step`.
+  std::optional<std::string> hear(wire::PathStep step) {
+    const auto frame = stream_.receive_frame();
+    if (!frame || frame->header.type != wire::FrameType::kPath) return std::nullopt;
+    const auto message = wire::decode_path_body(as_bytes(frame->body));
+    if (!message.ok() || message->step != step) return std::nullopt;
+    return std::string{message->text};
+  }
+  /// Makes the worker, and finds the server by its address.
+  bool open() {
+    const auto address = hear(wire::PathStep::kAddress);
+    if (!address || address->size() <= 12 || !make_worker()) return false;
+    slot_ = load_le<std::uint32_t>(as_bytes(*address).data());
+    key_ = load_le<std::uint32_t>(as_bytes(*address).data() + 4);
+    const auto raw = ucx::detail::unframe(ucx::detail::Framed::kAddress, as_bytes(*address).subspan(12));
+    return raw.ok() && reach(*raw);
+  }
+  std::string address() const {
+    ucp_address_t* at = nullptr;
+    std::size_t size = 0;
+    if (ucp_worker_get_address(worker_, &at, &size) != UCS_OK) return {};
+    const auto framed =
+        ucx::detail::frame(ucx::detail::Framed::kAddress, {reinterpret_cast<const std::byte*>(at), size});
+    ucp_worker_release_address(worker_, at);
+    return address_with(framed);
+  }
+  static std::string address_with(const std::vector<std::byte>& framed) {
+    std::string text(12, '\0');
+    store_le(reinterpret_cast<std::byte*>(text.data()) + 8, std::uint32_t{1u << 20});
+    return text.append(as_text(framed));
+  }
+  /// All of it, as an honest peer does: the path is up afterwards.
+  bool come_up() {
+    if (!greet() || !open() || !say(wire::PathStep::kAddress, address())) return false;
+    send(ucx_path::MessageKind::kProbe);
+    return progress_until([&] { return stream_.readable_within(std::chrono::milliseconds{0}); }) &&
+           hear(wire::PathStep::kUp) && say(wire::PathStep::kUp);
+  }
+
+  ucx_path::MessageHeader header(ucx_path::MessageKind kind) { return {kind, slot_, key_, sequence_++, 0}; }
+  void send(ucx_path::MessageKind kind, std::string data = {}) {
+    send_header(header(kind), std::move(data), kind == ucx_path::MessageKind::kPiece);
+  }
+  void send_header(const ucx_path::MessageHeader& its, std::string data = {}, bool rendezvous = false) {
+    std::string text(ucx_path::kMessageHeaderBytes, '\0');
+    ucx_path::store_message_header(reinterpret_cast<std::byte*>(text.data()), its);
+    send_text(std::move(text), std::move(data), rendezvous);
+  }
+  /// Any bytes for a header.
+  void send_text(std::string header, std::string data = {}, bool rendezvous = false, unsigned id = 0) {
+    kept_.push_back(std::move(header));
+    const std::string& head = kept_.back();
+    kept_.push_back(std::move(data));
+    const std::string& body = kept_.back();
+    ucp_request_param_t params{};
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    params.flags = rendezvous ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
+    const auto status =
+        ucp_am_send_nbx(endpoint_, id, head.data(), head.size(), body.data(), body.size(), &params);
+    if (UCS_PTR_IS_PTR(status)) ucp_request_free(status);
+  }
+  std::uint32_t sequence() const { return sequence_; }
+
+  template <typename Condition>
+  bool progress_until(Condition condition) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{15};
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > patience) return false;
+      if (worker_ != nullptr) ucp_worker_progress(worker_);
+    }
+    return true;
+  }
+  /// The server has ended the connection.
+  bool dismissed() {
+    return progress_until([&] {
+      char letter = 0;
+      const ssize_t got = ::recv(stream_.fd(), &letter, 1, MSG_DONTWAIT);
+      return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+    });
+  }
+
+ private:
+  void close_endpoint() {
+    ucp_request_param_t params{};
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    const auto closing = ucp_ep_close_nbx(endpoint_, &params);
+    if (!UCS_PTR_IS_PTR(closing)) return;
+    progress_until([&] { return ucp_request_check_status(closing) != UCS_INPROGRESS; });
+    ucp_request_free(closing);
+  }
+  bool make_worker() {
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_AM;
+    ucp_config_t* config = nullptr;
+    if (ucp_config_read(nullptr, nullptr, &config) != UCS_OK) return false;
+    if (mode_ == UcxErrorMode::kPeer) ucp_config_modify(config, "TLS", "tcp,self");
+    const ucs_status_t made = ucp_init(&params, config, &context_);
+    ucp_config_release(config);
+    if (made != UCS_OK) return false;
+    ucp_worker_params_t its{};
+    its.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
+    its.thread_mode = UCS_THREAD_MODE_SINGLE;
+    its.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;
+    if (ucp_worker_create(context_, &its, &worker_) != UCS_OK) return false;
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
+    handler.cb = [](void*, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*) {
+      return UCS_OK;
+    };
+    return ucp_worker_set_am_recv_handler(worker_, &handler) == UCS_OK;
+  }
+  bool reach(Bytes raw) {
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                        UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.address = reinterpret_cast<const ucp_address_t*>(raw.data());
+    params.err_mode = mode_ == UcxErrorMode::kPeer ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
+    params.err_handler.cb = [](void*, ucp_ep_h, ucs_status_t) {};
+    return ucp_ep_create(worker_, &params, &endpoint_) == UCS_OK;
+  }
+
+  faults::HostilePeer stream_;
+  const UcxErrorMode mode_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h endpoint_ = nullptr;
+  std::uint32_t slot_ = 0;
+  std::uint32_t key_ = 0;
+  std::uint32_t sequence_ = 0;
+  std::deque<std::string> kept_;
+};
+
+}  // namespace weft::ucx_testing
