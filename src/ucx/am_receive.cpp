@@ -43,19 +43,6 @@ bool AmStore::grow() noexcept {
   return true;
 }
 
-void AmStore::give_back(AmRecord& record) noexcept {
-  if (record.kind != AmRecord::Data::kCopied) ucp_am_data_release(worker_, record.data);
-  recycle(record);
-}
-
-void AmStore::recycle(AmRecord& record) noexcept {
-  record.copy.reset();
-  record.long_header.reset();
-  record.next = free_;
-  free_ = &record;
-  if (--out_ == 0 && closed_) delete this;
-}
-
 void AmStore::close() noexcept {
   closed_ = true;
   if (out_ == 0) delete this;
@@ -67,6 +54,8 @@ bool AmReceiveAwaiter::wait(std::coroutine_handle<> coroutine, CancelScope* scop
     reason_ = scope->reason();
     return false;
   }
+  const auto arrived = [this] { return receiver_.has_news(); };
+  if (receiver_.store_->operations().progress_until(arrived)) return false;
   receiver_.waiting_ = suspended_ = true;
   receiver_.reason_ = CancelReason::kNone;
   receiver_.resumption_.handle = coroutine;

@@ -14,13 +14,6 @@ void Operation::ran(Ready* node) noexcept {
   }
 }
 
-bool Operation::take() noexcept {
-  const bool done = state == OperationState::kCompleted;
-  stop_listening();
-  apply(on_take(state, kind));
-  return done;
-}
-
 void Operation::drop() noexcept {
   stop_listening();
   apply(on_drop(state, kind));
@@ -38,46 +31,32 @@ void Operation::on_cancel(CancelReason cancel_reason) noexcept {
   apply(detail::on_cancel(state, kind));
 }
 
-void Operation::completed(ucs_status_t result) noexcept {
+void Operation::complete(ucs_status_t result) noexcept {
   status = result;
   if (request != nullptr) ucp_request_free(std::exchange(request, nullptr));
-  apply(on_complete(state));
-}
-
-// The state first: UCX calls the completion inside ucp_request_cancel(), and giving back may end the pool.
-void Operation::apply(OperationStep step) noexcept {
-  WEFT_ASSERT(!step.misuse, "borrowed memory was dropped while UCX used it (docs/pitfalls/ucx.md)");
-  state = step.next;
-  if (step.unschedule) pool->loop().unschedule(*this);
-  if (step.schedule && !is_scheduled()) pool->loop().schedule(*this);
-  if (step.give_back) return give_back();
-  if (step.revoke) ucp_request_cancel(pool->worker(), request);
-}
-
-void Operation::give_back() noexcept {
-  stop_listening();
-  waiter = {};
-  memory.reset();
-  second_memory.reset();
-  if (on_given_back != nullptr) std::exchange(on_given_back, nullptr)(given_back_argument);
-  pool->recycle(*this);
+  const OperationStep step = on_complete(state);
+  if (state == OperationState::kPosted && waiter == nullptr) {
+    state = step.next;  // its coroutine has not suspended: it sees for itself, in progress_until()
+  } else {
+    apply(step);
+  }
 }
 
 void Operation::sent(void* /*request*/, ucs_status_t result, void* user_data) {
-  static_cast<Operation*>(user_data)->completed(result);
+  static_cast<Operation*>(user_data)->complete(result);
 }
 
 void Operation::received_tag(void* /*request*/, ucs_status_t result, const ucp_tag_recv_info_t* info,
                              void* user_data) {
   auto& self = *static_cast<Operation*>(user_data);
   if (info != nullptr) self.outcome.tag = *info;
-  self.completed(result);
+  self.complete(result);
 }
 
 void Operation::received_bytes(void* /*request*/, ucs_status_t result, std::size_t length, void* user_data) {
   auto& self = *static_cast<Operation*>(user_data);
   self.outcome.length = length;
-  self.completed(result);
+  self.complete(result);
 }
 
 void KeyCore::release(void* core) noexcept {
@@ -106,13 +85,6 @@ Operation* OperationPool::grow(std::size_t limit) noexcept {
     free_ = &operation;
   }
   return free_;
-}
-
-void OperationPool::recycle(Operation& operation) noexcept {
-  operation.next_free = free_;
-  free_ = &operation;
-  --out_;
-  if (closed_ && out_ == 0) delete this;
 }
 
 void OperationPool::close() noexcept {

@@ -32,6 +32,8 @@ Worker::Worker(Private, Loop& loop, std::shared_ptr<Context> context, ucp_worker
       context_(std::move(context)),
       handle_(handle),
       progress_max_(options.progress_max > 0 ? options.progress_max : 1),
+      progress_before_suspending_max_(
+          loop.mode() == WaitMode::kWait ? 0 : options.progress_before_suspending_max),
       operations_(new detail::OperationPool(loop, handle, options.operations_max)) {}
 
 Result<void> Worker::start() {
@@ -76,12 +78,14 @@ Result<void> Worker::fence() noexcept {
 
 std::size_t Worker::poll() {
   std::size_t events = 0;
+  operations_->allow_calls(0);
   for (unsigned calls = 0; calls < progress_max_; ++calls) {
     events = ucp_worker_progress(handle_);
     if (events != 0 || loop_.has_ready()) break;
   }
   quiet_ = events == 0;
   if (!hooks_.empty()) events += run_hooks();
+  operations_->allow_calls(progress_before_suspending_max_);
   return events;
 }
 
@@ -97,7 +101,7 @@ std::size_t Worker::run_hooks() {
 // The loop hears of its descriptors' edges, so UCX is asked until it has nothing more: what an earlier edge
 // announced and nobody has fetched yet would not be announced again.
 bool Worker::arm() {
-  if (descriptor_ < 0 || !quiet_ || !hooks_.empty()) return false;
+  if (descriptor_ < 0 || operations_->take_brought() || !quiet_ || !hooks_.empty()) return false;
   return ucp_worker_arm(handle_) == UCS_OK;
 }
 

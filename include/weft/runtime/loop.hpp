@@ -75,6 +75,7 @@ class Loop : public Executor {
   ChunkPool& chunks() noexcept { return chunks_; }
   /// What it was given, which is epoll if io_uring was refused. Never kAuto.
   PollerKind poller_kind() const noexcept { return poller_kind_; }
+  WaitMode mode() const noexcept { return mode_; }
   LoopStats stats() const noexcept;
   std::size_t timers_armed() const noexcept { return timers_.size(); }
   std::size_t watches() const noexcept;

@@ -72,9 +72,20 @@ class AmStore {
     return std::exchange(free_, free_->next);
   }
   /// Gives UCX's buffer back, and the record.
-  void give_back(AmRecord& record) noexcept;
+  void give_back(AmRecord& record) noexcept {
+    if (record.kind != AmRecord::Data::kCopied) ucp_am_data_release(worker_, record.data);
+    recycle(record);
+  }
   /// The same when UCX has its buffer back already.
-  void recycle(AmRecord& record) noexcept;
+  void recycle(AmRecord& record) noexcept {
+    record.copy.reset();
+    record.long_header.reset();
+    record.next = free_;
+    free_ = &record;
+    if (--out_ == 0 && closed_) [[unlikely]] {
+      delete this;
+    }
+  }
   /// The receiver is gone.
   void close() noexcept;
 

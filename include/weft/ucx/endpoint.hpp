@@ -156,6 +156,7 @@ class FlushEndpointAwaiter final : public OperationAwaiter<FlushEndpointAwaiter,
 class CloseAwaiter final : public OperationAwaiter<CloseAwaiter, void> {
  public:
   static constexpr std::string_view kWhat = "closing an endpoint";
+  static constexpr bool kProgresses = false;  // close_ended() has to be called
   CloseAwaiter(EndpointCore* core, CloseMode mode) noexcept
       : OperationAwaiter(core != nullptr ? core->endpoint.operations : nullptr), core_(core), mode_(mode) {}
 

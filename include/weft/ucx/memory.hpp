@@ -93,7 +93,7 @@ class Memory {
   /// False for borrowed bytes, which nobody keeps.
   bool owned() const noexcept { return block_ != nullptr || size_ == 0; }
   MemoryBlock* block() const noexcept { return block_; }
-  void reset() noexcept { *this = Memory{}; }
+  void reset() noexcept { const Memory gone{std::move(*this)}; }
 
  private:
   Memory(std::byte* data, std::size_t size, MemoryBlock* block) noexcept

@@ -49,6 +49,7 @@ class Operation final : public Ready, public CancelListener {
   /// The coroutine's turn: true when the operation completed, and `status` and `outcome` are its own. False
   /// when the coroutine goes on before UCX does; `reason` says why.
   bool take() noexcept;
+  bool completed() const noexcept { return state == OperationState::kCompleted; }
   /// The awaitable goes before its coroutine was resumed.
   void drop() noexcept;
   /// The worker is destroyed: UCX is done with everything.
@@ -89,7 +90,7 @@ class Operation final : public Ready, public CancelListener {
  private:
   static void ran(Ready* node) noexcept;
   void apply(OperationStep step) noexcept;
-  void completed(ucs_status_t result) noexcept;
+  void complete(ucs_status_t result) noexcept;
   void give_back() noexcept;
 };
 
@@ -117,6 +118,31 @@ class OperationPool {
     operation.reason = CancelReason::kNone;
   }
   void recycle(Operation& operation) noexcept;
+  /// A record that was taken and completed before it was handed anything to keep. Its outcome stays until the
+  /// next operation.
+  ucs_status_t take_back(Operation& operation) noexcept {
+    operation.state = on_take(OperationState::kCompleted, {}).next;
+    recycle(operation);
+    return operation.status;
+  }
+
+  /// Lets UCX work on this thread before a coroutine suspends, until `done()`, and says whether it is: for
+  /// what is done within a microsecond a turn of the loop would be the larger part of the time. Gives up when
+  /// somebody else is ready, and after as many calls as the loop's last question to the worker allowed, so
+  /// that descriptors and timers wait no longer than for a few turns. Not inside of UCX.
+  template <typename Done>
+  bool progress_until(Done done) noexcept {
+    while (calls_left_ > 0 && !loop_.has_ready()) {
+      --calls_left_;
+      if (ucp_worker_progress(worker_) != 0) brought_ = true;
+      if (done()) return true;
+    }
+    return false;
+  }
+  /// How many calls progress_until() may make until the loop asks the worker again.
+  void allow_calls(unsigned calls) noexcept { calls_left_ = calls; }
+  /// Whether progress_until() found something since the last time this was asked.
+  bool take_brought() noexcept { return std::exchange(brought_, false); }
 
   /// Records that UCX or a coroutine still refers to.
   std::size_t out() const noexcept { return out_; }
@@ -136,14 +162,58 @@ class OperationPool {
   Operation* grow(std::size_t limit) noexcept;
 
   Loop& loop_;
-  ucp_worker_h worker_;
+  const ucp_worker_h worker_;
   const std::size_t limit_;
   Operation* free_ = nullptr;
-  std::size_t out_ = 0;
+  unsigned calls_left_ = 0;
+  bool brought_ = false;
   bool closed_ = false;
+  std::size_t out_ = 0;
   IntrusiveList<KeyCore, KeyTag> keys_;
   std::vector<std::unique_ptr<Operation[]>> slabs_;
 };
+
+// What every operation that waited passes, and so not behind a call.
+
+// The state first: UCX calls the completion inside ucp_request_cancel(), and giving back may end the pool.
+inline void Operation::apply(OperationStep step) noexcept {
+  WEFT_ASSERT(!step.misuse, "borrowed memory was dropped while UCX used it (docs/pitfalls/ucx.md)");
+  state = step.next;
+  if (step.unschedule) pool->loop().unschedule(*this);
+  if (step.schedule && !is_scheduled()) pool->loop().schedule(*this);
+  if (step.give_back) return give_back();
+  if (step.revoke) ucp_request_cancel(pool->worker(), request);
+}
+
+inline bool Operation::take() noexcept {
+  stop_listening();
+  if (state == OperationState::kCompleted) [[likely]] {
+    apply(on_take(OperationState::kCompleted, kind));
+    return true;
+  }
+  apply(on_take(state, kind));
+  return false;
+}
+
+inline void Operation::give_back() noexcept {
+  stop_listening();
+  waiter = {};
+  memory.reset();
+  second_memory.reset();
+  if (on_given_back != nullptr) [[unlikely]] {
+    std::exchange(on_given_back, nullptr)(given_back_argument);
+  }
+  pool->recycle(*this);
+}
+
+inline void OperationPool::recycle(Operation& operation) noexcept {
+  operation.next_free = free_;
+  free_ = &operation;
+  --out_;
+  if (closed_ && out_ == 0) [[unlikely]] {
+    delete this;
+  }
+}
 
 /// What all awaitables of operations share: issue in await_ready(), suspend only when UCX has not finished at
 /// once, and leave the record to drain when the coroutine goes first.
@@ -155,6 +225,8 @@ template <typename Derived, typename T>
 class [[nodiscard]] OperationAwaiter {
  public:
   using value_type = T;
+  /// Whether UCX may work before the coroutine suspends. Not where hand_over() must have come first.
+  static constexpr bool kProgresses = true;
   explicit OperationAwaiter(OperationPool* pool) noexcept : pool_(pool) {}
   OperationAwaiter(OperationAwaiter&& other) noexcept : pool_(other.pool_) {
     WEFT_ASSERT(!other.pending(), "what is being awaited does not move");
@@ -178,21 +250,26 @@ class [[nodiscard]] OperationAwaiter {
       return failed(error_of(answer));
     }
     pool_->take(*operation_, answer);
-    self().hand_over(*operation_);
     status_ = UCS_INPROGRESS;
     return false;
   }
 
   template <typename Promise>
-  void await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    operation_->waiter = coroutine;
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     CancelScope* scope = cancel_scope_of(coroutine);
-    if (scope == nullptr) return;
-    if (scope->cancelled()) {
+    const bool cancelled = scope != nullptr && scope->cancelled();
+    if (!cancelled && Derived::kProgresses && completes_soon()) {
+      status_ = pool_->take_back(*operation_);
+      return false;
+    }
+    self().hand_over(*operation_);
+    operation_->waiter = coroutine;
+    if (cancelled) {
       operation_->on_cancel(scope->reason());
-    } else {
+    } else if (scope != nullptr) {
       scope->add(*operation_);
     }
+    return true;
   }
 
   Result<T> await_resume() {
@@ -212,6 +289,7 @@ class [[nodiscard]] OperationAwaiter {
       return {};
     }
     status_ = UCS_OK;
+    self().hand_over(*operation_);
     operation_->drop();
     return {};
   }
@@ -222,6 +300,9 @@ class [[nodiscard]] OperationAwaiter {
  private:
   bool pending() const noexcept { return status_ == UCS_INPROGRESS; }
   Derived& self() noexcept { return static_cast<Derived&>(*this); }
+  bool completes_soon() noexcept {
+    return pool_->progress_until([this] { return operation_->completed(); });
+  }
   bool failed(ucs_status_t status) noexcept {
     status_ = status;
     return true;

@@ -47,7 +47,7 @@ enum class OperationEvent : std::uint8_t {
   kComplete,  ///< UCX called the completion
   kCancel,    ///< the coroutine's scope was cancelled
   kDrop,      ///< the awaitable was destroyed before it was resumed
-  kTake,      ///< the coroutine was resumed and asks for the result
+  kTake,      ///< the coroutine was resumed, or need not suspend at all, and asks for the result
   kReap,      ///< the record's turn in the ready queue while nobody waits
   kClose,     ///< the worker is destroyed
 };
@@ -103,7 +103,7 @@ constexpr OperationStep on_drop(OperationState state, OperationKind kind) {
 
 constexpr OperationStep on_take(OperationState state, OperationKind kind) {
   using enum OperationState;
-  if (state == kCompleted) return {.next = kReaped, .give_back = true};
+  if (state == kCompleted) return {.next = kReaped, .unschedule = true, .give_back = true};
   if (state == kCancelRequested && !kind.revocable && kind.owns_memory) return {.next = kAbandoned};
   return {.next = state, .misuse = true};
 }

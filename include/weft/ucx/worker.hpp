@@ -43,6 +43,10 @@ struct WorkerOptions {
   /// How many calls of ucp_worker_progress() one turn of the loop makes as long as nothing happens. More
   /// find a message sooner and let descriptors and timers wait longer.
   unsigned progress_max = 4;
+  /// How many more of them an operation makes before its coroutine suspends, in a loop that spins: what is
+  /// done within them costs no turn. Counted from one turn to the next for all operations together, and only
+  /// while nothing else is ready. 0: every operation that UCX does not finish at once suspends.
+  unsigned progress_before_suspending_max = 64;
   /// How many operations may be under way; rounded up to 32. More fail with kResourceExhausted.
   std::size_t operations_max = 65'536;
   /// The alignment of active messages' data that UCX allocates; 0 for UCX's own.
@@ -93,7 +97,9 @@ class Worker final : public Poller {
 
   /// Queues `hook`; again is no change.
   void after_progress(AfterProgress& hook) noexcept {
-    if (!hook.queued()) hooks_.push_back(hook);
+    if (hook.queued()) return;
+    hooks_.push_back(hook);
+    operations_->allow_calls(0);
   }
 
   std::size_t poll() override;
@@ -110,6 +116,7 @@ class Worker final : public Poller {
   const std::shared_ptr<Context> context_;
   const ucp_worker_h handle_;
   const unsigned progress_max_;
+  const unsigned progress_before_suspending_max_;
   int descriptor_ = -1;
   bool added_ = false;
   /// The last progress found nothing.

@@ -31,7 +31,7 @@ struct World {
   }
 };
 
-enum class Move { kComplete, kCompleteAtOnce, kCancel, kDrop, kTurn, kClose, kCount };
+enum class Move { kComplete, kCompleteAtOnce, kCancel, kDrop, kTurn, kClose, kTakeAtOnce, kCount };
 
 /// Runs one step of the library and checks its promises. `revoke_completes`: UCX calls the completion inside
 /// ucp_request_cancel().
@@ -97,6 +97,13 @@ bool make(World& world, Move move) {
       if (!world.worker) return false;
       world.worker = world.with_ucx = false;
       apply(world, OperationEvent::kClose, false);
+      return true;
+    case Move::kTakeAtOnce:  // completed before the coroutine suspended
+      if (world.state != OperationState::kPosted || !world.with_ucx || !world.coroutine) return false;
+      world.with_ucx = world.coroutine = false;
+      ++world.resumed;
+      apply(world, OperationEvent::kComplete, false);
+      apply(world, OperationEvent::kTake, false);
       return true;
     case Move::kCount:
       break;
