@@ -47,6 +47,7 @@ class LocalPath final : public DataPath {
   ~LocalPath() override { shut(); }
 
   const Capabilities& capabilities() const override { return capabilities_; }
+  std::string description() const override { return "a path of a test"; }
   std::string address() const override { return name_; }
   Status connect(std::string_view peer) override {
     const auto found = exchange_.ends.find(std::string{peer});
@@ -70,6 +71,7 @@ class LocalPath final : public DataPath {
     }
     return Moved::some(total, bytes_.empty() && !ended_);
   }
+  ChunkRef receive_in_place(bool&) override { return {}; }
   Moved reclaim_landing() override { return lands_in_ != nullptr ? finish_landing() : Moved::blocked(); }
   Moved send(std::span<const iovec> from, std::size_t) override {
     if (shut_ || peer_ == nullptr) return Moved::failed(ECONNRESET);

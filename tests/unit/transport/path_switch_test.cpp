@@ -45,6 +45,7 @@ class NotedPath final : public DataPath {
     log_.ended = true;
   }
   const Capabilities& capabilities() const override { return capabilities_; }
+  std::string description() const override { return "a path of a test"; }
   std::string address() const override { return "here"; }
   Status connect(std::string_view peer_address) override {
     EXPECT_EQ(peer_address, "here");
@@ -54,6 +55,7 @@ class NotedPath final : public DataPath {
                                      : Status{};
   }
   Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
+  ChunkRef receive_in_place(bool&) override { return {}; }
   Moved reclaim_landing() override { return Moved::blocked(); }
   Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
   Moved reclaim_sending() override { return Moved::blocked(); }
