@@ -25,8 +25,6 @@ write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weftConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/weftConfigVersion.cmake
         DESTINATION ${package_dir})
 
-# The UCX binding has a pkg-config file of its own (weft-ucx), so that who does without it does not load UCX.
-list(REMOVE_ITEM layers weft_ucx)
 # A linker reads static libraries from left to right, so the highest layer comes first.
 set(archives ${layers})
 list(REVERSE archives)
@@ -50,7 +48,3 @@ list(JOIN system_libs " " WEFT_PC_SYSTEM_LIBS)
 file(RELATIVE_PATH WEFT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/weft.pc.in weft.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-if(TARGET weft_ucx)
-  configure_file(cmake/weft-ucx.pc.in weft-ucx.pc @ONLY)
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft-ucx.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endif()

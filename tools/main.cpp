@@ -4,6 +4,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "info/command.hpp"
 #include "perf/command.hpp"
 #include "raw/command.hpp"
 
@@ -21,6 +22,8 @@ constexpr const char* kExamples =
     "    weft raw client --connect tcp://127.0.0.1:9001 --size 128 --depth 256 --cpus 1\n"
     "  See what batching is worth:\n"
     "    weft raw server --listen tcp://127.0.0.1:9002 --nobatch\n"
+    "  See which way a connection takes, and what UCX has here:\n"
+    "    weft info --connect ucx://127.0.0.1:9000\n"
     "  Ask a script's questions:\n"
     "    weft perf client --connect tcp://127.0.0.1:9000 --seconds 5 --json\n"
     "\n"
@@ -51,6 +54,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   weft::perf::add_commands(app, exit_code);
   weft::raw::add_commands(app, exit_code);
+  weft::info::add_command(app, exit_code);
   if (const std::string_view word = unknown_command(app, argc, argv); !word.empty()) {
     std::cerr << "There is no command \"" << word << "\". Run `weft --help` for those that there are.\n";
     return kUsageError;

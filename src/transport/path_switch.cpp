@@ -25,11 +25,13 @@ Status unusable(wire::DataPath kind, std::string_view why) {
               "' is required and not to be had: " + std::string{why} + " (a tcp:// URL does without)"};
 }
 
-bool is_well_formed(const wire::DataPathOffer& offer) {
-  return !offer.parameters.empty() && (offer.parameters[0] == kOptional || offer.parameters[0] == kRequired);
-}
-
 }  // namespace
+
+PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept {
+  if (offer.parameters.empty()) return PathPolicy::kForbid;
+  if (offer.parameters[0] == kRequired) return PathPolicy::kRequire;
+  return offer.parameters[0] == kOptional ? PathPolicy::kPrefer : PathPolicy::kForbid;
+}
 
 PathSwitch::~PathSwitch() {
   shut();
@@ -54,7 +56,7 @@ std::vector<wire::DataPathOffer> PathSwitch::offers() const {
 const wire::DataPathOffer* PathSwitch::choose(const std::vector<wire::DataPathOffer>& theirs) {
   const wire::DataPathOffer* best = nullptr;
   for (const wire::DataPathOffer& offer : theirs) {
-    if (!is_well_formed(offer) || (best != nullptr && best->path > offer.path)) continue;
+    if (policy_of(offer) == PathPolicy::kForbid || (best != nullptr && best->path > offer.path)) continue;
     for (const DataPaths::Choice& choice : paths_->choices) {
       if (choice.policy == PathPolicy::kForbid || choice.provider->kind() != offer.path) continue;
       best = &offer;
@@ -71,7 +73,7 @@ Status PathSwitch::check_required(const std::vector<wire::DataPathOffer>& theirs
     }
   }
   for (const wire::DataPathOffer& offer : theirs) {
-    if (is_well_formed(offer) && offer.parameters[0] == kRequired) {
+    if (policy_of(offer) == PathPolicy::kRequire) {
       return unusable(offer.path, "the peer requires it, and this side does not allow it");
     }
   }

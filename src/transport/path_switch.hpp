@@ -48,6 +48,8 @@ class PathSwitch final : public FrameSink, private Timer {
   bool decided() const noexcept { return state_ == State::kDecided; }
   /// Null as long as it is not decided, or when the stream was.
   DataPath* path() const noexcept { return decided() && usable_ ? path_.get() : nullptr; }
+  /// Why the stream was decided for although both sides offered a path; else empty.
+  std::string refusal() const { return decided() && !usable_ ? reason_ : std::string{}; }
   /// The sink gets the hello that was kept for it.
   Status hand_up_hello(FrameSink& sink);
   void set_sink(FrameSink& sink) { sink_ = &sink; }

@@ -41,6 +41,7 @@ class StreamConnection : public Connection,
 
   void start(FrameSink& sink) final;
   std::vector<wire::DataPathOffer> path_offers() const final;
+  PathReport path_report() const final;
   Outbox& outbox() final { return outbox_; }
   void use_checksums() final;
   void resume_landing() final;

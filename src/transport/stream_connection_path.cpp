@@ -14,6 +14,12 @@ constexpr std::size_t kStrayBytesMax = 64;
 
 }  // namespace
 
+PathReport StreamConnection::path_report() const {
+  if (path_ != nullptr) return {.description = path_->description()};
+  if (switch_ != nullptr) return {.refusal = switch_->refusal()};
+  return {};
+}
+
 FrameSink& StreamConnection::framer_sink() {
   return switch_ != nullptr && !switch_->decided() ? static_cast<FrameSink&>(*switch_) : *sink_;
 }

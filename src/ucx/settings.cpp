@@ -19,15 +19,14 @@ namespace weft::ucx::detail {
 
 namespace {
 
-// Every setting of UCX and of the transports that are installed, with what they say about it. The modules
-// are loaded first: each brings its own.
-std::string all_settings() {
+// Every setting of UCX and of the transports that are installed. The modules are loaded first: each brings
+// its own.
+std::string print_all(unsigned flags) {
   uct_component_h* components = nullptr;
   unsigned count = 0;
   if (uct_query_components(&components, &count) == UCS_OK) uct_release_component_list(components);
-  return printed([](std::FILE* stream) {
-    constexpr unsigned kFlags = UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN | UCS_CONFIG_PRINT_DOC;
-    ucs_config_parser_print_all_opts(stream, "UCX_", static_cast<ucs_config_print_flags_t>(kFlags),
+  return printed([flags](std::FILE* stream) {
+    ucs_config_parser_print_all_opts(stream, "UCX_", static_cast<ucs_config_print_flags_t>(flags),
                                      &ucs_config_global_list);
   });
 }
@@ -96,7 +95,8 @@ Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options)
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;
   }
   if (options.settings.empty()) return {};
-  const std::string known = all_settings();
+  const std::string known =
+      print_all(UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN | UCS_CONFIG_PRINT_DOC);
   for (const auto& [name, value] : options.settings) {
     if (Status status = refusal(known, name); !status.ok()) return status;
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;
@@ -116,3 +116,11 @@ void give_back_signals() {
 }
 
 }  // namespace weft::ucx::detail
+
+namespace weft::ucx {
+
+std::string settings_before_contexts() {
+  return detail::print_all(UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN);
+}
+
+}  // namespace weft::ucx

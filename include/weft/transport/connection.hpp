@@ -98,6 +98,14 @@ struct ConnectionOptions {
   std::shared_ptr<const DataPaths> paths{};
 };
 
+/// Which way the bytes of a connection go, beside what its Capabilities say. For people.
+struct PathReport {
+  /// DataPath::description() of the data path that carries them; empty when the stream does.
+  std::string description{};
+  /// Why they stay with the stream although both sides offered a data path; else empty.
+  std::string refusal{};
+};
+
 /// A connection that carries frames in order, whole or not at all. Belongs to one loop; may be destroyed at
 /// any time outside its sink's callbacks, which gives back every lease and calls the sink no more.
 class Connection {
@@ -137,6 +145,8 @@ class Connection {
 
   /// Settled once on_hello is called.
   virtual const Capabilities& capabilities() const = 0;
+  /// From on_hello on, until the connection ends. Makes strings, so not for a path that is to be fast.
+  virtual PathReport path_report() const = 0;
   /// As a URL, for people: "tcp://127.0.0.1:4242".
   virtual std::string local_endpoint() const = 0;
   virtual std::string remote_endpoint() const = 0;

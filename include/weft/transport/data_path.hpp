@@ -67,6 +67,8 @@ class DataPath {
   virtual ~DataPath() = default;
 
   virtual const Capabilities& capabilities() const = 0;
+  /// What carries it underneath, for people: what the layer below prints, in its own layout. Once it is up.
+  virtual std::string description() const = 0;
   /// What the peer needs to reach this end; at most wire::kPathTextMax bytes.
   virtual std::string address() const = 0;
   /// Begins to reach the peer, and lets it hear of us.
@@ -120,6 +122,10 @@ enum class PathPolicy : std::uint8_t {
   kPrefer,   ///< used if it comes up, else the stream
   kRequire,  ///< without it the connection ends with kFailedPrecondition
 };
+
+/// What an offer in a hello says of its sender's policy: kPrefer or kRequire; kForbid when its parameters are
+/// not those of an offer, which then counts as none.
+PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept;
 
 /// The data paths a connection may use, the best first.
 struct DataPaths {

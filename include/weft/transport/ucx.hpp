@@ -57,6 +57,16 @@ struct UcxOptions {
 /// Errors: kInvalidArgument says which option cannot be.
 Status check(const UcxOptions& options);
 
+/// What connections with some UcxOptions have to work with, as UCX prints it; for people.
+struct UcxDescription {
+  std::string resources;  ///< transports and devices
+  std::string settings;   ///< those in effect, "UCX_NAME=value" lines
+};
+
+/// Makes a UCX context as the transport does, only to look at it. Errors: those of check(); kInvalidArgument
+/// for a setting that UCX refuses, kFailedPrecondition when no device carries the transports.
+Result<UcxDescription> describe_ucx(const UcxOptions& options = {});
+
 /// The data path of connections that go by UCX's active messages.
 std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options = {});
 

@@ -78,7 +78,8 @@ class Context : public std::enable_shared_from_this<Context> {
 
   ucp_context_h handle() const noexcept { return handle_; }
   const Features& features() const noexcept { return features_; }
-  /// The settings in effect, one "UCX_NAME=value" a line, as UCX prints them.
+  /// The settings in effect, one "UCX_NAME=value" a line, as UCX prints them: its own, and of its transports
+  /// those that ContextOptions gave a value, which UCX 1.13 prints without "UCX_".
   const std::string& configuration() const noexcept { return configuration_; }
   /// The devices and transports that UCX opened, as UCX prints them.
   std::string description() const;
@@ -88,5 +89,9 @@ class Context : public std::enable_shared_from_this<Context> {
   const Features features_;
   const std::string configuration_;
 };
+
+/// What a context begins with: every setting of UCX and of the transports that are installed, one
+/// "UCX_NAME=value" a line, as the environment has it. Thread: any, while nobody changes the environment.
+std::string settings_before_contexts();
 
 }  // namespace weft::ucx

@@ -36,15 +36,19 @@ Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owne
   return std::unique_ptr<DataPath>{std::make_unique<UcxPath>(*std::move(domain), owner, options_)};
 }
 
+Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
+  ucx::ContextOptions of_context;
+  of_context.features.active_messages = true;
+  of_context.transports = options.transports;
+  of_context.devices = options.devices;
+  of_context.settings = options.settings;
+  of_context.shared_memory_element_bytes = kSharedMemoryElementBytes;
+  return ucx::Context::create(of_context);
+}
+
 Result<std::shared_ptr<ucx::Context>> Provider::context() const {
   if (context_ != nullptr) return context_;
-  ucx::ContextOptions options;
-  options.features.active_messages = true;
-  options.transports = options_.transports;
-  options.devices = options_.devices;
-  options.settings = options_.settings;
-  options.shared_memory_element_bytes = kSharedMemoryElementBytes;
-  auto context = ucx::Context::create(options);
+  auto context = make_context(options_);
   if (context.ok()) context_ = *context;
   return context;
 }
@@ -80,6 +84,13 @@ Status check(const UcxOptions& options) {
   }
   if (why == nullptr) return {};
   return {StatusCode::kInvalidArgument, Layer::kTransport, why};
+}
+
+Result<UcxDescription> describe_ucx(const UcxOptions& options) {
+  if (Status wrong = check(options); !wrong.ok()) return wrong;
+  const auto context = ucx_path::make_context(options);
+  if (!context.ok()) return context.status();
+  return UcxDescription{(*context)->description(), (*context)->configuration()};
 }
 
 std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options) {

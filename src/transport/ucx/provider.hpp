@@ -13,6 +13,9 @@
 
 namespace weft::ucx_path {
 
+/// The context that paths of these options use. Errors: those of ucx::Context::create().
+Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
+
 /// Makes the paths of one UCX context. The context is made for the first path: who only might use UCX pays
 /// nothing for it. Thread: any.
 class Provider final : public DataPathProvider {

@@ -31,6 +31,7 @@ class UcxPath final : public DataPath {
   ~UcxPath() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
+  std::string description() const override { return endpoint_.description(); }
   std::string address() const override;
   Status connect(std::string_view peer_address) override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;

@@ -47,6 +47,7 @@ class LocalPath final : public DataPath {
   ~LocalPath() override { shut(); }
 
   const Capabilities& capabilities() const override { return capabilities_; }
+  std::string description() const override { return "a path of a test"; }
   std::string address() const override { return name_; }
   Status connect(std::string_view peer) override {
     const auto found = exchange_.ends.find(std::string{peer});

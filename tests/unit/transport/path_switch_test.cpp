@@ -45,6 +45,7 @@ class NotedPath final : public DataPath {
     log_.ended = true;
   }
   const Capabilities& capabilities() const override { return capabilities_; }
+  std::string description() const override { return "a path of a test"; }
   std::string address() const override { return "here"; }
   Status connect(std::string_view peer_address) override {
     EXPECT_EQ(peer_address, "here");

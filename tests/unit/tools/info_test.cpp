@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "info/lanes.hpp"
+#include "info/probe.hpp"
+#include "info/report.hpp"
+#include "info/ucx_facts.hpp"
+#include "weft/weft.hpp"
+
+namespace weft::info {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+
+TEST(InfoLanes, AreReadFromWhatUcxPrintsOfAnEndpoint) {
+  const auto lanes = parse_lanes(  // as UCX 1.13.1 has it
+
+      "#\n# UCP endpoint \n#\n#               peer: <no debug data>\n"
+      "#                 lane[0]:  3:sysv/memory.0 md[2]          -> md[2]/sysv/sysdev[255] am am_bw#0\n"
+      "#                 lane[1]:  2:tcp/eth0.0 md[1]             -> md[1]/tcp/sysdev[255] wireup\n#\n");
+  EXPECT_THAT(lanes, ElementsAre(Lane{"sysv", "memory", {"am", "am_bw"}}, Lane{"tcp", "eth0", {"wireup"}}));
+}
+
+TEST(InfoLanes, OfAnotherLayoutAreLeftOut) {
+  EXPECT_THAT(parse_lanes(""), IsEmpty());
+  EXPECT_THAT(parse_lanes("# lane[0]:\n# lane[1]: nothing\n# lane\n"), IsEmpty());
+  EXPECT_THAT(parse_lanes("# lane[0]: 1:tcp/lo.0 ->"), ElementsAre(Lane{"tcp", "lo", {}}));
+}
+
+TEST(InfoLanes, HaveUsesThatPeopleUnderstand) {
+  EXPECT_EQ(meaning_of("keepalive"), "noticing a dead peer");
+  EXPECT_EQ(meaning_of("of_a_later_ucx"), "of_a_later_ucx");
+}
+
+TEST(InfoResources, AreReadFromWhatUcxPrintsOfAContext) {
+  const auto resources = parse_resources(
+      "# UCP context\n#     component 1  :  tcp\n#            md 1  :  component 1  tcp \n"
+      "#      resource 0  :  md 0  dev 0  flags -- self/memory0\n"
+      "#      resource 1  :  md 1  dev 1  flags -- rc_mlx5/mlx5_0:1\n");
+  EXPECT_THAT(resources, ElementsAre(UcxResource{"self", "memory0"}, UcxResource{"rc_mlx5", "mlx5_0:1"}));
+}
+
+TEST(InfoSettings, AreNamesAndValuesWithoutComments) {
+  EXPECT_THAT(parse_settings("# UCX_TLS=no\n\nUCX_TLS=tcp,self\nUCX_EMPTY=\nnothing\n"),
+              ElementsAre(Pair("UCX_TLS", "tcp,self"), Pair("UCX_EMPTY", "")));
+}
+
+std::unique_ptr<Server> serve(const char* url, UcxOptions ucx = {}) {
+  auto server =
+      std::make_unique<Server>(ServerOptions{.listen = {url}}, TransportOptions{.tcp = {}, .ucx = ucx});
+  server->start().value();
+  return server;
+}
+
+TEST(InfoProbe, OfATcpServerSaysThatTheStreamCarriesIt) {
+  const auto server = serve("tcp://127.0.0.1:0");
+  Options options;
+  options.connect = server->urls().front();
+  const auto probe = blocking_probe(options);
+  ASSERT_TRUE(probe.ok()) << probe.status().to_string();
+  EXPECT_EQ(probe->carrier, "tcp");
+  EXPECT_EQ(probe->ours, PathPolicy::kForbid);
+  EXPECT_TRUE(probe->same_host);
+  EXPECT_THAT(probe->lanes, IsEmpty());
+  EXPECT_THAT(to_text({ucx_facts(options), *probe}, options), HasSubstr("does not ask for UCX"));
+}
+
+TEST(InfoProbe, SaysWhyNobodyAnswers) {
+  Options options;
+  options.connect = serve("tcp://127.0.0.1:0")->urls().front();  // gone already
+  const auto probe = blocking_probe(options);
+  EXPECT_EQ(probe.status().code(), StatusCode::kUnavailable);
+  const auto json = nlohmann::json::parse(to_json({ucx_facts(options), probe.status()}, options));
+  EXPECT_EQ(json["connection"]["failure"]["code"], std::string{to_string(StatusCode::kUnavailable)});
+}
+
+#if WEFT_HAVE_UCX
+
+Options over(std::vector<std::string> transports) {
+  Options options;
+  options.transports = std::move(transports);
+  return options;
+}
+
+TEST(InfoUcx, NamesTheTransportsThatTheOptionsLeave) {
+  const auto facts = ucx_facts(over({"tcp"}));
+  ASSERT_TRUE(facts.ok()) << facts.status().to_string();
+  EXPECT_THAT(facts->version, HasSubstr("."));
+  EXPECT_THAT(facts->resources, Contains(UcxResource{"tcp", "lo"}));
+  EXPECT_THAT(facts->resources, Not(Contains(UcxResource{"posix", "memory"})));
+}
+
+TEST(InfoUcx, TellsASettingOfOursFromUcxsOwn) {
+  const auto facts = ucx_facts(over({"posix"})).value();
+  const auto find = [&](std::string_view name) {
+    for (const UcxSetting& setting : facts.settings) {
+      if (setting.name == name) return setting;
+    }
+    return UcxSetting{};
+  };
+  EXPECT_EQ(find("UCX_TLS").value, "posix");
+  EXPECT_EQ(find("UCX_TLS").usual, "all");
+  EXPECT_EQ(find("UCX_MM_ERROR_HANDLING").value, "y");
+  EXPECT_EQ(find("UCX_MM_ERROR_HANDLING").usual, "n");
+  EXPECT_FALSE(find("UCX_SEG_SIZE").value.empty());
+  EXPECT_FALSE(find("UCX_SEG_SIZE").differs());
+}
+
+TEST(InfoUcx, TellsASettingOfTheEnvironmentFromUcxsOwnAndLeavesItThere) {
+  ::setenv("UCX_KEEPALIVE_NUM_EPS", "77", 1);
+  const auto facts = ucx_facts({}).value();
+  EXPECT_STREQ(std::getenv("UCX_KEEPALIVE_NUM_EPS"), "77");
+  ::unsetenv("UCX_KEEPALIVE_NUM_EPS");
+  bool found = false;
+  for (const UcxSetting& setting : facts.settings) {
+    if (setting.name != "UCX_KEEPALIVE_NUM_EPS") continue;
+    found = true;
+    EXPECT_EQ(setting.value, "77");
+    EXPECT_EQ(setting.usual, "128");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(InfoProbe, OfAUcxServerSaysWhatUcxChose) {
+  UcxOptions ucx;
+  ucx.transports = {"posix", "cma"};
+  const auto server = serve("ucx://127.0.0.1:0", ucx);
+  Options options = over({"posix", "cma"});
+  options.connect = server->urls().front();
+  const auto probe = blocking_probe(options);
+  ASSERT_TRUE(probe.ok()) << probe.status().to_string();
+  EXPECT_EQ(probe->carrier, "ucx");
+  EXPECT_EQ(probe->ours, PathPolicy::kRequire);
+  EXPECT_EQ(probe->theirs, PathPolicy::kPrefer);
+  ASSERT_THAT(probe->lanes, Not(IsEmpty()));
+  EXPECT_EQ(probe->lanes.front().transport, "posix");
+  const Report report{ucx_facts(options), *probe};
+  EXPECT_THAT(to_text(report, options), HasSubstr("posix on memory"));
+  const auto json = nlohmann::json::parse(to_json(report, options));
+  EXPECT_EQ(json["connection"]["lanes"][0]["transport"], "posix");
+  EXPECT_EQ(json["options"]["error_mode"], "peer");
+  EXPECT_EQ(json["options"]["window_bytes"], UcxOptions{}.window_bytes);
+}
+
+TEST(InfoProbe, SaysWhyAPreferredPathCameNotUp) {
+  UcxOptions ucx;
+  ucx.transports = {"tcp"};
+  ucx.error_mode = UcxErrorMode::kNone;
+  const auto server = serve("ucx://127.0.0.1:0", ucx);
+  Options options = over({"tcp"});
+  options.connect = server->urls().front();
+  EXPECT_THAT(blocking_probe(options).status().to_string(), HasSubstr("error mode"));
+  options.connect.replace(0, 3, "tcp");
+  options.prefer_ucx = true;
+  const auto probe = blocking_probe(options);
+  ASSERT_TRUE(probe.ok()) << probe.status().to_string();
+  EXPECT_EQ(probe->carrier, "tcp");
+  EXPECT_THAT(probe->refusal, HasSubstr("error mode"));
+}
+
+#else
+
+TEST(InfoUcx, SaysWhichPackageIsMissing) {
+  EXPECT_THAT(std::string{ucx_facts({}).status().message()}, HasSubstr("libucx-dev"));
+}
+
+#endif
+
+}  // namespace
+}  // namespace weft::info

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "info/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "info/report.hpp"
+
+namespace weft::info {
+namespace {
+
+int tell(const Options& options) {
+  Report report{ucx_facts(options), Probe{}};
+  if (!options.connect.empty()) report.probe = blocking_probe(options);
+  const std::string text = options.json ? to_json(report, options) : to_text(report, options);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  return report.probe.ok() ? 0 : 1;
+}
+
+void add_flags(CLI::App& command, Options& options) {
+  command.add_option("--connect", options.connect, "Connect to this server, and say by which way")
+      ->type_name("URL");
+  command.add_flag("--prefer-ucx", options.prefer_ucx,
+                   "With tcp:// and unix://: use UCX if the server offers it");
+  command
+      .add_option("--ucx-tls", options.transports,
+                  "Only these of UCX's transports, such as posix,cma or tcp (default: UCX chooses)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  command
+      .add_option("--ucx-devices", options.devices,
+                  "Only these network devices, such as lo or mlx5_0:1 (default: UCX chooses)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  command.add_flag("--ucx-error-mode-none", options.mode_none,
+                   "UCX's error mode none; the server must have the same");
+  command.add_option("--timeout", options.seconds, "How long connecting may take (default 10)")
+      ->check(CLI::Range(0.01, 3'600.0).description(""))
+      ->type_name("S");
+  command.add_flag("--all", options.all, "Every setting of UCX, not only those that differ from its own");
+  command.add_flag("--json", options.json, "Print one JSON object");
+}
+
+}  // namespace
+
+void add_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* info = app.add_subcommand(
+      "info", "What UCX has on this machine, and which way a connection to a server takes");
+  add_flags(*info, *options);
+  info->footer(
+      "A connection begins on TCP. When both sides want UCX, each tells the other where its UCX is, and "
+      "only\n"
+      "when each has heard the other there do the bytes move to it. --connect does just that, makes no "
+      "call,\n"
+      "and prints what both sides wanted, what carries the bytes now, or why that could not be.\n"
+      "\n"
+      "Examples:\n"
+      "  weft info                                          devices, transports, options\n"
+      "  weft info --ucx-tls posix,cma                      what is left with these transports only\n"
+      "  weft info --connect ucx://127.0.0.1:9000           what UCX chooses for this server\n"
+      "  weft info --connect tcp://127.0.0.1:9000 --prefer-ucx --json");
+  info->callback([options, &exit_code] { exit_code = tell(*options); });
+}
+
+}  // namespace weft::info

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "info/report.hpp"
+#include "info/words.hpp"
+
+namespace weft::info {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json failure(const Status& status) {
+  return {{"code", std::string{to_string(status.code())}},
+          {"message", std::string{status.message()}},
+          {"native", status.native()}};
+}
+
+Json ucx_json(const UcxFacts& facts, bool all) {
+  Json json{{"version", facts.version}, {"compiled_with", facts.compiled_version}};
+  json["resources"] = Json::array();
+  for (const UcxResource& resource : facts.resources) {
+    json["resources"].push_back({{"transport", resource.transport}, {"device", resource.device}});
+  }
+  json["settings"] = Json::object();
+  for (const UcxSetting& setting : facts.settings) {
+    if (all || setting.differs()) {
+      json["settings"][setting.name] = {{"value", setting.value}, {"default", setting.usual}};
+    }
+  }
+  return json;
+}
+
+Json options_json(const Options& options) {
+  Json json;
+  for (const Word& word : effective_options(options)) {
+    if (word.number) {
+      json[word.name] = *word.number;
+    } else {
+      json[word.name] = word.value;
+    }
+  }
+  return json;
+}
+
+Json probe_json(const Probe& probe, const Options& options) {
+  Json json{{"url", options.connect},
+            {"local", probe.local},
+            {"remote", probe.remote},
+            {"carrier", probe.carrier},
+            {"this_side", policy_name(probe.ours)},
+            {"server", policy_name(probe.theirs)},
+            {"same_host", probe.same_host},
+            {"milliseconds", probe.milliseconds}};
+  if (!probe.refusal.empty()) json["refusal"] = probe.refusal;
+  json["lanes"] = Json::array();
+  for (const Lane& lane : probe.lanes) {
+    json["lanes"].push_back({{"transport", lane.transport}, {"device", lane.device}, {"uses", lane.uses}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const Report& report, const Options& options) {
+  Json json;
+  json["ucx"] =
+      report.ucx.ok() ? ucx_json(*report.ucx, options.all) : Json{{"failure", failure(report.ucx.status())}};
+  json["options"] = options_json(options);
+  if (!options.connect.empty()) {
+    json["connection"] = report.probe.ok()
+                             ? probe_json(*report.probe, options)
+                             : Json{{"url", options.connect}, {"failure", failure(report.probe.status())}};
+  }
+  return json.dump() + "\n";
+}
+
+}  // namespace weft::info

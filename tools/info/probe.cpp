@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "info/probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "info/words.hpp"
+#include "weft/coro/event.hpp"
+#include "weft/rpc/limits.hpp"
+#include "weft/weft.hpp"
+#include "weft/wire/hello.hpp"
+
+namespace weft::info {
+namespace {
+
+/// Hears the peer's hello, which comes when the data path is decided, or why there is none.
+class HelloSink final : public FrameSink {
+ public:
+  Status on_hello(Bytes hello) override {
+    auto theirs = wire::decode_hello(hello);
+    if (!theirs.ok()) return theirs.status();
+    hello_ = *std::move(theirs);
+    heard_.set();
+    return {};
+  }
+  Status on_frames(std::span<const Frame>, const ChunkRef&) override { return {}; }
+  Landing on_attachment(const Frame&) override { return Landing::skip(); }
+  Status on_attachment_end(const Frame&, const ChunkRef&, bool) override { return {}; }
+  void on_drained() override {}
+  void on_closed(Status why) override {
+    if (heard_.is_set()) return;
+    end_ = why.ok() ? Status{StatusCode::kUnavailable, Layer::kTransport, "the server ended the connection"}
+                    : std::move(why);
+    heard_.set();
+  }
+
+  Event& heard() { return heard_; }
+  const wire::Hello& hello() const { return hello_; }
+  const Status& end() const { return end_; }
+
+ private:
+  Event heard_;
+  wire::Hello hello_;
+  Status end_;
+};
+
+Status say_hello(Connection& connection) {
+  const RpcLimits limits;
+  wire::Hello hello;
+  hello.features_supported = wire::Features::kChecksum;
+  hello.body_bytes_max = limits.body_bytes_max;
+  hello.attachment_bytes_max = limits.attachment_bytes_max;
+  hello.calls_in_flight_max = limits.calls_in_flight_max;
+  hello.paths = connection.path_offers();
+  const std::string bytes = wire::encode_hello(hello);
+  std::byte* const room = connection.outbox().append(bytes.size());
+  if (room == nullptr) return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory"};
+  std::copy_n(as_bytes(bytes).begin(), bytes.size(), room);
+  return {};
+}
+
+PathPolicy policy_in(const std::vector<wire::DataPathOffer>& offers) {
+  for (const wire::DataPathOffer& offer : offers) {
+    if (offer.path == wire::DataPath::kUcx) return policy_of(offer);
+  }
+  return PathPolicy::kForbid;
+}
+
+bool is_loopback(const Url& url) {
+  return url.host.starts_with("127.") || url.host == "::1";
+}
+
+bool is_same_host(const std::string& local, const std::string& remote) {
+  const auto ours = Url::parse(local);
+  const auto theirs = Url::parse(remote);
+  if (!ours.ok() || !theirs.ok()) return false;
+  return theirs->scheme == "unix" || ours->host == theirs->host ||
+         (is_loopback(*ours) && is_loopback(*theirs));
+}
+
+Probe describe(const Connection& connection, const HelloSink& sink) {
+  Probe probe;
+  probe.local = connection.local_endpoint();
+  probe.remote = connection.remote_endpoint();
+  probe.carrier = connection.capabilities().name;
+  probe.ours = policy_in(connection.path_offers());
+  probe.theirs = policy_in(sink.hello().paths);
+  probe.same_host = is_same_host(probe.local, probe.remote);
+  PathReport report = connection.path_report();
+  probe.lanes = parse_lanes(report.description);
+  probe.description = std::move(report.description);
+  probe.refusal = std::move(report.refusal);
+  return probe;
+}
+
+Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, Deadline deadline) {
+  const TimePoint begin = loop.clock().now();
+  HelloSink sink;
+  ConnectOptions options{.deadline = deadline};
+  auto connecting = transport.connect(loop, url, std::move(options));
+  auto connection = co_await std::move(connecting);
+  if (!connection.ok()) co_return std::move(connection).status();
+  (*connection)->start(sink);
+  if (Status said = say_hello(**connection); !said.ok()) co_return said;
+  const Result<void> heard = co_await sink.heard().wait();
+  if (!heard.ok()) co_return heard.status().with_context("waiting for the server's hello and a data path");
+  if (!sink.end().ok()) co_return sink.end();
+  Probe made = describe(**connection, sink);
+  made.milliseconds = std::chrono::duration<double, std::milli>(loop.clock().now() - begin).count();
+  co_return made;
+}
+
+Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, Duration at_most) {
+  const Deadline deadline = Deadline::after(loop.now(), at_most);
+  auto probing = probe(transport, loop, std::move(url), deadline);
+  co_return co_await with_deadline(deadline, std::move(probing));
+}
+
+}  // namespace
+
+Result<Probe> blocking_probe(const Options& options) {
+  const auto url = Url::parse(options.connect);
+  if (!url.ok()) return url.status();
+  const TransportSet transports = make_transports({.tcp = {}, .ucx = ucx_options(options)});
+  const auto transport = transports.find(*url);
+  if (!transport.ok()) return transport.status();
+  auto loop = Loop::create();
+  if (!loop.ok()) return std::move(loop).status();
+  const auto at_most = std::chrono::duration_cast<Duration>(std::chrono::duration<double>{options.seconds});
+  return (*loop)->block_on(probe_in_time(**transport, **loop, *url, at_most));
+}
+
+}  // namespace weft::info

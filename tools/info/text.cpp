@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "info/report.hpp"
+#include "info/words.hpp"
+
+namespace weft::info {
+namespace {
+
+constexpr std::size_t kNameColumn = 22;
+
+std::string row(std::string name, std::string_view value) {
+  name.resize(std::max(name.size() + 1, kNameColumn), ' ');
+  return "  " + name + std::string{value} + "\n";
+}
+
+std::string heading(std::string_view words) {
+  return std::string{words} + "\n";
+}
+
+/// A device, and by which transports UCX reaches it.
+std::string resources_text(const std::vector<UcxResource>& resources) {
+  std::map<std::string, std::string> by_transport;
+  for (const UcxResource& resource : resources) {
+    std::string& devices = by_transport[resource.transport];
+    devices += (devices.empty() ? "" : ", ") + resource.device;
+  }
+  std::string text;
+  for (const auto& [transport, devices] : by_transport) text += row(transport, devices);
+  return text;
+}
+
+std::string settings_text(const std::vector<UcxSetting>& settings, bool all) {
+  std::string text;
+  for (const UcxSetting& setting : settings) {
+    if (!all && !setting.differs()) continue;
+    std::string line = setting.name + "=" + setting.value;
+    if (setting.differs())
+      line += "   (UCX's own: " + (setting.usual.empty() ? "not told" : setting.usual) + ")";
+    text += "  " + line + "\n";
+  }
+  return text.empty() ? "  none\n" : text;
+}
+
+std::string ucx_text(const Result<UcxFacts>& ucx, const Options& options) {
+  if (!ucx.ok()) return heading("UCX") + "  " + std::string{ucx.status().message()} + "\n";
+  std::string text = heading("UCX");
+  text += row("version", ucx->version + ", compiled with the headers of " + ucx->compiled_version);
+  text += "\n" + heading("Transports and their devices (those that these options open)");
+  text += resources_text(ucx->resources);
+  text += "\n" + heading("Weft's options for ucx:// (UcxOptions)");
+  for (const Word& word : effective_options(options)) text += row(word.name, word.value);
+  text += "\n" + heading(options.all ? "Settings of UCX"
+                                     : "Settings of UCX that differ from its own (--all: all of them)");
+  return text + settings_text(ucx->settings, options.all);
+}
+
+std::string ours_text(const Probe& probe, const Options& options) {
+  if (probe.ours == PathPolicy::kRequire) return "requires UCX, because the URL begins with ucx://";
+  if (probe.ours == PathPolicy::kPrefer) return "uses UCX if it can be had (--prefer-ucx)";
+  return options.connect.starts_with("unix") ? "does not ask for UCX (--prefer-ucx does)"
+                                             : "does not ask for UCX (a ucx:// URL or --prefer-ucx does)";
+}
+
+std::string theirs_text(PathPolicy policy) {
+  if (policy == PathPolicy::kRequire) return "requires UCX";
+  return policy == PathPolicy::kPrefer ? "offers UCX" : "does not offer UCX";
+}
+
+std::string carrier_text(const Probe& probe) {
+  if (probe.carrier == "ucx") return "UCX; the stream stays beside it and tells when the server is gone";
+  return "the stream (" + probe.carrier + ")";
+}
+
+std::string uses_text(const Lane& lane) {
+  std::string text;
+  for (const std::string& use : lane.uses) text += (text.empty() ? "" : ", ") + meaning_of(use);
+  return text.empty() ? "nothing so far" : text;
+}
+
+std::string lanes_text(const Probe& probe, const Options& options) {
+  std::string text = row("error mode", options.mode_none ? "none, on both sides" : "peer, on both sides");
+  for (const Lane& lane : probe.lanes) text += row(lane.transport + " on " + lane.device, uses_text(lane));
+  return probe.lanes.empty() ? text + probe.description : text;
+}
+
+std::string probe_text(const Result<Probe>& probe, const Options& options) {
+  std::string text = heading("Connecting to " + options.connect);
+  if (!probe.ok()) return text + row("failed", probe.status().to_string());
+  char took[32];
+  std::snprintf(took, sizeof took, "%.1f ms", probe->milliseconds);
+  text += row("from, to", probe->local + ", " + probe->remote);
+  text += row("up after", took);
+  text += row("this side", ours_text(*probe, options));
+  text += row("the server", theirs_text(probe->theirs));
+  text += row("same host", probe->same_host ? "yes, by the addresses: UCX may use shared memory"
+                                            : "no, by the addresses: UCX needs a network transport");
+  text += row("carried by", carrier_text(*probe));
+  if (!probe->refusal.empty()) text += row("because", probe->refusal);
+  return probe->carrier == "ucx" ? text + lanes_text(*probe, options) : text;
+}
+
+}  // namespace
+
+std::string meaning_of(std::string_view use) {
+  if (use == "am") return "messages";
+  if (use == "am_bw") return "large messages";
+  if (use == "rma") return "remote memory";
+  if (use == "rma_bw") return "rendezvous";
+  if (use == "rkey_ptr") return "rendezvous by mapping";
+  if (use == "amo") return "atomics";
+  if (use == "tag_offload") return "matching tags";
+  if (use == "wireup") return "setting up";
+  if (use == "keepalive") return "noticing a dead peer";
+  if (use == "cm") return "connecting";
+  return std::string{use};
+}
+
+std::string to_text(const Report& report, const Options& options) {
+  std::string text = ucx_text(report.ucx, options);
+  if (!options.connect.empty()) text += "\n" + probe_text(report.probe, options);
+  return text;
+}
+
+}  // namespace weft::info
