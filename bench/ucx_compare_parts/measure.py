@@ -144,8 +144,11 @@ class _Run:
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def _client(self, command):
-        done = subprocess.run(self._on(CLIENT_CPU, command), env=self.environment, text=True, capture_output=True,
-                              timeout=RUN_SECONDS)
+        try:
+            done = subprocess.run(self._on(CLIENT_CPU, command), env=self.environment, text=True, capture_output=True,
+                                  timeout=RUN_SECONDS)
+        except subprocess.TimeoutExpired as late:
+            raise Failure(f"cell {self.cell.name}: {command[0]} took more than {RUN_SECONDS} s") from late
         if done.returncode != 0 or not done.stdout.strip():
             raise Failure(f"cell {self.cell.name}: {command[0]} failed: {done.stderr.strip() or done.returncode}")
         return done.stdout.strip()
