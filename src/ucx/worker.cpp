@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/ucx/worker.hpp"
 
+#include <utility>
+
 #include "ucx/framed.hpp"
 #include "weft/ucx/endpoint.hpp"
 
@@ -49,8 +51,12 @@ Result<void> Worker::start() {
   return added;
 }
 
+void Worker::rest() noexcept {
+  if (std::exchange(added_, false)) loop_.remove_poller(*this);
+}
+
 Worker::~Worker() {
-  if (added_) loop_.remove_poller(*this);
+  rest();
   detail::EndpointCore::close_all(endpoints_, *this);
   operations_->end_keys();
   ucp_worker_destroy(handle_);

@@ -78,7 +78,9 @@ ChunkRef Domain::lend(MutableBytes memory) noexcept {
 
 void Domain::on_chunk_returned(MutableBytes memory) noexcept {
   release(memory.data());
-  if (--lent_ == 0) self_.reset();
+  if (--lent_ > 0) return;
+  resting_.reset();
+  self_.reset();
 }
 
 // What UCX reads out of a peer's memory by itself (cma) goes on after its landing has failed, and UCX asserts
@@ -91,8 +93,11 @@ void Domain::settle() {
 
 void Domain::give_up() {
   if (worker_ == nullptr) return;
-  WEFT_ASSERT(lent_ == 0, "UCX holds memory that it was forced to give back, and a handler holds UCX's");
   settle();
+  if (lent_ > 0) {
+    worker_->rest();
+    resting_ = std::move(worker_);
+  }
   worker_.reset();
   for (const Entry& entry : entries_) {
     if (entry.path != nullptr) entry.path->on_worker_gone();

@@ -46,12 +46,15 @@ class Domain final : private ChunkLender, public std::enable_shared_from_this<Do
   /// Lets UCX work, outside of the loop's own turn. True when something happened.
   bool progress();
   /// Gives the memory of a message back to UCX.
-  void release(std::byte* data) noexcept { ucp_am_data_release(worker_->handle(), data); }
+  void release(std::byte* data) noexcept {
+    ucp_am_data_release((worker_ != nullptr ? worker_ : resting_)->handle(), data);
+  }
   /// The memory of a message as a chunk. Null when too much is lent already, or the worker may have to end
   /// at any time (UcxErrorMode::kNone).
   ChunkRef lend(MutableBytes memory) noexcept;
   /// Ends the worker, because memory is held by operations that do not end by themselves: every path is lost,
-  /// and nothing of any of them is touched any more.
+  /// and nothing of any of them is touched any more. While a message is lent the worker only rests, and ends
+  /// when that is back.
   void give_up();
 
  private:
@@ -75,6 +78,7 @@ class Domain final : private ChunkLender, public std::enable_shared_from_this<Do
   /// While something is lent.
   std::shared_ptr<Domain> self_;
   std::unique_ptr<ucx::Worker> worker_;
+  std::unique_ptr<ucx::Worker> resting_;
   std::vector<std::byte> address_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;

@@ -146,6 +146,8 @@ class RawUcxPeer {
     ucp_config_t* config = nullptr;
     if (ucp_config_read(nullptr, nullptr, &config) != UCS_OK) return false;
     if (mode_ == UcxErrorMode::kPeer) ucp_config_modify(config, "TLS", "tcp,self");
+    // Both ends of a queue in shared memory must take it to have elements of the same size.
+    if (mode_ == UcxErrorMode::kNone) ucp_config_modify(config, "MM_FIFO_ELEM_SIZE", "512");
     const ucs_status_t made = ucp_init(&params, config, &context_);
     ucp_config_release(config);
     if (made != UCS_OK) return false;
