@@ -57,13 +57,18 @@ def names():
     return [cell.name for cell in ALL]
 
 
+def named(wanted, cells):
+    """Those of `cells` that `wanted` names (comma-separated; None: all)."""
+    if not wanted:
+        return cells
+    by_name = {cell.name: cell for cell in cells}
+    unknown = [name for name in wanted.split(",") if name not in by_name]
+    if unknown:
+        raise Failure(f"no cell is called {', '.join(unknown)}; there are {', '.join(by_name)}")
+    return [by_name[name] for name in wanted.split(",")]
+
+
 def choose(wanted, mode):
     """The cells named in `wanted` (comma-separated; None: all), in `mode` if one is given."""
-    chosen = ALL
-    if wanted:
-        by_name = {cell.name: cell for cell in ALL}
-        unknown = [name for name in wanted.split(",") if name not in by_name]
-        if unknown:
-            raise Failure(f"no cell is called {', '.join(unknown)}; there are {', '.join(by_name)}")
-        chosen = [by_name[name] for name in wanted.split(",")]
+    chosen = named(wanted, ALL)
     return [dataclasses.replace(cell, mode=mode) for cell in chosen] if mode else chosen

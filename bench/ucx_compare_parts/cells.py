@@ -2,7 +2,7 @@
 """What is measured."""
 import dataclasses
 
-from compare_parts.failure import Failure
+from compare_parts.cells import named
 
 TARGET = 0.99
 KIB = 1024
@@ -54,11 +54,5 @@ def names():
 
 def choose(wanted, transports):
     """The cells named in `wanted` (comma-separated; None: all), each over each of `transports`."""
-    chosen = ALL
-    if wanted:
-        by_name = {cell.name: cell for cell in ALL}
-        unknown = [name for name in wanted.split(",") if name not in by_name]
-        if unknown:
-            raise Failure(f"no cell is called {', '.join(unknown)}; there are {', '.join(by_name)}")
-        chosen = [by_name[name] for name in wanted.split(",")]
+    chosen = named(wanted, ALL)
     return [dataclasses.replace(cell, transports=name) for name in transports for cell in chosen]

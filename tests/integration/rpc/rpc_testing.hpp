@@ -12,6 +12,7 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "support/pattern.hpp"
 #include "weft/coro/event.hpp"
 
 namespace weft::testing {
@@ -22,17 +23,6 @@ inline constexpr const char* kAnyPort = "tcp://127.0.0.1:0";
 
 inline Bytes bytes_of(std::string_view text) {
   return as_bytes(text);
-}
-
-/// Bytes that tell where they belong: no two places near each other look alike.
-inline std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed = 1) {
-  std::vector<std::byte> bytes(size);
-  std::uint32_t state = seed * 2654435761u + 1;
-  for (std::byte& byte : bytes) {
-    state = state * 1664525u + 1013904223u;
-    byte = static_cast<std::byte>(state >> 24);
-  }
-  return bytes;
 }
 
 /// Turns the loop until `condition` holds. False when it does not within a time that is never needed.

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 #include <weft/weft.hpp>
 
+#include "support/pattern.hpp"
 #include "weft/coro/event.hpp"
 
 /// What the tests of ucx:// serve, and the ways in which they use UCX. Shared with the program that they
@@ -26,15 +26,7 @@ inline UcxOptions options_of(std::string_view kind) {
   return options;
 }
 
-inline std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed = 1) {
-  std::vector<std::byte> bytes(size);
-  std::uint32_t state = seed * 2654435761u + 1;
-  for (std::byte& byte : bytes) {
-    state = state * 1664525u + 1013904223u;
-    byte = static_cast<std::byte>(state >> 24);
-  }
-  return bytes;
-}
+using testing::pattern;
 
 inline std::uint64_t sum_of(Bytes bytes) {
   std::uint64_t sum = 0;

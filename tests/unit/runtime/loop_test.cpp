@@ -12,6 +12,7 @@
 namespace weft {
 namespace {
 
+using testing::CallbackTimer;
 using testing::make_loop;
 
 using Log = std::vector<std::string>;
@@ -20,15 +21,6 @@ class Hook final : public TurnEndHook {
  public:
   explicit Hook(UniqueFunction<void()> action) : action_(std::move(action)) {}
   void on_turn_end() override { action_(); }
-
- private:
-  UniqueFunction<void()> action_;
-};
-
-class CallbackTimer final : public Timer {
- public:
-  explicit CallbackTimer(UniqueFunction<void()> action) : action_(std::move(action)) {}
-  void on_timer() override { action_(); }
 
  private:
   UniqueFunction<void()> action_;

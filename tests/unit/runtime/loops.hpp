@@ -40,6 +40,16 @@ inline auto each_poller() {
   return ::testing::Values(PollerKind::kEpoll, PollerKind::kIoUring);
 }
 
+/// A timer that does what it is told.
+class CallbackTimer final : public Timer {
+ public:
+  explicit CallbackTimer(UniqueFunction<void()> action) : action_(std::move(action)) {}
+  void on_timer() override { action_(); }
+
+ private:
+  UniqueFunction<void()> action_;
+};
+
 /// Whether `fd` is or becomes readable within `milliseconds`.
 inline bool readable(int fd, int milliseconds = 0) {
   pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};

@@ -19,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using detail::QuickStretch;
+using testing::CallbackTimer;
 using testing::make_loop;
 
 class SteppingClock final : public Clock {
@@ -80,15 +81,6 @@ class CallbackWatch final : public FdWatch {
   void on_ready(Readiness readiness) override {
     if (readiness.readable) action_();
   }
-
- private:
-  UniqueFunction<void()> action_;
-};
-
-class CallbackTimer final : public Timer {
- public:
-  explicit CallbackTimer(UniqueFunction<void()> action) : action_(std::move(action)) {}
-  void on_timer() override { action_(); }
 
  private:
   UniqueFunction<void()> action_;

@@ -16,16 +16,8 @@ namespace weft {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::CallbackTimer;
 using testing::make_loop;
-
-class CallbackTimer final : public Timer {
- public:
-  explicit CallbackTimer(UniqueFunction<void()> action) : action_(std::move(action)) {}
-  void on_timer() override { action_(); }
-
- private:
-  UniqueFunction<void()> action_;
-};
 
 class Timers : public ::testing::Test {
  protected:
