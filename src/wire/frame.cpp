@@ -6,6 +6,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/wire/crc32c.hpp"
+#include "weft/wire/path.hpp"
 
 namespace weft::wire {
 
@@ -31,7 +32,9 @@ FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& li
   const auto type = static_cast<unsigned>(header.type);
   if (type - 1 > 6) return FrameFault::kUnknownType;
   if ((header.flags & ~FrameFlags::kOfType[type]) != 0) return FrameFault::kUnknownFlags;
-  if (header.body_bytes > limits.body_bytes_max) return FrameFault::kBodyTooLarge;
+  // What a path frame says has to get through, whatever calls are limited to.
+  const bool path = header.type == FrameType::kPath && header.body_bytes <= kPathBodyMax;
+  if (header.body_bytes > limits.body_bytes_max && !path) return FrameFault::kBodyTooLarge;
   if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;
   if (((header.flags & FrameFlags::kAttachment) != 0) != (header.attachment_bytes != 0)) {
     return FrameFault::kUnexpectedField;

@@ -33,7 +33,7 @@ std::string encode_path_frame(const PathMessage& message) {
 
 Result<PathMessage> decode_path_body(Bytes body) {
   if (body.size() < kTextAt) return malformed("cut short");
-  if (body.size() > kTextAt + kPathTextMax) return malformed("longer than it may be");
+  if (body.size() > kPathBodyMax) return malformed("longer than it may be");
   PathMessage message;
   const auto step = load_le<std::uint8_t>(body.data());
   if (step < static_cast<unsigned>(PathStep::kAddress) || step > static_cast<unsigned>(PathStep::kDown)) {

@@ -32,6 +32,7 @@ struct PathMessage {
 };
 
 inline constexpr std::size_t kPathTextMax = 8192;
+inline constexpr std::size_t kPathBodyMax = 8 + kPathTextMax;
 
 /// A whole path frame, head and all, without checksum. A longer text than kPathTextMax is asserted.
 std::string encode_path_frame(const PathMessage& message);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/wire/crc32c.hpp"
+#include "weft/wire/path.hpp"
 
 namespace weft::wire {
 namespace {
@@ -136,6 +137,11 @@ TEST(CheckHeader, HoldsLengthsAgainstTheLimitsExactly) {
     body.body_bytes = bytes;
     EXPECT_EQ(check_header(body, kLimits), FrameFault::kBodyTooLarge);
   }
+  FrameHeader path = of_type(FrameType::kPath);
+  path.body_bytes = kPathBodyMax;
+  EXPECT_EQ(check_header(path, kLimits), FrameFault::kNone) << "it is no call, and has a limit of its own";
+  path.body_bytes = kPathBodyMax + 1;
+  EXPECT_EQ(check_header(path, kLimits), FrameFault::kBodyTooLarge);
   EXPECT_EQ(check_header(with_attachment(5000), kLimits), FrameFault::kNone);
   EXPECT_EQ(check_header(with_attachment(5001), kLimits), FrameFault::kAttachmentTooLarge);
   EXPECT_EQ(check_header(with_attachment(~std::uint64_t{0}), kLimits), FrameFault::kAttachmentTooLarge);
