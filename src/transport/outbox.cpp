@@ -133,7 +133,8 @@ void Outbox::queue_end_of_attachment() noexcept {
 }
 
 bool Outbox::take_over(SendLease& lease) noexcept {
-  if (drain_ != nullptr) drain_->on_take_back();
+  // Only the front is ever read in place.
+  if (drain_ != nullptr && front_is(lease)) drain_->on_take_back();
   for (std::size_t index = 0; index < count_; ++index) {
     Segment& piece = segment(index);
     if (piece.lease != &lease) continue;

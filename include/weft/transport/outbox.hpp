@@ -99,8 +99,7 @@ class Outbox {
   /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
   /// leased.
   std::size_t leased_front() const noexcept {
-    std::uint32_t index = 0;
-    while (index < count_ && segment(index).size == 0) ++index;
+    const std::uint32_t index = front();
     return index < count_ && segment(index).lease != nullptr ? segment(index).size : 0;
   }
   /// Attachments queued from now on are followed by their checksum.
@@ -133,6 +132,16 @@ class Outbox {
   void seal() noexcept;
   void push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept;
   void drop_all() noexcept;
+  // The first sealed segment with bytes, count_ when there is none.
+  std::uint32_t front() const noexcept {
+    std::uint32_t index = 0;
+    while (index < count_ && segment(index).size == 0) ++index;
+    return index;
+  }
+  bool front_is(const SendLease& lease) const noexcept {
+    const std::uint32_t index = front();
+    return index < count_ && segment(index).lease == &lease;
+  }
   bool append_marker(SendLease& lease) noexcept;
   void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;
   void queue_end_of_attachment() noexcept;

@@ -268,6 +268,19 @@ TEST_F(OutboxTest, TakingALeaseOverKeepsItsUnsentBytes) {
   EXPECT_EQ(lease.released, 1);
 }
 
+TEST_F(OutboxTest, WhoSendsIsAskedForALeaseOnlyWhenItMayBeReadingIt) {
+  Lease first{std::string(200, 'a')};
+  Lease second{std::string(200, 'b')};
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(first.bytes), first, true));
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(second.bytes), second));
+  ASSERT_TRUE(outbox_.take_over(second));
+  EXPECT_EQ(drain_.taken_back, 0) << "only what comes first is read in place";
+  ASSERT_TRUE(outbox_.take_over(first));
+  EXPECT_EQ(drain_.taken_back, 1);
+  outbox_.release_all();
+  EXPECT_EQ(drain_.taken_back, 2);
+}
+
 TEST_F(OutboxTest, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
   outbox_.use_checksums();
   Lease at_once{""};
