@@ -79,8 +79,9 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_ucx_flags(*client, client_options->ucx);
   client->footer(
       "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"
-      "thread. Latency is measured by the clock at --depth 1, and by the time of the loop's turn, which all\n"
-      "answers of a batch share, at more.\n"
+      "thread. Latency is measured by the clock at --depth 1 and over ucx://, else by the time of the "
+      "loop's\n"
+      "turn, which all answers of a batch share.\n"
       "\n"
       "Examples:\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
