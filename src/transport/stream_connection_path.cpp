@@ -122,6 +122,7 @@ void StreamConnection::check_stream() {
   if (moved.kind == Moved::Kind::kBlocked) return;
   if (moved.kind == Moved::Kind::kSome) return fail(stray_bytes());
   stream_gone_ = true;
+  if (receive_ended_) return fail({});
   path_->catch_up();
   receive_more();
   if (!closing_ && moved.kind == Moved::Kind::kFailed) {

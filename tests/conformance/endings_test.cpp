@@ -27,15 +27,23 @@ TEST_P(Endings, AfterFinishTheOtherSideMaySendWhatItHasLeft) {
   ASSERT_NO_FATAL_FAILURE(greet());
   client_.request(1, "last request");
   client_.connection->finish();
+  // More than any window holds, so that the side that has ended has to say what it received.
+  CountedLease lease{pattern(3'000'001)};
   server_.sink.during_frames = [&](std::span<const Frame>) {
-    server_.send({.type = FrameType::kResponse, .id = 1}, pattern(1'000'000));
+    server_.send({.type = FrameType::kResponse, .id = 1}, pattern(3'000'000));
+    server_.send({.type = FrameType::kResponse,
+                  .flags = wire::FrameFlags::kAttachment,
+                  .id = 2,
+                  .attachment_bytes = lease.bytes.size()});
+    EXPECT_TRUE(server_.outbox().append_leased(as_bytes(lease.bytes), lease));
     return Status{};
   };
   ASSERT_TRUE(until([&] { return client_.sink.closed() && server_.sink.closed(); }));
   EXPECT_TRUE(client_.sink.why.ok()) << client_.sink.why.to_string();
   EXPECT_TRUE(server_.sink.why.ok()) << server_.sink.why.to_string();
-  ASSERT_EQ(client_.sink.frames.size(), 1u);
-  EXPECT_TRUE(client_.sink.frames[0].body == pattern(1'000'000));
+  ASSERT_EQ(client_.sink.frames.size(), 2u);
+  EXPECT_TRUE(client_.sink.frames[0].body == pattern(3'000'000));
+  EXPECT_TRUE(client_.sink.frames[1].attachment == lease.bytes);
 }
 
 TEST_P(Endings, CloseTellsTheReasonHereAndEndsTheStreamThere) {

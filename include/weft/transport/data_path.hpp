@@ -93,7 +93,8 @@ class DataPath {
   virtual Moved reclaim_sending() = 0;
   /// Everything was given to send(): tells the peer that no more comes. on_path_writable() follows.
   virtual void end_sending() = 0;
-  /// After end_sending(): nothing of ours is on its way inside this process any more.
+  /// After end_sending() and the peer's end: shut() takes nothing away any more, neither here nor from the
+  /// peer.
   virtual bool all_left() const = 0;
 
   /// The stream has ended: takes in what the peer sent before.

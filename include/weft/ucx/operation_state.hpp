@@ -16,9 +16,8 @@
 ///                      completion then says which of the two came first. UCX takes nothing else back: when
 ///                      the record owns the memory the coroutine is woken at once, otherwise it waits on.
 ///   kAbandoned         UCX has the memory; no coroutine waits any more. The record drains.
-///   kCompleted         UCX is done with the memory; the coroutine is in the ready queue and takes the
-///   result. kDrained           UCX is done with the memory, nobody wants the result; reaped in the loop's
-///   next turn.
+///   kCompleted         UCX is done with the memory; the coroutine is in the ready queue for the result.
+///   kDrained           UCX is done with the memory; nobody wants the result. Reaped in the next turn.
 ///
 ///                         complete                take
 ///   kReaped -post-> kPosted -----------> kCompleted ----> kReaped

@@ -95,8 +95,8 @@ class Worker final : public Poller {
   /// Orders remote memory operations: those before it take effect before those after it. Errors: UCX's.
   Result<void> fence() noexcept;
 
-  /// Never progresses again: UCX works on nothing of it any more before its end. For a worker that is given
-  /// up while some of its received data is still being looked at.
+  /// Never progresses again: whatever is not done by a network card stops here until the worker's end. For
+  /// one that is given up while some of its received data is still being looked at.
   void rest() noexcept;
 
   /// Queues `hook`; again is no change.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/domain.hpp"
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -12,8 +13,6 @@ namespace weft::ucx_path {
 
 namespace {
 
-// The id of our active messages, which nobody else uses on our workers.
-constexpr unsigned kMessageId = 0;
 constexpr Duration kStrayInterval = std::chrono::seconds{1};
 
 }  // namespace
@@ -131,8 +130,12 @@ void Domain::note_stray(std::size_t header_bytes) {
   quiet_until_ = now + kStrayInterval;
   const char* what = header_bytes == kMessageHeaderBytes ? "no connection of this process, or another version"
                                                          : "another protocol";
-  logger_->write(LogLevel::kWarning, "ucx: dropped an active message of " + std::string{what} + " (" +
-                                         std::to_string(strays_) + " so far)");
+  try {
+    logger_->write(LogLevel::kWarning, "ucx: dropped an active message of " + std::string{what} + " (" +
+                                           std::to_string(strays_) + " so far)");
+  } catch (const std::bad_alloc&) {
+    // Counted it is; the log does without.
+  }
 }
 
 }  // namespace weft::ucx_path

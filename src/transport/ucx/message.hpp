@@ -10,13 +10,14 @@ namespace weft::ucx_path {
 
 /// What an active message between two ends of a path is.
 enum class MessageKind : std::uint8_t {
-  kProbe = 1,   ///< the first one: this end can be heard
-  kBytes = 2,   ///< the next bytes of the connection
-  kPiece = 3,   ///< the next bytes too, by rendezvous: part of an attachment, after kAsk was answered
-  kAsk = 4,     ///< an attachment's bytes wait to be taken by rendezvous
-  kGrant = 5,   ///< there is a place for them
-  kCredit = 6,  ///< only to say what was received
-  kEnd = 7,     ///< no more bytes come
+  kProbe = 1,     ///< the first one: this end can be heard
+  kBytes = 2,     ///< the next bytes of the connection
+  kPiece = 3,     ///< the next bytes too, by rendezvous: part of an attachment, after kAsk was answered
+  kAsk = 4,       ///< an attachment's bytes wait to be taken by rendezvous
+  kGrant = 5,     ///< there is a place for them
+  kCredit = 6,    ///< only to say what was received
+  kEnd = 7,       ///< no more bytes come
+  kEndTaken = 8,  ///< the end was received, and so everything before it
 };
 
 /// The header of every active message, little-endian:
@@ -38,6 +39,8 @@ struct MessageHeader {
   std::uint32_t received = 0;
 };
 
+/// The id of all of them; nobody else uses our workers.
+inline constexpr unsigned kMessageId = 0;
 inline constexpr std::size_t kMessageHeaderBytes = 24;
 inline constexpr std::uint8_t kMessageVersion = 1;
 
@@ -57,7 +60,7 @@ inline std::optional<MessageHeader> load_message_header(Bytes from) noexcept {
   const auto kind = static_cast<std::uint8_t>(first >> 8);
   const bool right = (first & 0xFF) == kMessageVersion && (first >> 16 & 0xFFFF) == 0 && last >> 32 == 0 &&
                      kind >= static_cast<unsigned>(MessageKind::kProbe) &&
-                     kind <= static_cast<unsigned>(MessageKind::kEnd);
+                     kind <= static_cast<unsigned>(MessageKind::kEndTaken);
   if (!right) return std::nullopt;
   const auto middle = load_le<std::uint64_t>(from.data() + 8);
   return MessageHeader{static_cast<MessageKind>(kind), static_cast<std::uint32_t>(first >> 32),

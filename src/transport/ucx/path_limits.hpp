@@ -24,11 +24,14 @@ inline constexpr std::size_t kHeldMessagesMax = 64;
 inline constexpr std::size_t kSharedMemoryElementBytes = 512;
 /// How many messages of a worker may be looked at in UCX's own memory at a time; more are copied.
 inline constexpr std::size_t kLentMessagesMax = 256;
+/// How many pieces may be in the inbox: the one that lands, and the next, whose sender may hear first that it
+/// has.
+inline constexpr std::uint32_t kPiecesMax = 2;
 /// How many asks may wait in the inbox: each is followed by the bytes of a whole attachment.
 inline constexpr std::uint32_t kAsksMax = 4096;
 /// How far a message may be ahead of the one that is due.
 inline constexpr std::uint32_t kEarlyMax = 4096;
-/// UCX has nothing more to say when it said nothing so many times in a row.
+/// UCX has nothing more to say, of a path or at all, when it said nothing so many times in a row.
 inline constexpr unsigned kIdleQuestions = 64;
 
 }  // namespace weft::ucx_path

@@ -42,6 +42,7 @@ std::string UcxPath::address() const {
 }
 
 Status UcxPath::connect(std::string_view peer_address) {
+  if (!domain_->alive()) return ucx::to_status(UCS_ERR_CANCELED, "connecting by a worker that was given up");
   if (peer_address.size() <= kAddressHeadBytes) {
     return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's UCX address is cut short"};
   }
@@ -152,12 +153,15 @@ void UcxPath::insist_on(const Operation& operation) {
   if (!wait_for(operation, kForceAtMost)) domain_->give_up();
 }
 
+// Others that share the worker may always have something to say, and their loop has to go on.
 void UcxPath::catch_up() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   unsigned idle = 0;
-  while (idle < kIdleQuestions && !end_arrived_ && clock.now() < give_up_at) {
-    idle = domain_->progress() ? 0 : idle + 1;
+  while (idle < kIdleQuestions && !end_arrived_ && domain_->alive() && clock.now() < give_up_at) {
+    const std::uint32_t before = next_arrival_;
+    domain_->progress();
+    idle = next_arrival_ != before ? 0 : idle + 1;
   }
 }
 

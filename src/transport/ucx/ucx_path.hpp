@@ -22,9 +22,9 @@ namespace weft::ucx_path {
 /// what it has received. An attachment's leased bytes are asked for first, and go by rendezvous, one piece
 /// after the other, once the receiver has a place for them: a piece never waits for anybody but UCX.
 ///
-/// What UCX was given (operations in flight) is in `ops_`, `sending_` and `landing_`; shut() returns only
-/// when none is left. Nothing is told to the owner inside a callback of UCX: those only note and schedule
-/// deliver_.
+/// What UCX was given (operations in flight) is in `sending_`, `landing_`, `controls_` and `flush_`; shut()
+/// returns only when none is left. Nothing is told to the owner inside a callback of UCX: those only note and
+/// schedule deliver_.
 class UcxPath final : public DataPath {
  public:
   UcxPath(std::shared_ptr<Domain> domain, DataPathOwner& owner, const UcxOptions& options);
@@ -96,7 +96,10 @@ class UcxPath final : public DataPath {
   void send_control() noexcept;
   void flush() noexcept;
   std::size_t window_left() const noexcept;
-  bool granted() const noexcept { return asked_ && grants_ == asks_; }
+  bool granted() const noexcept {
+    const bool ask_left = (wanted_ & 1u << static_cast<unsigned>(MessageKind::kAsk)) == 0;
+    return asked_ && ask_left && grants_ == asks_;
+  }
 
   bool wait_for(const Operation& operation, Duration at_most);
   void insist_on(const Operation& operation);
@@ -130,6 +133,9 @@ class UcxPath final : public DataPath {
   bool heard_ = false;
   bool heard_told_ = false;
   std::uint32_t asks_queued_ = 0;
+  std::uint32_t pieces_queued_ = 0;
+  /// Asks that were taken and not answered yet.
+  std::uint32_t grants_owed_ = 0;
   bool piece_expected_ = false;
   bool end_arrived_ = false;
 
@@ -148,7 +154,12 @@ class UcxPath final : public DataPath {
   bool asked_ = false;
   std::uint32_t asks_ = 0;
   std::uint32_t grants_ = 0;
+  /// Ours and the peer's end, and who has told the other that it was received. Only when both have may a side
+  /// close its endpoint: UCX cancels what is still landing at the other one then.
   bool ended_ = false;
+  bool end_left_ = false;
+  bool end_taken_left_ = false;
+  bool peer_took_end_ = false;
   bool send_blocked_ = false;
   bool flushed_ = false;
   bool shut_ = false;

@@ -11,6 +11,16 @@
 
 namespace weft::ucx_path {
 
+namespace {
+
+// After its end a side still says what it has received, and that there is a place for what we send.
+bool carries_bytes(MessageKind kind) {
+  using enum MessageKind;
+  return kind != kCredit && kind != kGrant && kind != kEndTaken;
+}
+
+}  // namespace
+
 // Inside progress. What the peer may not do is found here, before anything is kept.
 bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
   if (header.sequence - next_arrival_ >= kEarlyMax) return misbehaved("repeats a message"), false;
@@ -25,6 +35,7 @@ bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendez
   } else if (bytes != 0) {
     return misbehaved("sent bytes with a control message"), false;
   }
+  if (end_arrived_ && carries_bytes(header.kind)) return misbehaved("sends on after its end"), false;
   if (!heard_ && header.kind != MessageKind::kProbe && header.sequence == 0) {
     return misbehaved("did not begin with a probe"), false;
   }
@@ -34,7 +45,7 @@ bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendez
 bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes,
                       std::uint64_t attributes) noexcept {
   const bool rendezvous = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  if (misbehaviour_ != nullptr || end_arrived_ || !accept(header, bytes, rendezvous)) [[unlikely]] {
+  if (misbehaviour_ != nullptr || !accept(header, bytes, rendezvous)) [[unlikely]] {
     return false;
   }
   touch();
@@ -99,10 +110,16 @@ bool UcxPath::take_in(const Arrival& arrival) noexcept {
       break;
     case MessageKind::kPiece:
       if (!piece_expected_) return misbehaved("sent a piece that was not granted"), false;
+      if (pieces_queued_ == kPiecesMax) return misbehaved("sends pieces before the last one landed"), false;
+      ++pieces_queued_;
       break;
     case MessageKind::kEnd:
       end_arrived_ = true;
       break;
+    case MessageKind::kEndTaken:
+      if (!end_left_) return misbehaved("took an end that was not sent"), false;
+      peer_took_end_ = true;
+      return false;
   }
   if (!inbox_.push(arrival)) return fail(UCS_ERR_NO_MEMORY), false;
   return true;
@@ -127,10 +144,11 @@ bool UcxPath::copy_out(Arrival& arrival) noexcept {
 
 // The connection does not take them now; a small message must not hold a whole buffer of UCX's.
 void UcxPath::keep_own_copies() noexcept {
-  for (std::size_t i = 0; i < inbox_.size(); ++i) {
-    Arrival& arrival = inbox_[i];
-    const bool lies_with_ucx = arrival.memory == Arrival::Memory::kUcx && arrival.kind == MessageKind::kBytes;
-    if (lies_with_ucx && !copy_out(arrival)) return;
+  // From the back: what was copied before lies in front of what came since.
+  for (std::size_t i = inbox_.size(); i > 0; --i) {
+    Arrival& arrival = inbox_[i - 1];
+    if (arrival.kind != MessageKind::kBytes) continue;
+    if (arrival.memory == Arrival::Memory::kCopied || !copy_out(arrival)) return;
   }
 }
 
@@ -143,10 +161,12 @@ Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
       case MessageKind::kPiece:
         return take_piece(landing);
       case MessageKind::kEnd:
+        if (!end_taken_left_) want_control(MessageKind::kEndTaken);
         return Moved::ended();
       default:  // kAsk: everything before it was received, so whoever wants more has a place for it
         inbox_.pop();
         --asks_queued_;
+        ++grants_owed_;
         piece_expected_ = true;
         want_control(MessageKind::kGrant);
     }
@@ -230,6 +250,7 @@ Moved UcxPath::take_piece(MutableBytes landing) {
 Moved UcxPath::landed() {
   if (!landing_.done) return Moved::blocked();
   landing_.active = landing_.done = false;
+  --pieces_queued_;
   if (landing_.status != UCS_OK || inbox_.empty()) return Moved::failed(ECONNRESET);
   Arrival& front = inbox_.front();
   if (front.memory == Arrival::Memory::kNone) {

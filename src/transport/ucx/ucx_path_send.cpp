@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <utility>
 
@@ -8,12 +9,6 @@
 #include "weft/ucx/status.hpp"
 
 namespace weft::ucx_path {
-
-namespace {
-
-constexpr unsigned kMessageId = 0;
-
-}  // namespace
 
 // What UCX answered to the posting of `operation`.
 ucs_status_t UcxPath::note(Operation& operation, ucs_status_ptr_t answer) noexcept {
@@ -82,10 +77,7 @@ Moved UcxPath::sent() {
 
 Moved UcxPath::send_piece(const iovec& from, std::size_t leased) {
   if (!granted()) {
-    if (!std::exchange(asked_, true)) {
-      ++asks_;
-      want_control(MessageKind::kAsk);
-    }
+    if (!std::exchange(asked_, true)) want_control(MessageKind::kAsk);
     send_blocked_ = true;
     return Moved::blocked();
   }
@@ -112,10 +104,14 @@ void UcxPath::send_control() noexcept {
   if (wanted_ == 0 || endpoint_.handle() == nullptr || failed_ != UCS_OK) return;
   for (Operation& operation : controls_) {
     if (operation.active) continue;
-    const auto kind = static_cast<MessageKind>(__builtin_ctz(wanted_));
-    wanted_ &= wanted_ - 1;
-    if (post(operation, kind, nullptr, 0) == UCS_INPROGRESS) operation.done = false;
-    if (kind == MessageKind::kEnd) flush();
+    const auto kind = static_cast<MessageKind>(std::countr_zero(wanted_));
+    const bool again = kind == MessageKind::kGrant && --grants_owed_ > 0;
+    if (!again) wanted_ &= wanted_ - 1;
+    if (kind == MessageKind::kAsk) ++asks_;
+    post(operation, kind, nullptr, 0);
+    end_left_ = end_left_ || kind == MessageKind::kEnd;
+    end_taken_left_ = end_taken_left_ || kind == MessageKind::kEndTaken;
+    if (end_left_ && end_taken_left_ && !flush_.active && !flushed_) flush();
     if (wanted_ == 0) return;
   }
 }
@@ -140,7 +136,7 @@ void UcxPath::flush() noexcept {
 }
 
 bool UcxPath::all_left() const {
-  return failed_ != UCS_OK || (ended_ && flushed_ && !anything_in_flight());
+  return failed_ != UCS_OK || (peer_took_end_ && flushed_ && !anything_in_flight());
 }
 
 }  // namespace weft::ucx_path

@@ -192,7 +192,8 @@ TEST_P(Bu1Calls, ConnectionsComeAndGoWithoutATrace) {
     ASSERT_TRUE(eventually([&] { return server.stats().connections == 0; }));
     if (i == 5) before = open_descriptors();
   }
-  EXPECT_EQ(open_descriptors(), before) << "F5";
+  // The last connection's worker may still be closing its own, then as in the end.
+  EXPECT_TRUE(eventually([&] { return open_descriptors() <= before; })) << "F5";
 }
 
 TEST_P(Bu1Calls, AStopUnderLoadEndsEveryCall) {

@@ -197,13 +197,19 @@ const Misdeed kMisdeeds[] = {
     {"a grant that nobody asked for", [](RawUcxPeer& peer) { peer.send(MessageKind::kGrant); }},
     {"a second probe", [](RawUcxPeer& peer) { peer.send(MessageKind::kProbe); }},
     {"a control message with bytes", [](RawUcxPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
-    {"asks without an end",
+    {"pieces before the last one has landed",
      [](RawUcxPeer& peer) {
-       // Behind a frame that is never whole, so that nobody answers them.
-       for (int i = 0; i < 4000; ++i) peer.send(MessageKind::kAsk);
-       MessageHeader far = peer.header(MessageKind::kCredit);
-       far.sequence += 10'000;
-       peer.send_header(far);
+       // Far fewer than the attachment has, so that only their haste is wrong.
+       std::string frame = faults::request_bytes<&add>(5, 1, 2);
+       auto* const at = reinterpret_cast<std::byte*>(frame.data());
+       wire::FrameHeader header = wire::load_header(at);
+       header.flags = wire::FrameFlags::kAttachment;
+       header.attachment_bytes = 32u << 20;
+       wire::store_header(at, header);
+       peer.send(MessageKind::kBytes, frame);
+       peer.send(MessageKind::kAsk);
+       peer.hear_grant();
+       for (int i = 0; i < 16; ++i) peer.send(MessageKind::kPiece, std::string(1u << 20, 'x'));
      }},
     {"a sequence number again",
      [](RawUcxPeer& peer) {
@@ -236,6 +242,12 @@ const Misdeed kMisdeeds[] = {
        peer.send(MessageKind::kBytes, faults::request_bytes<&add>(5, 1, 2).substr(0, 40));
        peer.send(MessageKind::kEnd);
      }},
+    {"more bytes after the end",
+     [](RawUcxPeer& peer) {
+       peer.send(MessageKind::kEnd);
+       peer.send(MessageKind::kBytes, "x");
+     }},
+    {"an end was taken, which was not sent", [](RawUcxPeer& peer) { peer.send(MessageKind::kEndTaken); }},
     {"a path frame over the path",
      [](RawUcxPeer& peer) {
        peer.send(MessageKind::kBytes,

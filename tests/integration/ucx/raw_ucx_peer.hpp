@@ -110,6 +110,9 @@ class RawUcxPeer {
     if (UCS_PTR_IS_PTR(status)) ucp_request_free(status);
   }
   std::uint32_t sequence() const { return sequence_; }
+  bool hear_grant() {
+    return progress_until([this] { return grants_ > 0; });
+  }
 
   template <typename Condition>
   bool progress_until(Condition condition) {
@@ -157,8 +160,14 @@ class RawUcxPeer {
     its.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;
     if (ucp_worker_create(context_, &its, &worker_) != UCS_OK) return false;
     ucp_am_handler_param_t handler{};
-    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
-    handler.cb = [](void*, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*) {
+    handler.field_mask =
+        UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.arg = this;
+    handler.cb = [](void* peer, const void* head, std::size_t size, void*, std::size_t,
+                    const ucp_am_recv_param_t*) {
+      const auto header = ucx_path::load_message_header({static_cast<const std::byte*>(head), size});
+      const bool grant = header && header->kind == ucx_path::MessageKind::kGrant;
+      static_cast<RawUcxPeer*>(peer)->grants_ += grant ? 1 : 0;
       return UCS_OK;
     };
     return ucp_worker_set_am_recv_handler(worker_, &handler) == UCS_OK;
@@ -181,6 +190,7 @@ class RawUcxPeer {
   std::uint32_t slot_ = 0;
   std::uint32_t key_ = 0;
   std::uint32_t sequence_ = 0;
+  int grants_ = 0;
   std::deque<std::string> kept_;
 };
 
