@@ -30,8 +30,9 @@ void check_path_body(Bytes body) {
 void check_message_header(Bytes input) {
   const auto header = ucx_path::load_message_header(input);
   if (!header) return;
-  WEFT_ASSERT(header->kind >= ucx_path::MessageKind::kProbe && header->kind <= ucx_path::MessageKind::kEndTaken,
-              "an unknown kind was accepted");
+  WEFT_ASSERT(
+      header->kind >= ucx_path::MessageKind::kProbe && header->kind <= ucx_path::MessageKind::kEndTaken,
+      "an unknown kind was accepted");
   std::array<std::byte, ucx_path::kMessageHeaderBytes> again{};
   ucx_path::store_message_header(again.data(), *header);
   WEFT_ASSERT(std::ranges::equal(again, input), "what was read does not survive being written");
