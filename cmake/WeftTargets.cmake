@@ -7,6 +7,11 @@ include(GNUInstallDirs)
 add_library(weft_build_flags INTERFACE)
 target_compile_features(weft_build_flags INTERFACE cxx_std_20)
 target_compile_options(weft_build_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wold-style-cast)
+# The libraries are position independent, so that they can go into shared ones, but nothing replaces their functions:
+# without this g++ inlines none of them within a file.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(weft_build_flags INTERFACE -fno-semantic-interposition)
+endif()
 if(WEFT_WERROR)
   target_compile_options(weft_build_flags INTERFACE -Werror)
 endif()

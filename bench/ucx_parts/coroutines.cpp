@@ -92,8 +92,26 @@ Task<> am_pingpong(Work* work) {
   }
 }
 
-/// The last byte that the peer puts is the number of the round. It is looked for in memory, between turns of
-/// the loop, because a put tells its target nothing.
+/// Awaited for the end of the next question to UCX, for what UCX tells nobody. Not yield(): between two
+/// questions the loop would come back to it many times.
+class Progressed final : public ucx::AfterProgress {
+ public:
+  explicit Progressed(ucx::Worker& worker) : worker_(worker) {}
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> coroutine) {
+    coroutine_ = coroutine;
+    worker_.after_progress(*this);
+  }
+  void await_resume() const {}
+  void on_progress() override { resume(coroutine_); }
+
+ private:
+  ucx::Worker& worker_;
+  std::coroutine_handle<> coroutine_;
+};
+
+/// The last byte that the peer puts is the number of the round. It is looked for in memory, because a put
+/// tells its target nothing.
 class PutPingpong {
  public:
   explicit PutPingpong(Station& station)
@@ -104,7 +122,7 @@ class PutPingpong {
   // Not awaited: the answer says that the put has arrived, and that its memory is free.
   void put(std::uint8_t round) {
     *last_out_ = std::byte{round};
-    require(ucx::put(station_.peer, station_.out, station_.peer_address, *station_.key).post());
+    require(ucx::put(station_.peer, station_.out, station_.peer_address, *station_.key).abandon());
   }
   bool arrived(std::uint8_t round) const { return *last_in_ == std::byte{round}; }
 
@@ -118,7 +136,7 @@ Task<> put_pingpong(Work* work) {
   PutPingpong both{work->station};
   for (std::uint8_t round = 0; work->take(); ++round) {
     if (!work->station.serves) both.put(round);
-    while (!both.arrived(round)) co_await yield();
+    while (!both.arrived(round)) co_await Progressed{*work->station.worker};
     if (work->station.serves) both.put(round);
     work->watch.tick();
   }
@@ -126,10 +144,10 @@ Task<> put_pingpong(Work* work) {
 
 // Turns go on meanwhile: the other side may need this one's UCX.
 Task<> barrier(Station* station) {
-  constexpr int kTurnsPerLook = 64;
+  constexpr int kQuestionsPerLook = 64;
   station->channel.arrive();
   while (!station->channel.other_is_here()) {
-    for (int i = 0; i < kTurnsPerLook; ++i) co_await yield();
+    for (int i = 0; i < kQuestionsPerLook; ++i) co_await Progressed{*station->worker};
   }
 }
 

@@ -26,6 +26,19 @@ weft::Task<> exchange(ucx::Worker& cafe, ucx::Endpoint& to_cafe) {
 }
 // end: exchange
 
+// begin: posted
+constexpr std::uint64_t kReceipt = 0x0300;
+
+weft::Task<> pay(ucx::Worker& cafe, ucx::Endpoint& to_cafe) {
+  const auto receipt = ucx::Memory::copy_of(weft::as_bytes("paid"));
+  const auto into = ucx::Memory::allocate(64);
+  auto expected = ucx::tag_receive(cafe, kReceipt, kWhat, into);  // posted: UCX has the memory from here on
+  auto sent = co_await ucx::tag_send(to_cafe, kReceipt | 7, receipt);
+  auto received = co_await std::move(expected);
+  if (sent.ok() && received.ok()) std::printf("a receipt of %zu bytes\n", received->bytes);
+}
+// end: posted
+
 // begin: probe
 weft::Task<> take_bill(ucx::Worker& cafe) {
   auto message = ucx::try_tag_probe(cafe, kBill, kWhat);  // its size is known before there is memory for it
@@ -47,5 +60,6 @@ int main() {
   loop->block_on(exchange(*cafe, to_cafe));
   // end: setup
   loop->block_on(take_bill(*cafe));
+  loop->block_on(pay(*cafe, to_cafe));
   return 0;
 }

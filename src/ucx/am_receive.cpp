@@ -2,6 +2,9 @@
 #include "weft/ucx/am_receive.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -9,13 +12,79 @@ namespace weft::ucx {
 
 namespace {
 
-bool copy(Memory& to, const void* from, std::size_t size) noexcept {
+using detail::AmRecord;
+
+// Most headers and many messages are this short, and memcpy() of a size that is not known is a call.
+[[gnu::always_inline]] inline void copy_bytes(std::byte* to, const void* from, std::size_t size) noexcept {
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  const auto* bytes = static_cast<const std::byte*>(from);
+  if (size > 2 * kWord) {
+    std::memcpy(to, bytes, size);
+  } else if (size >= kWord) {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::memcpy(&first, bytes, kWord);
+    std::memcpy(&last, bytes + size - kWord, kWord);
+    std::memcpy(to, &first, kWord);
+    std::memcpy(to + size - kWord, &last, kWord);
+  } else {
+    for (std::size_t i = 0; i < size; ++i) to[i] = bytes[i];
+  }
+}
+
+AmRecord::Data kind_of(const ucp_am_recv_param_t& param) noexcept {
+  using Data = AmRecord::Data;
+  if ((param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return Data::kRendezvous;
+  return (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0 ? Data::kHeld : Data::kCopied;
+}
+
+// Null when memory is out.
+std::byte* copy_outside(Memory& to, const void* from, std::size_t size) noexcept {
   try {
     to = Memory::copy_of({static_cast<const std::byte*>(from), size});
-    return true;
+    return to.data();
   } catch (const std::bad_alloc&) {
-    return false;
+    return nullptr;
   }
+}
+
+// What does not fit into the record gets memory of its own. False when memory is out.
+[[gnu::noinline]] bool keep_outside(AmRecord& record, const void* header) noexcept {
+  record.on_heap = true;
+  if (record.header_size > record.inline_header.size()) {
+    record.header = copy_outside(record.long_header, header, record.header_size);
+  }
+  if (record.kind == AmRecord::Data::kCopied && record.size > record.inline_data.size()) {
+    record.data = copy_outside(record.copy, record.data, record.size);
+  }
+  return record.header != nullptr && record.data != nullptr;
+}
+
+// False when memory is out.
+[[gnu::always_inline]] inline bool fill(AmRecord& record, const void* header, std::size_t header_size,
+                                        void* data, std::size_t size,
+                                        const ucp_am_recv_param_t& param) noexcept {
+  record.reply = (param.recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0 ? param.reply_ep : nullptr;
+  const AmRecord::Data kind = kind_of(param);
+  record.kind = kind;
+  record.size = size;
+  record.data = data;
+  record.header_size = header_size;
+  record.header = record.inline_header.data();
+  const bool copied = kind == AmRecord::Data::kCopied;
+  bool fits = true;
+  if (header_size <= record.inline_header.size()) [[likely]] {
+    copy_bytes(record.inline_header.data(), header, header_size);
+  } else {
+    fits = false;
+  }
+  if (copied && size <= record.inline_data.size()) [[likely]] {
+    copy_bytes(record.inline_data.data(), data, size);
+    record.data = record.inline_data.data();
+  } else {
+    fits = fits && !copied;
+  }
+  return fits || keep_outside(record, header);
 }
 
 }  // namespace
@@ -43,24 +112,15 @@ bool AmStore::grow() noexcept {
   return true;
 }
 
+void AmStore::free_parts(AmRecord& record) noexcept {
+  record.copy.reset();
+  record.long_header.reset();
+  record.on_heap = false;
+}
+
 void AmStore::close() noexcept {
   closed_ = true;
   if (out_ == 0) delete this;
-}
-
-bool AmReceiveAwaiter::wait(std::coroutine_handle<> coroutine, CancelScope* scope) noexcept {
-  WEFT_ASSERT(!receiver_.waiting_, "one coroutine at a time waits on an AmReceiver");
-  if (scope != nullptr && scope->cancelled()) {
-    reason_ = scope->reason();
-    return false;
-  }
-  const auto arrived = [this] { return receiver_.has_news(); };
-  if (receiver_.store_->operations().progress_until(arrived)) return false;
-  receiver_.waiting_ = suspended_ = true;
-  receiver_.reason_ = CancelReason::kNone;
-  receiver_.resumption_.handle = coroutine;
-  if (scope != nullptr) scope->add(receiver_);
-  return true;
 }
 
 void AmReceiveAwaiter::leave() noexcept {
@@ -79,29 +139,35 @@ Status AmReceiveAwaiter::failure() {
           UCS_ERR_NO_RESOURCE};
 }
 
-ucs_status_ptr_t AmDataAwaiter::issue(Operation& operation) noexcept {
-  AmRecord& record = *message_.record_;
-  if (record.kind != AmRecord::Data::kRendezvous) {
-    if (memory_.size() < record.size) {
-      return reinterpret_cast<ucs_status_ptr_t>(static_cast<std::intptr_t>(UCS_ERR_MESSAGE_TRUNCATED));
-    }
-    if (record.size > 0) std::memcpy(memory_.data(), record.data, record.size);
-    operation.outcome.length = record.size;
-    return nullptr;
-  }
-  ucp_request_param_t params = params_for(operation, memory_);
-  params.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
-  params.cb.recv_am = &Operation::received_bytes;
-  params.recv_info.length = &operation.outcome.length;
-  const ucs_status_ptr_t answer =
-      ucp_am_recv_data_nbx(record.store->worker(), record.data, memory_.data(), memory_.size(), &params);
-  // The descriptor is UCX's again, also when this failed.
-  record.kind = AmRecord::Data::kCopied;
-  message_ = AmMessage{};
-  return answer;
+}  // namespace detail
+
+detail::Posted<detail::AmDataReceive> AmMessage::receive_into(const Memory& memory) && noexcept {
+  using detail::Operation;
+  AmMessage message{std::move(*this)};
+  detail::OperationPool& pool = message.record_->store->operations();
+  const auto call = [&](Operation& operation) { return message.fetch(operation, memory); };
+  return detail::post_with<detail::AmDataReceive>(
+      pool.peek_surely(), pool, call, [&](Operation& operation) { detail::keep(operation, memory); });
 }
 
-}  // namespace detail
+ucs_status_ptr_t AmMessage::fetch(detail::Operation& operation, const Memory& memory) noexcept {
+  if (!rendezvous()) {
+    if (memory.size() < record_->size) {
+      return reinterpret_cast<ucs_status_ptr_t>(static_cast<std::intptr_t>(UCS_ERR_MESSAGE_TRUNCATED));
+    }
+    if (record_->size > 0) std::memcpy(memory.data(), record_->data, record_->size);
+    operation.outcome.length = record_->size;
+    return nullptr;
+  }
+  ucp_request_param_t params = detail::params_for(operation, memory);
+  params.cb.recv_am = &detail::Operation::received_bytes;
+  operation.outcome.length = record_->size;
+  const ucs_status_ptr_t answer =
+      ucp_am_recv_data_nbx(record_->store->worker(), record_->data, memory.data(), memory.size(), &params);
+  // The descriptor is UCX's again, also when this failed.
+  record_->kind = AmRecord::Data::kCopied;
+  return answer;
+}
 
 AmReceiver::AmReceiver(Worker& worker, std::uint16_t id, const AmReceiverOptions& options)
     : worker_(worker),
@@ -132,64 +198,20 @@ AmReceiver::~AmReceiver() {
 ucs_status_t AmReceiver::arrived(void* receiver, const void* header, std::size_t header_size, void* data,
                                  std::size_t size, const ucp_am_recv_param_t* param) {
   auto& self = *static_cast<AmReceiver*>(receiver);
-  detail::AmRecord* record = self.store_->take();
-  const bool room = record != nullptr && self.fill(*record, header, header_size, data, size, *param);
-  if (!room) {
-    if (record != nullptr) self.store_->recycle(*record);
-    ++self.dropped_;
-    self.wake();
-    return UCS_OK;
+  AmRecord* record = self.store_->take();
+  if (record == nullptr || !fill(*record, header, header_size, data, size, *param)) [[unlikely]] {
+    return self.lose(record);
   }
   self.push(*record);
-  return record->kind == detail::AmRecord::Data::kCopied ? UCS_OK : UCS_INPROGRESS;
+  return record->kind == AmRecord::Data::kCopied ? UCS_OK : UCS_INPROGRESS;
 }
 
-// False when memory is out.
-bool AmReceiver::fill(detail::AmRecord& record, const void* header, std::size_t header_size, void* data,
-                      std::size_t size, const ucp_am_recv_param_t& param) noexcept {
-  using Data = detail::AmRecord::Data;
-  record.reply = (param.recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0 ? param.reply_ep : nullptr;
-  record.size = size;
-  record.data = data;
-  record.header_size = header_size;
-  record.header = record.inline_header.data();
-  if (header_size > record.inline_header.size()) {
-    if (!copy(record.long_header, header, header_size)) return false;
-    record.header = record.long_header.data();
-  } else if (header_size > 0) {
-    std::memcpy(record.inline_header.data(), header, header_size);
-  }
-  if ((param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    record.kind = Data::kRendezvous;
-  } else if ((param.recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0) {
-    record.kind = Data::kHeld;
-  } else {
-    record.kind = Data::kCopied;
-    if (size > record.inline_data.size()) {
-      if (!copy(record.copy, data, size)) return false;
-      record.data = record.copy.data();
-    } else if (size > 0) {
-      std::memcpy(record.inline_data.data(), data, size);
-      record.data = record.inline_data.data();
-    }
-  }
-  return true;
-}
-
-void AmReceiver::push(detail::AmRecord& record) noexcept {
-  record.next = nullptr;
-  if (first_ == nullptr) {
-    first_ = &record;
-  } else {
-    last_->next = &record;
-  }
-  last_ = &record;
-  if (notify_ != nullptr) worker_.after_progress(*notify_);
+// There is no room for a message; `record` is null, or where it was to go.
+ucs_status_t AmReceiver::lose(AmRecord* record) noexcept {
+  if (record != nullptr) store_->recycle(*record);
+  ++dropped_;
   wake();
-}
-
-void AmReceiver::wake() noexcept {
-  if (waiting_ && !resumption_.is_scheduled()) worker_.loop().schedule(resumption_);
+  return UCS_OK;
 }
 
 void AmReceiver::on_cancel(CancelReason reason) noexcept {

@@ -39,6 +39,12 @@ void EndpointCore::let_go() noexcept {
   end_if_unused();
 }
 
+void EndpointCore::keep_until_closed(Operation& operation) noexcept {
+  operation.kind = {};
+  operation.on_given_back = &EndpointCore::close_ended;
+  operation.given_back_argument = this;
+}
+
 // Where UCX allows it; nobody waits for the end.
 void EndpointCore::close_by_force() noexcept {
   OperationPool* pool = endpoint.operations;
@@ -48,9 +54,7 @@ void EndpointCore::close_by_force() noexcept {
   const ucs_status_ptr_t answer = close(CloseMode::kForce, *operation);
   if (!closing) return;
   pool->take(*operation, answer);
-  operation->kind = {};
-  operation->on_given_back = &EndpointCore::close_ended;
-  operation->given_back_argument = this;
+  keep_until_closed(*operation);
   operation->drop();
 }
 
@@ -144,6 +148,25 @@ Result<Endpoint> Endpoint::accept(Worker& worker, ConnectionRequest request, End
 Status Endpoint::error() const {
   if (core_ == nullptr || core_->error == UCS_OK) return {};
   return to_status(core_->error, "a UCX endpoint");
+}
+
+detail::Posted<detail::Flush> Endpoint::flush() const noexcept {
+  const EndpointRef self = *this;
+  const auto call = [&](detail::Operation& record) {
+    ucp_request_param_t params = detail::params_for(record, {});
+    params.cb.send = &detail::Operation::sent;
+    return ucp_ep_flush_nbx(self.handle, &params);
+  };
+  return detail::post<detail::Flush>(self.operations, call,
+                                     [](detail::Operation& record) { record.kind = {}; });
+}
+
+detail::Posted<detail::Close> Endpoint::close(CloseMode mode) noexcept {
+  detail::OperationPool* pool = core_ != nullptr ? core_->endpoint.operations : nullptr;
+  if (pool == nullptr) return detail::Posted<detail::Close>{UCS_ERR_NOT_CONNECTED};
+  return detail::post_with<detail::Close>(
+      pool->peek_surely(), *pool, [&](detail::Operation& record) { return core_->close(mode, record); },
+      [&](detail::Operation& record) { core_->keep_until_closed(record); });
 }
 
 std::string Endpoint::description() const {

@@ -34,12 +34,7 @@ void Operation::on_cancel(CancelReason cancel_reason) noexcept {
 void Operation::complete(ucs_status_t result) noexcept {
   status = result;
   if (request != nullptr) ucp_request_free(std::exchange(request, nullptr));
-  const OperationStep step = on_complete(state);
-  if (state == OperationState::kPosted && waiter == nullptr) {
-    state = step.next;  // its coroutine has not suspended: it sees for itself, in progress_until()
-  } else {
-    apply(step);
-  }
+  apply(on_complete(state));
 }
 
 void Operation::sent(void* /*request*/, ucs_status_t result, void* user_data) {

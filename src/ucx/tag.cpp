@@ -3,10 +3,26 @@
 
 namespace weft::ucx {
 
+// The message is UCX's from here on, so the record must not be refused.
+detail::Posted<detail::TagReceive> TagMessage::receive(const Memory& memory) && noexcept {
+  using detail::Operation;
+  const auto call = [&](Operation& record) {
+    ucp_request_param_t params = detail::params_for(record, memory);
+    params.cb.recv = &Operation::received_tag;
+    // UCX 1.13 leaves recv_info as it is here when it is done at once; the probe has said it all.
+    record.outcome.tag = {.sender_tag = info_.tag, .length = info_.bytes};
+    return ucp_tag_msg_recv_nbx(worker_->handle(), memory.data(), memory.size(),
+                                std::exchange(handle_, nullptr), &params);
+  };
+  detail::OperationPool& pool = worker_->operations();
+  return detail::post_with<detail::TagReceive>(pool.peek_surely(), pool, call,
+                                               [&](Operation& record) { keep(record, memory); });
+}
+
 // UCX has no call to throw a message away: it is received into nothing.
 void TagMessage::discard() noexcept {
   if (handle_ == nullptr) return;
-  static_cast<void>(std::move(*this).receive({}).post());
+  static_cast<void>(std::move(*this).receive({}).abandon());
 }
 
 std::optional<TagReceived> tag_peek(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept {

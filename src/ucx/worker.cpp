@@ -75,6 +75,15 @@ Result<std::vector<std::byte>> Worker::address() const {
   return framed;
 }
 
+detail::Posted<detail::Flush> Worker::flush() noexcept {
+  const auto call = [&](detail::Operation& record) {
+    ucp_request_param_t params = detail::params_for(record, {});
+    params.cb.send = &detail::Operation::sent;
+    return ucp_worker_flush_nbx(handle_, &params);
+  };
+  return detail::post<detail::Flush>(operations_, call, [](detail::Operation& record) { record.kind = {}; });
+}
+
 Result<void> Worker::fence() noexcept {
   if (const ucs_status_t status = ucp_worker_fence(handle_); status != UCS_OK) {
     return to_status(status, "a fence");

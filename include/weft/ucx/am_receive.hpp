@@ -21,6 +21,7 @@
 #include "weft/ucx/endpoint.hpp"
 #include "weft/ucx/memory.hpp"
 #include "weft/ucx/operation.hpp"
+#include "weft/ucx/posted.hpp"
 #include "weft/ucx/worker.hpp"
 
 namespace weft::ucx {
@@ -30,7 +31,6 @@ class AmReceiver;
 namespace detail {
 
 class AmStore;
-class AmDataAwaiter;
 class AmReceiveAwaiter;
 
 /// Data up to this size that UCX keeps for itself is copied into the record.
@@ -49,9 +49,11 @@ struct AmRecord {
   void* data = nullptr;
   std::size_t size = 0;
   ucp_ep_h reply = nullptr;
-  Data kind = Data::kCopied;
   const std::byte* header = nullptr;
   std::size_t header_size = 0;
+  Data kind = Data::kCopied;
+  /// `copy` or `long_header` is used.
+  bool on_heap = false;
   Memory copy;
   Memory long_header;
   std::array<std::byte, kHeaderCopiedMax> inline_header;
@@ -78,8 +80,9 @@ class AmStore {
   }
   /// The same when UCX has its buffer back already.
   void recycle(AmRecord& record) noexcept {
-    record.copy.reset();
-    record.long_header.reset();
+    if (record.on_heap) [[unlikely]] {
+      free_parts(record);
+    }
     record.next = free_;
     free_ = &record;
     if (--out_ == 0 && closed_) [[unlikely]] {
@@ -96,6 +99,7 @@ class AmStore {
   static constexpr std::size_t kSlab = 16;
   ~AmStore() = default;
   bool grow() noexcept;
+  static void free_parts(AmRecord& record) noexcept;
 
   ucp_worker_h worker_;
   OperationPool& operations_;
@@ -104,6 +108,12 @@ class AmStore {
   std::size_t out_ = 0;
   bool closed_ = false;
   std::vector<std::unique_ptr<AmRecord[]>> slabs_;
+};
+
+struct AmDataReceive {
+  using Value = std::size_t;
+  static constexpr std::string_view kWhat = "receiving an active message";
+  static std::size_t result(const Operation& record) noexcept { return record.outcome.length; }
 };
 
 }  // namespace detail
@@ -144,12 +154,12 @@ class AmMessage {
   /// Puts the data into `memory`, straight from the sender for a rendezvous, otherwise by a copy. Uses the
   /// message up. Returns Result<size_t>. Cancel: terminal, `memory` stays with UCX until it is done. Errors:
   /// kOutOfRange when `memory` is too small, kUnavailable when the sender is gone.
-  [[nodiscard]] detail::AmDataAwaiter receive_into(const Memory& memory) && noexcept;
+  [[nodiscard]] detail::Posted<detail::AmDataReceive> receive_into(const Memory& memory) && noexcept;
 
  private:
   friend AmReceiver;
-  friend detail::AmDataAwaiter;
   explicit AmMessage(detail::AmRecord& record) noexcept : record_(&record) {}
+  ucs_status_ptr_t fetch(detail::Operation& operation, const Memory& memory) noexcept;
 
   detail::AmRecord* record_ = nullptr;
 };
@@ -187,16 +197,23 @@ class AmReceiver final : private CancelListener {
   friend detail::AmReceiveAwaiter;
   static ucs_status_t arrived(void* receiver, const void* header, std::size_t header_size, void* data,
                               std::size_t size, const ucp_am_recv_param_t* param);
-  bool fill(detail::AmRecord& record, const void* header, std::size_t header_size, void* data,
-            std::size_t size, const ucp_am_recv_param_t& param) noexcept;
-  void push(detail::AmRecord& record) noexcept;
+  ucs_status_t lose(detail::AmRecord* record) noexcept;
+  void push(detail::AmRecord& record) noexcept {
+    record.next = nullptr;
+    *(first_ == nullptr ? &first_ : &last_->next) = &record;
+    last_ = &record;
+    if (notify_ != nullptr) worker_.after_progress(*notify_);
+    wake();
+  }
   AmMessage pop() noexcept {
     detail::AmRecord& record = *first_;
     first_ = record.next;
     return AmMessage{record};
   }
   bool has_news() const noexcept { return first_ != nullptr || dropped_ != dropped_told_; }
-  void wake() noexcept;
+  void wake() noexcept {
+    if (waiting_ && !resumption_.is_scheduled()) worker_.loop().schedule(resumption_);
+  }
   void on_cancel(CancelReason reason) noexcept override;
 
   Worker& worker_;
@@ -228,7 +245,15 @@ class [[nodiscard]] AmReceiveAwaiter {
   bool await_ready() const noexcept { return receiver_.has_news(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    return wait(coroutine, cancel_scope_of(coroutine));
+    CancelScope* scope = cancel_scope_of(coroutine);
+    if (scope != nullptr && scope->cancelled()) {
+      reason_ = scope->reason();
+      return false;
+    }
+    const auto arrived = [this] { return receiver_.has_news(); };
+    if (receiver_.store_->operations().progress_until(arrived)) return false;
+    wait(coroutine, scope);
+    return true;
   }
   Result<AmMessage> await_resume() {
     if (suspended_) leave();
@@ -239,7 +264,13 @@ class [[nodiscard]] AmReceiveAwaiter {
   }
 
  private:
-  bool wait(std::coroutine_handle<> coroutine, CancelScope* scope) noexcept;
+  void wait(std::coroutine_handle<> coroutine, CancelScope* scope) noexcept {
+    WEFT_ASSERT(!receiver_.waiting_, "one coroutine at a time waits on an AmReceiver");
+    receiver_.waiting_ = suspended_ = true;
+    receiver_.reason_ = CancelReason::kNone;
+    receiver_.resumption_.handle = coroutine;
+    if (scope != nullptr) scope->add(receiver_);
+  }
   void leave() noexcept;
   Status failure();
 
@@ -248,33 +279,10 @@ class [[nodiscard]] AmReceiveAwaiter {
   bool suspended_ = false;
 };
 
-class AmDataAwaiter final : public OperationAwaiter<AmDataAwaiter, std::size_t> {
- public:
-  static constexpr std::string_view kWhat = "receiving an active message";
-  AmDataAwaiter(AmMessage&& message, const Memory& memory) noexcept
-      : OperationAwaiter(&message.record_->store->operations()),
-        message_(std::move(message)),
-        memory_(memory) {}
-
- private:
-  friend OperationAwaiter;
-  Operation* record(OperationPool& pool) const noexcept { return pool.peek_surely(); }
-  ucs_status_ptr_t issue(Operation& operation) noexcept;
-  void hand_over(Operation& operation) noexcept { keep(operation, memory_); }
-  static std::size_t result(const Operation& operation) noexcept { return operation.outcome.length; }
-
-  AmMessage message_;
-  Memory memory_;
-};
-
 }  // namespace detail
 
 inline detail::AmReceiveAwaiter AmReceiver::receive() noexcept {
   return detail::AmReceiveAwaiter{*this};
-}
-
-inline detail::AmDataAwaiter AmMessage::receive_into(const Memory& memory) && noexcept {
-  return {std::move(*this), memory};
 }
 
 }  // namespace weft::ucx

@@ -15,6 +15,7 @@
 #include "weft/ucx/endpoint.hpp"
 #include "weft/ucx/memory.hpp"
 #include "weft/ucx/operation.hpp"
+#include "weft/ucx/posted.hpp"
 
 namespace weft::ucx {
 
@@ -65,78 +66,49 @@ inline std::uint32_t am_flags(const AmSendOptions& options) noexcept {
 
 inline constexpr ucp_datatype_t kContiguous = ucp_datatype_t{1} << UCP_DATATYPE_SHIFT;
 
-/// The header as it is given: bytes that are copied into the record, or memory that the record keeps.
-struct CopiedHeader {
-  CopiedHeader(Bytes given) noexcept : bytes(given) {}
-  Bytes bytes;
-  bool acceptable() const noexcept { return bytes.size() <= kHeaderCopiedMax; }
-  const void* place(Operation& operation) const noexcept {
-    if (!bytes.empty()) std::memcpy(operation.header.data(), bytes.data(), bytes.size());
-    return operation.header.data();
-  }
-  std::size_t size() const noexcept { return bytes.size(); }
-  void hand_over(Operation& /*operation*/) noexcept {}
-};
-
-struct KeptHeader {
-  Memory memory;
-  bool acceptable() const noexcept { return memory.owned(); }
-  const void* place(Operation& /*operation*/) const noexcept { return memory.data(); }
-  std::size_t size() const noexcept { return memory.size(); }
-  void hand_over(Operation& operation) noexcept { operation.second_memory = std::move(memory); }
-};
-
-template <typename Header>
-class AmSendAwaiter final : public OperationAwaiter<AmSendAwaiter<Header>, void> {
-  using Base = OperationAwaiter<AmSendAwaiter<Header>, void>;
-
- public:
+struct AmSend {
+  using Value = void;
   static constexpr std::string_view kWhat = "sending an active message";
-  /// `count` is bytes, or pieces when `datatype` says so; `memory` begins with what UCX is given.
-  AmSendAwaiter(EndpointRef endpoint, std::uint16_t id, Header&& header, const Memory& memory,
-                std::size_t count, ucp_datatype_t datatype, AmSendOptions options) noexcept
-      : Base(endpoint.operations),
-        handle_(endpoint.handle),
-        header_(std::move(header)),
-        memory_(memory),
-        count_(count),
-        datatype_(datatype),
-        flags_(am_flags(options)),
-        id_(id) {}
-
- private:
-  friend Base;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    if (!header_.acceptable()) [[unlikely]] {
-      return reinterpret_cast<ucs_status_ptr_t>(static_cast<std::intptr_t>(UCS_ERR_INVALID_PARAM));
-    }
-    ucp_request_param_t params = params_for(operation, memory_);
-    // What is as UCX assumes it anyway is not said: it costs UCX some twenty instructions.
-    if (flags_ != 0) {
-      params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-      params.flags = flags_;
-    }
-    if (datatype_ != kContiguous) {
-      params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-      params.datatype = datatype_;
-    }
-    params.cb.send = &Operation::sent;
-    const void* header = header_.place(operation);
-    return ucp_am_send_nbx(handle_, id_, header, header_.size(), memory_.data(), count_, &params);
-  }
-  void hand_over(Operation& operation) noexcept {
-    keep(operation, memory_);
-    header_.hand_over(operation);
-  }
-
-  ucp_ep_h handle_;
-  Header header_;
-  Memory memory_;
-  std::size_t count_;
-  ucp_datatype_t datatype_;
-  std::uint32_t flags_;
-  std::uint16_t id_;
 };
+
+/// What UCX is given: `count` is bytes, or pieces when `datatype` says so.
+struct AmData {
+  const Memory& memory;
+  std::size_t count;
+  ucp_datatype_t datatype = kContiguous;
+};
+
+[[gnu::always_inline]] inline ucs_status_ptr_t send_am(EndpointRef to, std::uint16_t id, const void* header,
+                                                       std::size_t header_size, const AmData& data,
+                                                       const AmSendOptions& options,
+                                                       Operation& record) noexcept {
+  ucp_request_param_t params = params_for(record, data.memory);
+  // What is as UCX assumes it anyway is not said: it costs UCX some twenty instructions.
+  if (const std::uint32_t flags = am_flags(options); flags != 0) {
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    params.flags = flags;
+  }
+  if (data.datatype != kContiguous) {
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    params.datatype = data.datatype;
+  }
+  params.cb.send = &Operation::sent;
+  return ucp_am_send_nbx(to.handle, id, header, header_size, data.memory.data(), data.count, &params);
+}
+
+/// With bytes for a header, which are copied into the record.
+[[gnu::always_inline]] inline Posted<AmSend> post_am(EndpointRef to, std::uint16_t id, Bytes header,
+                                                     const AmData& data,
+                                                     const AmSendOptions& options) noexcept {
+  if (header.size() > kHeaderCopiedMax) [[unlikely]] {
+    return Posted<AmSend>{UCS_ERR_INVALID_PARAM};
+  }
+  const auto call = [&](Operation& record) {
+    if (!header.empty()) std::memcpy(record.header.data(), header.data(), header.size());
+    return send_am(to, id, record.header.data(), header.size(), data, options, record);
+  };
+  return post<AmSend>(to.operations, call, [&](Operation& record) { keep(record, data.memory); });
+}
 
 }  // namespace detail
 
@@ -146,26 +118,34 @@ inline constexpr std::size_t kAmHeaderCopiedMax = detail::kHeaderCopiedMax;
 /// Sends `data` with `header` to the receiver of `id` at the other side. Returns Result<void> when the memory
 /// may be used again. `header` is copied; at most kAmHeaderCopiedMax bytes. Cancel: the coroutine goes on,
 /// the message is sent all the same. Errors: kInvalidArgument for a header that is too long.
-inline detail::AmSendAwaiter<detail::CopiedHeader> am_send(EndpointRef to, std::uint16_t id, Bytes header,
-                                                           const Memory& data,
-                                                           AmSendOptions options = {}) noexcept {
-  const std::size_t count = data.size();
-  return {to, id, detail::CopiedHeader{header}, data, count, detail::kContiguous, options};
+[[gnu::always_inline]] inline detail::Posted<detail::AmSend> am_send(EndpointRef to, std::uint16_t id,
+                                                                     Bytes header, const Memory& data,
+                                                                     AmSendOptions options = {}) noexcept {
+  return detail::post_am(to, id, header, {.memory = data, .count = data.size()}, options);
 }
 
 /// The same with a header that UCX reads where it is, of up to Worker::am_header_bytes_max().
-inline detail::AmSendAwaiter<detail::KeptHeader> am_send(EndpointRef to, std::uint16_t id,
-                                                         const Memory& header, const Memory& data,
-                                                         AmSendOptions options = {}) noexcept {
-  const std::size_t count = data.size();
-  return {to, id, detail::KeptHeader{header}, data, count, detail::kContiguous, options};
+[[gnu::always_inline]] inline detail::Posted<detail::AmSend> am_send(EndpointRef to, std::uint16_t id,
+                                                                     const Memory& header, const Memory& data,
+                                                                     AmSendOptions options = {}) noexcept {
+  using detail::Operation;
+  if (!header.owned()) return detail::Posted<detail::AmSend>{UCS_ERR_INVALID_PARAM};
+  const auto call = [&](Operation& record) {
+    return detail::send_am(to, id, header.data(), header.size(), {.memory = data, .count = data.size()},
+                           options, record);
+  };
+  return detail::post<detail::AmSend>(to.operations, call, [&](Operation& record) {
+    detail::keep(record, data);
+    detail::keep_header(record, header);
+  });
 }
 
 /// The same with data in several pieces, which arrive as one.
-inline detail::AmSendAwaiter<detail::CopiedHeader> am_send(EndpointRef to, std::uint16_t id, Bytes header,
-                                                           const MemoryVector& data,
-                                                           AmSendOptions options = {}) noexcept {
-  return {to, id, detail::CopiedHeader{header}, data.list(), data.pieces(), UCP_DATATYPE_IOV, options};
+[[gnu::always_inline]] inline detail::Posted<detail::AmSend> am_send(EndpointRef to, std::uint16_t id,
+                                                                     Bytes header, const MemoryVector& data,
+                                                                     AmSendOptions options = {}) noexcept {
+  return detail::post_am(
+      to, id, header, {.memory = data.list(), .count = data.pieces(), .datatype = UCP_DATATYPE_IOV}, options);
 }
 
 }  // namespace weft::ucx

@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/unique_function.hpp"
-#include "weft/ucx/operation.hpp"
+#include "weft/ucx/posted.hpp"
 #include "weft/ucx/worker.hpp"
 
 namespace weft::ucx {
@@ -48,8 +49,10 @@ struct EndpointRef {
 
 namespace detail {
 
-class CloseAwaiter;
-class FlushEndpointAwaiter;
+struct Close {
+  using Value = void;
+  static constexpr std::string_view kWhat = "closing an endpoint";
+};
 
 /// What UCX and the Endpoint share. Ends when the Endpoint is gone and UCX has closed it, or with the worker.
 struct EndpointCore final : Ready, ListHook<EndpointTag> {
@@ -59,6 +62,8 @@ struct EndpointCore final : Ready, ListHook<EndpointTag> {
   void let_go() noexcept;
   /// Calls ucp_ep_close_nbx(); after it there is no handle. `operation` is what hears of the end.
   ucs_status_ptr_t close(CloseMode mode, Operation& operation) noexcept;
+  /// Lets `operation`, the close, tell the core when it is given back.
+  void keep_until_closed(Operation& operation) noexcept;
   static void close_ended(void* core) noexcept;
   static void failed(void* core, ucp_ep_h handle, ucs_status_t status);
   /// Before the worker is destroyed: closes by force what can be, and lets local work end. Debian's UCX ends
@@ -117,11 +122,11 @@ class Endpoint {
   Status error() const;
 
   /// Returns Result<void>: what was issued before is done at the other side. Cancel: partial.
-  [[nodiscard]] detail::FlushEndpointAwaiter flush() const noexcept;
+  [[nodiscard]] detail::Posted<detail::Flush> flush() const noexcept;
   /// Returns Result<void> when UCX has torn it down; from the call on it takes no operations. Cancel:
   /// terminal, the closing goes on. Errors: kInvalidArgument for kForce in ErrorMode::kNone, where the
   /// endpoint stays open; a peer's failure during kFlush, where it is closed all the same.
-  [[nodiscard]] detail::CloseAwaiter close(CloseMode mode = CloseMode::kFlush) noexcept;
+  [[nodiscard]] detail::Posted<detail::Close> close(CloseMode mode = CloseMode::kFlush) noexcept;
   /// The transports that UCX chose, as UCX prints them; for people.
   std::string description() const;
 
@@ -132,56 +137,5 @@ class Endpoint {
 
   detail::EndpointCore* core_ = nullptr;
 };
-
-namespace detail {
-
-class FlushEndpointAwaiter final : public OperationAwaiter<FlushEndpointAwaiter, void> {
- public:
-  static constexpr std::string_view kWhat = "flushing an endpoint";
-  explicit FlushEndpointAwaiter(EndpointRef endpoint) noexcept
-      : OperationAwaiter(endpoint.operations), handle_(endpoint.handle) {}
-
- private:
-  friend OperationAwaiter;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, {});
-    params.cb.send = &Operation::sent;
-    return ucp_ep_flush_nbx(handle_, &params);
-  }
-  void hand_over(Operation& operation) const noexcept { operation.kind = {}; }
-
-  ucp_ep_h handle_;
-};
-
-class CloseAwaiter final : public OperationAwaiter<CloseAwaiter, void> {
- public:
-  static constexpr std::string_view kWhat = "closing an endpoint";
-  static constexpr bool kProgresses = false;  // close_ended() has to be called
-  CloseAwaiter(EndpointCore* core, CloseMode mode) noexcept
-      : OperationAwaiter(core != nullptr ? core->endpoint.operations : nullptr), core_(core), mode_(mode) {}
-
- private:
-  friend OperationAwaiter;
-  Operation* record(OperationPool& pool) const noexcept { return pool.peek_surely(); }
-  ucs_status_ptr_t issue(Operation& operation) const noexcept { return core_->close(mode_, operation); }
-  void hand_over(Operation& operation) const noexcept {
-    operation.kind = {};
-    operation.on_given_back = &EndpointCore::close_ended;
-    operation.given_back_argument = core_;
-  }
-
-  EndpointCore* core_;
-  CloseMode mode_;
-};
-
-}  // namespace detail
-
-inline detail::FlushEndpointAwaiter Endpoint::flush() const noexcept {
-  return detail::FlushEndpointAwaiter{*this};
-}
-
-inline detail::CloseAwaiter Endpoint::close(CloseMode mode) noexcept {
-  return detail::CloseAwaiter{core_, mode};
-}
 
 }  // namespace weft::ucx

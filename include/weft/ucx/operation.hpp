@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,7 +40,7 @@ struct KeyCore final : ListHook<KeyTag> {
 inline constexpr std::size_t kHeaderCopiedMax = 64;
 
 /// The record of one operation that UCX has not finished. Its states are those of operation_state.hpp.
-/// Belongs to its pool; the awaitable refers to it while a coroutine waits. Thread: the loop's.
+/// Belongs to its pool; what was posted (posted.hpp) refers to it. Thread: the loop's.
 class Operation final : public Ready, public CancelListener {
  public:
   Operation() noexcept : Ready(&Operation::ran) {}
@@ -50,7 +49,18 @@ class Operation final : public Ready, public CancelListener {
   /// when the coroutine goes on before UCX does; `reason` says why.
   bool take() noexcept;
   bool completed() const noexcept { return state == OperationState::kCompleted; }
-  /// The awaitable goes before its coroutine was resumed.
+  /// Around a call of UCX that may call the completion before it answers, with the record still in its pool;
+  /// afterwards whether it did.
+  void begin_call() noexcept {
+    state = OperationState::kPosted;
+    request = nullptr;
+  }
+  bool end_call() noexcept {
+    return std::exchange(state, OperationState::kReaped) == OperationState::kCompleted;
+  }
+  /// Lets UCX work before the coroutine suspends, and says whether it is done.
+  bool completes_soon() noexcept;
+  /// What was posted goes before a coroutine took the result.
   void drop() noexcept;
   /// The worker is destroyed: UCX is done with everything.
   void close() noexcept;
@@ -68,18 +78,18 @@ class Operation final : public Ready, public CancelListener {
     std::size_t length;
   };
 
-  // While UCX has the operation: what keeps its memory, and who waits.
+  // While UCX has the operation: what keeps its memory, and who waits; null until the coroutine suspends.
   OperationPool* pool = nullptr;
   void* request = nullptr;
   std::coroutine_handle<> waiter;
   Memory memory;
-  Memory second_memory;
+  Memory header_memory;
   OperationState state = OperationState::kReaped;
   OperationKind kind;
   CancelReason reason = CancelReason::kNone;
   ucs_status_t status = UCS_OK;
   Outcome outcome{};
-  /// Called once when the record is given back; for what ends with the operation, such as an endpoint.
+  /// Called once when the record is given back; for what else ends with the operation, such as an endpoint.
   void (*on_given_back)(void* argument) noexcept = nullptr;
   void* given_back_argument = nullptr;
   Operation* next_free = nullptr;
@@ -89,6 +99,8 @@ class Operation final : public Ready, public CancelListener {
 
  private:
   static void ran(Ready* node) noexcept;
+  /// A result that no coroutine waits for yet is found by await_ready().
+  bool wants_turn() const noexcept { return waiter != nullptr || state == OperationState::kDrained; }
   void apply(OperationStep step) noexcept;
   void complete(ucs_status_t result) noexcept;
   void give_back() noexcept;
@@ -118,13 +130,6 @@ class OperationPool {
     operation.reason = CancelReason::kNone;
   }
   void recycle(Operation& operation) noexcept;
-  /// A record that was taken and completed before it was handed anything to keep. Its outcome stays until the
-  /// next operation.
-  ucs_status_t take_back(Operation& operation) noexcept {
-    operation.state = on_take(OperationState::kCompleted, {}).next;
-    recycle(operation);
-    return operation.status;
-  }
 
   /// Lets UCX work on this thread before a coroutine suspends, until `done()`, and says whether it is: for
   /// what is done within a microsecond a turn of the loop would be the larger part of the time. Gives up when
@@ -176,34 +181,39 @@ class OperationPool {
 // What every operation that waited passes, and so not behind a call.
 
 // The state first: UCX calls the completion inside ucp_request_cancel(), and giving back may end the pool.
-inline void Operation::apply(OperationStep step) noexcept {
+[[gnu::always_inline]] inline void Operation::apply(OperationStep step) noexcept {
   WEFT_ASSERT(!step.misuse, "borrowed memory was dropped while UCX used it (docs/pitfalls/ucx.md)");
   state = step.next;
-  if (step.unschedule) pool->loop().unschedule(*this);
-  if (step.schedule && !is_scheduled()) pool->loop().schedule(*this);
+  if (step.unschedule && is_scheduled()) pool->loop().unschedule(*this);
+  if (step.schedule && wants_turn() && !is_scheduled()) pool->loop().schedule(*this);
   if (step.give_back) return give_back();
   if (step.revoke) ucp_request_cancel(pool->worker(), request);
 }
 
-inline bool Operation::take() noexcept {
-  stop_listening();
+[[gnu::always_inline]] inline bool Operation::take() noexcept {
   if (state == OperationState::kCompleted) [[likely]] {
     apply(on_take(OperationState::kCompleted, kind));
     return true;
   }
+  stop_listening();
   apply(on_take(state, kind));
   return false;
 }
 
-inline void Operation::give_back() noexcept {
-  stop_listening();
-  waiter = {};
-  memory.reset();
-  second_memory.reset();
+[[gnu::always_inline]] inline void Operation::give_back() noexcept {
+  if (waiter != nullptr) {
+    stop_listening();
+    waiter = {};
+  }
+  if (memory.block() != nullptr) memory.reset();
   if (on_given_back != nullptr) [[unlikely]] {
     std::exchange(on_given_back, nullptr)(given_back_argument);
   }
   pool->recycle(*this);
+}
+
+inline bool Operation::completes_soon() noexcept {
+  return pool->progress_until([this] { return completed(); });
 }
 
 inline void OperationPool::recycle(Operation& operation) noexcept {
@@ -214,134 +224,6 @@ inline void OperationPool::recycle(Operation& operation) noexcept {
     delete this;
   }
 }
-
-/// What all awaitables of operations share: issue in await_ready(), suspend only when UCX has not finished at
-/// once, and leave the record to drain when the coroutine goes first.
-///
-/// Derived has `ucs_status_ptr_t issue(Operation&)`, which calls UCX; `T result(const Operation&)`, which
-/// reads what it got; `void hand_over(Operation&)`, which moves the memory into the record and sets its kind;
-/// and kWhat, what a failure says was tried.
-template <typename Derived, typename T>
-class [[nodiscard]] OperationAwaiter {
- public:
-  using value_type = T;
-  /// Whether UCX may work before the coroutine suspends. Not where hand_over() must have come first.
-  static constexpr bool kProgresses = true;
-  explicit OperationAwaiter(OperationPool* pool) noexcept : pool_(pool) {}
-  OperationAwaiter(OperationAwaiter&& other) noexcept : pool_(other.pool_) {
-    WEFT_ASSERT(!other.pending(), "what is being awaited does not move");
-  }
-  OperationAwaiter& operator=(const OperationAwaiter&) = delete;
-  ~OperationAwaiter() {
-    if (pending()) operation_->drop();
-  }
-
-  bool await_ready() noexcept {
-    if (pool_ == nullptr) [[unlikely]] {
-      return failed(UCS_ERR_NOT_CONNECTED);
-    }
-    operation_ = self().record(*pool_);
-    if (operation_ == nullptr) [[unlikely]] {
-      return failed(UCS_ERR_NO_RESOURCE);
-    }
-    const ucs_status_ptr_t answer = self().issue(*operation_);
-    if (answer == nullptr) return true;
-    if (is_error(answer)) [[unlikely]] {
-      return failed(error_of(answer));
-    }
-    pool_->take(*operation_, answer);
-    status_ = UCS_INPROGRESS;
-    return false;
-  }
-
-  template <typename Promise>
-  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    CancelScope* scope = cancel_scope_of(coroutine);
-    const bool cancelled = scope != nullptr && scope->cancelled();
-    if (!cancelled && Derived::kProgresses && completes_soon()) {
-      status_ = pool_->take_back(*operation_);
-      return false;
-    }
-    self().hand_over(*operation_);
-    operation_->waiter = coroutine;
-    if (cancelled) {
-      operation_->on_cancel(scope->reason());
-    } else if (scope != nullptr) {
-      scope->add(*operation_);
-    }
-    return true;
-  }
-
-  Result<T> await_resume() {
-    if (status_ == UCS_OK) [[likely]] {
-      return made();
-    }
-    if (!pending()) return to_status(status_, Derived::kWhat);
-    status_ = UCS_OK;
-    return taken();
-  }
-
-  /// Issues the operation and leaves it: nobody waits, the memory comes back through its owner. Errors: what
-  /// UCX refuses at once. Later failures are told by nobody.
-  Result<void> post() && noexcept {
-    if (await_ready()) {
-      if (status_ != UCS_OK) return to_status(status_, Derived::kWhat);
-      return {};
-    }
-    status_ = UCS_OK;
-    self().hand_over(*operation_);
-    operation_->drop();
-    return {};
-  }
-
- protected:
-  Operation* record(OperationPool& pool) const noexcept { return pool.peek(); }
-
- private:
-  bool pending() const noexcept { return status_ == UCS_INPROGRESS; }
-  Derived& self() noexcept { return static_cast<Derived&>(*this); }
-  bool completes_soon() noexcept {
-    return pool_->progress_until([this] { return operation_->completed(); });
-  }
-  bool failed(ucs_status_t status) noexcept {
-    status_ = status;
-    return true;
-  }
-  Result<T> made() {
-    if constexpr (std::is_void_v<T>) {
-      return {};
-    } else {
-      return self().result(*operation_);
-    }
-  }
-  // Everything is read before the record goes: with it may go the pool of a worker that has ended.
-  Result<T> taken() {
-    const ucs_status_t status = operation_->status;
-    const CancelReason reason = operation_->reason;
-    if constexpr (std::is_void_v<T>) {
-      if (operation_->take() && status == UCS_OK) [[likely]] {
-        return {};
-      }
-    } else {
-      T value = self().result(*operation_);
-      if (operation_->take() && status == UCS_OK) [[likely]] {
-        return value;
-      }
-    }
-    return failure(status, reason);
-  }
-  // `status` is UCS_INPROGRESS when the coroutine goes on before UCX does.
-  static Status failure(ucs_status_t status, CancelReason reason) {
-    const bool asked = status == UCS_ERR_CANCELED || status == UCS_INPROGRESS;
-    if (asked && reason != CancelReason::kNone) return weft::to_status(reason);
-    return to_status(status, Derived::kWhat);
-  }
-
-  OperationPool* pool_;
-  Operation* operation_;  // set by await_ready(), which every operation passes
-  /// UCS_INPROGRESS while a record is under way for a coroutine; an error that UCX gave at once.
-  ucs_status_t status_ = UCS_OK;
-};
 
 /// Parameters that every operation begins with.
 inline ucp_request_param_t params_for(Operation& operation, const Memory& memory) noexcept {
@@ -362,10 +244,19 @@ inline void keep(Operation& operation, KeyCore& key) noexcept {
   operation.given_back_argument = &key;
 }
 
-/// Hands memory over to the record that keeps it until UCX is done.
-inline void keep(Operation& operation, Memory& memory, bool revocable = false) noexcept {
+/// Keeps `header` as well as another memory.
+inline void keep_header(Operation& operation, const Memory& header) noexcept {
+  operation.header_memory = header;
+  operation.on_given_back = [](void* record) noexcept {
+    static_cast<Operation*>(record)->header_memory.reset();
+  };
+  operation.given_back_argument = &operation;
+}
+
+/// Keeps `memory` until UCX is done with the operation.
+inline void keep(Operation& operation, const Memory& memory, bool revocable = false) noexcept {
   operation.kind = {.revocable = revocable, .owns_memory = memory.owned()};
-  operation.memory = std::move(memory);
+  operation.memory = memory;
 }
 
 }  // namespace weft::ucx::detail

@@ -16,6 +16,7 @@
 #include "weft/ucx/endpoint.hpp"
 #include "weft/ucx/memory.hpp"
 #include "weft/ucx/operation.hpp"
+#include "weft/ucx/posted.hpp"
 
 namespace weft::ucx {
 
@@ -87,50 +88,45 @@ class RemoteKey {
 
 namespace detail {
 
+struct RemoteTransfer {
+  using Value = void;
+  static constexpr std::string_view kWhat = "access to remote memory";
+};
+
 /// `kCall` is ucp_put_nbx or ucp_get_nbx.
 template <auto kCall>
-class RemoteMemoryAwaiter final : public OperationAwaiter<RemoteMemoryAwaiter<kCall>, void> {
-  using Base = OperationAwaiter<RemoteMemoryAwaiter<kCall>, void>;
-
- public:
-  static constexpr std::string_view kWhat = "access to remote memory";
-  RemoteMemoryAwaiter(EndpointRef endpoint, const Memory& memory, std::uint64_t address,
-                      detail::KeyCore& key) noexcept
-      : Base(endpoint.operations), handle_(endpoint.handle), memory_(memory), address_(address), key_(&key) {}
-
- private:
-  friend Base;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, memory_);
+[[gnu::always_inline]] inline Posted<RemoteTransfer> post_remote_access(EndpointRef endpoint,
+                                                                        const Memory& memory,
+                                                                        std::uint64_t address,
+                                                                        KeyCore& key) noexcept {
+  const auto call = [&](Operation& record) {
+    ucp_request_param_t params = params_for(record, memory);
     params.cb.send = &Operation::sent;
-    return kCall(handle_, memory_.data(), memory_.size(), address_, key_->handle, &params);
-  }
-  void hand_over(Operation& operation) noexcept {
-    keep(operation, memory_);
-    keep(operation, *key_);
-  }
-
-  ucp_ep_h handle_;
-  Memory memory_;
-  std::uint64_t address_;
-  KeyCore* key_;
-};
+    return kCall(endpoint.handle, memory.data(), memory.size(), address, key.handle, &params);
+  };
+  return post<RemoteTransfer>(endpoint.operations, call, [&](Operation& record) {
+    keep(record, memory);
+    keep(record, key);
+  });
+}
 
 }  // namespace detail
 
 /// Writes `memory` to the peer's `address`. Returns Result<void> when the memory may be used again; it has
-/// arrived after a flush. Cancel: the coroutine goes on, the bytes may be
-/// written.
-inline detail::RemoteMemoryAwaiter<&ucp_put_nbx> put(EndpointRef to, const Memory& memory,
-                                                     std::uint64_t address, const RemoteKey& key) noexcept {
-  return {to, memory, address, key.core()};
+/// arrived after a flush. Cancel: the coroutine goes on, the bytes may be written.
+[[gnu::always_inline]] inline detail::Posted<detail::RemoteTransfer> put(EndpointRef to, const Memory& memory,
+                                                                         std::uint64_t address,
+                                                                         const RemoteKey& key) noexcept {
+  return detail::post_remote_access<&ucp_put_nbx>(to, memory, address, key.core());
 }
 
 /// Reads the peer's `address` into `memory`. Returns Result<void> when it is there. Cancel: the coroutine
 /// goes on, `memory` may still be written to.
-inline detail::RemoteMemoryAwaiter<&ucp_get_nbx> get(EndpointRef from, const Memory& memory,
-                                                     std::uint64_t address, const RemoteKey& key) noexcept {
-  return {from, memory, address, key.core()};
+[[gnu::always_inline]] inline detail::Posted<detail::RemoteTransfer> get(EndpointRef from,
+                                                                         const Memory& memory,
+                                                                         std::uint64_t address,
+                                                                         const RemoteKey& key) noexcept {
+  return detail::post_remote_access<&ucp_get_nbx>(from, memory, address, key.core());
 }
 
 }  // namespace weft::ucx

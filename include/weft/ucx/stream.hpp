@@ -10,6 +10,7 @@
 
 #include "weft/ucx/endpoint.hpp"
 #include "weft/ucx/operation.hpp"
+#include "weft/ucx/posted.hpp"
 
 namespace weft::ucx {
 
@@ -21,64 +22,50 @@ enum class StreamWait : std::uint8_t {
 
 namespace detail {
 
-class StreamSendAwaiter final : public OperationAwaiter<StreamSendAwaiter, void> {
- public:
+struct StreamSend {
+  using Value = void;
   static constexpr std::string_view kWhat = "a stream send";
-  StreamSendAwaiter(EndpointRef endpoint, const Memory& memory) noexcept
-      : OperationAwaiter(endpoint.operations), handle_(endpoint.handle), memory_(memory) {}
-
- private:
-  friend OperationAwaiter;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, memory_);
-    params.cb.send = &Operation::sent;
-    return ucp_stream_send_nbx(handle_, memory_.data(), memory_.size(), &params);
-  }
-  void hand_over(Operation& operation) noexcept { keep(operation, memory_); }
-
-  ucp_ep_h handle_;
-  Memory memory_;
 };
 
-class StreamReceiveAwaiter final : public OperationAwaiter<StreamReceiveAwaiter, std::size_t> {
- public:
+struct StreamReceive {
+  using Value = std::size_t;
   static constexpr std::string_view kWhat = "a stream receive";
-  StreamReceiveAwaiter(EndpointRef endpoint, const Memory& memory, StreamWait wait) noexcept
-      : OperationAwaiter(endpoint.operations), handle_(endpoint.handle), memory_(memory), wait_(wait) {}
-
- private:
-  friend OperationAwaiter;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, memory_);
-    params.cb.recv_stream = &Operation::received_bytes;
-    if (wait_ == StreamWait::kAll) {
-      params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-      params.flags = UCP_STREAM_RECV_FLAG_WAITALL;
-    }
-    return ucp_stream_recv_nbx(handle_, memory_.data(), memory_.size(), &operation.outcome.length, &params);
-  }
-  void hand_over(Operation& operation) noexcept { keep(operation, memory_); }
-  static std::size_t result(const Operation& operation) noexcept { return operation.outcome.length; }
-
-  ucp_ep_h handle_;
-  Memory memory_;
-  StreamWait wait_;
+  static std::size_t result(const Operation& record) noexcept { return record.outcome.length; }
 };
 
 }  // namespace detail
 
 /// Sends the bytes of `memory` after all that were sent to this endpoint before. Returns Result<void> when
 /// the memory may be used again. Cancel: the coroutine goes on, the bytes are sent all the same.
-inline detail::StreamSendAwaiter stream_send(EndpointRef to, const Memory& memory) noexcept {
-  return {to, memory};
+[[gnu::always_inline]] inline detail::Posted<detail::StreamSend> stream_send(EndpointRef to,
+                                                                             const Memory& memory) noexcept {
+  using detail::Operation;
+  const auto call = [&](Operation& record) {
+    ucp_request_param_t params = detail::params_for(record, memory);
+    params.cb.send = &Operation::sent;
+    return ucp_stream_send_nbx(to.handle, memory.data(), memory.size(), &params);
+  };
+  return detail::post<detail::StreamSend>(to.operations, call,
+                                          [&](Operation& record) { detail::keep(record, memory); });
 }
 
 /// Receives the next bytes that the peer sent. Returns Result<size_t>, how many. One at a time for an
 /// endpoint. Cancel: terminal, the coroutine goes on while UCX keeps waiting for bytes, which are lost to the
 /// stream; close the endpoint then.
-inline detail::StreamReceiveAwaiter stream_receive(EndpointRef from, const Memory& memory,
-                                                   StreamWait wait = StreamWait::kSome) noexcept {
-  return {from, memory, wait};
+[[gnu::always_inline]] inline detail::Posted<detail::StreamReceive> stream_receive(
+    EndpointRef from, const Memory& memory, StreamWait wait = StreamWait::kSome) noexcept {
+  using detail::Operation;
+  const auto call = [&](Operation& record) {
+    ucp_request_param_t params = detail::params_for(record, memory);
+    params.cb.recv_stream = &Operation::received_bytes;
+    if (wait == StreamWait::kAll) {
+      params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+      params.flags = UCP_STREAM_RECV_FLAG_WAITALL;
+    }
+    return ucp_stream_recv_nbx(from.handle, memory.data(), memory.size(), &record.outcome.length, &params);
+  };
+  return detail::post<detail::StreamReceive>(from.operations, call,
+                                             [&](Operation& record) { detail::keep(record, memory); });
 }
 
 }  // namespace weft::ucx

@@ -12,6 +12,7 @@
 
 #include "weft/ucx/endpoint.hpp"
 #include "weft/ucx/operation.hpp"
+#include "weft/ucx/posted.hpp"
 #include "weft/ucx/worker.hpp"
 
 namespace weft::ucx {
@@ -27,83 +28,30 @@ struct TagReceived {
 
 namespace detail {
 
-template <auto kSend>
-class TagSendAwaiter final : public OperationAwaiter<TagSendAwaiter<kSend>, void> {
-  using Base = OperationAwaiter<TagSendAwaiter<kSend>, void>;
-
- public:
+struct TagSend {
+  using Value = void;
   static constexpr std::string_view kWhat = "a tag send";
-  TagSendAwaiter(EndpointRef endpoint, std::uint64_t tag, const Memory& memory) noexcept
-      : Base(endpoint.operations), handle_(endpoint.handle), tag_(tag), memory_(memory) {}
-
- private:
-  friend Base;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, memory_);
-    params.cb.send = &Operation::sent;
-    return kSend(handle_, memory_.data(), memory_.size(), tag_, &params);
-  }
-  void hand_over(Operation& operation) noexcept { keep(operation, memory_); }
-
-  ucp_ep_h handle_;
-  std::uint64_t tag_;
-  Memory memory_;
 };
 
-class TagReceiveAwaiter final : public OperationAwaiter<TagReceiveAwaiter, TagReceived> {
- public:
+struct TagReceive {
+  using Value = TagReceived;
   static constexpr std::string_view kWhat = "a tag receive";
-  TagReceiveAwaiter(OperationPool& pool, std::uint64_t tag, std::uint64_t mask, const Memory& memory) noexcept
-      : OperationAwaiter(&pool), worker_(pool.worker()), tag_(tag), mask_(mask), memory_(memory) {}
-
- private:
-  friend OperationAwaiter;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, memory_);
-    params.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
-    params.cb.recv = &Operation::received_tag;
-    params.recv_info.tag_info = &operation.outcome.tag;
-    return ucp_tag_recv_nbx(worker_, memory_.data(), memory_.size(), tag_, mask_, &params);
+  static TagReceived result(const Operation& record) noexcept {
+    return {.tag = record.outcome.tag.sender_tag, .bytes = record.outcome.tag.length};
   }
-  void hand_over(Operation& operation) noexcept { keep(operation, memory_, /*revocable=*/true); }
-  static TagReceived result(const Operation& operation) noexcept {
-    return {.tag = operation.outcome.tag.sender_tag, .bytes = operation.outcome.tag.length};
-  }
-
-  ucp_worker_h worker_;
-  std::uint64_t tag_;
-  std::uint64_t mask_;
-  Memory memory_;
 };
 
-class TagMessageAwaiter final : public OperationAwaiter<TagMessageAwaiter, TagReceived> {
- public:
-  static constexpr std::string_view kWhat = "receiving a probed message";
-  TagMessageAwaiter(OperationPool& pool, ucp_tag_message_h message, TagReceived info,
-                    const Memory& memory) noexcept
-      : OperationAwaiter(&pool), worker_(pool.worker()), message_(message), info_(info), memory_(memory) {}
-
- private:
-  friend OperationAwaiter;
-  // The message is UCX's from here on, so the record must not be refused.
-  Operation* record(OperationPool& pool) const noexcept { return pool.peek_surely(); }
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, memory_);
-    params.cb.recv = &Operation::received_tag;
-    // UCX 1.13 leaves recv_info as it is here when it is done at once; the probe has said it all.
-    operation.outcome.tag = {.sender_tag = info_.tag, .length = info_.bytes};
-    return ucp_tag_msg_recv_nbx(worker_, memory_.data(), memory_.size(), message_, &params);
-  }
-  void hand_over(Operation& operation) noexcept { keep(operation, memory_); }
-  static TagReceived result(const Operation& operation) noexcept {
-    return {.tag = operation.outcome.tag.sender_tag, .bytes = operation.outcome.tag.length};
-  }
-
-  ucp_worker_h worker_;
-  ucp_tag_message_h message_;
-  TagReceived info_;
-  Memory memory_;
-};
+/// `kSend` is ucp_tag_send_nbx or ucp_tag_send_sync_nbx.
+template <auto kSend>
+[[gnu::always_inline]] inline Posted<TagSend> post_tag_send(EndpointRef to, std::uint64_t tag,
+                                                            const Memory& memory) noexcept {
+  const auto call = [&](Operation& record) {
+    ucp_request_param_t params = params_for(record, memory);
+    params.cb.send = &Operation::sent;
+    return kSend(to.handle, memory.data(), memory.size(), tag, &params);
+  };
+  return post<TagSend>(to.operations, call, [&](Operation& record) { keep(record, memory); });
+}
 
 }  // namespace detail
 
@@ -128,9 +76,7 @@ class TagMessage {
   std::size_t bytes() const noexcept { return info_.bytes; }
   /// Returns Result<TagReceived>. The message is used up. Cancel: terminal, the memory stays with UCX until
   /// it is done. Errors: kOutOfRange when `memory` is too small.
-  [[nodiscard]] detail::TagMessageAwaiter receive(const Memory& memory) && noexcept {
-    return {worker_->operations(), std::exchange(handle_, nullptr), info_, memory};
-  }
+  [[nodiscard]] detail::Posted<detail::TagReceive> receive(const Memory& memory) && noexcept;
   void discard() noexcept;
 
  private:
@@ -141,23 +87,34 @@ class TagMessage {
 
 /// Sends `memory` under `tag`. Returns Result<void> when the memory may be used again, which is not yet
 /// when it was received. Cancel: the coroutine goes on, the message is sent all the same.
-inline detail::TagSendAwaiter<&ucp_tag_send_nbx> tag_send(EndpointRef to, std::uint64_t tag,
-                                                          const Memory& memory) noexcept {
-  return {to, tag, memory};
+[[gnu::always_inline]] inline detail::Posted<detail::TagSend> tag_send(EndpointRef to, std::uint64_t tag,
+                                                                       const Memory& memory) noexcept {
+  return detail::post_tag_send<&ucp_tag_send_nbx>(to, tag, memory);
 }
 
 /// The same, done when a receive at the other side has matched.
-inline detail::TagSendAwaiter<&ucp_tag_send_sync_nbx> tag_send_sync(EndpointRef to, std::uint64_t tag,
-                                                                    const Memory& memory) noexcept {
-  return {to, tag, memory};
+[[gnu::always_inline]] inline detail::Posted<detail::TagSend> tag_send_sync(EndpointRef to, std::uint64_t tag,
+                                                                            const Memory& memory) noexcept {
+  return detail::post_tag_send<&ucp_tag_send_sync_nbx>(to, tag, memory);
 }
 
 /// Receives into `memory` the first message whose tag equals `tag` in the bits of `mask`. Returns
 /// Result<TagReceived>. Cancel: total, unless a message was matched before: then it is received. Dropped: a
 /// message that matched is lost. Errors: kOutOfRange when the message is longer than `memory`.
-inline detail::TagReceiveAwaiter tag_receive(Worker& worker, std::uint64_t tag, std::uint64_t mask,
-                                             const Memory& memory) noexcept {
-  return {worker.operations(), tag, mask, memory};
+[[gnu::always_inline]] inline detail::Posted<detail::TagReceive> tag_receive(Worker& worker,
+                                                                             std::uint64_t tag,
+                                                                             std::uint64_t mask,
+                                                                             const Memory& memory) noexcept {
+  using detail::Operation;
+  const auto call = [&](Operation& record) {
+    ucp_request_param_t params = detail::params_for(record, memory);
+    // UCX 1.13 tells tag and length by the completion alone.
+    params.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+    params.cb.recv = &Operation::received_tag;
+    return ucp_tag_recv_nbx(worker.handle(), memory.data(), memory.size(), tag, mask, &params);
+  };
+  const auto keep = [&](Operation& record) { detail::keep(record, memory, /*revocable=*/true); };
+  return detail::post_called_back<detail::TagReceive>(worker.operations(), call, keep);
 }
 
 /// Whether a message that tag_receive() would match has arrived, and which; it stays in the queue.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/bytes.hpp"
@@ -15,6 +16,7 @@
 #include "weft/runtime/poller.hpp"
 #include "weft/ucx/context.hpp"
 #include "weft/ucx/operation.hpp"
+#include "weft/ucx/posted.hpp"
 
 namespace weft::ucx {
 
@@ -22,7 +24,11 @@ class Worker;
 namespace detail {
 struct EndpointCore;
 struct EndpointTag;
-class FlushWorkerAwaiter;
+
+struct Flush {
+  using Value = void;
+  static constexpr std::string_view kWhat = "a flush";
+};
 }  // namespace detail
 
 struct AfterProgressTag;
@@ -46,7 +52,7 @@ struct WorkerOptions {
   /// How many more of them an operation makes before its coroutine suspends, in a loop that spins: what is
   /// done within them costs no turn. Counted from one turn to the next for all operations together, and only
   /// while nothing else is ready. 0: every operation that UCX does not finish at once suspends.
-  unsigned progress_before_suspending_max = 64;
+  unsigned progress_before_suspending_max = 256;
   /// How many operations may be under way; rounded up to 32. More fail with kResourceExhausted.
   std::size_t operations_max = 65'536;
   /// The alignment of active messages' data that UCX allocates; 0 for UCX's own.
@@ -91,7 +97,7 @@ class Worker final : public Poller {
 
   /// Returns Result<void>: all operations of all endpoints that were issued before are done at the other
   /// side. Cancel: partial.
-  [[nodiscard]] detail::FlushWorkerAwaiter flush() noexcept;
+  [[nodiscard]] detail::Posted<detail::Flush> flush() noexcept;
   /// Orders remote memory operations: those before it take effect before those after it. Errors: UCX's.
   Result<void> fence() noexcept;
 
@@ -130,32 +136,5 @@ class Worker final : public Poller {
   IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
   IntrusiveList<detail::EndpointCore, detail::EndpointTag> endpoints_;
 };
-
-namespace detail {
-
-/// Nothing but an end to wait for.
-class FlushWorkerAwaiter final : public OperationAwaiter<FlushWorkerAwaiter, void> {
- public:
-  static constexpr std::string_view kWhat = "flushing a worker";
-  explicit FlushWorkerAwaiter(OperationPool& pool) noexcept
-      : OperationAwaiter(&pool), worker_(pool.worker()) {}
-
- private:
-  friend OperationAwaiter;
-  ucs_status_ptr_t issue(Operation& operation) const noexcept {
-    ucp_request_param_t params = params_for(operation, {});
-    params.cb.send = &Operation::sent;
-    return ucp_worker_flush_nbx(worker_, &params);
-  }
-  void hand_over(Operation& operation) const noexcept { operation.kind = {}; }
-
-  ucp_worker_h worker_;
-};
-
-}  // namespace detail
-
-inline detail::FlushWorkerAwaiter Worker::flush() noexcept {
-  return detail::FlushWorkerAwaiter{*operations_};
-}
 
 }  // namespace weft::ucx

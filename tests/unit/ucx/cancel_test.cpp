@@ -127,7 +127,7 @@ const Family kFamilies[] = {
      nullptr},
     {"flush",
      [](Scene scene, Memory memory) -> Task<Status> {
-       static_cast<void>(put(scene.pair.to_b, memory, scene.region.address(), scene.key).post());
+       static_cast<void>(put(scene.pair.to_b, memory, scene.region.address(), scene.key).abandon());
        memory.reset();
        co_return status_of(co_await scene.pair.to_b.flush());
      },

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations are posted where they are called, and what they give is awaited, left alone or dropped later.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/ucx/pair.hpp"
+#include "unit/ucx/watched.hpp"
+#include "weft/coro/task.hpp"
+
+namespace weft::ucx {
+namespace {
+
+using testing::Pair;
+using testing::Watched;
+using testing::Way;
+
+Memory text(std::string_view bytes) {
+  return Memory::copy_of(as_bytes(bytes));
+}
+
+class UcxPosted : public ::testing::TestWithParam<Way> {
+ protected:
+  Pair pair{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, UcxPosted, ::testing::ValuesIn(testing::ways()), testing::way_name);
+
+TEST_P(UcxPosted, UX1_several_are_posted_before_the_first_is_awaited) {
+  const auto exchange = [](Pair* both) -> Task<> {
+    const Memory first = Memory::allocate(16);
+    const Memory second = Memory::allocate(16);
+    auto one = tag_receive(*both->b, 1, kWholeTag, first);
+    auto two = tag_receive(*both->b, 2, kWholeTag, second);
+    EXPECT_EQ(both->b->operations_out(), 2u);
+    auto later = tag_send(both->to_b, 2, text("second"));
+    EXPECT_TRUE((co_await tag_send(both->to_b, 1, text("one"))).ok());
+    EXPECT_TRUE((co_await std::move(later)).ok());
+    const auto last = co_await std::move(two);
+    const auto before = co_await std::move(one);
+    EXPECT_TRUE(last.ok() && before.ok());
+    EXPECT_EQ(before->bytes, 3u);
+    EXPECT_EQ(before->tag, 1u);
+    EXPECT_EQ(last->bytes, 6u);
+    EXPECT_EQ(as_text(second.first(6).bytes()), "second");
+  };
+  pair.run(exchange(&pair));
+  pair.until([&] { return pair.a->operations_out() + pair.b->operations_out() == 0; });
+}
+
+// Both are done when they are posted, and share the record that none of them needed.
+TEST_P(UcxPosted, UX1_what_was_done_at_once_keeps_its_own_value) {
+  const auto exchange = [](Pair* both) -> Task<> {
+    for (const std::string_view word : {"a", "four"}) {
+      EXPECT_TRUE((co_await tag_send(both->to_b, word.size(), text(word))).ok());
+    }
+    while (!tag_peek(*both->b, 1, kWholeTag) || !tag_peek(*both->b, 4, kWholeTag)) co_await yield();
+    auto four = tag_receive(*both->b, 4, kWholeTag, Memory::allocate(8));
+    auto one = tag_receive(*both->b, 1, kWholeTag, Memory::allocate(8));
+    EXPECT_EQ(both->b->operations_out(), 0u);
+    EXPECT_EQ((co_await std::move(four)).value().bytes, 4u);
+    EXPECT_EQ((co_await std::move(one)).value().bytes, 1u);
+  };
+  pair.run(exchange(&pair));
+}
+
+TEST_P(UcxPosted, UX5_what_completed_and_was_not_awaited_gives_its_memory_back) {
+  Watched into{64};
+  {
+    auto dropped = tag_receive(*pair.b, 1, kWholeTag, into.memory());
+    ASSERT_TRUE(tag_send(pair.to_b, 1, text("x")).abandon().ok());
+    pair.until([&] { return dropped.await_ready(); });
+    EXPECT_FALSE(into.given_back());
+  }
+  EXPECT_TRUE(into.given_back());
+  EXPECT_EQ(pair.b->operations_out(), 0u);
+}
+
+TEST_P(UcxPosted, UX5_a_receive_that_was_not_awaited_is_taken_back) {
+  Watched into{64};
+  {
+    auto dropped = tag_receive(*pair.b, 1, kWholeTag, into.memory());
+  }
+  pair.until([&] { return into.given_back(); });
+  EXPECT_EQ(pair.b->operations_out(), 0u);
+}
+
+TEST_P(UcxPosted, UX5_the_worker_ends_before_what_was_posted_is_looked_at) {
+  Watched into{64};
+  auto pending = tag_receive(*pair.b, 1, kWholeTag, into.memory());
+  Watched abandoned{64};
+  ASSERT_TRUE(tag_receive(*pair.b, 2, kWholeTag, abandoned.memory()).abandon().ok());
+  pair.to_a = Endpoint{};
+  pair.b.reset();
+  EXPECT_TRUE(abandoned.given_back());
+  const auto look = [](decltype(pending) posted) -> Task<Status> {
+    co_return (co_await std::move(posted)).status();
+  };
+  EXPECT_EQ(pair.loop->block_on(look(std::move(pending))).code(), StatusCode::kCancelled);
+  EXPECT_TRUE(into.given_back());
+}
+
+}  // namespace
+}  // namespace weft::ucx
