@@ -41,8 +41,8 @@ weft::Task<> pay(ucx::Worker& cafe, ucx::Endpoint& to_cafe) {
 
 // begin: probe
 weft::Task<> take_bill(ucx::Worker& cafe) {
-  auto message = ucx::try_tag_probe(cafe, kBill, kWhat);  // its size is known before there is memory for it
-  if (!message) co_return;
+  auto message = co_await ucx::tag_probe(cafe, kBill, kWhat);  // its size is known before there is memory for it
+  if (!message.ok()) co_return;
   const auto into = ucx::Memory::allocate(message->bytes());
   auto received = co_await std::move(*message).receive(into);
   if (received.ok()) std::printf("a bill of %zu bytes\n", received->bytes);

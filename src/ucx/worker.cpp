@@ -5,6 +5,7 @@
 
 #include "ucx/framed.hpp"
 #include "weft/ucx/endpoint.hpp"
+#include "weft/ucx/tag_probe.hpp"
 
 namespace weft::ucx {
 
@@ -57,6 +58,7 @@ void Worker::rest() noexcept {
 
 Worker::~Worker() {
   rest();
+  detail::TagProbeAwaiter::close(probes_);
   detail::EndpointCore::close_all(endpoints_, *this);
   operations_->end_keys();
   ucp_worker_destroy(handle_);
@@ -100,6 +102,7 @@ std::size_t Worker::poll() {
   }
   quiet_ = events == 0;
   if (!hooks_.empty()) events += run_hooks();
+  if (!probes_.waiting.empty()) detail::TagProbeAwaiter::look(probes_);
   operations_->allow_calls(progress_before_suspending_max_);
   return events;
 }

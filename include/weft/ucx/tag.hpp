@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string_view>
-#include <utility>
 
 #include "weft/ucx/endpoint.hpp"
 #include "weft/ucx/operation.hpp"
@@ -55,36 +53,6 @@ template <auto kSend>
 
 }  // namespace detail
 
-/// A message that try_tag_probe() took out of the queue. Received once, or discarded when it goes. Ends
-/// before its worker. Thread: the worker's loop's.
-class TagMessage {
- public:
-  TagMessage(Worker& worker, ucp_tag_message_h handle, const ucp_tag_recv_info_t& info) noexcept
-      : worker_(&worker), handle_(handle), info_{.tag = info.sender_tag, .bytes = info.length} {}
-  TagMessage(TagMessage&& other) noexcept
-      : worker_(other.worker_), handle_(std::exchange(other.handle_, nullptr)), info_(other.info_) {}
-  TagMessage& operator=(TagMessage&& other) noexcept {
-    TagMessage taken{std::move(other)};
-    std::swap(worker_, taken.worker_);
-    std::swap(handle_, taken.handle_);
-    std::swap(info_, taken.info_);
-    return *this;
-  }
-  ~TagMessage() { discard(); }
-
-  std::uint64_t tag() const noexcept { return info_.tag; }
-  std::size_t bytes() const noexcept { return info_.bytes; }
-  /// Returns Result<TagReceived>. The message is used up. Cancel: terminal, the memory stays with UCX until
-  /// it is done. Errors: kOutOfRange when `memory` is too small.
-  [[nodiscard]] detail::Posted<detail::TagReceive> receive(const Memory& memory) && noexcept;
-  void discard() noexcept;
-
- private:
-  Worker* worker_;
-  ucp_tag_message_h handle_;
-  TagReceived info_;
-};
-
 /// Sends `memory` under `tag`. Returns Result<void> when the memory may be used again, which is not yet
 /// when it was received. Cancel: the coroutine goes on, the message is sent all the same.
 [[gnu::always_inline]] inline detail::Posted<detail::TagSend> tag_send(EndpointRef to, std::uint64_t tag,
@@ -116,12 +84,5 @@ class TagMessage {
   const auto keep = [&](Operation& record) { detail::keep(record, memory, /*revocable=*/true); };
   return detail::post_called_back<detail::TagReceive>(worker.operations(), call, keep);
 }
-
-/// Whether a message that tag_receive() would match has arrived, and which; it stays in the queue.
-std::optional<TagReceived> tag_peek(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept;
-
-/// The same, and takes it out of the queue, so that memory of its size can be found. None when there is no
-/// such message now: it arrives in a turn of the loop.
-std::optional<TagMessage> try_tag_probe(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept;
 
 }  // namespace weft::ucx

@@ -13,4 +13,5 @@
 #include "weft/ucx/status.hpp"         // IWYU pragma: export
 #include "weft/ucx/stream.hpp"         // IWYU pragma: export
 #include "weft/ucx/tag.hpp"            // IWYU pragma: export
+#include "weft/ucx/tag_probe.hpp"      // IWYU pragma: export
 #include "weft/ucx/worker.hpp"         // IWYU pragma: export

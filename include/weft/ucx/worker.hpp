@@ -12,6 +12,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/result.hpp"
+#include "weft/coro/waiter.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/poller.hpp"
 #include "weft/ucx/context.hpp"
@@ -24,6 +25,14 @@ class Worker;
 namespace detail {
 struct EndpointCore;
 struct EndpointTag;
+class TagProbeAwaiter;
+struct FoundProbeTag;
+
+/// Who waits in tag_probe(), and looks after each progress; and who has a message but did not run yet.
+struct TagProbes {
+  weft::detail::WaitList waiting;
+  IntrusiveList<TagProbeAwaiter, FoundProbeTag> found;
+};
 
 struct Flush {
   using Value = void;
@@ -112,6 +121,8 @@ class Worker final : public Poller {
     operations_->allow_calls(0);
   }
 
+  detail::TagProbes& probes() noexcept { return probes_; }
+
   std::size_t poll() override;
   bool arm() override;
   int descriptor() const override { return descriptor_; }
@@ -134,6 +145,7 @@ class Worker final : public Poller {
   std::size_t am_header_bytes_max_ = 0;
   detail::OperationPool* const operations_;
   IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
+  detail::TagProbes probes_;
   IntrusiveList<detail::EndpointCore, detail::EndpointTag> endpoints_;
 };
 

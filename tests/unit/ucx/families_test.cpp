@@ -4,9 +4,11 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "unit/ucx/pair.hpp"
 #include "weft/coro/combine.hpp"
+#include "weft/coro/scope.hpp"
 
 namespace weft::ucx {
 namespace {
@@ -89,6 +91,64 @@ TEST_P(UcxFamilies, UX3_a_probed_message_is_received_into_memory_of_its_size) {
   const auto received = pair_.loop->block_on(std::move(*message).receive(into));
   ASSERT_TRUE(received.ok()) << received.status().to_string();
   EXPECT_EQ(text_of(into, received->bytes), "probed");
+}
+
+TEST_P(UcxFamilies, UX3_a_probe_waits_for_a_message_that_matches) {
+  const auto exchange = [](Pair& pair) -> Task<> {
+    const auto answer = [](Pair* both) -> Task<Result<void>> {
+      for (int turn = 0; turn < 5; ++turn) co_await yield();
+      co_await tag_send(both->to_b, 0x0177, text("another"));
+      co_return co_await tag_send(both->to_b, 0x0277, text("awaited"));
+    };
+    auto [message, sent] = co_await when_all(tag_probe(*pair.b, 0x0200, 0xff00), answer(&pair));
+    EXPECT_TRUE(sent.ok() && message.ok());
+    EXPECT_EQ(message->tag(), 0x0277u);
+    const Memory into = Memory::allocate(message->bytes());
+    EXPECT_TRUE((co_await std::move(*message).receive(into)).ok());
+    EXPECT_EQ(as_text(into.bytes()), "awaited");
+    auto other = co_await tag_probe(*pair.b, 0x0100, 0xff00);  // there already
+    EXPECT_EQ(other.value().bytes(), 7U);
+  };
+  pair_.run(exchange(pair_));
+}
+
+Task<> probe(Pair* pair, std::uint64_t tag, std::vector<StatusCode>* ends) {
+  ends->push_back((co_await tag_probe(*pair->b, tag, kWholeTag)).status().code());
+}
+
+TEST_P(UcxFamilies, UX5_a_probe_is_cancelled_and_takes_nothing) {
+  std::vector<StatusCode> ends;
+  const auto cancel = [](Pair* pair, std::vector<StatusCode>* into) -> Task<> {
+    Scope tasks;
+    tasks.spawn(&probe, pair, std::uint64_t{5}, into);
+    co_await yield();
+    tasks.cancel(CancelReason::kRequested);
+    co_await tasks.join();
+  };
+  pair_.run(cancel(&pair_, &ends));
+  EXPECT_EQ(ends, std::vector<StatusCode>{StatusCode::kCancelled});
+  EXPECT_TRUE(tag_send(pair_.to_b, 5, text("stays")).abandon().ok());
+  pair_.until([&] { return tag_peek(*pair_.b, 5, kWholeTag).has_value(); });
+}
+
+// One probe waits still, the other has found its message and did not run yet.
+TEST_P(UcxFamilies, UX5_the_worker_ends_under_its_probes) {
+  std::vector<StatusCode> ends;
+  const auto end_worker = [](Pair* pair, std::vector<StatusCode>* into) -> Task<> {
+    Scope tasks;
+    tasks.spawn(&probe, pair, std::uint64_t{5}, into);
+    tasks.spawn(&probe, pair, std::uint64_t{6}, into);
+    EXPECT_TRUE(tag_send(pair->to_b, 6, text("found")).abandon().ok());
+    while (pair->b->probes().found.empty()) {
+      pair->a->poll();
+      pair->b->poll();
+    }
+    pair->to_a = Endpoint{};
+    pair->b.reset();
+    co_await tasks.join();
+  };
+  pair_.run(end_worker(&pair_, &ends));
+  EXPECT_EQ(ends, (std::vector<StatusCode>{StatusCode::kCancelled, StatusCode::kCancelled}));
 }
 
 TEST_P(UcxFamilies, UX3_a_stream_gives_bytes_as_they_come_and_all_when_asked) {

@@ -12,12 +12,9 @@ namespace weft::ucx {
 namespace {
 
 using testing::Pair;
+using testing::text;
 using testing::Watched;
 using testing::Way;
-
-Memory text(std::string_view bytes) {
-  return Memory::copy_of(as_bytes(bytes));
-}
 
 class UcxPosted : public ::testing::TestWithParam<Way> {
  protected:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/ucx/tag.hpp"
+#include "weft/ucx/tag_probe.hpp"
 
 namespace weft::ucx {
 
@@ -37,5 +37,39 @@ std::optional<TagMessage> try_tag_probe(Worker& worker, std::uint64_t tag, std::
   if (message == nullptr) return std::nullopt;
   return TagMessage{worker, message, info};
 }
+
+namespace detail {
+
+bool TagProbeAwaiter::find() noexcept {
+  found_ = try_tag_probe(worker_, tag_, mask_);
+  return found_.has_value();
+}
+
+Result<TagMessage> TagProbeAwaiter::await_resume() {
+  if (is_cancelled()) return cancel_status();
+  if (!found_) return to_status(UCS_ERR_CANCELED, "probing for a message of a worker that has ended");
+  return std::move(*found_);
+}
+
+void TagProbeAwaiter::look(TagProbes& probes) noexcept {
+  probes.waiting.for_each([&](weft::detail::Waiter& waiter) {
+    auto& probe = static_cast<TagProbeAwaiter&>(waiter);
+    if (!probe.find()) return;
+    probes.found.push_back(probe);
+    probe.grant();
+  });
+}
+
+// The messages that were found go with the worker.
+void TagProbeAwaiter::close(TagProbes& probes) noexcept {
+  probes.waiting.for_each([](weft::detail::Waiter& waiter) { waiter.close(); });
+  while (!probes.found.empty()) {
+    TagProbeAwaiter& probe = probes.found.pop_front();
+    probe.found_->handle_ = nullptr;
+    probe.found_.reset();
+  }
+}
+
+}  // namespace detail
 
 }  // namespace weft::ucx
