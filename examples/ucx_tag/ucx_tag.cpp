@@ -41,7 +41,7 @@ weft::Task<> pay(ucx::Worker& cafe, ucx::Endpoint& to_cafe) {
 
 // begin: probe
 weft::Task<> take_bill(ucx::Worker& cafe) {
-  auto message = co_await ucx::tag_probe(cafe, kBill, kWhat);  // its size is known before there is memory for it
+  auto message = co_await ucx::tag_probe(cafe, kBill, kWhat);  // there is no memory for it yet
   if (!message.ok()) co_return;
   const auto into = ucx::Memory::allocate(message->bytes());
   auto received = co_await std::move(*message).receive(into);
