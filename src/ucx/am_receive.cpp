@@ -146,24 +146,25 @@ detail::Posted<detail::AmDataReceive> AmMessage::receive_into(const Memory& memo
   AmMessage message{std::move(*this)};
   detail::OperationPool& pool = message.record_->store->operations();
   const auto call = [&](Operation& operation) { return message.fetch(operation, memory); };
-  return detail::post_with<detail::AmDataReceive>(
+  return detail::post_receive<detail::AmDataReceive>(
       pool.peek_surely(), pool, call, [&](Operation& operation) { detail::keep(operation, memory); });
 }
 
 ucs_status_ptr_t AmMessage::fetch(detail::Operation& operation, const Memory& memory) noexcept {
+  const std::size_t size = record_->size;
+  if (memory.size() < size) {
+    return reinterpret_cast<ucs_status_ptr_t>(static_cast<std::intptr_t>(UCS_ERR_MESSAGE_TRUNCATED));
+  }
+  operation.outcome.length = size;
+  if (size == 0) return nullptr;
   if (!rendezvous()) {
-    if (memory.size() < record_->size) {
-      return reinterpret_cast<ucs_status_ptr_t>(static_cast<std::intptr_t>(UCS_ERR_MESSAGE_TRUNCATED));
-    }
-    if (record_->size > 0) std::memcpy(memory.data(), record_->data, record_->size);
-    operation.outcome.length = record_->size;
+    std::memcpy(memory.data(), record_->data, size);
     return nullptr;
   }
   ucp_request_param_t params = detail::params_for(operation, memory);
   params.cb.recv_am = &detail::Operation::received_bytes;
-  operation.outcome.length = record_->size;
   const ucs_status_ptr_t answer =
-      ucp_am_recv_data_nbx(record_->store->worker(), record_->data, memory.data(), memory.size(), &params);
+      ucp_am_recv_data_nbx(record_->store->worker(), record_->data, memory.data(), size, &params);
   // The descriptor is UCX's again, also when this failed.
   record_->kind = AmRecord::Data::kCopied;
   return answer;

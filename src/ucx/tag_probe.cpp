@@ -15,8 +15,8 @@ detail::Posted<detail::TagReceive> TagMessage::receive(const Memory& memory) && 
                                 std::exchange(handle_, nullptr), &params);
   };
   detail::OperationPool& pool = worker_->operations();
-  return detail::post_with<detail::TagReceive>(pool.peek_surely(), pool, call,
-                                               [&](Operation& record) { keep(record, memory); });
+  return detail::post_receive<detail::TagReceive>(pool.peek_surely(), pool, call,
+                                                  [&](Operation& record) { keep(record, memory); });
 }
 
 // UCX has no call to throw a message away: it is received into nothing.

@@ -27,7 +27,7 @@ enum class ErrorMode : std::uint8_t {
 };
 
 enum class CloseMode : std::uint8_t {
-  kFlush,  ///< what was issued is finished first
+  kFlush,  ///< what was posted is finished first, except sends by rendezvous, which are to be awaited before
   kForce,  ///< at once; operations under way end as cancelled. Only in ErrorMode::kPeer.
 };
 

@@ -11,12 +11,14 @@
 /// memory, has a life of its own:
 ///
 ///   kReaped            free. Nobody refers to it, it holds nothing.
-///   kPosted            UCX has the memory; a coroutine waits.
+///   kPosted            UCX has the memory; a coroutine waits, or will.
 ///   kCancelRequested   the same, and somebody asked for an end. A tag receive was taken back from UCX, whose
 ///                      completion then says which of the two came first. UCX takes nothing else back: when
 ///                      the record owns the memory the coroutine is woken at once, otherwise it waits on.
 ///   kAbandoned         UCX has the memory; no coroutine waits any more. The record drains.
-///   kCompleted         UCX is done with the memory; the coroutine is in the ready queue for the result.
+///   kCompleted         UCX is done with the memory; the coroutine that waits is in the ready queue, and one
+///   that
+///                      does not wait yet finds the result.
 ///   kDrained           UCX is done with the memory; nobody wants the result. Reaped in the next turn.
 ///
 ///                         complete                take

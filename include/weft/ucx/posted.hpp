@@ -62,7 +62,7 @@ class [[nodiscard]] Posted {
   /// Leaves the operation to itself: nobody waits, its memory comes back through its owner. Errors: what UCX
   /// refused at once. Later failures are told by nobody.
   Result<void> abandon() && {
-    const ucs_status_t status = std::exchange(status_, UCS_OK);
+    const ucs_status_t status = std::exchange(status_, UCS_ERR_NO_ELEM);
     if (status == UCS_INPROGRESS) {
       held_.operation->drop();
     } else if (status != UCS_OK) {
@@ -167,22 +167,22 @@ template <OperationFamily Family, typename Call, typename Keep>
   return post_with<Family>(pool->peek(), *pool, call, keep);
 }
 
-/// The same for calls that answer with a request although they are done, and have called the completion by
-/// then (UCP_OP_ATTR_FLAG_NO_IMM_CMPL): the only way to hear all about an operation that is done at once.
+/// The same for receives, whose completion UCX may call before it answers: always with
+/// UCP_OP_ATTR_FLAG_NO_IMM_CMPL, and without it when what was sent has to be fetched or does not fit.
 template <OperationFamily Family, typename Call, typename Keep>
-[[gnu::always_inline]] inline Posted<Family> post_called_back(OperationPool& pool, Call call,
-                                                              Keep keep) noexcept {
-  Operation* record = pool.peek();
+[[gnu::always_inline]] inline Posted<Family> post_receive(Operation* record, OperationPool& pool, Call call,
+                                                          Keep keep) noexcept {
   if (record == nullptr) [[unlikely]] {
     return Posted<Family>{UCS_ERR_NO_RESOURCE};
   }
   record->begin_call();
   const ucs_status_ptr_t answer = call(*record);
-  const bool done = record->end_call();
+  const bool called_back = record->end_call();
+  if (answer == nullptr) return Posted<Family>::done(*record);
   if (is_error(answer)) [[unlikely]] {
     return Posted<Family>{error_of(answer)};
   }
-  if (done) {
+  if (called_back) {
     ucp_request_free(answer);
     return record->status == UCS_OK ? Posted<Family>::done(*record) : Posted<Family>{record->status};
   }

@@ -82,7 +82,8 @@ template <auto kSend>
     return ucp_tag_recv_nbx(worker.handle(), memory.data(), memory.size(), tag, mask, &params);
   };
   const auto keep = [&](Operation& record) { detail::keep(record, memory, /*revocable=*/true); };
-  return detail::post_called_back<detail::TagReceive>(worker.operations(), call, keep);
+  detail::OperationPool& pool = worker.operations();
+  return detail::post_receive<detail::TagReceive>(pool.peek(), pool, call, keep);
 }
 
 }  // namespace weft::ucx

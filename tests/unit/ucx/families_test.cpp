@@ -97,7 +97,8 @@ TEST_P(UcxFamilies, UX3_a_probe_waits_for_a_message_that_matches) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const auto answer = [](Pair* both) -> Task<Result<void>> {
       for (int turn = 0; turn < 5; ++turn) co_await yield();
-      co_await tag_send(both->to_b, 0x0177, text("another"));
+      const Result<void> other = co_await tag_send(both->to_b, 0x0177, text("another"));
+      EXPECT_TRUE(other.ok());
       co_return co_await tag_send(both->to_b, 0x0277, text("awaited"));
     };
     auto [message, sent] = co_await when_all(tag_probe(*pair.b, 0x0200, 0xff00), answer(&pair));

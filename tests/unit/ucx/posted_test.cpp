@@ -97,5 +97,68 @@ TEST_P(UcxPosted, UX5_the_worker_ends_before_what_was_posted_is_looked_at) {
   EXPECT_TRUE(into.given_back());
 }
 
+constexpr std::size_t kLarge = 500'000;
+
+// UCX calls the completion of these inside the call that posts the receive.
+TEST_P(UcxPosted, UX3_a_large_probed_message_is_thrown_away_or_does_not_fit) {
+  const auto exchange = [](Pair* both) -> Task<> {
+    for (const std::size_t into : {std::size_t{0}, std::size_t{100}}) {
+      auto sent = tag_send(both->to_b, 1, Memory::allocate(kLarge));
+      {
+        auto message = co_await tag_probe(*both->b, 1, kWholeTag);
+        EXPECT_EQ(message.value().bytes(), kLarge);
+        if (into > 0) {
+          const auto got = co_await std::move(*message).receive(Memory::allocate(into));
+          EXPECT_EQ(got.status().code(), StatusCode::kOutOfRange);
+        }
+      }
+      EXPECT_TRUE((co_await std::move(sent)).ok());
+    }
+  };
+  pair.run(exchange(&pair));
+  pair.until([&] { return pair.a->operations_out() + pair.b->operations_out() == 0; });
+}
+
+TEST_P(UcxPosted, UX3_a_large_active_message_fits_exactly_or_is_refused) {
+  AmReceiver at_b{*pair.b, 5};
+  const auto exchange = [](Pair* both, AmReceiver* receiver, std::size_t size, std::size_t into) -> Task<> {
+    const AmSendOptions options{.protocol = AmProtocol::kRendezvous};
+    auto sent = am_send(both->to_b, 5, as_bytes("h"), Memory::allocate(size), options);
+    auto message = co_await receiver->receive();
+    const auto got = co_await std::move(message).value().receive_into(Memory::allocate(into));
+    if (into < size) {
+      EXPECT_EQ(got.status().code(), StatusCode::kOutOfRange) << got.status().to_string();
+    } else {
+      EXPECT_TRUE(got.ok()) << got.status().to_string();
+      EXPECT_EQ(got.ok() ? *got : 0, size);
+    }
+    EXPECT_TRUE((co_await std::move(sent)).ok());
+  };
+  for (const std::size_t size : {std::size_t{0}, std::size_t{300}, kLarge}) {
+    for (const std::size_t into : {std::size_t{0}, size / 2, size, 2 * size}) {
+      SCOPED_TRACE(std::to_string(size) + " into " + std::to_string(into));
+      pair.run(exchange(&pair, &at_b, size, into));
+    }
+  }
+}
+
+// The way back to the sender is closed when its rendezvous is asked for.
+TEST_P(UcxPosted, UX6_a_rendezvous_of_an_endpoint_that_was_closed_ends) {
+  if (pair.mode == ErrorMode::kNone) return;  // nothing can be closed by force there
+  AmReceiver at_b{*pair.b, 5};
+  const auto exchange = [](Pair* both, AmReceiver* receiver) -> Task<> {
+    const AmSendOptions options{.protocol = AmProtocol::kRendezvous};
+    auto sent = am_send(both->to_b, 5, as_bytes("h"), Memory::allocate(kLarge), options);
+    auto message = co_await receiver->receive();
+    both->to_a = Endpoint{};
+    const auto got = co_await std::move(message).value().receive_into(Memory::allocate(kLarge));
+    EXPECT_FALSE(got.ok());
+    both->to_b = Endpoint{};
+    const Result<void> ended = co_await std::move(sent);
+    EXPECT_FALSE(ended.ok());
+  };
+  pair.run(exchange(&pair, &at_b));
+}
+
 }  // namespace
 }  // namespace weft::ucx
