@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include "ucx/printed.hpp"
@@ -53,6 +54,16 @@ Status refusal(const std::string& known, const std::string& name) {
   return {};
 }
 
+// As in UCX_TLS, an entry may be several names with commas between them.
+std::vector<std::string> one_by_one(const std::vector<std::string>& entries) {
+  std::vector<std::string> names;
+  for (const std::string& entry : entries) {
+    std::istringstream parts{entry};
+    for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
+  }
+  return names;
+}
+
 // Whether UCX may open a transport of its shared memory group: it warns of settings for what it does not
 // open.
 bool opens_shared_memory(const std::vector<std::string>& transports) {
@@ -82,12 +93,13 @@ Result<void> set(ucp_config_t* config, const char* name, const std::string& valu
 
 Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options) {
   std::vector<std::pair<std::string, std::string>> settings;
+  const bool shared_memory = opens_shared_memory(one_by_one(options.transports));
   if (!options.transports.empty()) settings.emplace_back("TLS", joined(options.transports));
   if (!options.devices.empty()) settings.emplace_back("NET_DEVICES", joined(options.devices));
-  if (options.shared_memory_in_peer_mode && opens_shared_memory(options.transports)) {
+  if (options.shared_memory_in_peer_mode && shared_memory) {
     settings.emplace_back("MM_ERROR_HANDLING", "y");
   }
-  if (options.shared_memory_element_bytes != 0 && opens_shared_memory(options.transports)) {
+  if (options.shared_memory_element_bytes != 0 && shared_memory) {
     settings.emplace_back("MM_FIFO_ELEM_SIZE", std::to_string(options.shared_memory_element_bytes));
   }
   if (!options.memory_hooks) settings.emplace_back("MEM_EVENTS", "n");

@@ -35,6 +35,7 @@ Meaning meaning_of(ucs_status_t status) {
     case UCS_ERR_UNREACHABLE:
       return {kUnavailable, "no transport of both sides leads there: compare their transports and devices"};
     case UCS_ERR_NOT_CONNECTED:
+      return {kUnavailable, "there is no connection: the endpoint is closed or empty, or its peer is gone"};
     case UCS_ERR_CONNECTION_RESET:
     case UCS_ERR_ENDPOINT_TIMEOUT:
     case UCS_ERR_IO_ERROR:

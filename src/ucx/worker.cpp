@@ -42,7 +42,10 @@ Worker::Worker(Private, Loop& loop, std::shared_ptr<Context> context, ucp_worker
 Result<void> Worker::start() {
   ucp_worker_attr_t attributes{};
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
-  if (ucp_worker_query(handle_, &attributes) == UCS_OK) am_header_bytes_max_ = attributes.max_am_header;
+  if (const ucs_status_t status = ucp_worker_query(handle_, &attributes); status != UCS_OK) {
+    return to_status(status, "a worker's limits");
+  }
+  operations_->set_am_header_bytes_max(attributes.max_am_header);
   if (context_->features().wakeup) {
     const ucs_status_t status = ucp_worker_get_efd(handle_, &descriptor_);
     if (status != UCS_OK) return to_status(status, "a worker's descriptor");

@@ -124,12 +124,16 @@ inline constexpr std::size_t kAmHeaderCopiedMax = detail::kHeaderCopiedMax;
   return detail::post_am(to, id, header, {.memory = data, .count = data.size()}, options);
 }
 
-/// The same with a header that UCX reads where it is, of up to Worker::am_header_bytes_max().
+/// The same with a header that UCX reads where it is, of up to Worker::am_header_bytes_max(); kOutOfRange for
+/// a longer one.
 [[gnu::always_inline]] inline detail::Posted<detail::AmSend> am_send(EndpointRef to, std::uint16_t id,
                                                                      const Memory& header, const Memory& data,
                                                                      AmSendOptions options = {}) noexcept {
   using detail::Operation;
   if (!header.owned()) return detail::Posted<detail::AmSend>{UCS_ERR_INVALID_PARAM};
+  if (to.operations != nullptr && header.size() > to.operations->am_header_bytes_max()) {
+    return detail::Posted<detail::AmSend>{UCS_ERR_EXCEEDS_LIMIT};
+  }
   const auto call = [&](Operation& record) {
     return detail::send_am(to, id, header.data(), header.size(), {.memory = data, .count = data.size()},
                            options, record);

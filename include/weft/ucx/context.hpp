@@ -14,7 +14,7 @@
 
 namespace weft::ucx {
 
-/// What a context is used for. UCX sets up only what was asked for; the rest fails with kUnimplemented.
+/// What a context is used for. UCX sets up only what was asked for; the rest fails with kInvalidArgument.
 struct Features {
   bool tag = false;
   bool stream = false;
@@ -39,7 +39,7 @@ struct ContextOptions {
   std::vector<std::string> devices{};
   /// Lets UCX use shared memory for endpoints in ErrorMode::kPeer too (its setting MM_ERROR_HANDLING).
   /// Without it UCX 1.13 falls back to TCP within a host for such endpoints. It says nothing about how fast a
-  /// dead peer is noticed there: see docs/pitfalls/ucx.md.
+  /// dead peer is noticed there: see docs/guide/ucx.md.
   bool shared_memory_in_peer_mode = true;
   /// Messages of up to about this size go through shared memory without a buffer of their own (UCX's setting
   /// MM_FIFO_ELEM_SIZE), which is a third of a microsecond less; 64 times as much memory for each worker. 0

@@ -149,6 +149,10 @@ class OperationPool {
   /// Whether progress_until() found something since the last time this was asked.
   bool take_brought() noexcept { return std::exchange(brought_, false); }
 
+  /// The largest header of an active message; UCX ends the process for a longer one.
+  std::size_t am_header_bytes_max() const noexcept { return am_header_bytes_max_; }
+  void set_am_header_bytes_max(std::size_t bytes) noexcept { am_header_bytes_max_ = bytes; }
+
   /// Records that UCX or a coroutine still refers to.
   std::size_t out() const noexcept { return out_; }
   Loop& loop() const noexcept { return loop_; }
@@ -174,6 +178,7 @@ class OperationPool {
   bool brought_ = false;
   bool closed_ = false;
   std::size_t out_ = 0;
+  std::size_t am_header_bytes_max_ = 0;
   IntrusiveList<KeyCore, KeyTag> keys_;
   std::vector<std::unique_ptr<Operation[]>> slabs_;
 };

@@ -20,7 +20,7 @@
 
 namespace weft::ucx {
 
-/// What peers may do to a region.
+/// What peers are meant to do to a region. Only network cards enforce it: docs/pitfalls/ucx.md.
 struct RemoteAccess {
   bool read = true;
   bool write = true;

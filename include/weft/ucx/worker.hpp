@@ -102,7 +102,7 @@ class Worker final : public Poller {
   /// garbage is refused before UCX looks at it. It is no protection from a peer that means harm.
   Result<std::vector<std::byte>> address() const;
   /// The largest header that an active message may have.
-  std::size_t am_header_bytes_max() const noexcept { return am_header_bytes_max_; }
+  std::size_t am_header_bytes_max() const noexcept { return operations_->am_header_bytes_max(); }
 
   /// Returns Result<void>: all operations of all endpoints that were issued before are done at the other
   /// side. Cancel: partial.
@@ -142,7 +142,6 @@ class Worker final : public Poller {
   bool added_ = false;
   /// The last progress found nothing.
   bool quiet_ = false;
-  std::size_t am_header_bytes_max_ = 0;
   detail::OperationPool* const operations_;
   IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
   detail::TagProbes probes_;

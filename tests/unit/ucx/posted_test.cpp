@@ -142,6 +142,15 @@ TEST_P(UcxPosted, UX3_a_large_active_message_fits_exactly_or_is_refused) {
   }
 }
 
+TEST_P(UcxPosted, UX3_a_header_that_is_too_long_is_refused) {
+  const Memory header = Memory::allocate(pair.a->am_header_bytes_max() + 1);
+  const Memory data = text("x");
+  const auto send = [](Pair* both, Memory head, Memory body) -> Task<Status> {
+    co_return (co_await am_send(both->to_b, 5, head, body)).status();
+  };
+  EXPECT_EQ(pair.loop->block_on(send(&pair, header, data)).code(), StatusCode::kOutOfRange);
+}
+
 // The way back to the sender is closed when its rendezvous is asked for.
 TEST_P(UcxPosted, UX6_a_rendezvous_of_an_endpoint_that_was_closed_ends) {
   if (pair.mode == ErrorMode::kNone) return;  // nothing can be closed by force there

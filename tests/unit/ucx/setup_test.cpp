@@ -111,6 +111,18 @@ TEST(UcxEndpoint, UX2_an_error_handler_hears_of_a_peer_that_is_gone) {
   EXPECT_EQ(told, 1);
 }
 
+TEST(UcxContext, UX1_transports_are_names_or_lists_of_names) {
+  const auto setting = [](std::vector<std::string> transports) {
+    const std::string all = Context::create({.features = {.tag = true}, .transports = std::move(transports)})
+                                .value()
+                                ->configuration();
+    return all.find("MM_ERROR_HANDLING=y") != std::string::npos;
+  };
+  EXPECT_TRUE(setting({"posix", "tcp"}));
+  EXPECT_TRUE(setting({"posix,tcp"}));
+  EXPECT_FALSE(setting({"tcp"}));
+}
+
 sockaddr_in any_port() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
