@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a StreamConnection does when its bytes may move to a data path, or have.
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "transport/stream_connection.hpp"
@@ -34,7 +35,8 @@ Moved StreamConnection::receive_some(std::span<const iovec> into) {
 }
 
 Moved StreamConnection::send_some(std::span<const iovec> from) {
-  return path_ == nullptr ? send(from) : path_->send(from, outbox_.leased_front());
+  if (path_ == nullptr) return send(from);
+  return stream_gone_ ? Moved::failed(EPIPE) : path_->send(from, outbox_.leased_front());
 }
 
 bool StreamConnection::queue_path_frame(std::string_view frame) {
@@ -125,9 +127,11 @@ void StreamConnection::check_stream() {
   if (receive_ended_) return fail({});
   path_->catch_up();
   receive_more();
-  if (!closing_ && moved.kind == Moved::Kind::kFailed) {
-    fail(io_failure("the peer is gone: ", moved.error));
-  }
+  if (closing_) return;
+  if (moved.kind == Moved::Kind::kFailed) return fail(io_failure("the peer is gone: ", moved.error));
+  // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
+  // path tells of a peer that takes nothing any more.
+  if (!outbox_.empty()) fail(io_failure("the peer is gone: ", EPIPE));
 }
 
 }  // namespace weft

@@ -59,9 +59,10 @@ Place Domain::enter(UcxPath& path) {
   return place;
 }
 
-void Domain::leave(const Place& place) noexcept {
+void Domain::leave(const Place& place, bool peer_may_be_dead) noexcept {
   entries_[place.slot] = {};
   free_.push_back(place.slot);
+  if (peer_may_be_dead && alive() && !Timer::armed()) loop_.arm(*this, loop_.now() + kWatchInterval);
 }
 
 bool Domain::progress() {
@@ -88,6 +89,33 @@ void Domain::settle() {
   const TimePoint give_up_at = steady_clock_source().now() + kReclaimAtMost;
   unsigned idle = 0;
   while (idle < kIdleQuestions && steady_clock_source().now() < give_up_at) idle = progress() ? 0 : idle + 1;
+}
+
+// When UCX finds nothing to do, a queue is empty or begins with a place that its sender has not filled yet,
+// and in the second case UCX refuses to arm. A living sender fills it within the microsecond, or when it is
+// its turn to run again.
+bool Domain::seems_stuck() noexcept {
+  unsigned quiet = 0;
+  for (unsigned i = 0; i < kWatchQuestions; ++i) {
+    if (progress()) continue;
+    ++quiet;
+    if (ucp_worker_arm(worker_->handle()) != UCS_ERR_BUSY) return false;
+  }
+  return quiet > kWatchQuestions / 2;
+}
+
+void Domain::on_timer() {
+  if (worker_ == nullptr) return;
+  const std::shared_ptr<Domain> self = shared_from_this();
+  seemed_stuck_ = seems_stuck() ? seemed_stuck_ + 1 : 0;
+  if (seemed_stuck_ == 0) return;
+  if (seemed_stuck_ >= kStuckAfter) {
+    logger_->write(LogLevel::kWarning,
+                   "ucx: a peer has left a message unfinished in shared memory, behind which nothing can be "
+                   "received: the connections of this worker end and are made again by another one");
+    return give_up();
+  }
+  loop_.arm(*this, loop_.now() + kWatchInterval);
 }
 
 void Domain::give_up() {

@@ -8,6 +8,7 @@
 
 #include "transport/ucx/message.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/timer.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 #include "weft/ucx/worker.hpp"
@@ -27,7 +28,10 @@ struct Place {
 /// UcxErrorMode::kPeer, one in kNone. Ends with the last of them. Thread: the loop's.
 ///
 /// Memory of UCX's that was lent to be looked at keeps the domain, and so the worker, until it is back.
-class Domain final : private ChunkLender, public std::enable_shared_from_this<Domain> {
+///
+/// Over shared memory all peers send into one queue. One that dies in the middle of a message leaves a place
+/// in it that is never filled, and nothing behind it can be received: a worker that is stuck so is given up.
+class Domain final : private ChunkLender, private Timer, public std::enable_shared_from_this<Domain> {
  public:
   static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<ucx::Context> context,
                                               const UcxOptions& options);
@@ -42,7 +46,8 @@ class Domain final : private ChunkLender, public std::enable_shared_from_this<Do
   bool alive() const noexcept { return worker_ != nullptr; }
 
   Place enter(UcxPath& path);
-  void leave(const Place& place) noexcept;
+  /// After a peer that may have died the worker is watched until it is known not to be stuck.
+  void leave(const Place& place, bool peer_may_be_dead) noexcept;
   /// Lets UCX work, outside of the loop's own turn. True when something happened.
   bool progress();
   /// Gives the memory of a message back to UCX.
@@ -66,6 +71,8 @@ class Domain final : private ChunkLender, public std::enable_shared_from_this<Do
   static ucs_status_t on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) noexcept;
   void settle();
+  void on_timer() override;
+  bool seems_stuck() noexcept;
   UcxPath* find(const MessageHeader& header) const noexcept;
   void note_stray(std::size_t header_bytes);
 
@@ -83,6 +90,8 @@ class Domain final : private ChunkLender, public std::enable_shared_from_this<Do
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
   std::mt19937 random_;
+  /// How often in a row it seemed so.
+  unsigned seemed_stuck_ = 0;
   std::uint64_t strays_ = 0;
   TimePoint quiet_until_{};
 };

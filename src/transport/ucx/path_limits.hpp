@@ -34,4 +34,11 @@ inline constexpr std::uint32_t kEarlyMax = 4096;
 /// UCX has nothing more to say, of a path or at all, when it said nothing so many times in a row.
 inline constexpr unsigned kIdleQuestions = 64;
 
+/// How often a worker whose peer died is looked at whether it is stuck, and after how many looks in a row it
+/// is.
+inline constexpr Duration kWatchInterval = std::chrono::milliseconds{250};
+inline constexpr unsigned kStuckAfter = 4;
+/// How often UCX is asked in one look.
+inline constexpr unsigned kWatchQuestions = 64;
+
 }  // namespace weft::ucx_path

@@ -175,7 +175,7 @@ void UcxPath::close_endpoint() noexcept {
 void UcxPath::shut() {
   if (std::exchange(shut_, true)) return;
   domain_->loop().unschedule(deliver_);
-  domain_->leave(place_);
+  domain_->leave(place_, !end_arrived_);
   forget_arrivals();
   close_endpoint();
   Clock& clock = steady_clock_source();

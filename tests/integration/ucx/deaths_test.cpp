@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <thread>
 
 #include "integration/ucx/ucx_testing.hpp"
 #include "integration/ucx/victim.hpp"
@@ -140,9 +141,11 @@ TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
   expect_alive(close_by);
   std::size_t descriptors = 0;
   for (int i = 0; i < kKills; ++i) {
-    Victim victim{{"client", GetParam(), server.urls().front()}};
+    const bool exchanges = i % 2 == 1;
+    Victim victim{{exchanges ? "exchange" : "client", GetParam(), server.urls().front()}};
     const std::uint64_t before = server.stats().calls;
-    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls >= before + 18; }));
+    const std::uint64_t calls = exchanges ? 2 : 18;
+    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls >= before + calls; }));
     for (int turn = 0; turn < i * 8; ++turn) loop().run_once(0ms);
     Call<std::uint64_t> neighbours = neighbours_call();
     const auto killed_at = Clock::now();
@@ -161,6 +164,27 @@ TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
   times.print("from the kill to the end of the last handler");
   std::printf("connections beside the victim's that were lost: %d\n",
               static_cast<int>(close_by.stats().connections) - 1);
+}
+
+// It has taken a place in the queue of the server's worker, which all of the loop's peers share, and never
+// fills it: nothing that came after it can be received.
+TEST_P(Bu4Deaths, AClientThatIsKilledInTheMiddleOfAMessageBlocksNobodyForLong) {
+  if (std::string_view{GetParam()} != "peer_shm") return;  // elsewhere no queue is shared
+  Server& server = serve(transports(), true);
+  Client& before = client(server.urls().front());
+  expect_alive(before);
+  Victim victim{{"stuck", GetParam(), server.urls().front()}};
+  std::thread waiter{[&] { EXPECT_TRUE(victim.was_killed()); }};
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 2; }));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections <= 1; })) << "F1";
+  waiter.join();
+  Client& after = client(server.urls().front());
+  const auto served = [&](Client& caller) {
+    return turn_until(loop(), [&] { return wait_for(caller.start<add>(20, 22)).ok(); });
+  };
+  EXPECT_TRUE(served(after)) << "F4";
+  EXPECT_TRUE(served(before)) << "F4";
+  EXPECT_GE(before.stats().connections, 2u);
 }
 
 // Stopped, not dead: nobody says so, and UCX gets no answer. What the caller takes back comes back all the

@@ -4,6 +4,7 @@
 #include <ucp/api/ucp.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -24,7 +25,9 @@ namespace weft::ucx_testing {
 /// it posts is never cleaned up before its worker ends.
 class RawUcxPeer {
  public:
-  RawUcxPeer(const std::string& url, UcxErrorMode mode) : stream_(url), mode_(mode) {}
+  enum class Reach : std::uint8_t { kTcp, kSharedMemory };  ///< by what, in error mode peer
+  RawUcxPeer(const std::string& url, UcxErrorMode mode, Reach reach = Reach::kTcp)
+      : stream_(url), mode_(mode), reach_(reach) {}
   RawUcxPeer(const RawUcxPeer&) = delete;
   RawUcxPeer& operator=(const RawUcxPeer&) = delete;
   ~RawUcxPeer() {
@@ -109,6 +112,27 @@ class RawUcxPeer {
         ucp_am_send_nbx(endpoint_, id, head.data(), head.size(), body.data(), body.size(), &params);
     if (UCS_PTR_IS_PTR(status)) ucp_request_free(status);
   }
+  /// Ends this process in the middle of a message: UCX has taken its place in the receiver's queue, and asks
+  /// for the bytes.
+  void die_in_a_message() {
+    ucp_generic_dt_ops_t calls{};
+    calls.start_pack = [](void* context, const void*, std::size_t) { return context; };
+    calls.packed_size = [](void*) { return std::size_t{4000}; };
+    calls.pack = [](void*, std::size_t, void*, std::size_t) -> std::size_t {
+      ::raise(SIGKILL);
+      return 0;
+    };
+    calls.finish = [](void*) {};
+    ucp_datatype_t datatype{};
+    if (ucp_dt_create_generic(&calls, this, &datatype) != UCS_OK) return;
+    ucp_request_param_t params{};
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_FLAGS;
+    params.datatype = datatype;
+    params.flags = UCP_AM_SEND_FLAG_EAGER;
+    std::string head(ucx_path::kMessageHeaderBytes, '\0');
+    static_cast<void>(ucp_am_send_nbx(endpoint_, 0, head.data(), head.size(), nullptr, 1, &params));
+    progress_until([] { return false; });  // it may have to wait for its turn
+  }
   std::uint32_t sequence() const { return sequence_; }
   bool hear_grant() {
     return progress_until([this] { return grants_ > 0; });
@@ -148,9 +172,14 @@ class RawUcxPeer {
     params.features = UCP_FEATURE_AM;
     ucp_config_t* config = nullptr;
     if (ucp_config_read(nullptr, nullptr, &config) != UCS_OK) return false;
-    if (mode_ == UcxErrorMode::kPeer) ucp_config_modify(config, "TLS", "tcp,self");
+    const bool over_tcp = mode_ == UcxErrorMode::kPeer && reach_ == Reach::kTcp;
+    if (over_tcp) ucp_config_modify(config, "TLS", "tcp,self");
+    if (mode_ == UcxErrorMode::kPeer && !over_tcp) {
+      ucp_config_modify(config, "TLS", "posix,cma,self");
+      ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
+    }
     // Both ends of a queue in shared memory must take it to have elements of the same size.
-    if (mode_ == UcxErrorMode::kNone) ucp_config_modify(config, "MM_FIFO_ELEM_SIZE", "512");
+    if (!over_tcp) ucp_config_modify(config, "MM_FIFO_ELEM_SIZE", "512");
     const ucs_status_t made = ucp_init(&params, config, &context_);
     ucp_config_release(config);
     if (made != UCS_OK) return false;
@@ -184,6 +213,7 @@ class RawUcxPeer {
 
   faults::HostilePeer stream_;
   const UcxErrorMode mode_;
+  const Reach reach_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;

@@ -46,6 +46,7 @@ class UcxTest : public ::testing::TestWithParam<const char*> {
   /// A server with all handlers on a thread of its own, or on the test's loop.
   Server& serve(TransportOptions its, bool here = false, std::string url = "ucx://127.0.0.1:0") {
     ServerOptions options;
+    options.limits.ping_interval = 0s;  // a peer's end is noticed without
     options.listen = {std::move(url)};
     options.logger = &stderr_logger();
     if (here) {
@@ -59,6 +60,7 @@ class UcxTest : public ::testing::TestWithParam<const char*> {
   }
   Client& client(const std::string& url, TransportOptions its = transports()) {
     ClientOptions options;
+    options.limits.ping_interval = 0s;
     options.connect = url;
     options.logger = &logger_;
     clients_.push_back(std::make_unique<Client>(loop(), std::move(options), std::move(its)));

@@ -46,6 +46,12 @@ class Victim {
     while (from_it_ >= 0 && ::read(from_it_, &letter, 1) == 1 && letter != '\n') line += letter;
     return line;
   }
+  /// Waits until it has ended by itself. Whether somebody killed it.
+  bool was_killed() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  }
   /// It is gone when this returns.
   void kill() {
     if (pid_ <= 0) return;

@@ -2,11 +2,14 @@
 // A peer to be killed:
 //   victim server KIND          serves all handlers, and prints its URL
 //   victim client KIND URL      keeps calls of every sort under way, and prints when they are
+//   victim exchange KIND URL    sends an attachment and takes it back, again and again
+//   victim stuck KIND URL       kills itself in the middle of a message through shared memory
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "integration/ucx/raw_ucx_peer.hpp"
 #include "integration/ucx/ucx_handlers.hpp"
 
 namespace weft::ucx_testing {
@@ -40,6 +43,15 @@ Task<void> fetch_for_ever(Client* client, std::vector<std::byte>* landing) {
   }
 }
 
+// The server sends as much as it receives, and receives nothing while the victim takes nothing.
+Task<void> exchange_for_ever(Client* client) {
+  const std::vector<std::byte> bytes = pattern(kLarge);
+  for (;;) {
+    const CallOptions options{.attachment = Bytes{bytes}};
+    [[maybe_unused]] const auto size = co_await client->call<give_back>(options);
+  }
+}
+
 Task<void> call_for_ever(Client* client) {
   const std::vector<std::byte> bytes = pattern(kLarge);
   std::vector<std::byte> landing(kLarge);
@@ -61,10 +73,16 @@ int run(int argc, char** argv) {
     server.wait();
     return 0;
   }
-  if (words.size() != 3 || words[0] != "client") return 2;
+  if (words.size() == 3 && words[0] == "stuck") {
+    RawUcxPeer peer{words[2], UcxErrorMode::kPeer, RawUcxPeer::Reach::kSharedMemory};
+    if (peer.come_up()) peer.die_in_a_message();
+    return 1;
+  }
+  const bool exchanges = words.size() == 3 && words[0] == "exchange";
+  if (words.size() != 3 || (words[0] != "client" && !exchanges)) return 2;
   auto loop = Loop::create().value();
   Client client{*loop, {.connect = words[2]}, {.ucx = options_of(words[1])}};
-  loop->block_on(call_for_ever(&client));
+  loop->block_on(exchanges ? exchange_for_ever(&client) : call_for_ever(&client));
   return 0;
 }
 
