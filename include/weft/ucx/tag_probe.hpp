@@ -67,7 +67,7 @@ class [[nodiscard]] TagProbeAwaiter final : private weft::detail::Waiter, public
   TagProbeAwaiter(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept
       : worker_(worker), tag_(tag), mask_(mask) {}
   TagProbeAwaiter(TagProbeAwaiter&& other) noexcept
-      : Waiter(std::move(other)), worker_(other.worker_), tag_(other.tag_), mask_(other.mask_) {}
+      : Waiter(static_cast<Waiter&&>(other)), worker_(other.worker_), tag_(other.tag_), mask_(other.mask_) {}
   ~TagProbeAwaiter() { leave(); }
 
   bool await_ready() noexcept { return find(); }
