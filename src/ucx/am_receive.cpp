@@ -143,6 +143,7 @@ Status AmReceiveAwaiter::failure() {
 
 detail::Posted<detail::AmDataReceive> AmMessage::receive_into(const Memory& memory) && noexcept {
   using detail::Operation;
+  WEFT_ASSERT(record_ != nullptr, "a message is received once");
   AmMessage message{std::move(*this)};
   detail::OperationPool& pool = message.record_->store->operations();
   const auto call = [&](Operation& operation) { return message.fetch(operation, memory); };

@@ -110,6 +110,12 @@ class Worker final : public Poller {
   /// Orders remote memory operations: those before it take effect before those after it. Errors: UCX's.
   Result<void> fence() noexcept;
 
+  /// Lets UCX work outside of the loop's own turn, and says whether something happened. Not inside of UCX.
+  bool progress() noexcept {
+    if (ucp_worker_progress(handle_) == 0) return false;
+    quiet_ = false;
+    return true;
+  }
   /// Never progresses again: whatever is not done by a network card stops here until the worker's end. For
   /// one that is given up while some of its received data is still being looked at.
   void rest() noexcept;

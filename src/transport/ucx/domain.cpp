@@ -66,7 +66,7 @@ void Domain::leave(const Place& place, bool peer_may_be_dead) noexcept {
 }
 
 bool Domain::progress() {
-  return worker_ != nullptr && ucp_worker_progress(worker_->handle()) != 0;
+  return worker_ != nullptr && worker_->progress();
 }
 
 ChunkRef Domain::lend(MutableBytes memory) noexcept {

@@ -242,11 +242,6 @@ const Misdeed kMisdeeds[] = {
        peer.send(MessageKind::kBytes, faults::request_bytes<&add>(5, 1, 2).substr(0, 40));
        peer.send(MessageKind::kEnd);
      }},
-    {"more bytes after the end",
-     [](RawUcxPeer& peer) {
-       peer.send(MessageKind::kEnd);
-       peer.send(MessageKind::kBytes, "x");
-     }},
     {"an end was taken, which was not sent", [](RawUcxPeer& peer) { peer.send(MessageKind::kEndTaken); }},
     {"a path frame over the path",
      [](RawUcxPeer& peer) {

@@ -123,6 +123,19 @@ TEST(UcxContext, UX1_transports_are_names_or_lists_of_names) {
   EXPECT_FALSE(setting({"tcp"}));
 }
 
+// What came outside of the loop's turn may be a part of what there is, and nobody announces the rest again.
+TEST(UcxWorker, BU2_a_worker_that_progressed_outside_of_a_turn_is_asked_before_the_loop_sleeps) {
+  Pair pair{testing::ways().front()};
+  pair.until([&] { return pair.b->arm(); });
+  ASSERT_TRUE(tag_send(pair.to_b, 1, text("x")).abandon().ok());
+  while (!tag_peek(*pair.b, 1, kWholeTag)) {
+    pair.a->poll();
+    pair.b->progress();
+  }
+  EXPECT_FALSE(pair.b->arm());
+  pair.until([&] { return pair.b->arm(); });
+}
+
 sockaddr_in any_port() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
