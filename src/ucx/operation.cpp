@@ -5,36 +5,17 @@
 
 namespace weft::ucx::detail {
 
-void Operation::ran(Ready* node) noexcept {
-  auto& self = *static_cast<Operation*>(node);
-  if (self.state == OperationState::kDrained) {
-    self.apply(on_reap(self.state));
-  } else {
-    resume(self.waiter);
-  }
-}
-
-void Operation::drop() noexcept {
-  stop_listening();
-  apply(on_drop(state, kind));
-}
-
 void Operation::close() noexcept {
   if (state == OperationState::kPosted || state == OperationState::kCancelRequested) {
     status = UCS_ERR_CANCELED;
   }
-  apply(on_close(state));
-}
-
-void Operation::on_cancel(CancelReason cancel_reason) noexcept {
-  reason = cancel_reason;
-  apply(detail::on_cancel(state, kind));
+  close_step();
 }
 
 void Operation::complete(ucs_status_t result) noexcept {
   status = result;
   if (request != nullptr) ucp_request_free(std::exchange(request, nullptr));
-  apply(on_complete(state));
+  complete_step();
 }
 
 void Operation::sent(void* /*request*/, ucs_status_t result, void* user_data) {

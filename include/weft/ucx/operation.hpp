@@ -16,14 +16,15 @@
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/operation_record.hpp"
 #include "weft/ucx/memory.hpp"
-#include "weft/ucx/operation_state.hpp"
 #include "weft/ucx/status.hpp"
 
 namespace weft::ucx::detail {
 
 class OperationPool;
 struct KeyTag;
+using weft::detail::OperationState;
 
 /// A remote key, which operations under way need as long as they are: counts them and its RemoteKey. The
 /// worker's end destroys the key and leaves the core. Thread: the loop's.
@@ -41,14 +42,8 @@ inline constexpr std::size_t kHeaderCopiedMax = 64;
 
 /// The record of one operation that UCX has not finished. Its states are those of operation_state.hpp.
 /// Belongs to its pool; what was posted (posted.hpp) refers to it. Thread: the loop's.
-class Operation final : public Ready, public CancelListener {
+class Operation final : public weft::detail::OperationRecord<Operation> {
  public:
-  Operation() noexcept : Ready(&Operation::ran) {}
-
-  /// The coroutine's turn: true when the operation completed, and `status` and `outcome` are its own. False
-  /// when the coroutine goes on before UCX does; `reason` says why.
-  bool take() noexcept;
-  bool completed() const noexcept { return state == OperationState::kCompleted; }
   /// Around a call of UCX that may call the completion before it answers, with the record still in its pool;
   /// afterwards whether it did.
   void begin_call() noexcept {
@@ -60,11 +55,8 @@ class Operation final : public Ready, public CancelListener {
   }
   /// Lets UCX work before the coroutine suspends, and says whether it is done.
   bool completes_soon() noexcept;
-  /// What was posted goes before a coroutine took the result.
-  void drop() noexcept;
   /// The worker is destroyed: UCX is done with everything.
   void close() noexcept;
-  void on_cancel(CancelReason cancel_reason) noexcept override;
 
   /// What UCX calls; `user_data` is the record.
   static void sent(void* request, ucs_status_t status, void* user_data);
@@ -78,15 +70,11 @@ class Operation final : public Ready, public CancelListener {
     std::size_t length;
   };
 
-  // While UCX has the operation: what keeps its memory, and who waits; null until the coroutine suspends.
+  // While UCX has the operation: what keeps its memory.
   OperationPool* pool = nullptr;
   void* request = nullptr;
-  std::coroutine_handle<> waiter;
   Memory memory;
   Memory header_memory;
-  OperationState state = OperationState::kReaped;
-  OperationKind kind;
-  CancelReason reason = CancelReason::kNone;
   ucs_status_t status = UCS_OK;
   Outcome outcome{};
   /// Called once when the record is given back; for what else ends with the operation, such as an endpoint.
@@ -98,12 +86,11 @@ class Operation final : public Ready, public CancelListener {
   std::array<std::byte, kHeaderCopiedMax> header;
 
  private:
-  static void ran(Ready* node) noexcept;
-  /// A result that no coroutine waits for yet is found by await_ready().
-  bool wants_turn() const noexcept { return waiter != nullptr || state == OperationState::kDrained; }
-  void apply(OperationStep step) noexcept;
-  void complete(ucs_status_t result) noexcept;
+  friend OperationRecord;
+  Executor& executor() const noexcept;
+  void revoke() noexcept;
   void give_back() noexcept;
+  void complete(ucs_status_t result) noexcept;
 };
 
 /// The records of a worker. Outlives the worker for as long as coroutines have not taken what their
@@ -185,31 +172,17 @@ class OperationPool {
 
 // What every operation that waited passes, and so not behind a call.
 
-// The state first: UCX calls the completion inside ucp_request_cancel(), and giving back may end the pool.
-[[gnu::always_inline]] inline void Operation::apply(OperationStep step) noexcept {
-  WEFT_ASSERT(!step.misuse, "borrowed memory was dropped while UCX used it (docs/pitfalls/ucx.md)");
-  state = step.next;
-  if (step.unschedule && is_scheduled()) pool->loop().unschedule(*this);
-  if (step.schedule && wants_turn() && !is_scheduled()) pool->loop().schedule(*this);
-  if (step.give_back) return give_back();
-  if (step.revoke) ucp_request_cancel(pool->worker(), request);
+[[gnu::always_inline]] inline Executor& Operation::executor() const noexcept {
+  return pool->loop();
 }
 
-[[gnu::always_inline]] inline bool Operation::take() noexcept {
-  if (state == OperationState::kCompleted) [[likely]] {
-    apply(on_take(OperationState::kCompleted, kind));
-    return true;
-  }
-  stop_listening();
-  apply(on_take(state, kind));
-  return false;
+// UCX calls the completion inside of it.
+[[gnu::always_inline]] inline void Operation::revoke() noexcept {
+  ucp_request_cancel(pool->worker(), request);
 }
 
 [[gnu::always_inline]] inline void Operation::give_back() noexcept {
-  if (waiter != nullptr) {
-    stop_listening();
-    waiter = {};
-  }
+  forget_waiter();
   if (memory.block() != nullptr) memory.reset();
   if (on_given_back != nullptr) [[unlikely]] {
     std::exchange(on_given_back, nullptr)(given_back_argument);

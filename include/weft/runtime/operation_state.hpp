@@ -3,23 +3,24 @@
 
 #include <cstdint>
 
-/// The life of one operation that UCX did not finish at once. No UCX in here: the library runs this code, and
-/// tests/unit/ucx/operation_state_test.cpp runs every order of events through the same code.
+/// The life of one operation on memory that somebody below us uses until he says that he is done: a library
+/// such as UCX, or an RDMA device; "the device" in what follows. No device in here: the bindings run this
+/// code, and tests/unit/runtime/operation_state_test.cpp runs every order of events through the same code.
 ///
-/// A record is taken when UCX answers "in progress". From then on UCX reads or writes the operation's memory
-/// until it calls the completion, whatever the coroutine does meanwhile. So the record, which holds the
+/// A record is taken when the device has the operation. From then on it reads or writes the operation's
+/// memory until it completes it, whatever the coroutine does meanwhile. So the record, which holds the
 /// memory, has a life of its own:
 ///
 ///   kReaped            free. Nobody refers to it, it holds nothing.
-///   kPosted            UCX has the memory; a coroutine waits, or will.
-///   kCancelRequested   the same, and somebody asked for an end. A tag receive was taken back from UCX, whose
-///                      completion then says which of the two came first. UCX takes nothing else back: when
-///                      the record owns the memory the coroutine is woken at once, otherwise it waits on.
-///   kAbandoned         UCX has the memory; no coroutine waits any more. The record drains.
-///   kCompleted         UCX is done with the memory; the coroutine that waits is in the ready queue, and one
-///   that
-///                      does not wait yet finds the result.
-///   kDrained           UCX is done with the memory; nobody wants the result. Reaped in the next turn.
+///   kPosted            the device has the memory; a coroutine waits, or will.
+///   kCancelRequested   the same, and somebody asked for an end. What can be revoked was taken back, and its
+///                      completion then says which of the two came first. Of anything else the device takes
+///                      nothing back: when the record owns the memory the coroutine is woken at once,
+///                      otherwise it waits on.
+///   kAbandoned         the device has the memory; no coroutine waits any more. The record drains.
+///   kCompleted         the device is done with the memory; the coroutine that waits is in the ready queue,
+///                      and one that does not wait yet finds the result.
+///   kDrained           the device is done with the memory; nobody wants the result. Reaped in the next turn.
 ///
 ///                         complete                take
 ///   kReaped -post-> kPosted -----------> kCompleted ----> kReaped
@@ -30,10 +31,10 @@
 ///                     v  v    complete           reap
 ///                   kAbandoned ------> kDrained -----> kReaped
 ///
-/// Memory is given back in the step to kReaped and in no other one, outside of UCX's callbacks. `close` is
-/// the end of the worker: after ucp_worker_destroy UCX touches nothing, so it stands for the completion that
-/// UCX may have left out.
-namespace weft::ucx::detail {
+/// Memory is given back in the step to kReaped and in no other one, outside of the device's callbacks.
+/// `close` is the end of the device's part (ucp_worker_destroy, ibv_destroy_qp): it touches nothing
+/// afterwards, so it stands for the completion that was left out.
+namespace weft::detail {
 
 enum class OperationState : std::uint8_t {
   kReaped,
@@ -45,26 +46,26 @@ enum class OperationState : std::uint8_t {
 };
 
 enum class OperationEvent : std::uint8_t {
-  kComplete,  ///< UCX called the completion
+  kComplete,  ///< the device is done
   kCancel,    ///< the coroutine's scope was cancelled
   kDrop,      ///< the awaitable was destroyed before it was resumed
   kTake,      ///< the coroutine was resumed, or need not suspend at all, and asks for the result
   kReap,      ///< the record's turn in the ready queue while nobody waits
-  kClose,     ///< the worker is destroyed
+  kClose,     ///< the device's part was destroyed
 };
 
-/// What an operation is; does not change while it is under way.
+/// What an operation is; does not change while the device has it.
 struct OperationKind {
-  /// ucp_request_cancel() does something: tag receives.
+  /// The device gives it back when asked: UCX's tag receives, and what waits in a queue of ours.
   bool revocable = false;
-  /// The record keeps the memory alive, so that the coroutine need not wait for UCX.
+  /// The record keeps the memory alive, so that the coroutine need not wait for the device.
   bool owns_memory = true;
 };
 
 /// What the library does in a step.
 struct OperationStep {
   OperationState next = OperationState::kReaped;
-  /// Call ucp_request_cancel().
+  /// Ask the device to give it back.
   bool revoke = false;
   /// Put the record into the ready queue, unless it is there.
   bool schedule = false;
@@ -72,7 +73,7 @@ struct OperationStep {
   bool unschedule = false;
   /// Release the memory and recycle the record.
   bool give_back = false;
-  /// The event must not happen: somebody dropped memory that UCX still uses.
+  /// The event must not happen: somebody dropped memory that the device still uses.
   bool misuse = false;
 };
 
@@ -143,4 +144,4 @@ constexpr OperationStep step(OperationState state, OperationEvent event, Operati
   return {.next = state, .misuse = true};
 }
 
-}  // namespace weft::ucx::detail
+}  // namespace weft::detail

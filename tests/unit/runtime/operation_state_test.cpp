@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UX-5: every order of complete, cancel, drop, close, the coroutine's turn and the record's turn, through the
-// same code that the library runs (operation_state.hpp). The model around it is what UCX, the loop and the
-// coroutine may do; it checks who touches the memory when.
-#include "weft/ucx/operation_state.hpp"
+// same code that the library runs (operation_state.hpp). The model around it is what the device below (UCX, a
+// network card), the loop and the coroutine may do; it checks who touches the memory when.
+#include "weft/runtime/operation_state.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,31 +10,31 @@
 #include <set>
 #include <tuple>
 
-namespace weft::ucx::detail {
+namespace weft::detail {
 namespace {
 
 /// One operation, and the world that it is in.
 struct World {
   OperationKind kind;
   OperationState state = OperationState::kPosted;
-  bool with_ucx = true;    ///< UCX may touch the memory
-  bool revoked = false;    ///< ucp_request_cancel was called
-  bool scheduled = false;  ///< the record is in the ready queue
-  bool coroutine = true;   ///< a coroutine waits, or is to run
-  bool worker = true;      ///< the worker has not ended
+  bool with_device = true;  ///< the device may touch the memory
+  bool revoked = false;     ///< the device was asked to give it back
+  bool scheduled = false;   ///< the record is in the ready queue
+  bool coroutine = true;    ///< a coroutine waits, or is to run
+  bool device = true;       ///< the device's part has not ended
   int resumed = 0;
   int given_back = 0;
 
   auto key() const {
-    return std::tuple(static_cast<int>(state), with_ucx, revoked, scheduled, coroutine, worker, resumed,
+    return std::tuple(static_cast<int>(state), with_device, revoked, scheduled, coroutine, device, resumed,
                       given_back);
   }
 };
 
 enum class Move { kComplete, kCompleteAtOnce, kCancel, kDrop, kTurn, kClose, kTakeAtOnce, kCount };
 
-/// Runs one step of the library and checks its promises. `revoke_completes`: UCX calls the completion inside
-/// ucp_request_cancel().
+/// Runs one step of the library and checks its promises. `revoke_completes`: the device completes it
+/// while it is asked.
 void apply(World& world, OperationEvent event, bool revoke_completes) {
   const OperationStep made = step(world.state, event, world.kind);
   ASSERT_FALSE(made.misuse) << "state " << static_cast<int>(world.state) << " event "
@@ -43,17 +43,17 @@ void apply(World& world, OperationEvent event, bool revoke_completes) {
   if (made.unschedule) world.scheduled = false;
   if (made.schedule) world.scheduled = true;
   if (made.give_back) {
-    EXPECT_FALSE(world.with_ucx) << "memory was given back while UCX had it";
+    EXPECT_FALSE(world.with_device) << "memory was given back while the device had it";
     EXPECT_EQ(++world.given_back, 1) << "memory and record are given back once";
     EXPECT_EQ(world.state, OperationState::kReaped);
     EXPECT_FALSE(world.scheduled) << "a free record is in no queue";
   }
   if (made.revoke) {
-    EXPECT_TRUE(world.kind.revocable && world.with_ucx && !world.revoked)
-        << "only tag receives that UCX has are cancelled, once";
+    EXPECT_TRUE(world.kind.revocable && world.with_device && !world.revoked)
+        << "only what the device has and gives back is asked for, once";
     world.revoked = true;
     if (revoke_completes) {
-      world.with_ucx = false;
+      world.with_device = false;
       apply(world, OperationEvent::kComplete, false);
     }
   }
@@ -73,17 +73,17 @@ void turn(World& world) {
 bool make(World& world, Move move) {
   switch (move) {
     case Move::kComplete:
-      if (!world.with_ucx || !world.worker) return false;
-      world.with_ucx = false;
+      if (!world.with_device || !world.device) return false;
+      world.with_device = false;
       apply(world, OperationEvent::kComplete, false);
       return true;
-    case Move::kCompleteAtOnce:  // a cancel whose completion UCX calls on the spot
+    case Move::kCompleteAtOnce:  // a cancel whose completion comes on the spot
     case Move::kCancel:
       if (!world.coroutine || (move == Move::kCompleteAtOnce && !world.kind.revocable)) return false;
       apply(world, OperationEvent::kCancel, move == Move::kCompleteAtOnce);
       return true;
     case Move::kDrop: {
-      const bool misuse = !world.kind.owns_memory && world.with_ucx;
+      const bool misuse = !world.kind.owns_memory && world.with_device;
       if (!world.coroutine || misuse) return false;
       world.coroutine = false;
       apply(world, OperationEvent::kDrop, true);
@@ -94,13 +94,13 @@ bool make(World& world, Move move) {
       turn(world);
       return true;
     case Move::kClose:
-      if (!world.worker) return false;
-      world.worker = world.with_ucx = false;
+      if (!world.device) return false;
+      world.device = world.with_device = false;
       apply(world, OperationEvent::kClose, false);
       return true;
     case Move::kTakeAtOnce:  // completed before the coroutine suspended
-      if (world.state != OperationState::kPosted || !world.with_ucx || !world.coroutine) return false;
-      world.with_ucx = world.coroutine = false;
+      if (world.state != OperationState::kPosted || !world.with_device || !world.coroutine) return false;
+      world.with_device = world.coroutine = false;
       ++world.resumed;
       apply(world, OperationEvent::kComplete, false);
       apply(world, OperationEvent::kTake, false);
@@ -145,9 +145,9 @@ void expect_ends(const World& world, int depth) {
   }
 }
 
-class UcxOperationState : public ::testing::TestWithParam<OperationKind> {};
+class OperationStates : public ::testing::TestWithParam<OperationKind> {};
 
-TEST_P(UcxOperationState, UX5_memory_comes_back_once_and_only_after_completion_in_every_order) {
+TEST_P(OperationStates, UX5_memory_comes_back_once_and_only_after_completion_in_every_order) {
   // Each move but cancel can happen once, so this is deeper than any order is long, but for idle cancels.
   constexpr int kDepth = 10;
   World world;
@@ -158,24 +158,24 @@ TEST_P(UcxOperationState, UX5_memory_comes_back_once_and_only_after_completion_i
   EXPECT_GE(count.worlds.size(), 8U);
 }
 
-TEST_P(UcxOperationState, UX5_every_order_ends_with_a_free_record) {
+TEST_P(OperationStates, UX5_every_order_ends_with_a_free_record) {
   World world;
   world.kind = GetParam();
   expect_ends(world, 10);
 }
 
-TEST(UcxOperationStateMisuse, UX5_dropping_borrowed_memory_that_UCX_has_is_said_to_be_misuse) {
+TEST(OperationStatesMisuse, UX5_dropping_borrowed_memory_that_the_device_has_is_said_to_be_misuse) {
   constexpr OperationKind kBorrowed{.revocable = false, .owns_memory = false};
   EXPECT_TRUE(step(OperationState::kPosted, OperationEvent::kDrop, kBorrowed).misuse);
   EXPECT_TRUE(step(OperationState::kCancelRequested, OperationEvent::kDrop, kBorrowed).misuse);
   EXPECT_FALSE(step(OperationState::kCompleted, OperationEvent::kDrop, kBorrowed).misuse);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, UcxOperationState,
+INSTANTIATE_TEST_SUITE_P(Kinds, OperationStates,
                          ::testing::Values(OperationKind{.revocable = false, .owns_memory = true},
                                            OperationKind{.revocable = true, .owns_memory = true},
                                            OperationKind{.revocable = false, .owns_memory = false},
                                            OperationKind{.revocable = true, .owns_memory = false}));
 
 }  // namespace
-}  // namespace weft::ucx::detail
+}  // namespace weft::detail
