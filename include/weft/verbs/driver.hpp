@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::verbs {
+
+/// Every call of libibverbs that sets something up, asks or tears down: the one seam between Weft and RDMA
+/// devices. Tests put a device of their own behind it, which fails and delays what they choose.
+///
+/// The calls of the data path (ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq,
+/// ibv_req_notify_cq) are not here: libibverbs already calls them through the table in ibv_context, which a
+/// device of a test fills in, so that they cost nothing more.
+///
+/// Each does what ibv_<its name> does, with the same results: null and errno, or an errno number. Outlives
+/// everything that was made by it. Thread: any.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  virtual ibv_device** get_device_list(int* count) noexcept = 0;
+  virtual void free_device_list(ibv_device** list) noexcept = 0;
+  virtual ibv_context* open_device(ibv_device* device) noexcept = 0;
+  virtual int close_device(ibv_context* context) noexcept = 0;
+  virtual int query_device(ibv_context* context, ibv_device_attr* attributes) noexcept = 0;
+  virtual int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes) noexcept = 0;
+  /// ibv_query_gid_ex(): ENODATA for an index that is not in use.
+  virtual int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index,
+                        ibv_gid_entry* entry) noexcept = 0;
+  /// Blocks, unless the context's async_fd was made non-blocking: then EAGAIN. -1 and errno.
+  virtual int get_async_event(ibv_context* context, ibv_async_event* event) noexcept = 0;
+  virtual void ack_async_event(ibv_async_event* event) noexcept = 0;
+
+  virtual ibv_pd* alloc_pd(ibv_context* context) noexcept = 0;
+  virtual int dealloc_pd(ibv_pd* domain) noexcept = 0;
+  virtual ibv_mr* reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) noexcept = 0;
+  virtual int dereg_mr(ibv_mr* region) noexcept = 0;
+
+  virtual ibv_comp_channel* create_comp_channel(ibv_context* context) noexcept = 0;
+  virtual int destroy_comp_channel(ibv_comp_channel* channel) noexcept = 0;
+  virtual ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
+                            int vector) noexcept = 0;
+  virtual int destroy_cq(ibv_cq* queue) noexcept = 0;
+  /// Blocks, unless the channel's fd was made non-blocking: then EAGAIN. -1 and errno.
+  virtual int get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void** cq_context) noexcept = 0;
+  virtual void ack_cq_events(ibv_cq* queue, unsigned count) noexcept = 0;
+
+  virtual ibv_srq* create_srq(ibv_pd* domain, ibv_srq_init_attr* attributes) noexcept = 0;
+  virtual int modify_srq(ibv_srq* queue, ibv_srq_attr* attributes, int mask) noexcept = 0;
+  virtual int destroy_srq(ibv_srq* queue) noexcept = 0;
+
+  virtual ibv_qp* create_qp(ibv_pd* domain, ibv_qp_init_attr* attributes) noexcept = 0;
+  virtual int modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) noexcept = 0;
+  virtual int query_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask,
+                       ibv_qp_init_attr* made_with) noexcept = 0;
+  virtual int destroy_qp(ibv_qp* pair) noexcept = 0;
+};
+
+/// The machine's RDMA devices, by libibverbs. Never ends.
+Driver& system_driver() noexcept;
+
+}  // namespace weft::verbs

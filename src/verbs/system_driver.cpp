@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/verbs/driver.hpp"
+
+namespace weft::verbs {
+
+namespace {
+
+class SystemDriver final : public Driver {
+ public:
+  ibv_device** get_device_list(int* count) noexcept override { return ibv_get_device_list(count); }
+  void free_device_list(ibv_device** list) noexcept override { ibv_free_device_list(list); }
+  ibv_context* open_device(ibv_device* device) noexcept override { return ibv_open_device(device); }
+  int close_device(ibv_context* context) noexcept override { return ibv_close_device(context); }
+  int query_device(ibv_context* context, ibv_device_attr* attributes) noexcept override {
+    return ibv_query_device(context, attributes);
+  }
+  int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes) noexcept override {
+    return ibv_query_port(context, port, attributes);
+  }
+  int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index,
+                ibv_gid_entry* entry) noexcept override {
+    return ibv_query_gid_ex(context, port, index, entry, 0);
+  }
+  int get_async_event(ibv_context* context, ibv_async_event* event) noexcept override {
+    return ibv_get_async_event(context, event);
+  }
+  void ack_async_event(ibv_async_event* event) noexcept override { ibv_ack_async_event(event); }
+
+  ibv_pd* alloc_pd(ibv_context* context) noexcept override { return ibv_alloc_pd(context); }
+  int dealloc_pd(ibv_pd* domain) noexcept override { return ibv_dealloc_pd(domain); }
+  ibv_mr* reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) noexcept override {
+    return ibv_reg_mr(domain, address, bytes, static_cast<unsigned>(access));
+  }
+  int dereg_mr(ibv_mr* region) noexcept override { return ibv_dereg_mr(region); }
+
+  ibv_comp_channel* create_comp_channel(ibv_context* context) noexcept override {
+    return ibv_create_comp_channel(context);
+  }
+  int destroy_comp_channel(ibv_comp_channel* channel) noexcept override {
+    return ibv_destroy_comp_channel(channel);
+  }
+  ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
+                    int vector) noexcept override {
+    return ibv_create_cq(context, entries, cq_context, channel, vector);
+  }
+  int destroy_cq(ibv_cq* queue) noexcept override { return ibv_destroy_cq(queue); }
+  int get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void** cq_context) noexcept override {
+    return ibv_get_cq_event(channel, queue, cq_context);
+  }
+  void ack_cq_events(ibv_cq* queue, unsigned count) noexcept override { ibv_ack_cq_events(queue, count); }
+
+  ibv_srq* create_srq(ibv_pd* domain, ibv_srq_init_attr* attributes) noexcept override {
+    return ibv_create_srq(domain, attributes);
+  }
+  int modify_srq(ibv_srq* queue, ibv_srq_attr* attributes, int mask) noexcept override {
+    return ibv_modify_srq(queue, attributes, mask);
+  }
+  int destroy_srq(ibv_srq* queue) noexcept override { return ibv_destroy_srq(queue); }
+
+  ibv_qp* create_qp(ibv_pd* domain, ibv_qp_init_attr* attributes) noexcept override {
+    return ibv_create_qp(domain, attributes);
+  }
+  int modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) noexcept override {
+    return ibv_modify_qp(pair, attributes, mask);
+  }
+  int query_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask,
+               ibv_qp_init_attr* made_with) noexcept override {
+    return ibv_query_qp(pair, attributes, mask, made_with);
+  }
+  int destroy_qp(ibv_qp* pair) noexcept override { return ibv_destroy_qp(pair); }
+};
+
+}  // namespace
+
+Driver& system_driver() noexcept {
+  static SystemDriver driver;
+  return driver;
+}
+
+}  // namespace weft::verbs
