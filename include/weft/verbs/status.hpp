@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <string_view>
+
+#include "weft/base/status.hpp"
+
+namespace weft::verbs {
+
+/// What a work request's `status` means to a caller: the code, `what` was tried, the device's words and what
+/// to do. Layer::kTransport, native() is the ibv_wc_status. Not for IBV_WC_SUCCESS.
+Status to_status(ibv_wc_status status, std::string_view what);
+
+/// The same for a call that failed with errno `error`; native() is the errno. ENOMEM names the limit on
+/// locked memory when that is what refused a registration.
+Status call_status(int error, std::string_view what);
+
+}  // namespace weft::verbs

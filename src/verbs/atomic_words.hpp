@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weft/verbs/memory.hpp"
+
+namespace weft::verbs::detail {
+
+/// Registered words of 8 bytes, where the device puts what an atomic found. Made for the first atomic.
+/// Thread: one loop's.
+class AtomicWords {
+ public:
+  explicit AtomicWords(std::shared_ptr<ProtectionDomain> domain) noexcept;
+  AtomicWords(const AtomicWords&) = delete;
+  AtomicWords& operator=(const AtomicWords&) = delete;
+
+  /// A word that nobody else has. Empty when memory is out.
+  Memory take() noexcept;
+  /// Nobody takes words any more. Deletes it now, or when the last word came back.
+  void close() noexcept;
+
+ private:
+  struct Word;
+  struct Slab;
+  ~AtomicWords();
+  bool grow() noexcept;
+  static void give_back(MemoryBlock& block) noexcept;
+
+  const std::shared_ptr<ProtectionDomain> domain_;
+  std::vector<std::unique_ptr<Slab>> slabs_;
+  Word* free_ = nullptr;
+  std::size_t out_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace weft::verbs::detail

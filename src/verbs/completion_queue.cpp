@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/verbs/completion_queue.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "weft/verbs/status.hpp"
+
+namespace weft::verbs {
+
+namespace {
+
+constexpr std::size_t kBatch = 32;
+
+// The id of a handler's work request; an operation's has the highest bit clear:
+//   63: set | 62..44: generation of the place | 43..24: place | 23..0: cookie
+constexpr std::uint64_t kHandlerBit = std::uint64_t{1} << 63;
+constexpr unsigned kGenerationShift = 44;
+constexpr unsigned kPlaceShift = 24;
+constexpr std::uint32_t kGenerationMask = (1u << 19) - 1;
+constexpr std::uint32_t kPlaceMask = (1u << 20) - 1;
+constexpr std::uint32_t kCookieMask = (1u << 24) - 1;
+
+}  // namespace
+
+Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(Loop& loop, std::shared_ptr<Device> device,
+                                                                 const CompletionQueueOptions& options) {
+  const int entries_max = device->attributes().max_cqe;
+  if (options.entries == 0 || options.entries > static_cast<std::size_t>(entries_max)) {
+    return Status{StatusCode::kInvalidArgument, Layer::kTransport,
+                  "CompletionQueueOptions::entries: from 1 to " + std::to_string(entries_max) + " on " +
+                      std::string{device->name()}};
+  }
+  auto queue = std::make_unique<CompletionQueue>(Private{}, loop, std::move(device), options);
+  if (Status failed = queue->start(options); !failed.ok()) return failed;
+  return queue;
+}
+
+CompletionQueue::CompletionQueue(Private, Loop& loop, std::shared_ptr<Device> device,
+                                 const CompletionQueueOptions& options)
+    : loop_(loop),
+      device_(std::move(device)),
+      entries_(options.entries),
+      table_(new detail::OperationTable(loop)) {}
+
+Status CompletionQueue::start(const CompletionQueueOptions& options) {
+  Driver& driver = device_->driver();
+  if (options.event_channel) {
+    channel_ = driver.create_comp_channel(device_->handle());
+    if (channel_ == nullptr) return call_status(errno, "making a completion channel");
+    const int flags = ::fcntl(channel_->fd, F_GETFL);
+    if (flags < 0 || ::fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+      return call_status(errno, "a completion channel");
+    }
+  }
+  handle_ = driver.create_cq(device_->handle(), static_cast<int>(entries_), this, channel_, options.vector);
+  if (handle_ == nullptr) return call_status(errno, "making a completion queue");
+  auto added = loop_.add_poller(*this);
+  added_ = added.ok();
+  return std::move(added).status();
+}
+
+CompletionQueue::~CompletionQueue() {
+  WEFT_ASSERT(reserved_ == leaving_,
+              "queue pairs and shared receive queues end before their completion queue");
+  if (added_) loop_.remove_poller(*this);
+  Driver& driver = device_->driver();
+  if (handle_ != nullptr) {
+    if (channel_ != nullptr) take_events();
+    driver.destroy_cq(handle_);
+  }
+  if (channel_ != nullptr) driver.destroy_comp_channel(channel_);
+  table_->close();
+}
+
+bool CompletionQueue::reserve(std::size_t entries) noexcept {
+  // What queues left behind that are gone takes room until it was looked at.
+  while (room() < entries && leaving_ > 0 && failed_ == 0) poll();
+  if (room() < entries) return false;
+  reserved_ += entries;
+  return true;
+}
+
+void CompletionQueue::release(std::size_t entries) noexcept {
+  leaving_ += entries;
+}
+
+Status CompletionQueue::no_room_for(std::size_t entries, std::string_view what) const {
+  return {StatusCode::kResourceExhausted, Layer::kTransport,
+          std::string{what} + " of " + std::to_string(entries) +
+              " work requests: the completion queue has room for " + std::to_string(room()) + " more of " +
+              std::to_string(entries_) + "; give CompletionQueueOptions::entries more"};
+}
+
+std::uint32_t CompletionQueue::add(CompletionHandler& handler) {
+  std::uint32_t place = 0;
+  while (place < places_.size() && places_[place].handler != nullptr) ++place;
+  WEFT_ASSERT(place <= kPlaceMask, "so many handlers have no place in the ids");
+  if (place == places_.size()) places_.emplace_back();
+  places_[place].handler = &handler;
+  return place;
+}
+
+void CompletionQueue::remove(std::uint32_t place) noexcept {
+  places_[place].handler = nullptr;
+  places_[place].generation = (places_[place].generation + 1) & kGenerationMask;
+}
+
+std::uint64_t CompletionQueue::id_for(std::uint32_t place, std::uint32_t cookie) const noexcept {
+  WEFT_ASSERT(cookie <= kCookieMask, "a cookie has 24 bits");
+  return kHandlerBit | std::uint64_t{places_[place].generation} << kGenerationShift |
+         std::uint64_t{place} << kPlaceShift | cookie;
+}
+
+void CompletionQueue::handle_completion(const ibv_wc& completion) noexcept {
+  const std::uint64_t id = completion.wr_id;
+  if ((id & kHandlerBit) == 0) {
+    if (detail::Operation* const operation = table_->find(id); operation != nullptr) {
+      return operation->complete(completion);
+    }
+  } else {
+    const auto place = static_cast<std::uint32_t>(id >> kPlaceShift) & kPlaceMask;
+    const auto generation = static_cast<std::uint32_t>(id >> kGenerationShift) & kGenerationMask;
+    const Place& of = places_[place];
+    if (of.handler != nullptr && of.generation == generation) {
+      return of.handler->on_completion(static_cast<std::uint32_t>(id) & kCookieMask, completion);
+    }
+  }
+  ++strays_;
+}
+
+std::size_t CompletionQueue::poll() {
+  std::array<ibv_wc, kBatch> completions;
+  const int count = ibv_poll_cq(handle_, static_cast<int>(kBatch), completions.data());
+  if (count < 0) [[unlikely]] {
+    failed_ = -count;
+    return 0;
+  }
+  for (int i = 0; i < count; ++i) handle_completion(completions[static_cast<std::size_t>(i)]);
+  if (static_cast<std::size_t>(count) < kBatch) reserved_ -= std::exchange(leaving_, 0);
+  return static_cast<std::size_t>(count);
+}
+
+// An event that was raised is taken before the next one is asked for, or the channel stays readable for ever.
+void CompletionQueue::take_events() noexcept {
+  Driver& driver = device_->driver();
+  unsigned taken = 0;
+  ibv_cq* queue = nullptr;
+  void* context = nullptr;
+  while (driver.get_cq_event(channel_, &queue, &context) == 0) ++taken;
+  if (taken > 0) driver.ack_cq_events(handle_, taken);
+}
+
+// Drained, armed, and drained again: what completed in between raises no event.
+bool CompletionQueue::arm() {
+  if (channel_ == nullptr) return false;
+  take_events();
+  if (ibv_req_notify_cq(handle_, 0) != 0) return false;
+  return poll() == 0;
+}
+
+}  // namespace weft::verbs

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/verbs/device_events.hpp"
+
+#include <utility>
+
+namespace weft::verbs {
+
+namespace {
+
+DeviceEvent describe(const ibv_async_event& event) {
+  DeviceEvent made{.type = event.event_type};
+  switch (event.event_type) {
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+      made.port = static_cast<std::uint8_t>(event.element.port_num);
+      break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      made.queue_pair = event.element.qp->qp_num;
+      break;
+    default:
+      break;
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string_view DeviceEvent::to_string() const noexcept {
+  return ibv_event_type_str(type);
+}
+
+Result<std::unique_ptr<DeviceEvents>> DeviceEvents::watch(Loop& loop, std::shared_ptr<Device> device,
+                                                          UniqueFunction<void(const DeviceEvent&)> on_event) {
+  const int descriptor = device->handle()->async_fd;
+  auto events = std::make_unique<DeviceEvents>(Private{}, loop, std::move(device), std::move(on_event));
+  if (auto watched = loop.watch(*events, descriptor); !watched.ok()) return std::move(watched).status();
+  return events;
+}
+
+DeviceEvents::~DeviceEvents() {
+  if (watched()) loop_.unwatch(*this);
+}
+
+// Each is acknowledged before anybody hears of it: destroying the queue pair that it names waits for that.
+void DeviceEvents::on_ready(Readiness) {
+  Driver& driver = device_->driver();
+  ibv_async_event event{};
+  while (driver.get_async_event(device_->handle(), &event) == 0) {
+    const DeviceEvent described = describe(event);
+    driver.ack_async_event(&event);
+    on_event_(described);
+  }
+}
+
+}  // namespace weft::verbs

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue pair's life, and its operations. How it is made and connected is in queue_pair_setup.cpp.
+#include "weft/verbs/queue_pair.hpp"
+
+#include <arpa/inet.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "verbs/posting.hpp"
+#include "verbs/queue_pair_queues.hpp"
+#include "weft/verbs/status.hpp"
+
+namespace weft::verbs {
+
+using detail::Asked;
+using detail::Posted;
+using detail::Request;
+
+QueuePair::QueuePair(Private, std::shared_ptr<ProtectionDomain> domain, CompletionQueue& completions,
+                     const QueuePairOptions& options)
+    : domain_(std::move(domain)),
+      completions_(completions),
+      segments_max_(options.segments_max),
+      port_(options.port),
+      sends_(std::make_unique<SendQueue>(*this, options.sends_max)),
+      receives_(std::make_unique<ReceiveQueue>(
+          *this, options.shared_receives != nullptr ? 0 : options.receives_max)) {}
+
+// A destroyed queue pair touches no memory; completions that come later find no operation.
+QueuePair::~QueuePair() {
+  if (handle_ != nullptr) {
+    const int error = domain_->driver().destroy_qp(handle_);
+    WEFT_ASSERT(error == 0, "a device does not refuse the end of a queue pair");
+  }
+  sends_->close();
+  receives_->close();
+  completions_.release(reserved_);
+}
+
+std::size_t QueuePair::sends_posted() const noexcept {
+  return sends_->posted();
+}
+
+std::size_t QueuePair::receives_posted() const noexcept {
+  return receives_->posted();
+}
+
+Posted<detail::Send> QueuePair::send(std::span<const Memory> memory) {
+  return detail::post<detail::Send>(completions_.operations(), *sends_,
+                                    {*domain_, memory, segments_max_, {.opcode = IBV_WR_SEND}});
+}
+
+Posted<detail::Send> QueuePair::send_with_immediate(std::span<const Memory> memory, std::uint32_t immediate) {
+  const Request request{.opcode = IBV_WR_SEND_WITH_IMM, .immediate = htonl(immediate)};
+  return detail::post<detail::Send>(completions_.operations(), *sends_,
+                                    {*domain_, memory, segments_max_, request});
+}
+
+Posted<detail::Receive> QueuePair::receive(std::span<const Memory> memory) {
+  if (receives_->capacity() == 0) return Posted<detail::Receive>{detail::Refusal::kSharedReceives};
+  return detail::post<detail::Receive>(completions_.operations(), *receives_,
+                                       {*domain_, memory, segments_max_});
+}
+
+Posted<detail::Write> QueuePair::write(std::span<const Memory> memory, const RemoteMemory& to) {
+  const Request request{.opcode = IBV_WR_RDMA_WRITE, .remote = to};
+  return detail::post<detail::Write>(completions_.operations(), *sends_,
+                                     {*domain_, memory, segments_max_, request});
+}
+
+Posted<detail::Write> QueuePair::write_with_immediate(std::span<const Memory> memory, const RemoteMemory& to,
+                                                      std::uint32_t immediate) {
+  const Request request{.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .immediate = htonl(immediate), .remote = to};
+  return detail::post<detail::Write>(completions_.operations(), *sends_,
+                                     {*domain_, memory, segments_max_, request});
+}
+
+Posted<detail::Read> QueuePair::read(std::span<const Memory> memory, const RemoteMemory& from) {
+  const Request request{.opcode = IBV_WR_RDMA_READ, .remote = from};
+  return detail::post<detail::Read>(completions_.operations(), *sends_,
+                                    {*domain_, memory, segments_max_, request});
+}
+
+Posted<detail::Atomic> QueuePair::fetch_add(const RemoteMemory& word, std::uint64_t add) {
+  return atomic({.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .remote = word, .operand = add});
+}
+
+Posted<detail::Atomic> QueuePair::compare_swap(const RemoteMemory& word, std::uint64_t expected,
+                                               std::uint64_t desired) {
+  return atomic({.opcode = IBV_WR_ATOMIC_CMP_AND_SWP, .remote = word, .operand = expected, .swap = desired});
+}
+
+Posted<detail::Atomic> QueuePair::atomic(const Request& request) {
+  const Memory word = sends_->words->take();
+  if (word.empty()) return Posted<detail::Atomic>{detail::Refusal::kNoWord};
+  return detail::post<detail::Atomic>(completions_.operations(), *sends_, {*domain_, {&word, 1}, 1, request});
+}
+
+int QueuePair::SendQueue::post(detail::Operation& operation) noexcept {
+  // Some devices keep what they refuse because the connection is not there yet, and send it later.
+  if (!pair.connected_) return ENOTCONN;
+  if (pair.failed_) return ESHUTDOWN;
+  const Request& asked = operation.request;
+  std::array<ibv_sge, detail::kSegmentsMax> segments;
+  std::size_t bytes = 0;
+  ibv_send_wr request{};
+  request.num_sge = static_cast<int>(operation.write_segments(segments, bytes));
+  request.wr_id = operation.id();
+  request.sg_list = segments.data();
+  request.opcode = asked.opcode;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.imm_data = asked.immediate;
+  if (asked.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || asked.opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+    request.wr.atomic.remote_addr = asked.remote.address;
+    request.wr.atomic.rkey = asked.remote.rkey;
+    request.wr.atomic.compare_add = asked.operand;
+    request.wr.atomic.swap = asked.swap;
+  } else {
+    request.wr.rdma.remote_addr = asked.remote.address;
+    request.wr.rdma.rkey = asked.remote.rkey;
+    const bool leaves = asked.opcode != IBV_WR_RDMA_READ;
+    if (leaves && bytes <= pair.inline_bytes_max_) request.send_flags |= IBV_SEND_INLINE;
+  }
+  ibv_send_wr* refused = nullptr;
+  return ibv_post_send(pair.handle_, &request, &refused);
+}
+
+Status QueuePair::fail() {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  const int error = domain_->driver().modify_qp(handle_, &attributes, IBV_QP_STATE);
+  if (error != 0) return call_status(error, "ending a queue pair's connection");
+  failed_ = true;
+  return {};
+}
+
+}  // namespace weft::verbs

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "verbs/queue_pair_queues.hpp"
+#include "weft/verbs/status.hpp"
+
+namespace weft::verbs {
+
+namespace {
+
+constexpr std::uint32_t kPacketSequenceMask = 0xFF'FFFF;
+// Of the codes that the packets have three bits for, the last one means for ever.
+constexpr std::uint8_t kRetriesMax = 6;
+// Codes of five bits.
+constexpr std::uint8_t kTimeCodeMax = 31;
+
+Status refused(std::string why) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport, std::move(why)};
+}
+
+Status check(const QueuePairOptions& options) {
+  if (options.sends_max == 0) return refused("QueuePairOptions::sends_max: from 1 on is possible");
+  if (options.segments_max == 0 || options.segments_max > detail::kSegmentsMax) {
+    return refused("QueuePairOptions::segments_max: from 1 to 32 are possible");
+  }
+  return {};
+}
+
+Status check(const ConnectOptions& options) {
+  if (options.retries > kRetriesMax || options.receiver_not_ready_retries > kRetriesMax) {
+    return refused("ConnectOptions: up to 6 retries are possible; 7 would mean for ever");
+  }
+  if (options.ack_timeout == 0 || options.ack_timeout > kTimeCodeMax) {
+    return refused("ConnectOptions::ack_timeout: from 1 to 31 is possible; 0 would mean for ever");
+  }
+  if (options.receiver_not_ready_timer > kTimeCodeMax || options.reads_max == 0 || options.hop_limit == 0) {
+    return refused("ConnectOptions: a timer code above 31, no reads or a hop limit of 0");
+  }
+  return {};
+}
+
+int flags_of(Access access) {
+  int flags = 0;
+  if (access.remote_read) flags |= IBV_ACCESS_REMOTE_READ;
+  if (access.remote_write) flags |= IBV_ACCESS_REMOTE_WRITE;
+  if (access.remote_atomic) flags |= IBV_ACCESS_REMOTE_ATOMIC;
+  return flags;
+}
+
+bool same_subnet(const AddressInfo& a, const AddressInfo& b) {
+  return std::equal(a.gid.begin(), a.gid.begin() + 8, b.gid.begin());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProtectionDomain> domain,
+                                                     CompletionQueue& completions,
+                                                     const QueuePairOptions& options) {
+  if (Status wrong = check(options); !wrong.ok()) return wrong;
+  auto pair = std::make_unique<QueuePair>(Private{}, std::move(domain), completions, options);
+  if (Status failed = pair->start(options); !failed.ok()) return failed;
+  return pair;
+}
+
+Status QueuePair::start(const QueuePairOptions& options) {
+  if (Status failed = choose_address(options); !failed.ok()) return failed;
+  const std::size_t completions = options.sends_max + receives_->capacity();
+  if (!completions_.reserve(completions)) return completions_.no_room_for(completions, "a queue pair");
+  reserved_ = completions;
+  if (Status failed = make(options); !failed.ok()) return failed;
+  address_.queue_pair = handle_->qp_num;
+  address_.packet_sequence = std::random_device{}() & kPacketSequenceMask;
+  return initialise(options);
+}
+
+Status QueuePair::choose_address(const QueuePairOptions& options) {
+  auto port = domain_->device().port(options.port);
+  if (!port.ok()) return std::move(port).status();
+  if (!port->active) {
+    return {StatusCode::kUnavailable, Layer::kTransport,
+            "port " + std::to_string(options.port) + " of " + std::string{domain_->device().name()} +
+                " is not active: is its network interface up?"};
+  }
+  std::optional<Gid> gid = best_gid(port->gids);
+  if (options.gid_index) {
+    const auto found = std::find_if(port->gids.begin(), port->gids.end(),
+                                    [&](const Gid& each) { return each.index == *options.gid_index; });
+    if (found == port->gids.end()) return refused("QueuePairOptions::gid_index: there is no GID there");
+    gid = *found;
+  }
+  address_.lid = port->lid;
+  address_.mtu = port->mtu;
+  address_.ethernet = port->ethernet;
+  if (gid) {
+    address_.gid = gid->raw;
+    gid_index_ = gid->index;
+  } else if (port->ethernet) {
+    return {StatusCode::kUnavailable, Layer::kTransport,
+            "the port has no GID: give its network interface an address"};
+  }
+  return {};
+}
+
+// How much a device takes inline it says by refusing more.
+Status QueuePair::make(const QueuePairOptions& options) {
+  ibv_qp_init_attr attributes{};
+  for (std::size_t inline_bytes = options.inline_bytes;; inline_bytes /= 2) {
+    attributes = {};
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.send_cq = attributes.recv_cq = completions_.handle();
+    if (options.shared_receives != nullptr) attributes.srq = options.shared_receives->handle();
+    attributes.cap.max_send_wr = static_cast<std::uint32_t>(options.sends_max);
+    attributes.cap.max_recv_wr = static_cast<std::uint32_t>(receives_->capacity());
+    attributes.cap.max_send_sge = attributes.cap.max_recv_sge = static_cast<std::uint32_t>(segments_max_);
+    attributes.cap.max_inline_data = static_cast<std::uint32_t>(inline_bytes);
+    handle_ = domain_->driver().create_qp(domain_->handle(), &attributes);
+    if (handle_ != nullptr) break;
+    if (errno != EINVAL || inline_bytes == 0) return call_status(errno, "making a queue pair");
+  }
+  inline_bytes_max_ = attributes.cap.max_inline_data;
+  return {};
+}
+
+Status QueuePair::initialise(const QueuePairOptions& options) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = port_;
+  attributes.qp_access_flags = static_cast<unsigned>(flags_of(options.access));
+  constexpr int kMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+  const int error = domain_->driver().modify_qp(handle_, &attributes, kMask);
+  return error == 0 ? Status{} : call_status(error, "initialising a queue pair");
+}
+
+Status QueuePair::connect(const AddressInfo& peer, const ConnectOptions& options) {
+  if (Status wrong = check(options); !wrong.ok()) return wrong;
+  if (connected_) {
+    return {StatusCode::kFailedPrecondition, Layer::kTransport, "the queue pair is connected already"};
+  }
+  if (peer.ethernet != address_.ethernet) {
+    return refused("the peer's port is of the other kind: InfiniBand here, Ethernet there, or the reverse");
+  }
+  if (Status failed = to_ready_to_receive(peer, options); !failed.ok()) return failed;
+  if (Status failed = to_ready_to_send(options); !failed.ok()) return failed;
+  connected_ = true;
+  return {};
+}
+
+Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options) {
+  const int reads_granted = domain_->device().attributes().max_qp_rd_atom;
+  mtu_ = std::min(address_.mtu, peer.mtu);
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTR;
+  attributes.path_mtu = mtu_;
+  attributes.dest_qp_num = peer.queue_pair;
+  attributes.rq_psn = peer.packet_sequence;
+  attributes.max_dest_rd_atomic = static_cast<std::uint8_t>(std::min<int>(options.reads_max, reads_granted));
+  attributes.min_rnr_timer = options.receiver_not_ready_timer;
+  ibv_ah_attr& route = attributes.ah_attr;
+  route.port_num = port_;
+  route.sl = options.service_level;
+  route.dlid = peer.lid;
+  route.is_global = peer.ethernet || !same_subnet(address_, peer) ? 1 : 0;
+  std::copy(peer.gid.begin(), peer.gid.end(), std::begin(route.grh.dgid.raw));
+  route.grh.sgid_index = gid_index_;
+  route.grh.hop_limit = options.hop_limit;
+  route.grh.traffic_class = options.traffic_class;
+  constexpr int kMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  const int error = domain_->driver().modify_qp(handle_, &attributes, kMask);
+  return error == 0 ? Status{} : call_status(error, "connecting a queue pair");
+}
+
+Status QueuePair::to_ready_to_send(const ConnectOptions& options) {
+  const int reads_granted = domain_->device().attributes().max_qp_init_rd_atom;
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTS;
+  attributes.timeout = options.ack_timeout;
+  attributes.retry_cnt = options.retries;
+  attributes.rnr_retry = options.receiver_not_ready_retries;
+  attributes.sq_psn = address_.packet_sequence;
+  attributes.max_rd_atomic = static_cast<std::uint8_t>(std::min<int>(options.reads_max, reads_granted));
+  constexpr int kMask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                        IBV_QP_MAX_QP_RD_ATOMIC;
+  const int error = domain_->driver().modify_qp(handle_, &attributes, kMask);
+  return error == 0 ? Status{} : call_status(error, "letting a queue pair send");
+}
+
+}  // namespace weft::verbs

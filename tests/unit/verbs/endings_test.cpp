@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// UX-7: what ends badly, or early. Runs on simulated devices, and on real ones.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "unit/verbs/pair.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/coro/scope.hpp"
+#include "weft/runtime/with_deadline.hpp"
+
+namespace weft::verbs {
+namespace {
+
+using testing::Pair;
+using testing::status_of;
+
+class VerbsEndings : public ::testing::Test {
+ protected:
+  Pair pair_;
+};
+
+TEST_F(VerbsEndings, sending_before_connecting_is_refused) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    const auto lonely = pair.make();
+    const auto sent = co_await lonely->send(pair.text("to nobody"));
+    EXPECT_EQ(sent.status().code(), StatusCode::kFailedPrecondition) << sent.status().to_string();
+    EXPECT_EQ(lonely->sends_posted(), 0U);
+  };
+  pair_.run(attempt(pair_));
+}
+
+TEST_F(VerbsEndings, a_message_that_is_too_long_ends_both_queue_pairs_with_a_reason) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    auto receiving = pair.b->receive(pair.region(4).memory());
+    const auto sent = co_await pair.a->send(pair.pattern(1000, 1));
+    const auto received = co_await std::move(receiving);
+    // Which error either side is given differs from device to device, rxe being one of its own.
+    EXPECT_FALSE(sent.ok());
+    EXPECT_FALSE(received.ok());
+    EXPECT_EQ((co_await pair.a->send(pair.text("after"))).status().code(), StatusCode::kUnavailable);
+  };
+  pair_.run(attempt(pair_));
+}
+
+TEST_F(VerbsEndings, a_peer_without_a_receive_is_reported_and_not_waited_for_for_ever) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    const auto one = pair.make();
+    const auto other = pair.make();
+    Pair::join(*one, *other, {.receiver_not_ready_retries = 1, .receiver_not_ready_timer = 1});
+    const auto sent = co_await one->send(pair.text("anybody?"));
+    EXPECT_EQ(sent.status().code(), StatusCode::kResourceExhausted) << sent.status().to_string();
+    EXPECT_EQ(sent.status().native(), IBV_WC_RNR_RETRY_EXC_ERR);
+  };
+  pair_.run(attempt(pair_));
+}
+
+TEST_F(VerbsEndings, a_key_used_out_of_bounds_touches_nothing_and_ends_that_queue_pair) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    const Memory around = pair.region(8192).memory();
+    const MemoryRegion target =
+        MemoryRegion::register_memory(pair.domain, around.mutable_bytes().subspan(0, 4096), [] {},
+                                      {.remote_write = true})
+            .value();
+    RemoteMemory beyond = target.remote();
+    beyond.address += 4000;
+    const auto written = co_await pair.a->write(pair.pattern(1000, 1), beyond);
+    EXPECT_EQ(written.status().code(), StatusCode::kPermissionDenied) << written.status().to_string();
+    for (std::size_t i = 0; i < around.size(); ++i) {
+      EXPECT_EQ(around.data()[i], std::byte{0}) << "byte " << i;
+      if (around.data()[i] != std::byte{0}) break;
+    }
+  };
+  pair_.run(attempt(pair_));
+}
+
+TEST_F(VerbsEndings, a_key_without_the_permission_is_refused) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    const MemoryRegion readable = pair.region(64, {.remote_read = true});
+    const auto written = co_await pair.a->write(pair.text("no"), readable.remote());
+    EXPECT_EQ(written.status().code(), StatusCode::kPermissionDenied) << written.status().to_string();
+    EXPECT_EQ(readable.data()[0], std::byte{0});
+  };
+  pair_.run(attempt(pair_));
+}
+
+TEST_F(VerbsEndings, a_key_used_after_its_release_is_refused) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    std::array<std::byte, 64> own{};
+    bool released = false;
+    RemoteMemory old;
+    {
+      const MemoryRegion region =
+          MemoryRegion::register_memory(pair.domain, own, [&] { released = true; }, {.remote_write = true})
+              .value();
+      old = region.remote();
+    }
+    EXPECT_TRUE(released);
+    const auto written = co_await pair.a->write(pair.text("too late"), old);
+    EXPECT_EQ(written.status().code(), StatusCode::kPermissionDenied) << written.status().to_string();
+    EXPECT_EQ(own[0], std::byte{0});
+  };
+  pair_.run(attempt(pair_));
+}
+
+TEST_F(VerbsEndings, a_queue_pair_forced_to_fail_completes_everything_under_way) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    std::vector<detail::Posted<detail::Receive>> receiving;
+    const MemoryRegion into = pair.region(40 * 64);
+    // The last eight wait for room.
+    for (std::size_t i = 0; i < 40; ++i) receiving.push_back(pair.b->receive(into.slice(i * 64, 64)));
+    EXPECT_EQ(pair.b->receives_posted(), 32U);
+    EXPECT_TRUE(pair.b->fail().ok());
+    for (auto& each : receiving) {
+      const auto received = co_await std::move(each);
+      EXPECT_EQ(received.status().code(), StatusCode::kUnavailable) << received.status().to_string();
+    }
+    EXPECT_EQ(pair.b->receives_posted(), 0U);
+  };
+  pair_.run(attempt(pair_));
+  EXPECT_EQ(pair_.completions->operations_out(), 0U);
+}
+
+TEST_F(VerbsEndings, sending_to_a_queue_pair_that_is_gone_ends_by_itself) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    const auto one = pair.make();
+    auto other = pair.make();
+    Pair::join(*one, *other, {.ack_timeout = 8, .retries = 1});
+    other.reset();
+    const auto sent = co_await one->send(pair.text("hello?"));
+    EXPECT_EQ(sent.status().code(), StatusCode::kUnavailable) << sent.status().to_string();
+  };
+  pair_.run(attempt(pair_));
+}
+
+TEST_F(VerbsEndings, the_end_of_a_queue_pair_gives_back_what_the_device_had) {
+  const MemoryRegion into = pair_.region(64);
+  MemoryBlock* const block = into.memory().block();
+  const std::uint32_t before = block->references();
+  std::optional<Status> ended;
+  const auto wait = [](Pair* pair, Memory memory, std::optional<Status>* to) -> Task<> {
+    *to = status_of(co_await pair->b->receive(memory));
+  };
+  Scope scope;
+  scope.spawn(wait, &pair_, into.memory(), &ended);
+  pair_.loop->run_once(Duration::zero());
+  EXPECT_GT(block->references(), before);
+  pair_.b.reset();
+  pair_.until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->code(), StatusCode::kCancelled) << ended->to_string();
+  pair_.loop->block_on(scope.join());
+  EXPECT_EQ(block->references(), before);
+  EXPECT_EQ(pair_.completions->operations_out(), 0U);
+}
+
+TEST_F(VerbsEndings, memory_stays_with_the_device_when_the_coroutine_gives_up) {
+  const MemoryRegion into = pair_.region(64);
+  MemoryBlock* const block = into.memory().block();
+  const std::uint32_t before = block->references();
+  const auto impatient = [](Pair& pair, const MemoryRegion& region) -> Task<Status> {
+    const Deadline soon{pair.loop->now() + std::chrono::milliseconds{1}};
+    co_return status_of(co_await with_deadline(soon, pair.b->receive(region.memory())));
+  };
+  const Status gave_up = pair_.run(impatient(pair_, into));
+  EXPECT_EQ(gave_up.code(), StatusCode::kDeadlineExceeded) << gave_up.to_string();
+  EXPECT_GT(block->references(), before) << "the device may still write to it";
+  const auto send = [](Pair& pair) -> Task<> {
+    EXPECT_TRUE((co_await pair.a->send(pair.text("late"))).ok());
+  };
+  pair_.run(send(pair_));
+  pair_.until([&] { return block->references() == before; });
+  EXPECT_EQ(testing::text_of(into.memory(), 4), "late");
+}
+
+TEST_F(VerbsEndings, an_operation_that_waits_for_room_is_dropped_before_the_device_has_it) {
+  const auto one = pair_.make({.receives_max = 1});
+  const MemoryRegion into = pair_.region(128);
+  auto first = one->receive(into.slice(0, 64));
+  MemoryBlock* const block = into.memory().block();
+  const std::uint32_t before = block->references();
+  {
+    auto second = one->receive(into.slice(64, 64));
+  }
+  pair_.loop->run_once(Duration::zero());
+  EXPECT_EQ(block->references(), before);
+  EXPECT_EQ(one->receives_posted(), 1U);
+}
+
+TEST_F(VerbsEndings, a_completion_queue_without_room_refuses_a_queue_pair) {
+  auto small = CompletionQueue::create(*pair_.loop, pair_.device, {.entries = 16}).value();
+  const std::uint8_t port = pair_.device->active_port().value().number;
+  const auto refused =
+      QueuePair::create(pair_.domain, *small, {.port = port, .sends_max = 16, .receives_max = 16});
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  for (int i = 0; i < 100; ++i) {
+    // What one leaves behind makes room for the next.
+    auto made = QueuePair::create(pair_.domain, *small, {.port = port, .sends_max = 8, .receives_max = 8});
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+  }
+}
+
+TEST_F(VerbsEndings, what_cannot_be_asked_is_refused_with_words) {
+  const auto attempt = [](Pair& pair) -> Task<> {
+    const MemoryRegion region = pair.region(64);
+    const std::array<Memory, 5> pieces{region.slice(0, 1), region.slice(1, 1), region.slice(2, 1),
+                                       region.slice(3, 1), region.slice(4, 1)};
+    EXPECT_EQ((co_await pair.a->send(pieces)).status().code(), StatusCode::kInvalidArgument);
+    const auto beyond = co_await pair.a->write(region.memory(), region.remote().slice(0, 63));
+    EXPECT_EQ(beyond.status().code(), StatusCode::kOutOfRange) << beyond.status().to_string();
+    auto elsewhere = ProtectionDomain::create(pair.device).value();
+    const MemoryRegion foreign = MemoryRegion::allocate(elsewhere, 64).value();
+    EXPECT_EQ((co_await pair.a->send(foreign.memory())).status().code(), StatusCode::kInvalidArgument);
+  };
+  pair_.run(attempt(pair_));
+  EXPECT_FALSE(pair_.a->connect(pair_.b->address()).ok()) << "it is connected";
+  const auto lonely = pair_.make();
+  EXPECT_EQ(lonely->connect(pair_.b->address(), {.retries = 7}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(lonely->connect(pair_.b->address(), {.receiver_not_ready_retries = 7}).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(Device::open("nonsense", testing::driver()).status().code(), StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace weft::verbs
