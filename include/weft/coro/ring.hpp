@@ -35,6 +35,10 @@ class Ring {
     std::construct_at(slots_ + end, std::move(value));
     ++size_;
   }
+  T& front() noexcept {
+    WEFT_ASSERT(size_ > 0, "front of an empty ring");
+    return slots_[first_];
+  }
   T pop_front() {
     WEFT_ASSERT(size_ > 0, "pop from an empty ring");
     T* slot = slots_ + first_;

@@ -73,6 +73,10 @@ class DataPath {
   virtual std::string address() const = 0;
   /// Begins to reach the peer, and lets it hear of us.
   virtual Status connect(std::string_view peer_address) = 0;
+  /// What is sent before the peer's end is connected gets lost: connect() only gets ready to receive then,
+  /// each side tells the other when it is, and on_peer_ready() lets the peer hear of us.
+  virtual bool needs_peer_ready() const { return false; }
+  virtual void on_peer_ready() {}
 
   /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
   /// attachment, else empty: what is received straight into it is begun by one call, which says kBlocked, and

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/log.hpp"
+#include "weft/transport/data_path.hpp"
+#include "weft/transport/transport.hpp"
+
+namespace weft {
+
+namespace verbs {
+class Driver;
+}
+
+/// How connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
+struct VerbsOptions {
+  /// What a client may use for tcp:// and unix:// URLs (verbs:// always requires RDMA).
+  PathPolicy connecting = PathPolicy::kForbid;
+  /// What a listener of a tcp:// or unix:// URL offers. A listener of a verbs:// URL offers RDMA and serves
+  /// peers without it all the same, unless this says kRequire.
+  PathPolicy listening = PathPolicy::kForbid;
+
+  /// Devices by name ("mlx5_0", "rxe0"), which connections take in turn; empty for all with an active port.
+  std::vector<std::string> devices{};
+  /// The port of the device; 0 for the first that is active.
+  std::uint8_t port = 0;
+  /// The place of our GID in the port's table. Without one: InfiniBand before RoCE v2 before RoCE v1, and
+  /// global before link-local.
+  std::optional<std::uint8_t> gid_index{};
+  std::uint8_t hop_limit = 64;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t service_level = 0;
+  std::uint16_t partition_index = 0;
+  /// An unanswered packet is sent again after 4.096 us * 2^this, so many times (up to 6).
+  std::uint8_t ack_timeout = 14;
+  std::uint8_t retries = 6;
+
+  /// Frames are packed into messages of up to this many bytes, head of 16 included; each takes one receive of
+  /// the peer's.
+  std::size_t message_bytes = 16 * 1024;
+  /// Registered memory is made in blocks of this size.
+  std::size_t block_bytes = 256 * 1024;
+  /// How many messages a peer may always have on their way to us, and up to how many while there is memory.
+  std::size_t credits_min = 4;
+  std::size_t credits_max = 32;
+  /// Messages under way from us, for each connection.
+  std::size_t sends_max = 16;
+  /// So many bytes are copied into the work request instead of being fetched by the device, if it grants it.
+  std::size_t inline_bytes = 256;
+  /// For each loop and device: connections, and registered memory to receive into and to send from. When the
+  /// first two are used up no more RDMA is brought up; when the last is, sending waits.
+  std::size_t connections_max = 1000;
+  std::size_t receive_bytes_max = 128 * 1024 * 1024;
+  std::size_t send_bytes_max = 32 * 1024 * 1024;
+
+  /// How long bringing RDMA up may take, from the peer's hello on.
+  Duration bring_up_timeout = std::chrono::seconds{5};
+  /// Hears of what devices report, at most once a second. Must outlive the transport.
+  Logger* logger = &stderr_logger();
+  /// Null for the machine's devices. Must outlive the transport.
+  verbs::Driver* driver = nullptr;
+};
+
+/// What connections may take, as arithmetic.
+struct VerbsMemory {
+  std::size_t receive_bytes_per_connection = 0;  ///< credits_min messages, always there
+  std::size_t send_bytes_per_connection_max = 0;
+  std::size_t receive_bytes_max = 0;  ///< of a loop and device
+  std::size_t send_bytes_max = 0;
+};
+VerbsMemory verbs_memory(const VerbsOptions& options);
+
+/// Errors: kInvalidArgument says which option cannot be.
+Status check(const VerbsOptions& options);
+
+/// The data path of connections that go by RDMA.
+std::shared_ptr<const DataPathProvider> make_verbs_path_provider(const VerbsOptions& options = {});
+
+/// The transport of verbs://host:port: connections that begin on `stream`'s tcp://host:port and move to RDMA
+/// (InfiniBand, RoCE). Handles all that `stream` handles too, with RDMA or without as `options` say.
+std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
+                                                const VerbsOptions& options = {});
+
+}  // namespace weft

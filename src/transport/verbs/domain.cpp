@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/verbs/domain.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/verbs_path.hpp"
+
+namespace weft::verbs_path {
+
+namespace {
+
+constexpr Duration kLogInterval = std::chrono::seconds{1};
+
+std::size_t receives_max(const VerbsOptions& options, const ibv_device_attr& device) {
+  const std::size_t granted = std::min(device.max_srq_wr, device.max_cqe / 2);
+  return std::min(granted, options.receive_bytes_max / options.message_bytes);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::string_view device,
+                                             const VerbsOptions& options) {
+  verbs::Driver& driver = options.driver != nullptr ? *options.driver : verbs::system_driver();
+  auto opened = verbs::Device::open(device, driver);
+  if (!opened.ok()) return std::move(opened).status();
+  auto protection = verbs::ProtectionDomain::create(*std::move(opened));
+  if (!protection.ok()) return std::move(protection).status();
+  auto domain = std::make_shared<Domain>(loop, *std::move(protection), options);
+  if (Status failed = domain->start(); !failed.ok()) return failed;
+  return domain;
+}
+
+Domain::Domain(Loop& loop, std::shared_ptr<verbs::ProtectionDomain> protection, const VerbsOptions& options)
+    : loop_(loop),
+      options_(options),
+      protection_(std::move(protection)),
+      pool_(protection_, {options.message_bytes, options.block_bytes, options.receive_bytes_max}),
+      sends_(protection_, {options.message_bytes, options.block_bytes, options.send_bytes_max}),
+      controls_(protection_,
+                {kControlBytes, kControlBytes * 1024,
+                 kControlBytes * (kControlSends + options.sends_max) * options.connections_max}) {}
+
+Status Domain::start() {
+  const std::shared_ptr<verbs::Device>& device = protection_->shared_device();
+  auto port = options_.port == 0 ? device->active_port() : device->port(options_.port);
+  if (!port.ok()) return std::move(port).status();
+  port_ = port->number;
+  const ibv_device_attr& limits = device->attributes();
+  receives_max_ = receives_max(options_, limits);
+  const std::size_t entries =
+      std::min<std::size_t>(static_cast<std::size_t>(limits.max_cqe),
+                            receives_max_ + (options_.sends_max + kControlSends) * options_.connections_max);
+  auto completions = verbs::CompletionQueue::create(loop_, device, {.entries = entries});
+  if (!completions.ok()) return std::move(completions).status();
+  completions_ = *std::move(completions);
+  place_ = completions_->add(*this);
+  auto receives =
+      verbs::SharedReceiveQueue::create(protection_, *completions_, {.receives_max = receives_max_});
+  if (!receives.ok()) return std::move(receives).status();
+  receives_ = *std::move(receives);
+  auto events = verbs::DeviceEvents::watch(
+      loop_, device, [this](const verbs::DeviceEvent& event) { on_device_event(event); });
+  if (!events.ok()) return std::move(events).status();
+  events_ = *std::move(events);
+  return {};
+}
+
+Domain::~Domain() {
+  WEFT_ASSERT(paths_.empty() && lent_.empty(), "a domain ends after its paths");
+  events_.reset();
+  receives_.reset();
+  if (completions_ != nullptr) completions_->remove(place_);
+}
+
+bool Domain::post(std::uint32_t slot) noexcept {
+  const SlotPool::Slot memory = pool_.at(slot);
+  ibv_sge segment{reinterpret_cast<std::uintptr_t>(memory.data),
+                  static_cast<std::uint32_t>(pool_.slot_bytes()), memory.lkey};
+  ibv_recv_wr request{};
+  request.wr_id = completions_->id_for(place_, slot);
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  ibv_recv_wr* refused = nullptr;
+  if (ibv_post_srq_recv(receives_->handle(), &request, &refused) == 0) return true;
+  pool_.release(slot);
+  --slots_;
+  return false;
+}
+
+bool Domain::add_receive() noexcept {
+  if (slots_ == receives_max_) return false;
+  const SlotPool::Slot slot = pool_.acquire();
+  if (!slot) return false;
+  ++slots_;
+  return post(slot.index);
+}
+
+Status Domain::enter(std::size_t credits) {
+  if (paths_.size() == options_.connections_max) {
+    return {StatusCode::kResourceExhausted, Layer::kTransport,
+            "VerbsOptions::connections_max: " + std::to_string(options_.connections_max) +
+                " connections of this loop use RDMA"};
+  }
+  while (slots_ < promised_ + credits) {
+    if (add_receive()) continue;
+    if (!pool_.refusal().ok()) return pool_.refusal().with_context("memory to receive into");
+    return {
+        StatusCode::kResourceExhausted, Layer::kTransport,
+        "the device's shared receive queue is full: VerbsOptions::receive_bytes_max is more than it takes"};
+  }
+  promised_ += credits;
+  return {};
+}
+
+void Domain::join(std::uint32_t queue_pair, VerbsPath& path) {
+  paths_[queue_pair] = &path;
+}
+
+void Domain::leave(std::uint32_t queue_pair) noexcept {
+  paths_.erase(queue_pair);
+}
+
+bool Domain::promise_one(VerbsPath& path) noexcept {
+  if (slots_ > promised_ || add_receive()) {
+    ++promised_;
+    return true;
+  }
+  // Whoever used his longest ago is asked first, and not again before he has used them again.
+  while (!spare_.empty()) {
+    VerbsPath& holder = spare_.pop_front();
+    if (&holder != &path && holder.reclaim()) break;
+  }
+  return false;
+}
+
+void Domain::unpromise(std::size_t credits) noexcept {
+  promised_ -= credits;
+}
+
+void Domain::note_spare(VerbsPath& path, bool has) noexcept {
+  static_cast<ListHook<SpareTag>&>(path).unlink();
+  if (has) spare_.push_back(path);
+}
+
+VerbsPath* Domain::find(std::uint32_t queue_pair) const noexcept {
+  const auto found = paths_.find(queue_pair);
+  return found == paths_.end() ? nullptr : found->second;
+}
+
+// Inside a poll: only notes what came.
+void Domain::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept {
+  VerbsPath* const path = find(completion.qp_num);
+  if (completion.status != IBV_WC_SUCCESS) {
+    post(slot);
+    if (path != nullptr) path->fail(verbs::to_status(completion.status, "receiving by RDMA"));
+    return;
+  }
+  // What was on its way when a path was shut is nobody's fault.
+  if (path == nullptr) {
+    post(slot);
+    return;
+  }
+  path->arrived(slot, completion.byte_len);
+}
+
+ChunkRef Domain::lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) noexcept {
+  try {
+    lent_[bytes.data()] = {slot, path.queue_pair()};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+  ChunkRef chunk = loop_.chunks().lend(bytes, *this);
+  if (!chunk) {
+    lent_.erase(bytes.data());
+  } else if (self_ == nullptr) {
+    self_ = shared_from_this();
+  }
+  return chunk;
+}
+
+void Domain::on_chunk_returned(MutableBytes memory) noexcept {
+  const auto found = lent_.find(memory.data());
+  const Lent lent = found->second;
+  lent_.erase(found);
+  post(lent.slot);
+  if (VerbsPath* const path = find(lent.queue_pair); path != nullptr) {
+    path->lent_returned();
+  } else {
+    unpromise(1);
+  }
+  if (lent_.empty()) self_.reset();
+}
+
+void Domain::wait_for_send_slot(VerbsPath& path) noexcept {
+  if (!static_cast<ListHook<StarvedTag>&>(path).linked()) starved_.push_back(path);
+}
+
+void Domain::release_send_slot(std::uint32_t slot) noexcept {
+  sends_.release(slot);
+  if (!starved_.empty()) starved_.pop_front().served();
+}
+
+void Domain::on_device_event(const verbs::DeviceEvent& event) {
+  const TimePoint now = loop_.clock().now();
+  if (now >= quiet_until_ && event.type != IBV_EVENT_COMM_EST) {
+    quiet_until_ = now + kLogInterval;
+    options_.logger->write(LogLevel::kWarning, std::string{"verbs: "}
+                                                   .append(protection_->device().name())
+                                                   .append(" reports: ")
+                                                   .append(event.to_string()));
+  }
+  const Status why{StatusCode::kUnavailable, Layer::kTransport,
+                   std::string{"the RDMA device reports: "}.append(event.to_string())};
+  switch (event.type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+      if (VerbsPath* const path = find(event.queue_pair); path != nullptr) path->fail(why);
+      break;
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+      for (const auto& [number, path] : paths_) path->fail(why);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace weft::verbs_path

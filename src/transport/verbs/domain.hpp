@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/verbs/slot_pool.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/memory/chunk_pool.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transport/verbs.hpp"
+#include "weft/verbs/verbs.hpp"
+
+namespace weft::verbs_path {
+
+class VerbsPath;
+struct StarvedTag;
+struct SpareTag;
+
+/// What the paths of one loop over one device share: the completion queue, the receives, and registered
+/// memory. Ends with the last of them. Thread: the loop's.
+///
+/// Every credit that a peer was given stands for a receive that is posted, and no receive stands for two:
+///
+///   posted receives >= what all peers may still send
+///
+/// Each path always has credits_min; what else there is goes to those whose peers use theirs up, and is asked
+/// back from those whose peers do not (`spare`).
+class Domain final : private verbs::CompletionHandler,
+                     private ChunkLender,
+                     public std::enable_shared_from_this<Domain> {
+ public:
+  /// Errors: those of opening the device.
+  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::string_view device,
+                                              const VerbsOptions& options);
+  Domain(Loop& loop, std::shared_ptr<verbs::ProtectionDomain> protection, const VerbsOptions& options);
+  ~Domain();
+
+  Loop& loop() const noexcept { return loop_; }
+  const std::shared_ptr<verbs::ProtectionDomain>& protection() const noexcept { return protection_; }
+  verbs::CompletionQueue& completions() const noexcept { return *completions_; }
+  verbs::SharedReceiveQueue& receives() const noexcept { return *receives_; }
+  /// Where what is sent lies, and what holds no bytes.
+  SlotPool& sends() noexcept { return sends_; }
+  SlotPool& controls() noexcept { return controls_; }
+  std::uint8_t port() const noexcept { return port_; }
+  const VerbsOptions& options() const noexcept { return options_; }
+
+  /// Room for a path with `credits` receives. Errors: kResourceExhausted.
+  Status enter(std::size_t credits);
+  /// From now on what comes to the queue pair of that number is `path`'s.
+  void join(std::uint32_t queue_pair, VerbsPath& path);
+  void leave(std::uint32_t queue_pair) noexcept;
+  /// One receive more that `path`'s peer may be promised, or none; then somebody is asked for what it does
+  /// not need.
+  bool promise_one(VerbsPath& path) noexcept;
+  /// So many promises are not needed any more.
+  void unpromise(std::size_t credits) noexcept;
+  /// `path` has more than its due, and has used it just now; or has no more than that.
+  void note_spare(VerbsPath& path, bool has) noexcept;
+
+  /// The memory of a message, which goes back into the queue of receives.
+  const std::byte* at(std::uint32_t slot) const noexcept { return pool_.at(slot).data; }
+  void give_back(std::uint32_t slot) noexcept { post(slot); }
+  /// Part of a message as a chunk, that gives the slot back, and tells the path if it is there still. Null
+  /// when memory is out.
+  ChunkRef lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) noexcept;
+
+  /// `path` hears when there is memory to send from.
+  void wait_for_send_slot(VerbsPath& path) noexcept;
+  void release_send_slot(std::uint32_t slot) noexcept;
+
+  /// Fetches what has completed.
+  bool progress() { return completions_->poll() > 0; }
+
+ private:
+  struct Lent {
+    std::uint32_t slot = 0;
+    std::uint32_t queue_pair = 0;
+  };
+
+  Status start();
+  void on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept override;
+  void on_chunk_returned(MutableBytes memory) noexcept override;
+  void on_device_event(const verbs::DeviceEvent& event);
+  bool add_receive() noexcept;
+  bool post(std::uint32_t slot) noexcept;
+  VerbsPath* find(std::uint32_t queue_pair) const noexcept;
+  void fail_all(const Status& why);
+
+  Loop& loop_;
+  const VerbsOptions options_;
+  const std::shared_ptr<verbs::ProtectionDomain> protection_;
+  SlotPool pool_;
+  SlotPool sends_;
+  SlotPool controls_;
+  std::unique_ptr<verbs::CompletionQueue> completions_;
+  std::unique_ptr<verbs::SharedReceiveQueue> receives_;
+  std::unique_ptr<verbs::DeviceEvents> events_;
+  std::uint8_t port_ = 0;
+  std::uint32_t place_ = 0;
+  std::size_t receives_max_ = 0;
+  /// Receives that there are, and of these how many are promised.
+  std::size_t slots_ = 0;
+  std::size_t promised_ = 0;
+  std::unordered_map<std::uint32_t, VerbsPath*> paths_;
+  std::unordered_map<const std::byte*, Lent> lent_;
+  /// Who waits for memory to send from.
+  IntrusiveList<VerbsPath, StarvedTag> starved_;
+  /// Who has more receives than its due, the one that used them longest ago first.
+  IntrusiveList<VerbsPath, SpareTag> spare_;
+  /// While something is lent.
+  std::shared_ptr<Domain> self_;
+  TimePoint quiet_until_{};
+};
+
+}  // namespace weft::verbs_path

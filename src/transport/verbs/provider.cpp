@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/verbs/provider.hpp"
+
+#include <algorithm>
+
+#include "transport/verbs/message.hpp"
+#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/verbs_path.hpp"
+
+namespace weft {
+
+namespace verbs_path {
+
+namespace {
+
+verbs::Driver& driver_of(const VerbsOptions& options) {
+  return options.driver != nullptr ? *options.driver : verbs::system_driver();
+}
+
+}  // namespace
+
+std::string Provider::offer() const {
+  return {static_cast<char>(kMessageVersion)};
+}
+
+Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owner,
+                                                 std::string_view peer_offer) const {
+  if (peer_offer.empty() || peer_offer[0] != static_cast<char>(kMessageVersion)) {
+    return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
+                  "the peer speaks another version of Weft's messages over RDMA"};
+  }
+  auto domain = domain_for(loop);
+  if (!domain.ok()) return std::move(domain).status();
+  return VerbsPath::make(*std::move(domain), owner);
+}
+
+// Under the lock. Those that were named, or all that can be used.
+Status Provider::find_devices() const {
+  if (!devices_.empty()) return {};
+  devices_ = options_.devices;
+  if (!devices_.empty()) return {};
+  verbs::Driver& driver = driver_of(options_);
+  const auto names = verbs::device_names(driver);
+  if (!names.ok()) return names.status();
+  Status reason{StatusCode::kFailedPrecondition, Layer::kTransport, "this machine has no RDMA device"};
+  for (const std::string& name : *names) {
+    const auto device = verbs::Device::open(name, driver);
+    const auto port = device.ok() ? (*device)->active_port() : Result<verbs::Port>{device.status()};
+    if (port.ok()) {
+      devices_.push_back(name);
+    } else {
+      reason = port.status();
+    }
+  }
+  return devices_.empty() ? reason : Status{};
+}
+
+// Connections take the devices in turn.
+Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {
+  const std::lock_guard lock{mutex_};
+  if (Status none = find_devices(); !none.ok()) return none;
+  const std::string& device = devices_[next_device_++ % devices_.size()];
+  std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Domain>& known = domains_[{&loop, device}];
+  if (std::shared_ptr<Domain> domain = known.lock()) return domain;
+  auto domain = Domain::make(loop, device, options_);
+  if (domain.ok()) known = *domain;
+  return domain;
+}
+
+}  // namespace verbs_path
+
+Status check(const VerbsOptions& options) {
+  using namespace verbs_path;
+  const char* why = nullptr;
+  if (options.message_bytes < kMessageBytesMin || options.message_bytes > kMessageBytesMax) {
+    why = "VerbsOptions::message_bytes: from 1 KiB to 1 MiB are possible";
+  } else if (options.block_bytes < options.message_bytes) {
+    why = "VerbsOptions::block_bytes: at least message_bytes";
+  } else if (options.credits_min < kCreditsMin || options.credits_max > kCreditsMax ||
+             options.credits_min > options.credits_max) {
+    why = "VerbsOptions: 3 <= credits_min <= credits_max <= 4096";
+  } else if (options.sends_max < 2 || options.sends_max > kCreditsMax) {
+    why = "VerbsOptions::sends_max: from 2 to 4096 are possible";
+  } else if (options.connections_max == 0) {
+    why = "VerbsOptions::connections_max: from 1 on is possible";
+  } else if (options.receive_bytes_max < options.credits_min * options.message_bytes ||
+             options.send_bytes_max < options.block_bytes) {
+    why = "VerbsOptions: receive_bytes_max or send_bytes_max is too little for one connection";
+  } else if (options.retries > 6) {
+    why = "VerbsOptions::retries: up to 6; 7 would mean for ever";
+  } else if (options.logger == nullptr) {
+    why = "VerbsOptions::logger: null; leave it out for stderr";
+  }
+  if (why == nullptr) return {};
+  return {StatusCode::kInvalidArgument, Layer::kTransport, why};
+}
+
+VerbsMemory verbs_memory(const VerbsOptions& options) {
+  return {.receive_bytes_per_connection = options.credits_min * options.message_bytes,
+          .send_bytes_per_connection_max = options.sends_max * options.message_bytes,
+          .receive_bytes_max = options.receive_bytes_max,
+          .send_bytes_max = options.send_bytes_max};
+}
+
+std::shared_ptr<const DataPathProvider> make_verbs_path_provider(const VerbsOptions& options) {
+  return std::make_shared<verbs_path::Provider>(options);
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/verbs/domain.hpp"
+#include "weft/transport/data_path.hpp"
+#include "weft/transport/verbs.hpp"
+
+namespace weft::verbs_path {
+
+/// Makes the paths of some options. Devices are opened for the first path: who only might use RDMA pays
+/// nothing for it. Thread: any.
+class Provider final : public DataPathProvider {
+ public:
+  explicit Provider(VerbsOptions options) : options_(std::move(options)) {}
+
+  wire::DataPath kind() const override { return wire::DataPath::kVerbs; }
+  std::string offer() const override;
+  Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
+                                         std::string_view peer_offer) const override;
+
+ private:
+  Status find_devices() const;
+  Result<std::shared_ptr<Domain>> domain_for(Loop& loop) const;
+
+  const VerbsOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::string> devices_;
+  mutable std::size_t next_device_ = 0;
+  mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<Domain>> domains_;
+};
+
+}  // namespace weft::verbs_path

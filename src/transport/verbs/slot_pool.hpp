@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weft/verbs/memory.hpp"
+
+namespace weft::verbs_path {
+
+/// Registered memory of one size, cut out of blocks that are registered one at a time, within a budget. Each
+/// use has a pool of its own, so that none can starve another. Thread: its loop's.
+class SlotPool {
+ public:
+  struct Limits {
+    std::size_t slot_bytes = 0;
+    std::size_t block_bytes = 0;
+    std::size_t bytes_max = 0;
+  };
+  /// A piece of registered memory. Its index is the pool's name for it.
+  struct Slot {
+    std::byte* data = nullptr;
+    std::uint32_t lkey = 0;
+    std::uint32_t index = 0;
+
+    explicit operator bool() const noexcept { return data != nullptr; }
+  };
+
+  SlotPool(std::shared_ptr<verbs::ProtectionDomain> domain, const Limits& limits) noexcept
+      : domain_(std::move(domain)), limits_(limits) {}
+  SlotPool(const SlotPool&) = delete;
+  SlotPool& operator=(const SlotPool&) = delete;
+
+  /// Empty when the budget is used up, or the system gives no more; refusal() then says which.
+  Slot acquire() noexcept;
+  void release(std::uint32_t index) noexcept;
+  Slot at(std::uint32_t index) const noexcept;
+
+  std::size_t slot_bytes() const noexcept { return limits_.slot_bytes; }
+  /// Registered now, and of that, in use.
+  std::size_t registered_bytes() const noexcept { return blocks_in_use_ * slots_per_block() * slot_bytes(); }
+  std::size_t slots_out() const noexcept { return out_; }
+  const Status& refusal() const noexcept { return refusal_; }
+
+ private:
+  struct Block {
+    std::unique_ptr<verbs::MemoryRegion> region;
+    std::size_t out = 0;
+    std::vector<std::uint32_t> free;
+  };
+
+  std::size_t slots_per_block() const noexcept;
+  Block* block_with_room() noexcept;
+  bool make_block(Block& block, std::size_t index) noexcept;
+
+  const std::shared_ptr<verbs::ProtectionDomain> domain_;
+  const Limits limits_;
+  std::vector<Block> blocks_;
+  /// No block before it has room.
+  std::size_t first_with_room_ = 0;
+  std::size_t blocks_in_use_ = 0;
+  std::size_t idle_blocks_ = 0;
+  std::size_t out_ = 0;
+  Status refusal_;
+};
+
+}  // namespace weft::verbs_path

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coming up, what the device tells, and the end. Bytes move in verbs_path_receive.cpp and
+// verbs_path_send.cpp.
+#include "transport/verbs/verbs_path.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "transport/verbs/path_limits.hpp"
+
+namespace weft::verbs_path {
+
+namespace {
+
+// An address: the queue pair's, then the longest message and how many may be sent.
+constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + 8;
+
+}  // namespace
+
+Result<std::unique_ptr<DataPath>> VerbsPath::make(std::shared_ptr<Domain> domain, DataPathOwner& owner) {
+  auto path = std::make_unique<VerbsPath>(std::move(domain), owner);
+  if (Status failed = path->start(); !failed.ok()) return failed;
+  return std::unique_ptr<DataPath>{std::move(path)};
+}
+
+VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
+    : domain_(std::move(domain)),
+      owner_(&owner),
+      options_(domain_->options()),
+      capabilities_{.name = "verbs", .peer_may_vanish = true},
+      place_(domain_->completions().add(*this)),
+      inbox_(options_.credits_max + 1),
+      sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)) {}
+
+Status VerbsPath::start() {
+  if (Status full = domain_->enter(options_.credits_min); !full.ok()) return full;
+  promised_ = options_.credits_min;
+  granted_ = granted_told_ = static_cast<std::uint32_t>(options_.credits_min);
+  verbs::QueuePairOptions of_pair;
+  of_pair.port = domain_->port();
+  of_pair.gid_index = options_.gid_index;
+  of_pair.sends_max = options_.sends_max + kControlSends;
+  of_pair.segments_max = 1;
+  of_pair.inline_bytes = options_.inline_bytes;
+  of_pair.shared_receives = &domain_->receives();
+  of_pair.access = {};
+  auto pair = verbs::QueuePair::create(domain_->protection(), domain_->completions(), of_pair);
+  if (!pair.ok()) return std::move(pair).status();
+  pair_ = *std::move(pair);
+  domain_->join(pair_->number(), *this);
+  return {};
+}
+
+VerbsPath::~VerbsPath() {
+  shut();
+}
+
+std::string VerbsPath::description() const {
+  verbs::Gid gid;
+  gid.raw = pair_->address().gid;
+  return std::string{domain_->protection()->device().name()} + ", port " + std::to_string(domain_->port()) +
+         ", from " + gid.to_string() + ", reliable connection, MTU " +
+         std::to_string(verbs::mtu_bytes(pair_->mtu())) + ", messages of up to " +
+         std::to_string(peer_message_bytes_) + " bytes, up to " + std::to_string(pair_->inline_bytes_max()) +
+         " inline";
+}
+
+std::string VerbsPath::address() const {
+  const auto encoded = pair_->address().encode();
+  std::string text{as_text(encoded)};
+  text.resize(kAddressBytes);
+  auto* const at = reinterpret_cast<std::byte*>(text.data()) + verbs::AddressInfo::kEncodedBytes;
+  store_le(at, static_cast<std::uint32_t>(options_.message_bytes));
+  store_le(at + 4, granted_);
+  return text;
+}
+
+Status VerbsPath::connect(std::string_view peer_address) {
+  if (peer_address.size() != kAddressBytes) {
+    return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's RDMA address is of another length"};
+  }
+  const Bytes bytes = as_bytes(peer_address);
+  const auto peer = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
+  if (!peer.ok()) return peer.status();
+  const std::byte* const at = bytes.data() + verbs::AddressInfo::kEncodedBytes;
+  peer_message_bytes_ = load_le<std::uint32_t>(at);
+  peer_granted_ = load_le<std::uint32_t>(at + 4);
+  if (peer_message_bytes_ < kMessageBytesMin || peer_message_bytes_ > kMessageBytesMax ||
+      peer_granted_ < kCreditsMin || peer_granted_ > kCreditsMax) {
+    return {StatusCode::kInvalidArgument, Layer::kTransport,
+            "the peer's RDMA address has impossible messages or credits"};
+  }
+  verbs::ConnectOptions how;
+  how.hop_limit = options_.hop_limit;
+  how.traffic_class = options_.traffic_class;
+  how.service_level = options_.service_level;
+  how.partition_index = options_.partition_index;
+  how.ack_timeout = options_.ack_timeout;
+  how.retries = options_.retries;
+  Status connected = pair_->connect(*peer, how);
+  connected_ = connected.ok();
+  return connected;
+}
+
+void VerbsPath::on_peer_ready() {
+  if (connected_ && sent_ == 0) want_control(MessageKind::kProbe);
+}
+
+void VerbsPath::touch() noexcept {
+  if (!shut_ && !deliver_.is_scheduled()) domain_->loop().schedule(deliver_);
+}
+
+void VerbsPath::fail(Status why) noexcept {
+  if (failure_.ok()) failure_ = std::move(why);
+  touch();
+}
+
+void VerbsPath::misbehaved(const char* what) noexcept {
+  if (misbehaviour_ == nullptr) misbehaviour_ = what;
+  touch();
+}
+
+// What the device said inside a poll, told outside of it. What arrived comes first: the failure that a peer's
+// end looks like may stand behind its last bytes.
+void VerbsPath::deliver() {
+  send_control();
+  if (heard_ && !std::exchange(heard_told_, true)) owner_->on_path_heard();
+  if (!shut_ && misbehaviour_ == nullptr && inbox_.size() > 0) owner_->on_path_readable();
+  if (!shut_ && send_blocked_ && may_send_bytes()) {
+    send_blocked_ = false;
+    owner_->on_path_writable();
+  }
+  const bool failed = !failure_.ok() || misbehaviour_ != nullptr;
+  if (shut_ || (!failed && !ended_)) return;
+  if (misbehaviour_ != nullptr) {
+    return owner_->on_path_failed({StatusCode::kInvalidArgument, Layer::kTransport,
+                                   std::string{"the peer "} + misbehaviour_ + " over RDMA"});
+  }
+  // After the peer's end only our own bytes can be lost, and send() says so.
+  if (failed && !end_arrived_) {
+    return owner_->on_path_failed(
+        {StatusCode::kUnavailable, Layer::kTransport, std::string{failure_.message()}, failure_.native()});
+  }
+  owner_->on_path_writable();
+}
+
+void VerbsPath::catch_up() {
+  Clock& clock = steady_clock_source();
+  const TimePoint give_up_at = clock.now() + kCatchUpAtMost;
+  for (unsigned idle = 0; idle < kIdleQuestions && !end_arrived_ && clock.now() < give_up_at;) {
+    const std::uint32_t before = arrived_;
+    domain_->progress();
+    idle = arrived_ != before ? 0 : idle + 1;
+  }
+}
+
+// A destroyed queue pair touches nothing, so everything it was given is free then.
+void VerbsPath::shut() {
+  if (std::exchange(shut_, true)) return;
+  domain_->loop().unschedule(deliver_);
+  static_cast<ListHook<StarvedTag>&>(*this).unlink();
+  domain_->note_spare(*this, false);
+  if (pair_ != nullptr) domain_->leave(pair_->number());
+  pair_.reset();
+  domain_->completions().remove(place_);
+  completed_up_to(posted_);
+  while (inbox_.size() > 0) {
+    const Arrival arrival = inbox_.pop_front();
+    if (arrival.end != 0) domain_->give_back(arrival.slot);
+  }
+  // What is lent comes back later, and is not there for others until then.
+  domain_->unpromise(promised_ - std::min(promised_, lent_));
+}
+
+}  // namespace weft::verbs_path

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/verbs/domain.hpp"
+#include "transport/verbs/message.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/coro/ring.hpp"
+#include "weft/transport/connection.hpp"
+#include "weft/transport/data_path.hpp"
+
+namespace weft::verbs_path {
+
+/// One end of a connection's way over a queue pair.
+///
+/// Bytes travel in messages of up to message_bytes: small ones inside the work request, others copied into
+/// registered memory, several at a time, so that one is copied while another is sent. A message is sent only
+/// with credit, which stands for a receive at the other side.
+///
+/// What the device was given is in `sent_messages_`; shut() destroys the queue pair, after which the device
+/// touches nothing. Nothing is told to the owner inside a completion: those only note and schedule deliver_.
+class VerbsPath final : public DataPath,
+                        public ListHook<StarvedTag>,
+                        public ListHook<SpareTag>,
+                        private verbs::CompletionHandler {
+ public:
+  /// Errors: what the device does not grant.
+  static Result<std::unique_ptr<DataPath>> make(std::shared_ptr<Domain> domain, DataPathOwner& owner);
+  VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner);
+  ~VerbsPath() override;
+
+  const Capabilities& capabilities() const override { return capabilities_; }
+  std::string description() const override;
+  std::string address() const override;
+  Status connect(std::string_view peer_address) override;
+  bool needs_peer_ready() const override { return true; }
+  void on_peer_ready() override;
+  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  ChunkRef receive_in_place(bool& exhausted) override;
+  Moved reclaim_landing() override { return Moved::blocked(); }
+  Moved send(std::span<const iovec> from, std::size_t leased) override;
+  Moved reclaim_sending() override { return Moved::blocked(); }
+  void end_sending() override;
+  bool all_left() const override;
+  void catch_up() override;
+  void shut() override;
+
+  // For the domain.
+
+  /// Inside a poll. The slot is this path's until it is given back.
+  void arrived(std::uint32_t slot, std::size_t bytes) noexcept;
+  /// A slot that was lent out is back with the domain.
+  void lent_returned() noexcept;
+  std::uint32_t queue_pair() const noexcept { return pair_->number(); }
+  /// There may be memory to send from, or a receive to promise.
+  void served() noexcept { touch(); }
+  void fail(Status why) noexcept;
+  /// Asks the peer for what it does not need. False when it holds no more than its due.
+  bool reclaim() noexcept;
+
+ private:
+  struct Deliver : Ready {
+    explicit Deliver(VerbsPath& its) noexcept
+        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
+    VerbsPath& path;
+  };
+  /// The rest of a message with bytes, or the peer's end.
+  struct Arrival {
+    std::uint32_t slot = 0;
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;  ///< 0 for the peer's end, which has no slot
+  };
+  /// A message that the device was given, and the memory it lies in.
+  struct Sent {
+    enum class Memory : std::uint8_t { kNone, kBytes, kControl };
+    Memory memory = Memory::kNone;
+    std::uint32_t slot = 0;
+  };
+
+  Status start();
+  void on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept override;
+  void touch() noexcept;
+  void deliver();
+  void misbehaved(const char* what) noexcept;
+
+  // Receiving.
+  std::uint32_t peer_may_send() const noexcept { return granted_ - arrived_; }
+  std::size_t in_use() const noexcept { return peer_may_send() + held_; }
+  bool take_in(std::uint32_t slot, std::size_t bytes) noexcept;
+  bool take_kind(const MessageHeader& header, std::size_t bytes) noexcept;
+  bool take_grant(std::uint32_t granted) noexcept;
+  void take_return(std::uint32_t credits) noexcept;
+  void done_with(std::uint32_t slot) noexcept;
+  void slot_returned() noexcept;
+  void grant() noexcept;
+
+  // Sending.
+  std::uint32_t credit() const noexcept { return peer_granted_ - sent_; }
+  std::size_t sends_under_way() const noexcept { return posted_ - completed_; }
+  bool may_send_bytes() const noexcept;
+  bool post(MessageKind kind, std::span<const iovec> from, std::size_t bytes,
+            std::uint32_t value = 0) noexcept;
+  bool give_to_device(ibv_sge segment, unsigned flags) noexcept;
+  void completed_up_to(std::uint32_t end) noexcept;
+  void release(const Sent& sent) noexcept;
+  std::uint32_t credit_to_return() const noexcept;
+  void want_control(MessageKind kind) noexcept;
+  void send_control() noexcept;
+
+  std::shared_ptr<Domain> domain_;
+  DataPathOwner* owner_;
+  const VerbsOptions& options_;  // the domain's
+  Capabilities capabilities_;
+  Deliver deliver_{*this};
+  std::unique_ptr<verbs::QueuePair> pair_;
+  std::uint32_t place_ = 0;
+  bool connected_ = false;
+
+  // What comes. `promised_` of the domain's receives are this path's: at least credits_min.
+  weft::detail::Ring<Arrival> inbox_;
+  std::uint32_t granted_ = 0;
+  std::uint32_t granted_told_ = 0;
+  std::uint32_t arrived_ = 0;
+  std::size_t held_ = 0;
+  std::size_t lent_ = 0;
+  std::size_t promised_ = 0;
+  bool heard_ = false;
+  bool heard_told_ = false;
+  bool end_arrived_ = false;
+
+  // What goes.
+  std::size_t peer_message_bytes_ = 0;
+  std::uint32_t peer_granted_ = 0;
+  std::uint32_t sent_ = 0;
+  std::uint32_t posted_ = 0;
+  std::uint32_t completed_ = 0;
+  /// What was posted and has not completed, by its number; as many as a power of two.
+  std::vector<Sent> sent_messages_;
+  unsigned wanted_ = 0;
+  bool send_blocked_ = false;
+  bool ended_ = false;
+  bool peer_took_end_ = false;
+  bool end_left_ = false;
+  bool end_taken_left_ = false;
+
+  const char* misbehaviour_ = nullptr;
+  Status failure_;
+  bool shut_ = false;
+};
+
+}  // namespace weft::verbs_path

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/verbs_path.hpp"
+
+namespace weft::verbs_path {
+
+// Inside a poll. What the peer may not do is found here, before anything is kept.
+void VerbsPath::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
+  if (peer_may_send() == 0) {
+    misbehaved("sent a message without credit");
+    return domain_->give_back(slot);
+  }
+  ++arrived_;
+  ++held_;
+  if (promised_ > options_.credits_min) domain_->note_spare(*this, true);
+  touch();
+  if (!take_in(slot, bytes)) done_with(slot);
+}
+
+// True when the slot is kept.
+bool VerbsPath::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
+  const auto header = load_message_header({domain_->at(slot), bytes});
+  if (!header) return misbehaved("sent a message of another protocol or version"), false;
+  if (misbehaviour_ != nullptr || !take_grant(header->granted)) return false;
+  if (!take_kind(*header, bytes)) return false;
+  inbox_.push_back({slot, kMessageHeaderBytes, static_cast<std::uint32_t>(bytes)});
+  return true;
+}
+
+// True for a message whose bytes are to be received.
+bool VerbsPath::take_kind(const MessageHeader& header, std::size_t bytes) noexcept {
+  const bool has_bytes = bytes > kMessageHeaderBytes;
+  if (has_bytes != (header.kind == MessageKind::kBytes))
+    return misbehaved("mixes up bytes and control"), false;
+  if ((header.value != 0) != (header.kind == MessageKind::kReturn)) {
+    return misbehaved("sent a number that means nothing"), false;
+  }
+  if (!heard_ && header.kind != MessageKind::kProbe) return misbehaved("did not begin with a probe"), false;
+  switch (header.kind) {
+    case MessageKind::kProbe:
+      if (std::exchange(heard_, true)) misbehaved("began twice");
+      return false;
+    case MessageKind::kBytes:
+      if (end_arrived_) return misbehaved("sends on after its end"), false;
+      return true;
+    case MessageKind::kCredit:
+      return false;
+    case MessageKind::kReclaim:
+      want_control(MessageKind::kReturn);
+      return false;
+    case MessageKind::kReturn:
+      take_return(header.value);
+      return false;
+    case MessageKind::kEnd:
+      if (std::exchange(end_arrived_, true)) return misbehaved("ended twice"), false;
+      inbox_.push_back({});
+      return false;
+    case MessageKind::kEndTaken:
+      if (!end_left_) return misbehaved("took an end that was not sent"), false;
+      peer_took_end_ = true;
+      return false;
+  }
+  return false;
+}
+
+// It counts up, and never by more than a window.
+bool VerbsPath::take_grant(std::uint32_t granted) noexcept {
+  if (granted - peer_granted_ > kCreditsMax || granted - sent_ > kCreditsMax) {
+    return misbehaved("takes credit back"), false;
+  }
+  peer_granted_ = granted;
+  return true;
+}
+
+void VerbsPath::take_return(std::uint32_t credits) noexcept {
+  if (credits > peer_may_send()) return misbehaved("returns credit that it does not have");
+  arrived_ += credits;
+  const std::size_t spare = promised_ - std::max<std::size_t>(in_use(), options_.credits_min);
+  promised_ -= spare;
+  domain_->unpromise(spare);
+}
+
+// The slot goes back into the queue of receives, and may be promised again.
+void VerbsPath::done_with(std::uint32_t slot) noexcept {
+  domain_->give_back(slot);
+  slot_returned();
+}
+
+void VerbsPath::slot_returned() noexcept {
+  --held_;
+  grant();
+}
+
+// As many as came, and one more each time, so that who uses them up soon has many.
+void VerbsPath::grant() noexcept {
+  while (in_use() < promised_) ++granted_;
+  if (promised_ < options_.credits_max && domain_->promise_one(*this)) {
+    ++promised_;
+    ++granted_;
+    domain_->note_spare(*this, true);
+  }
+  const std::uint32_t untold = granted_ - granted_told_;
+  if (untold >= 2 && untold >= promised_ / 2) want_control(MessageKind::kCredit);
+}
+
+bool VerbsPath::reclaim() noexcept {
+  if (shut_ || peer_may_send() <= options_.credits_min) return false;
+  want_control(MessageKind::kReclaim);
+  return true;
+}
+
+Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes /*landing*/) {
+  std::size_t total = 0;
+  for (iovec place : into) {
+    while (place.iov_len > 0 && !inbox_.size() == 0 && inbox_.front().end != 0) {
+      Arrival& front = inbox_.front();
+      const std::size_t part = std::min<std::size_t>(place.iov_len, front.end - front.begin);
+      std::memcpy(place.iov_base, domain_->at(front.slot) + front.begin, part);
+      front.begin += static_cast<std::uint32_t>(part);
+      total += part;
+      place.iov_base = static_cast<std::byte*>(place.iov_base) + part;
+      place.iov_len -= part;
+      if (front.begin < front.end) break;
+      const std::uint32_t slot = front.slot;
+      inbox_.pop_front();
+      done_with(slot);
+    }
+  }
+  if (total > 0) return Moved::some(total, inbox_.size() == 0);
+  if (inbox_.size() == 0) return Moved::blocked();
+  if (!end_taken_left_) want_control(MessageKind::kEndTaken);
+  return Moved::ended();
+}
+
+// A message's bytes where they lie: only as long as few are lent, because a peer whose messages are all being
+// looked at may send nothing.
+ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
+  if (inbox_.size() == 0 || inbox_.front().end == 0 || inbox_.front().begin != kMessageHeaderBytes) return {};
+  if (lent_ >= promised_ / 2) return {};
+  const Arrival front = inbox_.front();
+  auto* const data = const_cast<std::byte*>(domain_->at(front.slot));
+  ChunkRef chunk = domain_->lend(front.slot, {data + front.begin, front.end - front.begin}, *this);
+  if (!chunk) return {};
+  ++lent_;
+  inbox_.pop_front();
+  exhausted = inbox_.size() == 0;
+  return chunk;
+}
+
+void VerbsPath::lent_returned() noexcept {
+  --lent_;
+  slot_returned();
+}
+
+}  // namespace weft::verbs_path
