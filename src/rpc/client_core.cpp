@@ -107,7 +107,8 @@ Task<void> ClientCore::attempt() {
                            host_,
                            options_.logger ? *options_.logger : stderr_logger(),
                            options_.checksums,
-                           deadline.remaining(loop_.now())};
+                           deadline.remaining(loop_.now()),
+                           true};
   session_ = std::make_unique<Session>(setup, std::move(*connection), connections_ + 1);
   session_->start();
 }

@@ -7,6 +7,7 @@
 
 #include "rpc/call_path.hpp"
 #include "rpc/fault_log.hpp"
+#include "weft/transport/data_path.hpp"
 
 namespace weft {
 
@@ -68,6 +69,10 @@ Status Session::on_hello(Bytes bytes) {
   wire::Hello ours;
   ours.features_supported = wire::Features::kChecksum;
   ours.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
+  // Who offered something has had its data path judged already.
+  if (setup_.connecting && connection_->path_offers().empty()) {
+    if (Status refused = refuse_demands(theirs->paths); !refused.ok()) return refused;
+  }
   const Result<std::uint64_t> features = wire::agree_features(ours, *theirs);
   if (!features.ok()) return features.status();
   const bool wanted = ((ours.features_required | theirs->features_required) & wire::Features::kChecksum) != 0;

@@ -25,7 +25,26 @@ Status unusable(wire::DataPath kind, std::string_view why) {
               "' is required and not to be had: " + std::string{why} + " (a tcp:// URL does without)"};
 }
 
+// Who has to put right what is wrong.
+std::string ours(std::string_view reason) {
+  return "this side could not bring it up: " + std::string{reason};
+}
+std::string of_peer(std::string_view reason) {
+  return "the peer could not bring it up, and says: " + std::string{reason};
+}
+
 }  // namespace
+
+Status refuse_demands(const std::vector<wire::DataPathOffer>& theirs) {
+  for (const wire::DataPathOffer& offer : theirs) {
+    if (policy_of(offer) != PathPolicy::kRequire) continue;
+    const std::string name{to_string(offer.path)};
+    return {StatusCode::kFailedPrecondition, Layer::kTransport,
+            "the peer requires the data path '" + name + "', and this side does not offer it (connect to a " +
+                name + ":// URL or prefer it with tcp://, or let the other side prefer it: PathPolicy)"};
+  }
+  return {};
+}
 
 PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept {
   if (offer.parameters.empty()) return PathPolicy::kForbid;
@@ -72,12 +91,7 @@ Status PathSwitch::check_required(const std::vector<wire::DataPathOffer>& theirs
       return unusable(choice.provider->kind(), "the peer does not offer it");
     }
   }
-  for (const wire::DataPathOffer& offer : theirs) {
-    if (policy_of(offer) == PathPolicy::kRequire) {
-      return unusable(offer.path, "the peer requires it, and this side does not allow it");
-    }
-  }
-  return {};
+  return refuse_demands(theirs);
 }
 
 Status PathSwitch::on_hello(Bytes hello) {
@@ -87,7 +101,11 @@ Status PathSwitch::on_hello(Bytes hello) {
   const wire::DataPathOffer* offer = choose(theirs->paths);
   if (offer != nullptr) return open(*offer);
   Status status = check_required(theirs->paths);
-  if (!status.ok()) return status;
+  if (!status.ok()) {
+    // Our hello: what we require is what the peer's user has to be told.
+    host_.send_what_is_queued();
+    return status;
+  }
   state_ = State::kDecided;
   host_.on_path_decided();
   return {};
@@ -124,8 +142,9 @@ Status PathSwitch::on_message(const wire::PathMessage& message) {
   if (message.step == wire::PathStep::kAddress) return on_address(message.text);
   theirs_ = message.step == wire::PathStep::kUp ? Verdict::kUp : Verdict::kDown;
   if (theirs_ == Verdict::kDown) {
-    reason_ = "the peer says: " + std::string{message.text};
-    return give_verdict(Verdict::kDown, "the other side said so");
+    const std::string why = of_peer(message.text);
+    if (reason_.empty()) reason_ = why;
+    return give_verdict(Verdict::kDown, why);
   }
   return decide();
 }
@@ -160,7 +179,7 @@ Status PathSwitch::give_verdict(Verdict verdict, std::string_view reason) {
   ours_ = verdict;
   state_ = State::kVerdict;
   loop_.disarm(*this);
-  if (reason_.empty()) reason_ = reason;
+  if (reason_.empty() && verdict == Verdict::kDown) reason_ = ours(reason);
   const auto step = verdict == Verdict::kUp ? wire::PathStep::kUp : wire::PathStep::kDown;
   Status sent = send(step, reason.substr(0, wire::kPathTextMax));
   return sent.ok() ? decide() : sent;

@@ -18,6 +18,8 @@ class PathSwitchHost : public DataPathOwner {
  public:
   /// Queues a whole frame; false when memory is out.
   virtual bool queue_path_frame(std::string_view frame) = 0;
+  /// Lets out what it can of what is queued: the connection is about to end, and that tells the peer why.
+  virtual void send_what_is_queued() = 0;
   /// Both sides have decided: everything after what is queued goes over the path, if there is one, and the
   /// sink is to have the hello and all that follows.
   virtual void on_path_decided() = 0;

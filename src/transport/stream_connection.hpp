@@ -88,6 +88,7 @@ class StreamConnection : public Connection,
   void on_much_queued() noexcept final;
   void on_take_back() noexcept final;
   bool queue_path_frame(std::string_view frame) final;
+  void send_what_is_queued() final;
   void on_path_decided() final;
   void on_switch_failed(Status why) final;
   void on_path_heard() final;

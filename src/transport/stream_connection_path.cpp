@@ -44,8 +44,12 @@ bool StreamConnection::queue_path_frame(std::string_view frame) {
   if (room == nullptr) return false;
   std::copy_n(as_bytes(frame).begin(), frame.size(), room);
   // At once: the connection may end with it, and then it is what tells the peer why.
-  on_much_queued();
+  send_what_is_queued();
   return true;
+}
+
+void StreamConnection::send_what_is_queued() {
+  on_much_queued();
 }
 
 // On the stream the peer's next frame may lie behind its verdict. A path comes into use at the end of a turn,

@@ -18,11 +18,15 @@ namespace {
 /// Hears the peer's hello, which comes when the data path is decided, or why there is none.
 class HelloSink final : public FrameSink {
  public:
+  /// Whether this side offers a data path, known when it is connected.
+  void offers_some(bool some) { offers_some_ = some; }
   Status on_hello(Bytes hello) override {
     auto theirs = wire::decode_hello(hello);
     if (!theirs.ok()) return theirs.status();
     hello_ = *std::move(theirs);
     heard_.set();
+    // As a client of rpc does.
+    if (!offers_some_) end_ = refuse_demands(hello_.paths);
     return {};
   }
   Status on_frames(std::span<const Frame>, const ChunkRef&) override { return {}; }
@@ -41,6 +45,7 @@ class HelloSink final : public FrameSink {
   const Status& end() const { return end_; }
 
  private:
+  bool offers_some_ = false;
   Event heard_;
   wire::Hello hello_;
   Status end_;
@@ -102,6 +107,7 @@ Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, Deadline de
   auto connecting = transport.connect(loop, url, std::move(options));
   auto connection = co_await std::move(connecting);
   if (!connection.ok()) co_return std::move(connection).status();
+  sink.offers_some(!(*connection)->path_offers().empty());
   (*connection)->start(sink);
   if (Status said = say_hello(**connection); !said.ok()) co_return said;
   const Result<void> heard = co_await sink.heard().wait();

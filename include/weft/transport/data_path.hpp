@@ -132,6 +132,10 @@ enum class PathPolicy : std::uint8_t {
 /// not those of an offer, which then counts as none.
 PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept;
 
+/// What a side that offers no data path says to the offers in its peer's hello. Errors: kFailedPrecondition
+/// when the peer requires one.
+Status refuse_demands(const std::vector<wire::DataPathOffer>& theirs);
+
 /// The data paths a connection may use, the best first.
 struct DataPaths {
   struct Choice {

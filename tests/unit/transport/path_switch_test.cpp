@@ -139,6 +139,7 @@ class Side final : public PathSwitchHost, public FrameSink {
   std::deque<std::string> queued;
   int hellos = 0;
   int frames = 0;
+  int let_out = 0;
   bool over = false;
   Status why;
 
@@ -147,6 +148,7 @@ class Side final : public PathSwitchHost, public FrameSink {
     queued.emplace_back(frame);
     return true;
   }
+  void send_what_is_queued() override { ++let_out; }
   void on_path_decided() override { take(switch_->hand_up_hello(*this)); }
   void on_switch_failed(Status status) override { end(std::move(status)); }
   void on_path_heard() override { switch_->on_heard(); }
@@ -480,6 +482,36 @@ TEST_F(PathSwitchTurns, WhoRequiresAPathThatIsNotOfferedIsToldWhatToDo) {
   side_.take_hello(wire::encode_hello({}));
   expect_end("the peer does not offer it (a tcp:// URL does without)");
   EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(side_.let_out, 1) << "the peer does not hear what was required";
+}
+
+TEST_F(PathSwitchTurns, ARequiredPathThatThisSideCannotBringUpIsNotBlamedOnThePeer) {
+  side_.reset({.policy = PathPolicy::kRequire, .fault = Fault::kOpen});
+  greet();
+  side_.take_frame(message(wire::PathStep::kDown, "the other side could not"));
+  expect_end("this side could not bring it up: not here");
+  EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(PathSwitchTurns, WhatThePeerSaysOfItsOwnFailureIsToldAsThePeersAndGoesBackToIt) {
+  for (const bool heard : {false, true}) {
+    side_.reset({.policy = PathPolicy::kRequire});
+    greet();
+    address();
+    if (heard) side_.on_path_heard();
+    side_.take_frame(message(wire::PathStep::kDown, "its disk is full"));
+    expect_end("the peer could not bring it up, and says: its disk is full");
+    const std::string last = side_.queued.back();
+    EXPECT_EQ(last.find("its disk is full") == std::string::npos, heard) << "a verdict is given once";
+  }
+}
+
+TEST(RefuseDemands, OnlyOfWhoRequiresAPath) {
+  EXPECT_TRUE(refuse_demands({}).ok());
+  EXPECT_TRUE(refuse_demands({{wire::DataPath::kUcx, std::string("\0offer", 6)}}).ok());
+  const Status refused = refuse_demands({{wire::DataPath::kUcx, "\x01offer"}});
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(refused.to_string().find("connect to a ucx:// URL"), std::string::npos);
 }
 
 }  // namespace
