@@ -92,7 +92,9 @@ std::byte* copy_outside(Memory& to, const void* from, std::size_t size) noexcept
 namespace detail {
 
 AmStore::AmStore(Worker& owner, std::size_t limit) noexcept
-    : worker_(owner.handle()), operations_(owner.operations()), limit_(limit > 0 ? limit : 1) {}
+    : owner_(owner), worker_(owner.handle()), operations_(owner.operations()), limit_(limit > 0 ? limit : 1) {
+  owner.add_dependent();
+}
 
 bool AmStore::grow() noexcept {
   if (slabs_.size() * kSlab >= limit_) return false;

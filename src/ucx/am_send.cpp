@@ -15,6 +15,20 @@ struct MemoryVector::Pieces final : MemoryBlock, weft::detail::PooledFrame {
   std::array<Memory, kPiecesMax> memory;
 };
 
+static_assert(kAmHeaderCopiedMax == 64, "what advice() says");
+
+std::string_view detail::AmSend::advice(ucs_status_t status) noexcept {
+  switch (status) {
+    case UCS_ERR_INVALID_PARAM:
+      return "a header of bytes is copied and has at most 64 of them (kAmHeaderCopiedMax); give a longer one "
+             "as Memory that has an owner";
+    case UCS_ERR_EXCEEDS_LIMIT:
+      return "the header is longer than Worker::am_header_bytes_max(): send the rest as data";
+    default:
+      return {};
+  }
+}
+
 MemoryVector::MemoryVector(std::initializer_list<Memory> pieces) {
   for (const Memory& piece : pieces) add(piece);
 }

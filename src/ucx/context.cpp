@@ -37,6 +37,24 @@ ucp_params_t params_of(const ContextOptions& options) {
   return params;
 }
 
+// "UCX_TLS=tcp" in a configuration as UCX prints it.
+std::string line_of(const std::string& configuration, const std::string& setting) {
+  const std::string lines = "\n" + configuration;
+  const std::size_t at = lines.find("\n" + setting + "=");
+  if (at == std::string::npos) return setting + " as it is";
+  return lines.substr(at + 1, lines.find('\n', at + 1) - at - 1);
+}
+
+// Whether options or the environment said it, what is in effect is what has to be looked at.
+Status no_context(ucs_status_t status, const std::string& configuration) {
+  std::string what = "making a UCX context";
+  if (status == UCS_ERR_NO_DEVICE) {
+    what += " with " + line_of(configuration, "UCX_TLS") + " and " +
+            line_of(configuration, "UCX_NET_DEVICES") + " (ContextOptions::transports and devices)";
+  }
+  return to_status(status, what);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) {
@@ -56,7 +74,7 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
   const ucp_params_t params = params_of(options);
   ucp_context_h handle = nullptr;
   if (const ucs_status_t status = ucp_init(&params, config.get(), &handle); status != UCS_OK) {
-    return to_status(status, "making a UCX context");
+    return no_context(status, configuration);
   }
   return std::make_shared<Context>(Private{}, handle, options.features, std::move(configuration));
 }

@@ -9,6 +9,13 @@ namespace weft::ucx {
 
 namespace detail {
 
+std::string_view Close::advice(ucs_status_t status) noexcept {
+  if (status != UCS_ERR_INVALID_PARAM) return {};
+  return "UCX closes nothing by force in ErrorMode::kNone: close by CloseMode::kFlush, or end the worker "
+         "when "
+         "the peer is gone";
+}
+
 EndpointCore::EndpointCore(Worker& owner, EndpointOptions& options) noexcept
     : Ready(&EndpointCore::tell),
       worker(&owner),

@@ -18,7 +18,7 @@ Result<sockaddr_storage> ConnectionRequest::peer() const {
 
 Result<std::unique_ptr<Listener>> Listener::create(Worker& worker, const sockaddr* address, socklen_t size,
                                                    const ListenerOptions& options) {
-  std::unique_ptr<Listener> listener{new Listener(options)};
+  std::unique_ptr<Listener> listener{new Listener(worker, options)};
   ucp_listener_params_t params{};
   params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
   params.sockaddr = {.addr = address, .addrlen = size};
@@ -31,12 +31,18 @@ Result<std::unique_ptr<Listener>> Listener::create(Worker& worker, const sockadd
   return listener;
 }
 
+Listener::Listener(Worker& worker, const ListenerOptions& options)
+    : worker_(worker), requests_(options.backlog) {
+  worker.add_dependent();
+}
+
 // What waits is rejected first: that needs the listener.
 Listener::~Listener() {
   requests_.close();
   while (requests_.try_pop()) {
   }
   if (handle_ != nullptr) ucp_listener_destroy(handle_);
+  worker_.remove_dependent();
 }
 
 Result<sockaddr_storage> Listener::address() const {

@@ -35,7 +35,9 @@ ucp_mem_map_params_t map_params(std::size_t size, RemoteAccess access) {
 
 Result<MemoryRegion> MemoryRegion::map(std::shared_ptr<Context> context, ucp_mem_map_params_t params,
                                        Memory memory, const char* what) {
-  if (params.length == 0) return to_status(UCS_ERR_INVALID_PARAM, what);
+  if (params.length == 0) {
+    return to_status(UCS_ERR_INVALID_PARAM, what, "a region has at least one byte");
+  }
   ucp_mem_h handle = nullptr;
   if (const ucs_status_t status = ucp_mem_map(context->handle(), &params, &handle); status != UCS_OK) {
     return to_status(status, what);

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "ucx/printed.hpp"
+#include "ucx/setting_values.hpp"
 #include "weft/ucx/status.hpp"
 
 namespace weft::ucx::detail {
@@ -34,6 +35,9 @@ std::string print_all(unsigned flags) {
 
 // UCX 1.13 takes any name, and warns of an unknown one long after: it is looked up here.
 Status refusal(const std::string& known, const std::string& name) {
+  constexpr std::string_view kInherits = "# inherits:  UCX_";
+  // The name of a group stands nowhere else.
+  if (known.find(std::string{kInherits} + name + "\n") != std::string::npos) return {};
   const std::string line = "\nUCX_" + name + "=";
   const std::size_t at = known.find(line);
   const auto invalid = [&](std::string text) {
@@ -43,7 +47,6 @@ Status refusal(const std::string& known, const std::string& name) {
     return invalid("UCX has no setting " + name + " (ucx_info -f lists them, without UCX_ in front)");
   }
   // A setting that one transport inherits from a group is set by the group's name.
-  constexpr std::string_view kInherits = "# inherits:  UCX_";
   const std::size_t paragraph = known.rfind("\n\n", at);
   const std::size_t inherits = known.rfind(kInherits, at);
   if (inherits != std::string::npos && paragraph != std::string::npos && inherits > paragraph) {
@@ -111,6 +114,9 @@ Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options)
       print_all(UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN | UCS_CONFIG_PRINT_DOC);
   for (const auto& [name, value] : options.settings) {
     if (Status status = refusal(known, name); !status.ok()) return status;
+    if (const std::string wanted = misfit(name, value); !wanted.empty()) {
+      return to_status(UCS_ERR_INVALID_PARAM, "the UCX setting " + name + "=" + value, "it takes: " + wanted);
+    }
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;
   }
   return {};

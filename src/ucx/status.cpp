@@ -21,8 +21,11 @@ Meaning meaning_of(ucs_status_t status) {
     case UCS_ERR_NO_RESOURCE:
     case UCS_ERR_BUSY:
       return {kResourceExhausted, "try again when operations have completed"};
-    case UCS_ERR_NO_MEMORY:
     case UCS_ERR_SHMEM_SEGMENT:
+      return {kUnavailable,
+              "shared memory cannot be had: its owner has ended, is in another container or /dev/shm, or "
+              "there is no room for a new segment in /dev/shm or within the limits of SysV"};
+    case UCS_ERR_NO_MEMORY:
       return {kResourceExhausted,
               "memory is out: look at the limits of /dev/shm, SysV segments and locked pages"};
     case UCS_ERR_INVALID_PARAM:
@@ -69,12 +72,16 @@ Meaning meaning_of(ucs_status_t status) {
 }  // namespace
 
 Status to_status(ucs_status_t status, std::string_view what) {
+  return to_status(status, what, {});
+}
+
+Status to_status(ucs_status_t status, std::string_view what, std::string_view advice) {
   const Meaning meaning = meaning_of(status);
   std::string text{what};
   text += ": ";
   text += ucs_status_string(status);
   text += " (";
-  text += meaning.advice;
+  text += advice.empty() ? std::string_view{meaning.advice} : advice;
   text += ")";
   return {meaning.code, Layer::kTransport, std::move(text), status};
 }

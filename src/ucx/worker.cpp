@@ -60,6 +60,8 @@ void Worker::rest() noexcept {
 }
 
 Worker::~Worker() {
+  WEFT_ASSERT(dependents_ == 0,
+              "a ucx::Worker ended before an AmReceiver, AmMessage or Listener of it: they end first");
   rest();
   detail::TagProbeAwaiter::close(probes_);
   detail::EndpointCore::close_all(endpoints_, *this);

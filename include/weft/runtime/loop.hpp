@@ -130,7 +130,8 @@ class Loop : public Executor {
   /// After this nothing is reported to `watch`, not even what was fetched before. Before `fd` is closed.
   void unwatch(FdWatch& watch) noexcept;
 
-  /// Asks `poller` in every turn, and arms it before each sleep. It must be removed before it ends.
+  /// Asks `poller` in every turn, and arms it before each sleep. It must be removed before it
+  /// ends, and before the loop does.
   /// Several are asked one after the other, and none hears of the others.
   /// Errors: the system's when its descriptor cannot be watched.
   Result<void> add_poller(Poller& poller);

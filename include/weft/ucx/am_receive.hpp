@@ -97,10 +97,11 @@ class AmStore {
 
  private:
   static constexpr std::size_t kSlab = 16;
-  ~AmStore() = default;
+  ~AmStore() { owner_.remove_dependent(); }
   bool grow() noexcept;
   static void free_parts(AmRecord& record) noexcept;
 
+  Worker& owner_;
   ucp_worker_h worker_;
   OperationPool& operations_;
   const std::size_t limit_;

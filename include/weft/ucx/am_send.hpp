@@ -69,6 +69,7 @@ inline constexpr ucp_datatype_t kContiguous = ucp_datatype_t{1} << UCP_DATATYPE_
 struct AmSend {
   using Value = void;
   static constexpr std::string_view kWhat = "sending an active message";
+  static std::string_view advice(ucs_status_t status) noexcept;
 };
 
 /// What UCX is given: `count` is bytes, or pieces when `datatype` says so.

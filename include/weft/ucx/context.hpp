@@ -68,8 +68,9 @@ class Context : public std::enable_shared_from_this<Context> {
   };
 
  public:
-  /// Errors: kInvalidArgument for a setting that UCX does not know or a value that it refuses (the text names
-  /// it), kFailedPrecondition when no device carries the transports.
+  /// Errors: kInvalidArgument for a setting that UCX does not know or a value that it refuses, also for a
+  /// transport that it opens later (the text names both), kFailedPrecondition when no device carries the
+  /// transports.
   static Result<std::shared_ptr<Context>> create(const ContextOptions& options);
   Context(Private, ucp_context_h handle, const Features& features, std::string configuration) noexcept;
   ~Context();

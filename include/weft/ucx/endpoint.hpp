@@ -52,6 +52,7 @@ namespace detail {
 struct Close {
   using Value = void;
   static constexpr std::string_view kWhat = "closing an endpoint";
+  static std::string_view advice(ucs_status_t status) noexcept;
 };
 
 /// What UCX and the Endpoint share. Ends when the Endpoint is gone and UCX has closed it, or with the worker.

@@ -72,9 +72,10 @@ class Listener {
   std::size_t rejected() const noexcept { return rejected_; }
 
  private:
-  explicit Listener(const ListenerOptions& options) : requests_(options.backlog) {}
+  Listener(Worker& worker, const ListenerOptions& options);
   static void arrived(ucp_conn_request_h request, void* listener);
 
+  Worker& worker_;
   ucp_listener_h handle_ = nullptr;
   std::size_t rejected_ = 0;
   Channel<ConnectionRequest> requests_;

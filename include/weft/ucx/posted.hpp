@@ -24,6 +24,16 @@ concept OperationFamily = requires {
   { T::kWhat } -> std::convertible_to<std::string_view>;
 };
 
+/// A family may know better than UCX's number what to do: `Family::advice(status)`, empty for the usual.
+template <OperationFamily Family>
+Status failure_of(ucs_status_t status) {
+  if constexpr (requires { Family::advice(status); }) {
+    return to_status(status, Family::kWhat, Family::advice(status));
+  } else {
+    return to_status(status, Family::kWhat);
+  }
+}
+
 /// An operation that was posted, for a coroutine to await: UCX has it already when its function returns, so
 /// that several can be posted before the first is awaited. Movable until it is awaited. Gone without having
 /// been awaited, it is taken back from UCX if it can be, and else drains. Thread: the loop's.
@@ -56,7 +66,7 @@ class [[nodiscard]] Posted {
     if (status_ == UCS_OK) [[likely]] {
       return made(held_.value);
     }
-    return to_status(status_, Family::kWhat);
+    return failure_of<Family>(status_);
   }
 
   /// Leaves the operation to itself: nobody waits, its memory comes back through its owner. Errors: what UCX
@@ -66,7 +76,7 @@ class [[nodiscard]] Posted {
     if (status == UCS_INPROGRESS) {
       held_.operation->drop();
     } else if (status != UCS_OK) {
-      return to_status(status, Family::kWhat);
+      return failure_of<Family>(status);
     }
     return {};
   }
@@ -114,7 +124,7 @@ class [[nodiscard]] Posted {
   static Status failure(ucs_status_t status, CancelReason reason) {
     const bool asked = status == UCS_ERR_CANCELED || status == UCS_INPROGRESS;
     if (asked && reason != CancelReason::kNone) return weft::to_status(reason);
-    return to_status(status, Family::kWhat);
+    return failure_of<Family>(status);
   }
 
   static Value read([[maybe_unused]] const Operation& record) noexcept {

@@ -8,6 +8,7 @@
 #include "weft/ucx/context.hpp"        // IWYU pragma: export
 #include "weft/ucx/endpoint.hpp"       // IWYU pragma: export
 #include "weft/ucx/listener.hpp"       // IWYU pragma: export
+#include "weft/ucx/log.hpp"            // IWYU pragma: export
 #include "weft/ucx/memory.hpp"         // IWYU pragma: export
 #include "weft/ucx/remote_memory.hpp"  // IWYU pragma: export
 #include "weft/ucx/status.hpp"         // IWYU pragma: export

@@ -74,8 +74,8 @@ struct WorkerOptions {
 ///
 /// Its end: endpoints are torn down, every operation that UCX has not finished ends as cancelled, and their
 /// memory is given back, whatever the peer does. Coroutines that wait are resumed by the loop later; the loop
-/// outlives the worker. Listeners, receivers and messages of it end before it; endpoints and keys may stay,
-/// and are dead. Thread: its loop's.
+/// outlives the worker. Listeners, receivers and messages of it end before it (asserted, as that the loop
+/// ends last); endpoints and keys may stay, and are dead. Thread: its loop's.
 class Worker final : public Poller {
   struct Private {
     explicit Private() = default;
@@ -128,6 +128,9 @@ class Worker final : public Poller {
   }
 
   detail::TagProbes& probes() noexcept { return probes_; }
+  /// Listeners and receivers with their messages, which end before the worker.
+  void add_dependent() noexcept { ++dependents_; }
+  void remove_dependent() noexcept { --dependents_; }
 
   std::size_t poll() override;
   bool arm() override;
@@ -151,6 +154,7 @@ class Worker final : public Poller {
   detail::OperationPool* const operations_;
   IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
   detail::TagProbes probes_;
+  std::size_t dependents_ = 0;
   IntrusiveList<detail::EndpointCore, detail::EndpointTag> endpoints_;
 };
 

@@ -104,6 +104,7 @@ class QuickTurns : public testing::EachPoller {
     ASSERT_TRUE(loop->add_poller(poller).ok());
     loop->run();
     stats = loop->stats();
+    loop->remove_poller(poller);
     loop.reset();
   }
 

@@ -45,8 +45,28 @@ TEST(UcxContext, UX1_a_setting_that_UCX_does_not_know_is_refused_by_name) {
   auto inherited = Context::create({.features = {.tag = true}, .settings = {{"POSIX_ERROR_HANDLING", "y"}}});
   EXPECT_EQ(inherited.status().code(), StatusCode::kInvalidArgument);
   EXPECT_NE(inherited.status().message().find("MM_ERROR_HANDLING"), std::string_view::npos);
-  auto value = Context::create({.features = {.tag = true}, .settings = {{"RNDV_THRESH", "soon"}}});
-  EXPECT_EQ(value.status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(UcxContext, UX1_a_value_that_UCX_would_not_take_is_refused_with_what_it_takes) {
+  const auto with = [](const char* name, const char* value) {
+    return Context::create({.features = {.tag = true}, .settings = {{name, value}}}).status();
+  };
+  // Of UCX itself, and of its transports, which it opens later and whose settings it then only warns of.
+  for (const auto& [name, value] : {std::pair{"RNDV_THRESH", "soon"}, std::pair{"TCP_TX_SEG_SIZE", "much"},
+                                    std::pair{"MM_FIFO_SIZE", "x"}, std::pair{"MM_HUGETLB_MODE", "what"},
+                                    std::pair{"MAX_RNDV_RAILS", "-"}}) {
+    const Status status = with(name, value);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
+    EXPECT_NE(status.message().find(std::string{name} + "=" + value), std::string_view::npos);
+    EXPECT_NE(status.message().find("it takes: "), std::string_view::npos) << status.to_string();
+  }
+  for (const auto& [name, value] :
+       {std::pair{"RNDV_THRESH", "8k"}, std::pair{"RNDV_THRESH", "auto"}, std::pair{"TCP_TX_SEG_SIZE", "16k"},
+        std::pair{"MM_FIFO_SIZE", "128"}, std::pair{"MM_HUGETLB_MODE", "try"},
+        std::pair{"TCP_PORT_RANGE", "20000-30000"}, std::pair{"TLS", "tcp,self"}}) {
+    const Status status = with(name, value);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
 }
 
 TEST(UcxContext, UX1_a_transport_that_is_not_there_is_said_to_be_missing) {
@@ -55,6 +75,8 @@ TEST(UcxContext, UX1_a_transport_that_is_not_there_is_said_to_be_missing) {
   ASSERT_FALSE(context.ok());
   EXPECT_EQ(context.status().layer(), Layer::kTransport);
   EXPECT_EQ(context.status().code(), StatusCode::kFailedPrecondition) << context.status().to_string();
+  EXPECT_NE(context.status().message().find("UCX_TLS=no_such_transport"), std::string_view::npos);
+  EXPECT_NE(context.status().message().find("UCX_NET_DEVICES=all"), std::string_view::npos);
 }
 
 TEST(UcxContext, UX1_it_leaves_no_signal_handlers_behind) {
