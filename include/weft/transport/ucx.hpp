@@ -24,7 +24,7 @@ enum class UcxErrorMode : std::uint8_t {
 };
 
 /// How connections use UCX. What UCX itself reads from its environment variables still counts; what is given
-/// here wins over it.
+/// here wins over it. What UCX writes to its own log goes where ucx::log_to() says (weft/ucx/log.hpp).
 struct UcxOptions {
   /// What a client may use for tcp:// and unix:// URLs (ucx:// always requires UCX).
   PathPolicy connecting = PathPolicy::kForbid;
@@ -35,7 +35,7 @@ struct UcxOptions {
   /// one.
   PathPolicy listening = PathPolicy::kForbid;
   /// Transports and devices by UCX's names ("tcp", "posix", "cma", "rc"; "lo", "mlx5_0:1"); empty: UCX
-  /// chooses.
+  /// chooses. Those that are not here are left out as long as one is.
   std::vector<std::string> transports{};
   std::vector<std::string> devices{};
   /// More of UCX's settings by name, without "UCX_": {"RNDV_THRESH", "8k"}.
@@ -73,6 +73,11 @@ std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions&
 /// The transport of ucx://host:port: connections that begin on `stream`'s tcp://host:port and move to UCX
 /// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `stream` handles too,
 /// with UCX or without as `options` say.
+///
+/// What `options` cannot have is refused before there is a peer: by listen() wherever UCX is offered, which
+/// makes UCX's context and a worker to try it, and by connect() to ucx://, which makes the context. Errors
+/// beside the stream's: those of describe_ucx(). A client that only prefers UCX does without it then, and
+/// makes its context for the first server that offers UCX.
 std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream,
                                               const UcxOptions& options = {});
 

@@ -5,6 +5,7 @@
 
 #include "transport/ucx/path_limits.hpp"
 #include "transport/ucx/ucx_path.hpp"
+#include "weft/ucx/status.hpp"
 
 namespace weft {
 
@@ -51,6 +52,23 @@ Result<std::shared_ptr<ucx::Context>> Provider::context() const {
   auto context = make_context(options_);
   if (context.ok()) context_ = *context;
   return context;
+}
+
+Status Provider::make_ready() const {
+  const std::lock_guard lock{mutex_};
+  return context().status();
+}
+
+Status Provider::try_out() const {
+  const std::lock_guard lock{mutex_};
+  const auto of = context();
+  if (!of.ok()) return of.status();
+  ucp_worker_params_t params{};
+  ucp_worker_h worker = nullptr;
+  const ucs_status_t status = ucp_worker_create((*of)->handle(), &params, &worker);
+  if (status != UCS_OK) return ucx::to_status(status, "making a UCX worker with UcxOptions");
+  ucp_worker_destroy(worker);
+  return {};
 }
 
 Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {

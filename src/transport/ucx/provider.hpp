@@ -16,8 +16,8 @@ namespace weft::ucx_path {
 /// The context that paths of these options use. Errors: those of ucx::Context::create().
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
 
-/// Makes the paths of one UCX context. The context is made for the first path: who only might use UCX pays
-/// nothing for it. Thread: any.
+/// Makes the paths of one UCX context. The context is made when somebody is sure to want it (make_ready()),
+/// or for the first path: a client that only prefers UCX, and meets none, pays nothing for it. Thread: any.
 class Provider final : public DataPathProvider {
  public:
   explicit Provider(UcxOptions options) : options_(std::move(options)) {}
@@ -26,6 +26,13 @@ class Provider final : public DataPathProvider {
   std::string offer() const override;
   Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
                                          std::string_view peer_offer) const override;
+
+  /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a
+  /// peer. Errors: those of make_context().
+  Status make_ready() const;
+  /// The same, and that a worker can be made too, which is when UCX looks at its transports' settings. Takes
+  /// milliseconds.
+  Status try_out() const;
 
  private:
   Result<std::shared_ptr<ucx::Context>> context() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "transport/ucx/provider.hpp"
 #include "weft/transport/ucx.hpp"
 
 namespace weft {
@@ -52,10 +53,12 @@ class UcxListener final : public Listener {
 class UcxTransport final : public Transport {
  public:
   UcxTransport(std::unique_ptr<Transport> stream, const UcxOptions& options)
-      : stream_(std::move(stream)), options_(options), misuse_(check(options)) {
-    const auto provider = make_ucx_path_provider(options);
+      : stream_(std::move(stream)),
+        options_(options),
+        misuse_(check(options)),
+        provider_(std::make_shared<const Provider>(options)) {
     const auto with = [&](PathPolicy policy) {
-      return std::make_shared<const DataPaths>(DataPaths{{{provider, policy}}, options.bring_up_timeout});
+      return std::make_shared<const DataPaths>(DataPaths{{{provider_, policy}}, options.bring_up_timeout});
     };
     required_ = with(PathPolicy::kRequire);
     preferred_ = with(PathPolicy::kPrefer);
@@ -70,6 +73,11 @@ class UcxTransport final : public Transport {
     const bool ucx = url.scheme == kScheme;
     const PathPolicy policy =
         ucx && options_.listening == PathPolicy::kForbid ? PathPolicy::kPrefer : options_.listening;
+    if (policy != PathPolicy::kForbid) {
+      if (const Status refused = provider_->try_out(); !refused.ok()) {
+        return refused.with_context("listening on " + url.to_string());
+      }
+    }
     auto listener = stream_->listen(loop, of_stream(url));
     if (!listener.ok() || policy == PathPolicy::kForbid) return listener;
     return std::unique_ptr<Listener>{
@@ -79,6 +87,11 @@ class UcxTransport final : public Transport {
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
     if (!misuse_.ok()) co_return misuse_;
     const PathPolicy policy = url.scheme == kScheme ? PathPolicy::kRequire : options_.connecting;
+    if (policy == PathPolicy::kRequire) {
+      if (const Status refused = provider_->make_ready(); !refused.ok()) {
+        co_return refused.with_context("connecting to " + url.to_string());
+      }
+    }
     if (policy != PathPolicy::kForbid) options.connection.paths = paths(policy);
     Task<Result<std::unique_ptr<Connection>>> connecting =
         stream_->connect(loop, of_stream(url), std::move(options));
@@ -100,6 +113,7 @@ class UcxTransport final : public Transport {
   const std::unique_ptr<Transport> stream_;
   const UcxOptions options_;
   const Status misuse_;
+  const std::shared_ptr<const Provider> provider_;
   std::shared_ptr<const DataPaths> required_;
   std::shared_ptr<const DataPaths> preferred_;
 };
