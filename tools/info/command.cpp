@@ -17,14 +17,17 @@ int tell(const Options& options) {
   const std::string text = options.json ? to_json(report, options) : to_text(report, options);
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
-  return report.probe.ok() ? 0 : 1;
+  return exit_code_of(report, options);
 }
 
 void add_flags(CLI::App& command, Options& options) {
-  command.add_option("--connect", options.connect, "Connect to this server, and say by which way")
-      ->type_name("URL");
-  command.add_flag("--prefer-ucx", options.prefer_ucx,
-                   "With tcp:// and unix://: use UCX if the server offers it");
+  CLI::Option* const connect =
+      command.add_option("--connect", options.connect, "Connect to this server, and say by which way");
+  connect->type_name("URL");
+  command
+      .add_flag("--prefer-ucx", options.prefer_ucx,
+                "With tcp:// and unix://: use UCX if the server offers it")
+      ->needs(connect);
   command
       .add_option("--ucx-tls", options.transports,
                   "Only these of UCX's transports, such as posix,cma or tcp (default: UCX chooses)")
@@ -38,6 +41,7 @@ void add_flags(CLI::App& command, Options& options) {
   command.add_flag("--ucx-error-mode-none", options.mode_none,
                    "UCX's error mode none; the server must have the same");
   command.add_option("--timeout", options.seconds, "How long connecting may take (default 10)")
+      ->needs(connect)
       ->check(CLI::Range(0.01, 3'600.0).description(""))
       ->type_name("S");
   command.add_flag("--all", options.all, "Every setting of UCX, not only those that differ from its own");

@@ -17,6 +17,10 @@ struct Report {
   Result<Probe> probe;
 };
 
+/// 0, or 1 when something that was asked for cannot be had. A build without UCX that was asked nothing of it
+/// is no failure.
+int exit_code_of(const Report& report, const Options& options);
+
 /// One JSON object.
 std::string to_json(const Report& report, const Options& options);
 

@@ -118,6 +118,13 @@ std::string meaning_of(std::string_view use) {
   return std::string{use};
 }
 
+int exit_code_of(const Report& report, const Options& options) {
+  const bool asked = !options.transports.empty() || !options.devices.empty() || options.mode_none;
+  const bool not_built = report.ucx.status().code() == StatusCode::kUnimplemented;
+  if (!report.ucx.ok() && (asked || !not_built)) return 1;
+  return report.probe.ok() ? 0 : 1;
+}
+
 std::string to_text(const Report& report, const Options& options) {
   std::string text = ucx_text(report.ucx, options);
   if (!options.connect.empty()) text += "\n" + probe_text(report.probe, options);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <string>
 
 #include "load/cpu.hpp"
 #include "load/flags.hpp"
@@ -15,6 +16,9 @@
 
 namespace weft::perf {
 namespace {
+
+constexpr const char* kUcxTransports = "--ucx-tls";
+constexpr const char* kUcxModeNone = "--ucx-error-mode-none";
 
 int fail(const Status& status) {
   std::fprintf(stderr, "weft perf: %s\n", status.to_string().c_str());
@@ -42,14 +46,23 @@ int measure(const load::ClientOptions& options) {
   return 0;
 }
 
+/// Refuses flags that would say nothing.
+void check_ucx_flags(const CLI::App& command, const std::string& url) {
+  if (url.starts_with("ucx://")) return;
+  for (const char* flag : {kUcxTransports, kUcxModeNone}) {
+    if (command.count(flag) == 0) continue;
+    throw CLI::ValidationError(flag, "is about ucx:// URLs only, and \"" + url + "\" is none");
+  }
+}
+
 void add_ucx_flags(CLI::App& command, load::UcxFlags& flags) {
   command
       .add_option(
-          "--ucx-tls", flags.transports,
+          kUcxTransports, flags.transports,
           "With ucx://: only these of UCX's transports, such as posix,cma or tcp (default: UCX chooses)")
       ->delimiter(',')
       ->type_name("LIST");
-  command.add_flag("--ucx-error-mode-none", flags.mode_none,
+  command.add_flag(kUcxModeNone, flags.mode_none,
                    "With ucx://: UCX's error mode none, on both sides, with a worker for each connection");
 }
 
@@ -71,7 +84,10 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf server --listen tcp://127.0.0.1:9000 --cpus 0\n"
       "  weft perf server --listen unix:///tmp/perf.sock --mode busy --threads 2\n"
       "  weft perf server --listen ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy");
-  server->callback([server_options, &exit_code] { exit_code = serve(*server_options); });
+  server->callback([server, server_options, &exit_code] {
+    check_ucx_flags(*server, server_options->listen);
+    exit_code = serve(*server_options);
+  });
 
   auto client_options = std::make_shared<load::ClientOptions>();
   CLI::App* client = perf->add_subcommand("client", "Measure a `weft perf` server");
@@ -88,7 +104,10 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
       "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");
-  client->callback([client_options, &exit_code] { exit_code = measure(*client_options); });
+  client->callback([client, client_options, &exit_code] {
+    check_ucx_flags(*client, client_options->connect);
+    exit_code = measure(*client_options);
+  });
 }
 
 }  // namespace weft::perf

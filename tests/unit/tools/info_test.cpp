@@ -84,6 +84,18 @@ TEST(InfoProbe, SaysWhyNobodyAnswers) {
   EXPECT_EQ(json["connection"]["failure"]["code"], std::string{to_string(StatusCode::kUnavailable)});
 }
 
+TEST(InfoExitCode, IsAFailureWhenWhatWasAskedForCannotBeHad) {
+  const Status no_ucx{StatusCode::kUnimplemented, Layer::kTransport, "this build has no UCX"};
+  const Status no_device{StatusCode::kFailedPrecondition, Layer::kTransport, "no such device"};
+  Options asking;
+  asking.transports = {"tcp"};
+  EXPECT_EQ(exit_code_of({UcxFacts{}, Probe{}}, asking), 0);
+  EXPECT_EQ(exit_code_of({no_ucx, Probe{}}, {}), 0) << "a build without UCX";
+  EXPECT_EQ(exit_code_of({no_ucx, Probe{}}, asking), 1);
+  EXPECT_EQ(exit_code_of({no_device, Probe{}}, {}), 1);
+  EXPECT_EQ(exit_code_of({UcxFacts{}, no_device}, {}), 1);
+}
+
 #if WEFT_HAVE_UCX
 
 Options over(std::vector<std::string> transports) {
@@ -150,6 +162,27 @@ TEST(InfoProbe, OfAUcxServerSaysWhatUcxChose) {
   EXPECT_EQ(json["connection"]["lanes"][0]["transport"], "posix");
   EXPECT_EQ(json["options"]["error_mode"], "peer");
   EXPECT_EQ(json["options"]["window_bytes"], UcxOptions{}.window_bytes);
+}
+
+TEST(InfoProbe, OfAServerThatRequiresUcxSaysWhatToDo) {
+  UcxOptions ucx;
+  ucx.listening = PathPolicy::kRequire;
+  const auto server = serve("tcp://127.0.0.1:0", ucx);
+  Options options;
+  options.connect = server->urls().front();
+  const Status status = blocking_probe(options).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+  EXPECT_THAT(status.to_string(), HasSubstr("ucx:// URL"));
+  options.prefer_ucx = true;
+  EXPECT_EQ(blocking_probe(options).value().carrier, "ucx");
+}
+
+TEST(InfoUcx, SaysWhyThereIsNone) {
+  const Options options = over({"nonsense"});
+  const Report report{ucx_facts(options), Probe{}};
+  EXPECT_EQ(report.ucx.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(to_text(report, options), HasSubstr("UCX_TLS=nonsense"));
+  EXPECT_EQ(exit_code_of(report, options), 1);
 }
 
 TEST(InfoProbe, SaysWhyAPreferredPathCameNotUp) {
