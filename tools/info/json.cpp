@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "info/report.hpp"
+#include "info/why.hpp"
 #include "info/words.hpp"
 
 namespace weft::info {
@@ -59,6 +60,13 @@ Json probe_json(const Probe& probe, const Options& options) {
   return json;
 }
 
+Json connection_json(const Report& report, const Options& options) {
+  if (!report.probe.ok()) return {{"url", options.connect}, {"failure", failure(report.probe.status())}};
+  Json json = probe_json(*report.probe, options);
+  if (report.ucx.ok()) json["why"] = reasons(*report.probe, *report.ucx, options);
+  return json;
+}
+
 }  // namespace
 
 std::string to_json(const Report& report, const Options& options) {
@@ -66,11 +74,7 @@ std::string to_json(const Report& report, const Options& options) {
   json["ucx"] =
       report.ucx.ok() ? ucx_json(*report.ucx, options.all) : Json{{"failure", failure(report.ucx.status())}};
   json["options"] = options_json(options);
-  if (!options.connect.empty()) {
-    json["connection"] = report.probe.ok()
-                             ? probe_json(*report.probe, options)
-                             : Json{{"url", options.connect}, {"failure", failure(report.probe.status())}};
-  }
+  if (!options.connect.empty()) json["connection"] = connection_json(report, options);
   return json.dump() + "\n";
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "info/report.hpp"
+#include "info/why.hpp"
 #include "info/words.hpp"
 
 namespace weft::info {
@@ -86,7 +87,8 @@ std::string lanes_text(const Probe& probe, const Options& options) {
   return probe.lanes.empty() ? text + probe.description : text;
 }
 
-std::string probe_text(const Result<Probe>& probe, const Options& options) {
+std::string probe_text(const Report& report, const Options& options) {
+  const Result<Probe>& probe = report.probe;
   std::string text = heading("Connecting to " + options.connect);
   if (!probe.ok()) return text + row("failed", probe.status().to_string());
   char took[32];
@@ -99,7 +101,11 @@ std::string probe_text(const Result<Probe>& probe, const Options& options) {
                                             : "no, by the addresses: UCX needs a network transport");
   text += row("carried by", carrier_text(*probe));
   if (!probe->refusal.empty()) text += row("because", probe->refusal);
-  return probe->carrier == "ucx" ? text + lanes_text(*probe, options) : text;
+  if (probe->carrier != "ucx") return text;
+  text += lanes_text(*probe, options);
+  if (!report.ucx.ok()) return text;
+  for (const std::string& reason : reasons(*probe, *report.ucx, options)) text += row("why", reason);
+  return text;
 }
 
 }  // namespace
@@ -127,7 +133,7 @@ int exit_code_of(const Report& report, const Options& options) {
 
 std::string to_text(const Report& report, const Options& options) {
   std::string text = ucx_text(report.ucx, options);
-  if (!options.connect.empty()) text += "\n" + probe_text(report.probe, options);
+  if (!options.connect.empty()) text += "\n" + probe_text(report, options);
   return text;
 }
 

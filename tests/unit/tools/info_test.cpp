@@ -10,11 +10,13 @@
 #include "info/probe.hpp"
 #include "info/report.hpp"
 #include "info/ucx_facts.hpp"
+#include "info/why.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::info {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -82,6 +84,39 @@ TEST(InfoProbe, SaysWhyNobodyAnswers) {
   EXPECT_EQ(probe.status().code(), StatusCode::kUnavailable);
   const auto json = nlohmann::json::parse(to_json({ucx_facts(options), probe.status()}, options));
   EXPECT_EQ(json["connection"]["failure"]["code"], std::string{to_string(StatusCode::kUnavailable)});
+}
+
+Probe carried_by(std::vector<std::string> transports, bool same_host = true) {
+  Probe probe;
+  probe.carrier = "ucx";
+  probe.same_host = same_host;
+  for (std::string& transport : transports) probe.lanes.push_back({std::move(transport), "a device", {"am"}});
+  return probe;
+}
+
+UcxFacts opening(std::vector<std::string> transports) {
+  UcxFacts facts;
+  for (std::string& transport : transports) facts.resources.push_back({std::move(transport), "a device"});
+  return facts;
+}
+
+TEST(InfoReasons, SayWhatLedToTheLanesAndWhatIsMissing) {
+  using ::testing::Each;
+  EXPECT_THAT(reasons(carried_by({}), opening({"tcp"}), {}), IsEmpty()) << "UCX carries nothing";
+  EXPECT_THAT(reasons(carried_by({"sysv"}), opening({"sysv", "cma", "tcp"}), {}),
+              AllOf(Contains(HasSubstr("both sides open it")), Contains(HasSubstr("error mode none only"))));
+  Options none;
+  none.mode_none = true;
+  EXPECT_THAT(reasons(carried_by({"sysv", "cma"}), opening({"sysv", "cma"}), none),
+              Each(Not(HasSubstr("error mode none only"))));
+  EXPECT_THAT(reasons(carried_by({"tcp"}), opening({"tcp"}), {}),
+              AllOf(Contains(HasSubstr("the options of this side open none")),
+                    Contains(HasSubstr("this side opens no such device"))));
+  EXPECT_THAT(
+      reasons(carried_by({"tcp"}), opening({"tcp", "posix", "rc_verbs"}), {}),
+      AllOf(Contains(HasSubstr("another /dev/shm")), Contains(HasSubstr("the server opens none, or none"))));
+  EXPECT_THAT(reasons(carried_by({"rc_mlx5"}, false), opening({"posix", "rc_mlx5"}), {}),
+              AllOf(Contains(HasSubstr("on another host")), Each(Not(HasSubstr("RoCE")))));
 }
 
 TEST(InfoExitCode, IsAFailureWhenWhatWasAskedForCannotBeHad) {
@@ -158,8 +193,10 @@ TEST(InfoProbe, OfAUcxServerSaysWhatUcxChose) {
   EXPECT_EQ(probe->lanes.front().transport, "posix");
   const Report report{ucx_facts(options), *probe};
   EXPECT_THAT(to_text(report, options), HasSubstr("posix on memory"));
+  EXPECT_THAT(to_text(report, options), HasSubstr("both sides open it and are on one host"));
   const auto json = nlohmann::json::parse(to_json(report, options));
   EXPECT_EQ(json["connection"]["lanes"][0]["transport"], "posix");
+  EXPECT_FALSE(json["connection"]["why"].empty());
   EXPECT_EQ(json["options"]["error_mode"], "peer");
   EXPECT_EQ(json["options"]["window_bytes"], UcxOptions{}.window_bytes);
 }
