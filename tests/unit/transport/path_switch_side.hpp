@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "transport/path_switch.hpp"
+#include "weft/runtime/clock.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/wire/frame.hpp"
+
+/// One side of a PathSwitch for tests: its path is noted and goes nowhere, its connection's wire is a list.
+namespace weft::path_switch_testing {
+
+inline constexpr Duration kBringUp = std::chrono::seconds{1};
+
+/// What goes wrong on one side, whatever the order.
+enum class Fault : std::uint8_t { kNone, kOpen, kConnect };
+
+struct SideOptions {
+  PathPolicy policy = PathPolicy::kPrefer;
+  Fault fault = Fault::kNone;
+};
+
+/// A path that does nothing, and notes what is asked of it.
+struct PathLog {
+  int connects = 0;
+  int shuts = 0;
+  bool ended = false;
+};
+
+class NotedPath final : public DataPath {
+ public:
+  NotedPath(PathLog& log, Fault fault) : log_(log), fault_(fault) {}
+  ~NotedPath() override {
+    shut();
+    log_.ended = true;
+  }
+  const Capabilities& capabilities() const override { return capabilities_; }
+  std::string description() const override { return "a path of a test"; }
+  std::string address() const override { return "here"; }
+  Status connect(std::string_view peer_address) override {
+    EXPECT_EQ(peer_address, "here");
+    EXPECT_EQ(log_.shuts, 0) << "connected after its end";
+    ++log_.connects;
+    return fault_ == Fault::kConnect ? Status{StatusCode::kUnavailable, Layer::kTransport, "no way there"}
+                                     : Status{};
+  }
+  Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
+  ChunkRef receive_in_place(bool&) override { return {}; }
+  Moved reclaim_landing() override { return Moved::blocked(); }
+  Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
+  Moved reclaim_sending() override { return Moved::blocked(); }
+  void end_sending() override {}
+  bool all_left() const override { return true; }
+  void catch_up() override {}
+  void shut() override { log_.shuts = 1; }
+
+ private:
+  PathLog& log_;
+  const Fault fault_;
+  Capabilities capabilities_;
+};
+
+class NotedProvider final : public DataPathProvider {
+ public:
+  NotedProvider(PathLog& log, Fault fault) : log_(log), fault_(fault) {}
+  wire::DataPath kind() const override { return wire::DataPath::kUcx; }
+  std::string offer() const override { return "offer"; }
+  Result<std::unique_ptr<DataPath>> open(Loop&, DataPathOwner&, std::string_view peer_offer) const override {
+    EXPECT_EQ(peer_offer, "offer");
+    if (fault_ == Fault::kOpen) return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
+    return std::unique_ptr<DataPath>{std::make_unique<NotedPath>(log_, fault_)};
+  }
+
+ private:
+  PathLog& log_;
+  const Fault fault_;
+};
+
+/// One side: a switch, and what its connection would be.
+class Side final : public PathSwitchHost, public FrameSink {
+ public:
+  explicit Side(const SideOptions& options) : loop_(Loop::create({.clock = &clock_}).value()) {
+    reset(options);
+  }
+  ~Side() { switch_.reset(); }
+
+  void reset(const SideOptions& options) {
+    switch_.reset();
+    EXPECT_EQ(loop_->timers_armed(), 0u);
+    path = {};
+    queued.clear();
+    hellos = frames = 0;
+    over = false;
+    why = {};
+    const auto paths = std::make_shared<DataPaths>();
+    paths->choices = {{std::make_shared<NotedProvider>(path, options.fault), options.policy}};
+    paths->bring_up_timeout = kBringUp;
+    switch_ = std::make_unique<PathSwitch>(*loop_, *this, paths);
+    switch_->set_sink(*this);
+  }
+
+  std::string hello() const { return wire::encode_hello({.paths = switch_->offers()}); }
+  void take_hello(const std::string& hello) { take(as_sink().on_hello(as_bytes(hello))); }
+  /// A whole frame, as the framer would hand it up.
+  void take_frame(const std::string& text) {
+    alignas(8) std::array<std::byte, 9000> copy;
+    std::copy_n(as_bytes(text).begin(), text.size(), copy.begin());
+    Frame frame{wire::load_header(copy.data()), {}};
+    frame.body = {copy.data() + wire::kHeaderBytes, frame.header.body_bytes};
+    take(as_sink().on_frames({&frame, 1}, {}));
+  }
+  bool timer_runs() const { return loop_->timers_armed() > 0; }
+  void run_timer() {
+    clock_.set(*loop_->next_timer());
+    loop_->run_until_idle();
+  }
+  FrameSink& as_sink() { return *switch_; }
+  PathSwitch& its_switch() { return *switch_; }
+  bool on_path() const { return switch_->path() != nullptr; }
+  bool settled() const { return over || (switch_->decided() && hellos == 1); }
+  void end(Status status) {
+    if (over) return;
+    over = true;
+    why = std::move(status);
+    switch_->shut();
+  }
+
+  PathLog path;
+  std::deque<std::string> queued;
+  int hellos = 0;
+  int frames = 0;
+  int let_out = 0;
+  bool over = false;
+  Status why;
+
+  // What the switch asks of a connection.
+  bool queue_path_frame(std::string_view frame) override {
+    queued.emplace_back(frame);
+    return true;
+  }
+  void send_what_is_queued() override { ++let_out; }
+  void on_path_decided() override { take(switch_->hand_up_hello(*this)); }
+  void on_switch_failed(Status status) override { end(std::move(status)); }
+  void on_path_heard() override { switch_->on_heard(); }
+  void on_path_failed(Status status) override {
+    if (!switch_->decided()) return switch_->on_failed(std::move(status));
+    end(std::move(status));
+  }
+  void on_path_readable() override {}
+  void on_path_writable() override {}
+
+  // What the connection's owner hears.
+  Status on_hello(Bytes) override {
+    ++hellos;
+    return {};
+  }
+  Status on_frames(std::span<const Frame> batch, const ChunkRef&) override {
+    EXPECT_EQ(hellos, 1) << "frames before the hello";
+    frames += static_cast<int>(batch.size());
+    return {};
+  }
+  Landing on_attachment(const Frame&) override { return Landing::skip(); }
+  Status on_attachment_end(const Frame&, const ChunkRef&, bool) override { return {}; }
+  void on_drained() override {}
+  void on_closed(Status) override {}
+
+ private:
+  void take(Status status) {
+    if (!status.ok()) end(std::move(status));
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<PathSwitch> switch_;
+};
+
+}  // namespace weft::path_switch_testing
