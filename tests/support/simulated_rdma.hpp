@@ -85,10 +85,10 @@ class SimulatedRdma final : public verbs::Driver {
 
   // What goes wrong.
 
-  /// The `nth` call from now on (1 = the next) fails with this errno; poll_cq with -1. One such order per
-  /// call: a later one replaces it.
-  void fail(Call call, int error, std::uint64_t nth = 1);
-  void fail_every(Call call, int error);
+  /// The `nth` call from now on (1 = the next), of any device or of the one of this name, fails with this
+  /// errno; poll_cq with -1. One such order per call: a later one replaces it.
+  void fail(Call call, int error, std::uint64_t nth = 1, std::string_view device = {});
+  void fail_every(Call call, int error, std::string_view device = {});
   void heal(Call call);
   enum class Effect : std::uint8_t { kNone, kDone };
   /// The `nth` work request of its send queue to execute from now on completes with this status, and the

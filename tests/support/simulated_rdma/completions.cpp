@@ -35,6 +35,15 @@ ibv_wc_opcode opcode_of(ibv_wr_opcode opcode) {
   }
 }
 
+/// A receive's slot is free again even if nobody ever hears of it.
+template <class Predicate>
+void drop(std::deque<Completion>& completions, Predicate predicate) {
+  for (Completion& completion : completions) {
+    if (predicate(completion) && completion.receives != nullptr) --completion.receives->slots_used;
+  }
+  std::erase_if(completions, predicate);
+}
+
 template <class Function>
 void for_each_completion(CompletionQueue& queue, Function function) {
   for (Completion& completion : queue.ready) function(completion);
@@ -139,18 +148,12 @@ void Network::forget(QueuePair& pair, bool keep_ready) {
   const auto is_of_pair = [&](const Completion& completion) { return completion.pair == &pair; };
   for (ibv_cq* handle : {pair.send_cq, pair.recv_cq}) {
     auto& queue = *static_cast<CompletionQueue*>(handle);
-    for_each_completion(queue, [&](Completion& completion) {
-      const bool gone = !keep_ready || completion.receives == &pair.own_receives;
-      // A slot of a shared receive queue is free again even if nobody ever hears of it.
-      if (is_of_pair(completion) && gone && completion.receives != nullptr) {
-        --completion.receives->slots_used;
-        completion.receives = nullptr;
-      }
-    });
-    std::erase_if(queue.held, is_of_pair);
-    if (!keep_ready) std::erase_if(queue.ready, is_of_pair);
+    drop(queue.held, is_of_pair);
+    if (!keep_ready) drop(queue.ready, is_of_pair);
     for (Completion& completion : queue.ready) {
-      if (is_of_pair(completion)) completion.pair = nullptr;
+      if (!is_of_pair(completion)) continue;
+      completion.pair = nullptr;
+      if (completion.receives == &pair.own_receives) completion.receives = nullptr;
     }
   }
 }

@@ -210,13 +210,16 @@ void SimulatedRdma::wait_for_peers(bool wait) {
   network_->pump();
 }
 
-void SimulatedRdma::fail(Call call, int error, std::uint64_t nth) {
+void SimulatedRdma::fail(Call call, int error, std::uint64_t nth, std::string_view device) {
   const std::scoped_lock lock(network_->mutex);
-  network_->failures[static_cast<std::size_t>(call)] = {.error = error, .countdown = nth};
+  network_->failures[static_cast<std::size_t>(call)] = {
+      .error = error,
+      .countdown = nth,
+      .device = device.empty() ? nullptr : network_->named(device).front()};
 }
 
-void SimulatedRdma::fail_every(Call call, int error) {
-  fail(call, error, 0);
+void SimulatedRdma::fail_every(Call call, int error, std::string_view device) {
+  fail(call, error, 0, device);
 }
 
 void SimulatedRdma::heal(Call call) {

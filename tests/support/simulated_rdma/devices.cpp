@@ -94,7 +94,7 @@ int req_notify_cq(ibv_cq* queue, int solicited_only) {
 
 ibv_device** SimulatedRdma::get_device_list(int* count) noexcept {
   const std::scoped_lock lock(network_->mutex);
-  if (const int error = network_->enter(network_->counters, Call::kGetDeviceList)) {
+  if (const int error = network_->enter(Call::kGetDeviceList, nullptr)) {
     return errno = error, nullptr;
   }
   auto list = std::make_unique<ibv_device*[]>(network_->devices.size() + 1);
@@ -113,7 +113,7 @@ void SimulatedRdma::free_device_list(ibv_device** list) noexcept {
 ibv_context* SimulatedRdma::open_device(ibv_device* handle) noexcept {
   const std::scoped_lock lock(network_->mutex);
   auto& device = *static_cast<Device*>(handle);
-  if (const int error = network_->enter(device.counters, Call::kOpenDevice)) return errno = error, nullptr;
+  if (const int error = network_->enter(Call::kOpenDevice, &device)) return errno = error, nullptr;
   auto made = std::make_unique<Context>();
   made->network = network_.get();
   made->device = handle;

@@ -72,10 +72,11 @@ SimulatedDevice infiniband_device(std::string name, std::uint16_t lid) {
 
 namespace simulated {
 
-int Network::enter(SimulatedRdmaCounters& of, Call call) {
+int Network::enter(Call call, Device* device) {
   const auto index = static_cast<std::size_t>(call);
-  ++of.calls[index];
+  ++(device != nullptr ? device->counters : counters).calls[index];
   CallFailure& failure = failures[index];
+  if (failure.device != nullptr && failure.device != device) return 0;
   if (failure.error == 0 || failure.countdown == 0) return failure.error;
   return --failure.countdown == 0 ? std::exchange(failure.error, 0) : 0;
 }

@@ -20,6 +20,8 @@ struct CallFailure {
   int error = 0;
   /// Calls until the one that fails; 0: every call.
   std::uint64_t countdown = 0;
+  /// Null: of any device.
+  const Device* device = nullptr;
 };
 
 /// All devices and what is on its way between them. Every function but the constructor is called with the
@@ -45,8 +47,8 @@ struct Network {
 
   // network.cpp
   /// Counts a call. The errno that it has to fail with, or 0.
-  int enter(SimulatedRdmaCounters& of, Call call);
-  int enter(ibv_context* context, Call call) { return enter(context_of(context).owner().counters, call); }
+  int enter(Call call, Device* device);
+  int enter(ibv_context* context, Call call) { return enter(call, &context_of(context).owner()); }
   void fault(std::string what) { faults.push_back(std::move(what)); }
   /// All of this name, or all.
   std::vector<Device*> named(std::string_view name) const;
