@@ -140,6 +140,7 @@ Status PathSwitch::on_message(const wire::PathMessage& message) {
   }
   if (theirs_ != Verdict::kNone) return out_of_turn("a message behind the verdict");
   if (message.step == wire::PathStep::kAddress) return on_address(message.text);
+  if (message.step == wire::PathStep::kReady) return on_ready();
   theirs_ = message.step == wire::PathStep::kUp ? Verdict::kUp : Verdict::kDown;
   if (theirs_ == Verdict::kDown) {
     const std::string why = of_peer(message.text);
@@ -155,7 +156,19 @@ Status PathSwitch::on_address(std::string_view address) {
   state_ = State::kProbing;
   Status connected = path_->connect(address);
   if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
+  if (path_->needs_peer_ready()) {
+    if (Status failed = send(wire::PathStep::kReady, {}); !failed.ok()) return failed;
+  }
   return heard_ ? give_verdict(Verdict::kUp) : Status{};
+}
+
+Status PathSwitch::on_ready() {
+  if (ours_ == Verdict::kDown) return {};
+  // The peer may have heard us, and said so, before it comes to this.
+  const bool due = path_ != nullptr && path_->needs_peer_ready() && state_ >= State::kProbing;
+  if (!due || std::exchange(peer_ready_, true)) return out_of_turn("that the peer is ready");
+  path_->on_peer_ready();
+  return {};
 }
 
 void PathSwitch::on_heard() {

@@ -78,6 +78,7 @@ class PathSwitch final : public FrameSink, private Timer {
   Status open(const wire::DataPathOffer& theirs);
   Status on_message(const wire::PathMessage& message);
   Status on_address(std::string_view address);
+  Status on_ready();
   Status give_verdict(Verdict verdict, std::string_view reason = {});
   Status decide();
   Status send(wire::PathStep step, std::string_view text);
@@ -94,6 +95,7 @@ class PathSwitch final : public FrameSink, private Timer {
   Verdict ours_ = Verdict::kNone;
   Verdict theirs_ = Verdict::kNone;
   bool heard_ = false;
+  bool peer_ready_ = false;
   bool usable_ = true;
 };
 

@@ -36,7 +36,7 @@ Result<PathMessage> decode_path_body(Bytes body) {
   if (body.size() > kPathBodyMax) return malformed("longer than it may be");
   PathMessage message;
   const auto step = load_le<std::uint8_t>(body.data());
-  if (step < static_cast<unsigned>(PathStep::kAddress) || step > static_cast<unsigned>(PathStep::kDown)) {
+  if (step < static_cast<unsigned>(PathStep::kAddress) || step > static_cast<unsigned>(PathStep::kReady)) {
     return malformed("step " + std::to_string(step) + " is not known");
   }
   message.step = static_cast<PathStep>(step);

@@ -115,6 +115,11 @@ class DataPathProvider {
   virtual wire::DataPath kind() const = 0;
   /// What the peer needs to judge whether the path can be used; goes into the hello.
   virtual std::string offer() const = 0;
+  /// Looks whether its options can be had on this machine, before there is a peer: what require() does for a
+  /// client that requires the path, and try_out() for a listener that offers it, which may take milliseconds.
+  /// Errors: what is wrong with them.
+  virtual Status require() const { return {}; }
+  virtual Status try_out() const { return require(); }
   /// This end of a path to the peer that made `peer_offer`, on `loop`, whose thread must be the calling one.
   /// Errors: the path cannot be used with this peer, or not at all on this machine.
   virtual Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,

@@ -16,6 +16,7 @@ enum class PathStep : std::uint8_t {
   kAddress = 1,  ///< how the sender is reached on the path; once
   kUp = 2,       ///< the sender heard the other side on the path; its verdict, once
   kDown = 3,     ///< the path is not to be used; its verdict, once, with the reason as text
+  kReady = 4,    ///< the sender's end is connected, and may be sent to; on paths that need to know, once
 };
 
 /// The body of a path frame: how two sides that both offered a data path in their hellos bring it up. The
@@ -27,7 +28,7 @@ enum class PathStep : std::uint8_t {
 struct PathMessage {
   PathStep step{};
   DataPath path{};
-  /// kAddress: in the path's own layout. kDown: why, for people. kUp: empty. Points into what was decoded.
+  /// kAddress: in the path's own layout. kDown: why, for people. kUp, kReady: empty. Points into what was decoded.
   std::string_view text;
 };
 

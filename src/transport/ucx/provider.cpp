@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "transport/path_transport.hpp"
 #include "transport/ucx/path_limits.hpp"
 #include "transport/ucx/ucx_path.hpp"
 #include "weft/ucx/status.hpp"
@@ -54,7 +55,7 @@ Result<std::shared_ptr<ucx::Context>> Provider::context() const {
   return context;
 }
 
-Status Provider::make_ready() const {
+Status Provider::require() const {
   const std::lock_guard lock{mutex_};
   return context().status();
 }
@@ -113,6 +114,15 @@ Result<UcxDescription> describe_ucx(const UcxOptions& options) {
 
 std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options) {
   return std::make_shared<ucx_path::Provider>(options);
+}
+
+std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {
+  return make_path_transport(std::move(stream), {.scheme = "ucx",
+                                                 .provider = make_ucx_path_provider(options),
+                                                 .connecting = options.connecting,
+                                                 .listening = options.listening,
+                                                 .bring_up_timeout = options.bring_up_timeout,
+                                                 .misuse = check(options)});
 }
 
 }  // namespace weft

@@ -16,7 +16,7 @@ namespace weft::ucx_path {
 /// The context that paths of these options use. Errors: those of ucx::Context::create().
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
 
-/// Makes the paths of one UCX context. The context is made when somebody is sure to want it (make_ready()),
+/// Makes the paths of one UCX context. The context is made when somebody is sure to want it (require()),
 /// or for the first path: a client that only prefers UCX, and meets none, pays nothing for it. Thread: any.
 class Provider final : public DataPathProvider {
  public:
@@ -29,10 +29,10 @@ class Provider final : public DataPathProvider {
 
   /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a
   /// peer. Errors: those of make_context().
-  Status make_ready() const;
+  Status require() const override;
   /// The same, and that a worker can be made too, which is when UCX looks at its transports' settings. Takes
   /// milliseconds.
-  Status try_out() const;
+  Status try_out() const override;
 
  private:
   Result<std::shared_ptr<ucx::Context>> context() const;

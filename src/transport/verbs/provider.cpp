@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "transport/path_transport.hpp"
 #include "transport/verbs/message.hpp"
 #include "transport/verbs/path_limits.hpp"
 #include "transport/verbs/verbs_path.hpp"
@@ -32,6 +33,11 @@ Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owne
   auto domain = domain_for(loop);
   if (!domain.ok()) return std::move(domain).status();
   return VerbsPath::make(*std::move(domain), owner);
+}
+
+Status Provider::require() const {
+  const std::lock_guard lock{mutex_};
+  return find_devices();
 }
 
 // Under the lock. Those that were named, or all that can be used.
@@ -105,6 +111,16 @@ VerbsMemory verbs_memory(const VerbsOptions& options) {
 
 std::shared_ptr<const DataPathProvider> make_verbs_path_provider(const VerbsOptions& options) {
   return std::make_shared<verbs_path::Provider>(options);
+}
+
+std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
+                                                const VerbsOptions& options) {
+  return make_path_transport(std::move(stream), {.scheme = "verbs",
+                                                 .provider = make_verbs_path_provider(options),
+                                                 .connecting = options.connecting,
+                                                 .listening = options.listening,
+                                                 .bring_up_timeout = options.bring_up_timeout,
+                                                 .misuse = check(options)});
 }
 
 }  // namespace weft

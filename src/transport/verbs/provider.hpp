@@ -22,6 +22,8 @@ class Provider final : public DataPathProvider {
 
   wire::DataPath kind() const override { return wire::DataPath::kVerbs; }
   std::string offer() const override;
+  /// Errors: there is no device with an active port.
+  Status require() const override;
   Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
                                          std::string_view peer_offer) const override;
 

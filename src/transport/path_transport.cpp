@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <utility>
+#include "transport/path_transport.hpp"
 
-#include "transport/ucx/provider.hpp"
-#include "weft/transport/ucx.hpp"
+#include <algorithm>
+#include <utility>
 
 namespace weft {
 
-namespace ucx_path {
 namespace {
 
-constexpr std::string_view kScheme = "ucx";
 constexpr std::string_view kStreamScheme = "tcp";
 
-class UcxIncoming final : public Incoming {
+/// `paths`, and what others offered already.
+std::shared_ptr<const DataPaths> with_others(const std::shared_ptr<const DataPaths>& paths,
+                                             const std::shared_ptr<const DataPaths>& others) {
+  if (others == nullptr) return paths;
+  auto all = std::make_shared<DataPaths>(*paths);
+  all->choices.insert(all->choices.end(), others->choices.begin(), others->choices.end());
+  all->bring_up_timeout = std::max(paths->bring_up_timeout, others->bring_up_timeout);
+  return all;
+}
+
+class PathIncoming final : public Incoming {
  public:
-  UcxIncoming(std::unique_ptr<Incoming> stream, std::shared_ptr<const DataPaths> paths)
+  PathIncoming(std::unique_ptr<Incoming> stream, std::shared_ptr<const DataPaths> paths)
       : stream_(std::move(stream)), paths_(std::move(paths)) {}
   Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
     ConnectionOptions with_paths = options;
-    with_paths.paths = paths_;
+    with_paths.paths = with_others(paths_, options.paths);
     return stream_->adopt(loop, with_paths);
   }
   std::string remote_endpoint() const override { return stream_->remote_endpoint(); }
@@ -28,9 +36,9 @@ class UcxIncoming final : public Incoming {
   const std::shared_ptr<const DataPaths> paths_;
 };
 
-class UcxListener final : public Listener {
+class PathListener final : public Listener {
  public:
-  UcxListener(std::unique_ptr<Listener> stream, std::string scheme, std::shared_ptr<const DataPaths> paths)
+  PathListener(std::unique_ptr<Listener> stream, std::string scheme, std::shared_ptr<const DataPaths> paths)
       : stream_(std::move(stream)), scheme_(std::move(scheme)), paths_(std::move(paths)) {}
   Url local_url() const override {
     Url url = stream_->local_url();
@@ -40,7 +48,7 @@ class UcxListener final : public Listener {
   void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override {
     stream_->start(
         [hand_on = std::move(on_incoming), paths = paths_](std::unique_ptr<Incoming> peer) mutable {
-          hand_on(std::make_unique<UcxIncoming>(std::move(peer), paths));
+          hand_on(std::make_unique<PathIncoming>(std::move(peer), paths));
         });
   }
 
@@ -50,54 +58,54 @@ class UcxListener final : public Listener {
   const std::shared_ptr<const DataPaths> paths_;
 };
 
-class UcxTransport final : public Transport {
+class PathTransport final : public Transport {
  public:
-  UcxTransport(std::unique_ptr<Transport> stream, const UcxOptions& options)
-      : stream_(std::move(stream)),
-        options_(options),
-        misuse_(check(options)),
-        provider_(std::make_shared<const Provider>(options)) {
+  PathTransport(std::unique_ptr<Transport> stream, PathTransportParts parts)
+      : stream_(std::move(stream)), parts_(std::move(parts)) {
     const auto with = [&](PathPolicy policy) {
-      return std::make_shared<const DataPaths>(DataPaths{{{provider_, policy}}, options.bring_up_timeout});
+      return std::make_shared<const DataPaths>(
+          DataPaths{{{parts_.provider, policy}}, parts_.bring_up_timeout});
     };
     required_ = with(PathPolicy::kRequire);
     preferred_ = with(PathPolicy::kPrefer);
   }
 
   bool handles(std::string_view scheme) const override {
-    return scheme == kScheme || stream_->handles(scheme);
+    return scheme == parts_.scheme || stream_->handles(scheme);
   }
 
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
-    if (!misuse_.ok()) return misuse_;
-    const bool ucx = url.scheme == kScheme;
+    if (!parts_.misuse.ok()) return parts_.misuse;
+    const bool own = url.scheme == parts_.scheme;
     const PathPolicy policy =
-        ucx && options_.listening == PathPolicy::kForbid ? PathPolicy::kPrefer : options_.listening;
+        own && parts_.listening == PathPolicy::kForbid ? PathPolicy::kPrefer : parts_.listening;
     if (policy != PathPolicy::kForbid) {
-      if (const Status refused = provider_->try_out(); !refused.ok()) {
+      if (const Status refused = parts_.provider->try_out(); !refused.ok()) {
         return refused.with_context("listening on " + url.to_string());
       }
     }
     auto listener = stream_->listen(loop, of_stream(url));
     if (!listener.ok() || policy == PathPolicy::kForbid) return listener;
     return std::unique_ptr<Listener>{
-        std::make_unique<UcxListener>(*std::move(listener), url.scheme, paths(policy))};
+        std::make_unique<PathListener>(*std::move(listener), url.scheme, paths(policy))};
   }
 
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
-    if (!misuse_.ok()) co_return misuse_;
-    const PathPolicy policy = url.scheme == kScheme ? PathPolicy::kRequire : options_.connecting;
+    if (!parts_.misuse.ok()) co_return parts_.misuse;
+    const bool own = url.scheme == parts_.scheme;
+    const PathPolicy policy = own ? PathPolicy::kRequire : parts_.connecting;
     if (policy == PathPolicy::kRequire) {
-      if (const Status refused = provider_->make_ready(); !refused.ok()) {
+      if (const Status refused = parts_.provider->require(); !refused.ok()) {
         co_return refused.with_context("connecting to " + url.to_string());
       }
     }
-    if (policy != PathPolicy::kForbid) options.connection.paths = paths(policy);
+    if (policy != PathPolicy::kForbid) {
+      options.connection.paths = with_others(paths(policy), options.connection.paths);
+    }
     Task<Result<std::unique_ptr<Connection>>> connecting =
         stream_->connect(loop, of_stream(url), std::move(options));
     Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
-    if (!connection.ok() && url.scheme == kScheme)
-      co_return connection.status().with_context(url.to_string());
+    if (!connection.ok() && own) co_return connection.status().with_context(url.to_string());
     co_return connection;
   }
 
@@ -105,24 +113,21 @@ class UcxTransport final : public Transport {
   const std::shared_ptr<const DataPaths>& paths(PathPolicy policy) const {
     return policy == PathPolicy::kRequire ? required_ : preferred_;
   }
-  static Url of_stream(Url url) {
-    if (url.scheme == kScheme) url.scheme = kStreamScheme;
+  Url of_stream(Url url) const {
+    if (url.scheme == parts_.scheme) url.scheme = kStreamScheme;
     return url;
   }
 
   const std::unique_ptr<Transport> stream_;
-  const UcxOptions options_;
-  const Status misuse_;
-  const std::shared_ptr<const Provider> provider_;
+  const PathTransportParts parts_;
   std::shared_ptr<const DataPaths> required_;
   std::shared_ptr<const DataPaths> preferred_;
 };
 
 }  // namespace
-}  // namespace ucx_path
 
-std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {
-  return std::make_unique<ucx_path::UcxTransport>(std::move(stream), options);
+std::unique_ptr<Transport> make_path_transport(std::unique_ptr<Transport> stream, PathTransportParts parts) {
+  return std::make_unique<PathTransport>(std::move(stream), std::move(parts));
 }
 
 }  // namespace weft
