@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests that need a real RDMA stack: on a device of this machine, or else in an emulated one (tools/rdma_vm).
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(WEFT_RDMA_VM ${Python3_EXECUTABLE} -B ${weft_SOURCE_DIR}/tools/rdma_vm)
+execute_process(COMMAND ${WEFT_RDMA_VM} --check RESULT_VARIABLE missing ERROR_VARIABLE why OUTPUT_QUIET
+                ERROR_STRIP_TRAILING_WHITESPACE)
+set(WEFT_RDMA_TESTS ON)
+if(WEFT_SANITIZE MATCHES "thread")
+  # Under emulation the thread sanitizer's programs take minutes; the threads are tested without a device.
+  set(WEFT_RDMA_TESTS OFF)
+elseif(missing)
+  set(WEFT_RDMA_TESTS OFF)
+  message(STATUS "the tests on a real RDMA stack are left out (./dev setup rdma): ${why}")
+endif()
+
+# One machine at a time: two of them on two processors would only slow each other.
+set(WEFT_RDMA_TEST_PROPERTIES LABELS rdma TIMEOUT 600 PROCESSORS 2 RESOURCE_LOCK rdma_vm)
+
+# weft_rdma_test(<name> SOURCES <file>... LIBS <target>... [NETWORK one-device|wire] [CPUS <n>])
+# Makes a GoogleTest program. As booting a machine takes longer than most tests, the whole program is one ctest test,
+# which also fails when no test of it ran. What GTEST_FILTER says reaches the program.
+function(weft_rdma_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "NETWORK;CPUS" "SOURCES;LIBS")
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${weft_SOURCE_DIR}/src ${weft_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE weft_build_flags ${ARG_LIBS} GTest::gmock_main)
+  if(NOT WEFT_RDMA_TESTS)
+    return()
+  endif()
+  set(options --host-if-device --timeout 570)
+  if(ARG_NETWORK)
+    list(APPEND options --network ${ARG_NETWORK})
+  endif()
+  if(ARG_CPUS)
+    list(APPEND options --cpus ${ARG_CPUS})
+  endif()
+  add_test(NAME ${name} COMMAND ${WEFT_RDMA_VM} ${options} -- $<TARGET_FILE:${name}>)
+  # GoogleTest says this when there are no tests, and also when all of them were skipped.
+  set_tests_properties(${name} PROPERTIES ${WEFT_RDMA_TEST_PROPERTIES}
+                       FAIL_REGULAR_EXPRESSION "\\[  PASSED  \\] 0 tests")
+endfunction()
