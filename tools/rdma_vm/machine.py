@@ -15,9 +15,10 @@ PR_SET_PDEATHSIG = 1
 
 # Emulated code gains nothing from the mitigations and self-tests, and pays for them.
 # tsc=reliable keeps the guest from distrusting the clock of a processor that the host takes away at times.
+# loglevel=7 fills the console file, which tells a guest that boots from one that hangs.
 # panic=-1: a guest that panics restarts at once, which ends QEMU (-no-reboot).
 KERNEL_ARGUMENTS = (
-    "console=ttyS0 loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on "
+    "console=ttyS0 loglevel=7 panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on "
     "cryptomgr.notests audit=0 apparmor=0 nowatchdog rcupdate.rcu_expedited=1 8250.nr_uarts=1 i8042.noaux i8042.nokbd"
 )
 

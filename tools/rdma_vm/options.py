@@ -66,6 +66,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--memory", type=positive, default=1536, metavar="MIB", help="of the guest (default 1536)")
     parser.add_argument("--timeout", type=positive, default=300, metavar="SECONDS",
                         help="booting and the command together (default 300)")
+    parser.add_argument("--silence", type=positive, default=45, metavar="SECONDS",
+                        help="a guest that says nothing for that long before the command has begun is started again "
+                             "(default 45)")
     parser.add_argument("--network", choices=("one-device", "wire"), default="one-device",
                         help="one-device (the default): rxe0, 10.77.0.1. wire: rxe0 and rxe1, 10.77.0.1 and 10.77.0.2, "
                              "at the ends of a wire that can lose packets and go down; rdma-wire does it")

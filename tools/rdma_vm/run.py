@@ -13,10 +13,12 @@ import kernel
 from failure import EXIT_GUEST_DIED, EXIT_TIME_OUT, Failure
 from machine import Machine, command_line
 from output import Follower
+from watch import Hung, Watch
 
 # How long the guest's output may lie before it is passed on.
 LOOK_AGAIN_SECONDS = 0.02
 CONSOLE_LINES = 15
+BOOTS_MAX = 3
 
 
 def say(text: str) -> None:
@@ -26,9 +28,30 @@ def say(text: str) -> None:
 def run(folder: pathlib.Path, options: argparse.Namespace) -> int:
     """The command's exit code. Whatever happens, no machine is left."""
     chosen = kernel.find(options.kernel)
-    job.prepare(folder, options)
     line = command_line(kernel.bootable(chosen), initramfs.path_for(chosen), folder, options)
     began = time.monotonic()
+    deadline = began + options.timeout
+    for _ in range(BOOTS_MAX):
+        try:
+            code = run_machine(line, folder, options, deadline)
+            break
+        except Hung:
+            say(f"the guest said nothing for {options.silence} s before the command began; starting it again")
+            (folder / "console.hung").write_text(job.read(folder, "console"))
+    else:
+        raise Failure(EXIT_GUEST_DIED, death_text(folder))
+    if options.verbose:
+        say_times(folder, time.monotonic() - began)
+    if code is not None:
+        return code
+    if time.monotonic() >= deadline:
+        raise Failure(EXIT_TIME_OUT, time_out_text(folder, options.timeout))
+    raise Failure(EXIT_GUEST_DIED, death_text(folder))
+
+
+def run_machine(line: list[str], folder: pathlib.Path, options: argparse.Namespace, deadline: float) -> int | None:
+    """One machine, which has ended when this returns or throws."""
+    job.prepare(folder, options)
     with contextlib.ExitStack() as cleanup:
         followers = [Follower(folder / "stdout", 1), Follower(folder / "stderr", 2)]
         for follower in followers:
@@ -36,18 +59,13 @@ def run(folder: pathlib.Path, options: argparse.Namespace) -> int:
         machine = Machine(line, folder / "qemu.log")
         cleanup.callback(machine.kill)
         if options.verbose:
-            say(f"kernel {chosen.version}, process {machine.process_id}, files in {folder}")
-        code = wait_for_exit(machine, folder, followers, began + options.timeout)
-    if options.verbose:
-        say_times(folder, time.monotonic() - began)
-    if code is not None:
-        return code
-    if time.monotonic() >= began + options.timeout:
-        raise Failure(EXIT_TIME_OUT, time_out_text(folder, options.timeout))
-    raise Failure(EXIT_GUEST_DIED, death_text(folder))
+            say(f"process {machine.process_id}, files in {folder}")
+        return wait_for_exit(machine, folder, followers, Watch(folder, options.silence), deadline)
 
 
-def wait_for_exit(machine: Machine, folder: pathlib.Path, followers: list[Follower], deadline: float) -> int | None:
+def wait_for_exit(
+    machine: Machine, folder: pathlib.Path, followers: list[Follower], watch: Watch, deadline: float
+) -> int | None:
     """Passes output on until the command or the machine has ended or the time is over; None when there is no code."""
     ended = False
     while True:
@@ -57,6 +75,7 @@ def wait_for_exit(machine: Machine, folder: pathlib.Path, followers: list[Follow
             follower.pass_on()
         if code is not None or ended or time.monotonic() >= deadline:
             return code
+        watch.look()
         ended = machine.ended_within(LOOK_AGAIN_SECONDS)
 
 
@@ -79,7 +98,8 @@ def time_out_text(folder: pathlib.Path, seconds: int) -> str:
 def death_text(folder: pathlib.Path) -> str:
     reason = job.read(folder, "failure").strip() or "it ended by itself"
     shown = [line for line in job.read(folder, "qemu.log").splitlines() if line][-CONSOLE_LINES:]
-    shown += job.read(folder, "console").splitlines()[-CONSOLE_LINES:]
+    for name in ("setup.log", "console"):
+        shown += job.read(folder, name).splitlines()[-CONSOLE_LINES:]
     text = "".join(f"\n  {line.rstrip()}" for line in shown)
     return (f"the guest is dead, there is no exit code: {reason} (step: {last_step(folder)}). All that it wrote is in "
             f"{folder}: console, setup.log, qemu.log" + (f". The end of it:{text}" if text else ""))
