@@ -10,6 +10,10 @@
 #if WEFT_TEST_UCX
 #include "weft/transport/ucx.hpp"
 #endif
+#if WEFT_TEST_VERBS
+#include "support/rdma_devices.hpp"
+#include "weft/transport/verbs.hpp"
+#endif
 
 namespace weft::conformance {
 
@@ -115,6 +119,11 @@ std::vector<const char*> all_transports() {
 #else
   std::puts("[  LEFT OUT ] the conformance suite over UCX: this build has none");
 #endif
+#if WEFT_TEST_VERBS
+  all.insert(all.end(), {"verbs", "verbs_tight"});
+#else
+  std::puts("[  LEFT OUT ] the conformance suite over RDMA: this build has none");
+#endif
   return all;
 }
 
@@ -133,6 +142,29 @@ std::unique_ptr<Transport> make_ucx([[maybe_unused]] std::string_view kind) {
 #endif
 }
 
+// As it is by default, and with as little credit and as small messages as there may be.
+std::unique_ptr<Transport> make_verbs([[maybe_unused]] std::string_view kind) {
+#if WEFT_TEST_VERBS
+  VerbsOptions options;
+  options.driver = &weft::testing::rdma_devices();
+  if (kind == "verbs_tight") {
+    options.message_bytes = 1024;
+    options.block_bytes = 8 * 1024;
+    options.credits_min = 3;
+    options.credits_max = 4;
+    options.sends_max = 2;
+    options.inline_bytes = 0;
+  }
+  return make_verbs_transport(make_tcp_transport(), options);
+#else
+  return nullptr;
+#endif
+}
+
+std::unique_ptr<Transport> make_by_path(std::string_view kind) {
+  return kind.starts_with("ucx") ? make_ucx(kind) : make_verbs(kind);
+}
+
 }  // namespace
 
 ConformanceTest::ConformanceTest() {
@@ -143,7 +175,7 @@ ConformanceTest::ConformanceTest() {
     network_ = network.get();
     transport_ = std::move(network);
   } else {
-    transport_ = by_path() ? make_ucx(GetParam()) : make_tcp_transport();
+    transport_ = by_path() ? make_by_path(GetParam()) : make_tcp_transport();
   }
   if (std::string_view{GetParam()} == "unix") {
     char name[] = "/tmp/weft-conformance-XXXXXX";
@@ -170,7 +202,7 @@ Url ConformanceTest::any_url() const {
   const std::string_view kind = GetParam();
   if (kind == "memory") return {"memory", "server", 0};
   if (kind == "unix") return {"unix", directory_ + "/socket", 0};
-  if (by_path()) return {"ucx", "127.0.0.1", 0};
+  if (by_path()) return {kind.starts_with("ucx") ? "ucx" : "verbs", "127.0.0.1", 0};
   return {"tcp", kind == "tcp6" ? "::1" : "127.0.0.1", 0};
 }
 

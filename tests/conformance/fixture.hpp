@@ -103,7 +103,10 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
 
   bool in_memory() const { return std::string_view{GetParam()} == "memory"; }
   /// Bytes go by a data path once the hellos are exchanged.
-  bool by_path() const { return std::string_view{GetParam()}.starts_with("ucx"); }
+  bool by_path() const {
+    const std::string_view kind = GetParam();
+    return kind.starts_with("ucx") || kind.starts_with("verbs");
+  }
   /// Makes client and server and starts both.
   void connect(const ConnectionOptions& client_options = {}, const ConnectionOptions& server_options = {});
   /// connect(), and both have heard the other's hello.

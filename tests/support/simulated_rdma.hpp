@@ -79,6 +79,9 @@ class SimulatedRdma final : public verbs::Driver {
   /// What waits for a receive fails with RNR_RETRY_EXC_ERR (not with rnr_retry 7), what waits for the other
   /// side with RETRY_EXC_ERR.
   void expire_retries();
+  /// From now on retries expire as soon as work would wait, for tests that also run on real devices. What
+  /// waits already is not changed.
+  void expire_retries_at_once(bool at_once);
   /// Work for a queue pair that does not exist, is in error or not yet ready to receive waits for it, until
   /// expire_retries(). Without this it fails at once.
   void wait_for_peers(bool wait);

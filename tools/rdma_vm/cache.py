@@ -22,6 +22,7 @@ def store(target: pathlib.Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            os.fchmod(file.fileno(), 0o644)
         os.replace(name, target)
     except BaseException:
         os.unlink(name)

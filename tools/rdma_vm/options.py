@@ -16,7 +16,7 @@ folder, with this environment, as root. Its output appears here while it runs, a
 
 EPILOG = """examples:
   ./dev rdma-vm -- ibv_devinfo                              what the device can do
-  ./dev rdma-vm -- sh -c 'ib_send_lat & sleep 1; ib_send_lat 10.77.0.1'
+  ./dev rdma-vm -- sh -c 'ib_send_lat & until ib_send_lat 10.77.0.1; do sleep 1; done'
                                                             two programs in one guest; rxe0 has the address 10.77.0.1
   ./dev rdma-vm --cpus 1 -- build/release/tests/some_test   one processor: event-driven programs run better so
   ./dev rdma-vm --network wire -- sh -c 'rdma-wire netem 0 loss 2%; ibv_devinfo -d rxe1'

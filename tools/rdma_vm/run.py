@@ -96,10 +96,12 @@ def time_out_text(folder: pathlib.Path, seconds: int) -> str:
 
 
 def death_text(folder: pathlib.Path) -> str:
-    reason = job.read(folder, "failure").strip() or "it ended by itself"
-    shown = [line for line in job.read(folder, "qemu.log").splitlines() if line][-CONSOLE_LINES:]
-    for name in ("setup.log", "console"):
-        shown += job.read(folder, name).splitlines()[-CONSOLE_LINES:]
-    text = "".join(f"\n  {line.rstrip()}" for line in shown)
+    console = job.read(folder, "console").splitlines()
+    panic = next((line for line in console if "Kernel panic" in line), "it ended by itself")
+    reason = job.read(folder, "failure").strip() or panic
+    # Once the command has begun, the guest's set-up is not what went wrong.
+    set_up = [] if last_step(folder) == "command" else job.read(folder, "setup.log").splitlines()
+    logs = [job.read(folder, "qemu.log").splitlines(), set_up, console]
+    text = "".join(f"\n  {line.rstrip()}" for log in logs for line in log[-CONSOLE_LINES:])
     return (f"the guest is dead, there is no exit code: {reason} (step: {last_step(folder)}). All that it wrote is in "
             f"{folder}: console, setup.log, qemu.log" + (f". The end of it:{text}" if text else ""))

@@ -17,7 +17,8 @@ inline constexpr std::size_t kCreditsMax = 4096;
 inline constexpr std::uint32_t kCreditKept = 1;
 /// Memory of a message that holds no bytes, where the device takes none inline.
 inline constexpr std::size_t kControlBytes = 64;
-/// What holds no memory is signalled once in so many messages, so that the device reports fewer completions.
+/// What holds no memory is signalled once in so many messages at most, so that the device reports fewer
+/// completions.
 inline constexpr std::uint32_t kSignalEvery = 8;
 /// Work requests that a path keeps free for control messages.
 inline constexpr std::size_t kControlSends = 2;

@@ -98,13 +98,11 @@ Status VerbsPath::connect(std::string_view peer_address) {
   how.partition_index = options_.partition_index;
   how.ack_timeout = options_.ack_timeout;
   how.retries = options_.retries;
-  Status connected = pair_->connect(*peer, how);
-  connected_ = connected.ok();
-  return connected;
+  return pair_->connect(*peer, how);
 }
 
 void VerbsPath::on_peer_ready() {
-  if (connected_ && sent_ == 0) want_control(MessageKind::kProbe);
+  if (!std::exchange(peer_ready_, true)) want_control(MessageKind::kProbe);
 }
 
 void VerbsPath::touch() noexcept {

@@ -107,6 +107,7 @@ class VerbsPath final : public DataPath,
   bool give_to_device(ibv_sge segment, unsigned flags) noexcept;
   void completed_up_to(std::uint32_t end) noexcept;
   void release(const Sent& sent) noexcept;
+  bool signal_due() const noexcept;
   std::uint32_t credit_to_return() const noexcept;
   void want_control(MessageKind kind) noexcept;
   void send_control() noexcept;
@@ -118,7 +119,8 @@ class VerbsPath final : public DataPath,
   Deliver deliver_{*this};
   std::unique_ptr<verbs::QueuePair> pair_;
   std::uint32_t place_ = 0;
-  bool connected_ = false;
+  /// The peer's end is connected: what is sent before gets lost.
+  bool peer_ready_ = false;
 
   // What comes. `promised_` of the domain's receives are this path's: at least credits_min.
   weft::detail::Ring<Arrival> inbox_;
@@ -138,6 +140,7 @@ class VerbsPath final : public DataPath,
   std::uint32_t sent_ = 0;
   std::uint32_t posted_ = 0;
   std::uint32_t completed_ = 0;
+  std::uint32_t unsignalled_ = 0;
   /// What was posted and has not completed, by its number; as many as a power of two.
   std::vector<Sent> sent_messages_;
   unsigned wanted_ = 0;

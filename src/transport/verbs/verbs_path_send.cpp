@@ -67,7 +67,7 @@ bool VerbsPath::post(MessageKind kind, std::span<const iovec> from, std::size_t 
   }
   store_message_header(at, {kind, granted_, value});
   gather(at + kMessageHeaderBytes, from, bytes);
-  const bool signalled = !inside || stays_until_acknowledged(kind) || ended_ || posted_ % kSignalEvery == 0;
+  const bool signalled = !inside || ended_ || stays_until_acknowledged(kind) || signal_due();
   unsigned flags = 0;
   if (inside) flags |= IBV_SEND_INLINE;
   if (signalled) flags |= IBV_SEND_SIGNALED;
@@ -76,10 +76,16 @@ bool VerbsPath::post(MessageKind kind, std::span<const iovec> from, std::size_t 
     release(sent);
     return false;
   }
+  unsignalled_ = signalled ? 0 : unsignalled_ + 1;
   sent_messages_[posted_++ % sent_messages_.size()] = sent;
   ++sent_;
   granted_told_ = granted_;
   return true;
+}
+
+// Of as many as the device's queue holds some are signalled, or it would stay full for ever.
+bool VerbsPath::signal_due() const noexcept {
+  return unsignalled_ + 1 >= std::min<std::size_t>(kSignalEvery, (options_.sends_max + kControlSends) / 2);
 }
 
 bool VerbsPath::give_to_device(ibv_sge segment, unsigned flags) noexcept {
@@ -123,7 +129,7 @@ void VerbsPath::want_control(MessageKind kind) noexcept {
 
 // What the last credit is kept for is the news of credit; the rest needs one like bytes do.
 void VerbsPath::send_control() noexcept {
-  while (wanted_ != 0 && connected_ && !shut_ && failure_.ok()) {
+  while (wanted_ != 0 && peer_ready_ && !shut_ && failure_.ok()) {
     const auto kind = static_cast<MessageKind>(std::countr_zero(wanted_));
     const std::uint32_t kept = kind == MessageKind::kCredit ? 0 : kCreditKept;
     if (credit() <= kept || sends_under_way() == options_.sends_max + kControlSends) return;

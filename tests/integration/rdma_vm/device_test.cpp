@@ -46,7 +46,9 @@ TEST_F(RdmaDevice, registers_memory) {
   std::array<char, 4096> memory{};
   ibv_pd* domain = ibv_alloc_pd(context_.get());
   ASSERT_NE(domain, nullptr);
-  ibv_mr* region = ibv_reg_mr(domain, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
+  const int access =
+      IBV_ACCESS_LOCAL_WRITE;  // ibv_reg_mr is a macro that would mix it with another enumeration
+  ibv_mr* region = ibv_reg_mr(domain, memory.data(), memory.size(), access);
   EXPECT_NE(region, nullptr);
   if (region != nullptr) {
     EXPECT_EQ(ibv_dereg_mr(region), 0);

@@ -93,9 +93,17 @@ class Wire(unittest.TestCase):
 class Endings(unittest.TestCase):
     """Runs that end otherwise than with the command; none waits for a machine to boot."""
 
+    @classmethod
+    def setUpClass(cls):
+        # Runs that end like this keep their folder, or cannot remove it.
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.environment = {**os.environ, "TMPDIR": folder.name}
+
     def begin(self, *options: str):
         """A runner whose machine has begun to boot, and a descriptor of the machine's process."""
-        process = subprocess.Popen([*RUNNER, "--verbose", *options, "--", "true"], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*RUNNER, "--verbose", *options, "--", "true"], stderr=subprocess.PIPE, text=True,
+                                   env=self.environment)
         self.addCleanup(process.stderr.close)
         line = process.stderr.readline()
         self.assertIn("process ", line)

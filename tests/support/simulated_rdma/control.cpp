@@ -204,6 +204,11 @@ void SimulatedRdma::expire_retries() {
   network_->pump();
 }
 
+void SimulatedRdma::expire_retries_at_once(bool at_once) {
+  const std::scoped_lock lock(network_->mutex);
+  network_->impatient = at_once;
+}
+
 void SimulatedRdma::wait_for_peers(bool wait) {
   const std::scoped_lock lock(network_->mutex);
   network_->wait_for_peers = wait;
@@ -213,9 +218,7 @@ void SimulatedRdma::wait_for_peers(bool wait) {
 void SimulatedRdma::fail(Call call, int error, std::uint64_t nth, std::string_view device) {
   const std::scoped_lock lock(network_->mutex);
   network_->failures[static_cast<std::size_t>(call)] = {
-      .error = error,
-      .countdown = nth,
-      .device = device.empty() ? nullptr : network_->named(device).front()};
+      .error = error, .countdown = nth, .device = device.empty() ? nullptr : network_->named(device).front()};
 }
 
 void SimulatedRdma::fail_every(Call call, int error, std::string_view device) {

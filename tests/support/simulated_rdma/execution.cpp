@@ -153,13 +153,13 @@ std::optional<ibv_wc_status> Network::perform(QueuePair& pair, SendWork& work) {
   const bool needs_receive = peer != nullptr && takes_receive(work.request.opcode);
   if (!ports_up(pair) || (peer == nullptr && wait_for_peers)) {
     work.waits = Waits::kForPeer;
-    return std::nullopt;
+    return impatient ? too_long(pair, work.waits) : std::nullopt;
   }
   if (needs_receive && peer->receives().posted.empty()) {
     if (std::exchange(work.waits, Waits::kForReceive) != Waits::kForReceive) {
       ++device_of(pair).counters.rnr_naks;
     }
-    return std::nullopt;
+    return impatient ? too_long(pair, work.waits) : std::nullopt;
   }
   const bool fails = pair.send_fault.due();
   if (peer == nullptr) return IBV_WC_RETRY_EXC_ERR;
@@ -328,16 +328,20 @@ ibv_wc_status Network::atomic(QueuePair& pair, QueuePair& peer, const SendWork& 
   return IBV_WC_SUCCESS;
 }
 
+std::optional<ibv_wc_status> Network::too_long(const QueuePair& pair, Waits waits) {
+  if (waits == Waits::kForPeer) return IBV_WC_RETRY_EXC_ERR;
+  const bool expires = waits == Waits::kForReceive && pair.attributes.rnr_retry != 7;
+  return expires ? std::optional(IBV_WC_RNR_RETRY_EXC_ERR) : std::nullopt;
+}
+
 void Network::expire_retries() {
   for (auto at = busy.begin(); at != busy.end();) {
     const std::uint64_t order = at->first;
     QueuePair& pair = *at->second;
-    const Waits waits = pair.sends.front().waits;
-    const bool for_receive = waits == Waits::kForReceive;
-    if (waits != Waits::kNo && !(for_receive && pair.attributes.rnr_retry == 7)) {
+    if (const auto status = too_long(pair, pair.sends.front().waits)) {
       const SendWork work = std::move(pair.sends.front());
       pair.sends.pop_front();
-      finish(pair, work, for_receive ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_RETRY_EXC_ERR);
+      finish(pair, work, *status);
     }
     at = busy.upper_bound(order);
   }

@@ -39,6 +39,7 @@ struct Network {
   std::size_t pinned_bytes_max = SIZE_MAX;
   bool hold = false;
   bool wait_for_peers = false;
+  bool impatient = false;
   bool keep_completions = true;
   std::uint64_t next_sequence = 1;
   std::uint64_t next_order = 1;
@@ -112,6 +113,8 @@ struct Network {
   bool covered(QueuePair& pair, const ibv_pd* domain, const std::vector<ibv_sge>& pieces, int access) const;
   QueuePair* peer_of(const QueuePair& pair) const;
   bool ports_up(const QueuePair& pair) const;
+  /// How it ends that work has waited too long; none: it may wait for ever.
+  static std::optional<ibv_wc_status> too_long(const QueuePair& pair, Waits waits);
   void finish(QueuePair& pair, const SendWork& work, ibv_wc_status status);
 };
 

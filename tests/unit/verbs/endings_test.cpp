@@ -219,7 +219,7 @@ TEST_F(VerbsEndings, what_cannot_be_asked_is_refused_with_words) {
   EXPECT_EQ(lonely->connect(pair_.b->address(), {.retries = 7}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(lonely->connect(pair_.b->address(), {.receiver_not_ready_retries = 7}).code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(Device::open("nonsense", testing::driver()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Device::open("nonsense", weft::testing::rdma_devices()).status().code(), StatusCode::kNotFound);
 }
 
 }  // namespace

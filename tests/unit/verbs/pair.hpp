@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "support/rdma_devices.hpp"
 #include "weft/base/bytes.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/runtime/loop.hpp"
@@ -15,15 +16,12 @@
 
 namespace weft::verbs::testing {
 
-/// The devices that the tests of this program run on: simulated ones, or the machine's.
-Driver& driver();
-
 /// Two connected queue pairs of one device and one loop. Registered memory is always at hand.
 class Pair {
  public:
   explicit Pair(const QueuePairOptions& options = {}, WaitMode mode = WaitMode::kWait)
       : loop(Loop::create({.mode = mode}).value()),
-        device(Device::open({}, driver()).value()),
+        device(Device::open({}, weft::testing::rdma_devices()).value()),
         domain(ProtectionDomain::create(device).value()),
         completions(CompletionQueue::create(*loop, device).value()),
         a(make(options)),

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "support/pattern.hpp"
@@ -34,7 +36,7 @@ class Side {
     ibv_device** list = rdma.get_device_list(nullptr);
     context = rdma.open_device(list[options.device]);
     rdma.free_device_list(list);
-    for (const int fd : {context->async_fd}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    ::fcntl(context->async_fd, F_SETFL, O_NONBLOCK);
     domain = rdma.alloc_pd(context);
     region = rdma.reg_mr(domain, bytes.data(), bytes.size(), options.region_access);
     channel = rdma.create_comp_channel(context);
@@ -209,6 +211,19 @@ inline void connect(Side& a, Side& b, std::uint8_t rnr_retry = 7) {
   EXPECT_EQ(b.to_rtr(a), 0);
   EXPECT_EQ(a.to_rts(rnr_retry), 0);
   EXPECT_EQ(b.to_rts(rnr_retry), 0);
+}
+
+/// Two devices; a test of them says which faults it expects.
+class SimulatedRdmaTest : public ::testing::Test {
+ protected:
+  void TearDown() override { EXPECT_EQ(rdma.faults(), expected_faults); }
+
+  SimulatedRdma rdma{{roce_device("sim0", 1), roce_device("sim1", 2)}};
+  std::vector<std::string> expected_faults;
+};
+
+inline bool same(const Side& a, std::size_t at, const Side& b, std::size_t there, std::size_t length) {
+  return std::memcmp(a.bytes.data() + at, b.bytes.data() + there, length) == 0;
 }
 
 }  // namespace weft::testing
