@@ -27,18 +27,22 @@ enum class Fault : std::uint8_t { kNone, kOpen, kConnect };
 struct SideOptions {
   PathPolicy policy = PathPolicy::kPrefer;
   Fault fault = Fault::kNone;
+  /// The path lets the peer hear of it only once the peer is ready.
+  bool needs_peer_ready = false;
 };
 
 /// A path that does nothing, and notes what is asked of it.
 struct PathLog {
   int connects = 0;
+  int readies = 0;
   int shuts = 0;
   bool ended = false;
 };
 
 class NotedPath final : public DataPath {
  public:
-  NotedPath(PathLog& log, Fault fault) : log_(log), fault_(fault) {}
+  NotedPath(PathLog& log, const SideOptions& options)
+      : log_(log), fault_(options.fault), needs_peer_ready_(options.needs_peer_ready) {}
   ~NotedPath() override {
     shut();
     log_.ended = true;
@@ -53,6 +57,12 @@ class NotedPath final : public DataPath {
     return fault_ == Fault::kConnect ? Status{StatusCode::kUnavailable, Layer::kTransport, "no way there"}
                                      : Status{};
   }
+  bool needs_peer_ready() const override { return needs_peer_ready_; }
+  void on_peer_ready() override {
+    EXPECT_EQ(log_.connects, 1) << "the peer is ready before this side is";
+    EXPECT_EQ(log_.shuts, 0) << "told after its end";
+    ++log_.readies;
+  }
   Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
   ChunkRef receive_in_place(bool&) override { return {}; }
   Moved reclaim_landing() override { return Moved::blocked(); }
@@ -66,23 +76,25 @@ class NotedPath final : public DataPath {
  private:
   PathLog& log_;
   const Fault fault_;
+  const bool needs_peer_ready_;
   Capabilities capabilities_;
 };
 
 class NotedProvider final : public DataPathProvider {
  public:
-  NotedProvider(PathLog& log, Fault fault) : log_(log), fault_(fault) {}
+  NotedProvider(PathLog& log, const SideOptions& options) : log_(log), options_(options) {}
   wire::DataPath kind() const override { return wire::DataPath::kUcx; }
   std::string offer() const override { return "offer"; }
   Result<std::unique_ptr<DataPath>> open(Loop&, DataPathOwner&, std::string_view peer_offer) const override {
     EXPECT_EQ(peer_offer, "offer");
-    if (fault_ == Fault::kOpen) return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
-    return std::unique_ptr<DataPath>{std::make_unique<NotedPath>(log_, fault_)};
+    if (options_.fault == Fault::kOpen)
+      return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
+    return std::unique_ptr<DataPath>{std::make_unique<NotedPath>(log_, options_)};
   }
 
  private:
   PathLog& log_;
-  const Fault fault_;
+  const SideOptions options_;
 };
 
 /// One side: a switch, and what its connection would be.
@@ -102,7 +114,7 @@ class Side final : public PathSwitchHost, public FrameSink {
     over = false;
     why = {};
     const auto paths = std::make_shared<DataPaths>();
-    paths->choices = {{std::make_shared<NotedProvider>(path, options.fault), options.policy}};
+    paths->choices = {{std::make_shared<NotedProvider>(path, options), options.policy}};
     paths->bring_up_timeout = kBringUp;
     switch_ = std::make_unique<PathSwitch>(*loop_, *this, paths);
     switch_->set_sink(*this);

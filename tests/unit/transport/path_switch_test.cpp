@@ -60,6 +60,7 @@ class Model {
         return !wire_[step.side].empty();
       case Event::kHeard:  // once the other side has connected, and while this one listens
         return !heard_[step.side] && other.path.connects > 0 &&
+               (other.path.readies > 0 || !options_[1 - step.side].needs_peer_ready) &&
                options_[1 - step.side].fault == Fault::kNone && side.path.shuts == 0 &&
                options_[step.side].fault != Fault::kOpen;
       case Event::kTimeout:
@@ -183,6 +184,20 @@ TEST(Bu6PathSwitch, BothSidesComeToTheSameDecisionInEveryOrder) {
   std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
 }
 
+TEST(Bu6PathSwitch, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherIsReady) {
+  std::uint64_t orders = 0;
+  for (PathPolicy second : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
+    for (Fault fault : kFaults) {
+      Model model{{PathPolicy::kPrefer, fault, true}, {second, Fault::kNone, true}};
+      model.run_every_order();
+      ASSERT_FALSE(HasFailure());
+      orders += model.orders();
+      EXPECT_EQ(model.on_path() > 0, fault == Fault::kNone);
+    }
+  }
+  std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
+}
+
 TEST(Bu6PathSwitch, BothSidesMayBeUnableToOpenOrToConnect) {
   for (Fault first : {Fault::kOpen, Fault::kConnect}) {
     for (Fault second : {Fault::kOpen, Fault::kConnect}) {
@@ -249,6 +264,33 @@ TEST_F(PathSwitchTurns, ASecondAddressEndsTheConnection) {
   address();
   address();
   expect_end("a second address");
+}
+
+TEST_F(PathSwitchTurns, ReadinessThatThePathDoesNotNeedEndsTheConnection) {
+  greet();
+  address();
+  verdict(wire::PathStep::kReady);
+  expect_end("ready");
+}
+
+TEST_F(PathSwitchTurns, ReadinessIsToldOnce) {
+  side_.reset({.needs_peer_ready = true});
+  greet();
+  address();
+  verdict(wire::PathStep::kReady);
+  EXPECT_EQ(side_.path.readies, 1);
+  EXPECT_FALSE(side_.over);
+  verdict(wire::PathStep::kReady);
+  EXPECT_EQ(side_.path.readies, 1);
+  expect_end("ready");
+}
+
+TEST_F(PathSwitchTurns, ReadinessBeforeTheAddressEndsTheConnection) {
+  side_.reset({.needs_peer_ready = true});
+  greet();
+  verdict(wire::PathStep::kReady);
+  EXPECT_EQ(side_.path.readies, 0);
+  expect_end("ready");
 }
 
 TEST_F(PathSwitchTurns, AnAddressBehindTheVerdictEndsTheConnection) {

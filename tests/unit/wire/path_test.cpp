@@ -21,7 +21,7 @@ std::string refusal(Bytes body) {
 }
 
 TEST(PathFrame, IsReadAsItWasWritten) {
-  for (PathStep step : {PathStep::kAddress, PathStep::kUp, PathStep::kDown}) {
+  for (PathStep step : {PathStep::kAddress, PathStep::kUp, PathStep::kDown, PathStep::kReady}) {
     for (const std::string& text : {std::string{}, std::string{"x"}, std::string(kPathTextMax, '\xff')}) {
       const std::string frame = encode_path_frame({step, DataPath::kUcx, text});
       EXPECT_EQ(check_header(load_header(as_bytes(frame).data()), {}), FrameFault::kNone);
@@ -51,7 +51,7 @@ TEST(PathFrame, IsRefusedWithAnUnknownStep) {
   std::string body(8, '\0');
   for (int step = 0; step < 256; ++step) {
     body[0] = static_cast<char>(step);
-    EXPECT_EQ(decode_path_body(as_bytes(body)).ok(), step >= 1 && step <= 3) << step;
+    EXPECT_EQ(decode_path_body(as_bytes(body)).ok(), step >= 1 && step <= 4) << step;
   }
 }
 
