@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What peers send to bring RDMA up and over it: addresses of queue pairs, names of remote memory, and the
+// heads of messages. The first byte of the input says which.
+#include <algorithm>
+#include <cstring>
+
+#include "transport/verbs/message.hpp"
+#include "weft/base/assert.hpp"
+#include "weft/verbs/address_info.hpp"
+#include "weft/verbs/memory.hpp"
+
+namespace weft {
+namespace {
+
+void check_address(Bytes input) {
+  const auto address = verbs::AddressInfo::decode(input);
+  if (!address.ok()) {
+    WEFT_ASSERT(!address.status().message().empty(), "a refusal says why");
+    return;
+  }
+  WEFT_ASSERT(std::ranges::equal(address->encode(), input), "what was read does not survive being written");
+}
+
+void check_remote_memory(Bytes input) {
+  const auto memory = verbs::RemoteMemory::decode(input);
+  if (!memory) return;
+  WEFT_ASSERT(memory->address + memory->bytes >= memory->address, "memory beyond the end of all");
+  WEFT_ASSERT(std::ranges::equal(memory->encode(), input), "what was read does not survive being written");
+}
+
+void check_message(Bytes input) {
+  const auto header = verbs_path::load_message_header(input);
+  if (!header) return;
+  WEFT_ASSERT(
+      header->kind >= verbs_path::MessageKind::kProbe && header->kind <= verbs_path::MessageKind::kEndTaken,
+      "an unknown kind was accepted");
+  std::array<std::byte, verbs_path::kMessageHeaderBytes> again{};
+  verbs_path::store_message_header(again.data(), *header);
+  WEFT_ASSERT(std::ranges::equal(again, input.first(again.size())),
+              "what was read does not survive being written");
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const weft::Bytes input{reinterpret_cast<const std::byte*>(data) + 1, size - 1};
+  switch (data[0] % 3) {
+    case 0:
+      weft::check_address(input);
+      break;
+    case 1:
+      weft::check_remote_memory(input);
+      break;
+    default:
+      weft::check_message(input);
+  }
+  return 0;
+}
