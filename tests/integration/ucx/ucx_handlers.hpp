@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <string_view>
 #include <weft/weft.hpp>
 
-#include "support/pattern.hpp"
-#include "weft/coro/event.hpp"
+#include "integration/path_handlers.hpp"
 
-/// What the tests of ucx:// serve, and the ways in which they use UCX. Shared with the program that they
-/// kill.
+/// The ways in which the tests of ucx:// use UCX. Shared with the program that they kill.
 namespace weft::ucx_testing {
 
-using namespace std::chrono_literals;
+using namespace path_testing;
 
 /// UCX's own TCP and shared memory, in both error modes.
 inline constexpr const char* kAllKinds[] = {"peer_tcp", "peer_shm", "none_tcp", "none_shm"};
@@ -24,45 +20,6 @@ inline UcxOptions options_of(std::string_view kind) {
   options.error_mode = peer ? UcxErrorMode::kPeer : UcxErrorMode::kNone;
   options.transports = {kind.ends_with("tcp") ? "tcp" : "posix", "cma", "self"};
   return options;
-}
-
-using testing::pattern;
-
-inline std::uint64_t sum_of(Bytes bytes) {
-  std::uint64_t sum = 0;
-  for (const std::byte byte : bytes) sum = sum * 31 + static_cast<std::uint64_t>(byte);
-  return sum;
-}
-
-inline int add(int a, int b) {
-  return a + b;
-}
-/// Answers never.
-inline Task<int> wait_for_ever(int number) {
-  Event never;
-  [[maybe_unused]] const Result<void> cancelled = co_await never.wait();
-  co_return number;
-}
-inline std::uint64_t sum_up(CallContext& context) {
-  return sum_of(context.attachment());
-}
-inline std::uint64_t give_back(CallContext& context) {
-  Buffer taken = context.take_attachment();
-  const std::size_t size = taken.size();
-  context.set_attachment(std::move(taken));
-  return size;
-}
-inline std::uint64_t produce(CallContext& context, std::uint64_t bytes, std::uint32_t seed) {
-  context.set_attachment(Buffer::adopt(pattern(bytes, seed)));
-  return bytes;
-}
-
-inline void register_all(Server& server) {
-  server.register_handler<add>();
-  server.register_handler<wait_for_ever>();
-  server.register_handler<sum_up>();
-  server.register_handler<give_back>();
-  server.register_handler<produce>();
 }
 
 }  // namespace weft::ucx_testing

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <weft/weft.hpp>
+
+#include "support/pattern.hpp"
+#include "weft/coro/event.hpp"
+
+/// What the tests of the data paths (ucx://, verbs://) serve. Shared with a program that they kill.
+namespace weft::path_testing {
+
+using namespace std::chrono_literals;
+using testing::pattern;
+
+inline std::uint64_t sum_of(Bytes bytes) {
+  std::uint64_t sum = 0;
+  for (const std::byte byte : bytes) sum = sum * 31 + static_cast<std::uint64_t>(byte);
+  return sum;
+}
+
+inline int add(int a, int b) {
+  return a + b;
+}
+/// Answers never.
+inline Task<int> wait_for_ever(int number) {
+  Event never;
+  [[maybe_unused]] const Result<void> cancelled = co_await never.wait();
+  co_return number;
+}
+inline std::uint64_t sum_up(CallContext& context) {
+  return sum_of(context.attachment());
+}
+inline std::uint64_t give_back(CallContext& context) {
+  Buffer taken = context.take_attachment();
+  const std::size_t size = taken.size();
+  context.set_attachment(std::move(taken));
+  return size;
+}
+inline std::uint64_t produce(CallContext& context, std::uint64_t bytes, std::uint32_t seed) {
+  context.set_attachment(Buffer::adopt(pattern(bytes, seed)));
+  return bytes;
+}
+
+inline void register_all(RpcServer& server) {
+  server.register_handler<add>();
+  server.register_handler<wait_for_ever>();
+  server.register_handler<sum_up>();
+  server.register_handler<give_back>();
+  server.register_handler<produce>();
+}
+
+}  // namespace weft::path_testing

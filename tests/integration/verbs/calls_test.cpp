@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-15: calls by RDMA, with everything that rpc has, and beside clients without it.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "integration/verbs/verbs_testing.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Cr15Calls : public VerbsTest {
+ protected:
+  /// So little credit takes a turn of both threads for each few messages.
+  static bool tight() { return std::string_view{GetParam()} == "tight"; }
+  static std::size_t large() { return tight() ? std::size_t{128} << 10 : std::size_t{2} << 20; }
+  /// A client of a server, by RDMA, with nothing else.
+  RpcClient& connected() { return world.client(world.serve(options()).urls().front(), options()); }
+  template <typename R>
+  Result<Answer<R>> wait_for_answer(Call<R> call) {
+    return loop().block_on(answer_of(std::move(call)));
+  }
+  void expect_both_ways(RpcClient& caller, std::size_t size) {
+    const std::vector<std::byte> sent = pattern(size);
+    std::vector<std::byte> landing(size + 8, std::byte{0xEE});
+    auto answer = wait_for_answer(caller.start<give_back>({.attachment = Bytes{sent}, .landing = landing}));
+    ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
+    EXPECT_EQ(answer->value, size);
+    EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), sent)) << size;
+    EXPECT_EQ(landing[size], std::byte{0xEE});
+    EXPECT_EQ(world.wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
+  }
+
+ private:
+  template <typename R>
+  static Task<Result<Answer<R>>> answer_of(Call<R> call) {
+    Result<Answer<R>> result = co_await std::move(call).with_attachment();
+    co_return result;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr15Calls, ::testing::ValuesIn(kKinds), name_of);
+
+TEST_P(Cr15Calls, CR15_one_option_on_each_side_switches_rdma_on_and_tcp_is_served_on_the_same_port) {
+  RpcServer& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
+  const std::string url = server.urls().front();
+  EXPECT_THAT(world.way_to(url, preferring()).report.description, HasSubstr("reliable connection"));
+  const World::Way without = world.way_to(url, options());
+  EXPECT_EQ(without.report.description, "") << without.end.to_string();
+  EXPECT_EQ(without.report.refusal, "") << "nobody asked for RDMA";
+  for (RpcClient* caller : {&world.client(url, preferring()), &world.client(url, options())}) {
+    expect_both_ways(*caller, 100'000);
+    EXPECT_EQ(caller->stats().connections, 1u);
+  }
+}
+
+TEST_P(Cr15Calls, CR15_a_verbs_url_switches_rdma_on_and_tcp_is_served_on_the_same_port) {
+  RpcServer& server = world.serve(options());
+  EXPECT_TRUE(server.urls().front().starts_with("verbs://"));
+  EXPECT_THAT(world.way_to(server.urls().front(), options()).report.description, HasSubstr("MTU"));
+  expect_both_ways(world.client(server.urls().front(), options()), large());
+  expect_both_ways(world.client(with_scheme(server, "tcp"), options()), large());
+  EXPECT_EQ(server.stats().connections, 2u);
+}
+
+TEST_P(Cr15Calls, CR15_many_in_flight_are_answered) {
+  RpcClient& caller = connected();
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(world.wait_for(std::move(calls[static_cast<std::size_t>(i)])).value(), i + 1);
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+// Around the sizes of inline, message and block, and of odd lengths.
+TEST_P(Cr15Calls, CR15_attachments_of_every_size_arrive_whole_and_land_in_the_callers_buffer) {
+  RpcClient& caller = connected();
+  constexpr std::size_t kMessage = 16 * 1024;
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{1000}, std::size_t{1024}, kMessage - 16,
+        kMessage, kMessage + 1, std::size_t{256} * 1024 + 3,
+        (tight() ? large() : std::size_t{9} << 20) + 7}) {
+    expect_both_ways(caller, size);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(Cr15Calls, CR15_attachments_in_both_directions_at_once_do_not_mix) {
+  RpcClient& caller = connected();
+  const std::vector<std::byte> sent = pattern(large());
+  std::vector<Call<std::uint64_t>> up;
+  std::vector<Call<std::uint64_t>> down;
+  std::vector<std::vector<std::byte>> landings(8, std::vector<std::byte>(large() / 4));
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    up.push_back(caller.start<sum_up>({.attachment = Bytes{sent}}));
+    down.push_back(caller.start<produce>({.landing = landings[i]}, large() / 4, i));
+  }
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(world.wait_for(std::move(up[i])).value(), sum_of(sent));
+    EXPECT_EQ(world.wait_for(std::move(down[i])).value(), large() / 4);
+    EXPECT_TRUE(landings[i] == pattern(large() / 4, i));
+  }
+}
+
+// The memory is the caller's again as soon as the call is dropped: it is spoilt at once, and a neighbour's
+// bytes arrive all the same.
+TEST_P(Cr15Calls, CR15_a_call_dropped_in_flight_leaves_its_neighbours_alive) {
+  RpcClient& caller = connected();
+  world.expect_alive(caller);
+  const std::vector<std::byte> kept = pattern(large(), 2);
+  for (int turns = 0; turns < 32; turns += turns < 8 ? 1 : 8) {
+    auto lost = std::make_unique<std::vector<std::byte>>(pattern(large()));
+    std::vector<std::byte> landing(large());
+    {
+      const Call<std::uint64_t> up = caller.start<sum_up>({.attachment = Bytes{*lost}});
+      const Call<std::uint64_t> down = caller.start<produce>({.landing = landing}, large(), 1u);
+      for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
+    }
+    lost.reset();
+    std::ranges::fill(landing, std::byte{0xEE});
+    const Result<std::uint64_t> sum = world.wait_for(caller.start<sum_up>({.attachment = Bytes{kept}}));
+    ASSERT_TRUE(sum.ok()) << turns << ": " << sum.status().to_string();
+    ASSERT_EQ(*sum, sum_of(kept));
+    ASSERT_TRUE(std::ranges::all_of(landing, [](std::byte byte) { return byte == std::byte{0xEE}; }))
+        << turns;
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(Cr15Calls, CR15_a_deadline_that_passes_in_flight_ends_its_call_alone) {
+  RpcClient& caller = connected();
+  world.expect_alive(caller);
+  const Status never = world.wait_for(caller.start<wait_for_ever>({.timeout = 10ms}, 1)).status();
+  EXPECT_EQ(never.code(), StatusCode::kDeadlineExceeded) << never.to_string();
+  const std::vector<std::byte> sent = pattern(large() * 4);
+  for (const auto timeout : {1us, 100us, 500us, 2000us, 8000us}) {
+    std::vector<std::byte> landing(sent.size());
+    const Result<std::uint64_t> size = world.wait_for(
+        caller.start<give_back>({.timeout = timeout, .attachment = Bytes{sent}, .landing = landing}));
+    EXPECT_TRUE(size.ok() || size.status().code() == StatusCode::kDeadlineExceeded)
+        << size.status().to_string();
+    world.expect_alive(caller);
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(Cr15Calls, CR15_a_cancelled_call_ends_at_the_server_too) {
+  RpcServer& server = world.serve(options());
+  RpcClient& caller = world.client(server.urls().front(), options());
+  world.expect_alive(caller);
+  {
+    const Call<int> dropped = caller.start<wait_for_ever>(1);
+    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 1; }));
+  }
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
+  world.expect_alive(caller);
+}
+
+TEST_P(Cr15Calls, CR15_connections_come_and_go_without_a_trace) {
+  RpcServer& server = world.serve(options());
+  std::size_t before = 0;
+  for (int i = 0; i < 20; ++i) {
+    world.expect_alive(world.client(server.urls().front(), options()));
+    world.end_clients();
+    ASSERT_TRUE(eventually([&] { return server.stats().connections == 0; }));
+    if (i == 5) before = faults::open_descriptors();
+  }
+  // The device of the last connection may still be closing.
+  EXPECT_TRUE(eventually([&] { return faults::open_descriptors() <= before; })) << "F5";
+}
+
+TEST_P(Cr15Calls, CR15_a_stop_under_load_ends_every_call) {
+  RpcServer& server = world.serve(options());
+  RpcClient& caller = world.client(server.urls().front(), options());
+  world.expect_alive(caller);
+  const std::vector<std::byte> sent = pattern(large());
+  std::vector<Call<std::uint64_t>> calls;
+  for (int i = 0; i < 8; ++i) calls.push_back(caller.start<sum_up>({.attachment = Bytes{sent}}));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls > 1; }));
+  std::thread stopper{[&] { server.stop(); }};
+  for (auto& call : calls) {
+    const Result<std::uint64_t> sum = world.wait_for(std::move(call));
+    EXPECT_TRUE(sum.ok() || sum.status().code() == StatusCode::kUnavailable) << sum.status().to_string();
+  }
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
+  stopper.join();
+}
+
+TEST_P(Cr15Calls, CR15_a_peer_without_rdma_is_refused_with_what_to_do_or_done_without) {
+  RpcServer& server = world.serve(options(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
+  const Status status =
+      world.wait_for(world.client(with_scheme(server, "verbs"), options()).start<add>(1, 2)).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+  EXPECT_THAT(status.to_string(), HasSubstr("a tcp:// URL does without"));
+  RpcClient& preferred = world.client(server.urls().front(), preferring());
+  world.expect_alive(preferred);
+  EXPECT_EQ(preferred.stats().connect_failures, 0u);
+}
+
+TEST_P(Cr15Calls, CR15_a_server_that_requires_rdma_has_clients_without_it_say_what_to_do) {
+  VerbsOptions strict = options();
+  strict.listening = PathPolicy::kRequire;
+  RpcServer& server = world.serve(strict);
+  const Status status =
+      world.wait_for(world.client(with_scheme(server, "tcp"), options()).start<add>(1, 2)).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+  EXPECT_THAT(status.to_string(), HasSubstr("verbs:// URL"));
+}
+
+// The server's end comes up; the client's is refused by its device. Every call of those that waited is
+// answered, on the connection that they waited for.
+TEST_P(Cr15Calls, CR15_who_cannot_bring_rdma_up_falls_back_to_tcp_on_the_same_connection) {
+  RpcServer& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
+  VerbsOptions wrong = preferring();
+  wrong.gid_index = 200;
+  const World::Way way = world.way_to(server.urls().front(), wrong);
+  EXPECT_EQ(way.report.description, "");
+  EXPECT_THAT(way.report.refusal, HasSubstr("there is no GID there"));
+  RpcClient& caller = world.client(server.urls().front(), wrong);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 100; ++i) calls.push_back(caller.start<add>(i, 1));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(world.wait_for(std::move(calls[static_cast<std::size_t>(i)])).value(), i + 1);
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+  EXPECT_EQ(caller.stats().connect_failures, 0u);
+
+  const Status required =
+      world.wait_for(world.client(with_scheme(server, "verbs"), wrong).start<add>(1, 2)).status();
+  EXPECT_EQ(required.code(), StatusCode::kFailedPrecondition) << required.to_string();
+  EXPECT_THAT(required.to_string(), HasSubstr("there is no GID there"));
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing
