@@ -18,21 +18,49 @@ verbs::Driver& driver_of(const VerbsOptions& options) {
   return options.driver != nullptr ? *options.driver : verbs::system_driver();
 }
 
+/// The port that connections are to use, if it is active.
+Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& options) {
+  if (options.port == 0) return device.active_port();
+  auto port = device.port(options.port);
+  if (!port.ok() || port->active) return port;
+  return Status{StatusCode::kUnavailable, Layer::kTransport,
+                "port " + std::to_string(options.port) + " of " + std::string{device.name()} +
+                    " is not active: is its network interface up?"};
+}
+
 }  // namespace
 
 std::string Provider::offer() const {
   return {static_cast<char>(kMessageVersion)};
 }
 
+// A device that cannot be had now, because its port is down, is no reason to do without the others.
 Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owner,
                                                  std::string_view peer_offer) const {
   if (peer_offer.empty() || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over RDMA"};
   }
-  auto domain = domain_for(loop);
-  if (!domain.ok()) return std::move(domain).status();
-  return VerbsPath::make(*std::move(domain), owner);
+  const auto devices = devices_in_turn();
+  if (!devices.ok()) return devices.status();
+  Status refused;
+  for (const std::string& device : *devices) {
+    auto domain = domain_for(loop, device);
+    auto path = domain.ok() ? VerbsPath::make(*std::move(domain), owner) : std::move(domain).status();
+    if (path.ok()) return path;
+    refused = std::move(path).status();
+  }
+  return refused;
+}
+
+// Each call begins with the next one.
+Result<std::vector<std::string>> Provider::devices_in_turn() const {
+  const std::lock_guard lock{mutex_};
+  if (Status none = find_devices(); !none.ok()) return none;
+  std::vector<std::string> devices = devices_;
+  const std::size_t first = next_device_++ % devices.size();
+  std::rotate(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(first), devices.end());
+  return devices;
 }
 
 Status Provider::require() const {
@@ -40,32 +68,33 @@ Status Provider::require() const {
   return find_devices();
 }
 
-// Under the lock. Those that were named, or all that can be used.
+// Under the lock. Those that were named, all of which have to be there, or all that can be used.
 Status Provider::find_devices() const {
   if (!devices_.empty()) return {};
-  devices_ = options_.devices;
-  if (!devices_.empty()) return {};
   verbs::Driver& driver = driver_of(options_);
-  const auto names = verbs::device_names(driver);
+  const bool named = !options_.devices.empty();
+  Result<std::vector<std::string>> names = options_.devices;
+  if (!named) names = verbs::device_names(driver);
   if (!names.ok()) return names.status();
-  Status reason{StatusCode::kFailedPrecondition, Layer::kTransport, "this machine has no RDMA device"};
+  std::vector<std::string> usable;
+  std::string reason = "this machine has no RDMA device";
   for (const std::string& name : *names) {
     const auto device = verbs::Device::open(name, driver);
-    const auto port = device.ok() ? (*device)->active_port() : Result<verbs::Port>{device.status()};
+    const auto port = device.ok() ? port_of(**device, options_) : Result<verbs::Port>{device.status()};
     if (port.ok()) {
-      devices_.push_back(name);
+      usable.push_back(name);
     } else {
-      reason = port.status();
+      reason = port.status().message();
     }
+    if (named && !device.ok()) return {StatusCode::kFailedPrecondition, Layer::kTransport, reason};
   }
-  return devices_.empty() ? reason : Status{};
+  if (usable.empty()) return {StatusCode::kFailedPrecondition, Layer::kTransport, reason};
+  devices_ = named ? options_.devices : std::move(usable);
+  return {};
 }
 
-// Connections take the devices in turn.
-Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {
+Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::string& device) const {
   const std::lock_guard lock{mutex_};
-  if (Status none = find_devices(); !none.ok()) return none;
-  const std::string& device = devices_[next_device_++ % devices_.size()];
   std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Domain>& known = domains_[{&loop, device}];
   if (std::shared_ptr<Domain> domain = known.lock()) return domain;

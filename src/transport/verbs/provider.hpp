@@ -29,7 +29,8 @@ class Provider final : public DataPathProvider {
 
  private:
   Status find_devices() const;
-  Result<std::shared_ptr<Domain>> domain_for(Loop& loop) const;
+  Result<std::vector<std::string>> devices_in_turn() const;
+  Result<std::shared_ptr<Domain>> domain_for(Loop& loop, const std::string& device) const;
 
   const VerbsOptions options_;
   mutable std::mutex mutex_;

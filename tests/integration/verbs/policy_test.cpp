@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-15, CR-19: what RDMA is when the devices, or the peer, do not let it be. On simulated devices.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "integration/verbs/simulated_testing.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Cr15Policy : public SimulatedTest {
+ protected:
+  Status call(const std::string& url, const VerbsOptions& its) {
+    return world.wait_for(world.client(url, its).start<add>(1, 2)).status();
+  }
+  void expect_refused(const Status& status, const char* why) {
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+    EXPECT_THAT(status.to_string(), HasSubstr(why));
+  }
+  Status start(const VerbsOptions& its) {
+    const TransportSet set = transports(its);
+    RpcServer server{set, {.listen = {"verbs://127.0.0.1:0"}}};
+    return server.start().status();
+  }
+};
+
+/// Clients that share a transport.
+class Cr19Devices : public SimulatedTest {
+ protected:
+  RpcClient& another_client(const std::string& url) {
+    clients_.push_back(std::make_unique<RpcClient>(loop(), set_, ClientOptions{.connect = url}));
+    return *clients_.back();
+  }
+
+  const TransportSet set_ = transports(options());
+  std::vector<std::unique_ptr<RpcClient>> clients_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr19Devices, ::testing::Values("plain"), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr15Policy, ::testing::Values("plain"), name_of);
+
+TEST_P(Cr15Policy, CR15_without_a_device_rdma_is_refused_or_done_without) {
+  const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  SimulatedRdma none{{}};
+  VerbsOptions its = preferring();
+  its.driver = &none;
+  expect_refused(call("verbs" + url.substr(3), its), "has no RDMA device");
+  EXPECT_TRUE(call(url, its).ok());
+  EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("has no RDMA device"));
+  expect_refused(start(its), "has no RDMA device");
+}
+
+TEST_P(Cr15Policy, CR15_a_kernel_without_rdma_is_like_no_device) {
+  const std::string url = world.serve(options(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  rdma.fail_every(Call::kGetDeviceList, ENOSYS);
+  expect_refused(call("verbs" + url.substr(3), options()), "has no RDMA device");
+}
+
+TEST_P(Cr15Policy, CR15_a_port_that_is_down_refuses_rdma_until_it_is_up) {
+  const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  VerbsOptions its = preferring();
+  its.devices = {"sim0"};
+  rdma.set_port_state("sim0", 1, IBV_PORT_DOWN);
+  expect_refused(call("verbs" + url.substr(3), its), "is its network interface up?");
+  EXPECT_TRUE(call(url, its).ok());
+  rdma.set_port_state("sim0", 1, IBV_PORT_ACTIVE);
+  EXPECT_TRUE(call("verbs" + url.substr(3), its).ok());
+  EXPECT_THAT(world.way_to(url, its).report.description, HasSubstr("sim0, port 1"));
+}
+
+TEST_P(Cr15Policy, CR15_the_side_whose_port_is_down_is_the_one_that_is_named) {
+  VerbsOptions its = preferring();
+  its.devices = {"sim0"};
+  VerbsOptions at_server = preferring();
+  at_server.devices = {"sim1"};
+  const std::string url = world.serve(at_server, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  rdma.set_port_state("sim1", 1, IBV_PORT_DOWN);
+  EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("the peer could not bring it up"));
+  expect_refused(call("verbs" + url.substr(3), its), "no port of sim1 is active");
+  EXPECT_EQ(simulated.sends(), 0u);
+}
+
+TEST_P(Cr15Policy, CR15_a_device_that_is_named_and_not_there_is_refused_early) {
+  const std::string url = world.serve(options(), World::Where::kHere).urls().front();
+  VerbsOptions wrong = options();
+  wrong.devices = {"sim0", "mlx5_7"};
+  expect_refused(call(url, wrong), "there is no RDMA device \"mlx5_7\", only sim0 sim1");
+  expect_refused(start(wrong), "mlx5_7");
+}
+
+TEST_P(Cr15Policy, CR15_options_that_cannot_be_are_refused_by_name) {
+  const auto refusal = [&](auto change) {
+    VerbsOptions wrong = options();
+    change(wrong);
+    const Status status = call("verbs://127.0.0.1:1", wrong);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+    return status.to_string();
+  };
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.message_bytes = 100; }), HasSubstr("message_bytes"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.block_bytes = 1024; }), HasSubstr("block_bytes"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.credits_min = 2; }), HasSubstr("credits_min"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.credits_max = 3; }), HasSubstr("credits_max"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.sends_max = 1; }), HasSubstr("sends_max"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.connections_max = 0; }), HasSubstr("connections_max"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.receive_bytes_max = 1; }), HasSubstr("receive_bytes_max"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.send_bytes_max = 1; }), HasSubstr("send_bytes_max"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.retries = 7; }), HasSubstr("retries"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.logger = nullptr; }), HasSubstr("logger"));
+}
+
+TEST_P(Cr19Devices, CR19_connections_take_the_devices_in_turn) {
+  const std::string url = world.serve(options(), World::Where::kHere).urls().front();
+  // One transport, as a program has: the turn is its own.
+  for (int i = 0; i < 4; ++i) world.expect_alive(another_client(url));
+  EXPECT_EQ(rdma.queue_pairs("sim0").size(), 4u) << "two of the clients', two of the server's";
+  EXPECT_EQ(rdma.queue_pairs("sim1").size(), 4u);
+}
+
+TEST_P(Cr19Devices, CR19_a_device_whose_port_is_down_is_passed_over) {
+  const std::string url = world.serve(options(), World::Where::kHere).urls().front();
+  for (int i = 0; i < 2; ++i) world.expect_alive(another_client(url));
+  rdma.set_port_state("sim1", 1, IBV_PORT_DOWN);
+  clients_.clear();
+  for (int i = 0; i < 4; ++i) world.expect_alive(another_client(url));
+  EXPECT_EQ(rdma.queue_pairs("sim0").size(), 8u);
+}
+
+// A hello of one kind of network does not fit the other.
+TEST_P(Cr15Policy, CR19_infiniband_here_and_ethernet_there_is_refused_in_words) {
+  SimulatedRdma infiniband{{testing::infiniband_device("ib0", 7)}};
+  VerbsOptions its = preferring();
+  its.driver = &infiniband;
+  const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("InfiniBand here, Ethernet there"));
+  EXPECT_TRUE(call(url, its).ok());
+  world.end();
+  EXPECT_EQ(infiniband.live().total(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing
