@@ -2,10 +2,10 @@
 #include "transport/verbs/domain.hpp"
 
 #include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 
+#include "transport/verbs/message.hpp"
 #include "transport/verbs/path_limits.hpp"
 #include "transport/verbs/verbs_path.hpp"
 
@@ -70,7 +70,7 @@ Status Domain::start() {
 }
 
 Domain::~Domain() {
-  WEFT_ASSERT(paths_.empty() && lent_.empty(), "a domain ends after its paths");
+  WEFT_ASSERT(paths_.empty() && lent_ == 0, "a domain ends after its paths");
   events_.reset();
   receives_.reset();
   if (completions_ != nullptr) completions_->remove(place_);
@@ -168,31 +168,29 @@ void Domain::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcep
 }
 
 ChunkRef Domain::lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) noexcept {
-  try {
-    lent_[bytes.data()] = {slot, path.queue_pair()};
-  } catch (const std::bad_alloc&) {
-    return {};
-  }
   ChunkRef chunk = loop_.chunks().lend(bytes, *this);
-  if (!chunk) {
-    lent_.erase(bytes.data());
-  } else if (self_ == nullptr) {
-    self_ = shared_from_this();
-  }
+  if (!chunk) return {};
+  // Where the message's head was, which nobody needs any more.
+  std::byte* const head = bytes.data() - kMessageHeaderBytes;
+  store_le(head, slot);
+  store_le(head + 4, path.queue_pair());
+  store_le(head + 8, path.serial());
+  if (lent_++ == 0) self_ = shared_from_this();
   return chunk;
 }
 
 void Domain::on_chunk_returned(MutableBytes memory) noexcept {
-  const auto found = lent_.find(memory.data());
-  const Lent lent = found->second;
-  lent_.erase(found);
-  post(lent.slot);
-  if (VerbsPath* const path = find(lent.queue_pair); path != nullptr) {
+  const std::byte* const head = memory.data() - kMessageHeaderBytes;
+  VerbsPath* const path = find(load_le<std::uint32_t>(head + 4));
+  const auto serial = load_le<std::uint64_t>(head + 8);
+  post(load_le<std::uint32_t>(head));
+  // A device gives the number of a queue pair that is gone to another one.
+  if (path != nullptr && path->serial() == serial) {
     path->lent_returned();
   } else {
     unpromise(1);
   }
-  if (lent_.empty()) self_.reset();
+  if (--lent_ == 0) self_.reset();
 }
 
 void Domain::wait_for_send_slot(VerbsPath& path) noexcept {

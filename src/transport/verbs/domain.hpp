@@ -58,14 +58,16 @@ class Domain final : private verbs::CompletionHandler,
   bool promise_one(VerbsPath& path) noexcept;
   /// So many promises are not needed any more.
   void unpromise(std::size_t credits) noexcept;
+  /// A number that no other path of this domain has had.
+  std::uint64_t next_serial() noexcept { return ++serials_; }
   /// `path` has more than its due, and has used it just now; or has no more than that.
   void note_spare(VerbsPath& path, bool has) noexcept;
 
   /// The memory of a message, which goes back into the queue of receives.
   const std::byte* at(std::uint32_t slot) const noexcept { return pool_.at(slot).data; }
   void give_back(std::uint32_t slot) noexcept { post(slot); }
-  /// Part of a message as a chunk, that gives the slot back, and tells the path if it is there still. Null
-  /// when memory is out.
+  /// All of a message's bytes as a chunk, that gives the slot back, and tells the path if it is there still.
+  /// Null when memory is out.
   ChunkRef lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) noexcept;
 
   /// `path` hears when there is memory to send from.
@@ -76,11 +78,6 @@ class Domain final : private verbs::CompletionHandler,
   bool progress() { return completions_->poll() > 0; }
 
  private:
-  struct Lent {
-    std::uint32_t slot = 0;
-    std::uint32_t queue_pair = 0;
-  };
-
   Status start();
   void on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept override;
   void on_chunk_returned(MutableBytes memory) noexcept override;
@@ -106,7 +103,8 @@ class Domain final : private verbs::CompletionHandler,
   std::size_t slots_ = 0;
   std::size_t promised_ = 0;
   std::unordered_map<std::uint32_t, VerbsPath*> paths_;
-  std::unordered_map<const std::byte*, Lent> lent_;
+  std::size_t lent_ = 0;
+  std::uint64_t serials_ = 0;
   /// Who waits for memory to send from.
   IntrusiveList<VerbsPath, StarvedTag> starved_;
   /// Who has more receives than its due, the one that used them longest ago first.

@@ -29,6 +29,7 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
       owner_(&owner),
       options_(domain_->options()),
       capabilities_{.name = "verbs", .peer_may_vanish = true},
+      serial_(domain_->next_serial()),
       place_(domain_->completions().add(*this)),
       inbox_(options_.credits_max + 1),
       sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)) {}
@@ -159,8 +160,14 @@ void VerbsPath::shut() {
   domain_->loop().unschedule(deliver_);
   static_cast<ListHook<StarvedTag>&>(*this).unlink();
   domain_->note_spare(*this, false);
-  if (pair_ != nullptr) domain_->leave(pair_->number());
-  pair_.reset();
+  if (pair_ != nullptr) {
+    const std::uint32_t number = pair_->number();
+    pair_.reset();
+    // What came for it is fetched before another queue pair may have its number.
+    for (unsigned i = 0; i < kIdleQuestions && domain_->progress(); ++i) {
+    }
+    domain_->leave(number);
+  }
   domain_->completions().remove(place_);
   completed_up_to(posted_);
   while (inbox_.size() > 0) {

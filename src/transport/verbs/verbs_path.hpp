@@ -56,6 +56,7 @@ class VerbsPath final : public DataPath,
   /// A slot that was lent out is back with the domain.
   void lent_returned() noexcept;
   std::uint32_t queue_pair() const noexcept { return pair_->number(); }
+  std::uint64_t serial() const noexcept { return serial_; }
   /// There may be memory to send from, or a receive to promise.
   void served() noexcept { touch(); }
   void fail(Status why) noexcept;
@@ -116,6 +117,7 @@ class VerbsPath final : public DataPath,
   DataPathOwner* owner_;
   const VerbsOptions& options_;  // the domain's
   Capabilities capabilities_;
+  const std::uint64_t serial_;
   Deliver deliver_{*this};
   std::unique_ptr<verbs::QueuePair> pair_;
   std::uint32_t place_ = 0;

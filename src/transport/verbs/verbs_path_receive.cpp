@@ -10,6 +10,7 @@ namespace weft::verbs_path {
 
 // Inside a poll. What the peer may not do is found here, before anything is kept.
 void VerbsPath::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
+  if (shut_) return domain_->give_back(slot);
   if (peer_may_send() == 0) {
     misbehaved("sent a message without credit");
     return domain_->give_back(slot);
