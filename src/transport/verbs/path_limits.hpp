@@ -22,6 +22,9 @@ inline constexpr std::size_t kControlBytes = 64;
 inline constexpr std::uint32_t kSignalEvery = 8;
 /// Work requests that a path keeps free for control messages.
 inline constexpr std::size_t kControlSends = 2;
+/// Whoever floods us without credit takes the receives of others for as long as our loop does not look: they
+/// try again six times after 10 ms (the InfiniBand code), which is long enough.
+inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 /// How long an end waits for the device to say what has arrived.
 inline constexpr Duration kCatchUpAtMost = std::chrono::milliseconds{50};
 inline constexpr unsigned kIdleQuestions = 64;

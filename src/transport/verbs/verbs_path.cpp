@@ -99,6 +99,7 @@ Status VerbsPath::connect(std::string_view peer_address) {
   how.partition_index = options_.partition_index;
   how.ack_timeout = options_.ack_timeout;
   how.retries = options_.retries;
+  how.receiver_not_ready_timer = kReceiverNotReadyTimer;
   return pair_->connect(*peer, how);
 }
 
@@ -162,10 +163,11 @@ void VerbsPath::shut() {
   domain_->note_spare(*this, false);
   if (pair_ != nullptr) {
     const std::uint32_t number = pair_->number();
+    // Some devices drop the completions of a queue pair that is destroyed, and the receives that they were of
+    // would be lost; and no other queue pair is to get its number while they are there.
+    static_cast<void>(pair_->fail());
+    for (unsigned idle = 0; idle < kIdleQuestions;) idle = domain_->progress() ? 0 : idle + 1;
     pair_.reset();
-    // What came for it is fetched before another queue pair may have its number.
-    for (unsigned i = 0; i < kIdleQuestions && domain_->progress(); ++i) {
-    }
     domain_->leave(number);
   }
   domain_->completions().remove(place_);

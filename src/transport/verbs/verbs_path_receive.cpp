@@ -105,7 +105,8 @@ void VerbsPath::grant() noexcept {
     domain_->note_spare(*this, true);
   }
   const std::uint32_t untold = granted_ - granted_told_;
-  if (untold >= 2 && untold >= promised_ / 2) want_control(MessageKind::kCredit);
+  // Of those that are lent out nothing is heard for long: what is left has to be told in time.
+  if (untold >= 2 && untold >= (promised_ - lent_) / 2) want_control(MessageKind::kCredit);
 }
 
 bool VerbsPath::reclaim() noexcept {
@@ -141,7 +142,7 @@ Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes /*landing*/) 
 // looked at may send nothing.
 ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
   if (inbox_.size() == 0 || inbox_.front().end == 0 || inbox_.front().begin != kMessageHeaderBytes) return {};
-  if (lent_ >= promised_ / 2) return {};
+  if (lent_ + kCreditsMin >= promised_) return {};
   const Arrival front = inbox_.front();
   auto* const data = const_cast<std::byte*>(domain_->at(front.slot));
   ChunkRef chunk = domain_->lend(front.slot, {data + front.begin, front.end - front.begin}, *this);
