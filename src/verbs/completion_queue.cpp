@@ -133,12 +133,20 @@ void CompletionQueue::handle_completion(const ibv_wc& completion) noexcept {
   ++strays_;
 }
 
+// The first time the handlers hear of it, which is something to do.
+std::size_t CompletionQueue::fail(int error) noexcept {
+  if (std::exchange(failed_, error) != 0) return 0;
+  for (const Place& place : places_) {
+    if (place.handler != nullptr) place.handler->on_queue_failed();
+  }
+  return 1;
+}
+
 std::size_t CompletionQueue::poll() {
   std::array<ibv_wc, kBatch> completions;
   const int count = ibv_poll_cq(handle_, static_cast<int>(kBatch), completions.data());
   if (count < 0) [[unlikely]] {
-    failed_ = -count;
-    return 0;
+    return fail(-count);
   }
   for (int i = 0; i < count; ++i) handle_completion(completions[static_cast<std::size_t>(i)]);
   if (static_cast<std::size_t>(count) < kBatch) reserved_ -= std::exchange(leaving_, 0);

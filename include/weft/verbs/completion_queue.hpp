@@ -33,6 +33,8 @@ class CompletionHandler {
   /// Called by the queue's poll; `cookie` is what CompletionQueue::id_for() was given. Must not destroy the
   /// queue.
   virtual void on_completion(std::uint32_t cookie, const ibv_wc& completion) noexcept = 0;
+  /// Called once, by a poll too: the queue cannot be asked any more (CompletionQueue::failed()).
+  virtual void on_queue_failed() noexcept {}
 
  protected:
   ~CompletionHandler() = default;
@@ -93,6 +95,7 @@ class CompletionQueue final : public Poller {
 
   Status start(const CompletionQueueOptions& options);
   void handle_completion(const ibv_wc& completion) noexcept;
+  std::size_t fail(int error) noexcept;
   void take_events() noexcept;
 
   Loop& loop_;

@@ -116,6 +116,10 @@ void VerbsPath::fail(Status why) noexcept {
   touch();
 }
 
+void VerbsPath::on_queue_failed() noexcept {
+  fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device does not say any more what completed"});
+}
+
 void VerbsPath::misbehaved(const char* what) noexcept {
   if (misbehaviour_ == nullptr) misbehaviour_ = what;
   touch();

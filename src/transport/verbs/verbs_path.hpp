@@ -84,6 +84,7 @@ class VerbsPath final : public DataPath,
 
   Status start();
   void on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept override;
+  void on_queue_failed() noexcept override;
   void touch() noexcept;
   void deliver();
   void misbehaved(const char* what) noexcept;
