@@ -44,6 +44,14 @@ Domain::Domain(Loop& loop, std::shared_ptr<verbs::ProtectionDomain> protection, 
                 {kControlBytes, kControlBytes * 1024,
                  kControlBytes * (kControlSends + options.sends_max) * options.connections_max}) {}
 
+// Who waits for memory to send from hears when somebody gives some back: there has to be some.
+Status Domain::provide(SlotPool& pool) {
+  const SlotPool::Slot slot = pool.acquire();
+  if (!slot) return pool.refusal().with_context("memory to send from");
+  pool.release(slot.index);
+  return {};
+}
+
 Status Domain::start() {
   const std::shared_ptr<verbs::Device>& device = protection_->shared_device();
   auto port = options_.port == 0 ? device->active_port() : device->port(options_.port);
@@ -66,7 +74,8 @@ Status Domain::start() {
       loop_, device, [this](const verbs::DeviceEvent& event) { on_device_event(event); });
   if (!events.ok()) return std::move(events).status();
   events_ = *std::move(events);
-  return {};
+  if (Status failed = provide(sends_); !failed.ok()) return failed;
+  return provide(controls_);
 }
 
 Domain::~Domain() {

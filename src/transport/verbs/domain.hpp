@@ -79,13 +79,13 @@ class Domain final : private verbs::CompletionHandler,
 
  private:
   Status start();
+  static Status provide(SlotPool& pool);
   void on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept override;
   void on_chunk_returned(MutableBytes memory) noexcept override;
   void on_device_event(const verbs::DeviceEvent& event);
   bool add_receive() noexcept;
   bool post(std::uint32_t slot) noexcept;
   VerbsPath* find(std::uint32_t queue_pair) const noexcept;
-  void fail_all(const Status& why);
 
   Loop& loop_;
   const VerbsOptions options_;
