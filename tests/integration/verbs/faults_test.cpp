@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-19 and faults.md "RDMA and UCX": devices that fail under load. Every call that is under way ends once,
+// the client's next one works again, and nothing of the devices is left.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <functional>
+
+#include "integration/verbs/simulated_testing.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+constexpr std::size_t kLarge = 200'000;
+
+class Cr19Faults : public SimulatedTest {
+ protected:
+  Cr19Faults() : server_(world.serve(options(), World::Where::kHere)), caller_(connected()) {}
+
+  RpcClient& connected() {
+    RpcClient& made = world.client(server_.urls().front(), options());
+    world.expect_alive(made);
+    baseline_ = lasting();
+    return made;
+  }
+  /// What there is of a connection, however much memory it took.
+  testing::SimulatedRdmaObjects lasting() const {
+    testing::SimulatedRdmaObjects live = rdma.live();
+    live.regions = 0;
+    return live;
+  }
+  /// Calls of every sort, most of them in the middle of their bytes.
+  void start_calls() { start_calls(caller_); }
+  void start_calls(RpcClient& caller) {
+    const CallOptions patient{.timeout = 20s};
+    for (int i = 0; i < 8; ++i) {
+      numbers_.push_back(caller.start<wait_for_ever>(patient, i));
+      numbers_.push_back(caller.start<add>(patient, i, 1));
+      sizes_.push_back(caller.start<sum_up>({.timeout = 20s, .attachment = Bytes{bytes_}}));
+      sizes_.push_back(caller.start<produce>({.timeout = 20s, .landing = landings_[i]}, kLarge, 1u));
+    }
+    for (int turn = 0; turn < 5; ++turn) loop().run_once(0ms);
+  }
+  template <typename R>
+  int expect_ended(std::vector<weft::Call<R>>& calls) {
+    int lost = 0;
+    for (weft::Call<R>& call : calls) {
+      const Result<R> result = world.wait_for(std::move(call));
+      if (result.ok()) continue;
+      EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << result.status().to_string();
+      ++lost;
+    }
+    calls.clear();
+    return lost;
+  }
+  /// The connection is lost while calls are under way on it, and made again by the next one.
+  void expect_lost_by(const std::function<void()>& fault, const std::function<void()>& mend = {}) {
+    const std::uint64_t connections = caller_.stats().connections;
+    start_calls();
+    fault();
+    EXPECT_GE(expect_ended(numbers_), 8) << "nobody would have answered these";
+    expect_ended(sizes_);
+    if (mend) mend();
+    world.expect_alive(caller_);
+    EXPECT_EQ(caller_.stats().connections, connections + 1);
+    EXPECT_TRUE(turn_until(loop(), [&] { return lasting() == baseline_; })) << "F5";
+    EXPECT_EQ(server_.stats().connections, 1u);
+  }
+
+  RpcServer& server_;
+  testing::SimulatedRdmaObjects baseline_;
+  RpcClient& caller_;
+  const std::vector<std::byte> bytes_ = pattern(kLarge);
+  std::array<std::vector<std::byte>, 8> landings_ = [] {
+    std::array<std::vector<std::byte>, 8> made;
+    for (auto& landing : made) landing.resize(kLarge);
+    return made;
+  }();
+  std::vector<weft::Call<int>> numbers_;
+  std::vector<weft::Call<std::uint64_t>> sizes_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr19Faults, ::testing::ValuesIn(kKinds), name_of);
+
+TEST_P(Cr19Faults, CR19_a_queue_pair_in_error_ends_its_calls_once_and_the_next_one_works) {
+  for (const std::size_t side : {0, 1}) {
+    expect_lost_by([&] { rdma.force_error(rdma.queue_pairs()[side]); });
+    expect_lost_by([&] { rdma.raise_queue_pair_fatal(rdma.queue_pairs()[side]); });
+  }
+}
+
+TEST_P(Cr19Faults, CR19_a_device_that_fails_ends_its_calls_once_and_the_next_one_works) {
+  for (const char* device : {"sim0", "sim1", "sim0"}) {
+    expect_lost_by([&] { rdma.raise_device_fatal(device); });
+  }
+}
+
+TEST_P(Cr19Faults, CR19_a_completion_queue_that_fails_ends_its_calls_once_and_the_next_one_works) {
+  for (const std::size_t side : {0, 1}) {
+    expect_lost_by([&] {
+      const std::string device = rdma.queue_pairs("sim0").empty() ? "sim1" : "sim0";
+      ibv_async_event event{};
+      event.event_type = IBV_EVENT_CQ_ERR;
+      event.element.cq = rdma.completion_queues(device)[side];
+      rdma.raise(rdma.contexts(device)[side], event);
+    });
+  }
+}
+
+TEST_P(Cr19Faults, CR19_a_port_that_goes_down_ends_its_calls_and_another_device_takes_over) {
+  expect_lost_by([&] { rdma.set_port_state("sim0", 1, IBV_PORT_DOWN); });
+  EXPECT_EQ(rdma.queue_pairs("sim0").size(), 0u);
+  rdma.set_port_state("sim0", 1, IBV_PORT_ACTIVE);
+  expect_lost_by([&] { rdma.set_port_state("sim1", 1, IBV_PORT_DOWN); });
+  EXPECT_EQ(rdma.queue_pairs("sim1").size(), 0u);
+}
+
+TEST_P(Cr19Faults, CR19_news_of_a_device_that_harm_nobody_end_nothing) {
+  for (const ibv_event_type type : {IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR, IBV_EVENT_LID_CHANGE,
+                                    IBV_EVENT_GID_CHANGE, IBV_EVENT_SM_CHANGE}) {
+    ibv_async_event event{};
+    event.event_type = type;
+    event.element.port_num = 1;
+    for (ibv_context* context : rdma.contexts()) rdma.raise(context, event);
+    world.expect_alive(caller_);
+  }
+  EXPECT_EQ(caller_.stats().connections, 1u);
+}
+
+TEST_P(Cr19Faults, CR19_a_send_that_fails_ends_its_connection_alone) {
+  for (const ibv_wc_status status : {IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_LOC_PROT_ERR,
+                                     IBV_WC_REM_OP_ERR, IBV_WC_FATAL_ERR, IBV_WC_GENERAL_ERR}) {
+    for (const auto effect : {SimulatedRdma::Effect::kNone, SimulatedRdma::Effect::kDone}) {
+      expect_lost_by([&] { rdma.complete_send_with(rdma.queue_pairs().front(), status, 2, effect); });
+    }
+  }
+}
+
+TEST_P(Cr19Faults, CR19_a_receive_that_fails_ends_its_connection_alone) {
+  for (const ibv_wc_status status : {IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_PROT_ERR, IBV_WC_GENERAL_ERR}) {
+    expect_lost_by([&] { rdma.complete_receive_with(rdma.queue_pairs().back(), status, 2); });
+  }
+}
+
+TEST_P(Cr19Faults, CR19_a_device_that_refuses_a_send_ends_its_connection_alone) {
+  for (const std::uint64_t nth : {1, 2, 7}) {
+    expect_lost_by([&] { rdma.fail(Call::kPostSend, ENOMEM, nth); });
+  }
+}
+
+TEST_P(Cr19Faults, CR18_a_receive_that_is_refused_is_made_good_before_anybody_misses_it) {
+  const CallOptions patient{.timeout = 20s};
+  for (const std::uint64_t nth : {1, 2, 5}) {
+    rdma.fail(Call::kPostSrqRecv, ENOMEM, nth);
+    for (int i = 0; i < 20; ++i) {
+      const Result<int> sum = world.wait_for(caller_.start<add>(patient, i, 1));
+      EXPECT_TRUE(sum.ok() || sum.status().code() == StatusCode::kUnavailable) << sum.status().to_string();
+    }
+    world.expect_alive(caller_);
+  }
+  EXPECT_EQ(rdma.counters().rnr_naks, 0u);
+}
+
+TEST_P(Cr19Faults, CR19_a_completion_queue_that_cannot_be_asked_ends_its_connections) {
+  expect_lost_by([&] { rdma.fail_every(Call::kPollCq, EIO); }, [&] { rdma.heal(Call::kPollCq); });
+}
+
+TEST_P(Cr19Faults, CR19_a_completion_channel_that_cannot_be_armed_only_costs_time) {
+  rdma.fail_every(Call::kReqNotifyCq, EIO);
+  for (int i = 0; i < 10; ++i) world.expect_alive(caller_);
+  rdma.heal(Call::kReqNotifyCq);
+  EXPECT_EQ(caller_.stats().connections, 1u);
+}
+
+// The device still has work of a connection that has ended: it touches no memory of it, and what it says
+// later is nobody's.
+TEST_P(Cr19Faults, CR19_completions_that_come_after_their_connections_end_harm_nobody) {
+  for (const bool kept : {true, false}) {
+    rdma.keep_completions_of_destroyed_pairs(kept);
+    const std::vector<ibv_qp*> before = rdma.queue_pairs();
+    RpcClient& doomed = connected();
+    for (ibv_qp* pair : rdma.queue_pairs()) {
+      if (std::ranges::find(before, pair) == before.end()) rdma.hold_completions(pair);
+    }
+    start_calls(doomed);
+    for (ibv_cq* queue : rdma.completion_queues()) rdma.hold_completions(queue);
+    doomed.close();
+    EXPECT_EQ(world.wait_for(std::move(numbers_[0])).status().code(), StatusCode::kCancelled);
+    numbers_.clear();
+    sizes_.clear();
+    for (ibv_cq* queue : rdma.completion_queues()) rdma.release_completions(queue);
+    world.expect_alive(caller_);
+    EXPECT_TRUE(turn_until(loop(), [&] { return server_.stats().connections == 1; })) << "F5";
+  }
+}
+
+TEST_P(Cr19Faults, CR19_work_that_is_under_way_when_its_connection_ends_is_never_executed) {
+  rdma.hold();
+  start_calls();
+  caller_.close();
+  numbers_.clear();
+  sizes_.clear();
+  rdma.release();
+  EXPECT_TRUE(turn_until(loop(), [&] { return server_.stats().connections == 0; })) << "F5";
+  RpcClient& next = world.client(server_.urls().front(), options());
+  world.expect_alive(next);
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing
