@@ -11,6 +11,9 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kEthernet = 1;
 constexpr std::uint32_t kNumberMax = 0xFF'FFFF;
+// 0 and 1 are the subnet's management.
+constexpr std::uint32_t kFirstNumber = 2;
+constexpr std::uint16_t kMulticastLids = 0xC000;
 
 }  // namespace
 
@@ -50,6 +53,8 @@ Result<AddressInfo> AddressInfo::decode(Bytes from) {
     return refused("has a number of more than 24 bits");
   }
   const bool has_gid = std::any_of(info.gid.begin(), info.gid.end(), [](std::uint8_t b) { return b != 0; });
+  const bool to_many = info.gid[0] == 0xFF || info.lid >= kMulticastLids || info.queue_pair < kFirstNumber;
+  if (to_many) return refused("names a group or a management queue pair");
   if (info.ethernet ? !has_gid : info.lid == 0 && !has_gid) return refused("leads nowhere");
   return info;
 }

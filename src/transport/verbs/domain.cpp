@@ -14,6 +14,7 @@ namespace weft::verbs_path {
 namespace {
 
 constexpr Duration kLogInterval = std::chrono::seconds{1};
+constexpr std::size_t kControlBlockBytes = kControlBytes * 1024;
 
 std::size_t receives_max(const VerbsOptions& options, const ibv_device_attr& device) {
   const std::size_t granted = std::min(device.max_srq_wr, device.max_cqe / 2);
@@ -40,9 +41,9 @@ Domain::Domain(Loop& loop, std::shared_ptr<verbs::ProtectionDomain> protection, 
       protection_(std::move(protection)),
       pool_(protection_, {options.message_bytes, options.block_bytes, options.receive_bytes_max}),
       sends_(protection_, {options.message_bytes, options.block_bytes, options.send_bytes_max}),
-      controls_(protection_,
-                {kControlBytes, kControlBytes * 1024,
-                 kControlBytes * (kControlSends + options.sends_max) * options.connections_max}) {}
+      controls_(protection_, {kControlBytes, kControlBlockBytes,
+                              kControlBlockBytes + kControlBytes * (kControlSends + options.sends_max) *
+                                                       options.connections_max}) {}
 
 // Who waits for memory to send from hears when somebody gives some back: there has to be some.
 Status Domain::provide(SlotPool& pool) {
@@ -94,15 +95,20 @@ bool Domain::post(std::uint32_t slot) noexcept {
   request.sg_list = &segment;
   request.num_sge = 1;
   ibv_recv_wr* refused = nullptr;
-  if (ibv_post_srq_recv(receives_->handle(), &request, &refused) == 0) return true;
+  const int error = ibv_post_srq_recv(receives_->handle(), &request, &refused);
+  if (error == 0) return true;
   pool_.release(slot);
   --slots_;
+  // Peers may hold credit for it.
+  fail_all(verbs::call_status(error, "posting a receive"));
   return false;
 }
 
 bool Domain::add_receive() noexcept {
-  if (slots_ == receives_max_) return false;
+  if (slots_ == receives_max_ || memory_is_out_) return false;
   const SlotPool::Slot slot = pool_.acquire();
+  // To ask the system again for each message would cost more than the message.
+  memory_is_out_ = !slot;
   if (!slot) return false;
   ++slots_;
   return post(slot.index);
@@ -114,6 +120,7 @@ Status Domain::enter(std::size_t credits) {
             "VerbsOptions::connections_max: " + std::to_string(options_.connections_max) +
                 " connections of this loop use RDMA"};
   }
+  memory_is_out_ = false;
   while (slots_ < promised_ + credits) {
     if (add_receive()) continue;
     if (!pool_.refusal().ok()) return pool_.refusal().with_context("memory to receive into");
@@ -173,7 +180,7 @@ void Domain::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcep
     post(slot);
     return;
   }
-  path->arrived(slot, completion.byte_len);
+  path->arrived(slot, completion.opcode == IBV_WC_RECV ? completion.byte_len : 0);
 }
 
 ChunkRef Domain::lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) noexcept {
@@ -208,12 +215,27 @@ void Domain::wait_for_send_slot(VerbsPath& path) noexcept {
 
 void Domain::release_send_slot(std::uint32_t slot) noexcept {
   sends_.release(slot);
-  if (!starved_.empty()) starved_.pop_front().served();
+  wake_starved();
+}
+
+void Domain::release_control_slot(std::uint32_t slot) noexcept {
+  controls_.release(slot);
+  wake_starved();
+}
+
+// All of them: the first one may not need it any more.
+void Domain::wake_starved() noexcept {
+  while (!starved_.empty()) starved_.pop_front().served();
+}
+
+void Domain::fail_all(const Status& why) {
+  for (const auto& [number, path] : paths_) path->fail(why);
 }
 
 void Domain::on_device_event(const verbs::DeviceEvent& event) {
   const TimePoint now = loop_.clock().now();
-  if (now >= quiet_until_ && event.type != IBV_EVENT_COMM_EST) {
+  const bool news = event.type != IBV_EVENT_COMM_EST && event.type != IBV_EVENT_QP_LAST_WQE_REACHED;
+  if (news && now >= quiet_until_) {
     quiet_until_ = now + kLogInterval;
     options_.logger->write(LogLevel::kWarning, std::string{"verbs: "}
                                                    .append(protection_->device().name())
@@ -231,7 +253,7 @@ void Domain::on_device_event(const verbs::DeviceEvent& event) {
     case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_SRQ_ERR:
-      for (const auto& [number, path] : paths_) path->fail(why);
+      fail_all(why);
       break;
     default:
       break;

@@ -73,6 +73,7 @@ class Domain final : private verbs::CompletionHandler,
   /// `path` hears when there is memory to send from.
   void wait_for_send_slot(VerbsPath& path) noexcept;
   void release_send_slot(std::uint32_t slot) noexcept;
+  void release_control_slot(std::uint32_t slot) noexcept;
 
   /// Fetches what has completed.
   bool progress() { return completions_->poll() > 0; }
@@ -84,6 +85,8 @@ class Domain final : private verbs::CompletionHandler,
   void on_chunk_returned(MutableBytes memory) noexcept override;
   void on_device_event(const verbs::DeviceEvent& event);
   bool add_receive() noexcept;
+  void wake_starved() noexcept;
+  void fail_all(const Status& why);
   bool post(std::uint32_t slot) noexcept;
   VerbsPath* find(std::uint32_t queue_pair) const noexcept;
 
@@ -103,6 +106,8 @@ class Domain final : private verbs::CompletionHandler,
   std::size_t slots_ = 0;
   std::size_t promised_ = 0;
   std::unordered_map<std::uint32_t, VerbsPath*> paths_;
+  /// The last attempt to get more memory to receive into failed, and no path came since.
+  bool memory_is_out_ = false;
   std::size_t lent_ = 0;
   std::uint64_t serials_ = 0;
   /// Who waits for memory to send from.

@@ -110,6 +110,8 @@ Status check(const VerbsOptions& options) {
   const char* why = nullptr;
   if (options.message_bytes < kMessageBytesMin || options.message_bytes > kMessageBytesMax) {
     why = "VerbsOptions::message_bytes: from 1 KiB to 1 MiB are possible";
+  } else if (options.message_bytes % 64 != 0) {
+    why = "VerbsOptions::message_bytes: a multiple of 64";
   } else if (options.block_bytes < options.message_bytes) {
     why = "VerbsOptions::block_bytes: at least message_bytes";
   } else if (options.credits_min < kCreditsMin || options.credits_max > kCreditsMax ||
@@ -119,7 +121,8 @@ Status check(const VerbsOptions& options) {
     why = "VerbsOptions::sends_max: from 2 to 4096 are possible";
   } else if (options.connections_max == 0) {
     why = "VerbsOptions::connections_max: from 1 on is possible";
-  } else if (options.receive_bytes_max < options.credits_min * options.message_bytes ||
+  } else if (options.receive_bytes_max <
+                 std::max(options.credits_min * options.message_bytes, options.block_bytes) ||
              options.send_bytes_max < options.block_bytes) {
     why = "VerbsOptions: receive_bytes_max or send_bytes_max is too little for one connection";
   } else if (options.retries > 6) {

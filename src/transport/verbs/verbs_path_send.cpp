@@ -119,7 +119,7 @@ void VerbsPath::completed_up_to(std::uint32_t end) noexcept {
 
 void VerbsPath::release(const Sent& sent) noexcept {
   if (sent.memory == Sent::Memory::kBytes) domain_->release_send_slot(sent.slot);
-  if (sent.memory == Sent::Memory::kControl) domain_->controls().release(sent.slot);
+  if (sent.memory == Sent::Memory::kControl) domain_->release_control_slot(sent.slot);
 }
 
 void VerbsPath::want_control(MessageKind kind) noexcept {
