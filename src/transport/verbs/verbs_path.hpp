@@ -99,6 +99,7 @@ class VerbsPath final : public DataPath,
   void done_with(std::uint32_t slot) noexcept;
   void slot_returned() noexcept;
   void grant() noexcept;
+  void tell_credit_if_due() noexcept;
 
   // Sending.
   std::uint32_t credit() const noexcept { return peer_granted_ - sent_; }

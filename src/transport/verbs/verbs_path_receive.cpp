@@ -104,8 +104,13 @@ void VerbsPath::grant() noexcept {
     ++granted_;
     domain_->note_spare(*this, true);
   }
+  tell_credit_if_due();
+}
+
+// Of what is lent out nothing comes back for long: the rest has to be told in time, or the peer would keep
+// its last credit for ever.
+void VerbsPath::tell_credit_if_due() noexcept {
   const std::uint32_t untold = granted_ - granted_told_;
-  // Of those that are lent out nothing is heard for long: what is left has to be told in time.
   if (untold >= 2 && untold >= (promised_ - lent_) / 2) want_control(MessageKind::kCredit);
 }
 
@@ -148,6 +153,7 @@ ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
   ChunkRef chunk = domain_->lend(front.slot, {data + front.begin, front.end - front.begin}, *this);
   if (!chunk) return {};
   ++lent_;
+  tell_credit_if_due();
   inbox_.pop_front();
   exhausted = inbox_.size() == 0;
   return chunk;
