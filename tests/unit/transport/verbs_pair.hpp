@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/simulated_rdma.hpp"
+#include "weft/base/log.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transport/connection.hpp"
+#include "weft/transport/verbs.hpp"
+
+namespace weft::verbs_path_testing {
+
+/// One end of a path, without the connection that it would belong to.
+class End final : public DataPathOwner {
+ public:
+  std::unique_ptr<DataPath> path;
+  bool heard = false;
+  int readable = 0;
+  int writable = 0;
+  Status why;
+
+  bool send(std::string_view bytes) {
+    const iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
+    return path->send({&piece, 1}, 0).kind == Moved::Kind::kSome;
+  }
+  /// All that is there.
+  std::string receive() {
+    std::string all;
+    std::vector<char> room(64 * 1024);
+    for (;;) {
+      const iovec place{room.data(), room.size()};
+      const Moved moved = path->receive({&place, 1}, {});
+      if (moved.kind != Moved::Kind::kSome) return all;
+      all.append(room.data(), moved.bytes);
+    }
+  }
+
+  void on_path_heard() override { heard = true; }
+  void on_path_readable() override { ++readable; }
+  void on_path_writable() override { ++writable; }
+  void on_path_failed(Status status) override { why = std::move(status); }
+};
+
+/// Two machines with a device each, whose paths share a loop: every order of what they do is the test's.
+class World {
+ public:
+  explicit World(VerbsOptions options = {})
+      : rdma{{testing::roce_device("here", 1), testing::roce_device("there", 2)}},
+        loop(Loop::create({.mode = WaitMode::kWait}).value()) {
+    options.driver = &rdma;
+    options.devices = {"here"};
+    EXPECT_TRUE(check(options).ok()) << check(options).to_string();
+    here_ = make_verbs_path_provider(options);
+    options.devices = {"there"};
+    there_ = make_verbs_path_provider(options);
+  }
+
+  Status open(End& end, bool here) {
+    const auto& provider = here ? here_ : there_;
+    auto path = provider->open(*loop, end, provider->offer());
+    if (!path.ok()) return std::move(path).status();
+    end.path = *std::move(path);
+    return {};
+  }
+  /// Brings a path between the two up.
+  void join(End& here, End& there) {
+    ASSERT_TRUE(open(here, true).ok());
+    ASSERT_TRUE(open(there, false).ok());
+    ASSERT_TRUE(here.path->connect(there.path->address()).ok());
+    ASSERT_TRUE(there.path->connect(here.path->address()).ok());
+    here.path->on_peer_ready();
+    there.path->on_peer_ready();
+    settle();
+    ASSERT_TRUE(here.heard && there.heard);
+  }
+  /// Until nothing is left to do.
+  void settle() {
+    for (int quiet = 0; quiet < 3;) quiet = loop->run_until_idle() == 0 ? quiet + 1 : 0;
+  }
+  std::uint64_t receivers_not_ready() const { return rdma.counters().rnr_naks; }
+
+  testing::SimulatedRdma rdma;
+  std::unique_ptr<Loop> loop;
+
+ private:
+  std::shared_ptr<const DataPathProvider> here_;
+  std::shared_ptr<const DataPathProvider> there_;
+};
+
+}  // namespace weft::verbs_path_testing

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of a connection by RDMA, on simulated devices: credit, memory, and what outlives what.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "unit/transport/verbs_pair.hpp"
+
+namespace weft {
+namespace {
+
+using verbs_path_testing::End;
+using verbs_path_testing::World;
+
+const std::string kSmall(100, 'x');
+const std::string kLarge(60'000, 'y');
+
+VerbsOptions with_credits(std::size_t min, std::size_t max) {
+  VerbsOptions options;
+  options.credits_min = min;
+  options.credits_max = max;
+  return options;
+}
+
+VerbsOptions tight() {
+  VerbsOptions options = with_credits(3, 5);
+  options.message_bytes = 1024;
+  options.block_bytes = 4096;
+  options.receive_bytes_max = 32 * 1024;
+  options.send_bytes_max = 8192;
+  options.sends_max = 2;
+  return options;
+}
+
+/// Several connections of the same two devices, and what each has sent and received.
+struct Traffic {
+  explicit Traffic(const VerbsOptions& options, std::size_t connections) : world(options) {
+    for (std::size_t i = 0; i < connections; ++i) {
+      auto& both = ends.emplace_back();
+      for (auto& end : both) end = std::make_unique<End>();
+      world.join(*both[0], *both[1]);
+    }
+    sent.resize(connections);
+    received.resize(connections);
+    kept.resize(connections);
+  }
+
+  void step(std::mt19937& random) {
+    const std::size_t i = random() % ends.size();
+    const std::size_t side = random() % 2;
+    End& end = *ends[i][side];
+    switch (random() % 8) {
+      case 0:
+      case 1:
+      case 2:
+        sent[i][side] += end.send(kSmall) ? kSmall.size() : 0;
+        break;
+      case 3: {
+        const iovec piece{const_cast<char*>(kLarge.data()), kLarge.size()};
+        sent[i][side] += end.path->send({&piece, 1}, 0).bytes;
+        break;
+      }
+      case 4:
+        received[i][1 - side] += end.receive().size();
+        break;
+      case 5: {
+        bool exhausted = false;
+        if (ChunkRef chunk = end.path->receive_in_place(exhausted)) {
+          received[i][1 - side] += chunk->capacity();
+          kept[i].push_back(std::move(chunk));
+        }
+        break;
+      }
+      case 6:
+        if (random() % 4 == 0) kept[i].clear();
+        break;
+      default:
+        world.loop->run_once(Duration::zero());
+    }
+  }
+  /// Everything that was sent arrives, and everybody can send once more.
+  void finish() {
+    for (auto& chunks : kept) chunks.clear();
+    for (int round = 0; round < 50; ++round) {
+      world.settle();
+      for (std::size_t i = 0; i < ends.size(); ++i) {
+        for (std::size_t side : {0, 1}) received[i][1 - side] += ends[i][side]->receive().size();
+      }
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      for (std::size_t side : {0, 1}) {
+        EXPECT_TRUE(ends[i][side]->why.ok()) << ends[i][side]->why.to_string();
+        EXPECT_EQ(received[i][side], sent[i][side]) << "connection " << i << " side " << side;
+        EXPECT_TRUE(ends[i][side]->send(kSmall)) << "connection " << i << " side " << side;
+      }
+    }
+  }
+
+  World world;
+  std::vector<std::array<std::unique_ptr<End>, 2>> ends;
+  std::vector<std::array<std::size_t, 2>> sent;
+  std::vector<std::array<std::size_t, 2>> received;
+  std::vector<std::vector<ChunkRef>> kept;
+};
+
+class VerbsCredit : public ::testing::TestWithParam<const char*> {
+ protected:
+  VerbsOptions options() const {
+    const std::string_view kind = GetParam();
+    if (kind == "tight") return tight();
+    if (kind == "little") return with_credits(3, 3);
+    return {};
+  }
+};
+
+TEST_P(VerbsCredit, CR18_there_is_a_receive_for_every_message_whatever_the_order) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random{seed};
+    Traffic traffic{options(), 3};
+    for (int i = 0; i < 3000; ++i) traffic.step(random);
+    traffic.finish();
+    EXPECT_EQ(traffic.world.receivers_not_ready(), 0u);
+    EXPECT_TRUE(traffic.world.rdma.faults().empty());
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(VerbsCredit, CR18_messages_that_are_kept_do_not_keep_the_peer_from_sending) {
+  World world{options()};
+  End one;
+  End other;
+  world.join(one, other);
+  std::vector<ChunkRef> kept;
+  std::string copied;
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(one.send(kSmall)) << "message " << i << ", " << kept.size() << " kept";
+    world.settle();
+    bool exhausted = false;
+    while (ChunkRef chunk = other.path->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
+    copied += other.receive();
+    world.settle();
+  }
+  EXPECT_EQ(kept.size() * kSmall.size() + copied.size(), 300 * kSmall.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, VerbsCredit, ::testing::Values("default", "tight", "little"),
+                         [](const auto& made) { return std::string{made.param}; });
+
+TEST(VerbsPath, CR18_a_device_that_drops_completions_of_the_dead_costs_no_receive) {
+  for (const bool kept : {true, false}) {
+    World world{with_credits(4, 4)};
+    world.rdma.keep_completions_of_destroyed_pairs(kept);
+    End idle_here;
+    End idle_there;
+    world.join(idle_here, idle_there);
+    for (int i = 0; i < 30; ++i) {
+      End here;
+      End there;
+      ASSERT_NO_FATAL_FAILURE(world.join(here, there)) << i;
+      while (here.send(kSmall)) {
+      }
+      there.path->shut();
+      here.path->shut();
+    }
+    for (int i = 0; i < 30; ++i) {
+      ASSERT_TRUE(idle_here.send(kSmall)) << i;
+      world.settle();
+      EXPECT_EQ(idle_there.receive(), kSmall);
+      world.settle();
+    }
+    EXPECT_EQ(world.receivers_not_ready(), 0u);
+  }
+}
+
+TEST(VerbsPath, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
+  World world;
+  std::vector<ChunkRef> kept;
+  {
+    End here;
+    End there;
+    world.join(here, there);
+    for (int i = 0; i < 10; ++i) {
+      ASSERT_TRUE(here.send(kSmall));
+      world.settle();
+      bool exhausted = false;
+      if (ChunkRef chunk = there.path->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
+      there.receive();
+    }
+    ASSERT_FALSE(kept.empty());
+  }
+  End here;
+  End there;
+  world.join(here, there);
+  for (const ChunkRef& chunk : kept) EXPECT_EQ(as_text(chunk->memory()), kSmall);
+  kept.clear();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(here.send(kSmall)) << i;
+    world.settle();
+    EXPECT_EQ(there.receive(), kSmall);
+    world.settle();
+  }
+  EXPECT_EQ(world.receivers_not_ready(), 0u);
+}
+
+TEST(VerbsPath, CR17_who_finds_no_memory_to_send_from_waits_and_goes_on) {
+  VerbsOptions options;
+  options.send_bytes_max = options.block_bytes;  // 16 messages
+  World world{options};
+  std::vector<std::unique_ptr<End>> ends;
+  for (int i = 0; i < 4; ++i) {
+    End& here = *ends.emplace_back(std::make_unique<End>());
+    End& there = *ends.emplace_back(std::make_unique<End>());
+    world.join(here, there);
+  }
+  world.rdma.hold();
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < ends.size(); i += 2) {
+    for (int n = 0; n < 10; ++n) taken += ends[i]->send(kLarge) ? 1 : 0;
+  }
+  EXPECT_LE(taken, 16u);
+  EXPECT_GT(taken, 0u);
+  world.rdma.release();
+  world.settle();
+  for (std::size_t i = 0; i < ends.size(); i += 2) {
+    EXPECT_TRUE(ends[i]->why.ok()) << ends[i]->why.to_string();
+    ends[i + 1]->receive();
+    world.settle();
+    EXPECT_TRUE(ends[i]->send(kLarge)) << i;
+    world.settle();
+  }
+}
+
+TEST(VerbsPath, CR17_when_memory_to_receive_into_is_used_up_no_further_path_comes_up) {
+  VerbsOptions options = with_credits(4, 4);
+  options.receive_bytes_max = options.block_bytes;  // 16 messages: 4 paths
+  World world{options};
+  std::vector<std::unique_ptr<End>> ends;
+  for (int i = 0; i < 4; ++i) {
+    End& here = *ends.emplace_back(std::make_unique<End>());
+    End& there = *ends.emplace_back(std::make_unique<End>());
+    world.join(here, there);
+  }
+  End fifth;
+  const Status refused = world.open(fifth, true);
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.to_string();
+  ends.resize(6);
+  EXPECT_TRUE(world.open(fifth, true).ok());
+}
+
+TEST(VerbsPath, CR20_memory_is_what_the_formula_says_and_comes_back) {
+  VerbsOptions options;
+  const VerbsMemory formula = verbs_memory(options);
+  EXPECT_EQ(formula.receive_bytes_per_connection, options.credits_min * options.message_bytes);
+  constexpr std::size_t kConnections = 200;
+  World world{options};
+  const testing::SimulatedRdmaObjects before = world.rdma.live();
+  {
+    std::vector<std::unique_ptr<End>> ends;
+    for (std::size_t i = 0; i < kConnections; ++i) {
+      End& here = *ends.emplace_back(std::make_unique<End>());
+      End& there = *ends.emplace_back(std::make_unique<End>());
+      ASSERT_NO_FATAL_FAILURE(world.join(here, there)) << i;
+      ASSERT_TRUE(here.send(kSmall));
+    }
+    world.settle();
+    // Of both sides: what every connection has, one receive more for each that sent, the blocks that are not
+    // full, and a block each to send from.
+    const std::size_t per_side =
+        kConnections * (formula.receive_bytes_per_connection + 2 * options.message_bytes) +
+        3 * options.block_bytes;
+    EXPECT_LE(world.rdma.registered_bytes(), 2 * per_side);
+    std::printf("%zu connections: %zu KiB registered on both sides\n", kConnections,
+                world.rdma.registered_bytes() / 1024);
+  }
+  world.settle();
+  EXPECT_EQ(world.rdma.registered_bytes(), 0u);
+  EXPECT_TRUE(world.rdma.live() == before);
+  EXPECT_TRUE(world.rdma.faults().empty());
+}
+
+TEST(VerbsPath, CR18_small_messages_go_inline_and_few_of_them_are_signalled) {
+  World world;
+  End here;
+  End there;
+  world.join(here, there);
+  for (int i = 0; i < 100; ++i) {  // until there is credit in plenty
+    ASSERT_TRUE(here.send(kSmall));
+    world.settle();
+    there.receive();
+    world.settle();
+  }
+  const auto before = world.rdma.counters("here");
+  constexpr std::uint64_t kMessages = 1000;
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(here.send(kSmall));
+    world.settle();
+    there.receive();
+    world.settle();
+  }
+  const auto after = world.rdma.counters("here");
+  const auto per_message = [&](std::uint64_t now, std::uint64_t then) {
+    return static_cast<double>(now - then) / static_cast<double>(kMessages);
+  };
+  std::printf("a message of 100 bytes: %.3f doorbells, %.3f inline, %.3f signalled, %.3f completions\n",
+              per_message(after.of(testing::Call::kPostSend), before.of(testing::Call::kPostSend)),
+              per_message(after.sends_inline, before.sends_inline),
+              per_message(after.sends_signalled, before.sends_signalled),
+              per_message(after.completions_polled, before.completions_polled));
+  EXPECT_EQ(after.sends_inline - before.sends_inline, after.sends_posted - before.sends_posted);
+  EXPECT_LE(after.sends_signalled - before.sends_signalled, kMessages / 4);
+  EXPECT_LE(after.sends_posted - before.sends_posted, kMessages + kMessages / 8);
+}
+
+TEST(VerbsPath, CR16_options_that_cannot_be_are_named) {
+  const auto refused = [](auto change) {
+    VerbsOptions options;
+    change(options);
+    return std::string{check(options).message()};
+  };
+  EXPECT_NE(refused([](VerbsOptions& o) { o.message_bytes = 100; }).find("message_bytes"), std::string::npos);
+  EXPECT_NE(refused([](VerbsOptions& o) { o.message_bytes = 4100; }).find("message_bytes"),
+            std::string::npos);
+  EXPECT_NE(refused([](VerbsOptions& o) { o.block_bytes = 4096; }).find("block_bytes"), std::string::npos);
+  EXPECT_NE(refused([](VerbsOptions& o) { o.credits_min = 2; }).find("credits_min"), std::string::npos);
+  EXPECT_NE(refused([](VerbsOptions& o) { o.retries = 7; }).find("retries"), std::string::npos);
+  EXPECT_NE(refused([](VerbsOptions& o) { o.sends_max = 1; }).find("sends_max"), std::string::npos);
+  EXPECT_NE(refused([](VerbsOptions& o) { o.receive_bytes_max = 1024; }).find("receive_bytes_max"),
+            std::string::npos);
+  EXPECT_TRUE(check(VerbsOptions{}).ok());
+}
+
+}  // namespace
+}  // namespace weft
