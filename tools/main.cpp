@@ -22,7 +22,7 @@ constexpr const char* kExamples =
     "    weft raw client --connect tcp://127.0.0.1:9001 --size 128 --depth 256 --cpus 1\n"
     "  See what batching is worth:\n"
     "    weft raw server --listen tcp://127.0.0.1:9002 --nobatch\n"
-    "  See which way a connection takes, and what UCX has here:\n"
+    "  See which way a connection takes, and what UCX and RDMA have here:\n"
     "    weft info --connect ucx://127.0.0.1:9000\n"
     "  Ask a script's questions:\n"
     "    weft perf client --connect tcp://127.0.0.1:9000 --seconds 5 --json\n"

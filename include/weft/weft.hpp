@@ -13,6 +13,7 @@
 #include "weft/runtime/with_deadline.hpp"
 #include "weft/transport/tcp.hpp"
 #include "weft/transport/ucx.hpp"
+#include "weft/transport/verbs.hpp"
 
 namespace weft {
 
@@ -21,6 +22,8 @@ struct TransportOptions {
   TcpOptions tcp{};
   /// Of ucx:// URLs. In a build without UCX those fail, with a status that says so.
   UcxOptions ucx{};
+  /// Of verbs:// URLs. In a build without libibverbs those fail, with a status that says so.
+  VerbsOptions verbs{};
 };
 TransportSet make_transports(TransportOptions options = {});
 

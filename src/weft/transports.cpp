@@ -13,25 +13,46 @@ std::unique_ptr<Transport> with_ucx(std::unique_ptr<Transport> stream, const Ucx
 
 #else
 
-// Answers for ucx:// in a build that has none.
-class NoUcx final : public Transport {
+std::unique_ptr<Transport> with_ucx(std::unique_ptr<Transport> stream, const UcxOptions&) {
+  return stream;
+}
+
+#endif
+
+#if WEFT_HAVE_VERBS
+
+std::unique_ptr<Transport> with_verbs(std::unique_ptr<Transport> stream, const VerbsOptions& options) {
+  return make_verbs_transport(std::move(stream), options);
+}
+
+#else
+
+std::unique_ptr<Transport> with_verbs(std::unique_ptr<Transport> stream, const VerbsOptions&) {
+  return stream;
+}
+
+#endif
+
+#if !WEFT_HAVE_UCX || !WEFT_HAVE_VERBS
+
+// Answers for the URLs of what this build was made without.
+class NotBuilt final : public Transport {
  public:
-  bool handles(std::string_view scheme) const override { return scheme == "ucx"; }
+  NotBuilt(std::string scheme, std::string why) : scheme_(std::move(scheme)), why_(std::move(why)) {}
+  bool handles(std::string_view scheme) const override { return scheme == scheme_; }
   Result<std::unique_ptr<Listener> > listen(Loop&, const Url& url) override { return missing(url); }
   Task<Result<std::unique_ptr<Connection> > > connect(Loop&, Url url, ConnectOptions) override {
     co_return missing(url);
   }
 
  private:
-  static Status missing(const Url& url) {
-    return {StatusCode::kUnimplemented, Layer::kTransport,
-            url.to_string() + ": this build has no UCX (on Debian, install libucx-dev and build again)"};
+  Status missing(const Url& url) const {
+    return {StatusCode::kUnimplemented, Layer::kTransport, url.to_string() + ": " + why_};
   }
-};
 
-std::unique_ptr<Transport> with_ucx(std::unique_ptr<Transport> stream, const UcxOptions&) {
-  return stream;
-}
+  const std::string scheme_;
+  const std::string why_;
+};
 
 #endif
 
@@ -39,9 +60,15 @@ std::unique_ptr<Transport> with_ucx(std::unique_ptr<Transport> stream, const Ucx
 
 TransportSet make_transports(TransportOptions options) {
   TransportSet transports;
-  transports.add(with_ucx(make_tcp_transport(std::move(options.tcp)), options.ucx));
+  auto over_ucx = with_ucx(make_tcp_transport(std::move(options.tcp)), options.ucx);
+  transports.add(with_verbs(std::move(over_ucx), options.verbs));
 #if !WEFT_HAVE_UCX
-  transports.add(std::make_unique<NoUcx>());
+  transports.add(std::make_unique<NotBuilt>(
+      "ucx", "this build has no UCX (on Debian, install libucx-dev and build again)"));
+#endif
+#if !WEFT_HAVE_VERBS
+  transports.add(std::make_unique<NotBuilt>(
+      "verbs", "this build has no RDMA (on Debian, install libibverbs-dev and build again)"));
 #endif
   return transports;
 }

@@ -7,12 +7,13 @@
 #include <string>
 
 #include "info/report.hpp"
+#include "load/flags.hpp"
 
 namespace weft::info {
 namespace {
 
 int tell(const Options& options) {
-  Report report{ucx_facts(options), Probe{}};
+  Report report{ucx_facts(options), Probe{}, rdma_facts(options)};
   if (!options.connect.empty()) report.probe = blocking_probe(options);
   const std::string text = options.json ? to_json(report, options) : to_text(report, options);
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -40,6 +41,11 @@ void add_flags(CLI::App& command, Options& options) {
       ->type_name("LIST");
   command.add_flag("--ucx-error-mode-none", options.mode_none,
                    "UCX's error mode none; the server must have the same");
+  command
+      .add_flag("--prefer-rdma", options.prefer_rdma,
+                "With tcp:// and unix://: use RDMA if the server offers it")
+      ->needs(connect);
+  load::add_rdma_flags(command, options.rdma);
   command.add_option("--timeout", options.seconds, "How long connecting may take (default 10)")
       ->needs(connect)
       ->check(CLI::Range(0.01, 3'600.0).description(""))
@@ -53,20 +59,20 @@ void add_flags(CLI::App& command, Options& options) {
 void add_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* info = app.add_subcommand(
-      "info", "What UCX has on this machine, and which way a connection to a server takes");
+      "info", "What RDMA devices and UCX are on this machine, and which way a connection to a server takes");
   add_flags(*info, *options);
   info->footer(
-      "A connection begins on TCP. When both sides want UCX, each tells the other where its UCX is, and "
-      "only\n"
-      "when each has heard the other there do the bytes move to it. --connect does just that, makes no "
-      "call,\n"
-      "and prints what both sides wanted, what carries the bytes now, or why that could not be.\n"
+      "A connection begins on TCP. When both sides want UCX or RDMA, each tells the other how it is reached\n"
+      "there, and only when each has heard the other there do the bytes move to it. --connect does just\n"
+      "that, makes no call, and prints what both sides wanted, what carries the bytes now, or why that\n"
+      "could not be.\n"
       "\n"
       "Examples:\n"
       "  weft info                                          devices, transports, options\n"
       "  weft info --ucx-tls posix,cma                      what is left with these transports only\n"
       "  weft info --connect ucx://127.0.0.1:9000           what UCX chooses for this server\n"
-      "  weft info --connect tcp://127.0.0.1:9000 --prefer-ucx --json");
+      "  weft info --connect tcp://127.0.0.1:9000 --prefer-ucx --json\n"
+      "  weft info --connect verbs://10.0.0.7:9000          which device and address carry it");
   info->callback([options, &exit_code] { exit_code = tell(*options); });
 }
 

@@ -31,9 +31,31 @@ Json ucx_json(const UcxFacts& facts, bool all) {
   return json;
 }
 
-Json options_json(const Options& options) {
+Json port_json(const RdmaPort& port) {
+  Json json{{"port", port.number}, {"state", port.state},     {"link", port.link},    {"lid", port.lid},
+            {"mtu", port.mtu},     {"mtu_max", port.mtu_max}, {"chosen", port.chosen}};
+  json["gids"] = Json::array();
+  for (const RdmaGid& gid : port.gids) {
+    json["gids"].push_back(
+        {{"index", gid.index}, {"type", gid.type}, {"address", gid.address}, {"chosen", gid.chosen}});
+  }
+  return json;
+}
+
+Json rdma_json(const RdmaFacts& facts) {
+  Json json{{"devices", Json::array()}};
+  for (const RdmaDevice& device : facts.devices) {
+    Json described{{"name", device.name}, {"choice", device.choice}, {"ports", Json::array()}};
+    if (!device.failure.empty()) described["failure"] = device.failure;
+    for (const RdmaPort& port : device.ports) described["ports"].push_back(port_json(port));
+    json["devices"].push_back(std::move(described));
+  }
+  return json;
+}
+
+Json words_json(const std::vector<Word>& words) {
   Json json;
-  for (const Word& word : effective_options(options)) {
+  for (const Word& word : words) {
     if (word.number) {
       json[word.name] = *word.number;
     } else {
@@ -48,11 +70,13 @@ Json probe_json(const Probe& probe, const Options& options) {
             {"local", probe.local},
             {"remote", probe.remote},
             {"carrier", probe.carrier},
+            {"path", to_string(probe.path)},
             {"this_side", policy_name(probe.ours)},
             {"server", policy_name(probe.theirs)},
             {"same_host", probe.same_host},
             {"milliseconds", probe.milliseconds}};
   if (!probe.refusal.empty()) json["refusal"] = probe.refusal;
+  if (probe.carrier == "verbs") json["description"] = probe.description;
   json["lanes"] = Json::array();
   for (const Lane& lane : probe.lanes) {
     json["lanes"].push_back({{"transport", lane.transport}, {"device", lane.device}, {"uses", lane.uses}});
@@ -73,7 +97,10 @@ std::string to_json(const Report& report, const Options& options) {
   Json json;
   json["ucx"] =
       report.ucx.ok() ? ucx_json(*report.ucx, options.all) : Json{{"failure", failure(report.ucx.status())}};
-  json["options"] = options_json(options);
+  json["options"] = words_json(effective_options(options));
+  json["rdma"] =
+      report.rdma.ok() ? rdma_json(*report.rdma) : Json{{"failure", failure(report.rdma.status())}};
+  json["verbs_options"] = words_json(effective_verbs_options(options));
   if (!options.connect.empty()) json["connection"] = connection_json(report, options);
   return json.dump() + "\n";
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "load/options.hpp"
+
 namespace weft::info {
 
 /// What `weft info` can be told.
@@ -17,6 +19,9 @@ struct Options {
   std::vector<std::string> devices = {};
   /// UCX's error mode none instead of peer.
   bool mode_none = false;
+  /// With a tcp:// or unix:// URL: use RDMA if the server offers it.
+  bool prefer_rdma = false;
+  load::RdmaFlags rdma = {};
   /// How long connecting may take.
   double seconds = 10;
   /// Every setting of UCX, not only those that differ from UCX's defaults.

@@ -66,9 +66,9 @@ Status say_hello(Connection& connection) {
   return {};
 }
 
-PathPolicy policy_in(const std::vector<wire::DataPathOffer>& offers) {
+PathPolicy policy_in(const std::vector<wire::DataPathOffer>& offers, wire::DataPath path) {
   for (const wire::DataPathOffer& offer : offers) {
-    if (offer.path == wire::DataPath::kUcx) return policy_of(offer);
+    if (offer.path == path) return policy_of(offer);
   }
   return PathPolicy::kForbid;
 }
@@ -85,22 +85,23 @@ bool is_same_host(const std::string& local, const std::string& remote) {
          (is_loopback(*ours) && is_loopback(*theirs));
 }
 
-Probe describe(const Connection& connection, const HelloSink& sink) {
+Probe describe(const Connection& connection, const HelloSink& sink, wire::DataPath path) {
   Probe probe;
+  probe.path = path;
   probe.local = connection.local_endpoint();
   probe.remote = connection.remote_endpoint();
   probe.carrier = connection.capabilities().name;
-  probe.ours = policy_in(connection.path_offers());
-  probe.theirs = policy_in(sink.hello().paths);
+  probe.ours = policy_in(connection.path_offers(), path);
+  probe.theirs = policy_in(sink.hello().paths, path);
   probe.same_host = is_same_host(probe.local, probe.remote);
   PathReport report = connection.path_report();
-  probe.lanes = parse_lanes(report.description);
+  if (probe.carrier == "ucx") probe.lanes = parse_lanes(report.description);
   probe.description = std::move(report.description);
   probe.refusal = std::move(report.refusal);
   return probe;
 }
 
-Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, Deadline deadline) {
+Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, wire::DataPath path, Deadline deadline) {
   const TimePoint begin = loop.clock().now();
   HelloSink sink;
   ConnectOptions options{.deadline = deadline};
@@ -113,14 +114,15 @@ Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, Deadline de
   const Result<void> heard = co_await sink.heard().wait();
   if (!heard.ok()) co_return heard.status().with_context("waiting for the server's hello and a data path");
   if (!sink.end().ok()) co_return sink.end();
-  Probe made = describe(**connection, sink);
+  Probe made = describe(**connection, sink, path);
   made.milliseconds = std::chrono::duration<double, std::milli>(loop.clock().now() - begin).count();
   co_return made;
 }
 
-Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, Duration at_most) {
+Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, wire::DataPath path,
+                                  Duration at_most) {
   const Deadline deadline = Deadline::after(loop.now(), at_most);
-  auto probing = probe(transport, loop, std::move(url), deadline);
+  auto probing = probe(transport, loop, std::move(url), path, deadline);
   co_return co_await with_deadline(deadline, std::move(probing));
 }
 
@@ -129,13 +131,14 @@ Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, Dur
 Result<Probe> blocking_probe(const Options& options) {
   const auto url = Url::parse(options.connect);
   if (!url.ok()) return url.status();
-  const TransportSet transports = make_transports({.tcp = {}, .ucx = ucx_options(options)});
+  const TransportSet transports =
+      make_transports({.tcp = {}, .ucx = ucx_options(options), .verbs = verbs_options(options)});
   const auto transport = transports.find(*url);
   if (!transport.ok()) return transport.status();
   auto loop = Loop::create();
   if (!loop.ok()) return std::move(loop).status();
   const auto at_most = std::chrono::duration_cast<Duration>(std::chrono::duration<double>{options.seconds});
-  return (*loop)->block_on(probe_in_time(**transport, **loop, *url, at_most));
+  return (*loop)->block_on(probe_in_time(**transport, **loop, *url, path_asked_for(options), at_most));
 }
 
 }  // namespace weft::info

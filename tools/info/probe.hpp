@@ -15,18 +15,20 @@ namespace weft::info {
 struct Probe {
   std::string local;
   std::string remote;
-  /// What carries the bytes: "tcp", "unix", "ucx".
+  /// What carries the bytes: "tcp", "unix", "ucx", "verbs".
   std::string carrier;
+  /// The data path that was asked for; UCX when none was.
+  wire::DataPath path = wire::DataPath::kUcx;
   PathPolicy ours = PathPolicy::kForbid;
-  /// What the server's hello says of UCX; kForbid: it does not offer it.
+  /// What the server's hello says of that path; kForbid: it does not offer it.
   PathPolicy theirs = PathPolicy::kForbid;
   /// Both ends have the same address: one host, as far as addresses tell.
   bool same_host = false;
-  /// By which of UCX's transports; empty when the stream carries the bytes.
+  /// By which of UCX's transports; empty when something else carries the bytes.
   std::vector<Lane> lanes;
-  /// All that UCX prints of the endpoint.
+  /// All that the data path says of itself.
   std::string description;
-  /// Why the stream carries the bytes although both sides offered UCX.
+  /// Why the stream carries the bytes although both sides offered the path.
   std::string refusal;
   double milliseconds = 0;
 };

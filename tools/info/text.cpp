@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::size_t kNameColumn = 22;
 
-std::string row(std::string name, std::string_view value) {
-  name.resize(std::max(name.size() + 1, kNameColumn), ' ');
-  return "  " + name + std::string{value} + "\n";
-}
-
-std::string heading(std::string_view words) {
-  return std::string{words} + "\n";
-}
-
 /// A device, and by which transports UCX reaches it.
 std::string resources_text(const std::vector<UcxResource>& resources) {
   std::map<std::string, std::string> by_transport;
@@ -58,21 +49,51 @@ std::string ucx_text(const Result<UcxFacts>& ucx, const Options& options) {
   return text + settings_text(ucx->settings, options.all);
 }
 
-std::string ours_text(const Probe& probe, const Options& options) {
-  if (probe.ours == PathPolicy::kRequire) return "requires UCX, because the URL begins with ucx://";
-  if (probe.ours == PathPolicy::kPrefer) return "uses UCX if it can be had (--prefer-ucx)";
-  return options.connect.starts_with("unix") ? "does not ask for UCX (--prefer-ucx does)"
-                                             : "does not ask for UCX (a ucx:// URL or --prefer-ucx does)";
+/// A data path, its URLs, and the flag that lets it be used with other URLs.
+struct PathWords {
+  const char* name;
+  const char* scheme;
+  const char* flag;
+};
+
+PathWords words_of(wire::DataPath path) {
+  if (path == wire::DataPath::kVerbs) return {"RDMA", "verbs://", "--prefer-rdma"};
+  return {"UCX", "ucx://", "--prefer-ucx"};
 }
 
-std::string theirs_text(PathPolicy policy) {
-  if (policy == PathPolicy::kRequire) return "requires UCX";
-  return policy == PathPolicy::kPrefer ? "offers UCX" : "does not offer UCX";
+std::string ours_text(const Probe& probe, const Options& options) {
+  const PathWords path = words_of(probe.path);
+  const std::string name = path.name;
+  if (probe.ours == PathPolicy::kRequire) {
+    return "requires " + name + ", because the URL begins with " + path.scheme;
+  }
+  if (probe.ours == PathPolicy::kPrefer) return "uses " + name + " if it can be had (" + path.flag + ")";
+  const bool unix_socket = options.connect.starts_with("unix");
+  return "does not ask for " + name + (unix_socket ? " (" : " (a " + std::string{path.scheme} + " URL or ") +
+         path.flag + " does)";
+}
+
+std::string theirs_text(const Probe& probe) {
+  const std::string name = words_of(probe.path).name;
+  if (probe.theirs == PathPolicy::kRequire) return "requires " + name;
+  return (probe.theirs == PathPolicy::kPrefer ? "offers " : "does not offer ") + name;
 }
 
 std::string carrier_text(const Probe& probe) {
-  if (probe.carrier == "ucx") return "UCX; the stream stays beside it and tells when the server is gone";
+  if (probe.carrier == "ucx" || probe.carrier == "verbs") {
+    const auto path = probe.carrier == "ucx" ? wire::DataPath::kUcx : wire::DataPath::kVerbs;
+    return std::string{words_of(path).name} +
+           "; the stream stays beside it and tells when the server is gone";
+  }
   return "the stream (" + probe.carrier + ")";
+}
+
+std::string host_text(const Probe& probe) {
+  if (probe.path == wire::DataPath::kVerbs) {
+    return probe.same_host ? "yes, by the addresses" : "no, by the addresses";
+  }
+  return probe.same_host ? "yes, by the addresses: UCX may use shared memory"
+                         : "no, by the addresses: UCX needs a network transport";
 }
 
 std::string uses_text(const Lane& lane) {
@@ -96,11 +117,11 @@ std::string probe_text(const Report& report, const Options& options) {
   text += row("from, to", probe->local + ", " + probe->remote);
   text += row("up after", took);
   text += row("this side", ours_text(*probe, options));
-  text += row("the server", theirs_text(probe->theirs));
-  text += row("same host", probe->same_host ? "yes, by the addresses: UCX may use shared memory"
-                                            : "no, by the addresses: UCX needs a network transport");
+  text += row("the server", theirs_text(*probe));
+  text += row("same host", host_text(*probe));
   text += row("carried by", carrier_text(*probe));
   if (!probe->refusal.empty()) text += row("because", probe->refusal);
+  if (probe->carrier == "verbs") text += row("by", probe->description);
   if (probe->carrier != "ucx") return text;
   text += lanes_text(*probe, options);
   if (!report.ucx.ok()) return text;
@@ -109,6 +130,15 @@ std::string probe_text(const Report& report, const Options& options) {
 }
 
 }  // namespace
+
+std::string row(std::string name, std::string_view value) {
+  name.resize(std::max(name.size() + 1, kNameColumn), ' ');
+  return "  " + name + std::string{value} + "\n";
+}
+
+std::string heading(std::string_view words) {
+  return std::string{words} + "\n";
+}
 
 std::string meaning_of(std::string_view use) {
   if (use == "am") return "messages";
@@ -125,14 +155,17 @@ std::string meaning_of(std::string_view use) {
 }
 
 int exit_code_of(const Report& report, const Options& options) {
-  const bool asked = !options.transports.empty() || !options.devices.empty() || options.mode_none;
-  const bool not_built = report.ucx.status().code() == StatusCode::kUnimplemented;
-  if (!report.ucx.ok() && (asked || !not_built)) return 1;
+  const bool asked_ucx = !options.transports.empty() || !options.devices.empty() || options.mode_none;
+  const bool asked_rdma = !options.rdma.device.empty() || options.rdma.gid_index;
+  const auto failed = [](const Status& status, bool asked) {
+    return !status.ok() && (asked || status.code() != StatusCode::kUnimplemented);
+  };
+  if (failed(report.ucx.status(), asked_ucx) || failed(report.rdma.status(), asked_rdma)) return 1;
   return report.probe.ok() ? 0 : 1;
 }
 
 std::string to_text(const Report& report, const Options& options) {
-  std::string text = ucx_text(report.ucx, options);
+  std::string text = rdma_text(report.rdma, options) + "\n" + ucx_text(report.ucx, options);
   if (!options.connect.empty()) text += "\n" + probe_text(report, options);
   return text;
 }

@@ -2,14 +2,17 @@
 #include "info/words.hpp"
 
 #include <chrono>
+#include <utility>
+
+#include "load/verbs_options.hpp"
 
 namespace weft::info {
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& names, const char* when_empty = "UCX chooses") {
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ",") + name;
-  return all.empty() ? "UCX chooses" : all;
+  return all.empty() ? when_empty : all;
 }
 
 std::string size_text(std::size_t bytes) {
@@ -17,6 +20,20 @@ std::string size_text(std::size_t bytes) {
     return std::to_string(bytes / (1024 * 1024)) + " MiB";
   if (bytes >= 1024 && bytes % 1024 == 0) return std::to_string(bytes / 1024) + " KiB";
   return std::to_string(bytes) + " B";
+}
+
+Word count_word(std::string name, std::size_t count) {
+  return {std::move(name), std::to_string(count), count};
+}
+
+Word size_word(std::string name, std::size_t bytes) {
+  return {std::move(name), size_text(bytes), bytes};
+}
+
+Word milliseconds_word(std::string name, Duration time) {
+  const auto milliseconds =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+  return {std::move(name), std::to_string(milliseconds), milliseconds};
 }
 
 }  // namespace
@@ -44,17 +61,44 @@ UcxOptions ucx_options(const Options& options) {
 
 std::vector<Word> effective_options(const Options& options) {
   const UcxOptions ucx = ucx_options(options);
-  const auto milliseconds = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(ucx.bring_up_timeout).count());
   return {{"connecting", policy_name(ucx.connecting)},
           {"listening", policy_name(ucx.listening)},
           {"transports", joined(ucx.transports)},
           {"devices", joined(ucx.devices)},
           {"error_mode", ucx.error_mode == UcxErrorMode::kPeer ? "peer" : "none"},
-          {"window_bytes", size_text(ucx.window_bytes), ucx.window_bytes},
-          {"message_bytes", size_text(ucx.message_bytes), ucx.message_bytes},
-          {"rendezvous_bytes_min", size_text(ucx.rendezvous_bytes_min), ucx.rendezvous_bytes_min},
-          {"bring_up_timeout_ms", std::to_string(milliseconds), milliseconds}};
+          size_word("window_bytes", ucx.window_bytes),
+          size_word("message_bytes", ucx.message_bytes),
+          size_word("rendezvous_bytes_min", ucx.rendezvous_bytes_min),
+          milliseconds_word("bring_up_timeout_ms", ucx.bring_up_timeout)};
+}
+
+wire::DataPath path_asked_for(const Options& options) {
+  const bool by_rdma = options.connect.starts_with("verbs://") || options.prefer_rdma;
+  return by_rdma ? wire::DataPath::kVerbs : wire::DataPath::kUcx;
+}
+
+VerbsOptions verbs_options(const Options& options) {
+  VerbsOptions verbs = load::verbs_options(options.rdma);
+  if (options.prefer_rdma) verbs.connecting = PathPolicy::kPrefer;
+  return verbs;
+}
+
+std::vector<Word> effective_verbs_options(const Options& options) {
+  const VerbsOptions verbs = verbs_options(options);
+  return {{"connecting", policy_name(verbs.connecting)},
+          {"listening", policy_name(verbs.listening)},
+          {"devices", joined(verbs.devices, "all, in turn")},
+          {"gid_index", verbs.gid_index ? std::to_string(*verbs.gid_index) : "the best"},
+          size_word("message_bytes", verbs.message_bytes),
+          size_word("block_bytes", verbs.block_bytes),
+          count_word("credits_min", verbs.credits_min),
+          count_word("credits_max", verbs.credits_max),
+          count_word("sends_max", verbs.sends_max),
+          size_word("inline_bytes", verbs.inline_bytes),
+          count_word("connections_max", verbs.connections_max),
+          size_word("receive_bytes_max", verbs.receive_bytes_max),
+          size_word("send_bytes_max", verbs.send_bytes_max),
+          milliseconds_word("bring_up_timeout_ms", verbs.bring_up_timeout)};
 }
 
 }  // namespace weft::info

@@ -9,6 +9,8 @@
 #include "info/options.hpp"
 #include "weft/transport/data_path.hpp"
 #include "weft/transport/ucx.hpp"
+#include "weft/transport/verbs.hpp"
+#include "weft/wire/hello.hpp"
 
 namespace weft::info {
 
@@ -22,10 +24,19 @@ struct Word {
 /// "forbid", "prefer" or "require".
 std::string policy_name(PathPolicy policy);
 
+/// The data path that the URL or a flag asks for; UCX when none does.
+wire::DataPath path_asked_for(const Options& options);
+
 /// UcxOptions as this command line makes them.
 UcxOptions ucx_options(const Options& options);
 
 /// The same by the names of UcxOptions.
 std::vector<Word> effective_options(const Options& options);
+
+/// VerbsOptions as this command line makes them.
+VerbsOptions verbs_options(const Options& options);
+
+/// The same by the names of VerbsOptions.
+std::vector<Word> effective_verbs_options(const Options& options);
 
 }  // namespace weft::info

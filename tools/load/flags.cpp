@@ -50,7 +50,7 @@ void add_congestion(CLI::App& command, std::string& name) {
 void add_server_flags(CLI::App& command, ServerOptions& options) {
   command
       .add_option("--listen", options.listen,
-                  "tcp://HOST:PORT (port 0: any), unix:///path or, of perf, ucx://HOST:PORT")
+                  "tcp://HOST:PORT (port 0: any), unix:///path or, of perf, ucx:// or verbs://HOST:PORT")
       ->required()
       ->type_name("URL");
   command.add_option("--threads", options.threads, "Threads that serve connections (default 1)")
@@ -100,6 +100,18 @@ void add_client_flags(CLI::App& command, ClientOptions& options) {
   add_congestion(command, options.congestion);
   add_cpus(command, options.cpus);
   command.add_flag("--json", options.json, "Print one JSON object instead of a table");
+}
+
+void add_rdma_flags(CLI::App& command, RdmaFlags& flags) {
+  command
+      .add_option("--rdma-device", flags.device,
+                  "With RDMA: only this device, such as mlx5_0 or rxe0 (default: all of them, in turn)")
+      ->type_name("NAME");
+  command
+      .add_option("--rdma-gid-index", flags.gid_index,
+                  "With RDMA: the place of our address in the port's table of GIDs (default: the best one; "
+                  "weft info lists them)")
+      ->type_name("N");
 }
 
 }  // namespace weft::load

@@ -15,4 +15,8 @@ void add_server_flags(CLI::App& command, ServerOptions& options);
 /// Adds the flags that `weft raw client` and `weft perf client` share. `options` must outlive `command`.
 void add_client_flags(CLI::App& command, ClientOptions& options);
 
+/// Adds --rdma-device and --rdma-gid-index, which every command that takes verbs:// URLs shares. `flags` must
+/// outlive `command`.
+void add_rdma_flags(CLI::App& command, RdmaFlags& flags);
+
 }  // namespace weft::load

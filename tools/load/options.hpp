@@ -23,6 +23,14 @@ struct UcxFlags {
   bool mode_none = false;
 };
 
+/// What a measurement over verbs:// can be told.
+struct RdmaFlags {
+  /// An RDMA device by name; empty for all of them in turn.
+  std::string device = {};
+  /// The place of our address in the port's table of GIDs; none for the best one.
+  std::optional<std::uint8_t> gid_index = {};
+};
+
 /// What every server of a measurement can be told.
 struct ServerOptions {
   std::string listen = {};
@@ -35,6 +43,7 @@ struct ServerOptions {
   /// One write for each reply, to show what batching is worth.
   bool nobatch = false;
   UcxFlags ucx = {};
+  RdmaFlags rdma = {};
 };
 
 /// What every client of a measurement can be told.
@@ -55,6 +64,7 @@ struct ClientOptions {
   std::vector<int> cpus = {};
   std::string congestion = {};
   UcxFlags ucx = {};
+  RdmaFlags rdma = {};
   bool json = false;
 
   std::uint64_t answer_bytes() const { return reply_bytes.value_or(size_bytes); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "load/cpu.hpp"
+#include "load/verbs_options.hpp"
 #include "perf/exchanges.hpp"
 #include "perf/limits.hpp"
 #include "perf/measurement.hpp"
@@ -140,6 +141,7 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
   TransportOptions transport_options;
   transport_options.tcp.congestion = options.congestion;
   transport_options.ucx = ucx_options(options.ucx);
+  transport_options.verbs = load::verbs_options(options.rdma);
   const TransportSet transports = make_transports(std::move(transport_options));
   Clients clients;
   for (unsigned i = 0; i < options.connections; ++i) {

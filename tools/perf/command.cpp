@@ -46,12 +46,23 @@ int measure(const load::ClientOptions& options) {
   return 0;
 }
 
+struct FlagOfScheme {
+  const char* flag;
+  const char* scheme;
+};
+constexpr FlagOfScheme kFlagsOfSchemes[] = {
+    {kUcxTransports, "ucx://"},
+    {kUcxModeNone, "ucx://"},
+    {"--rdma-device", "verbs://"},
+    {"--rdma-gid-index", "verbs://"},
+};
+
 /// Refuses flags that would say nothing.
-void check_ucx_flags(const CLI::App& command, const std::string& url) {
-  if (url.starts_with("ucx://")) return;
-  for (const char* flag : {kUcxTransports, kUcxModeNone}) {
-    if (command.count(flag) == 0) continue;
-    throw CLI::ValidationError(flag, "is about ucx:// URLs only, and \"" + url + "\" is none");
+void check_flags(const CLI::App& command, const std::string& url) {
+  for (const auto& [flag, scheme] : kFlagsOfSchemes) {
+    if (url.starts_with(scheme) || command.count(flag) == 0) continue;
+    throw CLI::ValidationError(flag,
+                               std::string{"is about "} + scheme + " URLs only, and \"" + url + "\" is none");
   }
 }
 
@@ -77,15 +88,17 @@ void add_commands(CLI::App& app, int& exit_code) {
   CLI::App* server = perf->add_subcommand("server", "Serve the measured functions until SIGINT or SIGTERM");
   load::add_server_flags(*server, *server_options);
   add_ucx_flags(*server, server_options->ucx);
+  load::add_rdma_flags(*server, server_options->rdma);
   // Only the limit can be asked to be slow.
   server->remove_option(server->get_option("--nobatch"));
   server->footer(
       "Examples:\n"
       "  weft perf server --listen tcp://127.0.0.1:9000 --cpus 0\n"
       "  weft perf server --listen unix:///tmp/perf.sock --mode busy --threads 2\n"
-      "  weft perf server --listen ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy");
+      "  weft perf server --listen ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy\n"
+      "  weft perf server --listen verbs://10.0.0.7:9000 --rdma-device mlx5_0 --mode busy");
   server->callback([server, server_options, &exit_code] {
-    check_ucx_flags(*server, server_options->listen);
+    check_flags(*server, server_options->listen);
     exit_code = serve(*server_options);
   });
 
@@ -93,19 +106,20 @@ void add_commands(CLI::App& app, int& exit_code) {
   CLI::App* client = perf->add_subcommand("client", "Measure a `weft perf` server");
   load::add_client_flags(*client, *client_options);
   add_ucx_flags(*client, client_options->ucx);
+  load::add_rdma_flags(*client, client_options->rdma);
   client->footer(
       "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"
-      "thread. Latency is measured by the clock at --depth 1 and over ucx://, else by the time of the "
-      "loop's\n"
-      "turn, which all answers of a batch share.\n"
+      "thread. Latency is measured by the clock at --depth 1 and over ucx:// and verbs://, else by the\n"
+      "time of the loop's turn, which all answers of a batch share.\n"
       "\n"
       "Examples:\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
       "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy\n"
+      "  weft perf client --connect verbs://10.0.0.7:9000 --mode busy\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");
   client->callback([client, client_options, &exit_code] {
-    check_ucx_flags(*client, client_options->connect);
+    check_flags(*client, client_options->connect);
     exit_code = measure(*client_options);
   });
 }

@@ -21,7 +21,8 @@ class Measurement {
   Measurement(const load::ClientOptions& options, Loop& loop)
       : options_(options),
         loop_(&loop),
-        reads_clock_(options.depth == 1 || options.connect.starts_with("ucx:")),
+        reads_clock_(options.depth == 1 || options.connect.starts_with("ucx:") ||
+                     options.connect.starts_with("verbs:")),
         pattern_(options.size_bytes),
         start_ns_(load::now_ns()),
         meter_(options, start_ns_) {
@@ -35,8 +36,8 @@ class Measurement {
   std::optional<load::Schedule>& schedule() { return schedule_; }
 
   /// With one call in flight the clock itself; with more the time of the loop's turn, which is read when
-  /// answers have arrived: a turn serves a whole batch of them. Over UCX the clock again, because the time of
-  /// a loop with pollers stands still for longer than a call takes.
+  /// answers have arrived: a turn serves a whole batch of them. Over UCX and RDMA the clock again, because
+  /// the time of a loop with pollers stands still for longer than a call takes.
   std::int64_t now_ns() const {
     if (reads_clock_) return load::now_ns();
     return Duration{loop_->now().time_since_epoch()}.count();

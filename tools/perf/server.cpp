@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/server.hpp"
 
+#include "load/verbs_options.hpp"
 #include "perf/handlers.hpp"
 #include "perf/limits.hpp"
 
@@ -16,6 +17,7 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   TransportOptions transports;
   transports.tcp.congestion = options.congestion;
   transports.ucx = ucx_options(options.ucx);
+  transports.verbs = load::verbs_options(options.rdma);
 
   auto server = std::make_unique<Server>(std::move(server_options), std::move(transports));
   server->register_handler<method<&perf_echo, "perf/echo">>();

@@ -87,6 +87,12 @@ TEST(PerfClient, SaysWhyWhenTheServerIsAnother) {
   EXPECT_EQ(report.status().code(), StatusCode::kUnimplemented);
 }
 
+TEST(PerfServer, SaysWhyThereIsNoRdma) {
+  const auto server = start_server({.listen = "verbs://127.0.0.1:0"});
+  if (server.ok()) GTEST_SKIP() << "this machine has RDMA devices";
+  EXPECT_THAT(std::string{server.status().message()}, HasSubstr("RDMA"));
+}
+
 TEST(PerfServer, RefusesACongestionControlThatNobodyKnows) {
   const auto server = start_server({.listen = "tcp://127.0.0.1:0", .congestion = "no_such"});
   EXPECT_FALSE(server.ok());
