@@ -35,16 +35,22 @@ def run_with_server(server: str, client: str) -> str:
         process.wait()
 
 
-def main(expected: pathlib.Path, programs: list[str]) -> int:
+def same(expected: pathlib.Path, printed: str) -> bool:
+    """Whether an example printed what that file says; says what differs when not."""
     if not expected.is_file():
         print(f"{expected.name} is missing: write down what this example prints")
-        return 1
-    printed = run_with_server(*programs) if len(programs) == 2 else run(programs)
+        return False
     if printed == expected.read_text():
-        return 0
+        return True
     lines = (expected.read_text().splitlines(), printed.splitlines())
-    print("\n".join(difflib.unified_diff(*lines, "expected", "printed", lineterm="")))
-    return 1
+    print("\n".join(difflib.unified_diff(*lines, expected.name, "printed", lineterm="")))
+    return False
 
 
-sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2:]))
+def main(expected: pathlib.Path, programs: list[str]) -> int:
+    printed = run_with_server(*programs) if len(programs) == 2 else run(programs)
+    return 0 if same(expected, printed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2:]))
