@@ -98,10 +98,14 @@ bool Domain::post(std::uint32_t slot) noexcept {
   const int error = ibv_post_srq_recv(receives_->handle(), &request, &refused);
   if (error == 0) return true;
   pool_.release(slot);
-  --slots_;
-  // Peers may hold credit for it.
-  fail_all(verbs::call_status(error, "posting a receive"));
+  if (--slots_ < promised_) {
+    fail_all(verbs::call_status(error, "a receive that a peer was promised"));
+  }
   return false;
+}
+
+void Domain::fail_all(const Status& why) noexcept {
+  for (const auto& [number, path] : paths_) path->fail(why);
 }
 
 bool Domain::add_receive() noexcept {
@@ -226,10 +230,6 @@ void Domain::release_control_slot(std::uint32_t slot) noexcept {
 // All of them: the first one may not need it any more.
 void Domain::wake_starved() noexcept {
   while (!starved_.empty()) starved_.pop_front().served();
-}
-
-void Domain::fail_all(const Status& why) {
-  for (const auto& [number, path] : paths_) path->fail(why);
 }
 
 void Domain::on_device_event(const verbs::DeviceEvent& event) {

@@ -86,9 +86,9 @@ class Domain final : private verbs::CompletionHandler,
   void on_device_event(const verbs::DeviceEvent& event);
   bool add_receive() noexcept;
   void wake_starved() noexcept;
-  void fail_all(const Status& why);
   bool post(std::uint32_t slot) noexcept;
   VerbsPath* find(std::uint32_t queue_pair) const noexcept;
+  void fail_all(const Status& why) noexcept;
 
   Loop& loop_;
   const VerbsOptions options_;
