@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "integration/faults/hostile_peer.hpp"
+#include "integration/raw_path_peer.hpp"
 #include "transport/ucx/message.hpp"
 #include "ucx/framed.hpp"
 #include "weft/transport/ucx.hpp"
@@ -23,41 +23,22 @@ namespace weft::ucx_testing {
 
 /// A client of ucx:// that is made of a socket and of UCX's own functions, and says what a test wants. What
 /// it posts is never cleaned up before its worker ends.
-class RawUcxPeer {
+class RawUcxPeer : public path_testing::RawPathPeer {
  public:
   enum class Reach : std::uint8_t { kTcp, kSharedMemory };  ///< by what, in error mode peer
   RawUcxPeer(const std::string& url, UcxErrorMode mode, Reach reach = Reach::kTcp)
-      : stream_(url), mode_(mode), reach_(reach) {}
-  RawUcxPeer(const RawUcxPeer&) = delete;
-  RawUcxPeer& operator=(const RawUcxPeer&) = delete;
+      : RawPathPeer(url, wire::DataPath::kUcx), mode_(mode), reach_(reach) {}
   ~RawUcxPeer() {
-    stream_.close();
+    stream().close();
     if (endpoint_ != nullptr && mode_ == UcxErrorMode::kPeer) close_endpoint();
     if (worker_ != nullptr) ucp_worker_destroy(worker_);
     if (context_ != nullptr) ucp_cleanup(context_);
   }
 
-  faults::HostilePeer& stream() { return stream_; }
-
   /// Hellos. `offer` is what follows the flag byte.
   bool greet(std::optional<std::string> offer = std::nullopt) {
     const std::string usual{static_cast<char>(ucx_path::kMessageVersion), static_cast<char>(mode_)};
-    wire::Hello hello;
-    hello.body_bytes_max = hello.attachment_bytes_max = 1u << 30;
-    hello.calls_in_flight_max = 1000;
-    hello.paths = {{wire::DataPath::kUcx, std::string(1, '\0') + offer.value_or(usual)}};
-    return stream_.send(wire::encode_hello(hello)) && stream_.receive_hello();
-  }
-  bool say(wire::PathStep step, std::string_view text = {}) {
-    return stream_.send(wire::encode_path_frame({step, wire::DataPath::kUcx, text}));
-  }
-  /// The text of the next path frame, if it is a `step`.
-  std::optional<std::string> hear(wire::PathStep step) {
-    const auto frame = stream_.receive_frame();
-    if (!frame || frame->header.type != wire::FrameType::kPath) return std::nullopt;
-    const auto message = wire::decode_path_body(as_bytes(frame->body));
-    if (!message.ok() || message->step != step) return std::nullopt;
-    return std::string{message->text};
+    return RawPathPeer::greet(offer.value_or(usual));
   }
   /// Makes the worker, and finds the server by its address.
   bool open() {
@@ -86,7 +67,7 @@ class RawUcxPeer {
   bool come_up() {
     if (!greet() || !open() || !say(wire::PathStep::kAddress, address())) return false;
     send(ucx_path::MessageKind::kProbe);
-    return progress_until([&] { return stream_.readable_within(std::chrono::milliseconds{0}); }) &&
+    return progress_until([&] { return stream().readable_within(std::chrono::milliseconds{0}); }) &&
            hear(wire::PathStep::kUp) && say(wire::PathStep::kUp);
   }
 
@@ -140,20 +121,13 @@ class RawUcxPeer {
 
   template <typename Condition>
   bool progress_until(Condition condition) {
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{15};
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > patience) return false;
+    return turn_until_here(condition, [this] {
       if (worker_ != nullptr) ucp_worker_progress(worker_);
-    }
-    return true;
+    });
   }
   /// The server has ended the connection.
   bool dismissed() {
-    return progress_until([&] {
-      char letter = 0;
-      const ssize_t got = ::recv(stream_.fd(), &letter, 1, MSG_DONTWAIT);
-      return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
-    });
+    return progress_until([this] { return stream_has_ended(); });
   }
 
  private:
@@ -211,7 +185,6 @@ class RawUcxPeer {
     return ucp_ep_create(worker_, &params, &endpoint_) == UCS_OK;
   }
 
-  faults::HostilePeer stream_;
   const UcxErrorMode mode_;
   const Reach reach_;
   ucp_context_h context_ = nullptr;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-19: 10,000 addresses of queue pairs that are none, or lead nowhere. On simulated devices only, because
+// each of them costs a connection.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "integration/verbs/hostile_testing.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+constexpr int kAddresses = 10'000;
+
+class Cr19Addresses : public HostileTest {};
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr19Addresses, ::testing::Values("plain"), name_of);
+
+/// Either noise, or what an honest peer says with some of its bits turned.
+std::string address_of_nobody(const std::string& honest, std::mt19937& random) {
+  const auto below = [&](std::size_t end) { return random() % end; };
+  if (below(3) == 0) {
+    std::string noise(below(2) == 0 ? honest.size() : below(200), '\0');
+    for (char& letter : noise) letter = static_cast<char>(random());
+    return noise;
+  }
+  std::string turned = honest;
+  for (std::size_t i = 0; i <= below(4); ++i)
+    turned[below(turned.size())] ^= static_cast<char>(1 << below(8));
+  if (below(8) == 0) turned.resize(below(turned.size()));
+  return turned;
+}
+
+TEST_P(Cr19Addresses, CR19_ten_thousand_addresses_of_nobody_disturb_nobody) {
+  std::mt19937 random{20};
+  const auto model = peer();
+  ASSERT_TRUE(model->greet() && model->open());
+  const std::string honest = model->address();
+  for (int i = 0; i < kAddresses; ++i) {
+    RawVerbsPeer one{server_.urls().front(), testing::rdma_devices(), loop()};
+    ASSERT_TRUE(one.greet() && one.hear(wire::PathStep::kAddress)) << i;
+    ASSERT_TRUE(one.say(wire::PathStep::kAddress, address_of_nobody(honest, random))) << i;
+    if (i % 1000 == 0) expect_others_fine();
+  }
+  model->stream().close();
+  expect_alone();
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing

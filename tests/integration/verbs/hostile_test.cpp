@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-18, CR-19: a peer that speaks the hello and the path frames, and then what it should not, through its
+// own queue pair. Its connection ends with a status; an honest client of the same server, whose receives it
+// shares, notices nothing.
+#include <gmock/gmock.h>
+
+#include "integration/verbs/hostile_testing.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+using verbs_path::kMessageHeaderBytes;
+using verbs_path::MessageHeader;
+using verbs_path::MessageKind;
+
+class Cr18Hostile : public HostileTest {};
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Hostile, ::testing::ValuesIn(kKinds), name_of);
+
+TEST_P(Cr18Hostile, CR18_a_hand_made_peer_is_served_when_it_behaves) {
+  const auto peer = peer_on_path();
+  const std::uint64_t calls = server_.stats().calls;
+  peer->send(MessageKind::kBytes, faults::request_bytes<&add>(7, 1, 2));
+  EXPECT_TRUE(peer->progress_until([&] { return server_.stats().calls > calls; }));
+  expect_others_fine();
+}
+
+TEST_P(Cr18Hostile, CR19_another_version_of_the_offer_is_declined) {
+  for (const char* offer : {"\x09", "", "\x7f\x01"}) {
+    const auto one = peer();
+    ASSERT_TRUE(one->greet(offer));
+    EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+  }
+  expect_alone();
+}
+
+TEST_P(Cr18Hostile, CR19_impossible_messages_and_credits_are_declined) {
+  constexpr std::uint32_t kImpossible[][2] = {{0, 8},     {1023, 8},  {(1u << 20) + 1, 8}, {~0u, 8},
+                                              {16384, 0}, {16384, 2}, {16384, 4097},       {16384, ~0u}};
+  for (const auto& [message_bytes, granted] : kImpossible) {
+    const auto one = peer();
+    ASSERT_TRUE(one->greet() && one->open());
+    ASSERT_TRUE(one->say(wire::PathStep::kAddress, one->address_with(message_bytes, granted)));
+    EXPECT_TRUE(one->hear(wire::PathStep::kDown)) << message_bytes << ' ' << granted;
+  }
+  expect_alone();
+}
+
+TEST_P(Cr18Hostile, CR19_who_leaves_during_bring_up_leaves_nothing) {
+  for (int steps = 0; steps < 5; ++steps) {
+    const auto one = peer();
+    ASSERT_TRUE(steps == 0 || one->greet());
+    ASSERT_TRUE(steps < 2 || one->open());
+    ASSERT_TRUE(steps != 3 || one->say(wire::PathStep::kAddress, one->address()));
+    ASSERT_TRUE(steps < 4 || one->connect());
+    one->stream().close();
+    expect_alone();
+  }
+}
+
+TEST_P(Cr18Hostile, CR19_steps_out_of_turn_end_the_connection) {
+  using enum wire::PathStep;
+  const std::string none;
+  for (const auto step : {kReady, kUp}) {
+    const auto one = peer();
+    ASSERT_TRUE(one->greet() && one->open());
+    ASSERT_TRUE(one->say(step, none));
+    // A verdict before the path was heard is kept; a second one is too much.
+    one->say(step, none);
+    expect_dismissed(*one);
+  }
+  const auto twice = peer();
+  ASSERT_TRUE(twice->greet() && twice->open() && twice->connect());
+  ASSERT_TRUE(twice->say(kReady));
+  expect_dismissed(*twice);
+}
+
+/// One thing that a peer may not do.
+struct Misdeed {
+  const char* name;
+  void (*commit)(RawVerbsPeer& peer);
+};
+
+std::string message_text(std::uint8_t version, std::uint8_t kind, std::uint8_t zero = 0) {
+  std::string text(kMessageHeaderBytes, '\0');
+  text[0] = static_cast<char>(version);
+  text[1] = static_cast<char>(kind);
+  text[2] = static_cast<char>(zero);
+  text[4] = 40;
+  return text;
+}
+
+MessageHeader with_value(RawVerbsPeer& peer, MessageKind kind, std::uint32_t value) {
+  MessageHeader header = peer.header(kind);
+  header.value = value;
+  return header;
+}
+
+MessageHeader with_granted(RawVerbsPeer& peer, std::uint32_t difference) {
+  MessageHeader header = peer.header(MessageKind::kCredit);
+  header.granted += difference;
+  return header;
+}
+
+/// A frame that is never whole, so that nobody takes it.
+std::string endless_frame() {
+  wire::FrameHeader frame;
+  frame.type = wire::FrameType::kRequest;
+  frame.id = 1;
+  frame.body_bytes = 1u << 20;
+  return testing::header_bytes(frame);
+}
+
+const Misdeed kMisdeeds[] = {
+    {"another version", [](RawVerbsPeer& peer) { peer.send_text(message_text(2, 3)); }},
+    {"an unknown kind", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 8)); }},
+    {"kind 0", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 0)); }},
+    {"reserved bytes", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 3, 1)); }},
+    {"a short header", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 3).substr(0, 15)); }},
+    {"no header", [](RawVerbsPeer& peer) { peer.send_text(""); }},
+    {"bytes that are none", [](RawVerbsPeer& peer) { peer.send(MessageKind::kBytes); }},
+    {"credit with bytes", [](RawVerbsPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
+    {"a number that means nothing",
+     [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kCredit, 1)); }},
+    {"a message longer than the receive",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kBytes, std::string(20'000, 'x')); }},
+    {"messages without credit",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kBytes, endless_frame());
+       // More at once than the server gives out; where time passes, again and again.
+       for (int i = 0; i < 1000 && !peer.lost(); ++i) peer.send_many(24);
+     }},
+    {"credit taken back",
+     [](RawVerbsPeer& peer) {
+       peer.send(with_granted(peer, 1));
+       peer.send(with_granted(peer, 0));
+     }},
+    {"credit beyond every window", [](RawVerbsPeer& peer) { peer.send(with_granted(peer, 5000)); }},
+    {"returns credit that it does not have",
+     [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kReturn, 1000)); }},
+    {"returns all the credit of the world",
+     [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kReturn, ~0u)); }},
+    {"a return of nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kReturn); }},
+    {"a second probe", [](RawVerbsPeer& peer) { peer.send(MessageKind::kProbe); }},
+    {"an end was taken, which was not sent", [](RawVerbsPeer& peer) { peer.send(MessageKind::kEndTaken); }},
+    {"bytes after the end",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kEnd);
+       peer.send(MessageKind::kBytes, "x");
+     }},
+    {"two ends",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kEnd);
+       peer.send(MessageKind::kEnd);
+     }},
+    {"the end in the middle of a frame",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kBytes, faults::request_bytes<&add>(5, 1, 2).substr(0, 40));
+       peer.send(MessageKind::kEnd);
+     }},
+    {"a path frame over the path",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kBytes,
+                 wire::encode_path_frame({wire::PathStep::kUp, wire::DataPath::kVerbs, {}}));
+     }},
+    {"a frame that is none",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kBytes, std::string(64, '\xAA')); }},
+    {"a frame on the stream",
+     [](RawVerbsPeer& peer) { peer.stream().send(faults::request_bytes<&add>(5, 1, 2)); }},
+};
+
+TEST_P(Cr18Hostile, CR18_what_a_peer_may_not_do_ends_its_connection_and_nothing_else) {
+  for (const Misdeed& misdeed : kMisdeeds) {
+    SCOPED_TRACE(misdeed.name);
+    const auto peer = peer_on_path();
+    misdeed.commit(*peer);
+    expect_dismissed(*peer);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(Cr18Hostile, CR18_who_does_not_begin_with_a_probe_is_turned_away) {
+  for (const auto kind : {MessageKind::kBytes, MessageKind::kCredit, MessageKind::kEnd}) {
+    const auto one = peer();
+    ASSERT_TRUE(one->greet() && one->open() && one->connect());
+    one->send(kind, kind == MessageKind::kBytes ? "x" : "");
+    EXPECT_TRUE(one->progress_until([&] { return one->stream().readable_within(0ms); }));
+    EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+  }
+  expect_alone();
+}
+
+// Asking for credits again and again, or giving them back, is allowed, and costs the others nothing.
+TEST_P(Cr18Hostile, CR18_a_peer_that_only_asks_for_credit_disturbs_nobody) {
+  const auto peer = peer_on_path();
+  for (std::uint32_t i = peer->sent(); i + 1 < peer->credit(); ++i) peer->send(MessageKind::kReclaim);
+  expect_others_fine();
+  EXPECT_EQ(server_.stats().connections, 2u);
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing

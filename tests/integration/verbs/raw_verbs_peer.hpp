@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "integration/raw_path_peer.hpp"
+#include "transport/verbs/message.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/verbs/verbs.hpp"
+
+namespace weft::verbs_testing {
+
+/// A client of verbs:// that is made of a socket and of a queue pair, and says what a test wants, whether it
+/// has credit for it or not. Every message that comes gets a new receive.
+class RawVerbsPeer : public path_testing::RawPathPeer, private verbs::CompletionHandler {
+ public:
+  static constexpr std::uint32_t kReceives = 64;
+  static constexpr std::size_t kMessageBytes = 32 * 1024;
+  static constexpr std::uint32_t kMessageBytesSaid = 16 * 1024;
+
+  RawVerbsPeer(const std::string& url, verbs::Driver& driver, Loop& loop)
+      : RawPathPeer(url, wire::DataPath::kVerbs), driver_(driver), loop_(loop) {}
+  ~RawVerbsPeer() { stream().close(); }
+
+  bool greet(const std::string& offer = {static_cast<char>(verbs_path::kMessageVersion)}) {
+    return RawPathPeer::greet(offer);
+  }
+  /// Takes the server's address, and makes the queue pair.
+  bool open() {
+    const auto said = hear(wire::PathStep::kAddress);
+    if (!said || said->size() != verbs::AddressInfo::kEncodedBytes + 8) return false;
+    const Bytes bytes = as_bytes(*said);
+    const auto info = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
+    if (!info.ok()) return false;
+    server_ = *info;
+    credit_ = load_le<std::uint32_t>(bytes.data() + verbs::AddressInfo::kEncodedBytes + 4);
+    return make_queue_pair();
+  }
+  std::string address() const { return address_with(kMessageBytesSaid, kReceives / 2); }
+  std::string address_with(std::uint32_t message_bytes, std::uint32_t granted) const {
+    const auto encoded = pair_->address().encode();
+    std::string text{as_text(encoded)};
+    text.resize(encoded.size() + 8);
+    auto* const at = reinterpret_cast<std::byte*>(text.data()) + encoded.size();
+    store_le(at, message_bytes);
+    store_le(at + 4, granted);
+    return text;
+  }
+  /// Both queue pairs are connected, and both sides know.
+  bool connect() {
+    return say(wire::PathStep::kAddress, address()) && pair_->connect(server_).ok() &&
+           hear(wire::PathStep::kReady) && say(wire::PathStep::kReady);
+  }
+  /// All of it, as an honest peer does: the path is up afterwards.
+  bool come_up() {
+    if (!greet() || !open() || !connect()) return false;
+    send(verbs_path::MessageKind::kProbe);
+    return progress_until([this] { return received_ > 0; }) && hear(wire::PathStep::kUp) &&
+           say(wire::PathStep::kUp);
+  }
+
+  verbs_path::MessageHeader header(verbs_path::MessageKind kind) const {
+    return {kind, kReceives / 2 + received_, 0};
+  }
+  void send(verbs_path::MessageKind kind, std::string_view bytes = {}) { send(header(kind), bytes); }
+  void send(const verbs_path::MessageHeader& its, std::string_view bytes = {}) {
+    std::string text(verbs_path::kMessageHeaderBytes, '\0');
+    verbs_path::store_message_header(reinterpret_cast<std::byte*>(text.data()), its);
+    send_text(text.append(bytes));
+  }
+  /// Any bytes for a message.
+  void send_text(std::string_view message) {
+    progress_until([this] { return sent_ - completed_ < kSlots || lost_; });
+    std::byte* const at = sends_->memory().data() + sent_ % kSlots * kMessageBytes;
+    std::memcpy(at, message.data(), message.size());
+    ibv_sge piece{reinterpret_cast<std::uintptr_t>(at), static_cast<std::uint32_t>(message.size()),
+                  sends_->memory().block()->registration()->lkey};
+    ibv_send_wr request{};
+    request.wr_id = completions_->id_for(place_, kSendCookie);
+    request.sg_list = &piece;
+    request.num_sge = message.empty() ? 0 : 1;
+    request.opcode = IBV_WR_SEND;
+    request.send_flags = IBV_SEND_SIGNALED;
+    ibv_send_wr* refused = nullptr;
+    if (ibv_post_send(pair_->handle(), &request, &refused) == 0) ++sent_;
+  }
+  /// So many messages of one byte, which the device is given at once. Waits until it is done with them.
+  void send_many(std::uint32_t count) {
+    std::byte* const at = sends_->memory().data();
+    verbs_path::store_message_header(at, header(verbs_path::MessageKind::kBytes));
+    ibv_sge piece{reinterpret_cast<std::uintptr_t>(at), verbs_path::kMessageHeaderBytes + 1,
+                  sends_->memory().block()->registration()->lkey};
+    std::vector<ibv_send_wr> requests(count);
+    for (ibv_send_wr& request : requests) {
+      request.wr_id = completions_->id_for(place_, kSendCookie);
+      request.next = &request == &requests.back() ? nullptr : &request + 1;
+      request.sg_list = &piece;
+      request.num_sge = 1;
+      request.opcode = IBV_WR_SEND;
+      request.send_flags = IBV_SEND_SIGNALED;
+    }
+    progress_until([this] { return sent_ == completed_ || lost_; });
+    ibv_send_wr* refused = nullptr;
+    if (ibv_post_send(pair_->handle(), requests.data(), &refused) == 0) sent_ += count;
+    progress_until([this] { return sent_ == completed_ || lost_; });
+  }
+  bool lost() const { return lost_; }
+  /// How many messages the server said it takes; what came since is not counted.
+  std::uint32_t credit() const { return credit_; }
+  std::uint32_t sent() const { return sent_; }
+
+  template <typename Condition>
+  bool progress_until(Condition condition) {
+    return turn_until_here(condition, [this] {
+      if (completions_ != nullptr) completions_->poll();
+    });
+  }
+  /// The server has ended the connection.
+  bool dismissed() {
+    return progress_until([this] { return stream_has_ended(); });
+  }
+
+ private:
+  static constexpr std::uint32_t kSlots = 32;
+  static constexpr std::uint32_t kSendCookie = kReceives;
+
+  bool make_queue_pair() {
+    auto device = verbs::Device::open({}, driver_);
+    auto domain = verbs::ProtectionDomain::create(device.value());
+    completions_ = verbs::CompletionQueue::create(loop_, device.value(), {.entries = 256}).value();
+    place_ = completions_->add(*this);
+    verbs::QueuePairOptions options;
+    options.port = device.value()->active_port().value().number;
+    options.receives_max = kReceives;
+    options.inline_bytes = 0;
+    pair_ = verbs::QueuePair::create(domain.value(), *completions_, options).value();
+    sends_.emplace(verbs::MemoryRegion::allocate(domain.value(), kSlots * kMessageBytes).value());
+    receives_.emplace(verbs::MemoryRegion::allocate(domain.value(), kReceives * kMessageBytesSaid).value());
+    for (std::uint32_t i = 0; i < kReceives; ++i) post_receive(i);
+    return true;
+  }
+  void post_receive(std::uint32_t slot) noexcept {
+    ibv_sge piece{
+        reinterpret_cast<std::uintptr_t>(receives_->memory().data() + std::size_t{slot} * kMessageBytesSaid),
+        kMessageBytesSaid, receives_->memory().block()->registration()->lkey};
+    ibv_recv_wr request{};
+    request.wr_id = completions_->id_for(place_, slot);
+    request.sg_list = &piece;
+    request.num_sge = 1;
+    ibv_recv_wr* refused = nullptr;
+    static_cast<void>(ibv_post_recv(pair_->handle(), &request, &refused));
+  }
+  void on_completion(std::uint32_t cookie, const ibv_wc& completion) noexcept override {
+    if (cookie == kSendCookie) ++completed_;
+    if (completion.status != IBV_WC_SUCCESS) {
+      lost_ = true;
+    } else if (cookie != kSendCookie) {
+      ++received_;
+      post_receive(cookie);
+    }
+  }
+
+  verbs::Driver& driver_;
+  Loop& loop_;
+  verbs::AddressInfo server_;
+  std::uint32_t credit_ = 0;
+  std::unique_ptr<verbs::CompletionQueue> completions_;
+  std::uint32_t place_ = 0;
+  std::optional<verbs::MemoryRegion> sends_;
+  std::optional<verbs::MemoryRegion> receives_;
+  std::unique_ptr<verbs::QueuePair> pair_;
+  std::uint32_t sent_ = 0;
+  std::uint32_t completed_ = 0;
+  std::uint32_t received_ = 0;
+  bool lost_ = false;
+};
+
+}  // namespace weft::verbs_testing
