@@ -123,7 +123,7 @@ bool VerbsPath::reclaim() noexcept {
 Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes /*landing*/) {
   std::size_t total = 0;
   for (iovec place : into) {
-    while (place.iov_len > 0 && !inbox_.size() == 0 && inbox_.front().end != 0) {
+    while (place.iov_len > 0 && inbox_.size() > 0 && inbox_.front().end != 0) {
       Arrival& front = inbox_.front();
       const std::size_t part = std::min<std::size_t>(place.iov_len, front.end - front.begin);
       std::memcpy(place.iov_base, domain_->at(front.slot) + front.begin, part);
