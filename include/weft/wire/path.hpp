@@ -28,7 +28,8 @@ enum class PathStep : std::uint8_t {
 struct PathMessage {
   PathStep step{};
   DataPath path{};
-  /// kAddress: in the path's own layout. kDown: why, for people. kUp, kReady: empty. Points into what was decoded.
+  /// kAddress: in the path's own layout. kDown: why, for people. kUp, kReady: empty. Points into what was
+  /// decoded.
   std::string_view text;
 };
 
