@@ -58,13 +58,19 @@ class World {
 
   Loop& loop() { return *loop_; }
   enum class Where : std::uint8_t { kOwnThread, kHere };
-  RpcServer& serve(const VerbsOptions& its, Where where = Where::kOwnThread,
-                   std::string url = "verbs://127.0.0.1:0") {
+  /// `fill` registers what the test serves beside register_all().
+  template <typename Fill>
+  RpcServer& serve(const VerbsOptions& its, Where where, std::string url, Fill fill) {
     servers_.push_back(std::make_unique<OwnServer>(its, server_options(where, std::move(url))));
     RpcServer& server = servers_.back()->server;
     register_all(server);
+    fill(server);
     server.start().value();
     return server;
+  }
+  RpcServer& serve(const VerbsOptions& its, Where where = Where::kOwnThread,
+                   std::string url = "verbs://127.0.0.1:0") {
+    return serve(its, where, std::move(url), [](RpcServer&) {});
   }
   RpcClient& client(std::string url, const VerbsOptions& its) {
     ClientOptions options;
