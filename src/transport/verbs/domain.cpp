@@ -144,8 +144,15 @@ void Domain::leave(std::uint32_t queue_pair) noexcept {
   paths_.erase(queue_pair);
 }
 
+// What connections that may still come have a right to, up to half of all.
+std::size_t Domain::kept_for_others() const noexcept {
+  const std::size_t others = options_.connections_max - paths_.size();
+  return std::min(others * options_.credits_min, receives_max_ / 2);
+}
+
 bool Domain::promise_one(VerbsPath& path) noexcept {
-  if (slots_ > promised_ || add_receive()) {
+  const bool spare = promised_ + kept_for_others() < receives_max_;
+  if (spare && (slots_ > promised_ || add_receive())) {
     ++promised_;
     return true;
   }

@@ -85,6 +85,7 @@ class Domain final : private verbs::CompletionHandler,
   void on_chunk_returned(MutableBytes memory) noexcept override;
   void on_device_event(const verbs::DeviceEvent& event);
   bool add_receive() noexcept;
+  std::size_t kept_for_others() const noexcept;
   void wake_starved() noexcept;
   bool post(std::uint32_t slot) noexcept;
   VerbsPath* find(std::uint32_t queue_pair) const noexcept;
