@@ -19,7 +19,7 @@ namespace weft::verbs_testing {
 
 /// A client of verbs:// that is made of a socket and of a queue pair, and says what a test wants, whether it
 /// has credit for it or not. Every message that comes gets a new receive.
-class RawVerbsPeer : public path_testing::RawPathPeer, private verbs::CompletionHandler {
+class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::CompletionHandler {
  public:
   static constexpr std::uint32_t kReceives = 64;
   static constexpr std::size_t kMessageBytes = 32 * 1024;
