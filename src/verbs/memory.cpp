@@ -48,12 +48,12 @@ Result<MemoryRegion> MemoryRegion::register_memory(std::shared_ptr<ProtectionDom
   if (bytes.empty()) {
     return Status{StatusCode::kInvalidArgument, Layer::kTransport, "a memory region of no bytes"};
   }
-  ibv_mr* const registration =
-      domain->driver().reg_mr(domain->handle(), bytes.data(), bytes.size(), flags_of(access));
+  Driver& driver = domain->driver();
+  ibv_mr* const registration = driver.reg_mr(domain->handle(), bytes.data(), bytes.size(), flags_of(access));
   if (registration == nullptr) return call_status(errno, "registering memory");
-  auto* const region = new (std::nothrow) Region(domain, registration, std::move(on_released));
+  auto* const region = new (std::nothrow) Region(std::move(domain), registration, std::move(on_released));
   if (region == nullptr) {
-    domain->driver().dereg_mr(registration);
+    driver.dereg_mr(registration);
     return call_status(ENOMEM, "registering memory");
   }
   return MemoryRegion{Memory{*region, bytes}};

@@ -13,7 +13,6 @@
 
 namespace weft::verbs {
 
-using detail::Asked;
 using detail::Posted;
 using detail::Request;
 

@@ -77,6 +77,7 @@ class CountedMemory {
         size_(std::exchange(other.size_, 0)),
         block_(std::exchange(other.block_, nullptr)) {}
   CountedMemory& operator=(const CountedMemory& other) noexcept {
+    if (this == &other) return *this;
     CountedMemory copy{other};
     swap(copy);
     return *this;

@@ -89,7 +89,8 @@ Status Provider::find_devices() const {
     if (named && !device.ok()) return {StatusCode::kFailedPrecondition, Layer::kTransport, reason};
   }
   if (usable.empty()) return {StatusCode::kFailedPrecondition, Layer::kTransport, reason};
-  devices_ = named ? options_.devices : std::move(usable);
+  // Of those that were named, those too whose port may come up later.
+  devices_ = named ? std::move(names).value() : std::move(usable);
   return {};
 }
 
