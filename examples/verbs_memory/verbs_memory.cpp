@@ -40,7 +40,7 @@ int main() {
     std::printf("%s\n", opened.status().to_string().c_str());
     return 1;
   }
-  auto device = opened.value();
+  const auto& device = opened.value();
   auto domain = verbs::ProtectionDomain::create(device).value();
   auto loop = weft::Loop::create().value();
   auto completions = verbs::CompletionQueue::create(*loop, device).value();

@@ -38,10 +38,11 @@ std::string of_peer(std::string_view reason) {
 Status refuse_demands(const std::vector<wire::DataPathOffer>& theirs) {
   for (const wire::DataPathOffer& offer : theirs) {
     if (policy_of(offer) != PathPolicy::kRequire) continue;
-    const std::string name{to_string(offer.path)};
-    return {StatusCode::kFailedPrecondition, Layer::kTransport,
-            "the peer requires the data path '" + name + "', and this side does not offer it (connect to a " +
-                name + ":// URL or prefer it with tcp://, or let the other side prefer it: PathPolicy)"};
+    const std::string_view name = to_string(offer.path);
+    std::string why = "the peer requires the data path '";
+    why.append(name).append("', and this side does not offer it (connect to a ").append(name);
+    why += ":// URL or prefer it with tcp://, or let the other side prefer it: PathPolicy)";
+    return {StatusCode::kFailedPrecondition, Layer::kTransport, std::move(why)};
   }
   return {};
 }
