@@ -79,10 +79,8 @@ class PathTransport final : public Transport {
     const bool own = url.scheme == parts_.scheme;
     const PathPolicy policy =
         own && parts_.listening == PathPolicy::kForbid ? PathPolicy::kPrefer : parts_.listening;
-    if (policy != PathPolicy::kForbid) {
-      if (const Status refused = parts_.provider->try_out(); !refused.ok()) {
-        return refused.with_context("listening on " + url.to_string());
-      }
+    if (const Status refused = try_out(policy, own); !refused.ok()) {
+      return refused.with_context("listening on " + url.to_string());
     }
     auto listener = stream_->listen(loop, of_stream(url));
     if (!listener.ok() || policy == PathPolicy::kForbid) return listener;
@@ -110,6 +108,13 @@ class PathTransport final : public Transport {
   }
 
  private:
+  /// A URL of the path's own asks for it, however the policy serves those who come without.
+  Status try_out(PathPolicy policy, bool own) const {
+    if (policy == PathPolicy::kForbid) return {};
+    Status refused = parts_.provider->try_out();
+    if (!refused.ok() || (policy != PathPolicy::kRequire && !own)) return refused;
+    return parts_.provider->require();
+  }
   const std::shared_ptr<const DataPaths>& paths(PathPolicy policy) const {
     return policy == PathPolicy::kRequire ? required_ : preferred_;
   }

@@ -15,6 +15,8 @@ namespace weft::verbs {
 namespace {
 
 constexpr std::size_t kBatch = 32;
+// A device that flushes a queue has nothing more to say when it said nothing so many times in a row.
+constexpr unsigned kIdleQuestions = 64;
 
 // The id of a handler's work request; an operation's has the highest bit clear:
 //   63: set | 62..44: generation of the place | 43..24: place | 23..0: cookie
@@ -151,6 +153,16 @@ std::size_t CompletionQueue::poll() {
   for (int i = 0; i < count; ++i) handle_completion(completions[static_cast<std::size_t>(i)]);
   if (static_cast<std::size_t>(count) < kBatch) reserved_ -= std::exchange(leaving_, 0);
   return static_cast<std::size_t>(count);
+}
+
+// What lies there is no more than there is room for, and comes first.
+void CompletionQueue::drain() noexcept {
+  std::size_t fetched = 0;
+  for (unsigned idle = 0; idle < kIdleQuestions && fetched < entries_ && failed_ == 0;) {
+    const std::size_t count = poll();
+    fetched += count;
+    idle = count > 0 ? 0 : idle + 1;
+  }
 }
 
 // An event that was raised is taken before the next one is asked for, or the channel stays readable for ever.

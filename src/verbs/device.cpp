@@ -164,7 +164,7 @@ Result<std::shared_ptr<ProtectionDomain>> ProtectionDomain::create(std::shared_p
 
 ProtectionDomain::~ProtectionDomain() {
   const int error = driver().dealloc_pd(handle_);
-  WEFT_ASSERT(error == 0, "what was made in a protection domain ends before it");
+  WEFT_ASSERT(detail::has_ended(error), "what was made in a protection domain ends before it");
 }
 
 }  // namespace weft::verbs

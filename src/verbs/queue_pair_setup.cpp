@@ -61,6 +61,9 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProtectionD
                                                      CompletionQueue& completions,
                                                      const QueuePairOptions& options) {
   if (Status wrong = check(options); !wrong.ok()) return wrong;
+  if (options.shared_receives != nullptr && &options.shared_receives->completions() != &completions) {
+    return refused("QueuePairOptions::shared_receives complete into another completion queue");
+  }
   auto pair = std::make_unique<QueuePair>(Private{}, std::move(domain), completions, options);
   if (Status failed = pair->start(options); !failed.ok()) return failed;
   return pair;

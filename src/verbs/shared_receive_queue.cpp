@@ -46,7 +46,7 @@ SharedReceiveQueue::SharedReceiveQueue(Private, std::shared_ptr<ProtectionDomain
 SharedReceiveQueue::~SharedReceiveQueue() {
   if (handle_ != nullptr) {
     const int error = domain_->driver().destroy_srq(handle_);
-    WEFT_ASSERT(error == 0, "queue pairs end before their shared receive queue");
+    WEFT_ASSERT(detail::has_ended(error), "queue pairs end before their shared receive queue");
   }
   close();
   completions_.release(reserved_);

@@ -19,6 +19,7 @@ class RawPathPeer {
   RawPathPeer& operator=(const RawPathPeer&) = delete;
 
   faults::HostilePeer& stream() { return stream_; }
+  wire::DataPath kind() const { return kind_; }
 
   /// Hellos. `offer` is what follows the flag byte.
   bool greet(const std::string& offer) {

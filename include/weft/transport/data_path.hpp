@@ -115,11 +115,12 @@ class DataPathProvider {
   virtual wire::DataPath kind() const = 0;
   /// What the peer needs to judge whether the path can be used; goes into the hello.
   virtual std::string offer() const = 0;
-  /// Looks whether its options can be had on this machine, before there is a peer: what require() does for a
-  /// client that requires the path, and try_out() for a listener that offers it, which may take milliseconds.
-  /// Errors: what is wrong with them.
+  /// Looks whether the path can be had on this machine, before there is a peer: for whoever cannot do without
+  /// it. Errors: why not.
   virtual Status require() const { return {}; }
-  virtual Status try_out() const { return require(); }
+  /// Looks whether its options can be right, for a listener that offers it; may take milliseconds. Errors:
+  /// what is wrong with them. A machine on which nobody can have the path is no error here.
+  virtual Status try_out() const { return {}; }
   /// This end of a path to the peer that made `peer_offer`, on `loop`, whose thread must be the calling one.
   /// Errors: the path cannot be used with this peer, or not at all on this machine.
   virtual Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,

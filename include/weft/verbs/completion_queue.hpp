@@ -83,6 +83,9 @@ class CompletionQueue final : public Poller {
 
   detail::OperationTable& operations() noexcept { return *table_; }
 
+  /// Fetches what lies there now, however much comes meanwhile. Not inside a CompletionHandler.
+  void drain() noexcept;
+
   std::size_t poll() override;
   bool arm() override;
   int descriptor() const override { return channel_ != nullptr ? channel_->fd : -1; }

@@ -50,7 +50,7 @@ struct QueuePairOptions {
   /// Up to so many bytes are copied into the work request, which saves the device a read. The device may
   /// grant less; inline_bytes_max() says how much.
   std::size_t inline_bytes = 256;
-  /// Taken from instead of receives of its own. Outlives the queue pair.
+  /// Taken from instead of receives of its own. Of the same completion queue; outlives the queue pair.
   SharedReceiveQueue* shared_receives = nullptr;
   /// What peers may do to our memory through it, where the regions allow it too.
   Access access{.remote_read = true, .remote_write = true, .remote_atomic = true};
@@ -79,8 +79,8 @@ struct ConnectOptions {
 ///   made (receives can be posted) --connect()--> connected --an operation failed, fail()--> failed
 ///
 /// In failed, every operation ends with kUnavailable; make a new one. Its end: whatever the device has not
-/// completed ends as cancelled, and all memory is given back, for a destroyed queue pair touches nothing.
-/// Ends before its completion queue. Thread: its loop's.
+/// completed ends with kUnavailable or as cancelled, and all memory is given back, for a destroyed queue pair
+/// touches nothing. Ends before its completion queue, and not inside a CompletionHandler. Thread: its loop's.
 class QueuePair final {
   struct Private {
     explicit Private() = default;

@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <string_view>
 
 #include "weft/base/status.hpp"
@@ -16,5 +17,14 @@ Status to_status(ibv_wc_status status, std::string_view what);
 /// The same for a call that failed with errno `error`; native() is the errno. ENOMEM names the limit on
 /// locked memory when that is what refused a registration.
 Status call_status(int error, std::string_view what);
+
+namespace detail {
+
+/// What destroying something answered: it is gone, or with it its whole device, which touches nothing either.
+constexpr bool has_ended(int error) noexcept {
+  return error == 0 || error == EIO || error == ENODEV;
+}
+
+}  // namespace detail
 
 }  // namespace weft::verbs

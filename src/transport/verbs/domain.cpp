@@ -21,6 +21,11 @@ std::size_t receives_max(const VerbsOptions& options, const ibv_device_attr& dev
   return std::min(granted, options.receive_bytes_max / options.message_bytes);
 }
 
+Status no_memory(const SlotPool& pool, const char* what) {
+  if (!pool.refusal().ok()) return pool.refusal().with_context(what);
+  return {StatusCode::kResourceExhausted, Layer::kTransport, std::string{what} + ": memory is out"};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::string_view device,
@@ -48,7 +53,7 @@ Domain::Domain(Loop& loop, std::shared_ptr<verbs::ProtectionDomain> protection, 
 // Who waits for memory to send from hears when somebody gives some back: there has to be some.
 Status Domain::provide(SlotPool& pool) {
   const SlotPool::Slot slot = pool.acquire();
-  if (!slot) return pool.refusal().with_context("memory to send from");
+  if (!slot) return no_memory(pool, "memory to send from");
   pool.release(slot.index);
   return {};
 }
@@ -127,10 +132,12 @@ Status Domain::enter(std::size_t credits) {
   memory_is_out_ = false;
   while (slots_ < promised_ + credits) {
     if (add_receive()) continue;
-    if (!pool_.refusal().ok()) return pool_.refusal().with_context("memory to receive into");
+    if (slots_ < receives_max_) return no_memory(pool_, "memory to receive into");
     return {
         StatusCode::kResourceExhausted, Layer::kTransport,
-        "the device's shared receive queue is full: VerbsOptions::receive_bytes_max is more than it takes"};
+        receives_max_ < options_.receive_bytes_max / options_.message_bytes
+            ? "the device's shared receive queue is full, with " + std::to_string(receives_max_) + " receives"
+            : "VerbsOptions::receive_bytes_max: all of it is promised to other connections"};
   }
   promised_ += credits;
   return {};
@@ -226,17 +233,16 @@ void Domain::wait_for_send_slot(VerbsPath& path) noexcept {
 
 void Domain::release_send_slot(std::uint32_t slot) noexcept {
   sends_.release(slot);
-  wake_starved();
+  serve_starved();
 }
 
 void Domain::release_control_slot(std::uint32_t slot) noexcept {
   controls_.release(slot);
-  wake_starved();
+  if (!starved_.empty()) starved_.pop_front().served();
 }
 
-// All of them: the first one may not need it any more.
-void Domain::wake_starved() noexcept {
-  while (!starved_.empty()) starved_.pop_front().served();
+void Domain::serve_starved() noexcept {
+  if (!starved_.empty() && sends_.has_free()) starved_.pop_front().served();
 }
 
 void Domain::on_device_event(const verbs::DeviceEvent& event) {

@@ -74,6 +74,9 @@ class Domain final : private verbs::CompletionHandler,
   void wait_for_send_slot(VerbsPath& path) noexcept;
   void release_send_slot(std::uint32_t slot) noexcept;
   void release_control_slot(std::uint32_t slot) noexcept;
+  /// The next one in line hears of free memory, if there is any: whoever heard last may have had no use for
+  /// it.
+  void serve_starved() noexcept;
 
   /// Fetches what has completed.
   bool progress() { return completions_->poll() > 0; }
@@ -86,7 +89,6 @@ class Domain final : private verbs::CompletionHandler,
   void on_device_event(const verbs::DeviceEvent& event);
   bool add_receive() noexcept;
   std::size_t kept_for_others() const noexcept;
-  void wake_starved() noexcept;
   bool post(std::uint32_t slot) noexcept;
   VerbsPath* find(std::uint32_t queue_pair) const noexcept;
   void fail_all(const Status& why) noexcept;

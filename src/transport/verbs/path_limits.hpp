@@ -15,6 +15,9 @@ inline constexpr std::size_t kCreditsMin = 3;
 inline constexpr std::size_t kCreditsMax = 4096;
 /// The last credit is for saying that there is new credit: without it both sides could wait for each other.
 inline constexpr std::uint32_t kCreditKept = 1;
+/// All that is sent is copied into the message once, so bytes that stay where they are until then are not
+/// copied before; below this the entry of their own costs more.
+inline constexpr std::size_t kLeaseBytesMin = 1024;
 /// Memory of a message that holds no bytes, where the device takes none inline.
 inline constexpr std::size_t kControlBytes = 64;
 /// What holds no memory is signalled once in so many messages at most, so that the device reports fewer

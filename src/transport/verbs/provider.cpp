@@ -28,6 +28,10 @@ Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& opt
                     " is not active: is its network interface up?"};
 }
 
+Status no_path(std::string why) {
+  return {StatusCode::kFailedPrecondition, Layer::kTransport, std::move(why)};
+}
+
 }  // namespace
 
 std::string Provider::offer() const {
@@ -68,6 +72,14 @@ Status Provider::require() const {
   return find_devices();
 }
 
+Status Provider::try_out() const {
+  for (const std::string& name : options_.devices) {
+    const auto device = verbs::Device::open(name, driver_of(options_));
+    if (!device.ok()) return no_path(std::string{device.status().message()});
+  }
+  return {};
+}
+
 // Under the lock. Those that were named, all of which have to be there, or all that can be used.
 Status Provider::find_devices() const {
   if (!devices_.empty()) return {};
@@ -86,9 +98,9 @@ Status Provider::find_devices() const {
     } else {
       reason = port.status().message();
     }
-    if (named && !device.ok()) return {StatusCode::kFailedPrecondition, Layer::kTransport, reason};
+    if (named && !device.ok()) return no_path(std::move(reason));
   }
-  if (usable.empty()) return {StatusCode::kFailedPrecondition, Layer::kTransport, reason};
+  if (usable.empty()) return no_path(std::move(reason));
   // Of those that were named, those too whose port may come up later.
   devices_ = named ? std::move(names).value() : std::move(usable);
   return {};

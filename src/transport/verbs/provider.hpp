@@ -24,6 +24,8 @@ class Provider final : public DataPathProvider {
   std::string offer() const override;
   /// Errors: there is no device with an active port.
   Status require() const override;
+  /// Errors: there is none of a name that was given.
+  Status try_out() const override;
   Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
                                          std::string_view peer_offer) const override;
 

@@ -42,6 +42,8 @@ class SlotPool {
   /// Registered now, and of that, in use.
   std::size_t registered_bytes() const noexcept { return blocks_in_use_ * slots_per_block() * slot_bytes(); }
   std::size_t slots_out() const noexcept { return out_; }
+  /// acquire() needs to register nothing.
+  bool has_free() const noexcept { return out_ < blocks_in_use_ * slots_per_block(); }
   const Status& refusal() const noexcept { return refusal_; }
 
  private:

@@ -28,7 +28,7 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
     : domain_(std::move(domain)),
       owner_(&owner),
       options_(domain_->options()),
-      capabilities_{.name = "verbs", .peer_may_vanish = true},
+      capabilities_{.name = "verbs", .lease_bytes_min = kLeaseBytesMin, .peer_may_vanish = true},
       serial_(domain_->next_serial()),
       place_(domain_->completions().add(*this)),
       inbox_(options_.credits_max + 1),
@@ -135,6 +135,7 @@ void VerbsPath::deliver() {
     send_blocked_ = false;
     owner_->on_path_writable();
   }
+  domain_->serve_starved();
   const bool failed = !failure_.ok() || misbehaviour_ != nullptr;
   if (shut_ || (!failed && !ended_)) return;
   if (misbehaviour_ != nullptr) {
@@ -167,15 +168,12 @@ void VerbsPath::shut() {
   domain_->note_spare(*this, false);
   if (pair_ != nullptr) {
     const std::uint32_t number = pair_->number();
-    // Some devices drop the completions of a queue pair that is destroyed, and the receives that they were of
-    // would be lost; and no other queue pair is to get its number while they are there.
-    static_cast<void>(pair_->fail());
-    for (unsigned idle = 0; idle < kIdleQuestions;) idle = domain_->progress() ? 0 : idle + 1;
     pair_.reset();
     domain_->leave(number);
   }
   domain_->completions().remove(place_);
   completed_up_to(posted_);
+  domain_->serve_starved();
   while (inbox_.size() > 0) {
     const Arrival arrival = inbox_.pop_front();
     if (arrival.end != 0) domain_->give_back(arrival.slot);

@@ -3,6 +3,7 @@
 // connection ends with a status; the worker, which it shares with an honest client in error mode peer, lives.
 #include <gmock/gmock.h>
 
+#include "integration/path_misdeeds.hpp"
 #include "integration/ucx/raw_ucx_peer.hpp"
 #include "integration/ucx/ucx_testing.hpp"
 #include "support/wire_bytes.hpp"
@@ -163,11 +164,7 @@ TEST_P(Bu5Hostile, MessagesForAConnectionThatIsClosedAreDropped) {
 }
 
 /// One thing that a peer may not do.
-struct Misdeed {
-  const char* name;
-  void (*commit)(RawUcxPeer& peer);
-};
-const Misdeed kMisdeeds[] = {
+const std::vector<path_testing::Misdeed<RawUcxPeer>> kMisdeeds = path_testing::misdeeds_with<RawUcxPeer>({
     {"overruns its window",
      [](RawUcxPeer& peer) {
        // Never whole, so that nobody takes it.
@@ -237,25 +234,10 @@ const Misdeed kMisdeeds[] = {
        far.sequence += 1u << 20;
        peer.send_header(far, "x");
      }},
-    {"the end in the middle of a frame",
-     [](RawUcxPeer& peer) {
-       peer.send(MessageKind::kBytes, faults::request_bytes<&add>(5, 1, 2).substr(0, 40));
-       peer.send(MessageKind::kEnd);
-     }},
-    {"an end was taken, which was not sent", [](RawUcxPeer& peer) { peer.send(MessageKind::kEndTaken); }},
-    {"a path frame over the path",
-     [](RawUcxPeer& peer) {
-       peer.send(MessageKind::kBytes,
-                 wire::encode_path_frame({wire::PathStep::kUp, wire::DataPath::kUcx, {}}));
-     }},
-    {"a frame that is none",
-     [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes, std::string(64, '\xAA')); }},
-    {"a frame on the stream",
-     [](RawUcxPeer& peer) { peer.stream().send(faults::request_bytes<&add>(5, 1, 2)); }},
-};
+});
 
 TEST_P(Bu5Hostile, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
-  for (const Misdeed& misdeed : kMisdeeds) {
+  for (const auto& misdeed : kMisdeeds) {
     SCOPED_TRACE(misdeed.name);
     const auto peer = peer_on_path();
     misdeed.commit(*peer);

@@ -25,6 +25,7 @@ namespace weft::ucx_testing {
 /// it posts is never cleaned up before its worker ends.
 class RawUcxPeer : public path_testing::RawPathPeer {
  public:
+  using Kind = ucx_path::MessageKind;
   enum class Reach : std::uint8_t { kTcp, kSharedMemory };  ///< by what, in error mode peer
   RawUcxPeer(const std::string& url, UcxErrorMode mode, Reach reach = Reach::kTcp)
       : RawPathPeer(url, wire::DataPath::kUcx), mode_(mode), reach_(reach) {}

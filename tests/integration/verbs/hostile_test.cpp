@@ -75,10 +75,6 @@ TEST_P(Cr18Hostile, CR19_steps_out_of_turn_end_the_connection) {
 }
 
 /// One thing that a peer may not do.
-struct Misdeed {
-  const char* name;
-  void (*commit)(RawVerbsPeer& peer);
-};
 
 std::string message_text(std::uint8_t version, std::uint8_t kind, std::uint8_t zero = 0) {
   std::string text(kMessageHeaderBytes, '\0');
@@ -110,7 +106,7 @@ std::string endless_frame() {
   return testing::header_bytes(frame);
 }
 
-const Misdeed kMisdeeds[] = {
+const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing::misdeeds_with<RawVerbsPeer>({
     {"another version", [](RawVerbsPeer& peer) { peer.send_text(message_text(2, 3)); }},
     {"an unknown kind", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 8)); }},
     {"kind 0", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 0)); }},
@@ -141,7 +137,6 @@ const Misdeed kMisdeeds[] = {
      [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kReturn, ~0u)); }},
     {"a return of nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kReturn); }},
     {"a second probe", [](RawVerbsPeer& peer) { peer.send(MessageKind::kProbe); }},
-    {"an end was taken, which was not sent", [](RawVerbsPeer& peer) { peer.send(MessageKind::kEndTaken); }},
     {"bytes after the end",
      [](RawVerbsPeer& peer) {
        peer.send(MessageKind::kEnd);
@@ -152,24 +147,10 @@ const Misdeed kMisdeeds[] = {
        peer.send(MessageKind::kEnd);
        peer.send(MessageKind::kEnd);
      }},
-    {"the end in the middle of a frame",
-     [](RawVerbsPeer& peer) {
-       peer.send(MessageKind::kBytes, faults::request_bytes<&add>(5, 1, 2).substr(0, 40));
-       peer.send(MessageKind::kEnd);
-     }},
-    {"a path frame over the path",
-     [](RawVerbsPeer& peer) {
-       peer.send(MessageKind::kBytes,
-                 wire::encode_path_frame({wire::PathStep::kUp, wire::DataPath::kVerbs, {}}));
-     }},
-    {"a frame that is none",
-     [](RawVerbsPeer& peer) { peer.send(MessageKind::kBytes, std::string(64, '\xAA')); }},
-    {"a frame on the stream",
-     [](RawVerbsPeer& peer) { peer.stream().send(faults::request_bytes<&add>(5, 1, 2)); }},
-};
+});
 
 TEST_P(Cr18Hostile, CR18_what_a_peer_may_not_do_ends_its_connection_and_nothing_else) {
-  for (const Misdeed& misdeed : kMisdeeds) {
+  for (const auto& misdeed : kMisdeeds) {
     SCOPED_TRACE(misdeed.name);
     const auto peer = peer_on_path();
     misdeed.commit(*peer);

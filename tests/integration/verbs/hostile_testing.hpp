@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "integration/path_misdeeds.hpp"
 #include "integration/verbs/raw_verbs_peer.hpp"
 #include "integration/verbs/verbs_testing.hpp"
 #include "support/wire_bytes.hpp"

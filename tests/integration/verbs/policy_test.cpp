@@ -20,9 +20,9 @@ class Cr15Policy : public SimulatedTest {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
     EXPECT_THAT(status.to_string(), HasSubstr(why));
   }
-  Status start(const VerbsOptions& its) {
+  Status start(const VerbsOptions& its, const char* url = "verbs://127.0.0.1:0") {
     const TransportSet set = transports(its);
-    RpcServer server{set, {.listen = {"verbs://127.0.0.1:0"}}};
+    RpcServer server{set, {.listen = {url}}};
     return server.start().status();
   }
 };
@@ -51,6 +51,11 @@ TEST_P(Cr15Policy, CR15_without_a_device_rdma_is_refused_or_done_without) {
   EXPECT_TRUE(call(url, its).ok());
   EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("has no RDMA device"));
   expect_refused(start(its), "has no RDMA device");
+  // Who only prefers RDMA serves by TCP on a machine that has none.
+  const std::string plain = world.serve(its, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  EXPECT_TRUE(call(plain, preferring()).ok());
+  its.listening = PathPolicy::kRequire;
+  expect_refused(start(its, "tcp://127.0.0.1:0"), "has no RDMA device");
 }
 
 TEST_P(Cr15Policy, CR15_a_kernel_without_rdma_is_like_no_device) {
@@ -89,6 +94,8 @@ TEST_P(Cr15Policy, CR15_a_device_that_is_named_and_not_there_is_refused_early) {
   wrong.devices = {"sim0", "mlx5_7"};
   expect_refused(call(url, wrong), "there is no RDMA device \"mlx5_7\", only sim0 sim1");
   expect_refused(start(wrong), "mlx5_7");
+  wrong.listening = PathPolicy::kPrefer;
+  expect_refused(start(wrong, "tcp://127.0.0.1:0"), "mlx5_7");
 }
 
 TEST_P(Cr15Policy, CR15_options_that_cannot_be_are_refused_by_name) {

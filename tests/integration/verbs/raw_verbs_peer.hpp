@@ -21,6 +21,7 @@ namespace weft::verbs_testing {
 /// has credit for it or not. Every message that comes gets a new receive.
 class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::CompletionHandler {
  public:
+  using Kind = verbs_path::MessageKind;
   static constexpr std::uint32_t kReceives = 64;
   static constexpr std::size_t kMessageBytes = 32 * 1024;
   static constexpr std::uint32_t kMessageBytesSaid = 16 * 1024;

@@ -149,7 +149,9 @@ TEST_F(VerbsEndings, the_end_of_a_queue_pair_gives_back_what_the_device_had) {
   EXPECT_GT(block->references(), before);
   pair_.b.reset();
   pair_.until([&] { return ended.has_value(); });
-  EXPECT_EQ(ended->code(), StatusCode::kCancelled) << ended->to_string();
+  // Flushed by the device, or it did not come to that.
+  EXPECT_TRUE(ended->code() == StatusCode::kUnavailable || ended->code() == StatusCode::kCancelled)
+      << ended->to_string();
   pair_.loop->block_on(scope.join());
   EXPECT_EQ(block->references(), before);
   EXPECT_EQ(pair_.completions->operations_out(), 0U);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "integration/faults/hostile_peer.hpp"
+#include "integration/path_handlers.hpp"
+#include "integration/raw_path_peer.hpp"
+#include "support/wire_bytes.hpp"
+
+namespace weft::path_testing {
+
+/// Something that a peer may not do once its path is up.
+template <typename Peer>
+struct Misdeed {
+  const char* name;
+  void (*commit)(Peer& peer);
+};
+
+/// What may not be done over any path, in the messages of `Peer`'s, and then `own`.
+template <typename Peer>
+std::vector<Misdeed<Peer>> misdeeds_with(std::vector<Misdeed<Peer>> own) {
+  using Kind = typename Peer::Kind;
+  std::vector<Misdeed<Peer>> all{
+      {"the end in the middle of a frame",
+       [](Peer& peer) {
+         peer.send(Kind::kBytes, faults::request_bytes<&add>(5, 1, 2).substr(0, 40));
+         peer.send(Kind::kEnd);
+       }},
+      {"an end was taken, which was not sent", [](Peer& peer) { peer.send(Kind::kEndTaken); }},
+      {"a path frame over the path",
+       [](Peer& peer) {
+         peer.send(Kind::kBytes, wire::encode_path_frame({wire::PathStep::kUp, peer.kind(), {}}));
+       }},
+      {"a frame that is none", [](Peer& peer) { peer.send(Kind::kBytes, std::string(64, '\xAA')); }},
+      {"a frame on the stream",
+       [](Peer& peer) { peer.stream().send(faults::request_bytes<&add>(5, 1, 2)); }}};
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+}  // namespace weft::path_testing
