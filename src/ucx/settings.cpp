@@ -115,7 +115,9 @@ Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options)
   for (const auto& [name, value] : options.settings) {
     if (Status status = refusal(known, name); !status.ok()) return status;
     if (const std::string wanted = misfit(name, value); !wanted.empty()) {
-      return to_status(UCS_ERR_INVALID_PARAM, "the UCX setting " + name + "=" + value, "it takes: " + wanted);
+      std::string setting = "the UCX setting ";
+      setting.append(name).append("=").append(value);
+      return to_status(UCS_ERR_INVALID_PARAM, setting, "it takes: " + wanted);
     }
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;
   }

@@ -147,9 +147,14 @@ Operation* OperationTable::find(std::uint64_t id) noexcept {
   return operation.generation == id >> 32 && under_way ? &operation : nullptr;
 }
 
+// No queue is left, but the loop may end before the turn in which what nobody wants is given back.
 void OperationTable::close() noexcept {
+  ++out_;  // keeps the table while its records end
   closed_ = true;
-  if (out_ == 0) delete this;
+  for (const auto& slab : slabs_) {
+    for (std::size_t i = 0; i < kSlab; ++i) slab[i].close();
+  }
+  if (--out_ == 0) delete this;
 }
 
 bool OperationTable::grow() noexcept {
