@@ -4,6 +4,9 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
+
+#include "weft/base/assert.hpp"
 
 namespace weft {
 
@@ -36,6 +39,19 @@ Status budget_out(std::size_t size, const MemoryBudget& budget) {
               " bytes (" + std::to_string(budget.used()) + " used) or one above it"};
 }
 
+/// `buffer`, which keeps the budget that it counts in.
+Result<Buffer> keep_budget(Buffer buffer, std::shared_ptr<MemoryBudget> budget) {
+  const MutableBytes memory = buffer.mutable_bytes();
+  auto* owner = new (std::nothrow) SharingBudget{std::move(budget), {}};
+  if (owner == nullptr) {
+    buffer = Buffer{};  // before its budget
+    return memory_out(memory.size());
+  }
+  owner->buffer = std::move(buffer);
+  return Buffer::adopt(memory, owner,
+                       [](void* object) noexcept { delete static_cast<SharingBudget*>(object); });
+}
+
 }  // namespace
 
 Result<Buffer> Buffer::try_allocate(std::size_t size, MemoryBudget* budget) {
@@ -53,14 +69,17 @@ Result<Buffer> Buffer::try_allocate(std::size_t size, MemoryBudget* budget) {
 }
 
 Result<Buffer> Buffer::try_allocate(std::size_t size, std::shared_ptr<MemoryBudget> budget) {
-  if (size == 0) return Buffer{};
   Result<Buffer> plain = try_allocate(size, budget.get());
-  if (!plain.ok() || budget == nullptr) return plain;
-  auto* owner = new (std::nothrow) SharingBudget{std::move(budget), {}};
-  if (owner == nullptr) return memory_out(size);
-  owner->buffer = std::move(*plain);
-  return adopt(owner->buffer.mutable_bytes(), owner,
-               [](void* object) noexcept { delete static_cast<SharingBudget*>(object); });
+  if (!plain.ok() || plain->empty() || budget == nullptr) return plain;
+  return keep_budget(std::move(*plain), std::move(budget));
+}
+
+Result<Buffer> Buffer::counted(Buffer buffer, std::shared_ptr<MemoryBudget> budget) {
+  if (buffer.empty() || budget == nullptr) return buffer;
+  WEFT_ASSERT(buffer.budget_ == nullptr, "a buffer counts in one budget");
+  if (!budget->try_reserve(buffer.size())) return budget_out(buffer.size(), *budget);
+  buffer.budget_ = budget.get();
+  return keep_budget(std::move(buffer), std::move(budget));
 }
 
 Buffer Buffer::copy_of(Bytes bytes) {

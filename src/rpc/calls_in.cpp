@@ -271,7 +271,7 @@ std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& head
 Landing CallsIn::on_request_attachment(const Frame& frame) {
   landing_refusal_ = attachment_refusal(frame.header);
   if (landing_refusal_) return Landing::skip();
-  Result<Buffer> buffer = Buffer::try_allocate(frame.header.attachment_bytes, host().memory);
+  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes, host().memory);
   if (!buffer.ok()) {
     landing_refusal_ = Refusal{Rejection::kOverProcessMemory,
                                buffer.status().with_context("an attachment (process_memory_max)")};

@@ -158,7 +158,7 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
     landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
                                   "the unrequested attachment");
   } else {
-    Result<Buffer> buffer = Buffer::try_allocate(bytes, session_.host().memory);
+    Result<Buffer> buffer = session_.connection().landing_memory(bytes, session_.host().memory);
     if (buffer.ok()) {
       extras.answer_attachment = std::move(*buffer);
       landing_call_ = call;

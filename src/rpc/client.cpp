@@ -57,6 +57,10 @@ void RpcClient::close() {
   core_->close();
 }
 
+Result<MemoryLease> RpcClient::register_memory(MutableBytes memory) const {
+  return core_->register_memory(memory);
+}
+
 bool RpcClient::connected() const {
   return core_->ready();
 }

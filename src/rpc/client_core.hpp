@@ -52,6 +52,9 @@ class ClientCore final : private SessionOwner, private Timer {
   const ClientOptions& options() const { return options_; }
   Session* session() const { return session_.get(); }
   bool ready() const { return session_ != nullptr && session_->ready(); }
+  Result<MemoryLease> register_memory(MutableBytes memory) const {
+    return transports_.register_memory({&options_.connect, 1}, memory);
+  }
   ClientStats stats() const;
 
  private:

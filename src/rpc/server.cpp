@@ -42,6 +42,9 @@ class RpcServer::State {
   }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
+  Result<MemoryLease> register_memory(MutableBytes memory) const {
+    return transports_.register_memory(options_.listen, memory);
+  }
 
  private:
   enum class Phase : int { kNew, kRunning, kStopping, kStopped };
@@ -284,6 +287,10 @@ Result<void> RpcServer::run() {
   Result<void> started = start();
   if (started.ok()) wait();
   return started;
+}
+
+Result<MemoryLease> RpcServer::register_memory(MutableBytes memory) const {
+  return state_->register_memory(memory);
 }
 
 std::vector<std::string> RpcServer::urls() const {

@@ -107,6 +107,18 @@ class PathTransport final : public Transport {
     co_return connection;
   }
 
+  Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) override {
+    if (!parts_.misuse.ok()) return parts_.misuse;
+    auto lease = stream_->register_memory(of_stream(url), memory);
+    const bool used = url.scheme == parts_.scheme || parts_.connecting != PathPolicy::kForbid ||
+                      parts_.listening != PathPolicy::kForbid;
+    if (!lease.ok() || !used) return lease;
+    auto of_path = parts_.provider->register_memory(memory);
+    if (!of_path.ok()) return of_path;
+    lease->add(std::move(*of_path));
+    return lease;
+  }
+
  private:
   /// A URL of the path's own asks for it, however the policy serves those who come without.
   Status try_out(PathPolicy policy, bool own) const {

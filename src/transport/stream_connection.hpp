@@ -46,6 +46,7 @@ class StreamConnection : public Connection,
   void use_checksums() final;
   void resume_landing() final;
   void abandon_landing() final;
+  Result<Buffer> landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) final;
   void pause_receiving() final;
   void resume_receiving() final;
   void finish() final;

@@ -39,6 +39,14 @@ Moved StreamConnection::send_some(std::span<const iovec> from) {
   return stream_gone_ ? Moved::failed(EPIPE) : path_->send(from, outbox_.leased_front());
 }
 
+Result<Buffer> StreamConnection::landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
+  if (path_ != nullptr) {
+    Buffer memory = path_->landing_memory(bytes);
+    if (!memory.empty()) return Buffer::counted(std::move(memory), std::move(budget));
+  }
+  return Connection::landing_memory(bytes, std::move(budget));
+}
+
 bool StreamConnection::queue_path_frame(std::string_view frame) {
   std::byte* const room = outbox_.append(frame.size());
   if (room == nullptr) return false;

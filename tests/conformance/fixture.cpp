@@ -150,7 +150,7 @@ std::unique_ptr<Transport> make_verbs([[maybe_unused]] std::string_view kind) {
   if (kind == "verbs_tight") {
     options.message_bytes = 1024;
     options.block_bytes = 8 * 1024;
-    options.credits_min = 3;
+    options.credits_min = 4;
     options.credits_max = 4;
     options.sends_max = 2;
     options.inline_bytes = 0;

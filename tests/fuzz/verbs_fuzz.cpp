@@ -32,7 +32,7 @@ void check_message(Bytes input) {
   const auto header = verbs_path::load_message_header(input);
   if (!header) return;
   WEFT_ASSERT(
-      header->kind >= verbs_path::MessageKind::kProbe && header->kind <= verbs_path::MessageKind::kEndTaken,
+      header->kind >= verbs_path::MessageKind::kProbe && header->kind <= verbs_path::kLastKind,
       "an unknown kind was accepted");
   std::array<std::byte, verbs_path::kMessageHeaderBytes> again{};
   verbs_path::store_message_header(again.data(), *header);

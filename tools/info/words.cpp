@@ -98,6 +98,8 @@ std::vector<Word> effective_verbs_options(const Options& options) {
           count_word("connections_max", verbs.connections_max),
           size_word("receive_bytes_max", verbs.receive_bytes_max),
           size_word("send_bytes_max", verbs.send_bytes_max),
+          size_word("rendezvous_bytes_min", verbs.rendezvous_bytes_min),
+          size_word("attachment_bytes_max", verbs.attachment_bytes_max),
           milliseconds_word("bring_up_timeout_ms", verbs.bring_up_timeout)};
 }
 

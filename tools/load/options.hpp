@@ -29,6 +29,8 @@ struct RdmaFlags {
   std::string device = {};
   /// The place of our address in the port's table of GIDs; none for the best one.
   std::optional<std::uint8_t> gid_index = {};
+  /// Attachments are sent from, and land in, memory that the device knows.
+  bool register_memory = false;
 };
 
 /// What every server of a measurement can be told.

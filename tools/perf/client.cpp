@@ -105,6 +105,10 @@ Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loo
     if (!connected.ok()) co_return connected.status();
   }
   Measurement measurement{options, loop};
+  if (options.attachment && options.rdma.register_memory) {
+    const Status refused = measurement.register_memory(*clients.front());
+    if (!refused.ok()) co_return refused;
+  }
   Scope callers;
   Scope watcher;
   start_all_callers(callers, measurement, clients);

@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* kUcxTransports = "--ucx-tls";
 constexpr const char* kUcxModeNone = "--ucx-error-mode-none";
+constexpr const char* kRegister = "--register";
 
 int fail(const Status& status) {
   std::fprintf(stderr, "weft perf: %s\n", status.to_string().c_str());
@@ -51,10 +52,8 @@ struct FlagOfScheme {
   const char* scheme;
 };
 constexpr FlagOfScheme kFlagsOfSchemes[] = {
-    {kUcxTransports, "ucx://"},
-    {kUcxModeNone, "ucx://"},
-    {"--rdma-device", "verbs://"},
-    {"--rdma-gid-index", "verbs://"},
+    {kUcxTransports, "ucx://"},       {kUcxModeNone, "ucx://"}, {"--rdma-device", "verbs://"},
+    {"--rdma-gid-index", "verbs://"}, {kRegister, "verbs://"},
 };
 
 /// Refuses flags that would say nothing.
@@ -77,6 +76,13 @@ void add_ucx_flags(CLI::App& command, load::UcxFlags& flags) {
                    "With ucx://: UCX's error mode none, on both sides, with a worker for each connection");
 }
 
+void add_register_flag(CLI::App& command, load::RdmaFlags& flags) {
+  command.add_flag(
+      kRegister, flags.register_memory,
+      "With verbs://: attachments are sent from registered memory, and land in it; on both sides,\n"
+      "so that none is copied");
+}
+
 }  // namespace
 
 void add_commands(CLI::App& app, int& exit_code) {
@@ -89,6 +95,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   load::add_server_flags(*server, *server_options);
   add_ucx_flags(*server, server_options->ucx);
   load::add_rdma_flags(*server, server_options->rdma);
+  add_register_flag(*server, server_options->rdma);
   // Only the limit can be asked to be slow.
   server->remove_option(server->get_option("--nobatch"));
   server->footer(
@@ -107,6 +114,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   load::add_client_flags(*client, *client_options);
   add_ucx_flags(*client, client_options->ucx);
   load::add_rdma_flags(*client, client_options->rdma);
+  add_register_flag(*client, client_options->rdma);
   client->footer(
       "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"
       "thread. Latency is measured by the clock at --depth 1 and over ucx:// and verbs://, else by the\n"
@@ -117,6 +125,7 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
       "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy\n"
       "  weft perf client --connect verbs://10.0.0.7:9000 --mode busy\n"
+      "  weft perf client --connect verbs://10.0.0.7:9000 --attachment --register --reply 1MiB --depth 4\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");
   client->callback([client, client_options, &exit_code] {
     check_flags(*client, client_options->connect);

@@ -59,7 +59,7 @@ class GeneratedBody {
 /// The tag and the shared pattern, gathered; and the buffer that answers land in, used again for each.
 class AttachmentMemory {
  public:
-  explicit AttachmentMemory(Measurement& measurement) : landing_(measurement.options().answer_bytes()) {
+  explicit AttachmentMemory(Measurement& measurement) : landing_(measurement.take_landing()) {
     const Bytes pattern = measurement.pattern();
     const std::size_t tag_bytes = std::min(pattern.size(), tag_.size());
     pieces_ = {Bytes{tag_}.first(tag_bytes), pattern.subspan(tag_bytes)};
@@ -78,7 +78,7 @@ class AttachmentMemory {
  private:
   std::array<std::byte, load::kTagBytes> tag_{};
   std::array<Bytes, 2> pieces_;
-  std::vector<std::byte> landing_;
+  MutableBytes landing_;
   CallOptions call_options_;
 };
 

@@ -11,16 +11,25 @@
 namespace weft::perf {
 namespace {
 
-using Pattern = std::shared_ptr<std::vector<std::byte>>;
+struct PatternMemory {
+  std::vector<std::byte> bytes;
+  MemoryLease lease{};  // ends before the bytes
+};
+using Pattern = std::shared_ptr<PatternMemory>;
 
 /// One pattern for each of the server's threads, as large as was asked for so far. An answer that is still on
-/// its way keeps the one it was sent from.
-Pattern pattern_of(std::uint64_t bytes) {
-  thread_local Pattern pattern = std::make_shared<std::vector<std::byte>>();
-  if (pattern->size() < bytes) {
-    pattern = std::make_shared<std::vector<std::byte>>(bytes);
-    load::fill_pattern(*pattern);
+/// its way keeps the one it was sent from. Errors: those of registering it.
+Result<Pattern> pattern_of(std::uint64_t bytes, const RpcServer* registrar) {
+  thread_local Pattern pattern = std::make_shared<PatternMemory>();
+  if (pattern->bytes.size() >= bytes) return pattern;
+  auto larger = std::make_shared<PatternMemory>(std::vector<std::byte>(bytes));
+  load::fill_pattern(larger->bytes);
+  if (registrar != nullptr) {
+    auto lease = registrar->register_memory(larger->bytes);
+    if (!lease.ok()) return std::move(lease).status();
+    larger->lease = *std::move(lease);
   }
+  pattern = std::move(larger);
   return pattern;
 }
 
@@ -33,17 +42,21 @@ Status too_large(std::uint64_t bytes) {
 
 Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t reply_bytes) {
   if (reply_bytes > kPayloadBytesMax) return too_large(reply_bytes);
-  return TaggedPattern{Bytes{*pattern_of(reply_bytes)}.first(reply_bytes), load::read_tag(as_bytes(payload))};
+  const Pattern pattern = pattern_of(reply_bytes, nullptr).value();
+  return TaggedPattern{Bytes{pattern->bytes}.first(reply_bytes), load::read_tag(as_bytes(payload))};
 }
 
 void perf_echo_attachment(CallContext& context) {
   context.set_attachment(context.take_attachment());
 }
 
-Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes) {
+Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
+                                               const RpcServer* registrar) {
   if (reply_bytes > kPayloadBytesMax) return too_large(reply_bytes);
-  auto* const owner = new Pattern(pattern_of(reply_bytes));
-  context.set_attachment(Buffer::adopt(MutableBytes{**owner}.first(reply_bytes), owner,
+  auto pattern = pattern_of(reply_bytes, registrar);
+  if (!pattern.ok()) return std::move(pattern).status();
+  auto* const owner = new Pattern(*std::move(pattern));
+  context.set_attachment(Buffer::adopt(MutableBytes{(*owner)->bytes}.first(reply_bytes), owner,
                                        [](void* kept) noexcept { delete static_cast<Pattern*>(kept); }));
   return load::read_tag(context.attachment());
 }

@@ -21,6 +21,8 @@ Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t repl
 void perf_echo_attachment(CallContext& context);
 
 /// Answers with an attachment of `reply_bytes` of the pattern, untouched, and with the request's tag beside.
-Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes);
+/// The pattern is registered with `registrar`, if there is one.
+Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
+                                               const RpcServer* registrar);
 
 }  // namespace weft::perf

@@ -28,6 +28,25 @@ class Measurement {
         meter_(options, start_ns_) {
     load::fill_pattern(pattern_);
     if (options.rate > 0) schedule_.emplace(options.rate, start_ns_);
+    if (options.attachment) {
+      landings_.resize(std::size_t{options.depth} * options.connections * options.answer_bytes());
+    }
+  }
+
+  /// All memory of attachments, for all clients that share `client`'s transports.
+  Status register_memory(const RpcClient& client) {
+    for (auto* const memory : {&pattern_, &landings_}) {
+      auto lease = client.register_memory(*memory);
+      if (!lease.ok()) return std::move(lease).status();
+      leases_.add(*std::move(lease));
+    }
+    return {};
+  }
+  /// Where one caller's attachments are to land.
+  MutableBytes take_landing() {
+    const MutableBytes rest = MutableBytes{landings_}.subspan(landings_taken_);
+    landings_taken_ += options_.answer_bytes();
+    return rest.first(options_.answer_bytes());
   }
 
   const load::ClientOptions& options() const { return options_; }
@@ -55,6 +74,9 @@ class Measurement {
   Loop* loop_;
   bool reads_clock_;
   std::vector<std::byte> pattern_;
+  std::vector<std::byte> landings_;
+  std::size_t landings_taken_ = 0;
+  MemoryLease leases_;  // ends before the memory
   std::int64_t start_ns_;
   load::Meter meter_;
   std::optional<load::Schedule> schedule_;

@@ -23,7 +23,11 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   server->register_handler<method<&perf_echo, "perf/echo">>();
   server->register_handler<method<&perf_generate, "perf/generate">>();
   server->register_handler<method<&perf_echo_attachment, "perf/echo_attachment">>();
-  server->register_handler<method<&perf_generate_attachment, "perf/generate_attachment">>();
+  const RpcServer* const registrar = options.rdma.register_memory ? server.get() : nullptr;
+  server->register_handler("perf/generate_attachment",
+                           [registrar](CallContext& context, std::uint64_t reply_bytes) {
+                             return perf_generate_attachment(context, reply_bytes, registrar);
+                           });
   if (auto started = server->start(); !started.ok()) return std::move(started).status();
   return server;
 }

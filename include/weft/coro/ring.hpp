@@ -39,6 +39,17 @@ class Ring {
     WEFT_ASSERT(size_ > 0, "front of an empty ring");
     return slots_[first_];
   }
+  /// The value that `index` others are before.
+  T& operator[](std::size_t index) noexcept {
+    WEFT_ASSERT(index < size_, "beyond the end of a ring");
+    const std::size_t place = first_ + index;
+    return slots_[place < capacity_ ? place : place - capacity_];
+  }
+  T& back() noexcept { return (*this)[size_ - 1]; }
+  void pop_back() {
+    std::destroy_at(&back());
+    --size_;
+  }
   T pop_front() {
     WEFT_ASSERT(size_ > 0, "pop from an empty ring");
     T* slot = slots_ + first_;

@@ -22,6 +22,9 @@ class Buffer {
   static Result<Buffer> try_allocate(std::size_t size, MemoryBudget* budget = nullptr);
   /// The same from a budget that the buffer keeps alive.
   static Result<Buffer> try_allocate(std::size_t size, std::shared_ptr<MemoryBudget> budget);
+  /// `buffer`, counted in `budget` until its end; as it is without one. Errors: kResourceExhausted when the
+  /// budget is out; the buffer is gone then.
+  static Result<Buffer> counted(Buffer buffer, std::shared_ptr<MemoryBudget> budget);
   /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
   static Buffer copy_of(Bytes bytes);
   /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).

@@ -94,6 +94,12 @@ class RpcClient {
   /// Ends the client's calls with kCancelled and closes the connection. Later calls fail.
   void close();
 
+  /// Lets attachments of this client's calls be sent from `memory`, and answers' attachments land in it
+  /// (CallOptions::landing), without a copy, where its transport can do so; empty where it cannot. See
+  /// MemoryLease for what to keep to. Errors: kResourceExhausted when the system does not let as much be
+  /// pinned (the text says what to do).
+  Result<MemoryLease> register_memory(MutableBytes memory) const;
+
   bool connected() const;
   /// Endpoints of the present connection, empty without one.
   std::string local_endpoint() const;

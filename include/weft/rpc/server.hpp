@@ -127,6 +127,11 @@ class RpcServer {
   /// start() and wait().
   Result<void> run();
 
+  /// Lets answers' attachments be sent from `memory` without a copy, by those of the server's transports that
+  /// can do so; empty where none can. What arrives lands in memory of the transports' own. See MemoryLease
+  /// for what to keep to. Any thread. Errors: as RpcClient::register_memory().
+  Result<MemoryLease> register_memory(MutableBytes memory) const;
+
   /// Where it really listens, in the order of the options; valid after start().
   std::vector<std::string> urls() const;
   ServerStats stats() const;

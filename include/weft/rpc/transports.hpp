@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,6 +22,8 @@ class TransportSet {
 
   /// Errors: kInvalidArgument when none handles the scheme.
   Result<Transport*> find(const Url& url) const;
+  /// Transport::register_memory() for all of `urls`. Errors: the first one's; nothing is registered then.
+  Result<MemoryLease> register_memory(std::span<const std::string> urls, MutableBytes memory) const;
 
  private:
   std::vector<std::unique_ptr<Transport>> transports_;

@@ -9,6 +9,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
+#include "weft/memory/buffer.hpp"
 #include "weft/memory/chunk_pool.hpp"
 #include "weft/transport/data_path.hpp"
 #include "weft/transport/outbox.hpp"
@@ -126,6 +127,11 @@ class Connection {
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
   virtual void abandon_landing() = 0;
+  /// Memory for an attachment of `bytes` to land in: such that the transport is fast with. Counted in
+  /// `budget`, if there is one. It may outlive the connection. Errors: as Buffer::try_allocate().
+  virtual Result<Buffer> landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
+    return Buffer::try_allocate(bytes, std::move(budget));
+  }
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   virtual void pause_receiving() = 0;
   virtual void resume_receiving() = 0;

@@ -14,7 +14,9 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
+#include "weft/memory/buffer.hpp"
 #include "weft/memory/chunk_pool.hpp"
+#include "weft/transport/memory_lease.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft {
@@ -88,6 +90,12 @@ class DataPath {
   /// Waits until the landing that a receive was begun for is the caller's again. kSome: so many bytes more
   /// have landed. kFailed when the path had to be given up for it.
   virtual Moved reclaim_landing() = 0;
+  /// Memory for an attachment of `bytes` into which receive() is faster than into other memory; empty when
+  /// there is no such memory. It may outlive the path, and end on any thread.
+  virtual Buffer landing_memory(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return {};
+  }
   /// Sends from the beginning of `from`; what it says was moved may be reused at once. The first `leased`
   /// bytes of it may be read in place, begun by one call that says kBlocked and reported by a later one:
   /// until then the memory is the path's.
@@ -125,6 +133,11 @@ class DataPathProvider {
   /// Errors: the path cannot be used with this peer, or not at all on this machine.
   virtual Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
                                                  std::string_view peer_offer) const = 0;
+  /// See Transport::register_memory().
+  virtual Result<MemoryLease> register_memory(MutableBytes memory) const {
+    static_cast<void>(memory);
+    return MemoryLease{};
+  }
 };
 
 /// Whether a data path is used when both sides could.

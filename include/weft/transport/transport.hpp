@@ -8,6 +8,7 @@
 #include "weft/base/unique_function.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/transport/connection.hpp"
+#include "weft/transport/memory_lease.hpp"
 #include "weft/transport/url.hpp"
 
 namespace weft {
@@ -49,6 +50,15 @@ class Transport {
   virtual Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) = 0;
   /// Cancel: total. Errors: kUnavailable with errno, kDeadlineExceeded, kInvalidArgument.
   virtual Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) = 0;
+  /// Lets attachments of connections that `url` stands for, to it or from its listener, be sent from `memory`
+  /// and land in it without a copy, where that is possible; empty where it is not. Takes as long as pinning
+  /// the memory does. Errors: kResourceExhausted when the system does not let as much be pinned (the text
+  /// says what to do).
+  virtual Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) {
+    static_cast<void>(url);
+    static_cast<void>(memory);
+    return MemoryLease{};
+  }
 };
 
 }  // namespace weft

@@ -59,6 +59,17 @@ struct VerbsOptions {
   std::size_t receive_bytes_max = 128 * 1024 * 1024;
   std::size_t send_bytes_max = 32 * 1024 * 1024;
 
+  /// An attachment of so many bytes or more is fetched by the receiver's device, out of the memory where it
+  /// lies into the memory where it belongs (rendezvous), if both are registered: see
+  /// RpcClient::register_memory(). All else is copied into messages.
+  std::size_t rendezvous_bytes_min = 64 * 1024;
+  /// For each device: registered memory that attachments from peers land in. What is not used for ten seconds
+  /// is given back to the system; when it is used up they land in other memory. 0: always.
+  std::size_t attachment_bytes_max = 256 * 1024 * 1024;
+  /// Lets the device write attachments in another order than the peer sent them, where it can: their end is
+  /// known by its completion only.
+  bool relaxed_ordering = true;
+
   /// How long bringing RDMA up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{5};
   /// Hears of what devices report, at most once a second. Must outlive the transport.
@@ -73,6 +84,7 @@ struct VerbsMemory {
   std::size_t send_bytes_per_connection_max = 0;
   std::size_t receive_bytes_max = 0;  ///< of a loop and device
   std::size_t send_bytes_max = 0;
+  std::size_t attachment_bytes_max = 0;  ///< of a device
 };
 VerbsMemory verbs_memory(const VerbsOptions& options);
 

@@ -28,7 +28,7 @@ struct DeviceEvent {
 };
 
 /// Hears a device's asynchronous events: ports that go down and up, queue pairs and completion queues that
-/// fail. One for each opened Device. Thread: its loop's.
+/// fail. Of several that watch one opened Device, each event reaches one. Thread: its loop's.
 class DeviceEvents final : private FdWatch {
   struct Private {
     explicit Private() = default;

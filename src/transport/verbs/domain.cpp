@@ -28,27 +28,23 @@ Status no_memory(const SlotPool& pool, const char* what) {
 
 }  // namespace
 
-Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::string_view device,
+Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<SharedDevice> device,
                                              const VerbsOptions& options) {
-  verbs::Driver& driver = options.driver != nullptr ? *options.driver : verbs::system_driver();
-  auto opened = verbs::Device::open(device, driver);
-  if (!opened.ok()) return std::move(opened).status();
-  auto protection = verbs::ProtectionDomain::create(*std::move(opened));
-  if (!protection.ok()) return std::move(protection).status();
-  auto domain = std::make_shared<Domain>(loop, *std::move(protection), options);
+  auto domain = std::make_shared<Domain>(loop, std::move(device), options);
   if (Status failed = domain->start(); !failed.ok()) return failed;
   return domain;
 }
 
-Domain::Domain(Loop& loop, std::shared_ptr<verbs::ProtectionDomain> protection, const VerbsOptions& options)
+Domain::Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options)
     : loop_(loop),
       options_(options),
-      protection_(std::move(protection)),
-      pool_(protection_, {options.message_bytes, options.block_bytes, options.receive_bytes_max}),
-      sends_(protection_, {options.message_bytes, options.block_bytes, options.send_bytes_max}),
-      controls_(protection_, {kControlBytes, kControlBlockBytes,
-                              kControlBlockBytes + kControlBytes * (kControlSends + options.sends_max) *
-                                                       options.connections_max}) {}
+      device_(std::move(device)),
+      registrations_(device_->registrations()),
+      pool_(protection(), {options.message_bytes, options.block_bytes, options.receive_bytes_max}),
+      sends_(protection(), {options.message_bytes, options.block_bytes, options.send_bytes_max}),
+      controls_(protection(), {kControlBytes, kControlBlockBytes,
+                               kControlBlockBytes + kControlBytes * (kControlSends + options.sends_max) *
+                                                        options.connections_max}) {}
 
 // Who waits for memory to send from hears when somebody gives some back: there has to be some.
 Status Domain::provide(SlotPool& pool) {
@@ -59,7 +55,8 @@ Status Domain::provide(SlotPool& pool) {
 }
 
 Status Domain::start() {
-  const std::shared_ptr<verbs::Device>& device = protection_->shared_device();
+  device_->enlist(*this);
+  const std::shared_ptr<verbs::Device>& device = protection()->shared_device();
   auto port = options_.port == 0 ? device->active_port() : device->port(options_.port);
   if (!port.ok()) return std::move(port).status();
   port_ = port->number;
@@ -73,11 +70,11 @@ Status Domain::start() {
   completions_ = *std::move(completions);
   place_ = completions_->add(*this);
   auto receives =
-      verbs::SharedReceiveQueue::create(protection_, *completions_, {.receives_max = receives_max_});
+      verbs::SharedReceiveQueue::create(protection(), *completions_, {.receives_max = receives_max_});
   if (!receives.ok()) return std::move(receives).status();
   receives_ = *std::move(receives);
   auto events = verbs::DeviceEvents::watch(
-      loop_, device, [this](const verbs::DeviceEvent& event) { on_device_event(event); });
+      loop_, device, [this](const verbs::DeviceEvent& event) { device_->tell(*this, event); });
   if (!events.ok()) return std::move(events).status();
   events_ = *std::move(events);
   if (Status failed = provide(sends_); !failed.ok()) return failed;
@@ -86,6 +83,8 @@ Status Domain::start() {
 
 Domain::~Domain() {
   WEFT_ASSERT(paths_.empty() && lent_ == 0, "a domain ends after its paths");
+  loop_.disarm(*this);
+  device_->strike(*this);
   events_.reset();
   receives_.reset();
   if (completions_ != nullptr) completions_->remove(place_);
@@ -227,6 +226,16 @@ void Domain::on_chunk_returned(MutableBytes memory) noexcept {
   if (--lent_ == 0) self_.reset();
 }
 
+Buffer Domain::landing_memory(std::size_t bytes) noexcept {
+  Buffer memory = device_->landings().acquire(bytes, loop_.now());
+  if (!memory.empty() && !Timer::armed()) loop_.arm(*this, loop_.now() + kTrimInterval);
+  return memory;
+}
+
+void Domain::on_timer() {
+  if (device_->landings().trim(loop_.now())) loop_.arm(*this, loop_.now() + kTrimInterval);
+}
+
 void Domain::wait_for_send_slot(VerbsPath& path) noexcept {
   if (!static_cast<ListHook<StarvedTag>&>(path).linked()) starved_.push_back(path);
 }
@@ -251,7 +260,7 @@ void Domain::on_device_event(const verbs::DeviceEvent& event) {
   if (news && now >= quiet_until_) {
     quiet_until_ = now + kLogInterval;
     options_.logger->write(LogLevel::kWarning, std::string{"verbs: "}
-                                                   .append(protection_->device().name())
+                                                   .append(protection()->device().name())
                                                    .append(" reports: ")
                                                    .append(event.to_string()));
   }

@@ -6,10 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/verbs/shared_device.hpp"
 #include "transport/verbs/slot_pool.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/memory/chunk_pool.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/timer.hpp"
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/verbs.hpp"
 
@@ -30,16 +32,19 @@ struct SpareTag;
 /// back from those whose peers do not (`spare`).
 class Domain final : private verbs::CompletionHandler,
                      private ChunkLender,
+                     private Timer,
                      public std::enable_shared_from_this<Domain> {
  public:
-  /// Errors: those of opening the device.
-  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::string_view device,
+  /// Errors: what the device does not give.
+  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<SharedDevice> device,
                                               const VerbsOptions& options);
-  Domain(Loop& loop, std::shared_ptr<verbs::ProtectionDomain> protection, const VerbsOptions& options);
+  Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options);
   ~Domain();
 
   Loop& loop() const noexcept { return loop_; }
-  const std::shared_ptr<verbs::ProtectionDomain>& protection() const noexcept { return protection_; }
+  const std::shared_ptr<verbs::ProtectionDomain>& protection() const noexcept {
+    return device_->protection();
+  }
   verbs::CompletionQueue& completions() const noexcept { return *completions_; }
   verbs::SharedReceiveQueue& receives() const noexcept { return *receives_; }
   /// Where what is sent lies, and what holds no bytes.
@@ -78,6 +83,14 @@ class Domain final : private verbs::CompletionHandler,
   /// it.
   void serve_starved() noexcept;
 
+  /// What the device may be given a part of in place; null when it does not know all of `bytes`.
+  std::shared_ptr<const Registration> registration_of(Bytes bytes) noexcept {
+    return registrations_.find(bytes);
+  }
+  Buffer landing_memory(std::size_t bytes) noexcept;
+
+  void on_device_event(const verbs::DeviceEvent& event);
+
   /// Fetches what has completed.
   bool progress() { return completions_->poll() > 0; }
 
@@ -86,7 +99,7 @@ class Domain final : private verbs::CompletionHandler,
   static Status provide(SlotPool& pool);
   void on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept override;
   void on_chunk_returned(MutableBytes memory) noexcept override;
-  void on_device_event(const verbs::DeviceEvent& event);
+  void on_timer() override;
   bool add_receive() noexcept;
   std::size_t kept_for_others() const noexcept;
   bool post(std::uint32_t slot) noexcept;
@@ -95,7 +108,8 @@ class Domain final : private verbs::CompletionHandler,
 
   Loop& loop_;
   const VerbsOptions options_;
-  const std::shared_ptr<verbs::ProtectionDomain> protection_;
+  const std::shared_ptr<SharedDevice> device_;
+  Registrations::View registrations_;
   SlotPool pool_;
   SlotPool sends_;
   SlotPool controls_;

@@ -17,14 +17,32 @@ enum class MessageKind : std::uint8_t {
   kReturn = 5,    ///< gives `value` credits back
   kEnd = 6,       ///< no more bytes come
   kEndTaken = 7,  ///< the end was received, and so everything before it
+  kOffer = 8,     ///< the next bytes of the connection, to be fetched from where they lie
+  kFetched = 9,   ///< the first `value` bytes of what is offered were fetched
+  kDecline = 10,  ///< the last `value` bytes of what is offered will not be fetched: send them
+  kWithdraw = 11  ///< asks for an answer to all that is offered, soon
 };
+inline constexpr MessageKind kLastKind = MessageKind::kWithdraw;
+
+constexpr bool has_content(MessageKind kind) {
+  return kind == MessageKind::kBytes || kind == MessageKind::kOffer;
+}
+constexpr bool has_value(MessageKind kind) {
+  return kind == MessageKind::kReturn || kind == MessageKind::kFetched || kind == MessageKind::kDecline;
+}
+
+/// What the peer waits for, and may be waiting for before it reads anything else.
+constexpr bool is_answer(MessageKind kind) {
+  return kind == MessageKind::kEndTaken || kind == MessageKind::kFetched || kind == MessageKind::kDecline ||
+         kind == MessageKind::kWithdraw;
+}
 
 /// The head of every message, little-endian:
 ///
 ///      0        1        2        3        4        5        6        7
 ///  0 | version| kind   | zero            | granted                           |
 ///  8 | value                             | zero                              |
-/// 16 | the bytes, to the end of the message                                  |
+/// 16 | the bytes, to the end of the message; of an offer, verbs::RemoteMemory |
 ///
 /// `granted` is how many messages the receiver of this one may have sent altogether, modulo 2^32: its credit
 /// is the difference to what it has sent. Nothing is sent without credit, so that there is a receive for all.
@@ -35,7 +53,7 @@ struct MessageHeader {
 };
 
 inline constexpr std::size_t kMessageHeaderBytes = 16;
-inline constexpr std::uint8_t kMessageVersion = 1;
+inline constexpr std::uint8_t kMessageVersion = 2;
 
 inline void store_message_header(std::byte* to, const MessageHeader& header) noexcept {
   store_le<std::uint64_t>(to, std::uint64_t{kMessageVersion} |
@@ -52,7 +70,7 @@ inline std::optional<MessageHeader> load_message_header(Bytes message) noexcept 
   const auto kind = static_cast<std::uint8_t>(first >> 8);
   const bool right = (first & 0xFF) == kMessageVersion && (first >> 16 & 0xFFFF) == 0 && last >> 32 == 0 &&
                      kind >= static_cast<unsigned>(MessageKind::kProbe) &&
-                     kind <= static_cast<unsigned>(MessageKind::kEndTaken);
+                     kind <= static_cast<unsigned>(kLastKind);
   if (!right) return std::nullopt;
   return MessageHeader{static_cast<MessageKind>(kind), static_cast<std::uint32_t>(first >> 32),
                        static_cast<std::uint32_t>(last)};

@@ -10,10 +10,13 @@ namespace weft::verbs_path {
 
 inline constexpr std::size_t kMessageBytesMin = 1024;
 inline constexpr std::size_t kMessageBytesMax = 1024 * 1024;
-/// Fewer could not carry data and the news of credit at the same time.
-inline constexpr std::size_t kCreditsMin = 3;
+/// Two that are kept, and two so that one message may travel while the other is taken.
+inline constexpr std::size_t kCreditsMin = 4;
 inline constexpr std::size_t kCreditsMax = 4096;
-/// The last credit is for saying that there is new credit: without it both sides could wait for each other.
+/// Bytes leave two credits unused: one for an answer to what the peer waits for (message.hpp), and the last
+/// one for whatever tells of new credit. Without the last, both sides could wait for each other's; without
+/// the other, a side that is not read could not give back memory that the peer offered.
+inline constexpr std::uint32_t kCreditsKeptByBytes = 2;
 inline constexpr std::uint32_t kCreditKept = 1;
 /// All that is sent is copied into the message once, so bytes that stay where they are until then are not
 /// copied before; below this the entry of their own costs more.
@@ -28,6 +31,21 @@ inline constexpr std::size_t kControlSends = 2;
 /// Whoever floods us without credit takes the receives of others for as long as our loop does not look: they
 /// try again six times after 10 ms (the InfiniBand code), which is long enough.
 inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
+/// Fetching less costs more than copying it, on any device.
+inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
+/// What is fetched is offered in pieces of so many bytes, two at a time: each that was fetched tells that the
+/// peer gets on, and while one is told the other is under way.
+inline constexpr std::size_t kOfferBytes = 4 * 1024 * 1024;
+inline constexpr std::size_t kOffersMax = 2;
+/// What a receiver keeps of them: two that were withdrawn while they were read, which it has not taken yet,
+/// and two new ones.
+inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
+/// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
+inline constexpr unsigned kDeclinesCountedMax = 6;
+/// How long memory that is to be given back is waited for; then the path is given up for it.
+inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
+/// How often unused memory is looked for.
+inline constexpr Duration kTrimInterval = std::chrono::seconds{5};
 /// How long an end waits for the device to say what has arrived.
 inline constexpr Duration kCatchUpAtMost = std::chrono::milliseconds{50};
 inline constexpr unsigned kIdleQuestions = 64;

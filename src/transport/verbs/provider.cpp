@@ -28,6 +28,13 @@ Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& opt
                     " is not active: is its network interface up?"};
 }
 
+/// Whoever registers what is registered already has a part in that.
+Result<std::shared_ptr<const Registration>> register_with(SharedDevice& device, MutableBytes memory) {
+  auto known = Registrations::View{device.registrations()}.find(memory);
+  if (known != nullptr && known->peers_may_read() && known->bytes().data() == memory.data()) return known;
+  return device.registrations().add(memory, {.remote_read = true});
+}
+
 Status no_path(std::string why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport, std::move(why)};
 }
@@ -111,9 +118,36 @@ Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::stri
   std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Domain>& known = domains_[{&loop, device}];
   if (std::shared_ptr<Domain> domain = known.lock()) return domain;
-  auto domain = Domain::make(loop, device, options_);
+  auto shared = shared_device(device);
+  if (!shared.ok()) return std::move(shared).status();
+  auto domain = Domain::make(loop, *std::move(shared), options_);
   if (domain.ok()) known = *domain;
   return domain;
+}
+
+// Under the lock.
+Result<std::shared_ptr<SharedDevice>> Provider::shared_device(const std::string& name) const {
+  std::weak_ptr<SharedDevice>& known = shared_[name];
+  if (std::shared_ptr<SharedDevice> device = known.lock()) return device;
+  auto device = SharedDevice::open(name, options_);
+  if (device.ok()) known = *device;
+  return device;
+}
+
+// A device that cannot be opened now carries nothing; should it come back, what it carries is copied.
+Result<MemoryLease> Provider::register_memory(MutableBytes memory) const {
+  const std::lock_guard lock{mutex_};
+  MemoryLease lease;
+  if (memory.empty() || !find_devices().ok()) return lease;
+  for (const std::string& name : devices_) {
+    const auto device = shared_device(name);
+    if (!device.ok()) continue;
+    auto registered = register_with(**device, memory);
+    if (!registered.ok()) return std::move(registered).status().with_context(name);
+    lease.add(std::move(*registered));
+    lease.add(*device);
+  }
+  return lease;
 }
 
 }  // namespace verbs_path
@@ -129,7 +163,7 @@ Status check(const VerbsOptions& options) {
     why = "VerbsOptions::block_bytes: at least message_bytes";
   } else if (options.credits_min < kCreditsMin || options.credits_max > kCreditsMax ||
              options.credits_min > options.credits_max) {
-    why = "VerbsOptions: 3 <= credits_min <= credits_max <= 4096";
+    why = "VerbsOptions: 4 <= credits_min <= credits_max <= 4096";
   } else if (options.sends_max < 2 || options.sends_max > kCreditsMax) {
     why = "VerbsOptions::sends_max: from 2 to 4096 are possible";
   } else if (options.connections_max == 0) {
@@ -138,6 +172,8 @@ Status check(const VerbsOptions& options) {
                  std::max(options.credits_min * options.message_bytes, options.block_bytes) ||
              options.send_bytes_max < options.block_bytes) {
     why = "VerbsOptions: receive_bytes_max or send_bytes_max is too little for one connection";
+  } else if (options.rendezvous_bytes_min < kRendezvousBytesMin) {
+    why = "VerbsOptions::rendezvous_bytes_min: from 4 KiB on is possible";
   } else if (options.retries > 6) {
     why = "VerbsOptions::retries: up to 6; 7 would mean for ever";
   } else if (options.logger == nullptr) {
@@ -151,7 +187,8 @@ VerbsMemory verbs_memory(const VerbsOptions& options) {
   return {.receive_bytes_per_connection = options.credits_min * options.message_bytes,
           .send_bytes_per_connection_max = options.sends_max * options.message_bytes,
           .receive_bytes_max = options.receive_bytes_max,
-          .send_bytes_max = options.send_bytes_max};
+          .send_bytes_max = options.send_bytes_max,
+          .attachment_bytes_max = options.attachment_bytes_max};
 }
 
 std::shared_ptr<const DataPathProvider> make_verbs_path_provider(const VerbsOptions& options) {

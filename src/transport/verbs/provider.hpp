@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "transport/verbs/domain.hpp"
+#include "transport/verbs/shared_device.hpp"
 #include "weft/transport/data_path.hpp"
 #include "weft/transport/verbs.hpp"
 
@@ -28,16 +29,19 @@ class Provider final : public DataPathProvider {
   Status try_out() const override;
   Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
                                          std::string_view peer_offer) const override;
+  Result<MemoryLease> register_memory(MutableBytes memory) const override;
 
  private:
   Status find_devices() const;
   Result<std::vector<std::string>> devices_in_turn() const;
+  Result<std::shared_ptr<SharedDevice>> shared_device(const std::string& name) const;
   Result<std::shared_ptr<Domain>> domain_for(Loop& loop, const std::string& device) const;
 
   const VerbsOptions options_;
   mutable std::mutex mutex_;
   mutable std::vector<std::string> devices_;
   mutable std::size_t next_device_ = 0;
+  mutable std::map<std::string, std::weak_ptr<SharedDevice>> shared_;
   mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<Domain>> domains_;
 };
 

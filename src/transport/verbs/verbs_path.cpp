@@ -31,7 +31,8 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
       capabilities_{.name = "verbs", .lease_bytes_min = kLeaseBytesMin, .peer_may_vanish = true},
       serial_(domain_->next_serial()),
       place_(domain_->completions().add(*this)),
-      inbox_(options_.credits_max + 1),
+      inbox_(options_.credits_max + 1 + kOffersKeptMax),
+      offers_(kOffersKeptMax),
       sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)) {}
 
 Status VerbsPath::start() {
@@ -45,7 +46,7 @@ Status VerbsPath::start() {
   of_pair.segments_max = 1;
   of_pair.inline_bytes = options_.inline_bytes;
   of_pair.shared_receives = &domain_->receives();
-  of_pair.access = {};
+  of_pair.access = {.remote_read = true};
   auto pair = verbs::QueuePair::create(domain_->protection(), domain_->completions(), of_pair);
   if (!pair.ok()) return std::move(pair).status();
   pair_ = *std::move(pair);
@@ -100,6 +101,7 @@ Status VerbsPath::connect(std::string_view peer_address) {
   how.ack_timeout = options_.ack_timeout;
   how.retries = options_.retries;
   how.receiver_not_ready_timer = kReceiverNotReadyTimer;
+  how.reads_max = kOffersMax;
   return pair_->connect(*peer, how);
 }
 
@@ -131,7 +133,7 @@ void VerbsPath::deliver() {
   send_control();
   if (heard_ && !std::exchange(heard_told_, true)) owner_->on_path_heard();
   if (!shut_ && misbehaviour_ == nullptr && inbox_.size() > 0) owner_->on_path_readable();
-  if (!shut_ && send_blocked_ && may_send_bytes()) {
+  if (!shut_ && send_blocked_ && may_get_on()) {
     send_blocked_ = false;
     owner_->on_path_writable();
   }
@@ -173,10 +175,12 @@ void VerbsPath::shut() {
   }
   domain_->completions().remove(place_);
   completed_up_to(posted_);
+  landing_registration_.reset();
+  offering_.memory.reset();
   domain_->serve_starved();
   while (inbox_.size() > 0) {
     const Arrival arrival = inbox_.pop_front();
-    if (arrival.end != 0) domain_->give_back(arrival.slot);
+    if (arrival.kind == Arrival::Kind::kBytes) domain_->give_back(arrival.slot);
   }
   // What is lent comes back later, and is not there for others until then.
   domain_->unpromise(promised_ - std::min(promised_, lent_));

@@ -19,7 +19,8 @@ namespace weft::verbs_path {
 ///
 /// Bytes travel in messages of up to message_bytes: small ones inside the work request, others copied into
 /// registered memory, several at a time, so that one is copied while another is sent. A message is sent only
-/// with credit, which stands for a receive at the other side.
+/// with credit, which stands for a receive at the other side. An attachment in memory that the device knows
+/// is offered instead, and fetched by the other side's device (verbs_path_rendezvous.cpp).
 ///
 /// What the device was given is in `sent_messages_`; shut() destroys the queue pair, after which the device
 /// touches nothing. Nothing is told to the owner inside a completion: those only note and schedule deliver_.
@@ -41,9 +42,10 @@ class VerbsPath final : public DataPath,
   void on_peer_ready() override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   ChunkRef receive_in_place(bool& exhausted) override;
-  Moved reclaim_landing() override { return Moved::blocked(); }
+  Moved reclaim_landing() override;
+  Buffer landing_memory(std::size_t bytes) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
-  Moved reclaim_sending() override { return Moved::blocked(); }
+  Moved reclaim_sending() override;
   void end_sending() override;
   bool all_left() const override;
   void catch_up() override;
@@ -69,17 +71,40 @@ class VerbsPath final : public DataPath,
         : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
     VerbsPath& path;
   };
-  /// The rest of a message with bytes, or the peer's end.
+  /// What comes next: the rest of a message with bytes, the peer's end, or the next one of `offers_`.
   struct Arrival {
+    enum class Kind : std::uint8_t { kBytes, kOffer, kEnd };
+    Kind kind = Kind::kBytes;
     std::uint32_t slot = 0;
     std::uint32_t begin = 0;
-    std::uint32_t end = 0;  ///< 0 for the peer's end, which has no slot
+    std::uint32_t end = 0;
   };
-  /// A message that the device was given, and the memory it lies in.
+  /// A message that the device was given, and the memory it lies in; or a read, for the first of `offers_`
+  /// that is being read.
   struct Sent {
-    enum class Memory : std::uint8_t { kNone, kBytes, kControl };
+    enum class Memory : std::uint8_t { kNone, kBytes, kControl, kLanding };
     Memory memory = Memory::kNone;
     std::uint32_t slot = 0;
+  };
+  /// Bytes that the peer offers to be fetched.
+  struct Offer {
+    enum class State : std::uint8_t { kWaits, kIsRead, kRead };
+    verbs::RemoteMemory from;
+    State state = State::kWaits;
+    bool withdrawn = false;  ///< the peer is told of its end as soon as it is read
+    bool told = false;
+  };
+  /// What is offered to the peer: the beginning of what is to be sent.
+  struct Offering {
+    std::shared_ptr<const Registration> memory;
+    std::size_t bytes = 0;
+    std::size_t fetched = 0;  ///< of them, from their beginning; send() has not reported it
+    std::size_t to_copy = 0;  ///< so much of what is to be sent next is not offered
+    bool declined = false;    ///< nothing more of this attachment is offered
+    bool reclaimed = false;   ///< what is declined now is no sign of the peer's memory
+    bool short_of_credit = false;
+    unsigned declines = 0;  ///< in a row
+    unsigned left_out = 0;  ///< so many attachments more are not offered
   };
 
   Status start();
@@ -93,7 +118,7 @@ class VerbsPath final : public DataPath,
   std::uint32_t peer_may_send() const noexcept { return granted_ - arrived_; }
   std::size_t in_use() const noexcept { return peer_may_send() + held_; }
   bool take_in(std::uint32_t slot, std::size_t bytes) noexcept;
-  bool take_kind(const MessageHeader& header, std::size_t bytes) noexcept;
+  bool take_kind(const MessageHeader& header, Bytes content) noexcept;
   bool take_grant(std::uint32_t granted) noexcept;
   void take_return(std::uint32_t credits) noexcept;
   void done_with(std::uint32_t slot) noexcept;
@@ -101,17 +126,42 @@ class VerbsPath final : public DataPath,
   void grant() noexcept;
   void tell_credit_if_due() noexcept;
 
+  // Fetching what is offered.
+  void take_offer(Bytes content) noexcept;
+  void take_withdrawal() noexcept;
+  Moved fetch(std::span<const iovec> into, MutableBytes landing);
+  bool decline_if_unknown(MutableBytes landing) noexcept;
+  void begin_reads(MutableBytes landing) noexcept;
+  bool read(const verbs::RemoteMemory& from, std::byte* to) noexcept;
+  void end_read() noexcept;
+  void tell_fetched(Offer& offer) noexcept;
+  void pop_offer() noexcept;
+  bool reads_under_way() noexcept;
+
+  // Offering.
+  bool is_offered(const iovec& front, std::size_t leased) noexcept;
+  bool may_be_offered(const iovec& piece) noexcept;
+  Moved offer(const iovec& front, std::size_t leased);
+  void take_fetched(std::uint32_t bytes) noexcept;
+  void take_decline(std::uint32_t bytes) noexcept;
+  bool may_get_on() const noexcept;
+  bool waits_for_answer() const noexcept { return offering_.bytes > offering_.fetched; }
+  Moved give_up_for_memory();
+
   // Sending.
   std::uint32_t credit() const noexcept { return peer_granted_ - sent_; }
   std::size_t sends_under_way() const noexcept { return posted_ - completed_; }
   bool may_send_bytes() const noexcept;
   bool post(MessageKind kind, std::span<const iovec> from, std::size_t bytes,
             std::uint32_t value = 0) noexcept;
-  bool give_to_device(ibv_sge segment, unsigned flags) noexcept;
+  bool give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept;
+  std::uint32_t value_of(MessageKind kind) const noexcept;
+  void note_left(MessageKind kind, std::uint32_t value) noexcept;
   void completed_up_to(std::uint32_t end) noexcept;
   void release(const Sent& sent) noexcept;
   bool signal_due() const noexcept;
   std::uint32_t credit_to_return() const noexcept;
+  bool has_credit_for(MessageKind kind) const noexcept;
   void want_control(MessageKind kind) noexcept;
   void send_control() noexcept;
 
@@ -137,6 +187,11 @@ class VerbsPath final : public DataPath,
   bool heard_ = false;
   bool heard_told_ = false;
   bool end_arrived_ = false;
+  weft::detail::Ring<Offer> offers_;
+  /// Keeps the landing registered while the device reads into it.
+  std::shared_ptr<const Registration> landing_registration_;
+  std::uint32_t fetched_untold_ = 0;
+  std::uint32_t declined_untold_ = 0;
 
   // What goes.
   std::size_t peer_message_bytes_ = 0;
@@ -148,6 +203,7 @@ class VerbsPath final : public DataPath,
   /// What was posted and has not completed, by its number; as many as a power of two.
   std::vector<Sent> sent_messages_;
   unsigned wanted_ = 0;
+  Offering offering_;
   bool send_blocked_ = false;
   bool ended_ = false;
   bool peer_took_end_ = false;

@@ -27,17 +27,15 @@ bool VerbsPath::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
   const auto header = load_message_header({domain_->at(slot), bytes});
   if (!header) return misbehaved("sent a message of another protocol or version"), false;
   if (misbehaviour_ != nullptr || !take_grant(header->granted)) return false;
-  if (!take_kind(*header, bytes)) return false;
-  inbox_.push_back({slot, kMessageHeaderBytes, static_cast<std::uint32_t>(bytes)});
+  if (!take_kind(*header, Bytes{domain_->at(slot), bytes}.subspan(kMessageHeaderBytes))) return false;
+  inbox_.push_back({Arrival::Kind::kBytes, slot, kMessageHeaderBytes, static_cast<std::uint32_t>(bytes)});
   return true;
 }
 
 // True for a message whose bytes are to be received.
-bool VerbsPath::take_kind(const MessageHeader& header, std::size_t bytes) noexcept {
-  const bool has_bytes = bytes > kMessageHeaderBytes;
-  if (has_bytes != (header.kind == MessageKind::kBytes))
-    return misbehaved("mixes up bytes and control"), false;
-  if ((header.value != 0) != (header.kind == MessageKind::kReturn)) {
+bool VerbsPath::take_kind(const MessageHeader& header, Bytes content) noexcept {
+  if (content.empty() == has_content(header.kind)) return misbehaved("mixes up bytes and control"), false;
+  if ((header.value != 0) != has_value(header.kind)) {
     return misbehaved("sent a number that means nothing"), false;
   }
   if (!heard_ && header.kind != MessageKind::kProbe) return misbehaved("did not begin with a probe"), false;
@@ -58,11 +56,23 @@ bool VerbsPath::take_kind(const MessageHeader& header, std::size_t bytes) noexce
       return false;
     case MessageKind::kEnd:
       if (std::exchange(end_arrived_, true)) return misbehaved("ended twice"), false;
-      inbox_.push_back({});
+      inbox_.push_back({Arrival::Kind::kEnd, 0, 0, 0});
       return false;
     case MessageKind::kEndTaken:
       if (!end_left_) return misbehaved("took an end that was not sent"), false;
       peer_took_end_ = true;
+      return false;
+    case MessageKind::kOffer:
+      take_offer(content);
+      return false;
+    case MessageKind::kFetched:
+      take_fetched(header.value);
+      return false;
+    case MessageKind::kDecline:
+      take_decline(header.value);
+      return false;
+    case MessageKind::kWithdraw:
+      take_withdrawal();
       return false;
   }
   return false;
@@ -108,10 +118,12 @@ void VerbsPath::grant() noexcept {
 }
 
 // Of what is lent out nothing comes back for long: the rest has to be told in time, or the peer would keep
-// its last credit for ever.
+// its last credits for ever. Whoever waits for an answer sees to it that the peer can give it.
 void VerbsPath::tell_credit_if_due() noexcept {
   const std::uint32_t untold = granted_ - granted_told_;
-  if (untold >= 2 && untold >= (promised_ - lent_) / 2) want_control(MessageKind::kCredit);
+  const bool much = untold >= 2 && untold >= (promised_ - lent_) / 2;
+  const bool peer_needs_it = waits_for_answer() && untold > 0 && granted_told_ - arrived_ <= kCreditKept;
+  if (much || peer_needs_it) want_control(MessageKind::kCredit);
 }
 
 bool VerbsPath::reclaim() noexcept {
@@ -120,10 +132,10 @@ bool VerbsPath::reclaim() noexcept {
   return true;
 }
 
-Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes /*landing*/) {
+Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes landing) {
   std::size_t total = 0;
   for (iovec place : into) {
-    while (place.iov_len > 0 && inbox_.size() > 0 && inbox_.front().end != 0) {
+    while (place.iov_len > 0 && inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kBytes) {
       Arrival& front = inbox_.front();
       const std::size_t part = std::min<std::size_t>(place.iov_len, front.end - front.begin);
       std::memcpy(place.iov_base, domain_->at(front.slot) + front.begin, part);
@@ -139,6 +151,7 @@ Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes /*landing*/) 
   }
   if (total > 0) return Moved::some(total, inbox_.size() == 0);
   if (inbox_.size() == 0) return Moved::blocked();
+  if (inbox_.front().kind == Arrival::Kind::kOffer) return fetch(into, landing);
   if (!end_taken_left_) want_control(MessageKind::kEndTaken);
   return Moved::ended();
 }
@@ -146,7 +159,7 @@ Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes /*landing*/) 
 // A message's bytes where they lie: only as long as few are lent, because a peer whose messages are all being
 // looked at may send nothing.
 ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
-  if (inbox_.size() == 0 || inbox_.front().end == 0 || inbox_.front().begin != kMessageHeaderBytes) return {};
+  if (inbox_.size() == 0 || inbox_.front().begin != kMessageHeaderBytes) return {};
   if (lent_ + kCreditsMin >= promised_) return {};
   const Arrival front = inbox_.front();
   auto* const data = const_cast<std::byte*>(domain_->at(front.slot));

@@ -26,6 +26,19 @@ void gather(std::byte* to, std::span<const iovec> from, std::size_t bytes) {
   }
 }
 
+constexpr unsigned bit_of(MessageKind kind) {
+  return 1u << static_cast<unsigned>(kind);
+}
+
+constexpr unsigned answers() {
+  unsigned bits = 0;
+  for (unsigned kind = 1; kind <= static_cast<unsigned>(kLastKind); ++kind) {
+    if (is_answer(static_cast<MessageKind>(kind))) bits |= 1u << kind;
+  }
+  return bits;
+}
+constexpr unsigned kAnswers = answers();
+
 bool stays_until_acknowledged(MessageKind kind) {
   return kind == MessageKind::kEnd || kind == MessageKind::kEndTaken;
 }
@@ -33,19 +46,25 @@ bool stays_until_acknowledged(MessageKind kind) {
 }  // namespace
 
 bool VerbsPath::may_send_bytes() const noexcept {
-  return !failure_.ok() || (credit() > kCreditKept && sends_under_way() < options_.sends_max);
+  return !failure_.ok() || (credit() > kCreditsKeptByBytes && sends_under_way() < options_.sends_max);
 }
 
-Moved VerbsPath::send(std::span<const iovec> from, std::size_t /*leased*/) {
+// A message ends before what is to be offered.
+Moved VerbsPath::send(std::span<const iovec> from, std::size_t leased) {
   if (!failure_.ok() || misbehaviour_ != nullptr) return Moved::failed(ECONNRESET);
+  if (is_offered(from.front(), leased)) return offer(from.front(), leased);
   const std::size_t room = std::min(peer_message_bytes_, options_.message_bytes) - kMessageHeaderBytes;
-  std::size_t bytes = 0;
-  for (const iovec& piece : from) bytes += piece.iov_len;
+  std::size_t bytes = from.front().iov_len;
+  for (const iovec& piece : from.subspan(1)) {
+    if (bytes >= room || may_be_offered(piece)) break;
+    bytes += piece.iov_len;
+  }
   bytes = std::min(bytes, room);
   if (!may_send_bytes() || !post(MessageKind::kBytes, from, bytes)) {
     send_blocked_ = true;
     return failure_.ok() ? Moved::blocked() : Moved::failed(ECONNRESET);
   }
+  offering_.to_copy -= std::min(offering_.to_copy, bytes);
   return Moved::some(bytes, false);
 }
 
@@ -68,11 +87,12 @@ bool VerbsPath::post(MessageKind kind, std::span<const iovec> from, std::size_t 
   store_message_header(at, {kind, granted_, value});
   gather(at + kMessageHeaderBytes, from, bytes);
   const bool signalled = !inside || ended_ || stays_until_acknowledged(kind) || signal_due();
-  unsigned flags = 0;
-  if (inside) flags |= IBV_SEND_INLINE;
-  if (signalled) flags |= IBV_SEND_SIGNALED;
-  if (!give_to_device({reinterpret_cast<std::uintptr_t>(at), static_cast<std::uint32_t>(size), slot.lkey},
-                      flags)) {
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_SEND;
+  if (inside) request.send_flags |= IBV_SEND_INLINE;
+  if (signalled) request.send_flags |= IBV_SEND_SIGNALED;
+  const ibv_sge segment{reinterpret_cast<std::uintptr_t>(at), static_cast<std::uint32_t>(size), slot.lkey};
+  if (!give_to_device(request, segment)) {
     release(sent);
     return false;
   }
@@ -88,13 +108,10 @@ bool VerbsPath::signal_due() const noexcept {
   return unsignalled_ + 1 >= std::min<std::size_t>(kSignalEvery, (options_.sends_max + kControlSends) / 2);
 }
 
-bool VerbsPath::give_to_device(ibv_sge segment, unsigned flags) noexcept {
-  ibv_send_wr request{};
+bool VerbsPath::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
   request.wr_id = domain_->completions().id_for(place_, posted_ & kSequenceMask);
   request.sg_list = &segment;
   request.num_sge = 1;
-  request.opcode = IBV_WR_SEND;
-  request.send_flags = flags;
   ibv_send_wr* refused = nullptr;
   const int error = ibv_post_send(pair_->handle(), &request, &refused);
   if (error != 0) fail(verbs::call_status(error, "sending by RDMA"));
@@ -104,7 +121,9 @@ bool VerbsPath::give_to_device(ibv_sge segment, unsigned flags) noexcept {
 // Those before it that were not signalled are done too.
 void VerbsPath::on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept {
   if (completion.status != IBV_WC_SUCCESS) {
-    return fail(verbs::to_status(completion.status, "sending by RDMA"));
+    const Sent& failed = sent_messages_[sequence % sent_messages_.size()];
+    const bool read = failed.memory == Sent::Memory::kLanding;
+    return fail(verbs::to_status(completion.status, read ? "fetching by RDMA" : "sending by RDMA"));
   }
   const std::uint32_t behind = (sequence - completed_) & kSequenceMask;
   completed_up_to(completed_ + behind + 1);
@@ -120,29 +139,48 @@ void VerbsPath::completed_up_to(std::uint32_t end) noexcept {
 void VerbsPath::release(const Sent& sent) noexcept {
   if (sent.memory == Sent::Memory::kBytes) domain_->release_send_slot(sent.slot);
   if (sent.memory == Sent::Memory::kControl) domain_->release_control_slot(sent.slot);
+  if (sent.memory == Sent::Memory::kLanding) end_read();
 }
 
 void VerbsPath::want_control(MessageKind kind) noexcept {
-  wanted_ |= 1u << static_cast<unsigned>(kind);
+  wanted_ |= bit_of(kind);
   send_control();
 }
 
-// What the last credit is kept for is the news of credit; the rest needs one like bytes do.
+bool VerbsPath::has_credit_for(MessageKind kind) const noexcept {
+  const bool news = granted_ != granted_told_;
+  if (kind == MessageKind::kCredit) return credit() > 0;
+  if (is_answer(kind)) return credit() > (news ? 0 : kCreditKept);
+  return credit() > kCreditsKeptByBytes;
+}
+
+// Answers first; they tell the news of credit too.
 void VerbsPath::send_control() noexcept {
   while (wanted_ != 0 && peer_ready_ && !shut_ && failure_.ok()) {
-    const auto kind = static_cast<MessageKind>(std::countr_zero(wanted_));
-    const std::uint32_t kept = kind == MessageKind::kCredit ? 0 : kCreditKept;
-    if (credit() <= kept || sends_under_way() == options_.sends_max + kControlSends) return;
-    std::uint32_t value = 0;
-    if (kind == MessageKind::kReturn) value = credit_to_return();
-    const bool pointless = (kind == MessageKind::kReturn && value == 0) ||
-                           (kind == MessageKind::kCredit && granted_ == granted_told_);
+    const unsigned answers = wanted_ & kAnswers;
+    const auto kind = static_cast<MessageKind>(std::countr_zero(answers != 0 ? answers : wanted_));
+    if (!has_credit_for(kind) || sends_under_way() == options_.sends_max + kControlSends) return;
+    const std::uint32_t value = value_of(kind);
+    const bool pointless =
+        (has_value(kind) && value == 0) || (kind == MessageKind::kCredit && granted_ == granted_told_);
     if (!pointless && !post(kind, {}, 0, value)) return;
-    wanted_ &= wanted_ - 1;
-    if (kind == MessageKind::kReturn) sent_ += value;
-    end_left_ = end_left_ || kind == MessageKind::kEnd;
-    end_taken_left_ = end_taken_left_ || kind == MessageKind::kEndTaken;
+    wanted_ &= ~bit_of(kind);
+    note_left(kind, value);
   }
+}
+
+std::uint32_t VerbsPath::value_of(MessageKind kind) const noexcept {
+  if (kind == MessageKind::kReturn) return credit_to_return();
+  if (kind == MessageKind::kFetched) return fetched_untold_;
+  return kind == MessageKind::kDecline ? declined_untold_ : 0;
+}
+
+void VerbsPath::note_left(MessageKind kind, std::uint32_t value) noexcept {
+  if (kind == MessageKind::kReturn) sent_ += value;
+  if (kind == MessageKind::kFetched) fetched_untold_ -= value;
+  if (kind == MessageKind::kDecline) declined_untold_ -= value;
+  end_left_ = end_left_ || kind == MessageKind::kEnd;
+  end_taken_left_ = end_taken_left_ || kind == MessageKind::kEndTaken;
 }
 
 // All but what every connection has, and what the message that says so takes.

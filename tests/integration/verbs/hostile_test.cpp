@@ -74,7 +74,7 @@ TEST_P(Cr18Hostile, CR19_steps_out_of_turn_end_the_connection) {
   expect_dismissed(*twice);
 }
 
-/// One thing that a peer may not do.
+constexpr auto kUnknownKind = static_cast<std::uint8_t>(static_cast<unsigned>(verbs_path::kLastKind) + 1);
 
 std::string message_text(std::uint8_t version, std::uint8_t kind, std::uint8_t zero = 0) {
   std::string text(kMessageHeaderBytes, '\0');
@@ -106,12 +106,22 @@ std::string endless_frame() {
   return testing::header_bytes(frame);
 }
 
+std::string offer_text(std::uint64_t bytes) {
+  const auto encoded = verbs::RemoteMemory{.address = 4096, .bytes = bytes, .rkey = 1}.encode();
+  return std::string{as_text(encoded)};
+}
+
+/// What a peer may not do.
 const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing::misdeeds_with<RawVerbsPeer>({
-    {"another version", [](RawVerbsPeer& peer) { peer.send_text(message_text(2, 3)); }},
-    {"an unknown kind", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 8)); }},
-    {"kind 0", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 0)); }},
-    {"reserved bytes", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 3, 1)); }},
-    {"a short header", [](RawVerbsPeer& peer) { peer.send_text(message_text(1, 3).substr(0, 15)); }},
+    {"another version",
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion + 1, 3)); }},
+    {"an unknown kind",
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, kUnknownKind)); }},
+    {"kind 0", [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, 0)); }},
+    {"reserved bytes",
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, 3, 1)); }},
+    {"a short header",
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, 3).substr(0, 15)); }},
     {"no header", [](RawVerbsPeer& peer) { peer.send_text(""); }},
     {"bytes that are none", [](RawVerbsPeer& peer) { peer.send(MessageKind::kBytes); }},
     {"credit with bytes", [](RawVerbsPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
@@ -142,6 +152,22 @@ const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing:
        peer.send(MessageKind::kEnd);
        peer.send(MessageKind::kBytes, "x");
      }},
+    {"an offer after the end",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kEnd);
+       peer.send(MessageKind::kOffer, offer_text(100'000));
+     }},
+    {"an offer of nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(0)); }},
+    {"an offer of a gigabyte",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(1u << 30)); }},
+    {"an offer beyond the end of all memory",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(~std::uint64_t{0})); }},
+    {"half an offer", [](RawVerbsPeer& peer) { peer.send(MessageKind::kOffer, offer_text(9).substr(1)); }},
+    {"fetches what was not offered",
+     [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kFetched, 1)); }},
+    {"fetches nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kFetched); }},
+    {"declines what was not offered",
+     [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kDecline, 1)); }},
     {"two ends",
      [](RawVerbsPeer& peer) {
        peer.send(MessageKind::kEnd);

@@ -108,7 +108,7 @@ TEST_P(Cr15Policy, CR15_options_that_cannot_be_are_refused_by_name) {
   };
   EXPECT_THAT(refusal([](VerbsOptions& its) { its.message_bytes = 100; }), HasSubstr("message_bytes"));
   EXPECT_THAT(refusal([](VerbsOptions& its) { its.block_bytes = 1024; }), HasSubstr("block_bytes"));
-  EXPECT_THAT(refusal([](VerbsOptions& its) { its.credits_min = 2; }), HasSubstr("credits_min"));
+  EXPECT_THAT(refusal([](VerbsOptions& its) { its.credits_min = 3; }), HasSubstr("credits_min"));
   EXPECT_THAT(refusal([](VerbsOptions& its) { its.credits_max = 3; }), HasSubstr("credits_max"));
   EXPECT_THAT(refusal([](VerbsOptions& its) { its.sends_max = 1; }), HasSubstr("sends_max"));
   EXPECT_THAT(refusal([](VerbsOptions& its) { its.connections_max = 0; }), HasSubstr("connections_max"));

@@ -37,8 +37,8 @@ inline VerbsOptions options_of(std::string_view kind, verbs::Driver& driver) {
   if (kind != "tight") return options;
   options.message_bytes = 1024;
   options.block_bytes = 8 * 1024;
-  options.credits_min = 3;
-  options.credits_max = 4;
+  options.credits_min = 4;
+  options.credits_max = 5;
   options.sends_max = 2;
   options.inline_bytes = 0;
   return options;

@@ -21,6 +21,7 @@ namespace weft::verbs_path_testing {
 class End final : public DataPathOwner {
  public:
   std::unique_ptr<DataPath> path;
+  bool here = false;
   bool heard = false;
   int readable = 0;
   int writable = 0;
@@ -64,6 +65,7 @@ class World {
 
   Status open(End& end, bool here) {
     const auto& provider = here ? here_ : there_;
+    end.here = here;
     auto path = provider->open(*loop, end, provider->offer());
     if (!path.ok()) return std::move(path).status();
     end.path = *std::move(path);
@@ -79,6 +81,11 @@ class World {
     there.path->on_peer_ready();
     settle();
     ASSERT_TRUE(here.heard && there.heard);
+  }
+  MemoryLease register_memory(bool here, MutableBytes bytes) {
+    auto lease = (here ? here_ : there_)->register_memory(bytes);
+    EXPECT_TRUE(lease.ok() && !lease->empty());
+    return std::move(lease).value();
   }
   /// Until nothing is left to do.
   void settle() {

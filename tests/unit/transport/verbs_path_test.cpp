@@ -29,7 +29,7 @@ VerbsOptions with_credits(std::size_t min, std::size_t max) {
 }
 
 VerbsOptions tight() {
-  VerbsOptions options = with_credits(3, 5);
+  VerbsOptions options = with_credits(4, 6);
   options.message_bytes = 1024;
   options.block_bytes = 4096;
   options.receive_bytes_max = 32 * 1024;
@@ -114,7 +114,7 @@ class VerbsCredit : public ::testing::TestWithParam<const char*> {
   VerbsOptions options() const {
     const std::string_view kind = GetParam();
     if (kind == "tight") return tight();
-    if (kind == "little") return with_credits(3, 3);
+    if (kind == "little") return with_credits(4, 4);
     return {};
   }
 };
@@ -328,7 +328,7 @@ TEST(VerbsPath, CR16_options_that_cannot_be_are_named) {
   EXPECT_NE(refused([](VerbsOptions& o) { o.message_bytes = 4100; }).find("message_bytes"),
             std::string::npos);
   EXPECT_NE(refused([](VerbsOptions& o) { o.block_bytes = 4096; }).find("block_bytes"), std::string::npos);
-  EXPECT_NE(refused([](VerbsOptions& o) { o.credits_min = 2; }).find("credits_min"), std::string::npos);
+  EXPECT_NE(refused([](VerbsOptions& o) { o.credits_min = 3; }).find("credits_min"), std::string::npos);
   EXPECT_NE(refused([](VerbsOptions& o) { o.retries = 7; }).find("retries"), std::string::npos);
   EXPECT_NE(refused([](VerbsOptions& o) { o.sends_max = 1; }).find("sends_max"), std::string::npos);
   EXPECT_NE(refused([](VerbsOptions& o) { o.receive_bytes_max = 1024; }).find("receive_bytes_max"),

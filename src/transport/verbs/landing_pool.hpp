@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "transport/verbs/registrations.hpp"
+#include "weft/base/time.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft::verbs_path {
+
+/// Registered memory that attachments land in, so that the device can put them there itself. Of a device;
+/// pieces come back from whatever thread drops the attachment last, even after the pool's other users ended.
+/// Peers cannot read it: it holds one peer's bytes now and another's later. Thread: any.
+class LandingPool : public std::enable_shared_from_this<LandingPool> {
+ public:
+  struct Limits {
+    /// Registered at a time, in use or not.
+    std::size_t bytes_max = 0;
+    verbs::Access access{};
+  };
+  LandingPool(std::shared_ptr<Registrations> registrations, const Limits& limits) noexcept;
+  ~LandingPool();
+  LandingPool(const LandingPool&) = delete;
+  LandingPool& operator=(const LandingPool&) = delete;
+
+  /// `size` bytes, not zeroed. Empty when the budget is used up or the system gives no more: other memory
+  /// does as well then, only slower.
+  Buffer acquire(std::size_t size, TimePoint now) noexcept;
+  /// Gives back to the system what nobody has used for a while. True while there is more that is unused.
+  bool trim(TimePoint now) noexcept;
+
+  std::size_t registered_bytes() const;
+
+ private:
+  struct Block;
+  using Blocks = std::vector<std::unique_ptr<Block>>;
+
+  std::unique_ptr<Block> take(std::size_t size, Blocks& unwanted);
+  bool fill(Block& block, std::size_t size) noexcept;
+  void give_back(std::unique_ptr<Block> block) noexcept;
+  bool make_room(std::size_t size, Blocks& unwanted);
+
+  const std::shared_ptr<Registrations> registrations_;
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  std::size_t registered_ = 0;
+  /// Unused ones by their size, each with the one that was used longest ago first.
+  std::map<std::size_t, Blocks> idle_;
+  /// The latest time that anybody told.
+  TimePoint now_{};
+  /// After a refusal of the system's nothing is asked of it until then.
+  TimePoint refused_until_{};
+};
+
+}  // namespace weft::verbs_path

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/verbs/registrations.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace weft::verbs_path {
+
+/// Does not keep its registration: that ends when its users let go of it, whoever looks here.
+struct Registrations::Range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  /// The highest end up to here, in the order of beginnings: what lies behind it is in none of these.
+  std::uintptr_t reach = 0;
+  std::weak_ptr<const Registration> registration;
+};
+
+Registrations::Registrations(std::shared_ptr<verbs::ProtectionDomain> domain) noexcept
+    : domain_(std::move(domain)) {}
+
+Registrations::~Registrations() = default;
+
+Result<std::shared_ptr<const Registration>> Registrations::add(MutableBytes bytes, verbs::Access access,
+                                                               UniqueFunction<void()> on_released) {
+  // What may fail comes before the registration that would have to be taken back.
+  const std::lock_guard lock{mutex_};
+  auto ranges = std::make_shared<Ranges>();
+  if (ranges_ != nullptr) *ranges = *ranges_;
+  std::erase_if(*ranges, [](const Range& range) { return range.registration.expired(); });
+  ranges->reserve(ranges->size() + 1);
+  auto region = verbs::MemoryRegion::register_memory(domain_, bytes, std::move(on_released), access);
+  if (!region.ok()) return std::move(region).status();
+  auto registration = std::make_shared<const Registration>(*std::move(region), access.remote_read);
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  ranges->push_back({begin, begin + bytes.size(), 0, registration});
+  std::sort(ranges->begin(), ranges->end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::uintptr_t reach = 0;
+  for (Range& range : *ranges) range.reach = reach = std::max(reach, range.end);
+  ranges_ = std::move(ranges);
+  version_.fetch_add(1, std::memory_order_release);
+  return registration;
+}
+
+std::shared_ptr<const Registration> Registrations::View::find(Bytes bytes) noexcept {
+  if (const std::uint64_t newest = all_.version_.load(std::memory_order_acquire); newest != version_) {
+    const std::lock_guard lock{all_.mutex_};
+    version_ = newest;
+    ranges_ = all_.ranges_;
+  }
+  if (ranges_ == nullptr) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t end = begin + bytes.size();
+  auto range = std::upper_bound(ranges_->begin(), ranges_->end(), begin,
+                                [](std::uintptr_t at, const Range& of) { return at < of.begin; });
+  while (range != ranges_->begin()) {
+    --range;
+    if (range->reach < end) return nullptr;
+    if (range->end < end) continue;
+    if (auto registration = range->registration.lock()) return registration;
+  }
+  return nullptr;
+}
+
+}  // namespace weft::verbs_path

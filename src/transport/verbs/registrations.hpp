@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/result.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/verbs/memory.hpp"
+
+namespace weft::verbs_path {
+
+/// Memory that a device reads and writes in place, so that nothing is copied. Registered while this lives:
+/// whoever gave the device a part of it keeps it until the device is done. Thread: any.
+class Registration {
+ public:
+  Registration(verbs::MemoryRegion region, bool peers_may_read) noexcept
+      : region_(std::move(region)), peers_may_read_(peers_may_read) {}
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+  bool peers_may_read() const noexcept { return peers_may_read_; }
+  MutableBytes bytes() const noexcept { return region_.bytes(); }
+  std::uint32_t lkey() const noexcept { return region_.memory().block()->registration()->lkey; }
+  std::uint32_t rkey() const noexcept { return region_.memory().block()->registration()->rkey; }
+
+ private:
+  const verbs::MemoryRegion region_;
+  const bool peers_may_read_;
+};
+
+/// What is registered with a device, found by address. Thread: any.
+class Registrations {
+  struct Range;
+  using Ranges = std::vector<Range>;
+
+ public:
+  explicit Registrations(std::shared_ptr<verbs::ProtectionDomain> domain) noexcept;
+  ~Registrations();
+  Registrations(const Registrations&) = delete;
+  Registrations& operator=(const Registrations&) = delete;
+
+  /// `on_released` is called when the device may not touch `bytes` any more, by the thread that let go of
+  /// them last, and destroyed then; it is only destroyed when this fails. Errors: those of
+  /// MemoryRegion::register_memory(). Throws std::bad_alloc.
+  Result<std::shared_ptr<const Registration>> add(MutableBytes bytes, verbs::Access access,
+                                                  UniqueFunction<void()> on_released = {});
+
+  /// One loop's look at it, which takes no lock while nothing was added. Thread: its loop's.
+  class View {
+   public:
+    explicit View(const Registrations& all) noexcept : all_(all) {}
+    /// One in which all of `bytes` lie, or null.
+    std::shared_ptr<const Registration> find(Bytes bytes) noexcept;
+
+   private:
+    const Registrations& all_;
+    std::uint64_t version_ = 0;
+    std::shared_ptr<const Ranges> ranges_;
+  };
+
+ private:
+  const std::shared_ptr<verbs::ProtectionDomain> domain_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Ranges> ranges_;
+  /// Changes with them.
+  std::atomic<std::uint64_t> version_{0};
+};
+
+}  // namespace weft::verbs_path

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/verbs/shared_device.hpp"
+
+#include <utility>
+
+#include "transport/verbs/domain.hpp"
+
+namespace weft::verbs_path {
+
+Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::string_view name, const VerbsOptions& options) {
+  verbs::Driver& driver = options.driver != nullptr ? *options.driver : verbs::system_driver();
+  auto device = verbs::Device::open(name, driver);
+  if (!device.ok()) return std::move(device).status();
+  auto protection = verbs::ProtectionDomain::create(*std::move(device));
+  if (!protection.ok()) return std::move(protection).status();
+  return std::make_shared<SharedDevice>(*std::move(protection), options);
+}
+
+SharedDevice::SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, const VerbsOptions& options)
+    : protection_(std::move(protection)),
+      registrations_(std::make_shared<Registrations>(protection_)),
+      landings_(std::make_shared<LandingPool>(
+          registrations_, LandingPool::Limits{.bytes_max = options.attachment_bytes_max,
+                                              .access = {.relaxed_ordering = options.relaxed_ordering}})) {}
+
+void SharedDevice::enlist(Domain& domain) {
+  const std::lock_guard lock{mutex_};
+  domains_.push_back(&domain);
+}
+
+void SharedDevice::strike(Domain& domain) noexcept {
+  const std::lock_guard lock{mutex_};
+  std::erase(domains_, &domain);
+}
+
+// A domain that is ending, on another thread, is not found by its weak pointer any more.
+void SharedDevice::tell(Domain& here, const verbs::DeviceEvent& event) {
+  {
+    const std::lock_guard lock{mutex_};
+    for (Domain* const domain : domains_) {
+      if (domain == &here) continue;
+      domain->loop().post([weak = domain->weak_from_this(), event] {
+        if (const auto there = weak.lock()) there->on_device_event(event);
+      });
+    }
+  }
+  here.on_device_event(event);
+}
+
+}  // namespace weft::verbs_path

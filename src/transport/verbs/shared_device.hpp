@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "transport/verbs/landing_pool.hpp"
+#include "transport/verbs/registrations.hpp"
+#include "weft/transport/verbs.hpp"
+#include "weft/verbs/verbs.hpp"
+
+namespace weft::verbs_path {
+
+class Domain;
+
+/// What all loops have together of a device: it is opened once, so that memory is registered once, whichever
+/// loop's connections send from it. Thread: any.
+class SharedDevice {
+ public:
+  /// Errors: those of opening it.
+  static Result<std::shared_ptr<SharedDevice>> open(std::string_view name, const VerbsOptions& options);
+  SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, const VerbsOptions& options);
+  SharedDevice(const SharedDevice&) = delete;
+  SharedDevice& operator=(const SharedDevice&) = delete;
+
+  const std::shared_ptr<verbs::ProtectionDomain>& protection() const noexcept { return protection_; }
+  Registrations& registrations() noexcept { return *registrations_; }
+  LandingPool& landings() noexcept { return *landings_; }
+
+  /// A device tells each event once, to whichever loop asks first: that one passes it on to all. Between
+  /// these two calls, which the domain's own thread makes, `domain` hears of them.
+  void enlist(Domain& domain);
+  void strike(Domain& domain) noexcept;
+  /// By the thread of `here`, which hears of it at once.
+  void tell(Domain& here, const verbs::DeviceEvent& event);
+
+ private:
+  const std::shared_ptr<verbs::ProtectionDomain> protection_;
+  const std::shared_ptr<Registrations> registrations_;
+  const std::shared_ptr<LandingPool> landings_;
+  std::mutex mutex_;
+  std::vector<Domain*> domains_;
+};
+
+}  // namespace weft::verbs_path

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attachments that are not copied. Whoever sends one out of registered memory offers it, piece by piece; the
+// receiver's device reads it into registered memory, and the receiver says so (fetched). A receiver whose
+// memory is not registered declines, and the bytes are sent in messages.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/verbs_path.hpp"
+
+namespace weft::verbs_path {
+
+namespace {
+
+Bytes bytes_of(const iovec& piece) {
+  return {static_cast<const std::byte*>(piece.iov_base), piece.iov_len};
+}
+
+}  // namespace
+
+// The sender.
+
+// What began to be offered goes on so.
+bool VerbsPath::is_offered(const iovec& front, std::size_t leased) noexcept {
+  if (offering_.bytes > 0) return true;
+  if (offering_.declined) [[unlikely]] {
+    offering_.declined = false;
+    offering_.memory.reset();
+    offering_.to_copy = leased;
+  }
+  if (leased < options_.rendezvous_bytes_min || offering_.to_copy > 0) return false;
+  auto memory = domain_->registration_of(bytes_of(front).first(leased));
+  if (memory == nullptr || !memory->peers_may_read()) return false;
+  if (offering_.left_out > 0) {
+    --offering_.left_out;
+    offering_.to_copy = leased;
+    return false;
+  }
+  offering_.memory = std::move(memory);
+  return true;
+}
+
+// It need not be: then it is a message of its own, and is looked at again.
+bool VerbsPath::may_be_offered(const iovec& piece) noexcept {
+  if (piece.iov_len < options_.rendezvous_bytes_min) [[likely]]
+    return false;
+  const auto memory = domain_->registration_of(bytes_of(piece));
+  return memory != nullptr && memory->peers_may_read();
+}
+
+Moved VerbsPath::offer(const iovec& front, std::size_t leased) {
+  if (const std::size_t done = std::exchange(offering_.fetched, 0); done > 0) {
+    offering_.bytes -= done;
+    offering_.declines = 0;
+    if (offering_.bytes == 0 && !offering_.declined) offering_.memory.reset();
+    return Moved::some(done, false);
+  }
+  offering_.short_of_credit = false;
+  while (!offering_.declined && offering_.bytes < std::min(leased, kOffersMax * kOfferBytes)) {
+    const std::size_t size = std::min(leased - offering_.bytes, kOfferBytes);
+    const verbs::RemoteMemory piece{reinterpret_cast<std::uintptr_t>(front.iov_base) + offering_.bytes, size,
+                                    offering_.memory->rkey()};
+    std::array<std::byte, verbs::RemoteMemory::kEncodedBytes> encoded = piece.encode();
+    const iovec content{encoded.data(), encoded.size()};
+    if (!may_send_bytes() || !post(MessageKind::kOffer, {&content, 1}, encoded.size())) {
+      offering_.short_of_credit = true;
+      break;
+    }
+    offering_.bytes += size;
+  }
+  send_blocked_ = true;
+  return failure_.ok() ? Moved::blocked() : Moved::failed(ECONNRESET);
+}
+
+// Asking again would get on: there is news of what is offered, or credit for more.
+bool VerbsPath::may_get_on() const noexcept {
+  if (offering_.bytes == 0) return may_send_bytes();
+  return offering_.fetched > 0 || !failure_.ok() || (offering_.short_of_credit && may_send_bytes());
+}
+
+void VerbsPath::take_fetched(std::uint32_t bytes) noexcept {
+  if (bytes > offering_.bytes - offering_.fetched) return misbehaved("fetched more than it was offered");
+  offering_.fetched += bytes;
+}
+
+void VerbsPath::take_decline(std::uint32_t bytes) noexcept {
+  if (bytes > offering_.bytes - offering_.fetched) return misbehaved("declined more than it was offered");
+  offering_.bytes -= bytes;
+  offering_.declined = true;
+  if (std::exchange(offering_.reclaimed, false)) return;
+  offering_.declines = std::min(offering_.declines + 1, kDeclinesCountedMax);
+  offering_.left_out = (1u << offering_.declines) - 1;
+}
+
+// The peer answers to a withdrawal as soon as its device is done, which takes as long as one piece.
+Moved VerbsPath::reclaim_sending() {
+  if (offering_.bytes == 0) return Moved::blocked();
+  if (offering_.bytes > offering_.fetched) {
+    offering_.reclaimed = true;
+    want_control(MessageKind::kWithdraw);
+  }
+  Clock& clock = steady_clock_source();
+  const TimePoint give_up_at = clock.now() + kReclaimAtMost;
+  while (offering_.bytes > offering_.fetched) {
+    if (!failure_.ok() || misbehaviour_ != nullptr || clock.now() >= give_up_at) return give_up_for_memory();
+    domain_->progress();
+    send_control();
+  }
+  const std::size_t done = offering_.fetched;
+  offering_.memory.reset();
+  offering_.bytes = offering_.fetched = 0;
+  offering_.declined = offering_.reclaimed = offering_.short_of_credit = false;
+  return done > 0 ? Moved::some(done, false) : Moved::blocked();
+}
+
+// Without its queue pair the device serves no reads, and makes none.
+Moved VerbsPath::give_up_for_memory() {
+  fail({StatusCode::kUnavailable, Layer::kTransport, "the peer did not give memory back in time"});
+  shut();
+  return Moved::failed(ETIMEDOUT);
+}
+
+// The receiver.
+
+Buffer VerbsPath::landing_memory(std::size_t bytes) {
+  return bytes < options_.rendezvous_bytes_min ? Buffer{} : domain_->landing_memory(bytes);
+}
+
+// Inside a poll.
+void VerbsPath::take_offer(Bytes content) noexcept {
+  const auto from = verbs::RemoteMemory::decode(content);
+  if (!from || from->bytes == 0 || from->bytes > kOfferBytes) return misbehaved("made an impossible offer");
+  if (end_arrived_) return misbehaved("sends on after its end");
+  std::size_t unanswered = 0;
+  for (std::size_t i = 0; i < offers_.size(); ++i) unanswered += offers_[i].told ? 0 : 1;
+  if (unanswered == kOffersMax || offers_.full()) return misbehaved("offers too much at a time");
+  Offer offer;
+  offer.from = *from;
+  offers_.push_back(std::move(offer));
+  inbox_.push_back({Arrival::Kind::kOffer, 0, 0, 0});
+}
+
+// Inside a poll. What was not begun is last of what came, for whoever offers sends nothing else meanwhile.
+void VerbsPath::take_withdrawal() noexcept {
+  while (inbox_.size() > 0 && inbox_.back().kind == Arrival::Kind::kOffer &&
+         offers_.back().state == Offer::State::kWaits) {
+    declined_untold_ += static_cast<std::uint32_t>(offers_.back().from.bytes);
+    want_control(MessageKind::kDecline);
+    inbox_.pop_back();
+    offers_.pop_back();
+  }
+  for (std::size_t i = 0; i < offers_.size(); ++i) {
+    offers_[i].withdrawn = true;
+    if (offers_[i].state == Offer::State::kRead) tell_fetched(offers_[i]);
+  }
+}
+
+// One call begins to read what is offered, a later one reports it.
+Moved VerbsPath::fetch(std::span<const iovec> into, MutableBytes landing) {
+  Offer& first = offers_.front();
+  if (first.state == Offer::State::kRead) {
+    const auto size = static_cast<std::size_t>(first.from.bytes);
+    tell_fetched(first);
+    pop_offer();
+    return Moved::some(size, inbox_.size() == 0);
+  }
+  if (first.state == Offer::State::kWaits && decline_if_unknown(landing)) return receive(into, {});
+  begin_reads(landing);
+  return Moved::blocked();
+}
+
+// True when the device does not know the landing, or there is none: then nothing that comes next is fetched.
+bool VerbsPath::decline_if_unknown(MutableBytes landing) noexcept {
+  if (!landing.empty()) landing_registration_ = domain_->registration_of(landing);
+  if (!landing.empty() && landing_registration_ != nullptr) return false;
+  while (inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kOffer) {
+    declined_untold_ += static_cast<std::uint32_t>(offers_.front().from.bytes);
+    pop_offer();
+  }
+  want_control(MessageKind::kDecline);
+  return true;
+}
+
+// Those that stand one behind the other at the beginning of what comes.
+void VerbsPath::begin_reads(MutableBytes landing) noexcept {
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < inbox_.size() && inbox_[i].kind == Arrival::Kind::kOffer; ++i) {
+    Offer& offer = offers_[i];
+    if (offer.from.bytes > landing.size() - offset) return misbehaved("offers more than its attachment");
+    if (offer.state == Offer::State::kWaits) {
+      if (sends_under_way() >= options_.sends_max || !read(offer.from, landing.data() + offset)) return;
+      offer.state = Offer::State::kIsRead;
+    }
+    offset += static_cast<std::size_t>(offer.from.bytes);
+  }
+}
+
+bool VerbsPath::read(const verbs::RemoteMemory& from, std::byte* to) noexcept {
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_RDMA_READ;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma.remote_addr = from.address;
+  request.wr.rdma.rkey = from.rkey;
+  const ibv_sge segment{reinterpret_cast<std::uintptr_t>(to), static_cast<std::uint32_t>(from.bytes),
+                        landing_registration_->lkey()};
+  if (!give_to_device(request, segment)) return false;
+  unsignalled_ = 0;
+  sent_messages_[posted_++ % sent_messages_.size()] = {Sent::Memory::kLanding, 0};
+  return true;
+}
+
+// Inside a poll. They end in the order in which they were begun.
+void VerbsPath::end_read() noexcept {
+  for (std::size_t i = 0; i < offers_.size(); ++i) {
+    if (offers_[i].state != Offer::State::kIsRead) continue;
+    offers_[i].state = Offer::State::kRead;
+    if (offers_[i].withdrawn) tell_fetched(offers_[i]);
+    return;
+  }
+}
+
+void VerbsPath::tell_fetched(Offer& offer) noexcept {
+  if (std::exchange(offer.told, true)) return;
+  fetched_untold_ += static_cast<std::uint32_t>(offer.from.bytes);
+  want_control(MessageKind::kFetched);
+}
+
+void VerbsPath::pop_offer() noexcept {
+  inbox_.pop_front();
+  offers_.pop_front();
+  if (!reads_under_way()) landing_registration_.reset();
+}
+
+bool VerbsPath::reads_under_way() noexcept {
+  for (std::size_t i = 0; i < offers_.size(); ++i) {
+    if (offers_[i].state == Offer::State::kIsRead) return true;
+  }
+  return false;
+}
+
+Moved VerbsPath::reclaim_landing() {
+  Clock& clock = steady_clock_source();
+  const TimePoint give_up_at = clock.now() + kReclaimAtMost;
+  while (reads_under_way()) {
+    if (!failure_.ok() || misbehaviour_ != nullptr || clock.now() >= give_up_at) return give_up_for_memory();
+    domain_->progress();
+  }
+  std::size_t landed = 0;
+  while (inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kOffer &&
+         offers_.front().state == Offer::State::kRead) {
+    landed += static_cast<std::size_t>(offers_.front().from.bytes);
+    tell_fetched(offers_.front());
+    pop_offer();
+  }
+  return landed > 0 ? Moved::some(landed, false) : Moved::blocked();
+}
+
+}  // namespace weft::verbs_path

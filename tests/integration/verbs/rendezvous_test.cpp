@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-17, CR-18: attachments in registered memory, with everything that rpc has.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+
+#include "integration/verbs/verbs_testing.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+constexpr std::size_t kKilo = 1024;
+constexpr std::size_t kMega = 1024 * kKilo;
+
+/// Where what is copied goes in messages of 1 KiB, less has to do.
+std::size_t scaled(std::size_t size) {
+  const std::string_view name = ::testing::UnitTest::GetInstance()->current_test_info()->value_param();
+  return name.find("tight") == std::string_view::npos ? size : size / 8;
+}
+
+/// Memory of a program's, and whether it is registered.
+struct Region {
+  Region(std::vector<std::byte> its) : bytes(std::move(its)) {}
+  template <typename Endpoint>
+  Region& registered_with(const Endpoint& endpoint) {
+    auto made = endpoint.register_memory(bytes);
+    EXPECT_TRUE(made.ok()) << made.status().to_string();
+    lease = std::move(made).value();
+    return *this;
+  }
+  std::vector<std::byte> bytes;
+  MemoryLease lease;
+};
+
+class Cr18Rendezvous : public VerbsTest {
+ protected:
+  /// A server that answers `lend` with its registered memory, and a client of it.
+  void SetUp() override {
+    RpcServer& server =
+        world.serve(options(), World::Where::kOwnThread, "verbs://127.0.0.1:0", [this](RpcServer& its) {
+          its.register_handler("lend", [this](CallContext& context, std::uint64_t size) {
+            context.set_attachment(
+                Buffer::adopt(MutableBytes{lent.bytes}.first(size), nullptr, [](void*) noexcept {}));
+            return size;
+          });
+        });
+    lent.registered_with(server);
+    caller = &world.client(server.urls().front(), options());
+  }
+  void TearDown() override { world.end(); }
+
+  static constexpr auto lend = remote<"lend", std::uint64_t(std::uint64_t)>;
+
+  Region lent{pattern(5 * kMega, 99)};
+  RpcClient* caller = nullptr;
+};
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Rendezvous, ::testing::ValuesIn(kKinds), name_of);
+
+TEST_P(Cr18Rendezvous, CR18_attachments_arrive_whole_whatever_of_them_is_registered) {
+  for (const std::size_t size : {64 * kKilo - 1, 64 * kKilo, 300 * kKilo + 3, 4 * kMega, 5 * kMega}) {
+    Region plain{pattern(size)};
+    Region known{pattern(size, 2)};
+    known.registered_with(*caller);
+    EXPECT_FALSE(known.lease.empty());
+    for (Region* const sent : {&plain, &known}) {
+      EXPECT_EQ(world.wait_for(caller->start<sum_up>({.attachment = Bytes{sent->bytes}})).value(),
+                sum_of(sent->bytes));
+    }
+    for (Region* const landing : {&plain, &known}) {
+      std::ranges::fill(landing->bytes, std::byte{0});
+      EXPECT_EQ(world.wait_for(caller->start<lend>({.landing = landing->bytes}, size)).value(), size);
+      EXPECT_TRUE(std::ranges::equal(landing->bytes, Bytes{lent.bytes}.first(size))) << size;
+    }
+  }
+  EXPECT_EQ(caller->stats().connections, 1u);
+}
+
+TEST_P(Cr18Rendezvous, CR18_many_at_once_in_both_directions_do_not_mix) {
+  std::vector<Region> sent;
+  std::vector<Region> landings;
+  for (unsigned i = 0; i < 16; ++i) {
+    sent.emplace_back(pattern(200 * kKilo + i, i));
+    landings.emplace_back(std::vector<std::byte>(kMega));
+    if (i % 4 != 0) sent.back().registered_with(*caller);
+    if (i % 3 != 0) landings.back().registered_with(*caller);
+  }
+  std::vector<Call<std::uint64_t>> up;
+  std::vector<Call<std::uint64_t>> down;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    up.push_back(caller->start<sum_up>({.attachment = Bytes{sent[i].bytes}}));
+    down.push_back(caller->start<lend>({.landing = landings[i].bytes}, kMega));
+  }
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_EQ(world.wait_for(std::move(up[i])).value(), sum_of(sent[i].bytes));
+    EXPECT_EQ(world.wait_for(std::move(down[i])).value(), kMega);
+    EXPECT_TRUE(std::ranges::equal(landings[i].bytes, Bytes{lent.bytes}.first(kMega)));
+  }
+}
+
+// Whoever drops a call has its memory back at once, and spoils it: the peer must not take that for what was
+// sent, and nothing may land there any more. Where a peer does not answer in time, the connection ends.
+TEST_P(Cr18Rendezvous, CR18_the_memory_of_a_dropped_call_is_the_callers_at_once) {
+  world.expect_alive(*caller);
+  Region kept{pattern(scaled(kMega), 2)};
+  kept.registered_with(*caller);
+  for (int turns = 0; turns < 48; turns += turns < 16 ? 1 : 8) {
+    SCOPED_TRACE(turns);
+    Region lost{pattern(scaled(3 * kMega))};
+    Region landing{std::vector<std::byte>(scaled(5 * kMega))};
+    lost.registered_with(*caller);
+    landing.registered_with(*caller);
+    {
+      const Call<std::uint64_t> up = caller->start<sum_up>({.attachment = Bytes{lost.bytes}});
+      const Call<std::uint64_t> down = caller->start<lend>({.landing = landing.bytes}, scaled(5 * kMega));
+      for (int turn = 0; turn < turns; ++turn) loop().run_once(0ms);
+    }
+    std::ranges::fill(lost.bytes, std::byte{0xDD});
+    std::ranges::fill(landing.bytes, std::byte{0xEE});
+    const auto sum = world.wait_for(caller->start<sum_up>({.attachment = Bytes{kept.bytes}}));
+    if (sum.ok()) {
+      EXPECT_EQ(*sum, sum_of(kept.bytes));
+    } else {
+      EXPECT_EQ(sum.status().code(), StatusCode::kUnavailable) << sum.status().to_string();
+      EXPECT_TRUE(eventually([&] { return world.wait_for(caller->start<add>(1, 2)).ok(); }));
+    }
+    ASSERT_TRUE(std::ranges::all_of(landing.bytes, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+  }
+}
+
+TEST_P(Cr18Rendezvous, CR18_timeouts_at_any_moment_leave_neighbours_alone) {
+  Region sent{pattern(scaled(2 * kMega))};
+  sent.registered_with(*caller);
+  std::mt19937 random{7};
+  for (int round = 0; round < 40; ++round) {
+    Region landing{std::vector<std::byte>(scaled(2 * kMega))};
+    landing.registered_with(*caller);
+    std::vector<Call<std::uint64_t>> calls;
+    for (int i = 0; i < 4; ++i) {
+      const auto timeout = std::chrono::microseconds{1 + random() % 3000};
+      calls.push_back(caller->start<sum_up>({.timeout = timeout, .attachment = Bytes{sent.bytes}}));
+    }
+    calls.push_back(caller->start<lend>({.landing = landing.bytes}, scaled(2 * kMega)));
+    const auto fetched = world.wait_for(std::move(calls.back()));
+    calls.pop_back();
+    if (fetched.ok()) {
+      EXPECT_TRUE(std::ranges::equal(landing.bytes, Bytes{lent.bytes}.first(scaled(2 * kMega))));
+    } else {
+      EXPECT_EQ(fetched.status().code(), StatusCode::kUnavailable) << fetched.status().to_string();
+    }
+    for (auto& call : calls) {
+      const auto sum = world.wait_for(std::move(call));
+      if (sum.ok()) {
+        EXPECT_EQ(*sum, sum_of(sent.bytes));
+      }
+    }
+  }
+}
+
+// As a program does that hands attachments on.
+TEST_P(Cr18Rendezvous, CR17_an_attachment_may_outlive_its_connection_and_its_server) {
+  Buffer kept;
+  {
+    RpcServer& server =
+        world.serve(options(), World::Where::kOwnThread, "verbs://127.0.0.1:0", [&](RpcServer& its) {
+          its.register_handler("keep", [&kept](CallContext& context) {
+            kept = context.take_attachment();
+            return 0;
+          });
+        });
+    RpcClient& client = world.client(server.urls().front(), options());
+    Region sent{pattern(kMega)};
+    sent.registered_with(client);
+    EXPECT_TRUE(world.wait_for(client.start<remote<"keep", int()>>({.attachment = Bytes{sent.bytes}})).ok());
+  }
+  world.end_clients();
+  world.end_servers();
+  EXPECT_TRUE(std::ranges::equal(kept.bytes(), pattern(kMega)));
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attachments that devices move themselves: what is offered, fetched, declined and taken back, on simulated
+// devices, where the test says what comes when.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/pattern.hpp"
+#include "unit/transport/verbs_pair.hpp"
+
+namespace weft {
+namespace {
+
+using testing::pattern;
+using verbs_path_testing::End;
+using verbs_path_testing::World;
+
+constexpr std::size_t kKilo = 1024;
+constexpr std::size_t kMega = 1024 * 1024;
+
+std::span<std::byte> all_of(std::vector<std::byte>& bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+/// What a connection has to do with one end of a path, for one side's sending: its queue, and where things
+/// land at the other end.
+class Stream {
+ public:
+  enum class Landing : std::uint8_t { kNone, kPlain, kRegistered };
+
+  Stream(World& world, End& from, End& to) : world_(world), from_(from), to_(to) {}
+
+  /// Bytes that are the path's own business.
+  void say(std::vector<std::byte> bytes) { add({std::move(bytes), false, Landing::kNone, false}); }
+  void attach(std::vector<std::byte> bytes, bool registered, Landing landing) {
+    add({std::move(bytes), true, landing, registered});
+  }
+  void send() {
+    for (;;) {
+      std::vector<iovec> pieces;
+      for (std::size_t i = sent_items_; i < items_.size() && pieces.size() < 8; ++i) {
+        const std::size_t begin = i == sent_items_ ? sent_bytes_ : 0;
+        pieces.push_back({items_[i]->bytes.data() + begin, items_[i]->bytes.size() - begin});
+      }
+      if (pieces.empty()) return;
+      const Moved moved = from_.path->send(pieces, items_[sent_items_]->leased ? pieces.front().iov_len : 0);
+      if (moved.kind != Moved::Kind::kSome) return;
+      left(moved.bytes);
+    }
+  }
+  void left(std::size_t bytes) {
+    sent_bytes_ += bytes;
+    while (sent_items_ < items_.size() && sent_bytes_ >= items_[sent_items_]->bytes.size()) {
+      sent_bytes_ -= items_[sent_items_]->bytes.size();
+      // Who sent it may do with it what he likes now.
+      std::ranges::fill(items_[sent_items_]->bytes, std::byte{0xDD});
+      items_[sent_items_++]->lease = {};
+    }
+  }
+  /// One look at what has come. False: there was nothing.
+  bool receive() {
+    if (received_items_ == items_.size()) return false;
+    Item& item = *items_[received_items_];
+    MutableBytes landing;
+    if (pending_.empty() && item.leased && item.landing != Landing::kNone) {
+      landing = all_of(item.landed).subspan(item.arrived);
+    }
+    std::array<std::byte, 8 * kKilo> room;
+    std::vector<iovec> places;
+    if (!landing.empty()) places.push_back({landing.data(), landing.size()});
+    places.push_back({room.data(), room.size()});
+    const Moved moved = to_.path->receive(places, landing);
+    if (moved.kind != Moved::Kind::kSome) return false;
+    const std::size_t direct = std::min(moved.bytes, landing.size());
+    item.arrived += direct;
+    pending_.insert(pending_.end(), room.begin(),
+                    room.begin() + static_cast<std::ptrdiff_t>(moved.bytes - direct));
+    sort_in();
+    return true;
+  }
+  void check_arrived() const {
+    EXPECT_EQ(sent_items_, items_.size());
+    EXPECT_EQ(received_items_, items_.size());
+    EXPECT_TRUE(pending_.empty());
+  }
+  bool sent_nothing() const { return sent_items_ == 0 && sent_bytes_ == 0; }
+
+ private:
+  struct Item {
+    std::vector<std::byte> bytes;
+    bool leased = false;
+    Landing landing = Landing::kNone;
+    bool registered = false;
+    std::vector<std::byte> expected{};
+    std::vector<std::byte> landed{};
+    std::size_t arrived = 0;
+    MemoryLease lease{};
+    MemoryLease landing_lease{};
+  };
+
+  void add(Item item) {
+    auto kept = std::make_unique<Item>(std::move(item));
+    kept->expected = kept->bytes;
+    kept->landed.resize(kept->bytes.size());
+    if (kept->registered) kept->lease = world_.register_memory(from_is_here(), all_of(kept->bytes));
+    if (kept->landing == Landing::kRegistered) {
+      kept->landing_lease = world_.register_memory(!from_is_here(), all_of(kept->landed));
+    }
+    items_.push_back(std::move(kept));
+  }
+  bool from_is_here() const { return from_.here; }
+  void sort_in() {
+    while (received_items_ < items_.size()) {
+      Item& item = *items_[received_items_];
+      const std::size_t part = std::min(pending_.size(), item.expected.size() - item.arrived);
+      std::copy_n(pending_.begin(), part, item.landed.begin() + static_cast<std::ptrdiff_t>(item.arrived));
+      pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(part));
+      item.arrived += part;
+      if (item.arrived < item.expected.size()) return;
+      EXPECT_TRUE(item.landed == item.expected) << "item " << received_items_;
+      ++received_items_;
+    }
+  }
+
+  World& world_;
+  End& from_;
+  End& to_;
+  std::deque<std::unique_ptr<Item>> items_;
+  std::size_t sent_items_ = 0;
+  std::size_t sent_bytes_ = 0;
+  std::size_t received_items_ = 0;
+  std::vector<std::byte> pending_;
+};
+
+class VerbsRendezvous : public ::testing::Test {
+ protected:
+  void SetUp() override { world.join(here, there); }
+
+  void run(Stream& stream) {
+    for (int quiet = 0; quiet < 5;) {
+      stream.send();
+      world.settle();
+      quiet = stream.receive() ? 0 : quiet + 1;
+    }
+    EXPECT_TRUE(here.why.ok()) << here.why.to_string();
+    EXPECT_TRUE(there.why.ok()) << there.why.to_string();
+  }
+  /// Work requests whose bytes the device fetched or brought: messages with much in them, and reads.
+  std::uint64_t large_requests() const {
+    return world.rdma.counters().sends_posted - world.rdma.counters().sends_inline;
+  }
+
+  World world;
+  End here;
+  End there;
+};
+
+using enum Stream::Landing;
+
+TEST_F(VerbsRendezvous, CR18_what_is_registered_on_both_sides_is_not_copied) {
+  Stream stream{world, here, there};
+  stream.attach(pattern(3 * kMega + 5), true, kRegistered);
+  const std::uint64_t before = large_requests();
+  run(stream);
+  stream.check_arrived();
+  EXPECT_EQ(large_requests() - before, 1u);
+}
+
+TEST_F(VerbsRendezvous, CR18_a_large_one_is_offered_in_pieces_two_at_a_time) {
+  Stream stream{world, here, there};
+  stream.say(pattern(100));
+  stream.attach(pattern(21 * kMega), true, kRegistered);
+  stream.say(pattern(8));
+  run(stream);
+  stream.check_arrived();
+}
+
+TEST_F(VerbsRendezvous, CR18_what_a_message_could_still_hold_of_it_is_not_copied) {
+  Stream stream{world, here, there};
+  stream.say(pattern(100));
+  stream.attach(pattern(kMega), true, kRegistered);
+  stream.say(pattern(50));
+  const std::uint64_t before = large_requests();
+  run(stream);
+  stream.check_arrived();
+  EXPECT_EQ(large_requests() - before, 1u);
+}
+
+TEST_F(VerbsRendezvous, CR18_what_is_not_registered_on_one_side_is_copied) {
+  for (const bool registered : {true, false}) {
+    for (const auto landing : {kNone, kPlain, kRegistered}) {
+      if (registered && landing == kRegistered) continue;
+      Stream stream{world, here, there};
+      stream.attach(pattern(300 * kKilo + 1), registered, landing);
+      stream.say(pattern(10));
+      run(stream);
+      stream.check_arrived();
+    }
+  }
+}
+
+TEST_F(VerbsRendezvous, CR18_whoever_declines_is_asked_less_and_less_often) {
+  std::vector<int> offered;
+  for (int i = 0; i < 20; ++i) {
+    Stream stream{world, here, there};
+    stream.attach(pattern(64 * kKilo), true, kPlain);
+    stream.send();
+    if (stream.sent_nothing()) offered.push_back(i);
+    run(stream);
+    stream.check_arrived();
+  }
+  EXPECT_EQ(offered, (std::vector<int>{0, 2, 6, 14}));
+}
+
+TEST_F(VerbsRendezvous, CR18_memory_that_the_peer_does_not_let_go_of_costs_the_path_and_is_free_then) {
+  auto bytes = pattern(kMega);
+  const MemoryLease lease = world.register_memory(true, all_of(bytes));
+  const iovec piece{bytes.data(), bytes.size()};
+  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+  world.settle();
+  auto landed = pattern(kMega, 7);
+  const MemoryLease there_too = world.register_memory(false, all_of(landed));
+  world.rdma.hold();
+  const iovec place{landed.data(), landed.size()};
+  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.path->reclaim_sending().kind, Moved::Kind::kFailed);
+  // Would show where it was read from now on.
+  std::ranges::fill(bytes, std::byte{0xDD});
+  world.rdma.release();
+  world.settle();
+  EXPECT_TRUE(landed == pattern(kMega, 7));
+  EXPECT_FALSE(there.why.ok());
+}
+
+TEST_F(VerbsRendezvous, CR18_a_landing_is_the_callers_again_once_it_was_reclaimed) {
+  for (const bool done : {true, false}) {
+    SCOPED_TRACE(done);
+    End one;
+    End other;
+    world.join(one, other);
+    auto bytes = pattern(kMega);
+    const MemoryLease lease = world.register_memory(true, all_of(bytes));
+    const iovec piece{bytes.data(), bytes.size()};
+    EXPECT_EQ(one.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+    world.settle();
+    std::vector<std::byte> landed(kMega);
+    const MemoryLease there_too = world.register_memory(false, all_of(landed));
+    if (!done) world.rdma.hold();
+    const iovec place{landed.data(), landed.size()};
+    EXPECT_EQ(other.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+    const Moved reclaimed = other.path->reclaim_landing();
+    EXPECT_EQ(reclaimed.kind, done ? Moved::Kind::kSome : Moved::Kind::kFailed);
+    EXPECT_EQ(reclaimed.bytes, done ? kMega : 0);
+    std::ranges::fill(landed, std::byte{0xEE});
+    world.rdma.release();
+    world.settle();
+    EXPECT_TRUE(std::ranges::all_of(landed, [](std::byte byte) { return byte == std::byte{0xEE}; }));
+  }
+}
+
+TEST_F(VerbsRendezvous, CR18_a_lease_that_ends_early_disturbs_no_transfer_and_unregisters_after_it) {
+  auto bytes = pattern(kMega);
+  MemoryLease lease = world.register_memory(true, all_of(bytes));
+  const std::size_t regions = world.rdma.live().regions;
+  const iovec piece{bytes.data(), bytes.size()};
+  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+  lease.end();
+  EXPECT_EQ(world.rdma.live().regions, regions);
+  std::vector<std::byte> landed(kMega);
+  MemoryLease there_too = world.register_memory(false, all_of(landed));
+  world.settle();
+  const iovec place{landed.data(), landed.size()};
+  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+  there_too.end();
+  world.settle();
+  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).bytes, kMega);
+  world.settle();
+  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).bytes, kMega);
+  EXPECT_TRUE(landed == bytes);
+  EXPECT_EQ(world.rdma.live().regions, regions - 1);
+}
+
+class VerbsMixture : public ::testing::TestWithParam<const char*> {
+ protected:
+  static VerbsOptions options() {
+    VerbsOptions its;
+    if (std::string_view{GetParam()} == "plain") return its;
+    its.message_bytes = 1024;
+    its.block_bytes = 8 * 1024;
+    its.credits_min = 4;
+    its.credits_max = 5;
+    its.sends_max = 2;
+    its.inline_bytes = 0;
+    return its;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Options, VerbsMixture, ::testing::Values("plain", "tight"),
+                         [](const auto& made) { return std::string{made.param}; });
+
+// Somebody who is not read, because he whom he talks to has too much to say himself, can still take what is
+// offered to him.
+TEST_P(VerbsMixture, CR18_a_peer_that_reads_nothing_gets_its_answers) {
+  World world{options()};
+  End paused;
+  End full;
+  world.join(paused, full);
+  Stream unread{world, full, paused};
+  for (int i = 0; i < 100; ++i) unread.say(pattern(900, static_cast<unsigned>(i)));
+  Stream offered{world, paused, full};
+  for (int i = 0; i < 20; ++i)
+    offered.attach(pattern(100 * kKilo, static_cast<unsigned>(i)), true, kRegistered);
+  for (int round = 0; round < 1000; ++round) {
+    unread.send();
+    offered.send();
+    world.settle();
+    while (offered.receive()) {
+    }
+  }
+  offered.check_arrived();
+}
+
+// Every mixture of what is registered, in both directions at once, with the two sides as far apart as chance
+// has it.
+TEST_P(VerbsMixture, CR18_nothing_is_lost_or_mixed_up) {
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random{seed};
+    World world{options()};
+    End one;
+    End other;
+    world.join(one, other);
+    std::array<Stream, 2> streams{Stream{world, one, other}, Stream{world, other, one}};
+    for (int step = 0; step < 400; ++step) {
+      Stream& stream = streams[random() % 2];
+      switch (random() % 6) {
+        case 0:
+          stream.say(pattern(1 + random() % 3000, step));
+          break;
+        case 1: {
+          const std::size_t size =
+              random() % 8 == 0 ? random() % (5 * kMega) + 1 : random() % (200 * kKilo) + 1;
+          constexpr std::array kLandings{kNone, kPlain, kRegistered, kRegistered, kRegistered};
+          stream.attach(pattern(size, step), random() % 4 != 0, kLandings[random() % kLandings.size()]);
+          break;
+        }
+        case 2:
+          stream.send();
+          break;
+        case 3:
+        case 4:
+          for (unsigned i = random() % 40; i > 0 && stream.receive(); --i) {
+          }
+          break;
+        default:
+          world.loop->run_once(Duration::zero());
+      }
+    }
+    for (int quiet = 0; quiet < 5; ++quiet) {
+      for (Stream& stream : streams) stream.send();
+      world.settle();
+      for (Stream& stream : streams) {
+        while (stream.receive()) quiet = 0;
+      }
+    }
+    EXPECT_TRUE(one.why.ok() && other.why.ok()) << one.why.to_string() << other.why.to_string();
+    for (const Stream& stream : streams) stream.check_arrived();
+    EXPECT_EQ(world.receivers_not_ready(), 0u);
+    EXPECT_TRUE(world.rdma.faults().empty());
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace weft
