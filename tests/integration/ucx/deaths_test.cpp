@@ -3,11 +3,10 @@
 // peers. A thousand of each: --gtest_repeat=40.
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
 #include <thread>
 
+#include "integration/deaths_testing.hpp"
 #include "integration/ucx/ucx_testing.hpp"
-#include "integration/ucx/victim.hpp"
 
 namespace weft::ucx_testing {
 namespace {
@@ -16,64 +15,6 @@ constexpr int kKills = 25;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
 
 using Clock = std::chrono::steady_clock;
-
-/// How long something took, many times.
-class Times {
- public:
-  void add(Clock::duration time) { all_.push_back(std::chrono::duration<double, std::milli>(time).count()); }
-  void print(const char* what) {
-    std::ranges::sort(all_);
-    const auto at = [&](double part) {
-      return all_[static_cast<std::size_t>(part * double(all_.size() - 1))];
-    };
-    std::printf("%s: p50 %.2f ms, p99 %.2f ms, longest %.2f ms of %zu\n", what, at(0.5), at(0.99),
-                all_.back(), all_.size());
-  }
-
- private:
-  std::vector<double> all_;
-};
-
-/// How calls ended.
-struct Ends {
-  int started = 0;
-  int ended = 0;
-  int ok = 0;
-  int unavailable = 0;
-  std::string other;
-};
-template <typename R>
-Task<void> note_end(Call<R> call, Ends* ends) {
-  const Result<R> result = co_await std::move(call);
-  ++ends->ended;
-  if (result.ok()) {
-    ++ends->ok;
-  } else if (result.status().code() == StatusCode::kUnavailable) {
-    ++ends->unavailable;
-  } else {
-    ends->other = result.status().to_string();
-  }
-}
-
-/// Calls of every sort to one server.
-struct Calls {
-  Ends small;
-  Ends large;
-  Scope scope;
-  std::vector<std::byte> sent = pattern(kLarge);
-  std::vector<std::vector<std::byte>> landings{2, std::vector<std::byte>(kLarge)};
-
-  void start(Client& client) {
-    for (int i = 0; i < 64; ++i) scope.spawn(&note_end<int>, client.start<wait_for_ever>(i), &small);
-    for (auto& landing : landings) {
-      scope.spawn(&note_end<std::uint64_t>, client.start<sum_up>({.attachment = Bytes{sent}}), &large);
-      scope.spawn(&note_end<std::uint64_t>, client.start<produce>({.landing = landing}, kLarge, 1u), &large);
-    }
-    small.started = 64;
-    large.started = 4;
-  }
-  bool ended() const { return small.ended == small.started && large.ended == large.started; }
-};
 
 class Bu4Deaths : public UcxTest {
  protected:
@@ -94,12 +35,6 @@ class Bu4Deaths : public UcxTest {
   /// killed, and a forced close of its endpoint does not help: then the worker is given up for the memory,
   /// and the loop's other connections over it have to be made again.
   static bool may_lose_its_worker() { return std::string_view{GetParam()} == "peer_shm"; }
-  void expect_all_lost(Calls& calls) {
-    EXPECT_EQ(calls.small.unavailable, calls.small.started) << "F2: " << calls.small.other;
-    EXPECT_EQ(calls.large.unavailable + calls.large.ok, calls.large.started) << "F2: " << calls.large.other;
-    loop().block_on(faults::join(calls.scope));
-  }
-
   Server& neighbour_server_;
   Client& neighbour_;
   const std::vector<std::byte> neighbours_bytes_ = pattern(std::size_t{1} << 20);
@@ -111,11 +46,11 @@ TEST_P(Bu4Deaths, AServerThatIsKilledFailsEachCallInFlightOnce) {
   Times times;
   std::size_t descriptors = 0;
   for (int i = 0; i < kKills; ++i) {
-    Victim victim{{"server", GetParam()}};
+    Victim victim{WEFT_UCX_VICTIM, {"server", GetParam()}};
     {
       Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
       ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
-      Calls calls;
+      Calls calls{kLarge};
       calls.start(caller);
       for (int turn = 0; turn < i * 8; ++turn) loop().run_once(0ms);
       Call<std::uint64_t> neighbours = neighbours_call();
@@ -123,7 +58,7 @@ TEST_P(Bu4Deaths, AServerThatIsKilledFailsEachCallInFlightOnce) {
       victim.kill();
       ASSERT_TRUE(turn_until(loop(), [&] { return calls.ended(); })) << "F1";
       times.add(Clock::now() - killed_at);
-      expect_all_lost(calls);
+      calls.expect_all_lost(loop());
       expect_neighbour_fine(std::move(neighbours));
     }
     if (i == 2) descriptors = open_descriptors();
@@ -142,7 +77,7 @@ TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
   std::size_t descriptors = 0;
   for (int i = 0; i < kKills; ++i) {
     const bool exchanges = i % 2 == 1;
-    Victim victim{{exchanges ? "exchange" : "client", GetParam(), server.urls().front()}};
+    Victim victim{WEFT_UCX_VICTIM, {exchanges ? "exchange" : "client", GetParam(), server.urls().front()}};
     const std::uint64_t before = server.stats().calls;
     const std::uint64_t calls = exchanges ? 2 : 18;
     ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls >= before + calls; }));
@@ -173,7 +108,7 @@ TEST_P(Bu4Deaths, AClientThatIsKilledInTheMiddleOfAMessageBlocksNobodyForLong) {
   Server& server = serve(transports(), true);
   Client& before = client(server.urls().front());
   expect_alive(before);
-  Victim victim{{"stuck", GetParam(), server.urls().front()}};
+  Victim victim{WEFT_UCX_VICTIM, {"stuck", GetParam(), server.urls().front()}};
   std::thread waiter{[&] { EXPECT_TRUE(victim.was_killed()); }};
   ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 2; }));
   ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections <= 1; })) << "F1";
@@ -205,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Ucx, Bu5Stopped, ::testing::ValuesIn(kAllKinds), name_o
 
 TEST_P(Bu5Stopped, AnAttachmentToAStoppedPeerComesBackWhenItsCallIsDropped) {
   for (int i = 0; i < 6; ++i) {
-    Victim victim{{"server", GetParam()}};
+    Victim victim{WEFT_UCX_VICTIM, {"server", GetParam()}};
     Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
     ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
     auto sent = std::make_unique<std::vector<std::byte>>(pattern(kLarge));
@@ -228,7 +163,7 @@ TEST_P(Bu5Stopped, AnAttachmentToAStoppedPeerComesBackWhenItsCallIsDropped) {
 
 TEST_P(Bu5Stopped, ALandingFromAStoppedPeerComesBackWhenItsCallIsDropped) {
   for (int i = 0; i < 6; ++i) {
-    Victim victim{{"server", GetParam()}};
+    Victim victim{WEFT_UCX_VICTIM, {"server", GetParam()}};
     Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
     ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
     std::vector<std::byte> landing(kLarge);

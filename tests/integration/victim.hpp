@@ -11,19 +11,19 @@
 #include <utility>
 #include <vector>
 
-namespace weft::ucx_testing {
+namespace weft::path_testing {
 
-/// Another process, which runs victim_main.cpp: a server or a client to be killed. The first line it prints
+/// Another process, which runs a victim_main.cpp: a server or a client to be killed. The first line it prints
 /// says that it is ready, with its URL if it is a server.
 class Victim {
  public:
-  explicit Victim(std::vector<std::string> arguments) {
+  Victim(const char* program, std::vector<std::string> arguments) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return;
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    arguments.insert(arguments.begin(), WEFT_UCX_VICTIM);
+    arguments.insert(arguments.begin(), program);
     std::vector<char*> words;
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
@@ -70,4 +70,4 @@ class Victim {
   int from_it_ = -1;
 };
 
-}  // namespace weft::ucx_testing
+}  // namespace weft::path_testing

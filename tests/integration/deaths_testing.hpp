@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "integration/faults/faults_testing.hpp"
+#include "integration/path_handlers.hpp"
+#include "integration/victim.hpp"
+
+/// Peers that are killed with calls in flight, over any data path.
+namespace weft::path_testing {
+
+/// How long something took, many times.
+class Times {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void add(Clock::duration time) { all_.push_back(std::chrono::duration<double, std::milli>(time).count()); }
+  void print(const char* what) {
+    if (all_.empty()) return;
+    std::ranges::sort(all_);
+    const auto at = [&](double part) {
+      return all_[static_cast<std::size_t>(part * double(all_.size() - 1))];
+    };
+    std::printf("%s: p50 %.2f ms, p99 %.2f ms, longest %.2f ms of %zu\n", what, at(0.5), at(0.99),
+                all_.back(), all_.size());
+  }
+
+ private:
+  std::vector<double> all_;
+};
+
+/// How calls ended.
+struct Ends {
+  int started = 0;
+  int ended = 0;
+  int ok = 0;
+  int unavailable = 0;
+  std::string other;
+};
+template <typename R>
+Task<void> note_end(Call<R> call, Ends* ends) {
+  const Result<R> result = co_await std::move(call);
+  ++ends->ended;
+  if (result.ok()) {
+    ++ends->ok;
+  } else if (result.status().code() == StatusCode::kUnavailable) {
+    ++ends->unavailable;
+  } else {
+    ends->other = result.status().to_string();
+  }
+}
+
+/// Calls of every sort to one server: many that nobody answers, and a few of `large` bytes.
+struct Calls {
+  explicit Calls(std::size_t large_bytes)
+      : sent(pattern(large_bytes)), landings{2, std::vector<std::byte>(large_bytes)} {}
+
+  void start(RpcClient& client) {
+    for (int i = 0; i < 64; ++i) scope.spawn(&note_end<int>, client.start<wait_for_ever>(i), &small);
+    for (auto& landing : landings) {
+      scope.spawn(&note_end<std::uint64_t>, client.start<sum_up>({.attachment = Bytes{sent}}), &large);
+      scope.spawn(&note_end<std::uint64_t>,
+                  client.start<produce>({.landing = landing}, std::uint64_t{sent.size()}, 1u), &large);
+    }
+    small.started = 64;
+    large.started = 4;
+  }
+  bool ended() const { return small.ended == small.started && large.ended == large.started; }
+  /// Every call ended once; those that nobody answers, because the peer was lost.
+  void expect_all_lost(Loop& loop) {
+    EXPECT_EQ(small.unavailable, small.started) << "F2: " << small.other;
+    EXPECT_EQ(large.unavailable + large.ok, large.started) << "F2: " << large.other;
+    loop.block_on(faults::join(scope));
+  }
+
+  Ends small;
+  Ends large;
+  Scope scope;
+  std::vector<std::byte> sent;
+  std::vector<std::vector<std::byte>> landings;
+};
+
+}  // namespace weft::path_testing

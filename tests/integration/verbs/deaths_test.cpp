@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-19 on a real RDMA stack: the peer is killed with calls in flight and in the middle of its bytes, in a
+// loop; F1 to F5. WEFT_TEST_KILLS says how many peers each test kills.
+#include <cstdlib>
+
+#include "integration/deaths_testing.hpp"
+#include "integration/verbs/verbs_testing.hpp"
+#include "support/counted_rdma.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+constexpr std::size_t kLarge = std::size_t{4} << 20;
+
+int kills() {
+  const char* const wanted = std::getenv("WEFT_TEST_KILLS");
+  return wanted != nullptr ? std::atoi(wanted) : 8;
+}
+
+/// A server and a client of it in this process, whom nothing may happen to.
+class Cr19Deaths : public ::testing::Test {
+ protected:
+  Cr19Deaths()
+      : neighbours_server_(world_.serve(options_of("plain", neighbours_rdma_))),
+        neighbour_(world_.client(neighbours_server_.urls().front(), options_of("plain", neighbours_rdma_))) {
+    world_.expect_alive(neighbour_);
+  }
+  ~Cr19Deaths() override {
+    world_.end();
+    EXPECT_EQ(rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
+    EXPECT_EQ(neighbours_rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
+  }
+  VerbsOptions its() { return options_of("plain", rdma_); }
+  Call<std::uint64_t> neighbours_call() {
+    return neighbour_.start<give_back>({.attachment = Bytes{neighbours_bytes_}});
+  }
+  void expect_neighbour_fine(Call<std::uint64_t> call) {
+    const Result<std::uint64_t> size = world_.wait_for(std::move(call));
+    EXPECT_TRUE(size.ok() && *size == neighbours_bytes_.size()) << "F4: " << size.status().to_string();
+    EXPECT_EQ(neighbour_.stats().connections, 1u) << "F4";
+  }
+  /// What this process holds when nothing of a victim is left. The first rounds still find their level.
+  void expect_nothing_new(int round) {
+    if (round < 3) {
+      descriptors_ = faults::open_descriptors();
+      objects_ = rdma_.live();
+      return;
+    }
+    EXPECT_TRUE(eventually([&] { return faults::open_descriptors() <= descriptors_; })) << "F5";
+    EXPECT_EQ(rdma_.live(), objects_) << "F5, round " << round << ": " << rdma_.live().registered_bytes
+                                      << " bytes, before " << objects_.registered_bytes;
+  }
+
+  testing::CountedRdma rdma_{verbs::system_driver()};
+  testing::CountedRdma neighbours_rdma_{verbs::system_driver()};
+  World world_;
+  RpcServer& neighbours_server_;
+  RpcClient& neighbour_;
+  const std::vector<std::byte> neighbours_bytes_ = pattern(std::size_t{256} << 10);
+  std::size_t descriptors_ = 0;
+  testing::CountedRdma::Objects objects_;
+};
+
+TEST_F(Cr19Deaths, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_and_is_found_again) {
+  Times ended;
+  Times found;
+  int cut = 0;
+  std::string url = "verbs://127.0.0.1:0";
+  auto victim = std::make_unique<Victim>(WEFT_VERBS_VICTIM, std::vector<std::string>{"server", url});
+  url = victim->read_line();
+  RpcClient& caller = world_.client(url, its());
+  world_.expect_alive(caller);
+  for (int round = 0; round < kills() && !HasFailure(); ++round) {
+    Calls calls{kLarge};
+    calls.start(caller);
+    for (int turn = 0; turn < round % 16 * 4; ++turn) world_.loop().run_once(0ms);
+    Call<std::uint64_t> neighbours = neighbours_call();
+    const auto killed_at = Times::Clock::now();
+    victim->kill();
+    ASSERT_TRUE(turn_until(world_.loop(), [&] { return calls.ended(); })) << "F1";
+    ended.add(Times::Clock::now() - killed_at);
+    calls.expect_all_lost(world_.loop());
+    cut += calls.large.unavailable;
+    expect_neighbour_fine(std::move(neighbours));
+    EXPECT_TRUE(turn_until(world_.loop(), [&] { return rdma_.live().queue_pairs == 0; })) << "F5";
+    expect_nothing_new(round);
+    victim = std::make_unique<Victim>(WEFT_VERBS_VICTIM, std::vector<std::string>{"server", url});
+    ASSERT_EQ(victim->read_line(), url);
+    const auto back_at = Times::Clock::now();
+    const Result<int> sum = world_.wait_for(caller.start<add>({.timeout = 5s}, 20, 22));
+    EXPECT_TRUE(sum.ok() && *sum == 42) << sum.status().to_string();
+    found.add(Times::Clock::now() - back_at);
+  }
+  EXPECT_GT(cut, kills()) << "the peers died in the middle of their bytes";
+  ended.print("from the kill of the server to the end of the last call");
+  found.print("from the server's return to the first answer");
+}
+
+TEST_F(Cr19Deaths, CR19_a_client_that_is_killed_leaves_nothing_behind) {
+  Times ended;
+  RpcServer& server = world_.serve(its(), World::Where::kHere);
+  // Shares the receives of the loop with the victims, and with what they leave.
+  RpcClient& close_by = world_.client(server.urls().front(), options_of("plain", neighbours_rdma_));
+  world_.expect_alive(close_by);
+  for (int round = 0; round < kills() && !HasFailure(); ++round) {
+    Victim victim{WEFT_VERBS_VICTIM, {"client", server.urls().front()}};
+    const std::uint64_t before = server.stats().calls;
+    ASSERT_TRUE(turn_until(world_.loop(), [&] { return server.stats().calls >= before + 18; }));
+    for (int turn = 0; turn < round % 16 * 4; ++turn) world_.loop().run_once(0ms);
+    Call<std::uint64_t> neighbours = neighbours_call();
+    const auto killed_at = Times::Clock::now();
+    victim.kill();
+    ASSERT_TRUE(turn_until(world_.loop(), [&] {
+      return server.stats().connections == 1 && server.stats().calls_running == 0;
+    })) << "F1, F5";
+    ended.add(Times::Clock::now() - killed_at);
+    expect_neighbour_fine(std::move(neighbours));
+    const auto sum = world_.wait_for(close_by.start<sum_up>({.attachment = Bytes{neighbours_bytes_}}));
+    EXPECT_TRUE(sum.ok() && *sum == sum_of(neighbours_bytes_)) << "F4: " << sum.status().to_string();
+    EXPECT_EQ(close_by.stats().connections, 1u) << "F4";
+    expect_nothing_new(round);
+  }
+  ended.print("from the kill of the client to the end of its last handler");
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing
