@@ -178,13 +178,21 @@ void PathSwitch::on_heard() {
   if (!status.ok()) host_.on_switch_failed(std::move(status));
 }
 
+// A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the path
+// here has mostly broken it there, and then the stream goes on.
 void PathSwitch::on_failed(Status why) {
+  if (ours_ == Verdict::kUp) {
+    if (!lost_.ok()) return;
+    lost_ = std::move(why);
+    loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
+    return;
+  }
   Status status = give_verdict(Verdict::kDown, why.message());
-  // A verdict that was given already stands: the path is lost, and the connection with it.
-  if (!status.ok() || ours_ != Verdict::kDown) host_.on_switch_failed(status.ok() ? std::move(why) : status);
+  if (!status.ok()) host_.on_switch_failed(std::move(status));
 }
 
 void PathSwitch::on_timer() {
+  if (!lost_.ok()) return host_.on_switch_failed(lost_);
   on_failed({StatusCode::kUnavailable, Layer::kTransport, "it did not come up in time"});
 }
 
@@ -201,10 +209,13 @@ Status PathSwitch::give_verdict(Verdict verdict, std::string_view reason) {
 
 Status PathSwitch::decide() {
   if (decided() || ours_ == Verdict::kNone || theirs_ == Verdict::kNone) return {};
+  loop_.disarm(*this);
   if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
     usable_ = false;
     if (path_ != nullptr) path_->shut();
     if (choice_->policy == PathPolicy::kRequire) return unusable(choice_->provider->kind(), reason_);
+  } else if (!lost_.ok()) {
+    return lost_;
   }
   state_ = State::kDecided;
   host_.on_path_decided();

@@ -94,6 +94,8 @@ class PathSwitch final : public FrameSink, private Timer {
   State state_ = State::kHello;
   Verdict ours_ = Verdict::kNone;
   Verdict theirs_ = Verdict::kNone;
+  /// Why the path failed behind our good verdict.
+  Status lost_;
   bool heard_ = false;
   bool peer_ready_ = false;
   bool usable_ = true;

@@ -405,6 +405,9 @@ TEST_P(Bu6PathConnection, APathThatFailsBetweenTheVerdictsEndsTheConnectionOnce)
   client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
   settle();
   exchange_.ends.begin()->second->break_down();
+  settle();
+  EXPECT_FALSE(server_.sink.closed()) << "the peer may say down";
+  client_.send_raw(path_message(wire::PathStep::kUp));
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
   EXPECT_NE(server_.sink.why.to_string().find("it broke"), std::string::npos);
   EXPECT_TRUE(server_.sink.hellos.empty());

@@ -339,12 +339,34 @@ TEST_F(PathSwitchTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
   EXPECT_EQ(side_.path.shuts, 1);
 }
 
-TEST_F(PathSwitchTurns, APathThatFailsBehindItsGoodVerdictEndsTheConnectionOnce) {
+TEST_F(PathSwitchTurns, APathThatFailsBehindBothGoodVerdictsEndsTheConnection) {
   greet();
   address();
   side_.on_path_heard();
   side_.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  EXPECT_FALSE(side_.over) << "the peer may say down";
+  verdict(wire::PathStep::kUp);
   expect_end("the path broke");
+}
+
+TEST_F(PathSwitchTurns, APathThatFailsBehindAGoodVerdictWaitsForThePeersOnlySoLong) {
+  greet();
+  address();
+  side_.on_path_heard();
+  side_.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  ASSERT_TRUE(side_.timer_runs());
+  side_.run_timer();
+  expect_end("the path broke");
+}
+
+TEST_F(PathSwitchTurns, APathThatFailsBehindOneGoodVerdictLeavesTheStream) {
+  greet();
+  address();
+  side_.on_path_heard();
+  side_.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  verdict(wire::PathStep::kDown);
+  EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_path());
+  EXPECT_EQ(side_.path.shuts, 1);
 }
 
 TEST_F(PathSwitchTurns, OffersThatCannotBeReadAreAsGoodAsNone) {
