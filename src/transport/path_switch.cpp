@@ -157,10 +157,20 @@ Status PathSwitch::on_address(std::string_view address) {
   state_ = State::kProbing;
   Status connected = path_->connect(address);
   if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
-  if (path_->needs_peer_ready()) {
-    if (Status failed = send(wire::PathStep::kReady, {}); !failed.ok()) return failed;
+  if (!path_->connecting()) {
+    if (Status failed = say_ready(); !failed.ok()) return failed;
   }
   return heard_ ? give_verdict(Verdict::kUp) : Status{};
+}
+
+Status PathSwitch::say_ready() {
+  return path_->needs_peer_ready() ? send(wire::PathStep::kReady, {}) : Status{};
+}
+
+void PathSwitch::on_connected() {
+  if (ours_ != Verdict::kNone) return;
+  Status status = say_ready();
+  if (!status.ok()) host_.on_switch_failed(std::move(status));
 }
 
 Status PathSwitch::on_ready() {

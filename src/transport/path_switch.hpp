@@ -56,6 +56,7 @@ class PathSwitch final : public FrameSink, private Timer {
   Status hand_up_hello(FrameSink& sink);
   void set_sink(FrameSink& sink) { sink_ = &sink; }
 
+  void on_connected();
   void on_heard();
   void on_failed(Status why);
   void shut();
@@ -79,6 +80,7 @@ class PathSwitch final : public FrameSink, private Timer {
   Status on_message(const wire::PathMessage& message);
   Status on_address(std::string_view address);
   Status on_ready();
+  Status say_ready();
   Status give_verdict(Verdict verdict, std::string_view reason = {});
   Status decide();
   Status send(wire::PathStep step, std::string_view text);

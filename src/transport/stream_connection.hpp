@@ -92,6 +92,7 @@ class StreamConnection : public Connection,
   void send_what_is_queued() final;
   void on_path_decided() final;
   void on_switch_failed(Status why) final;
+  void on_path_connected() final;
   void on_path_heard() final;
   void on_path_readable() final;
   void on_path_writable() final;

@@ -96,6 +96,10 @@ Status StreamConnection::stray_bytes() const {
           remote_endpoint() + " sent on the stream although its bytes go by another path"};
 }
 
+void StreamConnection::on_path_connected() {
+  switch_->on_connected();
+}
+
 void StreamConnection::on_path_heard() {
   switch_->on_heard();
 }

@@ -152,6 +152,37 @@ Status QueuePair::connect(const AddressInfo& peer, const ConnectOptions& options
   return {};
 }
 
+ibv_ah_attr QueuePair::route_to(const AddressInfo& peer, const ConnectOptions& options) const {
+  ibv_ah_attr route{};
+  route.port_num = port_;
+  route.sl = options.service_level;
+  route.dlid = peer.lid;
+  route.is_global = peer.ethernet || !same_subnet(address_, peer) ? 1 : 0;
+  std::copy(peer.gid.begin(), peer.gid.end(), std::begin(route.grh.dgid.raw));
+  route.grh.sgid_index = gid_index_;
+  route.grh.hop_limit = options.hop_limit;
+  route.grh.traffic_class = options.traffic_class;
+  return route;
+}
+
+Way QueuePair::way_to(const AddressInfo& peer, const ConnectOptions& options) const {
+  return {domain_, route_to(peer, options)};
+}
+
+// Whoever makes an address handle looks for the way first, as connecting does. Devices that make none have
+// none that anybody waits for.
+Status Way::look_for() {
+  ibv_ah* const handle = domain_->driver().create_ah(domain_->handle(), &attributes_);
+  if (handle != nullptr) {
+    const int error = domain_->driver().destroy_ah(handle);
+    WEFT_ASSERT(detail::has_ended(error), "nobody uses an address handle that was just made");
+    return {};
+  }
+  if (errno != ETIMEDOUT && errno != EHOSTUNREACH && errno != ENETUNREACH) return {};
+  return {StatusCode::kUnavailable, Layer::kTransport,
+          "nobody answers to the peer's RDMA address: is there a network between the two devices?", errno};
+}
+
 Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options) {
   const int reads_granted = domain_->device().attributes().max_qp_rd_atom;
   mtu_ = std::min(address_.mtu, peer.mtu);
@@ -162,15 +193,7 @@ Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOpti
   attributes.rq_psn = peer.packet_sequence;
   attributes.max_dest_rd_atomic = static_cast<std::uint8_t>(std::min<int>(options.reads_max, reads_granted));
   attributes.min_rnr_timer = options.receiver_not_ready_timer;
-  ibv_ah_attr& route = attributes.ah_attr;
-  route.port_num = port_;
-  route.sl = options.service_level;
-  route.dlid = peer.lid;
-  route.is_global = peer.ethernet || !same_subnet(address_, peer) ? 1 : 0;
-  std::copy(peer.gid.begin(), peer.gid.end(), std::begin(route.grh.dgid.raw));
-  route.grh.sgid_index = gid_index_;
-  route.grh.hop_limit = options.hop_limit;
-  route.grh.traffic_class = options.traffic_class;
+  attributes.ah_attr = route_to(peer, options);
   constexpr int kMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   const int error = domain_->driver().modify_qp(handle_, &attributes, kMask);

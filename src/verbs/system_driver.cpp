@@ -33,6 +33,11 @@ class SystemDriver final : public Driver {
   }
   int dereg_mr(ibv_mr* region) noexcept override { return ibv_dereg_mr(region); }
 
+  ibv_ah* create_ah(ibv_pd* domain, ibv_ah_attr* attributes) noexcept override {
+    return ibv_create_ah(domain, attributes);
+  }
+  int destroy_ah(ibv_ah* handle) noexcept override { return ibv_destroy_ah(handle); }
+
   ibv_comp_channel* create_comp_channel(ibv_context* context) noexcept override {
     return ibv_create_comp_channel(context);
   }

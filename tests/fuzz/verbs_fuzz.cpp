@@ -31,9 +31,8 @@ void check_remote_memory(Bytes input) {
 void check_message(Bytes input) {
   const auto header = verbs_path::load_message_header(input);
   if (!header) return;
-  WEFT_ASSERT(
-      header->kind >= verbs_path::MessageKind::kProbe && header->kind <= verbs_path::kLastKind,
-      "an unknown kind was accepted");
+  WEFT_ASSERT(header->kind >= verbs_path::MessageKind::kProbe && header->kind <= verbs_path::kLastKind,
+              "an unknown kind was accepted");
   std::array<std::byte, verbs_path::kMessageHeaderBytes> again{};
   verbs_path::store_message_header(again.data(), *header);
   WEFT_ASSERT(std::ranges::equal(again, input.first(again.size())),

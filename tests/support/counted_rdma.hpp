@@ -18,6 +18,7 @@ class CountedRdma final : public verbs::Driver {
     int contexts = 0;
     int domains = 0;
     int regions = 0;
+    int address_handles = 0;
     int channels = 0;
     int completion_queues = 0;
     int receive_queues = 0;
@@ -83,6 +84,13 @@ class CountedRdma final : public verbs::Driver {
     const std::lock_guard lock{mutex_};
     if (error == 0) live_.registered_bytes -= bytes;
     return error;
+  }
+
+  ibv_ah* create_ah(ibv_pd* domain, ibv_ah_attr* attributes) noexcept override {
+    return made(driver_.create_ah(domain, attributes), &Objects::address_handles);
+  }
+  int destroy_ah(ibv_ah* handle) noexcept override {
+    return gone(driver_.destroy_ah(handle), &Objects::address_handles);
   }
 
   ibv_comp_channel* create_comp_channel(ibv_context* context) noexcept override {

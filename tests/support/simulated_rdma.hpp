@@ -134,6 +134,9 @@ class SimulatedRdma final : public verbs::Driver {
   ibv_mr* reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) noexcept override;
   int dereg_mr(ibv_mr* region) noexcept override;
 
+  ibv_ah* create_ah(ibv_pd* domain, ibv_ah_attr* attributes) noexcept override;
+  int destroy_ah(ibv_ah* handle) noexcept override;
+
   ibv_comp_channel* create_comp_channel(ibv_context* context) noexcept override;
   int destroy_comp_channel(ibv_comp_channel* channel) noexcept override;
   ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,

@@ -44,6 +44,8 @@ struct Moved {
 /// path, and not after DataPath::shut().
 class DataPathOwner {
  public:
+  /// This end is ready to receive, after a connect() that left it connecting().
+  virtual void on_path_connected() {}
   /// The peer was heard on the path for the first time: what it sends arrives.
   virtual void on_path_heard() = 0;
   /// receive() has something to say again after kBlocked.
@@ -75,6 +77,8 @@ class DataPath {
   virtual std::string address() const = 0;
   /// Begins to reach the peer, and lets it hear of us.
   virtual Status connect(std::string_view peer_address) = 0;
+  /// connect() went well and takes longer: on_path_connected() follows, or on_path_failed().
+  virtual bool connecting() const { return false; }
   /// What is sent before the peer's end is connected gets lost: connect() only gets ready to receive then,
   /// each side tells the other when it is, and on_peer_ready() lets the peer hear of us.
   virtual bool needs_peer_ready() const { return false; }

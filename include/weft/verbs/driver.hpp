@@ -39,6 +39,11 @@ class Driver {
   virtual ibv_mr* reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) noexcept = 0;
   virtual int dereg_mr(ibv_mr* region) noexcept = 0;
 
+  /// On Ethernet looks for the way to the peer, as moving a queue pair to "ready to receive" does; blocks for
+  /// as long.
+  virtual ibv_ah* create_ah(ibv_pd* domain, ibv_ah_attr* attributes) noexcept = 0;
+  virtual int destroy_ah(ibv_ah* handle) noexcept = 0;
+
   virtual ibv_comp_channel* create_comp_channel(ibv_context* context) noexcept = 0;
   virtual int destroy_comp_channel(ibv_comp_channel* channel) noexcept = 0;
   virtual ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,

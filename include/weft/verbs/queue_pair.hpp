@@ -74,6 +74,22 @@ struct ConnectOptions {
   std::uint8_t reads_max = 16;
 };
 
+/// The way to a peer, which the kernel has to know before a queue pair on Ethernet can be connected.
+/// Independent of the queue pair. Thread: any.
+class Way {
+ public:
+  Way(std::shared_ptr<ProtectionDomain> domain, const ibv_ah_attr& attributes) noexcept
+      : domain_(std::move(domain)), attributes_(attributes) {}
+
+  /// Has the kernel look for it, which blocks until somebody answered, or for a second. Errors: kUnavailable
+  /// when nobody did. What else is wrong connect() says.
+  Status look_for();
+
+ private:
+  std::shared_ptr<ProtectionDomain> domain_;
+  ibv_ah_attr attributes_;
+};
+
 /// A reliable connection (RC) to one other queue pair.
 ///
 ///   made (receives can be posted) --connect()--> connected --an operation failed, fail()--> failed
@@ -110,10 +126,14 @@ class QueuePair final {
 
   /// What the peer's connect() takes.
   const AddressInfo& address() const noexcept { return address_; }
-  /// Connects to the queue pair of that address, which has to do the same. Errors: kInvalidArgument for
+  /// Connects to the queue pair of that address, which has to do the same. On Ethernet this blocks, up to a
+  /// second, while the kernel does not know the way to the address: a loop with other things to do has
+  /// way_to() looked for on another thread first. Errors: kInvalidArgument for
   /// options that cannot be and for a peer on another kind of network, kFailedPrecondition when it is
   /// connected or failed already.
   Status connect(const AddressInfo& peer, const ConnectOptions& options = {});
+  /// What connect() with the same arguments needs.
+  Way way_to(const AddressInfo& peer, const ConnectOptions& options = {}) const;
   /// An operation of it failed, or fail() was called.
   bool failed() const noexcept { return failed_; }
   /// The MTU that both sides use. After connect().
@@ -164,6 +184,7 @@ class QueuePair final {
   Status choose_address(const QueuePairOptions& options);
   Status make(const QueuePairOptions& options);
   Status initialise(const QueuePairOptions& options);
+  ibv_ah_attr route_to(const AddressInfo& peer, const ConnectOptions& options) const;
   Status to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options);
   Status to_ready_to_send(const ConnectOptions& options);
   detail::Posted<detail::Atomic> atomic(const detail::Request& request);

@@ -29,16 +29,18 @@ Status no_memory(const SlotPool& pool, const char* what) {
 }  // namespace
 
 Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<SharedDevice> device,
-                                             const VerbsOptions& options) {
-  auto domain = std::make_shared<Domain>(loop, std::move(device), options);
+                                             const VerbsOptions& options, std::shared_ptr<WayFinder> ways) {
+  auto domain = std::make_shared<Domain>(loop, std::move(device), options, std::move(ways));
   if (Status failed = domain->start(); !failed.ok()) return failed;
   return domain;
 }
 
-Domain::Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options)
+Domain::Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
+               std::shared_ptr<WayFinder> ways)
     : loop_(loop),
       options_(options),
       device_(std::move(device)),
+      ways_(std::move(ways)),
       registrations_(device_->registrations()),
       pool_(protection(), {options.message_bytes, options.block_bytes, options.receive_bytes_max}),
       sends_(protection(), {options.message_bytes, options.block_bytes, options.send_bytes_max}),

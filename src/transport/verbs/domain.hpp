@@ -8,6 +8,7 @@
 
 #include "transport/verbs/shared_device.hpp"
 #include "transport/verbs/slot_pool.hpp"
+#include "transport/verbs/way_finder.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/memory/chunk_pool.hpp"
 #include "weft/runtime/loop.hpp"
@@ -37,8 +38,9 @@ class Domain final : private verbs::CompletionHandler,
  public:
   /// Errors: what the device does not give.
   static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<SharedDevice> device,
-                                              const VerbsOptions& options);
-  Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options);
+                                              const VerbsOptions& options, std::shared_ptr<WayFinder> ways);
+  Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
+         std::shared_ptr<WayFinder> ways);
   ~Domain();
 
   Loop& loop() const noexcept { return loop_; }
@@ -50,6 +52,7 @@ class Domain final : private verbs::CompletionHandler,
   /// Where what is sent lies, and what holds no bytes.
   SlotPool& sends() noexcept { return sends_; }
   SlotPool& controls() noexcept { return controls_; }
+  WayFinder& ways() const noexcept { return *ways_; }
   std::uint8_t port() const noexcept { return port_; }
   const VerbsOptions& options() const noexcept { return options_; }
 
@@ -109,6 +112,7 @@ class Domain final : private verbs::CompletionHandler,
   Loop& loop_;
   const VerbsOptions options_;
   const std::shared_ptr<SharedDevice> device_;
+  const std::shared_ptr<WayFinder> ways_;
   Registrations::View registrations_;
   SlotPool pool_;
   SlotPool sends_;

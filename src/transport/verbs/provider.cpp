@@ -120,7 +120,7 @@ Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::stri
   if (std::shared_ptr<Domain> domain = known.lock()) return domain;
   auto shared = shared_device(device);
   if (!shared.ok()) return std::move(shared).status();
-  auto domain = Domain::make(loop, *std::move(shared), options_);
+  auto domain = Domain::make(loop, *std::move(shared), options_, ways_);
   if (domain.ok()) known = *domain;
   return domain;
 }

@@ -38,6 +38,7 @@ class Provider final : public DataPathProvider {
   Result<std::shared_ptr<Domain>> domain_for(Loop& loop, const std::string& device) const;
 
   const VerbsOptions options_;
+  const std::shared_ptr<WayFinder> ways_ = std::make_shared<WayFinder>();
   mutable std::mutex mutex_;
   mutable std::vector<std::string> devices_;
   mutable std::size_t next_device_ = 0;

@@ -102,7 +102,23 @@ Status VerbsPath::connect(std::string_view peer_address) {
   how.retries = options_.retries;
   how.receiver_not_ready_timer = kReceiverNotReadyTimer;
   how.reads_max = kOffersMax;
-  return pair_->connect(*peer, how);
+  if (!peer->ethernet) return connect_pair(*peer, how);
+  auto search = domain_->ways().look_for(pair_->way_to(*peer, how), domain_->loop(),
+                                         [this, to = *peer, how](const Status& found) {
+                                           Status status = found.ok() ? connect_pair(to, how) : found;
+                                           if (!status.ok()) return fail(std::move(status));
+                                           owner_->on_path_connected();
+                                         });
+  if (!search.ok()) return std::move(search).status();
+  search_ = *std::move(search);
+  return {};
+}
+
+Status VerbsPath::connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how) {
+  Status status = pair_->connect(peer, how);
+  connected_ = status.ok();
+  send_control();
+  return status;
 }
 
 void VerbsPath::on_peer_ready() {
@@ -165,6 +181,7 @@ void VerbsPath::catch_up() {
 // A destroyed queue pair touches nothing, so everything it was given is free then.
 void VerbsPath::shut() {
   if (std::exchange(shut_, true)) return;
+  search_ = {};
   domain_->loop().unschedule(deliver_);
   static_cast<ListHook<StarvedTag>&>(*this).unlink();
   domain_->note_spare(*this, false);

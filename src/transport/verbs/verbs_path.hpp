@@ -38,6 +38,7 @@ class VerbsPath final : public DataPath,
   std::string description() const override;
   std::string address() const override;
   Status connect(std::string_view peer_address) override;
+  bool connecting() const override { return !connected_; }
   bool needs_peer_ready() const override { return true; }
   void on_peer_ready() override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
@@ -110,6 +111,7 @@ class VerbsPath final : public DataPath,
   Status start();
   void on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept override;
   void on_queue_failed() noexcept override;
+  Status connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how);
   void touch() noexcept;
   void deliver();
   void misbehaved(const char* what) noexcept;
@@ -173,6 +175,9 @@ class VerbsPath final : public DataPath,
   Deliver deliver_{*this};
   std::unique_ptr<verbs::QueuePair> pair_;
   std::uint32_t place_ = 0;
+  /// The way to the peer is looked for, before the queue pair is connected.
+  WayFinder::Search search_;
+  bool connected_ = false;
   /// The peer's end is connected: what is sent before gets lost.
   bool peer_ready_ = false;
 

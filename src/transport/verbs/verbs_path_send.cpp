@@ -156,7 +156,7 @@ bool VerbsPath::has_credit_for(MessageKind kind) const noexcept {
 
 // Answers first; they tell the news of credit too.
 void VerbsPath::send_control() noexcept {
-  while (wanted_ != 0 && peer_ready_ && !shut_ && failure_.ok()) {
+  while (wanted_ != 0 && connected_ && peer_ready_ && !shut_ && failure_.ok()) {
     const unsigned answers = wanted_ & kAnswers;
     const auto kind = static_cast<MessageKind>(std::countr_zero(answers != 0 ? answers : wanted_));
     if (!has_credit_for(kind) || sends_under_way() == options_.sends_max + kControlSends) return;

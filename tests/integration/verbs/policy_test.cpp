@@ -88,6 +88,19 @@ TEST_P(Cr15Policy, CR15_the_side_whose_port_is_down_is_the_one_that_is_named) {
   EXPECT_EQ(simulated.sends(), 0u);
 }
 
+TEST_P(Cr15Policy, CR15_an_address_that_nobody_answers_to_is_said_or_done_without) {
+  const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  for (const int error : {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH}) {
+    rdma.fail_every(Call::kCreateAh, error);
+    expect_refused(call("verbs" + url.substr(3), preferring()), "nobody answers to the peer's RDMA address");
+    RpcClient& preferred = world.client(url, preferring());
+    world.expect_alive(preferred);
+    EXPECT_EQ(preferred.stats().connections, 1u);
+    EXPECT_THAT(world.way_to(url, preferring()).report.refusal, HasSubstr("nobody answers"));
+  }
+  EXPECT_EQ(simulated.sends(), 0u);
+}
+
 TEST_P(Cr15Policy, CR15_a_device_that_is_named_and_not_there_is_refused_early) {
   const std::string url = world.serve(options(), World::Where::kHere).urls().front();
   VerbsOptions wrong = options();

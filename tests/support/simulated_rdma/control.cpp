@@ -64,7 +64,8 @@ SimulatedRdma::~SimulatedRdma() = default;
 
 SimulatedRdmaObjects SimulatedRdma::live() const {
   const std::scoped_lock lock(network_->mutex);
-  SimulatedRdmaObjects live{.device_lists = network_->device_lists};
+  SimulatedRdmaObjects live{.device_lists = network_->device_lists,
+                            .address_handles = network_->address_handles};
   for (const auto& device : network_->devices) {
     live.contexts += device->contexts.size();
     for (const auto& context : device->contexts) {

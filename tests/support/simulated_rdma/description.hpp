@@ -53,6 +53,8 @@ enum class Call : std::uint8_t {
   kDeallocPd,
   kRegMr,
   kDeregMr,
+  kCreateAh,
+  kDestroyAh,
   kCreateCompChannel,
   kDestroyCompChannel,
   kCreateCq,
@@ -100,14 +102,15 @@ struct SimulatedRdmaObjects {
   std::size_t contexts = 0;
   std::size_t domains = 0;
   std::size_t regions = 0;
+  std::size_t address_handles = 0;
   std::size_t channels = 0;
   std::size_t completion_queues = 0;
   std::size_t receive_queues = 0;
   std::size_t queue_pairs = 0;
 
   std::size_t total() const {
-    return device_lists + contexts + domains + regions + channels + completion_queues + receive_queues +
-           queue_pairs;
+    return device_lists + contexts + domains + regions + address_handles + channels + completion_queues +
+           receive_queues + queue_pairs;
   }
   friend bool operator==(const SimulatedRdmaObjects&, const SimulatedRdmaObjects&) = default;
 };

@@ -236,4 +236,22 @@ int SimulatedRdma::dereg_mr(ibv_mr* handle) noexcept {
   return 0;
 }
 
+// Every way is known here.
+ibv_ah* SimulatedRdma::create_ah(ibv_pd* domain, ibv_ah_attr*) noexcept {
+  const std::scoped_lock lock(network_->mutex);
+  if (const int error = network_->enter(domain->context, Call::kCreateAh)) return errno = error, nullptr;
+  ++static_cast<Domain*>(domain)->users;
+  ++network_->address_handles;
+  return new ibv_ah{.context = domain->context, .pd = domain, .handle = 0};
+}
+
+int SimulatedRdma::destroy_ah(ibv_ah* handle) noexcept {
+  const std::scoped_lock lock(network_->mutex);
+  if (const int error = network_->enter(handle->context, Call::kDestroyAh)) return error;
+  --static_cast<Domain*>(handle->pd)->users;
+  --network_->address_handles;
+  delete handle;
+  return 0;
+}
+
 }  // namespace weft::testing

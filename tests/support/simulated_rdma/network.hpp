@@ -30,6 +30,7 @@ struct Network {
   std::mutex mutex;
   std::vector<std::unique_ptr<Device>> devices;
   std::size_t device_lists = 0;
+  std::size_t address_handles = 0;
   /// Calls that belong to no device.
   SimulatedRdmaCounters counters;
   std::vector<std::string> faults;

@@ -77,6 +77,7 @@ class World {
     ASSERT_TRUE(open(there, false).ok());
     ASSERT_TRUE(here.path->connect(there.path->address()).ok());
     ASSERT_TRUE(there.path->connect(here.path->address()).ok());
+    while (here.path->connecting() || there.path->connecting()) loop->run_once(std::chrono::seconds{1});
     here.path->on_peer_ready();
     there.path->on_peer_ready();
     settle();

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/verbs/way_finder.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace weft::verbs_path {
+
+struct WayFinder::Question {
+  std::mutex mutex;
+  /// Null when nobody waits any more. Guarded by the mutex, which the searching thread holds only to post.
+  Loop* loop = nullptr;
+  /// The loop's thread's.
+  UniqueFunction<void(const Status&)> on_end;
+};
+
+struct WayFinder::Threads {
+  std::mutex mutex;
+  std::vector<std::thread> searching;
+  /// Of those, who only has to say so.
+  std::vector<std::thread::id> done;
+
+  /// Joins those that are done. Under the lock, which they do not take any more.
+  void reap() {
+    const auto finished = [this](std::thread& thread) {
+      if (std::find(done.begin(), done.end(), thread.get_id()) == done.end()) return false;
+      thread.join();
+      return true;
+    };
+    std::erase_if(searching, finished);
+    done.clear();
+  }
+};
+
+WayFinder::Search& WayFinder::Search::operator=(Search&& other) noexcept {
+  forget();
+  question_ = std::move(other.question_);
+  return *this;
+}
+
+void WayFinder::Search::forget() noexcept {
+  if (question_ == nullptr) return;
+  const std::lock_guard lock{question_->mutex};
+  question_->loop = nullptr;
+  question_->on_end = {};
+}
+
+WayFinder::WayFinder() : threads_(std::make_shared<Threads>()) {}
+
+WayFinder::~WayFinder() {
+  std::vector<std::thread> left;
+  {
+    const std::lock_guard lock{threads_->mutex};
+    left.swap(threads_->searching);
+  }
+  for (std::thread& thread : left) thread.join();
+}
+
+Result<WayFinder::Search> WayFinder::look_for(verbs::Way way, Loop& loop,
+                                              UniqueFunction<void(const Status&)> on_end) {
+  auto question = std::make_shared<Question>();
+  question->loop = &loop;
+  question->on_end = std::move(on_end);
+  auto search = [question, threads = threads_, its = std::optional{std::move(way)}]() mutable {
+    Status status = its->look_for();
+    its.reset();  // the device may end as soon as nobody searches
+    {
+      const std::lock_guard lock{threads->mutex};
+      threads->done.push_back(std::this_thread::get_id());
+    }
+    const std::lock_guard lock{question->mutex};
+    if (question->loop == nullptr) return;
+    question->loop->post([question, threads, said = std::move(status)] {
+      {
+        const std::lock_guard reaping{threads->mutex};
+        threads->reap();
+      }
+      if (question->on_end) std::exchange(question->on_end, {})(said);
+    });
+  };
+  const std::lock_guard lock{threads_->mutex};
+  try {
+    threads_->reap();
+    threads_->done.reserve(threads_->searching.size() + 1);
+    threads_->searching.reserve(threads_->searching.size() + 1);
+    threads_->searching.emplace_back(std::move(search));
+  } catch (const std::system_error& error) {
+    return Status{StatusCode::kResourceExhausted, Layer::kTransport,
+                  "looking for the way to the peer: the system gives no thread", error.code().value()};
+  }
+  return Search{std::move(question)};
+}
+
+}  // namespace weft::verbs_path

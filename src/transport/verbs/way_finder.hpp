@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "weft/base/unique_function.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/verbs/queue_pair.hpp"
+
+namespace weft::verbs_path {
+
+/// Looks for the ways to peers on threads of its own, for that blocks up to a second: a peer that says an
+/// address where nobody is must not hold up a loop's other connections. Its end waits for those that look.
+/// Thread: any.
+class WayFinder {
+  struct Question;
+  struct Threads;
+
+ public:
+  /// A search that somebody waits for. Its end is told nobody any more, and does not wait for the search.
+  /// Thread: the loop's.
+  class Search {
+   public:
+    Search() noexcept = default;
+    explicit Search(std::shared_ptr<Question> question) noexcept : question_(std::move(question)) {}
+    Search(Search&&) noexcept = default;
+    Search& operator=(Search&& other) noexcept;
+    ~Search() { forget(); }
+
+   private:
+    void forget() noexcept;
+    std::shared_ptr<Question> question_;
+  };
+
+  WayFinder();
+  WayFinder(const WayFinder&) = delete;
+  WayFinder& operator=(const WayFinder&) = delete;
+  ~WayFinder();
+
+  /// `on_end` is called in a turn of `loop`, once, with Way::look_for()'s status; not after the Search has
+  /// ended, which must be before the loop does. Errors: the system gives no thread.
+  Result<Search> look_for(verbs::Way way, Loop& loop, UniqueFunction<void(const Status&)> on_end);
+
+ private:
+  const std::shared_ptr<Threads> threads_;
+};
+
+}  // namespace weft::verbs_path
