@@ -2,10 +2,10 @@
 // CR-19, CR-20: every call to the devices that bringing RDMA up makes fails once, at either side. Whoever
 // prefers RDMA does without, or calls again; nothing is left behind.
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 
+#include "integration/verbs/locked_memory.hpp"
 #include "integration/verbs/simulated_testing.hpp"
 
 namespace weft::verbs_testing {
@@ -19,7 +19,8 @@ constexpr Call kCallsThatMayFail[] = {
     Call::kQueryGid,          Call::kGetAsyncEvent, Call::kAllocPd,     Call::kRegMr,
     Call::kGetCqEvent,        Call::kCreateCq,      Call::kCreateSrq,   Call::kCreateQp,
     Call::kCreateCompChannel, Call::kModifyQp,      Call::kQueryQp,     Call::kPostSend,
-    Call::kPostRecv,          Call::kPostSrqRecv,   Call::kPollCq,      Call::kReqNotifyCq};
+    Call::kPostRecv,          Call::kPostSrqRecv,   Call::kPollCq,      Call::kReqNotifyCq,
+    Call::kCreateAh};
 
 class Cr19BringUp : public ::testing::TestWithParam<Call> {
  protected:
@@ -77,24 +78,6 @@ TEST_P(Cr19BringUp, CR19_a_server_whose_devices_fail_says_so_when_it_starts_or_s
   }
   simulated.rdma.heal(GetParam());
 }
-
-/// The soft limit, which decides what the error says, for as long as this lives.
-class LockedMemory {
- public:
-  explicit LockedMemory(rlim_t bytes) {
-    ::getrlimit(RLIMIT_MEMLOCK, &before_);
-    const rlimit lower{bytes, before_.rlim_max};
-    lowered_ = ::setrlimit(RLIMIT_MEMLOCK, &lower) == 0;
-  }
-  ~LockedMemory() { ::setrlimit(RLIMIT_MEMLOCK, &before_); }
-  LockedMemory(const LockedMemory&) = delete;
-  LockedMemory& operator=(const LockedMemory&) = delete;
-  bool lowered() const { return lowered_; }
-
- private:
-  rlimit before_{};
-  bool lowered_ = false;
-};
 
 class Cr20LockedMemory : public SimulatedTest {};
 INSTANTIATE_TEST_SUITE_P(Verbs, Cr20LockedMemory, ::testing::ValuesIn(kKinds), name_of);
