@@ -29,6 +29,13 @@ DeviceEvent describe(const ibv_async_event& event) {
     case IBV_EVENT_QP_LAST_WQE_REACHED:
       made.queue_pair = event.element.qp->qp_num;
       break;
+    case IBV_EVENT_CQ_ERR:
+      made.queue = event.element.cq;
+      break;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      made.queue = event.element.srq;
+      break;
     default:
       break;
   }

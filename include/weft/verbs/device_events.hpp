@@ -22,6 +22,8 @@ struct DeviceEvent {
   std::uint8_t port = 0;
   /// Of a queue pair's events; else 0.
   std::uint32_t queue_pair = 0;
+  /// Of a completion queue's and a shared receive queue's events its handle, only to be compared; else null.
+  const void* queue = nullptr;
 
   /// As libibverbs says it.
   std::string_view to_string() const noexcept;

@@ -2,6 +2,7 @@
 #include "transport/verbs/domain.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -85,8 +86,9 @@ Status Domain::start() {
 
 Domain::~Domain() {
   WEFT_ASSERT(paths_.empty() && lent_ == 0, "a domain ends after its paths");
-  loop_.disarm(*this);
+  loop_.disarm(trimming_);
   device_->strike(*this);
+  while (!retired_.empty()) bury_oldest();
   events_.reset();
   receives_.reset();
   if (completions_ != nullptr) completions_->remove(place_);
@@ -130,9 +132,15 @@ Status Domain::enter(std::size_t credits) {
             "VerbsOptions::connections_max: " + std::to_string(options_.connections_max) +
                 " connections of this loop use RDMA"};
   }
+  // Each has its room in the completion queue.
+  while (!retired_.empty() && paths_.size() + retired_.size() >= options_.connections_max) bury_oldest();
   memory_is_out_ = false;
   while (slots_ < promised_ + credits) {
     if (add_receive()) continue;
+    if (!retired_.empty()) {
+      bury_oldest();
+      continue;
+    }
     if (slots_ < receives_max_) return no_memory(pool_, "memory to receive into");
     return {
         StatusCode::kResourceExhausted, Layer::kTransport,
@@ -150,6 +158,48 @@ void Domain::join(std::uint32_t queue_pair, VerbsPath& path) {
 
 void Domain::leave(std::uint32_t queue_pair) noexcept {
   paths_.erase(queue_pair);
+}
+
+void Domain::retire(Retired retired) noexcept {
+  retired.until = loop_.now() + kRetirement;
+  try {
+    retired_.push_back(std::move(retired));
+  } catch (const std::bad_alloc&) {
+    return bury(std::move(retired));
+  }
+  loop_.arm(*this, retired_.front().until);
+}
+
+void Domain::bury(Retired retired) noexcept {
+  retired.pair.reset();
+  for (const std::uint32_t slot : retired.sends) sends_.release(slot);
+  for (const std::uint32_t slot : retired.controls) controls_.release(slot);
+  unpromise(retired.credits);
+  serve_starved();
+}
+
+void Domain::bury_oldest() noexcept {
+  Retired oldest = std::move(retired_.front());
+  retired_.pop_front();
+  if (retired_.empty()) loop_.disarm(*this);
+  bury(std::move(oldest));
+}
+
+// It has taken no receive whose completion does not lie there by now.
+void Domain::on_last_receive(std::uint32_t queue_pair) noexcept {
+  const auto found = std::find_if(retired_.begin(), retired_.end(), [&](const Retired& retired) {
+    return retired.pair->number() == queue_pair;
+  });
+  if (found == retired_.end()) return;
+  Retired retired = std::move(*found);
+  retired_.erase(found);
+  if (retired_.empty()) loop_.disarm(*this);
+  bury(std::move(retired));
+}
+
+void Domain::on_timer() {
+  while (!retired_.empty() && retired_.front().until <= loop_.now()) bury_oldest();
+  if (!retired_.empty()) loop_.arm(*this, retired_.front().until);
 }
 
 // What connections that may still come have a right to, up to half of all.
@@ -230,12 +280,13 @@ void Domain::on_chunk_returned(MutableBytes memory) noexcept {
 
 Buffer Domain::landing_memory(std::size_t bytes) noexcept {
   Buffer memory = device_->landings().acquire(bytes, loop_.now());
-  if (!memory.empty() && !Timer::armed()) loop_.arm(*this, loop_.now() + kTrimInterval);
+  if (!memory.empty() && !trimming_.armed()) loop_.arm(trimming_, loop_.now() + kTrimInterval);
   return memory;
 }
 
-void Domain::on_timer() {
-  if (device_->landings().trim(loop_.now())) loop_.arm(*this, loop_.now() + kTrimInterval);
+void Domain::Trimming::on_timer() {
+  Loop& loop = domain.loop_;
+  if (domain.device_->landings().trim(loop.now())) loop.arm(*this, loop.now() + kTrimInterval);
 }
 
 void Domain::wait_for_send_slot(VerbsPath& path) noexcept {
@@ -274,9 +325,15 @@ void Domain::on_device_event(const verbs::DeviceEvent& event) {
     case IBV_EVENT_QP_ACCESS_ERR:
       if (VerbsPath* const path = find(event.queue_pair); path != nullptr) path->fail(why);
       break;
-    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      on_last_receive(event.queue_pair);
+      break;
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_SRQ_ERR:
+      if (event.queue != completions_->handle() && event.queue != receives_->handle()) break;
+      [[fallthrough]];
+    case IBV_EVENT_DEVICE_FATAL:
+      broken_ = true;
       fail_all(why);
       break;
     default:

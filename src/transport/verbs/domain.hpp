@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +62,20 @@ class Domain final : private verbs::CompletionHandler,
   /// From now on what comes to the queue pair of that number is `path`'s.
   void join(std::uint32_t queue_pair, VerbsPath& path);
   void leave(std::uint32_t queue_pair) noexcept;
+  /// A queue pair in error whose path has ended, and what the device may use until it is destroyed.
+  struct Retired {
+    std::unique_ptr<verbs::QueuePair> pair;
+    std::vector<std::uint32_t> sends{};
+    std::vector<std::uint32_t> controls{};
+    /// A receive that it may have taken, which is promised as long.
+    std::size_t credits = 0;
+    TimePoint until{};
+  };
+  /// Destroys it when the device has given back what it took of the shared receives, or kRetirement passed:
+  /// a receive of a message that came in half would be lost to all others.
+  void retire(Retired retired) noexcept;
+  /// The device failed, or a queue of all paths did: there is no use in a new one.
+  bool broken() const noexcept { return broken_ || completions_->failed() != 0; }
   /// One receive more that `path`'s peer may be promised, or none; then somebody is asked for what it does
   /// not need.
   bool promise_one(VerbsPath& path) noexcept;
@@ -98,11 +113,21 @@ class Domain final : private verbs::CompletionHandler,
   bool progress() { return completions_->poll() > 0; }
 
  private:
+  /// Looks now and then for memory of attachments that nobody uses any more.
+  struct Trimming final : Timer {
+    explicit Trimming(Domain& its) noexcept : domain(its) {}
+    void on_timer() override;
+    Domain& domain;
+  };
+
   Status start();
   static Status provide(SlotPool& pool);
   void on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept override;
   void on_chunk_returned(MutableBytes memory) noexcept override;
   void on_timer() override;
+  void bury(Retired retired) noexcept;
+  void bury_oldest() noexcept;
+  void on_last_receive(std::uint32_t queue_pair) noexcept;
   bool add_receive() noexcept;
   std::size_t kept_for_others() const noexcept;
   bool post(std::uint32_t slot) noexcept;
@@ -127,6 +152,9 @@ class Domain final : private verbs::CompletionHandler,
   std::size_t slots_ = 0;
   std::size_t promised_ = 0;
   std::unordered_map<std::uint32_t, VerbsPath*> paths_;
+  /// Oldest first.
+  std::deque<Retired> retired_;
+  bool broken_ = false;
   /// The last attempt to get more memory to receive into failed, and no path came since.
   bool memory_is_out_ = false;
   std::size_t lent_ = 0;
@@ -137,6 +165,7 @@ class Domain final : private verbs::CompletionHandler,
   IntrusiveList<VerbsPath, SpareTag> spare_;
   /// While something is lent.
   std::shared_ptr<Domain> self_;
+  Trimming trimming_{*this};
   TimePoint quiet_until_{};
 };
 

@@ -49,5 +49,8 @@ inline constexpr Duration kTrimInterval = std::chrono::seconds{5};
 /// How long an end waits for the device to say what has arrived.
 inline constexpr Duration kCatchUpAtMost = std::chrono::milliseconds{50};
 inline constexpr unsigned kIdleQuestions = 64;
+/// How long a queue pair outlives its path at most, for the device to give back a receive that it had taken
+/// for a message that came in half. Not all devices say when they have.
+inline constexpr Duration kRetirement = std::chrono::milliseconds{100};
 
 }  // namespace weft::verbs_path

@@ -117,7 +117,7 @@ Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::stri
   const std::lock_guard lock{mutex_};
   std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Domain>& known = domains_[{&loop, device}];
-  if (std::shared_ptr<Domain> domain = known.lock()) return domain;
+  if (std::shared_ptr<Domain> domain = known.lock(); domain != nullptr && !domain->broken()) return domain;
   auto shared = shared_device(device);
   if (!shared.ok()) return std::move(shared).status();
   auto domain = Domain::make(loop, *std::move(shared), options_, ways_);
@@ -125,10 +125,11 @@ Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::stri
   return domain;
 }
 
-// Under the lock.
+// Under the lock. What was registered with one that failed is copied from then on.
 Result<std::shared_ptr<SharedDevice>> Provider::shared_device(const std::string& name) const {
   std::weak_ptr<SharedDevice>& known = shared_[name];
-  if (std::shared_ptr<SharedDevice> device = known.lock()) return device;
+  if (std::shared_ptr<SharedDevice> device = known.lock(); device != nullptr && !device->broken())
+    return device;
   auto device = SharedDevice::open(name, options_);
   if (device.ok()) known = *device;
   return device;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -35,11 +36,14 @@ class SharedDevice {
   void strike(Domain& domain) noexcept;
   /// By the thread of `here`, which hears of it at once.
   void tell(Domain& here, const verbs::DeviceEvent& event);
+  /// It failed for good: who needs it opens it anew.
+  bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:
   const std::shared_ptr<verbs::ProtectionDomain> protection_;
   const std::shared_ptr<Registrations> registrations_;
   const std::shared_ptr<LandingPool> landings_;
+  std::atomic<bool> broken_{false};
   std::mutex mutex_;
   std::vector<Domain*> domains_;
 };

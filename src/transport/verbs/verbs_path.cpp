@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 #include "transport/verbs/path_limits.hpp"
@@ -178,18 +179,46 @@ void VerbsPath::catch_up() {
   }
 }
 
-// A destroyed queue pair touches nothing, so everything it was given is free then.
+// Whoever has ended sends no message that could have come in half. Memory that is not the domain's has to be
+// free at once.
+void VerbsPath::end_pair() {
+  const std::uint32_t number = pair_->number();
+  const bool attachment_moves = waits_for_answer() || reads_under_way();
+  if (!connected_ || end_arrived_ || attachment_moves || !retire_pair()) pair_.reset();
+  domain_->leave(number);
+}
+
+// What the device was given of the domain goes with the queue pair. False when it has to end at once.
+bool VerbsPath::retire_pair() noexcept {
+  Domain::Retired retired;
+  try {
+    retired.sends.reserve(sends_under_way());
+    retired.controls.reserve(sends_under_way());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (!pair_->fail().ok()) return false;
+  for (; completed_ != posted_; ++completed_) {
+    const Sent sent = std::exchange(sent_messages_[completed_ % sent_messages_.size()], {});
+    if (sent.memory == Sent::Memory::kBytes) retired.sends.push_back(sent.slot);
+    if (sent.memory == Sent::Memory::kControl) retired.controls.push_back(sent.slot);
+  }
+  retired.credits = promised_ > lent_ ? 1 : 0;
+  promised_ -= retired.credits;
+  retired.pair = std::move(pair_);
+  domain_->retire(std::move(retired));
+  return true;
+}
+
+// A destroyed queue pair touches nothing, and one that is retired only what is the domain's: so everything
+// else that it was given is free then.
 void VerbsPath::shut() {
   if (std::exchange(shut_, true)) return;
   search_ = {};
   domain_->loop().unschedule(deliver_);
   static_cast<ListHook<StarvedTag>&>(*this).unlink();
   domain_->note_spare(*this, false);
-  if (pair_ != nullptr) {
-    const std::uint32_t number = pair_->number();
-    pair_.reset();
-    domain_->leave(number);
-  }
+  if (pair_ != nullptr) end_pair();
   domain_->completions().remove(place_);
   completed_up_to(posted_);
   landing_registration_.reset();

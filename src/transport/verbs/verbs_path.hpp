@@ -112,6 +112,8 @@ class VerbsPath final : public DataPath,
   void on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept override;
   void on_queue_failed() noexcept override;
   Status connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how);
+  void end_pair();
+  bool retire_pair() noexcept;
   void touch() noexcept;
   void deliver();
   void misbehaved(const char* what) noexcept;

@@ -55,6 +55,12 @@ class Cr19Faults : public SimulatedTest {
     calls.clear();
     return lost;
   }
+  /// Of those of a client that was closed.
+  void expect_cancelled() {
+    EXPECT_EQ(world.wait_for(std::move(numbers_[0])).status().code(), StatusCode::kCancelled);
+    numbers_.clear();
+    sizes_.clear();
+  }
   /// The connection is lost while calls are under way on it, and made again by the next one.
   void expect_lost_by(const std::function<void()>& fault, const std::function<void()>& mend = {}) {
     const std::uint64_t connections = caller_.stats().connections;
@@ -197,6 +203,69 @@ TEST_P(Cr19Faults, CR19_completions_that_come_after_their_connections_end_harm_n
     for (ibv_cq* queue : rdma.completion_queues()) rdma.release_completions(queue);
     world.expect_alive(caller_);
     EXPECT_TRUE(turn_until(loop(), [&] { return server_.stats().connections == 1; })) << "F5";
+  }
+}
+
+// A message has come, wholly or in half, and taken a receive that its queue pair gives back late: after the
+// path has ended, which was all that used it.
+TEST_P(Cr19Faults, CR19_a_receive_that_a_dying_queue_pair_had_taken_is_not_lost_to_the_others) {
+  VerbsOptions one = options();
+  one.devices = {"sim0"};
+  RpcServer& server = world.serve(one, World::Where::kHere);
+  RpcClient& staying = world.client(server.urls().front(), one);
+  world.expect_alive(staying);
+  for (int round = 0; round < 10; ++round) {
+    rdma.keep_completions_of_destroyed_pairs(round % 2 == 0);
+    const std::vector<ibv_qp*> before = rdma.queue_pairs();
+    RpcClient& doomed = world.client(server.urls().front(), one);
+    world.expect_alive(doomed);
+    // The server's shares its receives with one that was there.
+    ibv_qp* dying = nullptr;
+    for (ibv_qp* pair : rdma.queue_pairs()) {
+      const auto shares = [&](const ibv_qp* other) { return other != pair && other->srq == pair->srq; };
+      if (std::ranges::find(before, pair) == before.end() && std::ranges::any_of(before, shares))
+        dying = pair;
+    }
+    ASSERT_NE(dying, nullptr);
+    const std::size_t there = rdma.receives_waiting(dying->srq);
+    ibv_srq* const shared = dying->srq;
+    rdma.hold_completions(dying);
+    start_calls(doomed);
+    EXPECT_LT(rdma.receives_waiting(shared), there);
+    doomed.close();
+    expect_cancelled();
+    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 1; })) << "F5";
+    rdma.release_completions(dying);
+    ASSERT_TRUE(turn_until(loop(), [&] { return rdma.queue_pairs().size() == before.size(); })) << "F5";
+    EXPECT_GE(rdma.receives_waiting(shared), there) << "round " << round;
+  }
+  world.expect_alive(staying);
+  EXPECT_EQ(staying.stats().connections, 1u);
+}
+
+// Whatever the device says, or leaves out: such a queue pair does not live on for long.
+TEST_P(Cr19Faults, CR19_a_queue_pair_that_never_gives_back_a_receive_ends_all_the_same) {
+  const std::vector<ibv_qp*> before = rdma.queue_pairs();
+  RpcClient& doomed = connected();
+  for (ibv_qp* pair : rdma.queue_pairs()) {
+    if (std::ranges::find(before, pair) == before.end()) rdma.hold_completions(pair);
+  }
+  start_calls(doomed);
+  doomed.close();
+  expect_cancelled();
+  EXPECT_TRUE(turn_until(loop(), [&] { return rdma.queue_pairs().size() == before.size(); })) << "F5";
+  world.expect_alive(caller_);
+}
+
+TEST_P(Cr19Faults, CR19_a_shared_receive_queue_that_fails_ends_its_connections) {
+  for (const std::size_t side : {0, 1}) {
+    expect_lost_by([&] {
+      ibv_qp* const pair = rdma.queue_pairs()[side];
+      ibv_async_event event{};
+      event.event_type = IBV_EVENT_SRQ_ERR;
+      event.element.srq = pair->srq;
+      rdma.raise(pair->context, event);
+    });
   }
 }
 

@@ -77,7 +77,7 @@ TEST_F(Cr19RealFaults, CR20_a_limit_of_64_KiB_of_locked_memory_is_named_or_done_
 
 // Two processes in one: each serves the other, and both connect in the same moment.
 TEST_F(Cr19RealFaults, CR19_both_sides_may_connect_at_once) {
-  constexpr int kRounds = 10;
+  constexpr int kRounds = 5;
   std::barrier together{2};
   std::array<std::string, 2> urls;
   const auto side = [&](std::size_t mine) {

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kCuts = 3;
+constexpr int kCuts = 2;
 
 void wire(const std::string& words) {
   ASSERT_EQ(std::system(("rdma-wire " + words).c_str()), 0) << words;

@@ -188,9 +188,11 @@ void SimulatedRdma::hold_completions(ibv_cq* queue) {
 
 void SimulatedRdma::release_completions(ibv_qp* pair) {
   const std::scoped_lock lock(network_->mutex);
-  pair_of(pair).hold_completions = false;
+  const bool held = std::exchange(pair_of(pair).hold_completions, false);
   network_->release(*static_cast<CompletionQueue*>(pair->send_cq));
   if (pair->recv_cq != pair->send_cq) network_->release(*static_cast<CompletionQueue*>(pair->recv_cq));
+  const bool flushed = held && pair->srq != nullptr && pair_of(pair).now == IBV_QPS_ERR;
+  if (flushed) network_->raise(pair_of(pair), IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 void SimulatedRdma::release_completions(ibv_cq* queue) {

@@ -146,7 +146,8 @@ void Network::enter_error(QueuePair& pair) {
   for (const ReceiveWork& work : std::exchange(pair.own_receives.posted, {})) {
     fail_receive(pair, work, IBV_WC_WR_FLUSH_ERR);
   }
-  if (pair.srq != nullptr) raise(pair, IBV_EVENT_QP_LAST_WQE_REACHED);
+  // Comes after the completions of all receives that it took.
+  if (pair.srq != nullptr && !pair.hold_completions) raise(pair, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 void Network::reset(QueuePair& pair) {

@@ -254,6 +254,31 @@ TEST(VerbsPath, CR17_when_memory_to_receive_into_is_used_up_no_further_path_come
   EXPECT_TRUE(world.open(fifth, true).ok());
 }
 
+// Its paths may take long to end; nothing new begins on what is broken.
+TEST(VerbsPath, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
+  using testing::Call;
+  World world;
+  std::vector<std::unique_ptr<End>> ends;
+  for (const ibv_event_type type : {IBV_EVENT_SRQ_ERR, IBV_EVENT_CQ_ERR, IBV_EVENT_DEVICE_FATAL}) {
+    End& first = *ends.emplace_back(std::make_unique<End>());
+    End& second = *ends.emplace_back(std::make_unique<End>());
+    ASSERT_TRUE(world.open(first, true).ok() && world.open(second, true).ok());
+    const std::uint64_t made = world.rdma.counters().of(Call::kCreateSrq);
+    ibv_qp* const pair = world.rdma.queue_pairs().back();
+    ibv_async_event event{};
+    event.event_type = type;
+    if (type == IBV_EVENT_SRQ_ERR) event.element.srq = pair->srq;
+    if (type == IBV_EVENT_CQ_ERR) event.element.cq = pair->recv_cq;
+    world.rdma.raise(pair->context, event);
+    world.settle();
+    EXPECT_FALSE(first.why.ok() || second.why.ok());
+    End& third = *ends.emplace_back(std::make_unique<End>());
+    ASSERT_TRUE(world.open(third, true).ok());
+    EXPECT_EQ(world.rdma.counters().of(Call::kCreateSrq), made + 1);
+    EXPECT_TRUE(third.why.ok());
+  }
+}
+
 TEST(VerbsPath, CR20_memory_is_what_the_formula_says_and_comes_back) {
   VerbsOptions options;
   const VerbsMemory formula = verbs_memory(options);
