@@ -75,18 +75,27 @@ TEST_F(Cr19Deaths, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_a
   for (int round = 0; round < kills() && !HasFailure(); ++round) {
     Calls calls{kLarge};
     calls.start(caller);
-    for (int turn = 0; turn < round % 16 * 4; ++turn) world_.loop().run_once(0ms);
+    // Now and then it is back before its caller has looked, whose queue pair leads to the one before. By then
+    // all that nobody answers has left.
+    const bool unseen = round % 2 == 1;
+    const int turns = round % 16 * 4 + (unseen ? 16 : 0);
+    for (int turn = 0; turn < turns; ++turn) world_.loop().run_once(0ms);
     Call<std::uint64_t> neighbours = neighbours_call();
     const auto killed_at = Times::Clock::now();
     victim->kill();
+    const auto restart = [&] {
+      victim = std::make_unique<Victim>(WEFT_VERBS_VICTIM, std::vector<std::string>{"server", url});
+      return victim->read_line() == url;
+    };
+    ASSERT_TRUE(!unseen || restart());
     ASSERT_TRUE(turn_until(world_.loop(), [&] { return calls.ended(); })) << "F1";
-    ended.add(Times::Clock::now() - killed_at);
+    if (!unseen) ended.add(Times::Clock::now() - killed_at);
     calls.expect_all_lost(world_.loop());
     cut += calls.large.unavailable;
     expect_neighbour_fine(std::move(neighbours));
-    expect_nothing_new(round, 0);
-    victim = std::make_unique<Victim>(WEFT_VERBS_VICTIM, std::vector<std::string>{"server", url});
-    ASSERT_EQ(victim->read_line(), url);
+    // Calls that had not left may have gone to the new one already.
+    if (!unseen) expect_nothing_new(round, 0);
+    ASSERT_TRUE(unseen || restart());
     const auto back_at = Times::Clock::now();
     const Result<int> sum = world_.wait_for(caller.start<add>({.timeout = 5s}, 20, 22));
     EXPECT_TRUE(sum.ok() && *sum == 42) << sum.status().to_string();

@@ -105,6 +105,72 @@ TEST_F(VerbsEndings, a_key_used_after_its_release_is_refused) {
   pair_.run(attempt(pair_));
 }
 
+/// What a peer may try with memory that it was told of, or was not.
+struct Abuse {
+  const char* what;
+  enum class By : std::uint8_t { kWrite, kRead, kFetchAdd, kCompareSwap } by;
+  Access access;
+  /// Makes what is right wrong.
+  void (*spoil)(RemoteMemory& target);
+};
+constexpr Access kAll{.remote_read = true, .remote_write = true, .remote_atomic = true};
+constexpr Abuse kAbuses[] = {
+    {"a write beyond the end", Abuse::By::kWrite, kAll, [](RemoteMemory& to) { to.address += 4040; }},
+    {"a write before the beginning", Abuse::By::kWrite, kAll, [](RemoteMemory& to) { to.address -= 8; }},
+    {"a write far away", Abuse::By::kWrite, kAll, [](RemoteMemory& to) { to.address = ~0ull - 20; }},
+    {"a read beyond the end", Abuse::By::kRead, kAll, [](RemoteMemory& to) { to.address += 4040; }},
+    {"an atomic beyond the end", Abuse::By::kFetchAdd, kAll, [](RemoteMemory& to) { to.address += 4096; }},
+    {"a key that was guessed", Abuse::By::kWrite, kAll, [](RemoteMemory& to) { to.rkey ^= 0x5A5A00; }},
+    {"a write to what may be read", Abuse::By::kWrite, {.remote_read = true}, [](RemoteMemory&) {}},
+    {"a read of what may be written", Abuse::By::kRead, {.remote_write = true}, [](RemoteMemory&) {}},
+    {"an addition without leave", Abuse::By::kFetchAdd, {.remote_write = true}, [](RemoteMemory&) {}},
+    {"an exchange without leave", Abuse::By::kCompareSwap, {.remote_write = true}, [](RemoteMemory&) {}},
+    {"nothing that is open", Abuse::By::kWrite, {}, [](RemoteMemory&) {}},
+};
+
+Task<Status> attempt(QueuePair& pair, const Abuse& abuse, const Memory& own, RemoteMemory target) {
+  switch (abuse.by) {
+    case Abuse::By::kWrite:
+      co_return status_of(co_await pair.write(own, target));
+    case Abuse::By::kRead:
+      co_return status_of(co_await pair.read(own, target));
+    case Abuse::By::kFetchAdd:
+      co_return status_of(co_await pair.fetch_add(target, 1));
+    case Abuse::By::kCompareSwap:
+      co_return status_of(co_await pair.compare_swap(target, 0, 1));
+  }
+  co_return Status{};
+}
+
+TEST_F(VerbsEndings, UX7_a_key_that_is_abused_ends_that_queue_pair_alone_and_touches_no_byte) {
+  const MemoryRegion around = pair_.region(3 * 4096);
+  for (const Abuse& abuse : kAbuses) {
+    SCOPED_TRACE(abuse.what);
+    const auto one = pair_.make();
+    const auto other = pair_.make();
+    Pair::join(*one, *other);
+    const MemoryRegion target = MemoryRegion::register_memory(
+                                    pair_.domain, around.bytes().subspan(4096, 4096), [] {}, abuse.access)
+                                    .value();
+    RemoteMemory spoilt = target.remote();
+    abuse.spoil(spoilt);
+    const Memory own = pair_.pattern(64, 1);
+    const Memory before = pair_.pattern(64, 1);
+    const Status refused = pair_.run(attempt(*one, abuse, own, spoilt));
+    EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied) << refused.to_string();
+    EXPECT_TRUE(one->failed());
+    EXPECT_TRUE(testing::same(own, before));
+    for (const std::byte byte : around.bytes()) ASSERT_EQ(byte, std::byte{0});
+    const auto neighbours = [](Pair& pair) -> Task<> {
+      const MemoryRegion into = pair.region(16);
+      auto receiving = pair.b->receive(into.memory());
+      EXPECT_TRUE((co_await pair.a->send(pair.text("still here"))).ok());
+      EXPECT_TRUE((co_await std::move(receiving)).ok());
+    };
+    pair_.run(neighbours(pair_));
+  }
+}
+
 TEST_F(VerbsEndings, a_queue_pair_forced_to_fail_completes_everything_under_way) {
   const auto attempt = [](Pair& pair) -> Task<> {
     std::vector<detail::Posted<detail::Receive>> receiving;
