@@ -48,6 +48,7 @@ class Domain final : private verbs::CompletionHandler,
   const std::shared_ptr<verbs::ProtectionDomain>& protection() const noexcept {
     return device_->protection();
   }
+  SharedDevice& device() const noexcept { return *device_; }
   verbs::CompletionQueue& completions() const noexcept { return *completions_; }
   verbs::SharedReceiveQueue& receives() const noexcept { return *receives_; }
   /// Where what is sent lies, and what holds no bytes.

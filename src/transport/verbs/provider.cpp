@@ -117,7 +117,11 @@ Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::stri
   const std::lock_guard lock{mutex_};
   std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Domain>& known = domains_[{&loop, device}];
-  if (std::shared_ptr<Domain> domain = known.lock(); domain != nullptr && !domain->broken()) return domain;
+  if (std::shared_ptr<Domain> domain = known.lock()) {
+    if (!domain->broken()) return domain;
+    // As long as it lives it hears of the device's events, and a loop can watch a device once.
+    domain->device().condemn();
+  }
   auto shared = shared_device(device);
   if (!shared.ok()) return std::move(shared).status();
   auto domain = Domain::make(loop, *std::move(shared), options_, ways_);

@@ -35,7 +35,7 @@ void SharedDevice::strike(Domain& domain) noexcept {
 
 // A domain that is ending, on another thread, is not found by its weak pointer any more.
 void SharedDevice::tell(Domain& here, const verbs::DeviceEvent& event) {
-  if (event.type == IBV_EVENT_DEVICE_FATAL) broken_.store(true, std::memory_order_relaxed);
+  if (event.type == IBV_EVENT_DEVICE_FATAL) condemn();
   {
     const std::lock_guard lock{mutex_};
     for (Domain* const domain : domains_) {

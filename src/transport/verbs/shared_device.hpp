@@ -36,7 +36,8 @@ class SharedDevice {
   void strike(Domain& domain) noexcept;
   /// By the thread of `here`, which hears of it at once.
   void tell(Domain& here, const verbs::DeviceEvent& event);
-  /// It failed for good: who needs it opens it anew.
+  /// It, or what a loop has of it, failed for good: whoever needs it from now on opens it anew.
+  void condemn() noexcept { broken_.store(true, std::memory_order_relaxed); }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:
