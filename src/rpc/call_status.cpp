@@ -42,7 +42,7 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   const auto native = static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method));
   std::string message{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
   if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
-    message += "; this caller takes it for " + method.schema_text();
+    message += "; this caller takes it for " + method.schema_text(method);
   } else if (code == StatusCode::kUnimplemented && layer == Layer::kRpc) {
     // The server knows a method that it does not have by a number only.
     message = "'" + std::string{method.name} + "': " + message;

@@ -72,11 +72,11 @@ Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
   }
   const MethodEntry* exact = host_.methods->find(header.method, header.schema);
   if (exact == nullptr) {
-    return {
-        Rejection::kWrongSchema,
-        {StatusCode::kFailedPrecondition, Layer::kRpc,
-         "method '" + std::string{method->key.name} + "' is " + method->key.schema_text() + " on the server",
-         kSchemaMismatch}};
+    return {Rejection::kWrongSchema,
+            {StatusCode::kFailedPrecondition, Layer::kRpc,
+             "method '" + std::string{method->key.name} + "' is " + method->key.schema_text(method->key) +
+                 " on the server",
+             kSchemaMismatch}};
   }
   return {Rejection::kOverMethodsBody,
           over_methods_limit("a request", header.body_bytes, exact->options.body_bytes_max, *exact)};
@@ -132,16 +132,16 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   if (table_.find(frame.header.id) != nullptr) [[unlikely]] {
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
-  const std::size_t kept_chunk = frame.body.size() > kCopiedBodyBytes ? chunk->capacity() : 0;
-  if (kept_chunk != 0) [[unlikely]] {
-    if (const auto refusal = reserve_chunk(kept_chunk, attachment.size())) {
+  const std::size_t kept = kept_bytes(method, frame, chunk);
+  if (kept != 0) [[unlikely]] {
+    if (const auto refusal = reserve_kept(kept, attachment.size())) {
       refuse(frame.header.id, *refusal);
       return {};
     }
   }
   ServedCall* record = new_record(method, frame, chunk);
   if (record == nullptr) [[unlikely]] {
-    if (kept_chunk != 0) host().memory->release(kept_chunk);
+    if (kept != 0) host().memory->release(kept);
     refuse_without_memory(frame.header.id);
     return {};
   }
@@ -149,8 +149,8 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   table_.insert(call);
   calls_.push_back(call);
   ++running_;
-  call.chunk_charge_ = kept_chunk;
-  call.connection_charge_ = kept_chunk + attachment.size();
+  call.chunk_charge_ = kept;
+  call.connection_charge_ = kept + attachment.size();
   bytes_held_ += call.connection_charge_;
   call.attachment_ = std::move(attachment);
   const Deadline deadline = deadline_of(frame.header, session_.loop().now());
@@ -163,25 +163,30 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
 }
 
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts.
-std::optional<Refusal> CallsIn::reserve_chunk(std::size_t chunk_bytes, std::size_t attachment_bytes) {
+std::size_t CallsIn::kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
+  if (frame.body.size() <= kCopiedBodyBytes) return 0;
+  return method.keeps_body ? chunk->capacity() : frame.body.size();
+}
+
+std::optional<Refusal> CallsIn::reserve_kept(std::size_t kept_bytes, std::size_t attachment_bytes) {
   const std::size_t room = session_.limits().connection_memory_max - bytes_held_;
-  if (room < chunk_bytes || room - chunk_bytes < attachment_bytes) {
+  if (room < kept_bytes || room - kept_bytes < attachment_bytes) {
     return Refusal{Rejection::kOverConnectionMemory,
                    exhausted("the requests that this connection's calls keep fill its memory "
                              "(connection_memory_max)")};
   }
-  if (!host().memory->try_reserve(chunk_bytes)) {
+  if (!host().memory->try_reserve(kept_bytes)) {
     return Refusal{Rejection::kOverProcessMemory,
                    exhausted("what the server's calls keep fills its memory (process_memory_max)")};
   }
   return std::nullopt;
 }
 
-// With its body, which is the chunk's or a copy, and with room for it in the table; freed by the last who
-// holds it. Null when memory is out.
+// With its body, which is the chunk's or a copy (and the frame's if it is not kept), and with room for it in
+// the table; freed by the last who holds it. Null when memory is out.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const Bytes body = frame.body;
-  const bool copied = !body.empty() && body.size() <= kCopiedBodyBytes;
+  const bool copied = method.keeps_body && !body.empty() && body.size() <= kCopiedBodyBytes;
   std::byte* copy = nullptr;
   try {
     table_.reserve_one();
@@ -192,7 +197,7 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
       std::memcpy(copy, body.data(), body.size());
       call->copied_body_ = copy;
       call->body_ = {copy, body.size()};
-    } else if (!body.empty()) {
+    } else if (method.keeps_body && !body.empty()) {
       call->chunk_ = chunk;
     }
     return call;

@@ -92,7 +92,8 @@ class CallsIn {
   bool waited_too_long(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
-  std::optional<Refusal> reserve_chunk(std::size_t chunk_bytes, std::size_t attachment_bytes);
+  static std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
+  std::optional<Refusal> reserve_kept(std::size_t kept_bytes, std::size_t attachment_bytes);
   void refuse_without_memory(std::uint64_t id);
   void send_failure(std::uint64_t id, std::uint16_t status, std::int32_t native, std::string_view text);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
@@ -108,7 +109,7 @@ class CallsIn {
   std::size_t running_ = 0;
   /// How long the requests of this batch may have waited.
   Duration waited_{};
-  /// Attachments and kept chunks of calls that run; an attachment that the handler took away counts for the
+  /// Attachments and kept bodies of calls that run; an attachment that the handler took away counts for the
   /// process only.
   std::size_t bytes_held_ = 0;
   Buffer landing_;

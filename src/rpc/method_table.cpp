@@ -7,13 +7,26 @@
 
 namespace weft {
 
+namespace {
+
+Status registered_already(const MethodEntry& entry, const MethodEntry& other) {
+  std::string text = "method '" + std::string{entry.key.name} + "' is registered already (as '" +
+                     std::string{other.key.name} + "')";
+  if (!entry.keyed || !other.keyed) {
+    text += "; give one of them a key: register_handler<weft::method<f, \"key\">>()";
+  }
+  return {StatusCode::kAlreadyExists, Layer::kRpc, std::move(text)};
+}
+
+}  // namespace
+
 Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries) {
   MethodTable table;
   table.entries_ = std::move(entries);
   table.slots_.resize(std::bit_ceil(table.entries_.size() * 2 + 2), nullptr);
   for (const MethodEntry& entry : table.entries_) {
     const std::string name{entry.key.name};
-    if (entry.options.blocking && entry.serve_coroutine != nullptr) {
+    if (entry.options.blocking && entry.on_loop_only) {
       return Status{StatusCode::kInvalidArgument, Layer::kRpc,
                     "method '" + name +
                         "' is a coroutine and cannot be blocking: it runs on a loop; let it be an "
@@ -22,9 +35,7 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries) {
     const MethodEntry* other = table.find_any(entry.key.id);
     if (other != nullptr && !entry.keyed && !other->keyed) other = table.find(entry.key.id, entry.key.schema);
     if (other != nullptr) {
-      return Status{StatusCode::kAlreadyExists, Layer::kRpc,
-                    "method '" + name + "' is registered already (as '" + std::string{other->key.name} +
-                        "'); give one of them a key: register_handler<weft::method<f, \"key\">>()"};
+      return registered_already(entry, *other);
     }
     std::size_t at = table.home(entry.key.id);
     while (table.slots_[at] != nullptr) at = (at + 1) & (table.slots_.size() - 1);

@@ -297,13 +297,12 @@ void CallsIn::forget(ServedCall& call) {
   wake_room_waiter();
 }
 
-bool ServedCall::Room::await_ready() const noexcept {
-  return call_->calls_ == nullptr || !call_->calls_->session().output_over_high_water();
+bool ServedCall::has_room() const noexcept {
+  return calls_ == nullptr || !calls_->session().output_over_high_water();
 }
 
-void ServedCall::Room::await_suspend(std::coroutine_handle<> coroutine) {
-  resumption_.handle = coroutine;
-  call_->calls_->add_room_waiter(*this);
+void ServedCall::when_room(RoomWaiter& waiter) {
+  calls_->add_room_waiter(waiter);
 }
 
 }  // namespace weft

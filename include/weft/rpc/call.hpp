@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "weft/base/result.hpp"
-#include "weft/rpc/pending_call.hpp"
+#include "weft/rpc/awaited_call.hpp"
 
 namespace weft {
 
@@ -117,33 +117,15 @@ concept WithoutOptions = !detail::options_first<Given...>;
 template <auto M>
 using ResultOfMethod = typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type;
 
-/// A result and the attachment that came with it.
-template <typename R>
-struct Answer {
-  R value;
-  /// The attachment's length, also where it landed in the caller's buffer.
-  std::size_t attachment_bytes = 0;
-  /// The attachment itself, empty where it landed in the caller's buffer.
-  Buffer attachment;
-};
-template <>
-struct Answer<void> {
-  std::size_t attachment_bytes = 0;
-  Buffer attachment;
-};
-
 namespace detail {
 
-/// The part of a call that knows the result's type.
+/// Reads an answer by the codec.
 template <typename R>
-class TypedCall : public PendingCall {
+class CodecAnswer {
  public:
-  using PendingCall::PendingCall;
+  using Value = R;
 
- protected:
-  ~TypedCall() = default;
-
-  void decode_answer(Bytes body, Status& failure) noexcept final {
+  void read(Bytes body, Status& failure) noexcept {
     try {
       DecodeArena arena;
       Result<void> decoded = decode(body, arena);
@@ -155,25 +137,10 @@ class TypedCall : public PendingCall {
     }
   }
 
-  Result<R> take_result() {
-    Status failure = take_failure();
-    if (!failure.ok()) return failure;
-    if constexpr (std::is_void_v<R>) {
-      return {};
-    } else {
-      return std::move(*value_);
-    }
-  }
-
-  Result<Answer<R>> take_answer(CallExtras& extras) {
-    Status failure = take_failure();
-    if (!failure.ok()) return failure;
-    if constexpr (std::is_void_v<R>) {
-      return Answer<R>{extras.answer_attachment_bytes, std::move(extras.answer_attachment)};
-    } else {
-      return Answer<R>{std::move(*value_), extras.answer_attachment_bytes,
-                       std::move(extras.answer_attachment)};
-    }
+  auto&& take()
+    requires(!std::is_void_v<R>)
+  {
+    return std::move(*value_);
   }
 
  private:
@@ -189,88 +156,43 @@ class TypedCall : public PendingCall {
   std::optional<std::conditional_t<std::is_void_v<R>, Nothing, R>> value_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
-/// Bases for what has to outlive the call they come before.
-struct WithExtras {
-  WithExtras(const CallOptions& options, bool gives_attachment) : extras(options, gives_attachment) {}
-  CallExtras* get() { return &extras; }
-  CallExtras extras;
-};
-struct WithoutExtras {
-  CallExtras* get() { return nullptr; }
-};
-
-/// What call() and exchange() differ in.
-enum class Gives : std::uint8_t { kResult, kAnswer };
-
-}  // namespace detail
-
-/// A call that is made when it is awaited: what `client.call<f>(...)` gives. Arguments that were given as
-/// lvalues are referred to until the call is sent, so it is awaited in the expression that made it, by itself
-/// or within when_all(), race() or block_on(). Cancel: total while it waits for a connection, after that the
-/// peer is told and the outcome is unknown.
-template <auto M, detail::Gives kGives, typename Extras, typename... Given>
-class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] CallAwaitable final
-    : Extras,
-      detail::TypedCall<ResultOfMethod<M>> {
-  using R = ResultOfMethod<M>;
-  using Base = detail::TypedCall<R>;
-
+/// The arguments and the result of one call of `M`, by the codec. Arguments that were given as lvalues are
+/// referred to until the call is sent.
+template <auto M, typename... Given>
+class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
  public:
   template <typename... Arguments>
-  CallAwaitable(ClientCore& client, Extras its, Arguments&&... arguments)
-      : Extras(std::move(its)),
-        Base(client, method_key<M>, Extras::get()),
-        arguments_(std::forward<Arguments>(arguments)...) {}
-  /// Only before it is awaited.
-  CallAwaitable(CallAwaitable&& other) noexcept
-      : Extras(std::move(other)),
-        Base(std::move(other), Extras::get()),      // NOLINT(bugprone-use-after-move): each takes its part
-        arguments_(std::move(other.arguments_)) {}  // NOLINT(bugprone-use-after-move)
+    requires(sizeof...(Arguments) == sizeof...(Given))
+  explicit CodecBody(std::in_place_t, Arguments&&... arguments)
+      : arguments_(std::forward<Arguments>(arguments)...) {}
 
-  bool await_ready() const noexcept { return false; }
-  template <typename Promise>
-  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
-    resumption_.handle = coroutine;
-    Base::set_waiter(&resumption_);
-    if (std::byte* body = Base::begin(cancel_scope_of(coroutine), body_bytes())) [[likely]] {
-      encode_body(body);
-      if (Base::needs_sent()) Base::sent();
-      return true;
-    }
-    return !Base::done();
-  }
-  auto await_resume() {
-    if constexpr (kGives == detail::Gives::kAnswer) {
-      return Base::take_answer(Extras::extras);
-    } else {
-      return Base::take_result();
-    }
-  }
-
- private:
-  std::size_t body_bytes() const final {
+  std::size_t bytes() const {
     return std::apply([](const auto&... values) { return encoded_size(values...); }, arguments_);
   }
-  void encode_body(std::byte* to) const final {
+  void write(std::byte* to) const {
     std::apply([to](const auto&... values) { encode_to(to, values...); }, arguments_);
   }
 
-  typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
-  Resumption resumption_;
+ private:
+  typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple arguments_;
 };
+
+}  // namespace detail
+
+/// What `client.call<f>(...)` gives; awaited in the expression that made it.
+template <auto M, detail::Gives kGives, typename Extras, typename... Given>
+using CallAwaitable = AwaitedCall<detail::CodecBody<M, Given...>, kGives, Extras>;
 
 namespace detail {
 
 /// The record behind a Call: lives until both the call's end and the handle's.
 template <typename R>
-class StartedCall final : WithExtras, public TypedCall<R> {
+class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
+  using Base = AnsweredCall<CodecAnswer<R>>;
+
  public:
   StartedCall(ClientCore& client, const MethodKey& method, const CallOptions& options)
-      : WithExtras(options, true), TypedCall<R>(client, method, WithExtras::get()) {}
+      : WithExtras(options, true), Base(client, method, WithExtras::get()) {}
 
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
@@ -278,9 +200,9 @@ class StartedCall final : WithExtras, public TypedCall<R> {
   template <typename... Arguments>
   void start(const Arguments&... arguments) {
     const std::size_t size = encoded_size(arguments...);
-    if (std::byte* body = TypedCall<R>::begin(nullptr, size)) {
+    if (std::byte* body = Base::begin(nullptr, size)) {
       encode_to(body, arguments...);
-      if (this->needs_sent()) TypedCall<R>::sent();
+      if (this->needs_sent()) Base::sent();
     } else if (!this->done()) {
       waiting_body_.resize(size);
       encode_to(waiting_body_.data(), arguments...);
@@ -290,9 +212,9 @@ class StartedCall final : WithExtras, public TypedCall<R> {
   /// The result was given away.
   bool taken = false;
 
-  using TypedCall<R>::take_result;
+  using Base::take_result;
   using PendingCall::limit;
-  Result<Answer<R>> take_answer() { return TypedCall<R>::take_answer(extras); }
+  Result<Answer<R>> take_answer() { return Base::take_answer(extras); }
 
  private:
   std::size_t body_bytes() const override { return waiting_body_.size(); }

@@ -106,13 +106,15 @@ class RpcClient {
   std::string remote_endpoint() const;
   ClientStats stats() const;
   Loop& loop() const;
+  /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.
+  ClientCore& core() const { return *core_; }
 
  private:
   template <auto M, detail::Gives kGives, typename Extras, typename... Given>
   auto make_call(Extras extras, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
-      return CallAwaitable<M, kGives, Extras, Given...>{*core_, std::move(extras),
-                                                        std::forward<Given>(arguments)...};
+      return CallAwaitable<M, kGives, Extras, Given...>{*core_, method_key<M>, std::move(extras),
+                                                        std::in_place, std::forward<Given>(arguments)...};
     } else {
       explain<M, Given...>();
       return Task<Result<ResultOfMethod<M>>>{};

@@ -30,15 +30,26 @@ enum class HandlerKind : std::uint8_t {
   kBlocking,   ///< on a worker's thread
 };
 
-/// One registered method. `object` is the user's and outlives the server.
+/// One registered method, and the seam for layers above rpc that read and write bodies themselves: they fill
+/// in one of the `serve_` functions, see RpcServer::register_method(). `object` is the user's and outlives
+/// the server.
+///
+/// A `serve_record` that is not `delayed` answers before it returns, or takes hold() of the record and
+/// let_go()es when it has answered, on the call's loop; before it encodes an answer then it asks has_room().
 struct MethodEntry {
   MethodKey key;
   HandlerOptions options;
   HandlerKind kind = HandlerKind::kInline;
   bool delayed = false;
+  /// Cannot be blocking: it is a coroutine.
+  bool on_loop_only = false;
   /// The name is a key of the user's, which stands for one method only.
   bool keyed = false;
   bool takes_attachment = false;
+  /// The record keeps the request's body for the handler. Otherwise body() ends with `serve_record`, which
+  /// makes of it what it needs: nothing is copied, no chunk is retained, and what the handler made of a body
+  /// over 8 KiB counts as if it were as large.
+  bool keeps_body = true;
   void* object = nullptr;
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
   void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
@@ -247,6 +258,7 @@ struct HandlerOf {
     entry.keyed = keyed;
     if constexpr (is_task<Returned>) {
       entry.kind = HandlerKind::kCoroutine;
+      entry.on_loop_only = true;
       entry.serve_coroutine = &serve_coroutine;
     } else if constexpr (Traits::delayed) {
       entry.kind = HandlerKind::kRecord;

@@ -31,12 +31,15 @@ struct Remote {};
 template <FixedString Key, typename Signature>
 inline constexpr Remote<Key, Signature> remote{};
 
-/// What identifies a method on the wire, and what an error says about it. One constant per method.
+/// What identifies a method on the wire, and what an error says about it. One per method: a constant for a
+/// function, made at run time for methods that are not known before; it outlives its calls and its server.
 struct MethodKey {
   std::uint64_t id;
   std::uint32_t schema;
   std::string_view name;
-  std::string (*schema_text)();
+  /// Given the key itself, so that one whose types are known at run time only can be part of something that
+  /// knows them.
+  std::string (*schema_text)(const MethodKey& self);
 };
 
 namespace detail {
@@ -186,7 +189,7 @@ struct Schema<TypeList<Args...>, R> {
         (schema_hash<Args...>() ^ (result * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
     return static_cast<std::uint32_t>(mixed >> 32);
   }
-  static std::string text() {
+  static std::string text(const MethodKey&) {
     std::string result = "void";
     if constexpr (!std::is_void_v<R>) result = schema_text<R>();
     return schema_text<Args...>() + " -> " + result;

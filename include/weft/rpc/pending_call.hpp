@@ -68,10 +68,11 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   /// Asks for an early end, as a cancelled scope does.
   void cancel(CancelReason reason) { on_cancel(reason); }
 
-  /// Who goes on when the call is done; at most one, which may change or be taken back until then.
-  void set_waiter(Resumption* waiter) { waiter_ = waiter; }
+  /// Who is scheduled when the call is done, a coroutine's Resumption or another node; at most one, which may
+  /// change or be taken back until then.
+  void set_waiter(Ready* waiter) { waiter_ = waiter; }
   bool has_waiter() const { return waiter_ != nullptr; }
-  bool is_waiter(const Resumption& waiter) const { return waiter_ == &waiter; }
+  bool is_waiter(const Ready& waiter) const { return waiter_ == &waiter; }
 
  protected:
   ~PendingCall() {
@@ -95,6 +96,12 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   /// Brings the deadline forward; the call may be done afterwards.
   void limit(Deadline deadline);
 
+  /// Ends the call in place of begin(), because there is nothing that could be sent.
+  void refuse(Status failure) {
+    failure_ = std::move(failure);
+    state_ = State::kDone;
+  }
+
   Status take_failure() { return std::move(failure_); }
 
  private:
@@ -116,7 +123,7 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   CallsOut* out_ = nullptr;
   const MethodKey* method_;
   CallExtras* extras_;
-  Resumption* waiter_ = nullptr;
+  Ready* waiter_ = nullptr;
   Deadline deadline_;
   std::uint64_t id_ = 0;
   Status failure_;

@@ -117,7 +117,11 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   /// Any thread: the caller, or the connection, is gone.
   bool cancelled_anywhere() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  /// Awaited before an answer is encoded: suspends while the connection's queue is over its high-water mark.
+  /// An answer may be encoded: the connection's queue is not over its high-water mark, or nobody listens.
+  bool has_room() const noexcept;
+  /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
+  void when_room(RoomWaiter& waiter);
+  /// Awaited before an answer is encoded: suspends until has_room().
   class Room;
   Room room();
 
@@ -187,8 +191,11 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
 class [[nodiscard]] ServedCall::Room : public RoomWaiter {
  public:
   explicit Room(ServedCall& call) : RoomWaiter(resumption_), call_(&call) {}
-  bool await_ready() const noexcept;
-  void await_suspend(std::coroutine_handle<> coroutine);
+  bool await_ready() const noexcept { return call_->has_room(); }
+  void await_suspend(std::coroutine_handle<> coroutine) {
+    resumption_.handle = coroutine;
+    call_->when_room(*this);
+  }
   void await_resume() const noexcept {}
 
  private:

@@ -112,6 +112,12 @@ class RpcServer {
     }
   }
 
+  /// The seam for layers above this one, which make entries of their own: everything a handler has, without
+  /// the codec. `owner` is kept as long as the handler may run. Before start().
+  void register_method(MethodEntry entry, std::shared_ptr<void> owner = nullptr) {
+    add(std::move(entry), std::move(owner));
+  }
+
   /// Binds, listens and serves in the background; returns when connections are accepted.
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
   /// start() may be tried again.

@@ -90,8 +90,10 @@ TEST_F(Cr9Evolution, AnotherSchemaIsAnErrorThatNamesBothSides) {
   EXPECT_EQ(failure.code(), StatusCode::kFailedPrecondition);
   const std::string text{failure.message()};
   EXPECT_THAT(text, ::testing::HasSubstr("'shop/order'"));
-  EXPECT_THAT(text, ::testing::HasSubstr(method_key<method<old_shop, "shop/order">>.schema_text()));
-  EXPECT_THAT(text, ::testing::HasSubstr(method_key<method<other_shop, "shop/order">>.schema_text()));
+  const MethodKey& ours = method_key<method<old_shop, "shop/order">>;
+  const MethodKey& theirs = method_key<method<other_shop, "shop/order">>;
+  EXPECT_THAT(text, ::testing::HasSubstr(ours.schema_text(ours)));
+  EXPECT_THAT(text, ::testing::HasSubstr(theirs.schema_text(theirs)));
   EXPECT_EQ((call<method<count_text, "count">>(caller, "5").status().code()),
             StatusCode::kFailedPrecondition);
   EXPECT_EQ((call<method<old_shop, "shop/order">>(caller, OldOrder{"pear", 1}).value().number), 5)

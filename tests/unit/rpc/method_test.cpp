@@ -75,8 +75,9 @@ TEST(MethodSchema, DependsOnArgumentsAndResultButNotOnHowTheServerServes) {
   EXPECT_NE(kPlain.schema, (method_key<remote<"m", long(int)>>.schema));
   EXPECT_NE(kPlain.schema, (method_key<remote<"m", void(int)>>.schema));
   EXPECT_NE((method_key<remote<"m", void(int)>>.schema), (method_key<remote<"m", int()>>.schema));
-  EXPECT_EQ(kPlain.schema_text(), "(i32) -> (i32)");
-  EXPECT_EQ((method_key<remote<"m", void()>>.schema_text()), "() -> void");
+  EXPECT_EQ(kPlain.schema_text(kPlain), "(i32) -> (i32)");
+  static constexpr const MethodKey& kRemote = method_key<remote<"m", void()>>;
+  EXPECT_EQ(kRemote.schema_text(kRemote), "() -> void");
 }
 
 MethodEntry entry_of(std::uint64_t id, std::string_view name) {
