@@ -11,13 +11,17 @@ if(TARGET weft-cli)
 endif()
 # A layer that is not built leaves its headers out.
 set(headers_left_out)
-foreach(layer ucx verbs)
+foreach(layer ucx verbs protobuf)
   if(NOT TARGET weft_${layer})
     list(APPEND headers_left_out PATTERN "weft/${layer}" EXCLUDE)
   endif()
 endforeach()
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" ${headers_left_out})
+if(TARGET weft_protobuf)
+  install(TARGETS protoc-gen-weft EXPORT weftTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES cmake/WeftGenerate.cmake DESTINATION ${package_dir})
+endif()
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -37,9 +37,11 @@ struct MethodKey {
   std::uint64_t id;
   std::uint32_t schema;
   std::string_view name;
-  /// Given the key itself, so that one whose types are known at run time only can be part of something that
-  /// knows them.
+  /// Given the key itself, for those whose types are not in the function's own type.
   std::string (*schema_text)(const MethodKey& self);
+  /// What it takes and gives, where that is known by name.
+  std::string_view takes{};
+  std::string_view gives{};
 };
 
 namespace detail {

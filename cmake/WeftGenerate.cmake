@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>] [STREAMS skip])
+# Makes the static library <target> of .proto files: protoc's messages, and for each service a server class and a stub
+# (`#include "x.pb.h"` and `#include "x.weft.hpp"`). Links weft::protobuf. Imports are looked up in IMPORT_DIR, by
+# default the current source folder, and the names of the headers begin there. STREAMS skip leaves methods that stream
+# out instead of refusing them.
+function(weft_generate target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "IMPORT_DIR;STREAMS" "PROTOS")
+  if(NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>] [STREAMS skip])")
+  endif()
+  find_program(WEFT_PROTOC protoc REQUIRED)
+  set(root ${CMAKE_CURRENT_SOURCE_DIR})
+  if(ARG_IMPORT_DIR)
+    cmake_path(ABSOLUTE_PATH ARG_IMPORT_DIR NORMALIZE OUTPUT_VARIABLE root)
+  endif()
+  set(parameters)
+  if(ARG_STREAMS)
+    set(parameters streams=${ARG_STREAMS}:)
+  endif()
+  # Protoc's code is not held to its user's warnings, ours is.
+  set(messages ${CMAKE_CURRENT_BINARY_DIR}/${target}_generated/messages)
+  set(services ${CMAKE_CURRENT_BINARY_DIR}/${target}_generated/services)
+  file(MAKE_DIRECTORY ${messages} ${services})
+  set(sources)
+  foreach(proto IN LISTS ARG_PROTOS)
+    cmake_path(ABSOLUTE_PATH proto NORMALIZE OUTPUT_VARIABLE file)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${root} OUTPUT_VARIABLE name)
+    if(name MATCHES "^\\.\\.")
+      message(FATAL_ERROR "weft_generate: ${proto} is not below ${root}; say IMPORT_DIR")
+    endif()
+    string(REGEX REPLACE "\\.proto$" "" base ${name})
+    set(made ${messages}/${base}.pb.cc ${messages}/${base}.pb.h ${services}/${base}.weft.cpp
+             ${services}/${base}.weft.hpp)
+    add_custom_command(
+      OUTPUT ${made}
+      COMMAND ${WEFT_PROTOC} --proto_path=${root} --cpp_out=${messages} --weft_out=${parameters}${services}
+              --plugin=protoc-gen-weft=$<TARGET_FILE:weft::protoc-gen-weft> ${name}
+      DEPENDS ${file} weft::protoc-gen-weft
+      COMMENT "protoc ${name}"
+      VERBATIM)
+    set_source_files_properties(${messages}/${base}.pb.cc PROPERTIES COMPILE_OPTIONS -w)
+    list(APPEND sources ${made})
+  endforeach()
+  add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${messages}>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${services}>)
+  target_link_libraries(${target} PUBLIC weft::protobuf)
+endfunction()

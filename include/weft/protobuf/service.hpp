@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <memory>
+
+#include "weft/protobuf/method.hpp"
+#include "weft/protobuf/unary_record.hpp"
+#include "weft/rpc/server.hpp"
+
+namespace google::protobuf {
+class Service;
+}
+
+namespace weft::protobuf {
+
+/// What a service's add_methods() fills in.
+class MethodList {
+ public:
+  MethodList(RpcServer& server, const HandlerOptions& options) : server_(server), options_(options) {}
+
+  /// A method that `Handler` of `object` serves; `method` outlives the server.
+  template <auto Handler, typename Object>
+  void add(const MethodKey& method, Object* object) {
+    MethodEntry entry{method, options_};
+    entry.kind = HandlerKind::kRecord;
+    entry.on_loop_only = true;
+    entry.keyed = true;
+    entry.takes_attachment = true;
+    entry.keeps_body = false;
+    entry.object = object;
+    entry.serve_record = &detail::UnaryRecord<Handler>::serve;
+    server_.register_method(std::move(entry));
+  }
+
+ private:
+  RpcServer& server_;
+  const HandlerOptions& options_;
+};
+
+/// What every generated server class is. Its methods are coroutines, which run on the loop of the connection
+/// that called; with several loops, one object is called from several threads.
+///
+/// A method fills in `response` and gives success, or gives a failure, which the caller gets as it is.
+/// Request and response are valid until the coroutine has ended, the context too.
+class Service {
+ public:
+  Service() = default;
+  virtual ~Service() = default;
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  virtual const google::protobuf::ServiceDescriptor* descriptor() const = 0;
+
+ private:
+  friend class Services;
+  virtual void add_methods(MethodList& methods) = 0;
+};
+
+struct ServicesOptions {
+  /// The server says which services it has and what their messages are, to `weft list`, `weft describe` and
+  /// `weft call`, and to everybody else who can connect.
+  bool reflection = true;
+};
+
+/// Puts services of protobuf on a server, beside functions if there are any:
+/// `weft::protobuf::Services services{server}; services.add(echo); server.start();`
+/// Before start(), which refuses a service that was added twice, or two that have a method of one full name.
+/// Thread: the one that makes the server.
+class Services {
+ public:
+  /// `server` outlives it; it need not outlive start().
+  explicit Services(RpcServer& server, const ServicesOptions& options = {});
+  ~Services();
+  Services(const Services&) = delete;
+  Services& operator=(const Services&) = delete;
+
+  /// `service` outlives the server. `options` are those of each of its methods; as they are coroutines, none
+  /// can be blocking.
+  void add(Service& service, const HandlerOptions& options = {});
+  /// A service that protoc itself generated (cc_generic_services): see weft/protobuf/channel.hpp for the
+  /// other side. It gets a weft::protobuf::Controller and runs `done` once, now or later, from any thread.
+  /// With `blocking` it is called on the server's worker threads.
+  void add(google::protobuf::Service& service, const HandlerOptions& options = {});
+
+ private:
+  class Reflected;
+
+  RpcServer& server_;
+  /// Null when reflection is switched off.
+  std::shared_ptr<Reflected> reflected_;
+};
+
+}  // namespace weft::protobuf

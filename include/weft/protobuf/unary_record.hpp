@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "weft/codec/limits.hpp"
+#include "weft/protobuf/message.hpp"
+#include "weft/protobuf/record_cache.hpp"
+#include "weft/rpc/handler.hpp"
+
+namespace weft::protobuf::detail {
+
+/// A member function that serves a method.
+template <typename F>
+struct HandlerTraits;
+template <typename C, typename Request, typename Response>
+struct HandlerTraits<Task<Result<void>> (C::*)(CallContext&, const Request&, Response&)> {
+  using Object = C;
+  using In = Request;
+  using Out = Response;
+};
+
+/// Encodes `response` as the answer of `call`, or fails it. On the call's loop.
+template <typename Response>
+void answer_with_message(ServedCall& call, const Response& response) {
+  if (!response.IsInitialized()) [[unlikely]] {
+    const Status lacks = incomplete(response);
+    return call.fail({StatusCode::kInternal, Layer::kCodec,
+                      "the handler's answer is not whole: " + std::string{lacks.message()}});
+  }
+  const std::size_t bytes = response.ByteSizeLong();
+  if (std::byte* body = call.begin_answer(bytes <= kMessageBytesMax ? bytes : kUnencodable)) {
+    write_message(response, body);
+    call.end_answer();
+  }
+}
+
+/// The messages of one call and the coroutine that serves it; the only one: there is none around it. Messages
+/// of ordinary calls are kept for the next ones, cleared, so that their strings and lists have memory
+/// already.
+///
+///   serve() parses and starts the handler --its end--> answer, at once or when there is room --> kept
+///
+/// Thread: the call's loop.
+template <auto Handler>
+class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
+                          private weft::detail::Completion,
+                          private Ready,
+                          private RoomWaiter {
+  using Traits = HandlerTraits<decltype(Handler)>;
+
+ public:
+  UnaryRecord()
+      : Completion{[](Completion& self, weft::detail::TaskPromiseBase&) noexcept {
+          static_cast<UnaryRecord&>(self).handler_ended();
+        }},
+        Ready([](Ready* self) noexcept { static_cast<UnaryRecord*>(self)->answer(); }),
+        RoomWaiter(static_cast<Ready&>(*this)) {}
+
+  /// MethodEntry::serve_record of a coroutine's method.
+  static void serve(const MethodEntry& method, ServedCall& call) {
+    UnaryRecord& record = *RecordCache<UnaryRecord>::take();
+    Status failure;
+    read_message(record.request_, call.body(), failure);
+    if (!failure.ok()) [[unlikely]] {
+      call.refuse_arguments(failure.with_context(method.key.name));
+      return RecordCache<UnaryRecord>::give_back(record, false);
+    }
+    record.small_ = call.body().size() <= kSmallBytes;
+    record.start(static_cast<typename Traits::Object*>(method.object), call);
+  }
+
+ private:
+  void start(typename Traits::Object* object, ServedCall& call) {
+    try {
+      task_ = (object->*Handler)(call.context(), request_, response_);
+    } catch (...) {
+      call.fail(weft::detail::status_of_exception());
+      return RecordCache<UnaryRecord>::give_back(*this, false);
+    }
+    call_ = &call;
+    call.hold();
+    weft::detail::start(task_, &call.scope(), *this);
+  }
+
+  void handler_ended() noexcept {
+    if (call_->has_room()) [[likely]] {
+      answer();
+    } else {
+      call_->when_room(*this);
+    }
+  }
+
+  void answer() noexcept {
+    ServedCall& call = *call_;
+    bool small = false;
+    try {
+      const Result<void> outcome = weft::detail::take_result(task_);
+      if (outcome.ok()) [[likely]] {
+        answer_with_message(call, response_);
+        small = small_ && static_cast<std::size_t>(response_.GetCachedSize()) <= kSmallBytes;
+      } else {
+        call.fail(outcome.status());
+      }
+    } catch (...) {
+      call.fail(weft::detail::status_of_exception());
+    }
+    task_.reset();
+    RecordCache<UnaryRecord>::give_back(*this, small);
+    call.let_go();
+  }
+
+  friend class RecordCache<UnaryRecord>;
+  void clear() noexcept {
+    request_.Clear();
+    response_.Clear();
+  }
+
+  ServedCall* call_ = nullptr;
+  Task<Result<void>> task_;
+  bool small_ = false;
+  typename Traits::In request_;
+  typename Traits::Out response_;
+};
+
+}  // namespace weft::protobuf::detail

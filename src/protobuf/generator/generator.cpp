@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protobuf/generator/generator.hpp"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/io/printer.h>
+#include <google/protobuf/io/zero_copy_stream.h>
+
+#include <memory>
+
+#include "protobuf/generator/names.hpp"
+#include "protobuf/generator/service_code.hpp"
+
+namespace weft::protobuf {
+
+namespace {
+
+using google::protobuf::FileDescriptor;
+using google::protobuf::FileOptions;
+using google::protobuf::MethodDescriptor;
+using google::protobuf::compiler::GeneratorContext;
+using google::protobuf::io::Printer;
+
+bool take_parameter(const std::string& parameter, bool& skip_streams, std::string* error) {
+  if (parameter == "streams=skip") {
+    skip_streams = true;
+  } else if (!parameter.empty() && parameter != "streams=refuse") {
+    *error = "weft: unknown parameter \"" + parameter + "\"; there are streams=refuse and streams=skip";
+    return false;
+  }
+  return true;
+}
+
+bool check_method(const MethodDescriptor& method, bool skip_streams, std::string* error) {
+  if (!is_streaming(method) || skip_streams) return true;
+  *error = method.file()->name() + ": " + method.full_name() +
+           " streams, which Weft's services cannot yet; make it unary, or give the parameter streams=skip to "
+           "leave such methods out";
+  return false;
+}
+
+bool check_file(const FileDescriptor& file, bool skip_streams, std::string* error) {
+  if (file.options().optimize_for() == FileOptions::LITE_RUNTIME && file.service_count() != 0) {
+    *error = file.name() + ": services need the full runtime; remove optimize_for = LITE_RUNTIME";
+    return false;
+  }
+  for (int i = 0; i < file.service_count(); ++i) {
+    for (int j = 0; j < file.service(i)->method_count(); ++j) {
+      if (!check_method(*file.service(i)->method(j), skip_streams, error)) return false;
+    }
+  }
+  return true;
+}
+
+void open_namespace(const FileDescriptor& file, Printer& out) {
+  if (!file.package().empty()) out.Print("namespace $name$ {\n\n", "name", cpp_package(file));
+}
+
+void close_namespace(const FileDescriptor& file, Printer& out) {
+  if (!file.package().empty()) out.Print("}  // namespace $name$\n", "name", cpp_package(file));
+}
+
+void write_header(const FileDescriptor& file, Printer& out) {
+  out.Print(
+      "// Made by protoc-gen-weft from $file$. Do not edit.\n"
+      "#pragma once\n\n"
+      "#include <weft/protobuf/call.hpp>\n"
+      "#include <weft/protobuf/service.hpp>\n\n"
+      "#include \"$base$.pb.h\"\n\n",
+      "file", file.name(), "base", base_name(file));
+  open_namespace(file, out);
+  for (int i = 0; i < file.service_count(); ++i) {
+    write_server_class(*file.service(i), out);
+    write_stub_class(*file.service(i), out);
+  }
+  close_namespace(file, out);
+}
+
+void write_source(const FileDescriptor& file, Printer& out) {
+  out.Print(
+      "// Made by protoc-gen-weft from $file$. Do not edit.\n"
+      "#include \"$base$.weft.hpp\"\n\n",
+      "file", file.name(), "base", base_name(file));
+  open_namespace(file, out);
+  for (int i = 0; i < file.service_count(); ++i) {
+    write_methods(*file.service(i), out);
+    write_server_source(*file.service(i), out);
+    write_stub_source(*file.service(i), out);
+  }
+  close_namespace(file, out);
+}
+
+}  // namespace
+
+bool Generator::Generate(const FileDescriptor* file, const std::string& parameter, GeneratorContext* context,
+                         std::string* error) const {
+  bool skip_streams = false;
+  if (!take_parameter(parameter, skip_streams, error)) return false;
+  if (!check_file(*file, skip_streams, error)) return false;
+  const auto write = [&](const char* ending, void (*content)(const FileDescriptor&, Printer&)) {
+    const std::unique_ptr<google::protobuf::io::ZeroCopyOutputStream> stream{
+        context->Open(base_name(*file) + ending)};
+    Printer printer{stream.get(), '$'};
+    content(*file, printer);
+  };
+  write(".weft.hpp", &write_header);
+  write(".weft.cpp", &write_source);
+  return true;
+}
+
+}  // namespace weft::protobuf

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protobuf/generator/service_code.hpp"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/printer.h>
+
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "protobuf/generator/names.hpp"
+
+namespace weft::protobuf {
+
+namespace {
+
+using google::protobuf::MethodDescriptor;
+using google::protobuf::ServiceDescriptor;
+using google::protobuf::io::Printer;
+
+using Words = std::map<std::string, std::string>;
+
+Words words_of(const ServiceDescriptor& service) {
+  return {{"service", service.name()},
+          {"full", service.full_name()},
+          {"server", service.name() + "Server"},
+          {"stub", service.name() + "Stub"}};
+}
+
+Words words_of(const MethodDescriptor& method) {
+  Words words = words_of(*method.service());
+  words["method"] = cpp_name(method.name());
+  words["constant"] = "k" + method.service()->name() + "_" + method.name();
+  words["wire"] = wire_name(method);
+  words["in"] = cpp_class(*method.input_type());
+  words["out"] = cpp_class(*method.output_type());
+  words["in_name"] = method.input_type()->full_name();
+  words["out_name"] = method.output_type()->full_name();
+  return words;
+}
+
+template <typename Each>
+void for_each_unary(const ServiceDescriptor& service, Each each) {
+  for (int i = 0; i < service.method_count(); ++i) {
+    if (!is_streaming(*service.method(i))) each(*service.method(i));
+  }
+}
+
+void write_streams_left_out(const ServiceDescriptor& service, Printer& out) {
+  for (int i = 0; i < service.method_count(); ++i) {
+    if (!is_streaming(*service.method(i))) continue;
+    out.Print("  // $method$ streams and is left out.\n", "method", service.method(i)->name());
+  }
+}
+
+/// The comments that stand at a thing of the .proto, as documentation; `fallback` where there are none.
+template <typename Described>
+void write_comments(const Described& described, const std::string& fallback, const std::string& indent,
+                    Printer& out) {
+  google::protobuf::SourceLocation location;
+  std::string text;
+  if (described.GetSourceLocation(&location)) text = location.leading_comments + location.trailing_comments;
+  if (text.find_first_not_of(" \n\t") == std::string::npos) text = " " + fallback;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(line.find_last_not_of(" \t\r\\") + 1);
+    if (!line.empty() && line.front() != ' ') line.insert(0, " ");
+    out.PrintRaw(indent + "///" + line + "\n");
+  }
+}
+
+}  // namespace
+
+void write_server_class(const ServiceDescriptor& service, Printer& out) {
+  const Words words = words_of(service);
+  write_comments(service, "The service " + service.full_name() + ".", "", out);
+  out.Print(words,
+            "///\n"
+            "/// Derive from it and give it to ::weft::protobuf::Services::add().\n"
+            "class $server$ : public ::weft::protobuf::Service {\n"
+            " public:\n");
+  for_each_unary(service, [&](const MethodDescriptor& method) {
+    write_comments(method, "Serves " + wire_name(method) + ".", "  ", out);
+    out.Print(words_of(method),
+              "  virtual ::weft::Task<::weft::Result<void>> $method$(::weft::CallContext& context,\n"
+              "      const $in$& request,\n"
+              "      $out$& response) = 0;\n\n");
+  });
+  write_streams_left_out(service, out);
+  out.Print(words,
+            "  const ::google::protobuf::ServiceDescriptor* descriptor() const override;\n\n"
+            " private:\n"
+            "  void add_methods(::weft::protobuf::MethodList& methods) override;\n"
+            "};\n\n");
+}
+
+void write_stub_class(const ServiceDescriptor& service, Printer& out) {
+  const Words words = words_of(service);
+  out.Print(words,
+            "/// Calls the service $full$ over a client, which outlives it.\n"
+            "class $stub$ : public ::weft::protobuf::Stub {\n"
+            " public:\n"
+            "  using Stub::Stub;\n\n");
+  for_each_unary(service, [&](const MethodDescriptor& method) {
+    const Words its = words_of(method);
+    write_comments(method, "Calls " + wire_name(method) + ".", "  ", out);
+    out.Print(its,
+              "  ::weft::protobuf::UnaryCall<const $in$&, $out$> $method$(const $in$& request) const;\n"
+              "  ::weft::protobuf::UnaryCall<$in$, $out$> $method$($in$&& request) const;\n"
+              "  ::weft::protobuf::UnaryCall<const $in$&, $out$, ::weft::CallOptions> $method$(\n"
+              "      const ::weft::CallOptions& options, const $in$& request) const;\n"
+              "  ::weft::protobuf::UnaryCall<$in$, $out$, ::weft::CallOptions> $method$(\n"
+              "      const ::weft::CallOptions& options, $in$&& request) const;\n\n");
+  });
+  write_streams_left_out(service, out);
+  out.Print("};\n\n");
+}
+
+void write_methods(const ServiceDescriptor& service, Printer& out) {
+  out.Print("namespace {\n\n");
+  for_each_unary(service, [&](const MethodDescriptor& method) {
+    out.Print(words_of(method),
+              "constexpr ::weft::MethodKey $constant$ = ::weft::protobuf::make_method(\n"
+              "    \"$wire$\",\n"
+              "    \"$in_name$\", \"$out_name$\");\n\n");
+  });
+  out.Print("}  // namespace\n\n");
+}
+
+void write_server_source(const ServiceDescriptor& service, Printer& out) {
+  Words words = words_of(service);
+  out.Print(words,
+            "const ::google::protobuf::ServiceDescriptor* $server$::descriptor() const {\n"
+            "  static const ::google::protobuf::ServiceDescriptor* const found =\n"
+            "      ::google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(\"$full$\");\n"
+            "  return found;\n"
+            "}\n\n"
+            "void $server$::add_methods([[maybe_unused]] ::weft::protobuf::MethodList& methods) {\n");
+  for_each_unary(service, [&](const MethodDescriptor& method) {
+    out.Print(words_of(method), "  methods.add<&$server$::$method$>($constant$, this);\n");
+  });
+  out.Print("}\n\n");
+}
+
+void write_stub_source(const ServiceDescriptor& service, Printer& out) {
+  for_each_unary(service, [&](const MethodDescriptor& method) {
+    out.Print(
+        words_of(method),
+        "::weft::protobuf::UnaryCall<const $in$&, $out$> $stub$::$method$(const $in$& request) const {\n"
+        "  return {client(), $constant$, {}, request};\n"
+        "}\n"
+        "::weft::protobuf::UnaryCall<$in$, $out$> $stub$::$method$($in$&& request) const {\n"
+        "  return {client(), $constant$, {}, std::move(request)};\n"
+        "}\n"
+        "::weft::protobuf::UnaryCall<const $in$&, $out$, ::weft::CallOptions> $stub$::$method$(\n"
+        "    const ::weft::CallOptions& options, const $in$& request) const {\n"
+        "  return {client(), $constant$, options, request};\n"
+        "}\n"
+        "::weft::protobuf::UnaryCall<$in$, $out$, ::weft::CallOptions> $stub$::$method$(\n"
+        "    const ::weft::CallOptions& options, $in$&& request) const {\n"
+        "  return {client(), $constant$, options, std::move(request)};\n"
+        "}\n\n");
+  });
+}
+
+}  // namespace weft::protobuf

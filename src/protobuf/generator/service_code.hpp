@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace google::protobuf {
+class ServiceDescriptor;
+namespace io {
+class Printer;
+}
+}  // namespace google::protobuf
+
+/// The parts of what is generated for one service. Methods that stream are left out, with a comment.
+namespace weft::protobuf {
+
+void write_server_class(const google::protobuf::ServiceDescriptor& service,
+                        google::protobuf::io::Printer& out);
+void write_stub_class(const google::protobuf::ServiceDescriptor& service, google::protobuf::io::Printer& out);
+/// The constants that both classes use.
+void write_methods(const google::protobuf::ServiceDescriptor& service, google::protobuf::io::Printer& out);
+void write_server_source(const google::protobuf::ServiceDescriptor& service,
+                         google::protobuf::io::Printer& out);
+void write_stub_source(const google::protobuf::ServiceDescriptor& service,
+                       google::protobuf::io::Printer& out);
+
+}  // namespace weft::protobuf

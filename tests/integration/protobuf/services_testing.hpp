@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "integration/rpc/rpc_testing.hpp"
+#include "probe.weft.hpp"
+#include "strict.weft.hpp"
+#include "weft/protobuf/service.hpp"
+
+namespace weft::testing {
+
+/// Says it once more, and copies it.
+class Echo : public test::EchoServer {
+ public:
+  Task<Result<void>> Say(CallContext& context, const test::EchoRequest& request,
+                         test::EchoResponse& response) override {
+    ++calls;
+    deadline = context.deadline();
+    response.set_text(request.text());
+    for (std::uint32_t i = 0; i < request.copies(); ++i) response.add_copies(request.text());
+    if (!context.attachment().empty()) context.set_attachment(context.take_attachment());
+    co_return Result<void>{};
+  }
+  Task<Result<void>> Grow(CallContext&, const test::Tree& request, test::Tree& response) override {
+    *response.mutable_child() = request;
+    co_return Result<void>{};
+  }
+
+  int calls = 0;
+  Deadline deadline{};
+};
+
+/// Calls an Echo for whoever calls it.
+class Relay : public test::RelayServer {
+ public:
+  explicit Relay(RpcClient& next) : next_(next) {}
+  Task<Result<void>> Pass(CallContext&, const test::EchoRequest& request,
+                          test::EchoResponse& response) override {
+    test::EchoStub stub{next_};
+    Result<void> passed = co_await stub.Say(request).into(response);
+    last = passed.status();
+    co_return passed;
+  }
+
+  Status last;
+
+ private:
+  RpcClient& next_;
+};
+
+inline test::EchoRequest echo_request(std::string text, std::uint32_t copies = 0) {
+  test::EchoRequest request;
+  request.set_text(std::move(text));
+  request.set_copies(copies);
+  return request;
+}
+
+class ProtobufTest : public RpcTest {
+ protected:
+  template <typename... Services>
+  Server& serve_services(Services&... services) {
+    return serve_here([&](Server& server) {
+      protobuf::Services all{server};
+      (all.add(services), ...);
+    });
+  }
+  template <typename Made>
+  auto await(Made made) {
+    return loop().block_on(std::move(made));
+  }
+};
+
+}  // namespace weft::testing
