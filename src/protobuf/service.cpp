@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/protobuf/service.hpp"
 
+#include <google/protobuf/service.h>
+
+#include "protobuf/generic_record.hpp"
+
 namespace weft::protobuf {
 
 class Services::Reflected {};
@@ -12,6 +16,27 @@ Services::~Services() = default;
 void Services::add(Service& service, const HandlerOptions& options) {
   MethodList methods{server_, options};
   service.add_methods(methods);
+}
+
+void Services::add(google::protobuf::Service& service, const HandlerOptions& options) {
+  const google::protobuf::ServiceDescriptor& descriptor = *service.GetDescriptor();
+  for (int i = 0; i < descriptor.method_count(); ++i) {
+    const google::protobuf::MethodDescriptor& method = *descriptor.method(i);
+    auto owned = std::make_shared<detail::GenericMethod>(
+        detail::GenericMethod{&service, &method, descriptor.full_name() + "/" + method.name()});
+    const MethodKey key =
+        make_method(owned->name, method.input_type()->full_name(), method.output_type()->full_name());
+    MethodEntry entry{key, options};
+    entry.kind = options.blocking ? HandlerKind::kBlocking : HandlerKind::kRecord;
+    entry.delayed = true;
+    entry.keyed = true;
+    entry.takes_attachment = true;
+    // A worker parses later.
+    entry.keeps_body = options.blocking;
+    entry.object = owned.get();
+    entry.serve_record = &detail::GenericRecord::serve;
+    server_.register_method(std::move(entry), std::move(owned));
+  }
 }
 
 }  // namespace weft::protobuf

@@ -65,6 +65,16 @@ class ProtobufTest : public RpcTest {
       (all.add(services), ...);
     });
   }
+  /// Runs `work` inside a turn of the loop.
+  template <typename Work>
+  void run_in_turn(Work work) {
+    bool ran = false;
+    loop().post([&] {
+      work();
+      ran = true;
+    });
+    EXPECT_TRUE(turn_until(loop(), [&] { return ran; }));
+  }
   template <typename Made>
   auto await(Made made) {
     return loop().block_on(std::move(made));

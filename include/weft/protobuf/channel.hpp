@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/service.h>
+
+#include <memory>
+
+#include "weft/coro/cancel.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/protobuf/controller.hpp"
+#include "weft/rpc/client.hpp"
+
+namespace weft::protobuf {
+
+/// What protobuf's own stubs (cc_generic_services) call over: any number of calls at once, from any thread.
+///
+/// With a `done` a call returns at once, and `done` is run on the client's loop; messages and controller stay
+/// until then. Without one (null) the thread blocks until the call has ended, which needs the loop to run on
+/// another thread: on the loop's own the call fails. In a coroutine, see Finished. The controller is a
+/// weft::protobuf::Controller, or null, and then nobody hears of a failure.
+class Channel final : public google::protobuf::RpcChannel {
+ public:
+  /// `client` outlives the channel, and its loop the calls.
+  explicit Channel(RpcClient& client);
+  ~Channel() override;
+
+  void CallMethod(const google::protobuf::MethodDescriptor* method,
+                  google::protobuf::RpcController* controller, const google::protobuf::Message* request,
+                  google::protobuf::Message* response, google::protobuf::Closure* done) override;
+
+ private:
+  class Methods;
+
+  RpcClient& client_;
+  std::shared_ptr<Methods> methods_;
+};
+
+/// A `done` that is awaited, on the client's loop, once:
+///
+///     Finished finished{controller};
+///     stub.Echo(&controller, &request, &response, &finished);
+///     const Result<void> outcome = co_await finished;
+///
+/// Declared after controller and messages: when it goes before the call has ended, it ends the call without
+/// waiting. A cancelled scope cancels the call, and the scope's deadline is the call's.
+class [[nodiscard]] Finished final : public google::protobuf::Closure, private CancelListener {
+ public:
+  explicit Finished(Controller& controller) : controller_(controller) {}
+  ~Finished() override;
+  Finished(const Finished&) = delete;
+  Finished& operator=(const Finished&) = delete;
+
+  void Run() override;
+
+  bool await_ready() const noexcept { return done_; }
+  template <typename Promise>
+  void await_suspend(std::coroutine_handle<Promise> coroutine) {
+    resumption_.handle = coroutine;
+    if (CancelScope* scope = cancel_scope_of(coroutine)) attend(*scope);
+  }
+  Result<void> await_resume() const;
+
+ private:
+  void attend(CancelScope& scope);
+  void on_cancel(CancelReason reason) noexcept override;
+
+  Controller& controller_;
+  Resumption resumption_;
+  bool done_ = false;
+};
+
+}  // namespace weft::protobuf

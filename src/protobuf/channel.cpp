@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/protobuf/channel.hpp"
+
+#include <google/protobuf/descriptor.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "protobuf/channel_call.hpp"
+#include "protobuf/run_on.hpp"
+#include "weft/protobuf/method.hpp"
+
+namespace weft::protobuf {
+
+namespace {
+
+/// Lets a thread wait. Told under the lock, so that it may go as soon as the thread goes on.
+class BlockingDone final : public google::protobuf::Closure {
+ public:
+  void Run() override {
+    const std::lock_guard lock(mutex_);
+    is_done_ = true;
+    done_.notify_one();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return is_done_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+/// The keys of the methods that were called. Each call keeps it, so that a key outlives them. Thread: the
+/// loop's.
+class Channel::Methods {
+ public:
+  const MethodKey& of(const google::protobuf::MethodDescriptor& method) {
+    const auto [at, is_new] = keys_.try_emplace(&method);
+    Entry& entry = at->second;
+    if (is_new) {
+      entry.name = method.service()->full_name() + "/" + method.name();
+      entry.key =
+          make_method(entry.name, method.input_type()->full_name(), method.output_type()->full_name());
+    }
+    return entry.key;
+  }
+
+ private:
+  struct Entry {
+    std::string name;
+    MethodKey key;
+  };
+  std::unordered_map<const google::protobuf::MethodDescriptor*, Entry> keys_;
+};
+
+Channel::Channel(RpcClient& client) : client_(client), methods_(std::make_shared<Methods>()) {}
+
+Channel::~Channel() = default;
+
+void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
+                         google::protobuf::RpcController* controller,
+                         const google::protobuf::Message* request, google::protobuf::Message* response,
+                         google::protobuf::Closure* done) {
+  auto* ours = dynamic_cast<Controller*>(controller);
+  WEFT_ASSERT(controller == nullptr || ours != nullptr,
+              "a weft::protobuf::Channel takes a weft::protobuf::Controller");
+  Loop& loop = client_.loop();
+  if (done == nullptr && Loop::current() == &loop) {
+    if (ours != nullptr) {
+      ours->fail({StatusCode::kFailedPrecondition, Layer::kRpc,
+                  "a call without `done` blocks its thread, and this one is the client's loop; give it a "
+                  "callback, or await a weft::protobuf::Finished"});
+    }
+    return;
+  }
+  const auto begin = [client = &client_, methods = methods_, method, ours, request,
+                      response](google::protobuf::Closure* what) {
+    CallOptions options;
+    if (ours != nullptr) options = ours->options_for_call();
+    const std::shared_ptr<const MethodKey> key{methods, &methods->of(*method)};
+    const auto call =
+        std::make_shared<detail::ChannelCall>(client->core(), client->loop(), key, ours, options);
+    if (ours != nullptr) ours->begin(call);
+    call->begin(*request, *response, what);
+  };
+  if (done != nullptr) return detail::run_on(loop, [begin, done] { begin(done); });
+  BlockingDone blocking;
+  loop.post([begin, &blocking] { begin(&blocking); });
+  blocking.wait();
+}
+
+Finished::~Finished() {
+  if (done_) return;
+  if (const auto call = controller_.running()) call->drop();
+}
+
+void Finished::Run() {
+  done_ = true;
+  stop_listening();
+  if (resumption_.handle) Executor::current()->schedule(resumption_);
+}
+
+Result<void> Finished::await_resume() const {
+  return controller_.status();
+}
+
+void Finished::attend(CancelScope& scope) {
+  const auto call = controller_.running();
+  if (call == nullptr) return;
+  if (scope.cancelled()) return call->cancel(scope.reason());
+  scope.add(*this);
+  call->limit(scope.deadline());
+}
+
+void Finished::on_cancel(CancelReason reason) noexcept {
+  if (const auto call = controller_.running()) call->cancel(reason);
+}
+
+}  // namespace weft::protobuf

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/protobuf/controller.hpp"
+
+#include "protobuf/channel_call.hpp"
+#include "protobuf/generic_record.hpp"
+#include "weft/base/assert.hpp"
+
+namespace weft::protobuf {
+
+Controller::Controller(google::protobuf::RpcController& serving)
+    : serving_(dynamic_cast<Controller*>(&serving)) {
+  WEFT_ASSERT(serving_ != nullptr && serving_->record_ != nullptr,
+              "a call is made for another with the Controller that the service was given");
+}
+
+Controller::~Controller() = default;
+
+void Controller::Reset() {
+  const std::lock_guard lock(mutex_);
+  WEFT_ASSERT(running_.expired() && record_ == nullptr, "a Controller is reset between calls");
+  options_ = CallOptions{};
+  status_ = Status{};
+  answer_attachment_ = Buffer{};
+  answer_attachment_bytes_ = 0;
+  cancel_requested_ = false;
+}
+
+std::string Controller::ErrorText() const {
+  return status_.ok() ? std::string{} : status_.to_string();
+}
+
+void Controller::StartCancel() {
+  cancel_requested_ = true;
+  if (const auto call = running()) call->cancel_soon();
+}
+
+void Controller::SetFailed(const std::string& reason) {
+  status_ = {StatusCode::kUnknown, Layer::kUser, reason};
+}
+
+bool Controller::IsCanceled() const {
+  return record_ != nullptr ? record_->call().cancelled_anywhere() : cancel_requested();
+}
+
+void Controller::NotifyOnCancel(google::protobuf::Closure* callback) {
+  WEFT_ASSERT(record_ != nullptr, "NotifyOnCancel() is for services; a caller cancels by StartCancel()");
+  record_->notify_on_cancel(callback);
+}
+
+CallContext& Controller::context() {
+  WEFT_ASSERT(record_ != nullptr, "only the Controller that a service is given has a context");
+  return record_->call().context();
+}
+
+CallOptions Controller::options_for_call() const {
+  CallOptions options = options_;
+  if (serving_ != nullptr) {
+    options.deadline = options.deadline.earlier(serving_->record_->call().context().deadline());
+  }
+  return options;
+}
+
+void Controller::begin(const std::shared_ptr<detail::ChannelCall>& call) {
+  status_ = Status{};
+  {
+    const std::lock_guard lock(mutex_);
+    running_ = call;
+  }
+  if (serving_ != nullptr) serving_->record_->cancel_with_it(call);
+}
+
+std::shared_ptr<detail::ChannelCall> Controller::running() const {
+  const std::lock_guard lock(mutex_);
+  return running_.lock();
+}
+
+}  // namespace weft::protobuf

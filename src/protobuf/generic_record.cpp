@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protobuf/generic_record.hpp"
+
+#include <utility>
+
+#include "protobuf/channel_call.hpp"
+#include "protobuf/run_on.hpp"
+#include "weft/base/assert.hpp"
+#include "weft/protobuf/unary_record.hpp"
+
+namespace weft::protobuf::detail {
+
+GenericRecord::GenericRecord(const GenericMethod& method, ServedCall& call)
+    : Ready([](Ready* self) noexcept { static_cast<GenericRecord*>(self)->answer(); }),
+      RoomWaiter(static_cast<Ready&>(*this)),
+      method_(method),
+      call_(call),
+      loop_(call.loop()),
+      request_(method.service->GetRequestPrototype(method.descriptor).New()),
+      response_(method.service->GetResponsePrototype(method.descriptor).New()) {
+  controller_.record_ = this;
+}
+
+void GenericRecord::serve(const MethodEntry& method, ServedCall& call) {
+  const auto& its = *static_cast<const GenericMethod*>(method.object);
+  auto* record = new GenericRecord(its, call);
+  Status failure;
+  read_message(*record->request_, call.body(), failure);
+  if (!failure.ok()) {
+    call.note_bad_arguments();
+    call.unless_answered(failure.with_context(its.name));
+    return record->let_go();
+  }
+  call.hold();
+  try {
+    its.service->CallMethod(its.descriptor, &record->controller_, record->request_.get(),
+                            record->response_.get(), record);
+  } catch (...) {
+    record->controller_.fail(weft::detail::status_of_exception());
+    record->Run();
+  }
+}
+
+void GenericRecord::Run() {
+  const bool again = done_.exchange(true);
+  WEFT_ASSERT(!again, "a service runs `done` once, and not when it has thrown");
+  run_on(loop_, [this] { answer_when_room(); });
+}
+
+void GenericRecord::answer_when_room() {
+  if (call_.has_room()) return answer();
+  call_.when_room(*this);
+}
+
+void GenericRecord::answer() noexcept {
+  if (controller_.Failed()) {
+    call_.fail(controller_.status());
+  } else {
+    answer_with_message<google::protobuf::Message>(call_, *response_);
+  }
+  ended_ = true;
+  stop_listening();
+  call_.let_go();
+  run_callback();
+  let_go();
+}
+
+void GenericRecord::notify_on_cancel(google::protobuf::Closure* callback) {
+  {
+    const std::lock_guard lock(mutex_);
+    WEFT_ASSERT(callback_ == nullptr, "NotifyOnCancel() is called once for a call");
+    callback_ = callback;
+  }
+  listen_soon();
+}
+
+void GenericRecord::cancel_with_it(const std::shared_ptr<ChannelCall>& nested) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(nested_, [](const auto& each) { return each.expired(); });
+    nested_.push_back(nested);
+  }
+  listen_soon();
+}
+
+void GenericRecord::listen_soon() {
+  hold();
+  run_on(loop_, [this] {
+    listen();
+    let_go();
+  });
+}
+
+void GenericRecord::listen() {
+  if (ended_ || is_listening()) return;
+  if (!call_.scope().cancelled()) return call_.scope().add(*this);
+  on_cancel(call_.scope().reason());
+}
+
+void GenericRecord::on_cancel(CancelReason) noexcept {
+  if (cancel_node_.is_scheduled()) return;
+  hold();
+  loop_.schedule(cancel_node_);
+}
+
+void GenericRecord::tell_cancelled() noexcept {
+  std::vector<std::weak_ptr<ChannelCall>> nested;
+  {
+    const std::lock_guard lock(mutex_);
+    nested.swap(nested_);
+  }
+  for (const auto& each : nested) {
+    if (const auto call = each.lock()) call->cancel_soon();
+  }
+  run_callback();
+  let_go();
+}
+
+void GenericRecord::run_callback() {
+  google::protobuf::Closure* callback = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    callback = std::exchange(callback_, nullptr);
+  }
+  if (callback != nullptr) callback->Run();
+}
+
+}  // namespace weft::protobuf::detail

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/service.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "weft/protobuf/controller.hpp"
+#include "weft/rpc/handler.hpp"
+
+namespace weft::protobuf::detail {
+
+class ChannelCall;
+
+/// A method of a service that protoc itself generated; what MethodEntry::object points to. The server keeps
+/// it.
+struct GenericMethod {
+  google::protobuf::Service* service;
+  const google::protobuf::MethodDescriptor* descriptor;
+  std::string name;
+};
+
+/// One call of such a method, and its `done`. No coroutine is made for it.
+///
+///   serve() parses, calls the service --done--> answer, at once or when there is room --> gone
+///
+/// Thread: done and notify_on_cancel() any; the rest is the call's loop, but for serve() of a blocking
+/// method.
+class GenericRecord final : public google::protobuf::Closure,
+                            private Ready,
+                            private RoomWaiter,
+                            private CancelListener {
+ public:
+  /// MethodEntry::serve_record, of a delayed method.
+  static void serve(const MethodEntry& method, ServedCall& call);
+
+  /// The service is done. Once.
+  void Run() override;
+
+  ServedCall& call() { return call_; }
+  void notify_on_cancel(google::protobuf::Closure* callback);
+  /// `nested` is made for this call and cancelled with it. Any thread.
+  void cancel_with_it(const std::shared_ptr<ChannelCall>& nested);
+
+ private:
+  /// Runs what waits for a cancel: from the loop's queue, because a scope's listener may not.
+  struct CancelNode : Ready {
+    explicit CancelNode(GenericRecord& its)
+        : Ready([](Ready* self) noexcept { static_cast<CancelNode*>(self)->record.tell_cancelled(); }),
+          record(its) {}
+    GenericRecord& record;
+  };
+
+  GenericRecord(const GenericMethod& method, ServedCall& call);
+  ~GenericRecord() override = default;
+
+  void on_cancel(CancelReason reason) noexcept override;
+  void listen_soon();
+  void listen();
+  void tell_cancelled() noexcept;
+  void run_callback();
+  void answer_when_room();
+  void answer() noexcept;
+  void hold() { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() {
+    if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  const GenericMethod& method_;
+  ServedCall& call_;
+  Loop& loop_;
+  Controller controller_;
+  std::unique_ptr<google::protobuf::Message> request_;
+  std::unique_ptr<google::protobuf::Message> response_;
+  CancelNode cancel_node_{*this};
+  std::atomic<unsigned> holders_ = 1;
+  std::atomic<bool> done_ = false;
+  /// The call is answered and no longer ours.
+  bool ended_ = false;
+  std::mutex mutex_;
+  google::protobuf::Closure* callback_ = nullptr;
+  std::vector<std::weak_ptr<ChannelCall>> nested_;
+};
+
+}  // namespace weft::protobuf::detail

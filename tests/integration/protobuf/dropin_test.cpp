@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// LG-1, LG-2, LG-3: services and stubs that protoc itself generates, unchanged.
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "dropin.pb.h"
+#include "integration/protobuf/services_testing.hpp"
+#include "weft/protobuf/channel.hpp"
+
+namespace weft::testing {
+namespace {
+
+using dropin::EchoRequest;
+using dropin::EchoResponse;
+using dropin::EchoService;
+using dropin::EchoService_Stub;
+using google::protobuf::Closure;
+using google::protobuf::NewCallback;
+using google::protobuf::RpcController;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// Answers as its request says; Other() is not overridden.
+class EchoImpl : public EchoService {
+ public:
+  void Echo(RpcController* controller, const EchoRequest* request, EchoResponse* response,
+            Closure* done) override {
+    ++calls;
+    auto& ours = dynamic_cast<protobuf::Controller&>(*controller);
+    response->set_text(request->text());
+    if (!ours.context().attachment().empty()) ours.context().set_attachment(ours.context().take_attachment());
+    if (request->text() == "fail") controller->SetFailed("as was asked");
+    if (request->text() == "refuse") ours.fail(user_error(7, "refused"));
+    if (request->text() == "throw") throw std::runtime_error("thrown by a service");
+    if (request->text() == "keep") {
+      ours.NotifyOnCancel(NewCallback(this, &EchoImpl::note_cancel));
+      deadline = ours.context().deadline();
+      kept_controller = &ours;
+      kept = done;
+      return arrived.set();
+    }
+    if (request->text() == "thread") {
+      late.emplace([done] { done->Run(); });
+      return;
+    }
+    done->Run();
+  }
+  ~EchoImpl() override {
+    if (late) late->join();
+  }
+
+  void note_cancel() {
+    was_cancelled = kept_controller->IsCanceled();
+    ++cancels_heard;
+    if (Closure* done = std::exchange(kept, nullptr)) done->Run();
+    cancelled.set();
+  }
+
+  std::atomic<int> calls = 0;
+  Event arrived;
+  Event cancelled;
+  bool was_cancelled = false;
+  int cancels_heard = 0;
+  Deadline deadline;
+  protobuf::Controller* kept_controller = nullptr;
+  Closure* kept = nullptr;
+  std::optional<std::thread> late;
+};
+
+EchoRequest request_of(std::string text) {
+  EchoRequest request;
+  request.set_text(std::move(text));
+  return request;
+}
+
+/// One call, from a coroutine.
+Task<Result<std::string>> echo(EchoService_Stub* stub, std::string text,
+                               Duration timeout = Duration::zero()) {
+  const EchoRequest request = request_of(std::move(text));
+  EchoResponse response;
+  protobuf::Controller controller;
+  controller.options().timeout = timeout;
+  protobuf::Finished finished{controller};
+  stub->Echo(&controller, &request, &response, &finished);
+  const Result<void> outcome = co_await finished;
+  if (!outcome.ok()) co_return outcome.status();
+  co_return response.text();
+}
+
+/// Passes what it gets on to another server, and its answer back.
+class RelayImpl : public dropin::RelayService {
+ public:
+  explicit RelayImpl(google::protobuf::RpcChannel& next) : stub_(&next) {}
+  void RelayEcho(RpcController* controller, const EchoRequest* request, EchoResponse* response,
+                 Closure* done) override {
+    auto* passed = new Passed{protobuf::Controller{*controller}, controller, done};
+    stub_.Echo(&passed->nested, request, response, NewCallback(this, &RelayImpl::pass_on, passed));
+  }
+  Status last;
+
+ private:
+  struct Passed {
+    protobuf::Controller nested;
+    RpcController* controller;
+    Closure* done;
+  };
+  void pass_on(Passed* passed) {
+    const std::unique_ptr<Passed> owned{passed};
+    last = passed->nested.status();
+    if (passed->nested.Failed()) passed->controller->SetFailed(passed->nested.ErrorText());
+    passed->done->Run();
+  }
+  EchoService_Stub stub_;
+};
+
+class Lg1DropIn : public ProtobufTest {
+ protected:
+  EchoImpl service_;
+  Server& server_ = serve_services(service_);
+  Client& client_ = client(server_);
+  protobuf::Channel channel_{client_};
+  EchoService_Stub stub_{&channel_};
+};
+using Lg2DropIn = Lg1DropIn;
+using Lg3DropIn = Lg1DropIn;
+
+TEST_F(Lg1DropIn, StubsAreAwaitedByCoroutines) {
+  EXPECT_EQ(await(echo(&stub_, "hi")).value(), "hi");
+}
+
+TEST_F(Lg1DropIn, StubsRunACallback) {
+  const EchoRequest request = request_of("hi");
+  EchoResponse response;
+  protobuf::Controller controller;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  stub_.Echo(&controller, &request, &response, NewCallback(+note, &called));
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_FALSE(controller.Failed()) << controller.ErrorText();
+  EXPECT_EQ(response.text(), "hi");
+}
+
+TEST_F(Lg1DropIn, StubsBlockOtherThreads) {
+  std::atomic<int> good = 0;
+  std::atomic<int> ended = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      const EchoRequest request = request_of(std::to_string(i));
+      for (int j = 0; j < 20; ++j) {
+        EchoResponse response;
+        protobuf::Controller controller;
+        stub_.Echo(&controller, &request, &response, nullptr);
+        good += !controller.Failed() && response.text() == request.text() ? 1 : 0;
+      }
+      ++ended;
+    });
+  }
+  EXPECT_TRUE(turn_until(loop(), [&] { return ended == 4; }));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 80);
+}
+
+TEST_F(Lg1DropIn, ABlockingCallOnTheLoopItselfFailsAndDoesNotHang) {
+  protobuf::Controller controller;
+  run_in_turn([&] {
+    const EchoRequest request = request_of("hi");
+    EchoResponse response;
+    stub_.Echo(&controller, &request, &response, nullptr);
+  });
+  EXPECT_EQ(controller.status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(Lg1DropIn, DoneMayBeRunLaterByAnotherThread) {
+  EXPECT_EQ(await(echo(&stub_, "thread")).value(), "thread");
+}
+
+TEST_F(Lg1DropIn, AServiceMayBlockOnAWorker) {
+  EchoImpl service;
+  Server& server = serve_here([&](Server& its) {
+    protobuf::Services services{its};
+    services.add(service, {.blocking = true});
+  });
+  protobuf::Channel channel{client(server)};
+  EchoService_Stub stub{&channel};
+  EXPECT_EQ(await(echo(&stub, "hi")).value(), "hi");
+  EXPECT_THAT(await(echo(&stub, "fail")).status().message(), HasSubstr("as was asked"));
+  EXPECT_THAT(await(echo(&stub, "throw")).status().message(), HasSubstr("thrown by a service"));
+}
+
+TEST_F(Lg1DropIn, FailuresOfAServiceAreErrorText) {
+  const EchoRequest request = request_of("fail");
+  EchoResponse response;
+  protobuf::Controller controller;
+  EXPECT_FALSE(controller.Failed());
+  EXPECT_EQ(controller.ErrorText(), "");
+  const auto nothing = [] {};
+  stub_.Echo(&controller, &request, &response, NewCallback(+nothing));
+  EXPECT_TRUE(turn_until(loop(), [&] { return controller.Failed(); }));
+  EXPECT_THAT(controller.ErrorText(), HasSubstr("as was asked"));
+  controller.Reset();
+  EXPECT_FALSE(controller.Failed());
+  const Result<std::string> refused = await(echo(&stub_, "refuse"));
+  EXPECT_EQ(refused.status().native(), 7);
+  EXPECT_EQ(refused.status().layer(), Layer::kUser);
+}
+
+TEST_F(Lg1DropIn, AServiceThatThrowsFailsItsCallOnly) {
+  EXPECT_THAT(await(echo(&stub_, "throw")).status().message(), HasSubstr("thrown by a service"));
+  EXPECT_EQ(await(echo(&stub_, "hi")).value(), "hi");
+  EXPECT_EQ(client_.stats().connections, 1u);
+}
+
+TEST_F(Lg1DropIn, AMethodThatIsNotOverriddenSaysSo) {
+  const EchoRequest request;
+  EchoResponse response;
+  protobuf::Controller controller;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  stub_.Other(&controller, &request, &response, NewCallback(+note, &called));
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_THAT(controller.ErrorText(), HasSubstr("Other() not implemented"));
+}
+
+TEST_F(Lg1DropIn, AnUnknownServiceAnswersAndDoesNotCrash) {
+  protobuf::Channel channel{client_};
+  dropin::RelayService_Stub stub{&channel};
+  const EchoRequest request;
+  EchoResponse response;
+  protobuf::Controller controller;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  stub.RelayEcho(&controller, &request, &response, NewCallback(+note, &called));
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_EQ(controller.status().code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(controller.ErrorText(), HasSubstr("weft.dropin.RelayService/RelayEcho"));
+}
+
+TEST_F(Lg1DropIn, AttachmentsTravelBesideTheMessages) {
+  const std::vector<std::byte> bytes = pattern(50'000);
+  const EchoRequest request = request_of("with");
+  EchoResponse response;
+  protobuf::Controller controller;
+  controller.options().attachment = Bytes{bytes};
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  stub_.Echo(&controller, &request, &response, NewCallback(+note, &called));
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_TRUE(std::ranges::equal(controller.take_answer_attachment().bytes(), bytes));
+}
+
+TEST_F(Lg1DropIn, ServicesTalkToGeneratedStubsOfOurs) {
+  // The same names on the wire: a coroutine's stub calls what protoc's service serves.
+  constexpr MethodKey kEcho = protobuf::make_method("weft.dropin.EchoService/Echo", "weft.dropin.EchoRequest",
+                                                    "weft.dropin.EchoResponse");
+  const EchoRequest request = request_of("either way");
+  protobuf::UnaryCall<const EchoRequest&, EchoResponse> call{client_, kEcho, {}, request};
+  EXPECT_EQ(await(std::move(call)).value().text(), "either way");
+}
+
+TEST_F(Lg3DropIn, StartCancelEndsTheCallAndTellsTheService) {
+  const EchoRequest request = request_of("keep");
+  EchoResponse response;
+  protobuf::Controller controller;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  stub_.Echo(&controller, &request, &response, NewCallback(+note, &called));
+  ASSERT_TRUE(await(service_.arrived.wait()).ok());
+  std::thread{[&] { controller.StartCancel(); }}.join();
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_EQ(controller.status().code(), StatusCode::kCancelled);
+  ASSERT_TRUE(await(service_.cancelled.wait()).ok());
+  EXPECT_TRUE(service_.was_cancelled);
+  EXPECT_EQ(service_.cancels_heard, 1);
+}
+
+TEST_F(Lg3DropIn, StartCancelBeforeTheCallKeepsItFromBeingMade) {
+  const EchoRequest request = request_of("hi");
+  EchoResponse response;
+  protobuf::Controller controller;
+  controller.StartCancel();
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  stub_.Echo(&controller, &request, &response, NewCallback(+note, &called));
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_EQ(controller.status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(service_.calls, 0);
+}
+
+TEST_F(Lg3DropIn, NotifyOnCancelIsRunAtTheEndWhenNobodyCancels) {
+  auto call = echo(&stub_, "keep");
+  const auto finish = [](EchoImpl* service) -> Task<void> {
+    const Result<void> arrived = co_await service->arrived.wait();
+    EXPECT_TRUE(arrived.ok());
+    std::exchange(service->kept, nullptr)->Run();
+  };
+  auto both = when_all(std::move(call), finish(&service_));
+  const auto results = await(std::move(both));
+  EXPECT_EQ(std::get<0>(results).value(), "keep");
+  EXPECT_EQ(service_.cancels_heard, 1);
+}
+
+TEST_F(Lg3DropIn, TimeoutsEndTheCall) {
+  EXPECT_EQ(await(echo(&stub_, "keep", 20ms)).status().code(), StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(await(service_.cancelled.wait()).ok());
+}
+
+TEST_F(Lg3DropIn, ACancelledCoroutineCancelsItsCall) {
+  const auto outcome = await(race(echo(&stub_, "keep"), sleep_for(20ms)));
+  EXPECT_EQ(outcome.index, 1u);
+  ASSERT_TRUE(await(service_.cancelled.wait()).ok());
+}
+
+TEST_F(Lg3DropIn, ADroppedCoroutineEndsItsCall) {
+  {
+    Task<Result<std::string>> call = echo(&stub_, "keep");
+    struct Nobody : detail::Completion {
+    } nobody{{[](detail::Completion&, detail::TaskPromiseBase&) noexcept {}}};
+    run_in_turn([&] { detail::start(call, nullptr, nobody); });
+    ASSERT_TRUE(await(service_.arrived.wait()).ok());
+  }
+  ASSERT_TRUE(await(service_.cancelled.wait()).ok());
+}
+
+class Lg2Relay : public Lg1DropIn {
+ protected:
+  RelayImpl relay_{channel_};
+  Server& relay_server_ = serve_services(relay_);
+  protobuf::Channel to_relay_{client(relay_server_)};
+  dropin::RelayService_Stub relay_stub_{&to_relay_};
+  const EchoRequest keep_ = request_of("keep");
+  EchoResponse response_;
+};
+
+Task<Result<std::string>> relay_echo(dropin::RelayService_Stub* stub, std::string text) {
+  const EchoRequest request = request_of(std::move(text));
+  EchoResponse response;
+  protobuf::Controller controller;
+  protobuf::Finished finished{controller};
+  stub->RelayEcho(&controller, &request, &response, &finished);
+  const Result<void> outcome = co_await finished;
+  if (!outcome.ok()) co_return outcome.status();
+  co_return response.text();
+}
+
+TEST_F(Lg2Relay, AHandlerCallsOnAndAnswersWithWhatItHeard) {
+  EXPECT_EQ(await(relay_echo(&relay_stub_, "relayed")).value(), "relayed");
+  EXPECT_THAT(await(relay_echo(&relay_stub_, "fail")).status().message(), HasSubstr("as was asked"));
+}
+
+TEST_F(Lg2Relay, DeadlinesPassThroughTheNestedCall) {
+  protobuf::Controller controller;
+  controller.options().timeout = 50ms;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  relay_stub_.RelayEcho(&controller, &keep_, &response_, NewCallback(+note, &called));
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_EQ(controller.status().code(), StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(await(service_.cancelled.wait()).ok());
+  EXPECT_FALSE(service_.deadline.is_infinite());
+}
+
+TEST_F(Lg2Relay, CancelsPassThroughTheNestedCall) {
+  protobuf::Controller controller;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  relay_stub_.RelayEcho(&controller, &keep_, &response_, NewCallback(+note, &called));
+  ASSERT_TRUE(await(service_.arrived.wait()).ok());
+  controller.StartCancel();
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  ASSERT_TRUE(await(service_.cancelled.wait()).ok());
+  EXPECT_TRUE(turn_until(loop(), [&] { return !relay_.last.ok(); }));
+  EXPECT_EQ(relay_.last.code(), StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace weft::testing
