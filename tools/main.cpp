@@ -7,6 +7,7 @@
 #include "info/command.hpp"
 #include "perf/command.hpp"
 #include "raw/command.hpp"
+#include "services/command.hpp"
 
 namespace {
 
@@ -24,6 +25,9 @@ constexpr const char* kExamples =
     "    weft raw server --listen tcp://127.0.0.1:9002 --nobatch\n"
     "  See which way a connection takes, and what UCX and RDMA have here:\n"
     "    weft info --connect ucx://127.0.0.1:9000\n"
+    "  Call a service of protobuf that a server has:\n"
+    "    weft list tcp://127.0.0.1:9000\n"
+    "    weft call tcp://127.0.0.1:9000 demo.Echo/Say '{\"message\": \"hi\"}'\n"
     "  Ask a script's questions:\n"
     "    weft perf client --connect tcp://127.0.0.1:9000 --seconds 5 --json\n"
     "\n"
@@ -55,6 +59,7 @@ int main(int argc, char** argv) {
   weft::perf::add_commands(app, exit_code);
   weft::raw::add_commands(app, exit_code);
   weft::info::add_command(app, exit_code);
+  weft::services::add_commands(app, exit_code);
   if (const std::string_view word = unknown_command(app, argc, argv); !word.empty()) {
     std::cerr << "There is no command \"" << word << "\". Run `weft --help` for those that there are.\n";
     return kUsageError;

@@ -4,22 +4,29 @@
 #include <google/protobuf/service.h>
 
 #include "protobuf/generic_record.hpp"
+#include "protobuf/reflected.hpp"
 
 namespace weft::protobuf {
 
-class Services::Reflected {};
-
-Services::Services(RpcServer& server, const ServicesOptions&) : server_(server) {}
+Services::Services(RpcServer& server, const ServicesOptions& options) : server_(server) {
+  if (!options.reflection) return;
+  reflected_ = std::make_shared<Reflected>();
+  MethodList methods{server_, HandlerOptions{}, reflected_};
+  static_cast<Service&>(*reflected_).add_methods(methods);
+  reflected_->add(reflected_->descriptor());
+}
 
 Services::~Services() = default;
 
 void Services::add(Service& service, const HandlerOptions& options) {
   MethodList methods{server_, options};
   service.add_methods(methods);
+  if (reflected_ != nullptr) reflected_->add(service.descriptor());
 }
 
 void Services::add(google::protobuf::Service& service, const HandlerOptions& options) {
   const google::protobuf::ServiceDescriptor& descriptor = *service.GetDescriptor();
+  if (reflected_ != nullptr) reflected_->add(&descriptor);
   for (int i = 0; i < descriptor.method_count(); ++i) {
     const google::protobuf::MethodDescriptor& method = *descriptor.method(i);
     auto owned = std::make_shared<detail::GenericMethod>(

@@ -18,7 +18,9 @@ namespace weft::protobuf {
 /// What a service's add_methods() fills in.
 class MethodList {
  public:
-  MethodList(RpcServer& server, const HandlerOptions& options) : server_(server), options_(options) {}
+  /// `owner` is kept by the server; null when somebody else sees to the service's life.
+  MethodList(RpcServer& server, const HandlerOptions& options, std::shared_ptr<void> owner = nullptr)
+      : server_(server), options_(options), owner_(std::move(owner)) {}
 
   /// A method that `Handler` of `object` serves; `method` outlives the server.
   template <auto Handler, typename Object>
@@ -31,12 +33,13 @@ class MethodList {
     entry.keeps_body = false;
     entry.object = object;
     entry.serve_record = &detail::UnaryRecord<Handler>::serve;
-    server_.register_method(std::move(entry));
+    server_.register_method(std::move(entry), owner_);
   }
 
  private:
   RpcServer& server_;
-  const HandlerOptions& options_;
+  const HandlerOptions options_;
+  const std::shared_ptr<void> owner_;
 };
 
 /// What every generated server class is. Its methods are coroutines, which run on the loop of the connection

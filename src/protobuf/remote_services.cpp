@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/protobuf/remote_services.hpp"
+
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/dynamic_message.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "reflection.weft.hpp"
+
+namespace weft::protobuf {
+
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::DescriptorPool;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::FileDescriptorProto;
+using google::protobuf::FileDescriptorSet;
+using google::protobuf::Message;
+using google::protobuf::MethodDescriptor;
+using google::protobuf::ServiceDescriptor;
+
+/// Keeps the first thing that is wrong with a file.
+class FirstError final : public DescriptorPool::ErrorCollector {
+ public:
+  void AddError(const std::string& file, const std::string& element, const Message*, ErrorLocation,
+                const std::string& message) override {
+    if (text.empty()) text = file + ": " + element + ": " + message;
+  }
+  std::string text;
+};
+
+Status not_found(std::string text) {
+  return {StatusCode::kNotFound, Layer::kRpc, std::move(text)};
+}
+
+Status bad_json(const Descriptor& type, std::string_view why) {
+  return {StatusCode::kInvalidArgument, Layer::kCodec,
+          type.full_name() + ": not from this JSON: " + std::string{why}};
+}
+
+std::string methods_of(const ServiceDescriptor& service) {
+  std::string names;
+  for (int i = 0; i < service.method_count(); ++i) {
+    names += (i == 0 ? "" : ", ") + service.method(i)->name();
+  }
+  return names.empty() ? "none" : names;
+}
+
+/// The messages that `type` is made of, itself first, each once.
+void append_messages(const Descriptor* type, std::set<const Descriptor*>& seen, std::string& text) {
+  if (!seen.insert(type).second || type->options().map_entry()) return;
+  if (type->containing_type() == nullptr) text += "\n" + type->DebugString();
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor& field = *type->field(i);
+    if (field.type() == FieldDescriptor::TYPE_MESSAGE) append_messages(field.message_type(), seen, text);
+  }
+}
+
+std::string text_of(const ServiceDescriptor& service) {
+  std::string text = service.DebugString();
+  std::set<const Descriptor*> seen;
+  for (int i = 0; i < service.method_count(); ++i) {
+    append_messages(service.method(i)->input_type(), seen, text);
+    append_messages(service.method(i)->output_type(), seen, text);
+  }
+  return text;
+}
+
+}  // namespace
+
+/// What was learnt so far.
+class RemoteServices::Known {
+ public:
+  /// The files of a server nobody vouches for. False with the reason.
+  Result<void> add(const FileDescriptorSet& files) {
+    for (const FileDescriptorProto& file : files.file()) {
+      if (pool_.FindFileByName(file.name()) != nullptr) continue;
+      FirstError error;
+      if (pool_.BuildFileCollectingErrors(file, &error) == nullptr) {
+        return Status{StatusCode::kInvalidArgument, Layer::kCodec,
+                      "the server's description of itself is wrong: " + error.text};
+      }
+    }
+    return {};
+  }
+
+  const DescriptorPool& pool() const { return pool_; }
+  std::unique_ptr<Message> new_message(const Descriptor& type) {
+    return std::unique_ptr<Message>{factory_.GetPrototype(&type)->New()};
+  }
+
+ private:
+  DescriptorPool pool_;
+  google::protobuf::DynamicMessageFactory factory_{&pool_};
+};
+
+RemoteServices::RemoteServices(RpcClient& client) : client_(client), known_(std::make_unique<Known>()) {}
+
+RemoteServices::~RemoteServices() = default;
+
+Task<Result<std::vector<std::string>>> RemoteServices::list() {
+  const reflection::v1::ReflectionStub stub{client_};
+  const reflection::v1::ListRequest request;
+  const Result<reflection::v1::ListResponse> answer = co_await stub.List(request);
+  if (!answer.ok()) co_return answer.status();
+  co_return std::vector<std::string>{answer->services().begin(), answer->services().end()};
+}
+
+Task<Result<void>> RemoteServices::learn(const std::string* name) {
+  const reflection::v1::ReflectionStub stub{client_};
+  reflection::v1::DescribeRequest request;
+  request.set_name(*name);
+  const Result<reflection::v1::DescribeResponse> answer = co_await stub.Describe(request);
+  if (!answer.ok()) co_return answer.status();
+  co_return known_->add(answer->files());
+}
+
+Task<Result<std::string>> RemoteServices::describe(std::string name) {
+  const Result<void> learnt = co_await learn(&name);
+  if (!learnt.ok()) co_return learnt.status();
+  const DescriptorPool& pool = known_->pool();
+  if (const auto* service = pool.FindServiceByName(name)) co_return text_of(*service);
+  if (const auto* message = pool.FindMessageTypeByName(name)) co_return message->DebugString();
+  if (const auto* values = pool.FindEnumTypeByName(name)) co_return values->DebugString();
+  co_return not_found("the server's description of '" + name + "' does not contain it");
+}
+
+Task<Result<std::string>> RemoteServices::call(std::string method, std::string json, CallOptions options) {
+  const std::size_t slash = method.rfind('/');
+  if (slash == std::string::npos) {
+    co_return Status{StatusCode::kInvalidArgument, Layer::kRpc,
+                     "'" + method + "' names no method; they are called package.Service/Method"};
+  }
+  const std::string service_name = method.substr(0, slash);
+  if (known_->pool().FindServiceByName(service_name) == nullptr) {
+    const Result<void> learnt = co_await learn(&service_name);
+    if (!learnt.ok()) co_return learnt.status();
+  }
+  const ServiceDescriptor* service = known_->pool().FindServiceByName(service_name);
+  if (service == nullptr) co_return not_found("there is no service '" + service_name + "'");
+  const MethodDescriptor* found = service->FindMethodByName(method.substr(slash + 1));
+  if (found == nullptr) {
+    co_return not_found("service '" + service_name + "' has no method '" + method.substr(slash + 1) +
+                        "'; it has " + methods_of(*service));
+  }
+  const std::unique_ptr<Message> request = known_->new_message(*found->input_type());
+  const std::unique_ptr<Message> response = known_->new_message(*found->output_type());
+  const auto parsed = google::protobuf::util::JsonStringToMessage(json, request.get());
+  if (!parsed.ok()) {
+    const std::string why{parsed.message().data(), parsed.message().size()};
+    co_return bad_json(*found->input_type(), why);
+  }
+  const MethodKey key =
+      make_method(method, found->input_type()->full_name(), found->output_type()->full_name());
+  UnaryCall<const Message&, Message, CallOptions, true> made{client_, key, options, *request, response.get()};
+  const Result<void> outcome = co_await std::move(made);
+  if (!outcome.ok()) co_return outcome.status();
+  std::string text;
+  google::protobuf::util::JsonPrintOptions print;
+  print.add_whitespace = true;
+  const auto printed = google::protobuf::util::MessageToJsonString(*response, &text, print);
+  if (!printed.ok()) {
+    co_return Status{StatusCode::kInternal, Layer::kCodec,
+                     "the answer cannot be told in JSON: " +
+                         std::string{printed.message().data(), printed.message().size()}};
+  }
+  co_return text;
+}
+
+}  // namespace weft::protobuf

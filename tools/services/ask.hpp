@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "weft/base/result.hpp"
+
+namespace weft::services {
+
+enum class Question { kList, kDescribe, kCall };
+
+struct Options {
+  std::string url;
+  /// A service's, message's or method's name.
+  std::string name;
+  std::string json = "{}";
+  double seconds = 10;
+};
+
+/// What is to be printed. Connects, asks and goes. Errors: the call's; kUnimplemented in a build without
+/// protobuf, or for a server without reflection.
+Result<std::string> blocking_ask(Question question, const Options& options);
+
+}  // namespace weft::services

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "services/ask.hpp"
+
+namespace weft::services {
+namespace {
+
+int answer(const char* command, Question question, Options& options) {
+  if (options.json == "-") options.json.assign(std::istreambuf_iterator<char>{std::cin}, {});
+  const Result<std::string> text = blocking_ask(question, options);
+  if (!text.ok()) {
+    std::fprintf(stderr, "weft %s: %s\n", command, text.status().to_string().c_str());
+    return 1;
+  }
+  std::fputs(text->c_str(), stdout);
+  if (!text->ends_with('\n')) std::fputc('\n', stdout);
+  return 0;
+}
+
+/// One of the commands, with what all of them have.
+CLI::App* add(CLI::App& app, const char* name, const char* what, Question question,
+              const std::shared_ptr<Options>& options, int& exit_code) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command->add_option("URL", options->url, "Where the server is, such as tcp://127.0.0.1:9000")->required();
+  command
+      ->add_option("--timeout", options->seconds, "How long connecting and each call may take (default 10)")
+      ->check(CLI::Range(0.01, 3'600.0).description(""))
+      ->type_name("S");
+  command->callback([name, question, options, &exit_code] { exit_code = answer(name, question, *options); });
+  return command;
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<Options>();
+  add(app, "list", "The services of protobuf that a server has", Question::kList, options, exit_code)
+      ->footer("Example:\n  weft list tcp://127.0.0.1:9000");
+
+  CLI::App* describe =
+      add(app, "describe", "A service, a message or an enum of a server, as a .proto would define it",
+          Question::kDescribe, options, exit_code);
+  describe->add_option("NAME", options->name, "Its full name, such as demo.Echo")->required();
+  describe->footer("Example:\n  weft describe tcp://127.0.0.1:9000 demo.Echo");
+
+  CLI::App* call = add(app, "call", "Calls a method of a service of protobuf, in JSON", Question::kCall,
+                       options, exit_code);
+  call->add_option("METHOD", options->name, "Its full name, such as demo.Echo/Say")->required();
+  call->add_option("JSON", options->json, "The request (default {}); - reads it from standard input");
+  call->footer(
+      "The server describes its services to these commands itself (reflection), unless that was switched\n"
+      "off there. The answer goes to standard output, a failure to standard error, with exit code 1.\n"
+      "\n"
+      "Examples:\n"
+      "  weft call tcp://127.0.0.1:9000 demo.Echo/Say '{\"message\": \"hi\"}'\n"
+      "  weft call unix:///run/demo.sock demo.Echo/Say - < request.json");
+}
+
+}  // namespace weft::services

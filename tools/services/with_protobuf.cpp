@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <utility>
+
+#include "services/ask.hpp"
+#include "weft/protobuf/remote_services.hpp"
+#include "weft/weft.hpp"
+
+namespace weft::services {
+
+namespace {
+
+Task<Result<std::string>> list(protobuf::RemoteServices* services) {
+  const Result<std::vector<std::string>> names = co_await services->list();
+  if (!names.ok()) co_return names.status();
+  std::string text;
+  for (const std::string& name : *names) text += name + "\n";
+  co_return text;
+}
+
+Task<Result<std::string>> ask(protobuf::RemoteServices* services, Question question, const Options* options) {
+  switch (question) {
+    case Question::kList:
+      return list(services);
+    case Question::kDescribe:
+      return services->describe(options->name);
+    case Question::kCall:
+      break;
+  }
+  return services->call(options->name, options->json);
+}
+
+}  // namespace
+
+Result<std::string> blocking_ask(Question question, const Options& options) {
+  auto loop = Loop::create();
+  if (!loop.ok()) return std::move(loop).status();
+  const auto timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>{options.seconds});
+  ClientOptions client_options;
+  client_options.connect = options.url;
+  client_options.connect_timeout = timeout;
+  client_options.call_timeout = timeout;
+  Client client{**loop, std::move(client_options)};
+  protobuf::RemoteServices services{client};
+  return (*loop)->block_on(ask(&services, question, &options));
+}
+
+}  // namespace weft::services
