@@ -152,7 +152,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   call.chunk_charge_ = kept;
   call.connection_charge_ = kept + attachment.size();
   bytes_held_ += call.connection_charge_;
-  call.attachment_ = std::move(attachment);
+  if (!attachment.empty()) call.attachment_ = std::move(attachment);
   const Deadline deadline = deadline_of(frame.header, session_.loop().now());
   if (!deadline.is_infinite()) {
     call.scope_.set_deadline(deadline);

@@ -117,10 +117,12 @@ def no_machine_paths() -> Iterator[str]:
 def capabilities_tested() -> Iterator[str]:
     if not (ROOT / "tests/integration").is_dir():
         return
-    text = "".join(read(path) for path in cpp_files() if path.parts[0] == "tests")
-    for number in range(1, 10):
-        if not re.search(rf"\bCR[-_]?{number}\b", text):
-            yield f"no test names CR-{number}"
+    tests = (path for path in project_files() if path.parts[0] == "tests" and path.suffix in (".cpp", ".py"))
+    text = "".join(read(path) for path in tests)
+    for family, last in (("CR", 9), ("LG", 4)):
+        for number in range(1, last + 1):
+            if not re.search(rf"\b{family}[-_]?{number}\b", text):
+                yield f"no test names {family}-{number}"
 
 
 RULES = {

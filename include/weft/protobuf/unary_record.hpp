@@ -112,10 +112,8 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   }
 
   friend class RecordCache<UnaryRecord>;
-  void clear() noexcept {
-    request_.Clear();
-    response_.Clear();
-  }
+  // The request is cleared when it is parsed into.
+  void clear() noexcept { response_.Clear(); }
 
   ServedCall* call_ = nullptr;
   Task<Result<void>> task_;
