@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies that are no message: why is looked for in the same bytes that protobuf refused, and found within
+// them.
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/struct.pb.h>
+
+#include <cstdint>
+#include <string>
+
+#include "protobuf/find_fault.hpp"
+#include "protobuf/utf8.hpp"
+#include "weft/base/assert.hpp"
+#include "weft/protobuf/message.hpp"
+
+namespace {
+
+// proto3 with maps and recursion; proto2 with required fields, packed lists.
+template <typename Message>
+void parse(weft::Bytes body) {
+  Message message;
+  weft::Status failure;
+  weft::protobuf::detail::read_message(message, body, failure);
+  const std::string fault = weft::protobuf::find_fault(*Message::descriptor(), body);
+  WEFT_ASSERT(fault.starts_with(Message::descriptor()->full_name()), "a fault says of which message it is");
+  WEFT_ASSERT(fault.size() < 8192 + body.size(), "a path is as long as what is nested, and no longer");
+  if (!failure.ok()) return;
+  std::string text(message.ByteSizeLong(), '\0');
+  weft::protobuf::detail::write_message(message, reinterpret_cast<std::byte*>(text.data()));
+  Message again;
+  weft::protobuf::detail::read_message(again, weft::as_bytes(text), failure);
+  WEFT_ASSERT(failure.ok(), "what was read is written so that it can be read");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const bool quiet = (google::protobuf::SetLogHandler(nullptr), true);
+  static_cast<void>(quiet);
+  const weft::Bytes body{reinterpret_cast<const std::byte*>(data), size};
+  WEFT_ASSERT(weft::protobuf::valid_utf8(body) <= size, "as many as there are");
+  parse<google::protobuf::Struct>(body);
+  parse<google::protobuf::FileDescriptorProto>(body);
+  return 0;
+}
