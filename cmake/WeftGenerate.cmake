@@ -22,6 +22,9 @@ function(weft_generate target)
   set(messages ${CMAKE_CURRENT_BINARY_DIR}/${target}_generated/messages)
   set(services ${CMAKE_CURRENT_BINARY_DIR}/${target}_generated/services)
   file(MAKE_DIRECTORY ${messages} ${services})
+  # Any of them may import any other.
+  set(files ${ARG_PROTOS})
+  list(TRANSFORM files PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
   set(sources)
   foreach(proto IN LISTS ARG_PROTOS)
     cmake_path(ABSOLUTE_PATH proto NORMALIZE OUTPUT_VARIABLE file)
@@ -36,7 +39,7 @@ function(weft_generate target)
       OUTPUT ${made}
       COMMAND ${WEFT_PROTOC} --proto_path=${root} --cpp_out=${messages} --weft_out=${parameters}${services}
               --plugin=protoc-gen-weft=$<TARGET_FILE:weft::protoc-gen-weft> ${name}
-      DEPENDS ${file} weft::protoc-gen-weft
+      DEPENDS ${files} weft::protoc-gen-weft
       COMMENT "protoc ${name}"
       VERBATIM)
     set_source_files_properties(${messages}/${base}.pb.cc PROPERTIES COMPILE_OPTIONS -w)

@@ -39,7 +39,7 @@ void Controller::SetFailed(const std::string& reason) {
 }
 
 bool Controller::IsCanceled() const {
-  return record_ != nullptr ? record_->call().cancelled_anywhere() : cancel_requested();
+  return record_ != nullptr ? record_->is_cancelled() : cancel_requested();
 }
 
 void Controller::NotifyOnCancel(google::protobuf::Closure* callback) {

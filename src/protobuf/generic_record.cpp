@@ -13,7 +13,6 @@ namespace weft::protobuf::detail {
 GenericRecord::GenericRecord(const GenericMethod& method, ServedCall& call)
     : Ready([](Ready* self) noexcept { static_cast<GenericRecord*>(self)->answer(); }),
       RoomWaiter(static_cast<Ready&>(*this)),
-      method_(method),
       call_(call),
       loop_(call.loop()),
       request_(method.service->GetRequestPrototype(method.descriptor).New()),
@@ -58,6 +57,7 @@ void GenericRecord::answer() noexcept {
   } else {
     answer_with_message<google::protobuf::Message>(call_, *response_);
   }
+  was_cancelled_ = call_.cancelled_anywhere();
   ended_ = true;
   stop_listening();
   call_.let_go();

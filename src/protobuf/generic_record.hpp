@@ -41,7 +41,10 @@ class GenericRecord final : public google::protobuf::Closure,
   /// The service is done. Once.
   void Run() override;
 
+  /// Until the service is done.
   ServedCall& call() { return call_; }
+  /// Also inside what was given to notify_on_cancel(), which may run when the call has ended.
+  bool is_cancelled() const { return ended_ ? was_cancelled_ : call_.cancelled_anywhere(); }
   void notify_on_cancel(google::protobuf::Closure* callback);
   /// `nested` is made for this call and cancelled with it. Any thread.
   void cancel_with_it(const std::shared_ptr<ChannelCall>& nested);
@@ -70,7 +73,6 @@ class GenericRecord final : public google::protobuf::Closure,
     if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  const GenericMethod& method_;
   ServedCall& call_;
   Loop& loop_;
   Controller controller_;
@@ -81,6 +83,7 @@ class GenericRecord final : public google::protobuf::Closure,
   std::atomic<bool> done_ = false;
   /// The call is answered and no longer ours.
   bool ended_ = false;
+  bool was_cancelled_ = false;
   std::mutex mutex_;
   google::protobuf::Closure* callback_ = nullptr;
   std::vector<std::weak_ptr<ChannelCall>> nested_;
