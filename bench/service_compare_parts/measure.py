@@ -61,6 +61,7 @@ def find_sides(build_dir):
     return [
         Side("service", weft, "service", "tcp://127.0.0.1:0"),
         Side("function", weft, "function", "tcp://127.0.0.1:0"),
+        Side("coroutine", weft, "coroutine", "tcp://127.0.0.1:0"),
         Side("gRPC", grpc, "-", "127.0.0.1:0"),
     ]
 

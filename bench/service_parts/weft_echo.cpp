@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weft's side of bench/service_compare. KIND is `service` or `function` (as many
-// bytes by the codec, without protobuf).
+// Weft's side of bench/service_compare. KIND is `service`, or what echoes as many bytes without protobuf:
+// `function`, which is called inside the receiving and gives a view back, or `coroutine`, which is served as
+// a service's method is.
 #include <memory>
 #include <vector>
 #include <weft/weft.hpp>
@@ -23,6 +24,10 @@ std::string_view echo(std::string_view text) {
   return text;
 }
 
+Task<std::string_view> echo_in_coroutine(CallContext&, std::string_view text) {
+  co_return text;
+}
+
 int serve(const Plan& plan) {
   load::StopSignal stop;
   Service service;
@@ -30,6 +35,7 @@ int serve(const Plan& plan) {
   protobuf::Services services{server};
   services.add(service);
   server.register_handler<echo>();
+  server.register_handler<echo_in_coroutine>();
   if (const auto started = server.start(); !started.ok()) {
     std::fprintf(stderr, "%s\n", started.status().to_string().c_str());
     return 1;
@@ -66,14 +72,21 @@ Task<void> call_service(Client* client, Count* count, const Clock* clock) {
   }
 }
 
+template <auto F>
 Task<void> call_function(Client* client, Count* count, const Clock* clock) {
   const std::string text(128, 'x');
   for (std::int64_t now = clock->now_ns(); !count->over(now);) {
     const std::int64_t started = now;
-    const Result<std::string> answer = co_await client->call<echo>(text);
+    const Result<std::string> answer = co_await client->call<F>(text);
     now = clock->now_ns();
     count->end_one(started, now, answer.ok() && answer->size() == text.size());
   }
+}
+
+Task<void> make_caller(const Plan& plan, Client* client, Count* count, const Clock* clock) {
+  if (plan.kind == "function") return call_function<echo>(client, count, clock);
+  if (plan.kind == "coroutine") return call_function<echo_in_coroutine>(client, count, clock);
+  return call_service(client, count, clock);
 }
 
 Task<int> measure(const Plan* plan, Loop* loop, std::vector<std::unique_ptr<Client>>* clients) {
@@ -88,9 +101,7 @@ Task<int> measure(const Plan* plan, Loop* loop, std::vector<std::unique_ptr<Clie
   Count count{*plan};
   std::vector<Task<void>> callers;
   for (unsigned i = 0; i < plan->depth; ++i) {
-    Client* client = (*clients)[i % clients->size()].get();
-    callers.push_back(plan->kind == "function" ? call_function(client, &count, &clock)
-                                               : call_service(client, &count, &clock));
+    callers.push_back(make_caller(*plan, (*clients)[i % clients->size()].get(), &count, &clock));
   }
   co_await when_all(std::move(callers));
   count.print();
