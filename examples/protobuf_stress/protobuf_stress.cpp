@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   Run run;
   if (seconds > 0) run.calls_left = static_cast<std::size_t>(-1);
   std::vector<weft::Task<void>> tasks;
+  tasks.reserve(static_cast<std::size_t>(in_flight) + 1);
   for (int i = 0; i < in_flight; ++i) tasks.push_back(call_again_and_again(&stub, &run));
   if (seconds > 0) tasks.push_back(print_each_second(&run, seconds));
   loop->block_on(weft::when_all(std::move(tasks)));

@@ -42,7 +42,7 @@ void Services::add(google::protobuf::Service& service, const HandlerOptions& opt
     entry.keeps_body = options.blocking;
     entry.object = owned.get();
     entry.serve_record = &detail::GenericRecord::serve;
-    server_.register_method(std::move(entry), std::move(owned));
+    server_.register_method(entry, std::move(owned));
   }
 }
 

@@ -33,7 +33,7 @@ class MethodList {
     entry.keeps_body = false;
     entry.object = object;
     entry.serve_record = &detail::UnaryRecord<Handler>::serve;
-    server_.register_method(std::move(entry), owner_);
+    server_.register_method(entry, owner_);
   }
 
  private:

@@ -114,8 +114,8 @@ class RpcServer {
 
   /// The seam for layers above this one, which make entries of their own: everything a handler has, without
   /// the codec. `owner` is kept as long as the handler may run. Before start().
-  void register_method(MethodEntry entry, std::shared_ptr<void> owner = nullptr) {
-    add(std::move(entry), std::move(owner));
+  void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr) {
+    add(entry, std::move(owner));
   }
 
   /// Binds, listens and serves in the background; returns when connections are accepted.

@@ -69,7 +69,7 @@ std::string cpp_package(const google::protobuf::FileDescriptor& file) {
 std::string cpp_class(const google::protobuf::Descriptor& message) {
   std::string name = message.name();
   for (const auto* outer = message.containing_type(); outer != nullptr; outer = outer->containing_type()) {
-    name = outer->name() + "_" + name;
+    name.insert(0, outer->name() + "_");
   }
   if (contains(kWords, name)) name += '_';
   const std::string package = cpp_package(*message.file());

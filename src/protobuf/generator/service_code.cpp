@@ -65,7 +65,8 @@ void write_comments(const Described& described, const std::string& fallback, con
   for (std::string line; std::getline(lines, line);) {
     line.erase(line.find_last_not_of(" \t\r\\") + 1);
     if (!line.empty() && line.front() != ' ') line.insert(0, " ");
-    out.PrintRaw(indent + "///" + line + "\n");
+    line.insert(0, indent + "///");
+    out.PrintRaw(line += '\n');
   }
 }
 
