@@ -32,7 +32,13 @@ TEST_F(SimulatedSetup, the_device_list_ends_with_null_and_shows_what_was_configu
 TEST_F(SimulatedSetup, what_is_in_use_cannot_be_destroyed_and_everything_is_counted) {
   {
     Side a(rdma, {.shared_receives = true});
-    EXPECT_EQ(rdma.live(), (SimulatedRdmaObjects{0, 1, 1, 1, 1, 1, 1, 1}));
+    EXPECT_EQ(rdma.live(), (SimulatedRdmaObjects{.contexts = 1,
+                                                 .domains = 1,
+                                                 .regions = 1,
+                                                 .channels = 1,
+                                                 .completion_queues = 1,
+                                                 .receive_queues = 1,
+                                                 .queue_pairs = 1}));
     EXPECT_EQ(rdma.dealloc_pd(a.domain), EBUSY);
     EXPECT_EQ(rdma.destroy_cq(a.completions), EBUSY);
     EXPECT_EQ(rdma.destroy_comp_channel(a.channel), EBUSY);
