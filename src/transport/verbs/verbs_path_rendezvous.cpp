@@ -136,9 +136,7 @@ void VerbsPath::take_offer(Bytes content) noexcept {
   std::size_t unanswered = 0;
   for (std::size_t i = 0; i < offers_.size(); ++i) unanswered += offers_[i].told ? 0 : 1;
   if (unanswered == kOffersMax || offers_.full()) return misbehaved("offers too much at a time");
-  Offer offer;
-  offer.from = *from;
-  offers_.push_back(std::move(offer));
+  offers_.push_back({.from = *from});
   inbox_.push_back({Arrival::Kind::kOffer, 0, 0, 0});
 }
 
