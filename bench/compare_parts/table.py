@@ -1,24 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results for people."""
+from . import text_table
 
 HEADINGS = ["cell", "mode", "limit", "ours", "unit", "ratio", "spread", "target", "", "p50 us", "p99 us",
             "p99/p50", "others", "steal"]
-TEXT_COLUMNS = {"cell", "mode", "unit", ""}
+TEXT_COLUMNS = {i for i, heading in enumerate(HEADINGS) if heading in ("cell", "mode", "unit", "")}
 
 
 def render(facts, results):
     rows = [HEADINGS] + [_row(result) for result in results]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
-    lines = [
-        f"{facts['cpu']}, {facts['cpus']} processors, kernel {facts['kernel']}, commit {facts['commit']}",
-        f"{facts['date']}; server on processor 0, client on 1; congestion control {facts['congestion']}; "
-        f"{facts['rounds']} interleaved rounds of {facts['seconds']} s after {facts['warmup']} s",
-        "",
-    ]
-    for row in rows:
-        cells = [text.ljust(width) if heading in TEXT_COLUMNS else text.rjust(width)
-                 for text, width, heading in zip(row, widths, HEADINGS)]
-        lines.append("  ".join(cells).rstrip())
+    conditions = f"congestion control {facts['congestion']}; {facts['seconds']} s each after {facts['warmup']} s, "
+    lines = [*text_table.heading(facts, conditions), "", *text_table.aligned(rows, TEXT_COLUMNS)]
     lines += ["", "limit and ours: medians; ratio: of the medians; spread: lowest and highest ratio of a round; "
               "p50 and p99: ours,", "or the limit's where ours was not measured; others and steal: the largest share "
               "of the processors' time in a", "measurement that other processes or the hypervisor took."]

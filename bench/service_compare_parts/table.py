@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results for people."""
+from compare_parts import text_table
 
 HEADINGS = ["in flight", "connections", "gRPC/s", "service/s", "ratio", "spread", "function/s", "ratio", "coroutine/s", "ratio", "p50 gRPC",
             "p50 service", "p99 gRPC", "p99 service", "others"]
@@ -7,15 +8,9 @@ HEADINGS = ["in flight", "connections", "gRPC/s", "service/s", "ratio", "spread"
 
 def render(facts, results):
     rows = [HEADINGS] + [_row(result) for result in results]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
-    lines = [
-        f"{facts['cpu']}, {facts['cpus']} processors, kernel {facts['kernel']}, commit {facts['commit']}",
-        f"{facts['date']}; server on processor 0, client on 1; {facts['rounds']} interleaved rounds of {facts['seconds']:g} s",
-        "",
-    ]
-    lines += ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in rows]
-    return "\n".join(lines + [
-        "",
+    return "\n".join([
+        *text_table.heading(facts, f"{facts['seconds']:g} s each, "), "",
+        *text_table.aligned(rows), "",
         "function, coroutine: plain ones of as many bytes, called inside the receiving or with a record as services are.",
         "Medians of the rounds; ratio: service by the other; spread: lowest and highest ratio of a round to gRPC; times in",
         "microseconds, by the clock of the loop's turn where several calls are in flight; others: the largest share of the",

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results for people."""
+from compare_parts import text_table
+
 from .cells import TARGET
 
 HEADINGS = ["UCX_TLS", "cell", "ucx_perftest", "ours", "unit", "ratio", "spread", "", "C calls", "ratio", "steal"]
@@ -8,15 +10,7 @@ TEXT_COLUMNS = {0, 1, 4, 7}
 
 def render(facts, results):
     rows = [HEADINGS] + [_row(result) for result in results]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
-    lines = [
-        f"{facts['cpu']}, {facts['cpus']} processors, kernel {facts['kernel']}, commit {facts['commit']}",
-        f"{facts['date']}; server on processor 0, client on 1; {facts['rounds']} interleaved rounds",
-        "",
-    ]
-    for row in rows:
-        texts = [text.ljust(widths[i]) if i in TEXT_COLUMNS else text.rjust(widths[i]) for i, text in enumerate(row)]
-        lines.append("  ".join(texts).rstrip())
+    lines = [*text_table.heading(facts), "", *text_table.aligned(rows, TEXT_COLUMNS)]
     return "\n".join(lines + ["", "medians of the rounds; ratios above 1: faster than ucx_perftest; wanted: "
                               f"{TARGET}; spread: lowest and highest", "ratio of a round; C calls: our program with "
                               "UCX's calls alone; steal: the largest share of the processors' time", "that the "

@@ -12,6 +12,7 @@
 #endif
 #if WEFT_TEST_VERBS
 #include "support/rdma_devices.hpp"
+#include "support/tight_verbs.hpp"
 #include "weft/transport/verbs.hpp"
 #endif
 
@@ -145,16 +146,8 @@ std::unique_ptr<Transport> make_ucx([[maybe_unused]] std::string_view kind) {
 // As it is by default, and with as little credit and as small messages as there may be.
 std::unique_ptr<Transport> make_verbs([[maybe_unused]] std::string_view kind) {
 #if WEFT_TEST_VERBS
-  VerbsOptions options;
+  VerbsOptions options = kind == "verbs_tight" ? weft::testing::tight_verbs() : VerbsOptions{};
   options.driver = &weft::testing::rdma_devices();
-  if (kind == "verbs_tight") {
-    options.message_bytes = 1024;
-    options.block_bytes = 8 * 1024;
-    options.credits_min = 4;
-    options.credits_max = 4;
-    options.sends_max = 2;
-    options.inline_bytes = 0;
-  }
   return make_verbs_transport(make_tcp_transport(), options);
 #else
   return nullptr;

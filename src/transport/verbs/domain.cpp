@@ -76,8 +76,10 @@ Status Domain::start() {
       verbs::SharedReceiveQueue::create(protection(), *completions_, {.receives_max = receives_max_});
   if (!receives.ok()) return std::move(receives).status();
   receives_ = *std::move(receives);
-  auto events = verbs::DeviceEvents::watch(
-      loop_, device, [this](const verbs::DeviceEvent& event) { device_->tell(*this, event); });
+  auto events = verbs::DeviceEvents::watch(loop_, device, [this](const verbs::DeviceEvent& event) {
+    report(event);
+    device_->tell(*this, event);
+  });
   if (!events.ok()) return std::move(events).status();
   events_ = *std::move(events);
   if (Status failed = provide(sends_); !failed.ok()) return failed;
@@ -307,7 +309,8 @@ void Domain::serve_starved() noexcept {
   if (!starved_.empty() && sends_.has_free()) starved_.pop_front().served();
 }
 
-void Domain::on_device_event(const verbs::DeviceEvent& event) {
+// For people, once: all domains hear of it, but one of them first.
+void Domain::report(const verbs::DeviceEvent& event) {
   const TimePoint now = loop_.clock().now();
   const bool news = event.type != IBV_EVENT_COMM_EST && event.type != IBV_EVENT_QP_LAST_WQE_REACHED;
   if (news && now >= quiet_until_) {
@@ -317,6 +320,9 @@ void Domain::on_device_event(const verbs::DeviceEvent& event) {
                                                    .append(" reports: ")
                                                    .append(event.to_string()));
   }
+}
+
+void Domain::on_device_event(const verbs::DeviceEvent& event) {
   const Status why{StatusCode::kUnavailable, Layer::kTransport,
                    std::string{"the RDMA device reports: "}.append(event.to_string())};
   switch (event.type) {

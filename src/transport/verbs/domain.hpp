@@ -122,6 +122,7 @@ class Domain final : private verbs::CompletionHandler,
   };
 
   Status start();
+  void report(const verbs::DeviceEvent& event);
   static Status provide(SlotPool& pool);
   void on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept override;
   void on_chunk_returned(MutableBytes memory) noexcept override;

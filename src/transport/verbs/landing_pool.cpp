@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 
 namespace weft::verbs_path {
@@ -124,16 +125,21 @@ void LandingPool::give_back(std::unique_ptr<Block> block) noexcept {
 }
 
 bool LandingPool::trim(TimePoint now) noexcept {
+  Blocks unwanted;  // ends after the lock
   const std::lock_guard lock{mutex_};
   now_ = std::max(now_, now);
   bool more = false;
   for (auto& [bytes, blocks] : idle_) {
-    const auto kept = std::find_if(blocks.begin(), blocks.end(), [&](const std::unique_ptr<Block>& block) {
-      return block->idle_since + kKeptIdle > now_;
-    });
-    registered_ -= bytes * static_cast<std::size_t>(kept - blocks.begin());
-    blocks.erase(blocks.begin(), kept);
-    more = more || !blocks.empty();
+    auto block = blocks.begin();
+    while (block != blocks.end() && (*block)->idle_since + kKeptIdle <= now_) ++block;
+    more = more || block != blocks.end();
+    try {
+      unwanted.insert(unwanted.end(), std::move_iterator{blocks.begin()}, std::move_iterator{block});
+    } catch (const std::bad_alloc&) {
+      return true;  // another time, then
+    }
+    registered_ -= bytes * static_cast<std::size_t>(block - blocks.begin());
+    blocks.erase(blocks.begin(), block);
   }
   return more;
 }

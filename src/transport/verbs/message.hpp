@@ -31,6 +31,11 @@ constexpr bool has_value(MessageKind kind) {
   return kind == MessageKind::kReturn || kind == MessageKind::kFetched || kind == MessageKind::kDecline;
 }
 
+/// Its place in a set of kinds.
+constexpr unsigned bit_of(MessageKind kind) {
+  return 1u << static_cast<unsigned>(kind);
+}
+
 /// What the peer waits for, and may be waiting for before it reads anything else.
 constexpr bool is_answer(MessageKind kind) {
   return kind == MessageKind::kEndTaken || kind == MessageKind::kFetched || kind == MessageKind::kDecline ||

@@ -32,10 +32,10 @@ bool VerbsPath::is_offered(const iovec& front, std::size_t leased) noexcept {
   }
   if (leased < options_.rendezvous_bytes_min || offering_.to_copy > 0) return false;
   auto memory = domain_->registration_of(bytes_of(front).first(leased));
-  if (memory == nullptr || !memory->peers_may_read()) return false;
-  if (offering_.left_out > 0) {
-    --offering_.left_out;
-    offering_.to_copy = leased;
+  const bool known = memory != nullptr && memory->peers_may_read();
+  if (!known || offering_.left_out > 0) {
+    if (known) --offering_.left_out;
+    offering_.to_copy = leased;  // so that this is asked once for each attachment
     return false;
   }
   offering_.memory = std::move(memory);
@@ -108,6 +108,7 @@ Moved VerbsPath::reclaim_sending() {
     domain_->progress();
     send_control();
   }
+  wanted_ &= ~bit_of(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
   const std::size_t done = offering_.fetched;
   offering_.memory.reset();
   offering_.bytes = offering_.fetched = 0;

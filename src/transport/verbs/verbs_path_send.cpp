@@ -26,10 +26,6 @@ void gather(std::byte* to, std::span<const iovec> from, std::size_t bytes) {
   }
 }
 
-constexpr unsigned bit_of(MessageKind kind) {
-  return 1u << static_cast<unsigned>(kind);
-}
-
 constexpr unsigned answers() {
   unsigned bits = 0;
   for (unsigned kind = 1; kind <= static_cast<unsigned>(kLastKind); ++kind) {

@@ -4,13 +4,13 @@
 //   victim client KIND URL      keeps calls of every sort under way, and prints when they are
 //   victim exchange KIND URL    sends an attachment and takes it back, again and again
 //   victim stuck KIND URL       kills itself in the middle of a message through shared memory
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "integration/ucx/raw_ucx_peer.hpp"
 #include "integration/ucx/ucx_handlers.hpp"
+#include "integration/victim_calls.hpp"
 
 namespace weft::ucx_testing {
 namespace {
@@ -26,23 +26,6 @@ Server& serve(std::string_view kind) {
   return *server;
 }
 
-void say(const std::string& line) {
-  std::puts(line.c_str());
-  std::fflush(stdout);
-}
-
-Task<void> send_for_ever(Client* client, const std::vector<std::byte>* bytes) {
-  for (;;) {
-    [[maybe_unused]] const auto sum = co_await client->call<sum_up>(CallOptions{.attachment = Bytes{*bytes}});
-  }
-}
-Task<void> fetch_for_ever(Client* client, std::vector<std::byte>* landing) {
-  for (;;) {
-    const CallOptions options{.landing = *landing};
-    [[maybe_unused]] const auto size = co_await client->call<produce>(options, kLarge, 1u);
-  }
-}
-
 // The server sends as much as it receives, and receives nothing while the victim takes nothing.
 Task<void> exchange_for_ever(Client* client) {
   const std::vector<std::byte> bytes = pattern(kLarge);
@@ -50,19 +33,6 @@ Task<void> exchange_for_ever(Client* client) {
     const CallOptions options{.attachment = Bytes{bytes}};
     [[maybe_unused]] const auto size = co_await client->call<give_back>(options);
   }
-}
-
-Task<void> call_for_ever(Client* client) {
-  const std::vector<std::byte> bytes = pattern(kLarge);
-  std::vector<std::byte> landing(kLarge);
-  std::vector<Call<int>> waiting;
-  for (int i = 0; i < 16; ++i) waiting.push_back(client->start<wait_for_ever>(i));
-  [[maybe_unused]] const auto sum = co_await client->call<add>(1, 2);
-  say("calling");
-  Scope scope;
-  scope.spawn(&send_for_ever, client, &bytes);
-  scope.spawn(&fetch_for_ever, client, &landing);
-  co_await scope.join();
 }
 
 int run(int argc, char** argv) {
@@ -82,7 +52,7 @@ int run(int argc, char** argv) {
   if (words.size() != 3 || (words[0] != "client" && !exchanges)) return 2;
   auto loop = Loop::create().value();
   Client client{*loop, {.connect = words[2]}, {.ucx = options_of(words[1])}};
-  loop->block_on(exchanges ? exchange_for_ever(&client) : call_for_ever(&client));
+  loop->block_on(exchanges ? exchange_for_ever(&client) : call_for_ever(&client, kLarge));
   return 0;
 }
 

@@ -81,5 +81,34 @@ TEST_P(Cr18Counts, CR18_many_small_calls_share_doorbells_and_completions) {
   EXPECT_LE(many.completions, 0.4);
 }
 
+// Up into memory of the transport's, down into the caller's: each is one read, and what goes besides is
+// inline. Unregistered, each is more than sixty messages of 16 KiB.
+TEST_P(Cr18Counts, CR18_registered_attachments_are_moved_by_the_device_alone) {
+  constexpr std::size_t kMega = std::size_t{1} << 20;
+  std::vector<std::byte> lent = pattern(kMega, 3);
+  RpcServer& server = world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [&](RpcServer& its) {
+    its.register_handler("lend", [&lent](CallContext& context) {
+      context.set_attachment(Buffer::adopt(MutableBytes{lent}, nullptr, [](void*) noexcept {}));
+      return 0;
+    });
+  });
+  RpcClient& caller = world.client(server.urls().front(), options());
+  world.expect_alive(caller);
+  std::vector<std::byte> sent = pattern(kMega);
+  std::vector<std::byte> landing(kMega);
+  const MemoryLease of_sent = caller.register_memory(sent).value();
+  const MemoryLease of_landing = caller.register_memory(landing).value();
+  const MemoryLease of_lent = server.register_memory(lent).value();
+  const auto moved = [&](auto call) {
+    const SimulatedRdmaCounters before = rdma.counters();
+    EXPECT_TRUE(world.wait_for(std::move(call)).ok());
+    const SimulatedRdmaCounters after = rdma.counters();
+    return (after.sends_posted - after.sends_inline) - (before.sends_posted - before.sends_inline);
+  };
+  EXPECT_EQ(moved(caller.start<sum_up>({.attachment = Bytes{sent}})), 1u);
+  EXPECT_EQ(moved(caller.start<remote<"lend", int()>>({.landing = landing})), 1u);
+  EXPECT_TRUE(landing == lent);
+}
+
 }  // namespace
 }  // namespace weft::verbs_testing

@@ -13,6 +13,7 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/path_handlers.hpp"
 #include "support/rdma_devices.hpp"
+#include "support/tight_verbs.hpp"
 #include "weft/transport/verbs.hpp"
 
 namespace weft::verbs_testing {
@@ -31,16 +32,9 @@ inline std::string name_of(const ::testing::TestParamInfo<const char*>& kind) {
 /// As they are by default, or ("tight") with as little credit and as small messages as there may be.
 inline VerbsOptions options_of(std::string_view kind, verbs::Driver& driver) {
   static faults::CountingLogger nobody;
-  VerbsOptions options;
+  VerbsOptions options = kind == "tight" ? testing::tight_verbs() : VerbsOptions{};
   options.driver = &driver;
   options.logger = &nobody;
-  if (kind != "tight") return options;
-  options.message_bytes = 1024;
-  options.block_bytes = 8 * 1024;
-  options.credits_min = 4;
-  options.credits_max = 5;
-  options.sends_max = 2;
-  options.inline_bytes = 0;
   return options;
 }
 

@@ -63,10 +63,11 @@ class World {
     there_ = make_verbs_path_provider(options);
   }
 
-  Status open(End& end, bool here) {
+  /// On the world's loop, or on another one.
+  Status open(End& end, bool here, Loop* its_loop = nullptr) {
     const auto& provider = here ? here_ : there_;
     end.here = here;
-    auto path = provider->open(*loop, end, provider->offer());
+    auto path = provider->open(its_loop != nullptr ? *its_loop : *loop, end, provider->offer());
     if (!path.ok()) return std::move(path).status();
     end.path = *std::move(path);
     return {};

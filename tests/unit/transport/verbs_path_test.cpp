@@ -254,6 +254,24 @@ TEST(VerbsPath, CR17_when_memory_to_receive_into_is_used_up_no_further_path_come
   EXPECT_TRUE(world.open(fifth, true).ok());
 }
 
+// A device tells an event once, to whoever asks first.
+TEST(VerbsPath, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hears_of_it) {
+  World world;
+  const auto other_loop = Loop::create({.mode = WaitMode::kWait}).value();
+  End first;
+  End second;
+  ASSERT_TRUE(world.open(first, true).ok());
+  ASSERT_TRUE(world.open(second, true, other_loop.get()).ok());
+  EXPECT_EQ(world.rdma.live().contexts, 1u) << "both loops share it";
+  world.rdma.raise_queue_pair_fatal(world.rdma.queue_pairs().back());
+  world.settle();
+  EXPECT_TRUE(second.why.ok());
+  other_loop->run_until_idle();
+  EXPECT_FALSE(second.why.ok());
+  EXPECT_TRUE(first.why.ok()) << first.why.to_string();
+  second.path.reset();
+}
+
 // Its paths may take long to end; nothing new begins on what is broken.
 TEST(VerbsPath, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
   using testing::Call;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/pattern.hpp"
+#include "support/tight_verbs.hpp"
 #include "unit/transport/verbs_pair.hpp"
 
 namespace weft {
@@ -290,15 +291,7 @@ TEST_F(VerbsRendezvous, CR18_a_lease_that_ends_early_disturbs_no_transfer_and_un
 class VerbsMixture : public ::testing::TestWithParam<const char*> {
  protected:
   static VerbsOptions options() {
-    VerbsOptions its;
-    if (std::string_view{GetParam()} == "plain") return its;
-    its.message_bytes = 1024;
-    its.block_bytes = 8 * 1024;
-    its.credits_min = 4;
-    its.credits_max = 5;
-    its.sends_max = 2;
-    its.inline_bytes = 0;
-    return its;
+    return std::string_view{GetParam()} == "tight" ? testing::tight_verbs() : VerbsOptions{};
   }
 };
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+#include <weft/weft.hpp>
+
+#include "integration/path_handlers.hpp"
+
+/// What a program does that is to be killed in the middle of it.
+namespace weft::path_testing {
+
+/// A line for whoever started it.
+inline void say(const std::string& line) {
+  std::puts(line.c_str());
+  std::fflush(stdout);
+}
+
+inline Task<void> send_for_ever(Client* client, const std::vector<std::byte>* bytes) {
+  for (;;) {
+    [[maybe_unused]] const auto sum = co_await client->call<sum_up>(CallOptions{.attachment = Bytes{*bytes}});
+  }
+}
+inline Task<void> fetch_for_ever(Client* client, std::vector<std::byte>* landing) {
+  const std::uint64_t size = landing->size();
+  for (;;) {
+    const CallOptions options{.landing = *landing};
+    [[maybe_unused]] const auto there = co_await client->call<produce>(options, size, 1u);
+  }
+}
+/// Calls of every sort, with attachments of `size`; says "calling" once they are under way.
+inline Task<void> call_for_ever(Client* client, std::size_t size) {
+  const std::vector<std::byte> bytes = pattern(size);
+  std::vector<std::byte> landing(size);
+  std::vector<Call<int>> waiting;
+  for (int i = 0; i < 16; ++i) waiting.push_back(client->start<wait_for_ever>(i));
+  [[maybe_unused]] const auto sum = co_await client->call<add>(1, 2);
+  say("calling");
+  Scope scope;
+  scope.spawn(&send_for_ever, client, &bytes);
+  scope.spawn(&fetch_for_ever, client, &landing);
+  co_await scope.join();
+}
+
+}  // namespace weft::path_testing

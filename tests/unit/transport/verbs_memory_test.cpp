@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registered memory that several loops share: what is known by address, and what attachments land in.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "support/simulated_rdma.hpp"
+#include "transport/verbs/landing_pool.hpp"
+#include "transport/verbs/registrations.hpp"
+
+namespace weft::verbs_path {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::size_t kKilo = 1024;
+constexpr TimePoint kBegin{seconds{100}};
+
+class VerbsMemoryTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const Registration> add(std::size_t begin, std::size_t size, bool peers_may_read = true) {
+    return registrations->add(part(begin, size), {.remote_read = peers_may_read}).value();
+  }
+  MutableBytes part(std::size_t begin, std::size_t size) { return MutableBytes{memory}.subspan(begin, size); }
+  std::shared_ptr<LandingPool> pool(std::size_t bytes_max) {
+    return std::make_shared<LandingPool>(registrations, LandingPool::Limits{.bytes_max = bytes_max});
+  }
+
+  testing::SimulatedRdma rdma{{testing::roce_device("sim", 1)}};
+  std::shared_ptr<verbs::ProtectionDomain> domain =
+      verbs::ProtectionDomain::create(verbs::Device::open("sim", rdma).value()).value();
+  std::shared_ptr<Registrations> registrations = std::make_shared<Registrations>(domain);
+  std::vector<std::byte> memory = std::vector<std::byte>(1000);
+};
+
+TEST_F(VerbsMemoryTest, CR17_memory_is_known_when_all_of_it_lies_in_one_registration) {
+  Registrations::View view{*registrations};
+  EXPECT_EQ(view.find(part(0, 1)), nullptr);
+  const auto left = add(100, 100);
+  const auto right = add(200, 100, false);
+  EXPECT_EQ(view.find(part(100, 100)), left);
+  EXPECT_EQ(view.find(part(199, 1)), left);
+  EXPECT_EQ(view.find(part(200, 1)), right);
+  EXPECT_EQ(view.find(part(99, 2)), nullptr);
+  EXPECT_EQ(view.find(part(199, 2)), nullptr) << "two registrations are not one";
+  EXPECT_EQ(view.find(part(299, 2)), nullptr);
+  EXPECT_TRUE(left->peers_may_read());
+  EXPECT_FALSE(right->peers_may_read());
+}
+
+TEST_F(VerbsMemoryTest, CR17_a_large_registration_is_found_behind_small_ones_within_it) {
+  const auto large = add(0, 1000);
+  std::vector<std::shared_ptr<const Registration>> small;
+  for (std::size_t i = 0; i < 90; ++i) small.push_back(add(10 * i, 5));
+  Registrations::View view{*registrations};
+  EXPECT_EQ(view.find(part(895, 50)), large);
+  EXPECT_EQ(view.find(part(891, 2)), small[89]);
+}
+
+TEST_F(VerbsMemoryTest, CR17_what_nobody_holds_any_more_is_known_no_longer_and_not_registered) {
+  Registrations::View view{*registrations};
+  auto first = add(0, 100);
+  const auto around = add(0, 500);
+  EXPECT_EQ(view.find(part(0, 100)), around) << "either would do";
+  const std::size_t regions = rdma.live().regions;
+  auto found = view.find(part(50, 10));
+  first.reset();
+  found.reset();
+  EXPECT_EQ(rdma.live().regions, regions - 1);
+  EXPECT_EQ(view.find(part(50, 10)), around);
+}
+
+TEST_F(VerbsMemoryTest, CR17_landings_are_used_again_for_what_is_about_as_large) {
+  const auto landings = pool(1024 * kKilo);
+  const std::byte* first = nullptr;
+  {
+    const Buffer buffer = landings->acquire(100 * kKilo, kBegin);
+    ASSERT_EQ(buffer.size(), 100 * kKilo);
+    first = buffer.data();
+    const auto known = Registrations::View{*registrations}.find(buffer.bytes());
+    ASSERT_NE(known, nullptr);
+    EXPECT_FALSE(known->peers_may_read()) << "it will hold another peer's bytes";
+  }
+  const std::size_t registered = landings->registered_bytes();
+  const Buffer again = landings->acquire(99 * kKilo, kBegin);
+  EXPECT_EQ(again.data(), first);
+  EXPECT_EQ(landings->registered_bytes(), registered);
+  EXPECT_NE(landings->acquire(99 * kKilo, kBegin).data(), first);
+}
+
+TEST_F(VerbsMemoryTest, CR17_landings_stay_within_their_budget_and_unused_ones_make_way) {
+  const auto landings = pool(300 * kKilo);
+  EXPECT_TRUE(landings->acquire(301 * kKilo, kBegin).empty());
+  {
+    const Buffer one = landings->acquire(128 * kKilo, kBegin);
+    const Buffer other = landings->acquire(128 * kKilo, kBegin);
+    EXPECT_FALSE(other.empty());
+    EXPECT_TRUE(landings->acquire(64 * kKilo, kBegin).empty()) << "all of it is in use";
+  }
+  EXPECT_EQ(landings->registered_bytes(), 256 * kKilo);
+  EXPECT_FALSE(landings->acquire(256 * kKilo, kBegin).empty());
+  EXPECT_LE(landings->registered_bytes(), 300 * kKilo);
+  EXPECT_LE(rdma.registered_bytes(), 300 * kKilo);
+}
+
+TEST_F(VerbsMemoryTest, CR17_landings_that_nobody_uses_go_back_to_the_system) {
+  const auto landings = pool(1024 * kKilo);
+  Buffer used = landings->acquire(64 * kKilo, kBegin);
+  landings->acquire(128 * kKilo, kBegin);
+  EXPECT_TRUE(landings->trim(kBegin + seconds{9}));
+  EXPECT_EQ(rdma.registered_bytes(), 192 * kKilo);
+  EXPECT_FALSE(landings->trim(kBegin + seconds{10}));
+  EXPECT_EQ(rdma.registered_bytes(), 64 * kKilo);
+  used = Buffer{};
+  EXPECT_TRUE(landings->trim(kBegin + seconds{19}));
+  EXPECT_FALSE(landings->trim(kBegin + seconds{20}));
+  EXPECT_EQ(rdma.registered_bytes(), 0u);
+}
+
+TEST_F(VerbsMemoryTest, CR17_a_system_that_gives_no_memory_is_not_asked_for_each_attachment) {
+  const auto landings = pool(1024 * kKilo);
+  rdma.limit_registered_bytes(0);
+  EXPECT_TRUE(landings->acquire(64 * kKilo, kBegin).empty());
+  rdma.limit_registered_bytes(1024 * kKilo);
+  EXPECT_TRUE(landings->acquire(64 * kKilo, kBegin + std::chrono::milliseconds{999}).empty());
+  EXPECT_FALSE(landings->acquire(64 * kKilo, kBegin + seconds{1}).empty());
+}
+
+TEST_F(VerbsMemoryTest, CR17_a_landing_outlives_its_pool_and_ends_on_any_thread) {
+  std::optional<Buffer> buffer = pool(1024 * kKilo)->acquire(64 * kKilo, kBegin);
+  registrations.reset();
+  std::thread{[&] { buffer.reset(); }}.join();
+  EXPECT_EQ(rdma.registered_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::verbs_path
