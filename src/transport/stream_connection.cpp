@@ -71,8 +71,9 @@ void StreamConnection::resume_landing() {
   schedule_work();
 }
 
+// Also while it is closing: until the path is shut, it may still receive straight into the landing.
 void StreamConnection::abandon_landing() {
-  if (closing_) return;
+  if (shut_) return;
   if (path_ != nullptr) {
     const Moved moved = path_->reclaim_landing();
     if (moved.kind == Moved::Kind::kSome) {

@@ -45,8 +45,8 @@ LandingPool::~LandingPool() = default;
 
 // What is not wanted any more is let go of outside of the lock: ending a registration takes long.
 Buffer LandingPool::acquire(std::size_t size, TimePoint now) noexcept {
-  if (size > limits_.bytes_max) return {};
   const std::size_t rounded = size_class(size);
+  if (rounded < size || rounded > limits_.bytes_max) return {};
   std::unique_ptr<Block> block;
   try {
     Blocks unwanted;  // ends after the lock
@@ -72,6 +72,7 @@ std::unique_ptr<LandingPool::Block> LandingPool::take(std::size_t size, Blocks& 
   if (const auto found = idle_.find(size); found != idle_.end() && !found->second.empty()) {
     auto block = std::move(found->second.back());
     found->second.pop_back();
+    idle_bytes_ -= size;
     return block;
   }
   if (now_ < refused_until_ || !make_room(size, unwanted)) return nullptr;
@@ -80,16 +81,18 @@ std::unique_ptr<LandingPool::Block> LandingPool::take(std::size_t size, Blocks& 
   return block;
 }
 
-// Under the lock. Unused pieces of other sizes make way.
+// Under the lock. Unused pieces of other sizes make way, if that helps.
 bool LandingPool::make_room(std::size_t size, Blocks& unwanted) {
+  if (registered_ - idle_bytes_ + size > limits_.bytes_max) return false;
   for (auto& [bytes, blocks] : idle_) {
     while (registered_ + size > limits_.bytes_max && !blocks.empty()) {
       unwanted.push_back(std::move(blocks.front()));
       blocks.erase(blocks.begin());
       registered_ -= bytes;
+      idle_bytes_ -= bytes;
     }
   }
-  return size <= limits_.bytes_max && registered_ + size <= limits_.bytes_max;
+  return true;
 }
 
 // Room was kept for it.
@@ -117,31 +120,48 @@ void LandingPool::give_back(std::unique_ptr<Block> block) noexcept {
   const std::size_t size = block->size();
   const std::lock_guard lock{mutex_};
   block->idle_since = now_;
-  try {
-    idle_[size].push_back(std::move(block));
-  } catch (const std::bad_alloc&) {
-    registered_ -= size;  // not kept then
+  if (attended_) {
+    try {
+      idle_[size].push_back(std::move(block));
+      idle_bytes_ += size;
+      return;
+    } catch (const std::bad_alloc&) {
+      // Not kept then.
+    }
   }
+  registered_ -= size;
+}
+
+void LandingPool::attend(bool attended) noexcept {
+  Blocks unwanted;  // ends after the lock
+  const std::lock_guard lock{mutex_};
+  attended_ = attended;
+  if (!attended) release_idle_since(TimePoint::max(), unwanted);
 }
 
 bool LandingPool::trim(TimePoint now) noexcept {
   Blocks unwanted;  // ends after the lock
   const std::lock_guard lock{mutex_};
   now_ = std::max(now_, now);
-  bool more = false;
+  release_idle_since(now_ - kKeptIdle, unwanted);
+  return registered_ > 0;
+}
+
+// Under the lock. Those that have been unused since then, or longer.
+void LandingPool::release_idle_since(TimePoint then, Blocks& unwanted) noexcept {
   for (auto& [bytes, blocks] : idle_) {
-    auto block = blocks.begin();
-    while (block != blocks.end() && (*block)->idle_since + kKeptIdle <= now_) ++block;
-    more = more || block != blocks.end();
+    auto end = blocks.begin();
+    while (end != blocks.end() && (*end)->idle_since <= then) ++end;
     try {
-      unwanted.insert(unwanted.end(), std::move_iterator{blocks.begin()}, std::move_iterator{block});
+      unwanted.insert(unwanted.end(), std::move_iterator{blocks.begin()}, std::move_iterator{end});
     } catch (const std::bad_alloc&) {
-      return true;  // another time, then
+      return;  // another time, then
     }
-    registered_ -= bytes * static_cast<std::size_t>(block - blocks.begin());
-    blocks.erase(blocks.begin(), block);
+    const std::size_t released = bytes * static_cast<std::size_t>(end - blocks.begin());
+    registered_ -= released;
+    idle_bytes_ -= released;
+    blocks.erase(blocks.begin(), end);
   }
-  return more;
 }
 
 std::size_t LandingPool::registered_bytes() const {

@@ -31,8 +31,10 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   /// `size` bytes, not zeroed. Empty when the budget is used up or the system gives no more: other memory
   /// does as well then, only slower.
   Buffer acquire(std::size_t size, TimePoint now) noexcept;
-  /// Gives back to the system what nobody has used for a while. True while there is more that is unused.
+  /// Gives back to the system what nobody has used for a while. True while there is more, used or not.
   bool trim(TimePoint now) noexcept;
+  /// Whether somebody will call trim(): without, nothing that is unused is kept.
+  void attend(bool attended) noexcept;
 
   std::size_t registered_bytes() const;
 
@@ -44,11 +46,14 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   bool fill(Block& block, std::size_t size) noexcept;
   void give_back(std::unique_ptr<Block> block) noexcept;
   bool make_room(std::size_t size, Blocks& unwanted);
+  void release_idle_since(TimePoint then, Blocks& unwanted) noexcept;
 
   const std::shared_ptr<Registrations> registrations_;
   const Limits limits_;
   mutable std::mutex mutex_;
   std::size_t registered_ = 0;
+  std::size_t idle_bytes_ = 0;
+  bool attended_ = true;
   /// Unused ones by their size, each with the one that was used longest ago first.
   std::map<std::size_t, Blocks> idle_;
   /// The latest time that anybody told.

@@ -35,7 +35,7 @@ inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
 /// What is fetched is offered in pieces of so many bytes, two at a time: each that was fetched tells that the
 /// peer gets on, and while one is told the other is under way.
-inline constexpr std::size_t kOfferBytes = 4 * 1024 * 1024;
+inline constexpr std::size_t kOfferBytes = 1024 * 1024;
 inline constexpr std::size_t kOffersMax = 2;
 /// What a receiver keeps of them: two that were withdrawn while they were read, which it has not taken yet,
 /// and two new ones.

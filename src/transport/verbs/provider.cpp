@@ -31,7 +31,9 @@ Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& opt
 /// Whoever registers what is registered already has a part in that.
 Result<std::shared_ptr<const Registration>> register_with(SharedDevice& device, MutableBytes memory) {
   auto known = Registrations::View{device.registrations()}.find(memory);
-  if (known != nullptr && known->peers_may_read() && known->bytes().data() == memory.data()) return known;
+  const bool same = known != nullptr && known->peers_may_read() && known->bytes().data() == memory.data() &&
+                    known->bytes().size() == memory.size();
+  if (same) return known;
   return device.registrations().add(memory, {.remote_read = true});
 }
 
@@ -140,17 +142,27 @@ Result<std::shared_ptr<SharedDevice>> Provider::shared_device(const std::string&
 }
 
 // A device that cannot be opened now carries nothing; should it come back, what it carries is copied.
-Result<MemoryLease> Provider::register_memory(MutableBytes memory) const {
+std::vector<std::shared_ptr<SharedDevice>> Provider::open_devices() const {
   const std::lock_guard lock{mutex_};
-  MemoryLease lease;
-  if (memory.empty() || !find_devices().ok()) return lease;
+  std::vector<std::shared_ptr<SharedDevice>> opened;
+  if (!find_devices().ok()) return opened;
   for (const std::string& name : devices_) {
-    const auto device = shared_device(name);
-    if (!device.ok()) continue;
-    auto registered = register_with(**device, memory);
-    if (!registered.ok()) return std::move(registered).status().with_context(name);
+    if (auto device = shared_device(name); device.ok()) opened.push_back(*std::move(device));
+  }
+  return opened;
+}
+
+// Without the lock, which loops take to open paths: pinning takes long.
+Result<MemoryLease> Provider::register_memory(MutableBytes memory) const {
+  MemoryLease lease;
+  if (memory.empty()) return lease;
+  for (auto& device : open_devices()) {
+    auto registered = register_with(*device, memory);
+    if (!registered.ok()) {
+      return std::move(registered).status().with_context(device->protection()->device().name());
+    }
     lease.add(std::move(*registered));
-    lease.add(*device);
+    lease.add(std::move(device));
   }
   return lease;
 }

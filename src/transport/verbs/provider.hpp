@@ -34,6 +34,7 @@ class Provider final : public DataPathProvider {
  private:
   Status find_devices() const;
   Result<std::vector<std::string>> devices_in_turn() const;
+  std::vector<std::shared_ptr<SharedDevice>> open_devices() const;
   Result<std::shared_ptr<SharedDevice>> shared_device(const std::string& name) const;
   Result<std::shared_ptr<Domain>> domain_for(Loop& loop, const std::string& device) const;
 

@@ -15,6 +15,10 @@ struct Registrations::Range {
   std::weak_ptr<const Registration> registration;
 };
 
+bool Registrations::begins_behind(std::uintptr_t at, const Range& range) noexcept {
+  return at < range.begin;
+}
+
 Registrations::Registrations(std::shared_ptr<verbs::ProtectionDomain> domain) noexcept
     : domain_(std::move(domain)) {}
 
@@ -22,18 +26,17 @@ Registrations::~Registrations() = default;
 
 Result<std::shared_ptr<const Registration>> Registrations::add(MutableBytes bytes, verbs::Access access,
                                                                UniqueFunction<void()> on_released) {
-  // What may fail comes before the registration that would have to be taken back.
-  const std::lock_guard lock{mutex_};
-  auto ranges = std::make_shared<Ranges>();
-  if (ranges_ != nullptr) *ranges = *ranges_;
-  std::erase_if(*ranges, [](const Range& range) { return range.registration.expired(); });
-  ranges->reserve(ranges->size() + 1);
+  // Before the lock, which loops take: pinning takes long. What fails behind it ends the registration.
   auto region = verbs::MemoryRegion::register_memory(domain_, bytes, std::move(on_released), access);
   if (!region.ok()) return std::move(region).status();
   auto registration = std::make_shared<const Registration>(*std::move(region), access.remote_read);
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-  ranges->push_back({begin, begin + bytes.size(), 0, registration});
-  std::sort(ranges->begin(), ranges->end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  const std::lock_guard lock{mutex_};
+  auto ranges = std::make_shared<Ranges>();
+  if (ranges_ != nullptr) *ranges = *ranges_;
+  std::erase_if(*ranges, [](const Range& range) { return range.registration.expired(); });
+  ranges->insert(std::upper_bound(ranges->begin(), ranges->end(), begin, begins_behind),
+                 {begin, begin + bytes.size(), 0, registration});
   std::uintptr_t reach = 0;
   for (Range& range : *ranges) range.reach = reach = std::max(reach, range.end);
   ranges_ = std::move(ranges);
@@ -50,8 +53,7 @@ std::shared_ptr<const Registration> Registrations::View::find(Bytes bytes) noexc
   if (ranges_ == nullptr) return nullptr;
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
   const std::uintptr_t end = begin + bytes.size();
-  auto range = std::upper_bound(ranges_->begin(), ranges_->end(), begin,
-                                [](std::uintptr_t at, const Range& of) { return at < of.begin; });
+  auto range = std::upper_bound(ranges_->begin(), ranges_->end(), begin, begins_behind);
   while (range != ranges_->begin()) {
     --range;
     if (range->reach < end) return nullptr;

@@ -38,6 +38,7 @@ class Registration {
 class Registrations {
   struct Range;
   using Ranges = std::vector<Range>;
+  static bool begins_behind(std::uintptr_t at, const Range& range) noexcept;
 
  public:
   explicit Registrations(std::shared_ptr<verbs::ProtectionDomain> domain) noexcept;

@@ -26,11 +26,13 @@ SharedDevice::SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, 
 void SharedDevice::enlist(Domain& domain) {
   const std::lock_guard lock{mutex_};
   domains_.push_back(&domain);
+  landings_->attend(true);
 }
 
 void SharedDevice::strike(Domain& domain) noexcept {
   const std::lock_guard lock{mutex_};
   std::erase(domains_, &domain);
+  if (domains_.empty()) landings_->attend(false);
 }
 
 // A domain that is ending, on another thread, is not found by its weak pointer any more.

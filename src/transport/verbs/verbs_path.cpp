@@ -31,10 +31,10 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
       options_(domain_->options()),
       capabilities_{.name = "verbs", .lease_bytes_min = kLeaseBytesMin, .peer_may_vanish = true},
       serial_(domain_->next_serial()),
-      place_(domain_->completions().add(*this)),
       inbox_(options_.credits_max + 1 + kOffersKeptMax),
       offers_(kOffersKeptMax),
-      sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)) {}
+      sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)),
+      place_(domain_->completions().add(*this)) {}
 
 Status VerbsPath::start() {
   if (Status full = domain_->enter(options_.credits_min); !full.ok()) return full;

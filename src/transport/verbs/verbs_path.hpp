@@ -135,6 +135,7 @@ class VerbsPath final : public DataPath,
   void take_withdrawal() noexcept;
   Moved fetch(std::span<const iovec> into, MutableBytes landing);
   bool decline_if_unknown(MutableBytes landing) noexcept;
+  void decline(const verbs::RemoteMemory& offered) noexcept;
   void begin_reads(MutableBytes landing) noexcept;
   bool read(const verbs::RemoteMemory& from, std::byte* to) noexcept;
   void end_read() noexcept;
@@ -145,6 +146,7 @@ class VerbsPath final : public DataPath,
   // Offering.
   bool is_offered(const iovec& front, std::size_t leased) noexcept;
   bool may_be_offered(const iovec& piece) noexcept;
+  std::shared_ptr<const Registration> readable_by_peers(Bytes bytes) noexcept;
   Moved offer(const iovec& front, std::size_t leased);
   void take_fetched(std::uint32_t bytes) noexcept;
   void take_decline(std::uint32_t bytes) noexcept;
@@ -176,7 +178,6 @@ class VerbsPath final : public DataPath,
   const std::uint64_t serial_;
   Deliver deliver_{*this};
   std::unique_ptr<verbs::QueuePair> pair_;
-  std::uint32_t place_ = 0;
   /// The way to the peer is looked for, before the queue pair is connected.
   WayFinder::Search search_;
   bool connected_ = false;
@@ -197,6 +198,9 @@ class VerbsPath final : public DataPath,
   weft::detail::Ring<Offer> offers_;
   /// Keeps the landing registered while the device reads into it.
   std::shared_ptr<const Registration> landing_registration_;
+  /// Something was declined: what is offered until the peer sends bytes again crossed that, and does not
+  /// begin where the landing does.
+  bool declining_ = false;
   std::uint32_t fetched_untold_ = 0;
   std::uint32_t declined_untold_ = 0;
 
@@ -220,6 +224,8 @@ class VerbsPath final : public DataPath,
   const char* misbehaviour_ = nullptr;
   Status failure_;
   bool shut_ = false;
+  /// In the completion queue's list of handlers. Last: a path of which a part could not be made is not in it.
+  std::uint32_t place_ = 0;
 };
 
 }  // namespace weft::verbs_path

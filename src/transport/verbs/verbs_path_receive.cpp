@@ -45,6 +45,7 @@ bool VerbsPath::take_kind(const MessageHeader& header, Bytes content) noexcept {
       return false;
     case MessageKind::kBytes:
       if (end_arrived_) return misbehaved("sends on after its end"), false;
+      declining_ = false;
       return true;
     case MessageKind::kCredit:
       return false;
@@ -118,11 +119,13 @@ void VerbsPath::grant() noexcept {
 }
 
 // Of what is lent out nothing comes back for long: the rest has to be told in time, or the peer would keep
-// its last credits for ever. Whoever waits for an answer sees to it that the peer can give it.
+// its last credits for ever. While something is offered each single one is told that the peer
+// may need to answer, or to ask for an answer.
 void VerbsPath::tell_credit_if_due() noexcept {
   const std::uint32_t untold = granted_ - granted_told_;
   const bool much = untold >= 2 && untold >= (promised_ - lent_) / 2;
-  const bool peer_needs_it = waits_for_answer() && untold > 0 && granted_told_ - arrived_ <= kCreditKept;
+  const bool about_an_offer = waits_for_answer() || offers_.size() > 0;
+  const bool peer_needs_it = about_an_offer && untold > 0 && granted_told_ - arrived_ <= kCreditKept;
   if (much || peer_needs_it) want_control(MessageKind::kCredit);
 }
 

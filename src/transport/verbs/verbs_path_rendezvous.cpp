@@ -31,10 +31,9 @@ bool VerbsPath::is_offered(const iovec& front, std::size_t leased) noexcept {
     offering_.to_copy = leased;
   }
   if (leased < options_.rendezvous_bytes_min || offering_.to_copy > 0) return false;
-  auto memory = domain_->registration_of(bytes_of(front).first(leased));
-  const bool known = memory != nullptr && memory->peers_may_read();
-  if (!known || offering_.left_out > 0) {
-    if (known) --offering_.left_out;
+  auto memory = readable_by_peers(bytes_of(front).first(leased));
+  if (memory == nullptr || offering_.left_out > 0) {
+    if (memory != nullptr) --offering_.left_out;
     offering_.to_copy = leased;  // so that this is asked once for each attachment
     return false;
   }
@@ -46,8 +45,13 @@ bool VerbsPath::is_offered(const iovec& front, std::size_t leased) noexcept {
 bool VerbsPath::may_be_offered(const iovec& piece) noexcept {
   if (piece.iov_len < options_.rendezvous_bytes_min) [[likely]]
     return false;
-  const auto memory = domain_->registration_of(bytes_of(piece));
-  return memory != nullptr && memory->peers_may_read();
+  return readable_by_peers(bytes_of(piece)) != nullptr;
+}
+
+std::shared_ptr<const Registration> VerbsPath::readable_by_peers(Bytes bytes) noexcept {
+  auto memory = domain_->registration_of(bytes);
+  if (memory != nullptr && !memory->peers_may_read()) memory.reset();
+  return memory;
 }
 
 Moved VerbsPath::offer(const iovec& front, std::size_t leased) {
@@ -88,15 +92,14 @@ void VerbsPath::take_fetched(std::uint32_t bytes) noexcept {
 void VerbsPath::take_decline(std::uint32_t bytes) noexcept {
   if (bytes > offering_.bytes - offering_.fetched) return misbehaved("declined more than it was offered");
   offering_.bytes -= bytes;
-  offering_.declined = true;
-  if (std::exchange(offering_.reclaimed, false)) return;
+  // Once for all pieces of an attachment.
+  if (std::exchange(offering_.declined, true) || offering_.reclaimed) return;
   offering_.declines = std::min(offering_.declines + 1, kDeclinesCountedMax);
   offering_.left_out = (1u << offering_.declines) - 1;
 }
 
-// The peer answers to a withdrawal as soon as its device is done, which takes as long as one piece.
+// The peer answers to a withdrawal as soon as its device is done, which takes as long as two pieces.
 Moved VerbsPath::reclaim_sending() {
-  if (offering_.bytes == 0) return Moved::blocked();
   if (offering_.bytes > offering_.fetched) {
     offering_.reclaimed = true;
     want_control(MessageKind::kWithdraw);
@@ -120,7 +123,7 @@ Moved VerbsPath::reclaim_sending() {
 Moved VerbsPath::give_up_for_memory() {
   fail({StatusCode::kUnavailable, Layer::kTransport, "the peer did not give memory back in time"});
   shut();
-  return Moved::failed(ETIMEDOUT);
+  return Moved::failed(misbehaviour_ != nullptr ? EPROTO : ETIMEDOUT);
 }
 
 // The receiver.
@@ -134,6 +137,7 @@ void VerbsPath::take_offer(Bytes content) noexcept {
   const auto from = verbs::RemoteMemory::decode(content);
   if (!from || from->bytes == 0 || from->bytes > kOfferBytes) return misbehaved("made an impossible offer");
   if (end_arrived_) return misbehaved("sends on after its end");
+  if (declining_) return decline(*from);
   std::size_t unanswered = 0;
   for (std::size_t i = 0; i < offers_.size(); ++i) unanswered += offers_[i].told ? 0 : 1;
   if (unanswered == kOffersMax || offers_.full()) return misbehaved("offers too much at a time");
@@ -145,8 +149,7 @@ void VerbsPath::take_offer(Bytes content) noexcept {
 void VerbsPath::take_withdrawal() noexcept {
   while (inbox_.size() > 0 && inbox_.back().kind == Arrival::Kind::kOffer &&
          offers_.back().state == Offer::State::kWaits) {
-    declined_untold_ += static_cast<std::uint32_t>(offers_.back().from.bytes);
-    want_control(MessageKind::kDecline);
+    decline(offers_.back().from);
     inbox_.pop_back();
     offers_.pop_back();
   }
@@ -175,11 +178,16 @@ bool VerbsPath::decline_if_unknown(MutableBytes landing) noexcept {
   if (!landing.empty()) landing_registration_ = domain_->registration_of(landing);
   if (!landing.empty() && landing_registration_ != nullptr) return false;
   while (inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kOffer) {
-    declined_untold_ += static_cast<std::uint32_t>(offers_.front().from.bytes);
+    decline(offers_.front().from);
     pop_offer();
   }
-  want_control(MessageKind::kDecline);
   return true;
+}
+
+void VerbsPath::decline(const verbs::RemoteMemory& offered) noexcept {
+  declining_ = true;
+  declined_untold_ += static_cast<std::uint32_t>(offered.bytes);
+  want_control(MessageKind::kDecline);
 }
 
 // Those that stand one behind the other at the beginning of what comes.
@@ -253,6 +261,7 @@ Moved VerbsPath::reclaim_landing() {
     tell_fetched(offers_.front());
     pop_offer();
   }
+  landing_registration_.reset();
   return landed > 0 ? Moved::some(landed, false) : Moved::blocked();
 }
 

@@ -4,12 +4,20 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 namespace weft::verbs_path {
+
+namespace {
+
+/// Peers that say addresses where nobody is get no more threads than this, however fast they come and go.
+constexpr std::size_t kSearchesMax = 64;
+
+}  // namespace
 
 struct WayFinder::Question {
   std::mutex mutex;
@@ -86,6 +94,10 @@ Result<WayFinder::Search> WayFinder::look_for(verbs::Way way, Loop& loop,
   const std::lock_guard lock{threads_->mutex};
   try {
     threads_->reap();
+    if (threads_->searching.size() >= kSearchesMax) {
+      return Status{StatusCode::kResourceExhausted, Layer::kTransport,
+                    "the ways to " + std::to_string(kSearchesMax) + " other peers are being looked for"};
+    }
     threads_->done.reserve(threads_->searching.size() + 1);
     threads_->searching.reserve(threads_->searching.size() + 1);
     threads_->searching.emplace_back(std::move(search));

@@ -30,6 +30,7 @@ struct Exchange {
   bool tells_nobody = false;    ///< what arrives is not told
   bool holds_landings = false;  ///< a landing ends only when it is reclaimed
   std::size_t in_use = 0;
+  int landings_reclaimed = 0;
 };
 
 /// One end of a path inside the process. Bytes lie in a string; a landing is filled by a turn of its own, so
@@ -72,7 +73,10 @@ class LocalPath final : public DataPath {
     return Moved::some(total, bytes_.empty() && !ended_);
   }
   ChunkRef receive_in_place(bool&) override { return {}; }
-  Moved reclaim_landing() override { return lands_in_ != nullptr ? finish_landing() : Moved::blocked(); }
+  Moved reclaim_landing() override {
+    ++exchange_.landings_reclaimed;
+    return lands_in_ != nullptr ? finish_landing() : Moved::blocked();
+  }
   Moved send(std::span<const iovec> from, std::size_t) override {
     if (shut_ || peer_ == nullptr) return Moved::failed(ECONNRESET);
     ++exchange_.in_use;
@@ -259,6 +263,22 @@ TEST_P(Bu6PathConnection, AnAbandonedLandingLeavesTheNextFramesWhole) {
   EXPECT_FALSE(server_.sink.frames[0].landed);
   exchange_.holds_landings = false;
   ASSERT_NO_FATAL_FAILURE(expect_frames_pass());
+}
+
+// Its path is shut in a later turn, and until then whoever dropped the attachment has the memory back.
+TEST_P(Bu6PathConnection, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
+  ASSERT_NO_FATAL_FAILURE(greet_preferring());
+  exchange_.holds_landings = true;
+  CountedLease lease{pattern(100'000)};
+  client_.request_with(3, lease, "with");
+  settle();
+  ASSERT_EQ(server_.sink.asked_landing, 1);
+  server_.connection->close({StatusCode::kCancelled, Layer::kUser, "enough"});
+  EXPECT_EQ(exchange_.landings_reclaimed, 0);
+  server_.connection->abandon_landing();
+  EXPECT_EQ(exchange_.landings_reclaimed, 1);
+  ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
+  EXPECT_EQ(server_.sink.why.message(), "enough");
 }
 
 TEST_P(Bu6PathConnection, BothEndsFinishInOrder) {
