@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/protobuf/channel.hpp"
 
-#include <google/protobuf/descriptor.h>
-
 #include <condition_variable>
 #include <mutex>
-#include <string>
 #include <unordered_map>
 
 #include "protobuf/channel_call.hpp"
+#include "protobuf/described_method.hpp"
 #include "protobuf/run_on.hpp"
-#include "weft/protobuf/method.hpp"
 
 namespace weft::protobuf {
 
@@ -37,32 +34,28 @@ class BlockingDone final : public google::protobuf::Closure {
 
 }  // namespace
 
-/// The keys of the methods that were called. Each call keeps it, so that a key outlives them. Thread: the
-/// loop's.
+/// The client, and the keys of the methods that were called. Each call keeps it, so that a key outlives them.
+/// Thread: the loop's.
 class Channel::Methods {
  public:
+  explicit Methods(RpcClient& its) : client(&its) {}
+
+  /// Null once the channel has ended, and with it perhaps the client.
+  RpcClient* client;
+
   const MethodKey& of(const google::protobuf::MethodDescriptor& method) {
-    const auto [at, is_new] = keys_.try_emplace(&method);
-    Entry& entry = at->second;
-    if (is_new) {
-      entry.name = method.service()->full_name() + "/" + method.name();
-      entry.key =
-          make_method(entry.name, method.input_type()->full_name(), method.output_type()->full_name());
-    }
-    return entry.key;
+    return described_.try_emplace(&method, method).first->second.key;
   }
 
  private:
-  struct Entry {
-    std::string name;
-    MethodKey key;
-  };
-  std::unordered_map<const google::protobuf::MethodDescriptor*, Entry> keys_;
+  std::unordered_map<const google::protobuf::MethodDescriptor*, detail::DescribedMethod> described_;
 };
 
-Channel::Channel(RpcClient& client) : client_(client), methods_(std::make_shared<Methods>()) {}
+Channel::Channel(RpcClient& client) : client_(client), methods_(std::make_shared<Methods>(client)) {}
 
-Channel::~Channel() = default;
+Channel::~Channel() {
+  methods_->client = nullptr;
+}
 
 void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
                          google::protobuf::RpcController* controller,
@@ -80,13 +73,18 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
     }
     return;
   }
-  const auto begin = [client = &client_, methods = methods_, method, ours, request,
-                      response](google::protobuf::Closure* what) {
+  const auto begin = [methods = methods_, method, ours, request, response](google::protobuf::Closure* what) {
+    if (methods->client == nullptr) {
+      if (ours != nullptr) {
+        ours->fail({StatusCode::kCancelled, Layer::kRpc, "the channel ended before the call began"});
+      }
+      return what->Run();
+    }
+    RpcClient& client = *methods->client;
     CallOptions options;
     if (ours != nullptr) options = ours->options_for_call();
     const std::shared_ptr<const MethodKey> key{methods, &methods->of(*method)};
-    const auto call =
-        std::make_shared<detail::ChannelCall>(client->core(), client->loop(), key, ours, options);
+    const auto call = std::make_shared<detail::ChannelCall>(client.core(), client.loop(), key, ours, options);
     if (ours != nullptr) ours->begin(call);
     call->begin(*request, *response, what);
   };

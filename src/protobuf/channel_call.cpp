@@ -49,13 +49,20 @@ void ChannelCall::cancel_soon() {
   run_on(loop_, [call = shared_from_this()] { call->cancel(CancelReason::kRequested); });
 }
 
+// Done when this returns, whoever else keeps it a moment longer to cancel it: messages and controller go.
 void ChannelCall::drop() {
   const std::shared_ptr<ChannelCall> kept = std::move(self_);
+  set_waiter(nullptr);
+  cancel(CancelReason::kRequested);
+  if (is_scheduled()) loop_.unschedule(*this);
+  if (controller_ != nullptr) controller_->end();
 }
 
+// The controller is free for its next call before `done` hears of the end of this one.
 void ChannelCall::end() {
   const std::shared_ptr<ChannelCall> kept = std::move(self_);
   if (controller_ != nullptr) {
+    controller_->end();
     controller_->status_ = take_failure();
     controller_->answer_attachment_ = std::move(extras.answer_attachment);
     controller_->answer_attachment_bytes_ = extras.answer_attachment_bytes;

@@ -69,6 +69,11 @@ void Controller::begin(const std::shared_ptr<detail::ChannelCall>& call) {
   if (serving_ != nullptr) serving_->record_->cancel_with_it(call);
 }
 
+void Controller::end() {
+  const std::lock_guard lock(mutex_);
+  running_.reset();
+}
+
 std::shared_ptr<detail::ChannelCall> Controller::running() const {
   const std::lock_guard lock(mutex_);
   return running_.lock();

@@ -45,10 +45,7 @@ class Walker {
       if (wire == kGroupEnd) return group == number || wrong(began, "a group ends that was not begun");
       const FieldDescriptor* field =
           type != nullptr ? type->FindFieldByNumber(static_cast<int>(number)) : nullptr;
-      const std::size_t path_bytes = path_.size();
-      path_ += field != nullptr ? "." + field->name() : ".#" + std::to_string(number);
-      if (!value(field, number, wire, end, depth)) return false;
-      path_.resize(path_bytes);
+      if (!value(field, number, wire, end, depth)) return came_from(field, number);
     }
     return group == 0 || wrong(at_, "a group does not end");
   }
@@ -60,6 +57,15 @@ class Walker {
   }
 
  private:
+  /// On the way back from what is wrong, for that alone wants a path. The beginning of a long one says
+  /// enough.
+  bool came_from(const FieldDescriptor* field, std::uint32_t number) {
+    constexpr std::size_t kPathShown = 60;
+    path_.insert(0, field != nullptr ? "." + field->name() : ".#" + std::to_string(number));
+    if (path_.size() > kPathShown) path_.replace(kPathShown, std::string::npos, "...");
+    return false;
+  }
+
   bool wrong(std::size_t where, const char* what) {
     where_ = where;
     what_ = what;
@@ -157,12 +163,7 @@ class Walker {
            field.file()->syntax() == FileDescriptor::SYNTAX_PROTO3;
   }
 
-  bool too_deep() {
-    // The path is as long as the nesting is deep, and says no more than its beginning.
-    constexpr std::size_t kPathShown = 60;
-    if (path_.size() > kPathShown) path_ = path_.substr(0, kPathShown) + "...";
-    return wrong(at_, "messages are nested more than 100 deep");
-  }
+  bool too_deep() { return wrong(at_, "messages are nested more than 100 deep"); }
 
   Bytes body_;
   std::size_t at_ = 0;

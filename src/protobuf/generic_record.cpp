@@ -15,34 +15,52 @@ GenericRecord::GenericRecord(const GenericMethod& method, ServedCall& call)
       RoomWaiter(static_cast<Ready&>(*this)),
       call_(call),
       loop_(call.loop()),
-      request_(method.service->GetRequestPrototype(method.descriptor).New()),
-      response_(method.service->GetResponsePrototype(method.descriptor).New()) {
+      request_(method.service.GetRequestPrototype(&method.descriptor).New()),
+      response_(method.service.GetResponsePrototype(&method.descriptor).New()) {
   controller_.record_ = this;
 }
 
 void GenericRecord::serve(const MethodEntry& method, ServedCall& call) {
   const auto& its = *static_cast<const GenericMethod*>(method.object);
-  auto* record = new GenericRecord(its, call);
-  Status failure;
-  read_message(*record->request_, call.body(), failure);
-  if (!failure.ok()) {
-    call.note_bad_arguments();
-    call.unless_answered(failure.with_context(its.name));
-    return record->let_go();
+  GenericRecord* record = nullptr;
+  try {
+    record = new GenericRecord(its, call);
+    Status failure;
+    read_message(*record->request_, call.body(), failure);
+    if (!failure.ok()) {
+      call.note_bad_arguments();
+      call.unless_answered(failure.with_context(its.described.name));
+      return record->let_go();
+    }
+  } catch (...) {
+    if (record != nullptr) record->let_go();
+    return call.unless_answered(weft::detail::status_of_exception());
   }
   call.hold();
+  record->call_service(its);
+}
+
+// The service may be done, and the call answered, before it returns or throws.
+void GenericRecord::call_service(const GenericMethod& its) {
+  hold();
   try {
-    its.service->CallMethod(its.descriptor, &record->controller_, record->request_.get(),
-                            record->response_.get(), record);
+    its.service.CallMethod(&its.descriptor, &controller_, request_.get(), response_.get(), this);
   } catch (...) {
-    record->controller_.fail(weft::detail::status_of_exception());
-    record->Run();
+    if (!done_.exchange(true)) {
+      controller_.fail(weft::detail::status_of_exception());
+      answer_soon();
+    }
   }
+  let_go();
 }
 
 void GenericRecord::Run() {
   const bool again = done_.exchange(true);
   WEFT_ASSERT(!again, "a service runs `done` once, and not when it has thrown");
+  answer_soon();
+}
+
+void GenericRecord::answer_soon() {
   run_on(loop_, [this] { answer_when_room(); });
 }
 
@@ -52,10 +70,14 @@ void GenericRecord::answer_when_room() {
 }
 
 void GenericRecord::answer() noexcept {
-  if (controller_.Failed()) {
-    call_.fail(controller_.status());
-  } else {
-    answer_with_message<google::protobuf::Message>(call_, *response_);
+  try {
+    if (controller_.Failed()) {
+      call_.fail(controller_.status());
+    } else {
+      answer_with_message<google::protobuf::Message>(call_, *response_);
+    }
+  } catch (...) {
+    call_.fail(weft::detail::status_of_exception());
   }
   was_cancelled_ = call_.cancelled_anywhere();
   ended_ = true;

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
+#include "protobuf/described_method.hpp"
 #include "weft/protobuf/controller.hpp"
 #include "weft/rpc/handler.hpp"
 
@@ -19,9 +19,11 @@ class ChannelCall;
 /// A method of a service that protoc itself generated; what MethodEntry::object points to. The server keeps
 /// it.
 struct GenericMethod {
-  google::protobuf::Service* service;
-  const google::protobuf::MethodDescriptor* descriptor;
-  std::string name;
+  GenericMethod(google::protobuf::Service& its_service, const google::protobuf::MethodDescriptor& its)
+      : service(its_service), descriptor(its), described(its) {}
+  google::protobuf::Service& service;
+  const google::protobuf::MethodDescriptor& descriptor;
+  const DescribedMethod described;
 };
 
 /// One call of such a method, and its `done`. No coroutine is made for it.
@@ -61,6 +63,8 @@ class GenericRecord final : public google::protobuf::Closure,
   GenericRecord(const GenericMethod& method, ServedCall& call);
   ~GenericRecord() override = default;
 
+  void call_service(const GenericMethod& its);
+  void answer_soon();
   void on_cancel(CancelReason reason) noexcept override;
   void listen_soon();
   void listen();

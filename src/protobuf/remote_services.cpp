@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "reflection.weft.hpp"
 
@@ -51,13 +52,30 @@ std::string methods_of(const ServiceDescriptor& service) {
   return names.empty() ? "none" : names;
 }
 
-/// The messages that `type` is made of, itself first, each once.
-void append_messages(const Descriptor* type, std::set<const Descriptor*>& seen, std::string& text) {
-  if (!seen.insert(type).second || type->options().map_entry()) return;
-  if (type->containing_type() == nullptr) text += "\n" + type->DebugString();
-  for (int i = 0; i < type->field_count(); ++i) {
-    const FieldDescriptor& field = *type->field(i);
-    if (field.type() == FieldDescriptor::TYPE_MESSAGE) append_messages(field.message_type(), seen, text);
+/// What protobuf makes of types goes from one to the next as deep as they refer to each other.
+constexpr std::size_t kTypesMax = 5000;
+
+/// The message types in `types`, those within them too. A description was parsed, so they are nested 100 deep
+/// at most.
+template <typename Types>
+std::size_t count_types(const Types& types) {
+  std::size_t count = 0;
+  for (const google::protobuf::DescriptorProto& type : types) count += 1 + count_types(type.nested_type());
+  return count;
+}
+
+/// The messages that `first` is made of, itself first, each once.
+void append_messages(const Descriptor* first, std::set<const Descriptor*>& seen, std::string& text) {
+  std::vector<const Descriptor*> left{first};
+  while (!left.empty()) {
+    const Descriptor* const type = left.back();
+    left.pop_back();
+    if (!seen.insert(type).second || type->options().map_entry()) continue;
+    if (type->containing_type() == nullptr) text += "\n" + type->DebugString();
+    for (int i = type->field_count(); i > 0; --i) {
+      const FieldDescriptor& field = *type->field(i - 1);
+      if (field.type() == FieldDescriptor::TYPE_MESSAGE) left.push_back(field.message_type());
+    }
   }
 }
 
@@ -80,6 +98,12 @@ class RemoteServices::Known {
   Result<void> add(const FileDescriptorSet& files) {
     for (const FileDescriptorProto& file : files.file()) {
       if (pool_.FindFileByName(file.name()) != nullptr) continue;
+      types_ += count_types(file.message_type());
+      if (types_ > kTypesMax) {
+        return Status{StatusCode::kResourceExhausted, Layer::kCodec,
+                      "the server's description of itself has more than " + std::to_string(kTypesMax) +
+                          " message types"};
+      }
       FirstError error;
       if (pool_.BuildFileCollectingErrors(file, &error) == nullptr) {
         return Status{StatusCode::kInvalidArgument, Layer::kCodec,
@@ -95,6 +119,7 @@ class RemoteServices::Known {
   }
 
  private:
+  std::size_t types_ = 0;
   DescriptorPool pool_;
   google::protobuf::DynamicMessageFactory factory_{&pool_};
 };

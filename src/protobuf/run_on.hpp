@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <utility>
-
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/post_surely.hpp"
 
 namespace weft::protobuf::detail {
 
-/// Runs `work` on `loop`: at once in its own turn, else soon.
+/// Runs `work` on `loop`: at once in its own turn, else soon. What is lost here nobody would miss in time: an
+/// answer, a cancel.
 template <typename Work>
-void run_on(Loop& loop, Work work) {
+void run_on(Loop& loop, const Work& work) {
   if (Loop::current() == &loop) return work();
-  loop.post(std::move(work));
+  weft::detail::post_surely(loop, work);
 }
 
 }  // namespace weft::protobuf::detail

@@ -28,12 +28,8 @@ void Services::add(google::protobuf::Service& service, const HandlerOptions& opt
   const google::protobuf::ServiceDescriptor& descriptor = *service.GetDescriptor();
   if (reflected_ != nullptr) reflected_->add(&descriptor);
   for (int i = 0; i < descriptor.method_count(); ++i) {
-    const google::protobuf::MethodDescriptor& method = *descriptor.method(i);
-    auto owned = std::make_shared<detail::GenericMethod>(
-        detail::GenericMethod{&service, &method, descriptor.full_name() + "/" + method.name()});
-    const MethodKey key =
-        make_method(owned->name, method.input_type()->full_name(), method.output_type()->full_name());
-    MethodEntry entry{key, options};
+    auto owned = std::make_shared<detail::GenericMethod>(service, *descriptor.method(i));
+    MethodEntry entry{owned->described.key, options};
     entry.kind = options.blocking ? HandlerKind::kBlocking : HandlerKind::kRecord;
     entry.delayed = true;
     entry.keyed = true;

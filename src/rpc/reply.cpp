@@ -2,9 +2,9 @@
 #include "weft/rpc/reply.hpp"
 
 #include "rpc/call_status.hpp"
-#include "rpc/post_surely.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/post_surely.hpp"
 
 namespace weft::detail {
 
@@ -50,7 +50,7 @@ void ReplyRight::drop() noexcept {
   ServedCall* call = std::exchange(call_, nullptr);
   if (call == nullptr) return;
   if (Loop::current() == &call->loop()) return call->let_go_unanswered();
-  post_surely(call->loop(), [call] { call->let_go_unanswered(); });
+  detail::post_surely(call->loop(), [call] { call->let_go_unanswered(); });
 }
 
 }  // namespace weft::detail

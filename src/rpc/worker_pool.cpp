@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/worker_pool.hpp"
 
-#include "rpc/post_surely.hpp"
 #include "weft/rpc/served_call.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/post_surely.hpp"
 
 namespace weft {
 
@@ -41,7 +41,7 @@ void WorkerPool::work() {
       queue_.pop_front();
     }
     call->run_off_loop();
-    post_surely(call->loop(), [call] { call->publish(); });
+    detail::post_surely(call->loop(), [call] { call->publish(); });
   }
 }
 

@@ -22,6 +22,7 @@ class Channel final : public google::protobuf::RpcChannel {
  public:
   /// `client` outlives the channel, and its loop the calls.
   explicit Channel(RpcClient& client);
+  /// On the client's loop. Calls that were not begun yet fail with kCancelled; those under way go on.
   ~Channel() override;
 
   void CallMethod(const google::protobuf::MethodDescriptor* method,

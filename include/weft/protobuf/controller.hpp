@@ -72,6 +72,7 @@ class Controller final : public google::protobuf::RpcController {
   friend class detail::GenericRecord;
 
   void begin(const std::shared_ptr<detail::ChannelCall>& call);
+  void end();
   CallOptions options_for_call() const;
   std::shared_ptr<detail::ChannelCall> running() const;
   bool cancel_requested() const { return cancel_requested_.load(std::memory_order_relaxed); }

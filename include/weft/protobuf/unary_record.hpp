@@ -100,6 +100,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
       if (outcome.ok()) [[likely]] {
         answer_with_message(call, response_);
         small = small_ && static_cast<std::size_t>(response_.GetCachedSize()) <= kSmallBytes;
+        if (++calls_ % kMeasuredEvery == 0) small = small && kept_bytes() <= kKeptBytesMax;
       } else {
         call.fail(outcome.status());
       }
@@ -112,12 +113,14 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   }
 
   friend class RecordCache<UnaryRecord>;
+  std::size_t kept_bytes() const { return request_.SpaceUsedLong() + response_.SpaceUsedLong(); }
   // The request is cleared when it is parsed into.
   void clear() noexcept { response_.Clear(); }
 
   ServedCall* call_ = nullptr;
   Task<Result<void>> task_;
   bool small_ = false;
+  unsigned calls_ = 0;
   typename Traits::In request_;
   typename Traits::Out response_;
 };

@@ -120,6 +120,18 @@ TEST_F(Lg1BadInput, OfARequiredFieldThatIsMissingNamesIt) {
               AllOf(HasSubstr("weft.test.Order"), HasSubstr("required fields are missing: id")));
 }
 
+TEST_F(Lg1BadInput, OfManyRequiredFieldsThatAreMissingNamesThree) {
+  std::string parts;
+  for (int i = 0; i < 100'000; ++i) parts += std::string_view{"\x1a\x00", 2};
+  const std::string text = refusal(kBuy, parts, StatusCode::kInvalidArgument);
+  EXPECT_THAT(text,
+              HasSubstr("required fields are missing: id, parts[0].name, parts[1].name, and maybe more"));
+  EXPECT_LT(text.size(), 200u);
+  EXPECT_THAT(
+      refusal(kBuy, std::string_view{"\x08\x01\x1a\x05\x0a\x01x\x12\x00", 9}, StatusCode::kInvalidArgument),
+      HasSubstr("are missing: parts[0].within.name"));
+}
+
 TEST_F(Lg1BadInput, OfAMethodOrServiceThatIsNotThereNamesIt) {
   constexpr MethodKey kNone = protobuf::make_method("weft.test.Nobody/Say", "a.A", "b.B");
   EXPECT_THAT(refusal(kNone, "", StatusCode::kUnimplemented), HasSubstr("weft.test.Nobody/Say"));

@@ -24,6 +24,14 @@ class CountingEcho : public test::EchoServer {
   std::int64_t alive_while_served = 0;
 };
 
+class Shop : public test::ShopServer {
+ public:
+  Task<Result<void>> Buy(CallContext&, const test::Order& order, test::Receipt& receipt) override {
+    receipt.set_number(order.id());
+    co_return Result<void>{};
+  }
+};
+
 class CountingDropIn : public dropin::EchoService {
  public:
   void Echo(google::protobuf::RpcController*, const dropin::EchoRequest* request,
@@ -119,7 +127,8 @@ class Lg2Counts : public ProtobufTest {
 
   CountingEcho echo_;
   CountingDropIn drop_in_;
-  Client& client_ = client(serve_services(echo_, drop_in_));
+  Shop shop_;
+  Client& client_ = client(serve_services(echo_, drop_in_, shop_));
   test::EchoStub stub_{client_};
 };
 
@@ -162,6 +171,29 @@ TEST_F(Lg2Counts, CallsAllocateNothing) {
 TEST_F(Lg2Counts, OneCallAtATimeAllocatesNothing) {
   expect_no_allocations(1, say_again_and_again);
 }
+// Each is small. Their shapes differ, and a cleared message keeps the room of all of them.
+TEST_F(Lg2Counts, SmallMessagesOfManyShapesDoNotPileUpInWhatIsKept) {
+  connected();
+  const auto grow_all_over = [](test::ShopStub* shop) -> Task<void> {
+    test::Order order;
+    order.set_id(1);
+    test::Receipt receipt;
+    for (int number = 0; number < 700; ++number) {
+      order.add_parts()->set_name("");
+      order.mutable_parts()->rbegin()->set_name(std::string(1000, 'x'));
+      const Result<void> outcome = co_await shop->Buy(order).into(receipt);
+      EXPECT_TRUE(outcome.ok());
+      order.mutable_parts()->rbegin()->set_name("");
+    }
+  };
+  test::ShopStub shop{client_};
+  const std::size_t before = heap_bytes();
+  loop().block_on(grow_all_over(&shop));
+  if (kHeapIsCounted) {
+    EXPECT_LT(heap_bytes(), before + 256 * 1024);
+  }
+}
+
 TEST_F(Lg2Counts, CallsWhoseHandlersSuspendAllocateNothing) {
   expect_no_allocations(200, grow_again_and_again);
 }

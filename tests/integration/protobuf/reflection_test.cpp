@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LG-1: services that the caller was not compiled for, by reflection and JSON.
+#include <google/protobuf/descriptor.pb.h>
+
 #include "dropin.pb.h"
 #include "integration/protobuf/services_testing.hpp"
 #include "weft/protobuf/remote_services.hpp"
@@ -78,6 +80,77 @@ TEST_F(Lg1Reflection, NamesTheMethodsThereAre) {
   EXPECT_THAT(call("weft.test.Nobody/Say", "{}"),
               AllOf(HasSubstr("NOT_FOUND"), HasSubstr("weft.test.Nobody")));
   EXPECT_THAT(call("weft.test.Echo.Say", "{}"), HasSubstr("package.Service/Method"));
+}
+
+/// Describes itself by so many messages, each of which has a field of the next one's type, and a service.
+class Liar {
+ public:
+  explicit Liar(int types) {
+    google::protobuf::FileDescriptorSet files;
+    google::protobuf::FileDescriptorProto& file = *files.add_file();
+    file.set_name("liar.proto");
+    file.set_package("liar");
+    for (int i = 0; i < types; ++i) {
+      google::protobuf::DescriptorProto& type = *file.add_message_type();
+      type.set_name("M" + std::to_string(i));
+      if (i + 1 < types) add_field(type, i + 1);
+    }
+    google::protobuf::ServiceDescriptorProto& service = *file.add_service();
+    service.set_name("Service");
+    google::protobuf::MethodDescriptorProto& method = *service.add_method();
+    method.set_name("Call");
+    method.set_input_type(".liar.M0");
+    method.set_output_type(".liar.M0");
+    // As a weft.reflection.v1.DescribeResponse, whose field 1 they are.
+    const std::string set = files.SerializeAsString();
+    google::protobuf::io::StringOutputStream to{&response_};
+    google::protobuf::io::CodedOutputStream out{&to};
+    out.WriteTag(1 << 3 | 2);
+    out.WriteVarint64(set.size());
+    out.WriteString(set);
+  }
+  void serve_with(RpcServer& server) {
+    MethodEntry entry{
+        protobuf::make_method("weft.reflection.v1.Reflection/Describe", "weft.reflection.v1.DescribeRequest",
+                              "weft.reflection.v1.DescribeResponse"),
+        {}};
+    entry.kind = HandlerKind::kRecord;
+    entry.object = this;
+    entry.serve_record = [](const MethodEntry& its, ServedCall& call) {
+      const std::string& response = static_cast<Liar*>(its.object)->response_;
+      std::byte* body = call.begin_answer(response.size());
+      ASSERT_NE(body, nullptr);
+      std::ranges::copy(bytes_of(response), body);
+      call.end_answer();
+    };
+    server.register_method(entry, nullptr);
+  }
+
+ private:
+  static void add_field(google::protobuf::DescriptorProto& type, int of) {
+    google::protobuf::FieldDescriptorProto& field = *type.add_field();
+    field.set_name("next");
+    field.set_number(1);
+    field.set_label(google::protobuf::FieldDescriptorProto::LABEL_OPTIONAL);
+    field.set_type(google::protobuf::FieldDescriptorProto::TYPE_MESSAGE);
+    field.set_type_name(".liar.M" + std::to_string(of));
+  }
+  std::string response_;
+};
+
+TEST_F(Lg1Reflection, OfMessagesThatReferToEachOtherDeeplyWorks) {
+  Liar liar{5000};
+  protobuf::RemoteServices services{client(serve_here([&](Server& its) { liar.serve_with(its); }))};
+  EXPECT_THAT(await(services.describe("liar.Service")).value(), HasSubstr("message M4999"));
+  EXPECT_EQ(await(services.call("liar.Service/Call", "{}")).status().code(), StatusCode::kUnimplemented);
+}
+
+TEST_F(Lg1Reflection, OfMoreMessagesThanAreSafeIsRefused) {
+  Liar liar{5001};
+  protobuf::RemoteServices services{client(serve_here([&](Server& its) { liar.serve_with(its); }))};
+  const Result<std::string> answer = await(services.describe("liar.Service"));
+  EXPECT_EQ(answer.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(answer.status().message(), HasSubstr("more than 5000 message types"));
 }
 
 TEST_F(Lg1Reflection, CanBeSwitchedOff) {

@@ -7,9 +7,7 @@
 
 #include "weft/runtime/loop.hpp"
 
-namespace weft {
-
-inline constexpr std::chrono::milliseconds kTryAgain{1};
+namespace weft::detail {
 
 /// Posts `work` to another thread's loop, however long the system has no memory for it: for what must not get
 /// lost and whose failure nobody could be told.
@@ -19,9 +17,10 @@ void post_surely(Loop& loop, const Work& work) noexcept {
     try {
       return loop.post(work);
     } catch (const std::bad_alloc&) {
-      std::this_thread::sleep_for(kTryAgain);  // allow(no_sleep): memory comes back without an event
+      // Memory comes back without an event.
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});  // allow(no_sleep): see above
     }
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail
