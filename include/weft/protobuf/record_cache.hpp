@@ -8,9 +8,9 @@ namespace weft::protobuf::detail {
 /// Records whose messages were larger on the wire are not kept: one large call is not to hold its memory for
 /// ever.
 inline constexpr std::size_t kSmallBytes = 4096;
-/// A cleared message keeps what all calls before made of it, which small ones can make large together. So
-/// each so many calls it is measured, and freed when it holds more than this.
-inline constexpr unsigned kMeasuredEvery = 16;
+/// A cleared message keeps what all calls before made of it, which small ones can make large together. So it
+/// is measured whenever calls have brought so many bytes, and freed when it holds more than it may keep.
+inline constexpr std::size_t kBytesPerMeasure = 64 * 1024;
 inline constexpr std::size_t kKeptBytesMax = 64 * 1024;
 /// So many records of a method each thread keeps.
 inline constexpr std::size_t kRecordsKept = 256;

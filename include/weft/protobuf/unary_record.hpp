@@ -67,7 +67,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
       call.refuse_arguments(failure.with_context(method.key.name));
       return RecordCache<UnaryRecord>::give_back(record, false);
     }
-    record.small_ = call.body().size() <= kSmallBytes;
+    record.request_bytes_ = call.body().size();
     record.start(static_cast<typename Traits::Object*>(method.object), call);
   }
 
@@ -99,8 +99,8 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
       const Result<void> outcome = weft::detail::take_result(task_);
       if (outcome.ok()) [[likely]] {
         answer_with_message(call, response_);
-        small = small_ && static_cast<std::size_t>(response_.GetCachedSize()) <= kSmallBytes;
-        if (++calls_ % kMeasuredEvery == 0) small = small && kept_bytes() <= kKeptBytesMax;
+        const auto response_bytes = static_cast<std::size_t>(response_.GetCachedSize());
+        small = request_bytes_ <= kSmallBytes && response_bytes <= kSmallBytes && !holds_much(response_bytes);
       } else {
         call.fail(outcome.status());
       }
@@ -113,14 +113,22 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   }
 
   friend class RecordCache<UnaryRecord>;
-  std::size_t kept_bytes() const { return request_.SpaceUsedLong() + response_.SpaceUsedLong(); }
+  /// Once in so many bytes it looks, which costs more than a call.
+  bool holds_much(std::size_t response_bytes) {
+    unmeasured_bytes_ += request_bytes_ + response_bytes;
+    if (unmeasured_bytes_ < kBytesPerMeasure) [[likely]] {
+      return false;
+    }
+    unmeasured_bytes_ = 0;
+    return request_.SpaceUsedLong() + response_.SpaceUsedLong() > kKeptBytesMax;
+  }
   // The request is cleared when it is parsed into.
   void clear() noexcept { response_.Clear(); }
 
   ServedCall* call_ = nullptr;
   Task<Result<void>> task_;
-  bool small_ = false;
-  unsigned calls_ = 0;
+  std::size_t request_bytes_ = 0;
+  std::size_t unmeasured_bytes_ = 0;
   typename Traits::In request_;
   typename Traits::Out response_;
 };
