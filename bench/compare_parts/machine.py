@@ -8,6 +8,8 @@ import platform
 import subprocess
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+SERVER_CPU = 0
+CLIENT_CPU = 1
 
 
 def facts(arguments):

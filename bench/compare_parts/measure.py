@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the servers and clients, interleaved, and keeps what they said."""
 import dataclasses
-import json
 import os
-import pathlib
-import select
-import signal
 import statistics
 import subprocess
 
 from .cells import Cell
 from .failure import Failure
-from .machine import CpuUse
-from .progress import Progress
-
-SERVER_CPU = 0
-CLIENT_CPU = 1
-START_SECONDS = 10
+from .machine import CLIENT_CPU, SERVER_CPU, CpuUse
+from .programs import Server, report_of
+from .rounds import interleaved
 
 
 @dataclasses.dataclass
@@ -73,87 +66,29 @@ def require_commands(weft, sides):
 
 
 def run_cells(weft, cells, sides, arguments):
-    if (os.cpu_count() or 1) < 2:
-        raise Failure("this needs two processors, one for the server and one for the client")
-    steps = len(cells) * len(sides) * arguments.rounds
-    results = []
-    with Progress(steps) as progress:
-        for cell in cells:
-            found = {side: [] for side in ("raw", "perf")}
-            for number in range(arguments.rounds):
-                # Who goes first changes from round to round: neither always follows the other.
-                for side in sides if number % 2 == 0 else reversed(sides):
-                    progress.step(f"{cell.name} {side}, round {number + 1} of {arguments.rounds}")
-                    found[side].append(_measure(weft, side, cell, arguments))
-            results.append(CellResult(cell, found["raw"], found["perf"]))
-    return results
+    def measure(cell, side):
+        return _measure(weft, side, cell, arguments)
+
+    return [CellResult(cell, found.get("raw", []), found.get("perf", []))
+            for cell, found in interleaved(cells, lambda _: sides, arguments.rounds, measure)]
 
 
 def _measure(weft, side, cell, arguments):
     before = CpuUse.now()
-    server = _Server(weft, side, cell, arguments)
+    server = Server([weft, side, "server", "--listen", "tcp://127.0.0.1:0", "--cpus", str(SERVER_CPU),
+                     "--mode", cell.mode, "--congestion", arguments.congestion])
     try:
-        report, client_cpu = _run_client(weft, side, cell, arguments, server.url)
+        command = _client_command(weft, side, cell, arguments, server.url)
+        report, client_cpu = report_of(command, cell.metric, f"cell {cell.name}, {side}")
     finally:
         server_cpu = server.stop()
     others, steal = CpuUse.now().shares_since(before, client_cpu + server_cpu)
     return Measurement(report, others, steal)
 
 
-class _Server:
-    """A fresh server: one that spins must be gone before anything else is measured."""
-
-    def __init__(self, weft, side, cell, arguments):
-        command = [weft, side, "server", "--listen", "tcp://127.0.0.1:0", "--cpus", str(SERVER_CPU),
-                   "--mode", cell.mode, "--congestion", arguments.congestion]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            self.url = self._read_url()
-        except BaseException:
-            self.stop()
-            raise
-
-    def _read_url(self):
-        ready, _, _ = select.select([self.process.stdout], [], [], START_SECONDS)
-        line = self.process.stdout.readline().strip() if ready else ""
-        prefix = "listening on "
-        if not line.startswith(prefix):
-            self.process.kill()
-            raise Failure("the server did not start: " + (self.process.stderr.read().strip() or line or "no word"))
-        return line[len(prefix):]
-
-    def stop(self):
-        """Ends the server and returns the processor time it used, in seconds."""
-        self.process.send_signal(signal.SIGTERM)
-        _, status, usage = os.wait4(self.process.pid, 0)
-        self.process.returncode = os.waitstatus_to_exitcode(status)
-        self.process.stdout.close()
-        self.process.stderr.close()
-        return usage.ru_utime + usage.ru_stime
-
-
-def _run_client(weft, side, cell, arguments, url):
+def _client_command(weft, side, cell, arguments, url):
     command = [weft, side, "client", "--connect", url, "--cpus", str(CLIENT_CPU), "--mode", cell.mode,
                "--congestion", arguments.congestion, "--size", str(cell.size), "--depth", str(cell.depth),
                "--connections", str(cell.connections), "--seconds", str(arguments.seconds),
                "--warmup", str(arguments.warmup), "--json"]
-    if cell.attachment:
-        command.append("--attachment")
-    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        output = client.stdout.read()
-        complaint = client.stderr.read().strip()
-    except BaseException:
-        client.kill()
-        raise
-    finally:
-        _, status, usage = os.wait4(client.pid, 0)
-        client.returncode = os.waitstatus_to_exitcode(status)
-        client.stdout.close()
-        client.stderr.close()
-    if client.returncode != 0:
-        raise Failure(f"cell {cell.name}: `weft {side} client` failed: {complaint or client.returncode}")
-    report = json.loads(output)
-    if not report[cell.metric]:
-        raise Failure(f"cell {cell.name}: `weft {side} client` finished no call; use a longer --seconds")
-    return report, usage.ru_utime + usage.ru_stime
+    return [*command, "--attachment"] if cell.attachment else command

@@ -5,12 +5,12 @@ WIDTH = 30
 
 
 class Progress:
-    """A bar on stderr; silent when stderr is not a terminal."""
+    """A bar on stderr; silent when stderr is not a terminal, unless `shown` says otherwise."""
 
-    def __init__(self, steps):
+    def __init__(self, steps, shown=None):
         self._steps = steps
         self._done = 0
-        self._shown = sys.stderr.isatty()
+        self._shown = sys.stderr.isatty() if shown is None else shown
 
     def __enter__(self):
         return self

@@ -2,11 +2,11 @@
 """Tables for people, as all comparisons print them."""
 
 
-def heading(facts, conditions=""):
+def heading(facts, conditions="", where="server on processor 0, client on 1"):
     """What was measured on and how; `conditions` comes before the number of rounds."""
     return [
         f"{facts['cpu']}, {facts['cpus']} processors, kernel {facts['kernel']}, commit {facts['commit']}",
-        f"{facts['date']}; server on processor 0, client on 1; {conditions}{facts['rounds']} interleaved rounds",
+        f"{facts['date']}; {where}; {conditions}{facts['rounds']} interleaved rounds",
     ]
 
 

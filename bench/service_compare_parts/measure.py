@@ -3,17 +3,13 @@
 import dataclasses
 import json
 import os
-import select
 import statistics
-import subprocess
 
 from compare_parts.failure import Failure
-from compare_parts.machine import CpuUse
-from compare_parts.progress import Progress
+from compare_parts.machine import CLIENT_CPU, SERVER_CPU, CpuUse
+from compare_parts.programs import Server, output_of
+from compare_parts.rounds import interleaved
 
-SERVER_CPU = 0
-CLIENT_CPU = 1
-START_SECONDS = 10
 RUN_SECONDS = 120
 
 
@@ -72,42 +68,32 @@ def cells_of(depths):
 
 
 def run_cells(sides, cells, arguments):
-    if (os.cpu_count() or 1) < 2:
-        raise Failure("this needs two processors, one for the server and one for the client")
-    results = []
-    with Progress(len(cells) * len(sides) * arguments.rounds) as progress:
-        for cell in cells:
-            found = {side.name: [] for side in sides}
-            others = 0.0
-            for number in range(arguments.rounds):
-                # Who goes first changes from round to round: nobody always follows the same.
-                for side in sides if number % 2 == 0 else reversed(sides):
-                    progress.step(f"{side.name}, {cell.depth} in flight on {cell.connections}, round {number + 1}")
-                    said, share = _measure(side, cell, arguments)
-                    found[side.name].append(said)
-                    others = max(others, share)
-            results.append(CellResult(cell, found, others))
-    return results
+    by_name = {side.name: side for side in sides}
+
+    def measure(cell, name):
+        return _measure(by_name[name], cell, arguments)
+
+    def label(cell):
+        return f"{cell.depth} in flight on {cell.connections},"
+
+    return [CellResult(cell, {name: [said for said, _ in rounds] for name, rounds in found.items()},
+                       max(share for rounds in found.values() for _, share in rounds))
+            for cell, found in interleaved(cells, lambda _: list(by_name), arguments.rounds, measure, label)]
 
 
-def _pinned(cpu):
-    return lambda: os.sched_setaffinity(0, {cpu})
+def _on(cpu, command):
+    return ["taskset", "-c", str(cpu), *command]
 
 
 def _measure(side, cell, arguments):
     before, ours_before = CpuUse.now(), _children_seconds()
-    server = subprocess.Popen([side.program, "server", side.address, side.kind], stdout=subprocess.PIPE, text=True,
-                              preexec_fn=_pinned(SERVER_CPU))
+    server = Server(_on(SERVER_CPU, [side.program, "server", side.address, side.kind]))
     try:
-        url = _url_of(server, side)
-        words = [side.program, "client", url, side.kind, str(cell.depth), str(cell.connections), str(arguments.seconds)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=RUN_SECONDS, preexec_fn=_pinned(CLIENT_CPU))
+        words = [side.program, "client", server.url, side.kind, str(cell.depth), str(cell.connections),
+                 str(arguments.seconds)]
+        said = json.loads(output_of(_on(CLIENT_CPU, words), side.name, RUN_SECONDS))
     finally:
-        server.terminate()
-        server.wait()
-    if done.returncode:
-        raise Failure(f"{' '.join(words)} ended with {done.returncode}: {done.stderr.strip()}")
-    said = json.loads(done.stdout)
+        server.stop()
     if said["failed"]:
         raise Failure(f"{said['failed']} calls failed: {' '.join(words)}")
     return said, CpuUse.now().shares_since(before, _children_seconds() - ours_before)[0]
@@ -116,12 +102,3 @@ def _measure(side, cell, arguments):
 def _children_seconds():
     times = os.times()
     return times.children_user + times.children_system
-
-
-def _url_of(server, side):
-    ready, _, _ = select.select([server.stdout], [], [], START_SECONDS)
-    line = server.stdout.readline().strip() if ready else ""
-    prefix = "listening on "
-    if not line.startswith(prefix):
-        raise Failure(f"the server of {side.name} did not say where it listens, but: {line!r}")
-    return line[len(prefix):]

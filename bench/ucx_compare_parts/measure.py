@@ -3,22 +3,16 @@
 import dataclasses
 import json
 import os
-import select
 import shutil
-import socket
 import statistics
-import subprocess
-import time
 
 from compare_parts.failure import Failure
-from compare_parts.machine import CpuUse
-from compare_parts.progress import Progress
+from compare_parts.machine import CLIENT_CPU, SERVER_CPU, CpuUse
+from compare_parts.programs import OneClientServer, free_port, listening_url, output_of
+from compare_parts.rounds import interleaved
 
 from .cells import Cell
 
-SERVER_CPU = 0
-CLIENT_CPU = 1
-START_SECONDS = 10
 RUN_SECONDS = 60
 SIDES = ("theirs", "ours", "c")
 
@@ -65,19 +59,14 @@ def find_program(build_dir):
 
 
 def run_cells(program, cells, arguments):
-    if (os.cpu_count() or 1) < 2:
-        raise Failure("this needs two processors, one for the server and one for the client")
-    results = []
-    with Progress(len(cells) * len(SIDES) * arguments.rounds) as progress:
-        for cell in cells:
-            found = {side: [] for side in SIDES}
-            for number in range(arguments.rounds):
-                # Who goes first changes from round to round: neither always follows the other.
-                for side in SIDES if number % 2 == 0 else reversed(SIDES):
-                    progress.step(f"{cell.transports} {cell.name} {side}, round {number + 1} of {arguments.rounds}")
-                    found[side].append(_measure(program, side, cell, arguments))
-            results.append(CellResult(cell, found))
-    return results
+    def measure(cell, side):
+        return _measure(program, side, cell, arguments)
+
+    def label(cell):
+        return f"{cell.transports} {cell.name}"
+
+    return [CellResult(cell, found)
+            for cell, found in interleaved(cells, lambda _: SIDES, arguments.rounds, measure, label)]
 
 
 def _measure(program, side, cell, arguments):
@@ -106,67 +95,32 @@ class _Run:
 
     def pingpong(self, program, style):
         self._start_server([program, "server"])
-        ready, _, _ = select.select([self.server.stdout], [], [], START_SECONDS)
-        line = self.server.stdout.readline().strip() if ready else ""
-        if not line.startswith("listening on "):
-            raise Failure(f"the server did not start: {line}")
+        url = listening_url(self.server.process)
         report = json.loads(self._client([
-            program, "client", "--connect", line.removeprefix("listening on "), "--test", self.cell.test, "--style",
-            style, "--size", str(self.cell.size), "--window", str(self.cell.window), "--iterations",
-            str(self.iterations), "--warmup", str(self.warmup), "--json"]))
+            program, "client", "--connect", url, "--test", self.cell.test, "--style", style, "--size",
+            str(self.cell.size), "--window", str(self.cell.window), "--iterations", str(self.iterations), "--warmup",
+            str(self.warmup), "--json"]))
         return report["p50_us" if self.cell.latency else "per_second"]
 
     def perftest(self):
-        port = _free_port()
+        port = free_port()
         common = ["-p", str(port), "-t", self.cell.theirs, "-n", str(self.iterations), "-w", str(self.warmup),
                   "-O", str(self.cell.window), "-s", str(self.cell.size)]
         self._start_server(["ucx_perftest", *common])
-        _wait_until_listening(port)
+        self.server.wait_until_listening(port)
         # The columns: iterations, p50, average and overall latency, and two of bandwidth and message rate each.
         columns = self._client(["ucx_perftest", "127.0.0.1", *common, "-v", "-f"]).splitlines()[-1].split(",")
         return float(columns[1] if self.cell.latency else columns[7])
 
     def stop(self):
-        if self.server is None:
-            return
-        try:
-            self.server.wait(START_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.server.kill()
-            self.server.wait()
-        self.server.stdout.close()
+        if self.server:
+            self.server.stop()
 
     def _on(self, cpu, command):
         return [*self.before, "taskset", "-c", str(cpu), *command]
 
     def _start_server(self, command):
-        self.server = subprocess.Popen(self._on(SERVER_CPU, command), env=self.environment, text=True,
-                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.server = OneClientServer(self._on(SERVER_CPU, command), self.environment)
 
     def _client(self, command):
-        try:
-            done = subprocess.run(self._on(CLIENT_CPU, command), env=self.environment, text=True, capture_output=True,
-                                  timeout=RUN_SECONDS)
-        except subprocess.TimeoutExpired as late:
-            raise Failure(f"cell {self.cell.name}: {command[0]} took more than {RUN_SECONDS} s") from late
-        if done.returncode != 0 or not done.stdout.strip():
-            raise Failure(f"cell {self.cell.name}: {command[0]} failed: {done.stderr.strip() or done.returncode}")
-        return done.stdout.strip()
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def _wait_until_listening(port):
-    """Without connecting, which would use up the one client that ucx_perftest serves."""
-    wanted = f":{port:04X} "
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
-        with open("/proc/net/tcp", encoding="ascii") as sockets:
-            if any(wanted in line and line.split()[3] == "0A" for line in sockets):
-                return
-        time.sleep(0.01)
-    raise Failure("ucx_perftest did not listen")
+        return output_of(self._on(CLIENT_CPU, command), f"cell {self.cell.name}", RUN_SECONDS, self.environment)
