@@ -70,7 +70,7 @@ def run_cells(program, cells, arguments):
 
 
 def _measure(program, side, cell, arguments):
-    run = _Run(cell, arguments)
+    run = Run(cell, arguments)
     before = CpuUse.now()
     try:
         value = run.perftest() if side == "theirs" else run.pingpong(program, "weft" if side == "ours" else "c")
@@ -80,7 +80,7 @@ def _measure(program, side, cell, arguments):
     return Measurement(value, steal)
 
 
-class _Run:
+class Run:
     """One server and one client."""
 
     def __init__(self, cell, arguments):
