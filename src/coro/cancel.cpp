@@ -35,6 +35,7 @@ Status to_status(CancelReason reason) {
 CancelScope::CancelScope(CancelScope* parent) : parent_(parent) {
   if (parent_ == nullptr) return;
   reason_ = parent_->reason_;
+  carried_ = parent_->carried_;
   parent_->children_.push_back(*this);
 }
 

@@ -55,7 +55,9 @@ CallContext& Controller::context() {
 CallOptions Controller::options_for_call() const {
   CallOptions options = options_;
   if (serving_ != nullptr) {
-    options.deadline = options.deadline.earlier(serving_->record_->call().context().deadline());
+    const CallContext& served = serving_->record_->call().context();
+    options.deadline = options.deadline.earlier(served.deadline());
+    if (!options.metadata.is_given()) options.metadata = served.metadata();
   }
   return options;
 }

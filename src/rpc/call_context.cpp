@@ -36,6 +36,10 @@ Deadline CallContext::deadline() const {
   return call_->scope_.deadline();
 }
 
+MetadataView CallContext::metadata() const {
+  return MetadataView{call_->scope_.carried()};
+}
+
 bool CallContext::cancelled() const {
   return call_->cancelled_anywhere();
 }

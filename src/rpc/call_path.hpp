@@ -23,7 +23,9 @@ namespace weft {
   if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
     return refuse_body(call, body_bytes);
   }
-  if (call.extras_ != nullptr || !call.deadline_.is_infinite()) return begin_with_options(call, body_bytes);
+  if (call.extras_ != nullptr || !call.deadline_.is_infinite() || call.carrying_ != nullptr) {
+    return begin_with_options(call, body_bytes);
+  }
   return queue(call, request_header(*call.method_, body_bytes));
 }
 

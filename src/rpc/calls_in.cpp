@@ -38,6 +38,10 @@ Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
   return Deadline::after(now, timeout_of(header));
 }
 
+Bytes arguments_of(const Frame& request) {
+  return request.body.subspan(wire::padded(wire::metadata_bytes(request.header)));
+}
+
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
                           const MethodEntry& method) {
   return {StatusCode::kResourceExhausted, Layer::kRpc,
@@ -111,12 +115,24 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     refuse(frame.header.id, refusal(frame.header));
     return {};
   }
+  if (wire::metadata_bytes(frame.header) != 0 && refuses_metadata(frame)) [[unlikely]] {
+    return {};
+  }
   if (method->kind == HandlerKind::kInline) [[likely]] {
-    InlineCall call{session_, frame.header.id, frame.body};
+    InlineCall call{session_, frame.header.id, arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
   }
   return serve_record(*method, frame, chunk, {});
+}
+
+bool CallsIn::refuses_metadata(const Frame& frame) {
+  const std::size_t bytes = wire::metadata_bytes(frame.header);
+  if (is_metadata(frame.body.first(bytes)) && wire::padding_is_zero(frame.body.data(), bytes)) return false;
+  refuse(frame.header.id,
+         {Rejection::kBadMetadata,
+          {StatusCode::kInvalidArgument, Layer::kRpc, "the call's metadata is not made of whole pairs"}});
+  return true;
 }
 
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
@@ -183,26 +199,31 @@ std::optional<Refusal> CallsIn::reserve_kept(std::size_t kept_bytes, std::size_t
 }
 
 // With its body, which is the chunk's or a copy (and the frame's if it is not kept), and with room for it in
-// the table; freed by the last who holds it. Null when memory is out.
+// the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
-  const Bytes body = frame.body;
-  const bool copied = method.keeps_body && !body.empty() && body.size() <= kCopiedBodyBytes;
+  const std::size_t metadata = wire::metadata_bytes(frame.header);
+  const bool keeps_chunk = method.keeps_body && frame.body.size() > kCopiedBodyBytes;
+  const Bytes wanted =
+      keeps_chunk ? Bytes{} : frame.body.first(method.keeps_body ? frame.body.size() : metadata);
   std::byte* copy = nullptr;
   try {
     table_.reserve_one();
-    if (copied) copy = static_cast<std::byte*>(detail::allocate_frame(body.size()));
+    if (!wanted.empty()) copy = static_cast<std::byte*>(detail::allocate_frame(wanted.size()));
     auto* call = new ServedCall(*this, host(), session_.loop(), method, frame.header.id);
-    call->body_ = body;
-    if (copied) {
-      std::memcpy(copy, body.data(), body.size());
-      call->copied_body_ = copy;
-      call->body_ = {copy, body.size()};
-    } else if (method.keeps_body && !body.empty()) {
+    if (copy != nullptr) {
+      std::memcpy(copy, wanted.data(), wanted.size());
+      call->copied_ = {copy, wanted.size()};
+    } else if (keeps_chunk) {
       call->chunk_ = chunk;
+    }
+    const Bytes kept = copy != nullptr ? Bytes{call->copied_} : frame.body;
+    call->body_ = (method.keeps_body ? kept : frame.body).subspan(wire::padded(metadata));
+    if (metadata != 0) [[unlikely]] {
+      call->scope_.set_carried(kept.first(metadata));
     }
     return call;
   } catch (const std::bad_alloc&) {
-    if (copy != nullptr) detail::release_frame(copy, body.size());
+    if (copy != nullptr) detail::release_frame(copy, wanted.size());
     return nullptr;
   }
 }
@@ -294,6 +315,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
     refuse(frame.header.id, *std::exchange(landing_refusal_, std::nullopt));
     return {};
   }
+  if (wire::metadata_bytes(frame.header) != 0 && refuses_metadata(frame)) return {};
   const MethodEntry* method = host_.methods->find(frame.header.method, frame.header.schema);
   return serve_record(*method, frame, chunk, std::move(attachment));
 }

@@ -2,6 +2,7 @@
 #include "rpc/calls_out.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "rpc/call_path.hpp"
@@ -20,6 +21,15 @@ void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
   }
   header.flags |= wire::FrameFlags::kTimeoutInSeconds;
   header.timeout = static_cast<std::uint32_t>(std::min<std::int64_t>(micros / 1'000'000 + 1, 0xFFFFFFFF));
+}
+
+/// Gives where the arguments begin.
+std::byte* put_metadata(std::byte* body, Bytes metadata) {
+  if (metadata.empty()) return body;
+  const std::size_t padding = wire::padded(metadata.size()) - metadata.size();
+  std::memcpy(body, metadata.data(), metadata.size());
+  std::memset(body + metadata.size(), 0, padding);
+  return body + metadata.size() + padding;
 }
 
 }  // namespace
@@ -44,22 +54,31 @@ void CallsOut::add_slot() {
   slots_.emplace_back();
 }
 
-std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t body_bytes) {
+std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_bytes) {
+  const Bytes metadata = call.metadata();
+  const std::size_t body_bytes = wire::padded(metadata.size()) + arguments_bytes;
+  if (metadata.size() > wire::kMetadataBytesMax) {
+    return refuse(call, over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's"));
+  }
+  if (body_bytes > session_.peer_body_bytes_max()) return refuse_body(call, body_bytes);
   wire::FrameHeader header = request_header(*call.method_, body_bytes);
+  header.status = static_cast<std::uint16_t>(metadata.size());
   set_timeout(header, call.deadline_, session_.loop().now());
-  if (call.extras_ == nullptr) return queue(call, header);
-  const CallOptions& options = call.extras_->options;
-  const std::size_t attachment_bytes = options.attachment.bytes();
-  if (attachment_bytes > session_.peer_attachment_bytes_max()) {
-    return refuse(call, over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
-                                   "the server's"));
+  if (call.extras_ != nullptr) {
+    const CallOptions& options = call.extras_->options;
+    const std::size_t attachment_bytes = options.attachment.bytes();
+    if (attachment_bytes > session_.peer_attachment_bytes_max()) {
+      return refuse(call, over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
+                                     "the server's"));
+    }
+    if (attachment_bytes != 0) {
+      header.flags |= wire::FrameFlags::kAttachment;
+      header.attachment_bytes = attachment_bytes;
+    }
+    if (!options.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
   }
-  if (attachment_bytes != 0) {
-    header.flags |= wire::FrameFlags::kAttachment;
-    header.attachment_bytes = attachment_bytes;
-  }
-  if (!options.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
-  return queue(call, header);
+  std::byte* body = queue(call, header);
+  return body != nullptr ? put_metadata(body, metadata) : nullptr;
 }
 
 void CallsOut::sent(PendingCall& call) {

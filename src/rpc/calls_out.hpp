@@ -73,7 +73,7 @@ class CallsOut {
   [[gnu::cold]] std::byte* refuse_body(PendingCall& call, std::size_t body_bytes);
   [[gnu::cold]] std::byte* refuse_for_memory(PendingCall& call, std::uint64_t id);
   std::byte* refuse(PendingCall& call, Status failure);
-  std::byte* begin_with_options(PendingCall& call, std::size_t body_bytes);
+  std::byte* begin_with_options(PendingCall& call, std::size_t arguments_bytes);
   static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);
   std::byte* queue(PendingCall& call, wire::FrameHeader header);
   void let_go(PendingCall& call);

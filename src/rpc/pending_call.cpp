@@ -30,7 +30,10 @@ std::byte* PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
     if (deadline_.expired(loop.now())) return end_before_begin(CancelReason::kDeadline);
     loop.arm(*this, deadline_.at());
   }
-  if (scope != nullptr) scope->add(*this);
+  if (scope != nullptr) {
+    if (!scope->carried().empty()) carrying_ = scope;
+    scope->add(*this);
+  }
   return client_->begin(*this, body_bytes);
 }
 

@@ -109,7 +109,7 @@ ServedCall::~ServedCall() {
     chunk_.reset();
     host_->memory->release(chunk_charge_);
   }
-  if (copied_body_ != nullptr) detail::release_frame(copied_body_, body_.size());
+  if (!copied_.empty()) detail::release_frame(copied_.data(), copied_.size());
 }
 
 void ServedCall::let_go() {

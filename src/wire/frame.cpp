@@ -19,9 +19,15 @@ std::string_view to_string(FrameType type) {
 
 std::string_view to_string(FrameFault fault) {
   static constexpr std::string_view kNames[] = {
-      "none",           "unknown frame type",   "unknown or misplaced flags",
-      "body too large", "attachment too large", "unexpected field",
-      "wrong checksum", "padding is not zero",
+      "none",
+      "unknown frame type",
+      "unknown or misplaced flags",
+      "body too large",
+      "attachment too large",
+      "unexpected field",
+      "metadata too large",
+      "wrong checksum",
+      "padding is not zero",
   };
   static_assert(std::size(kNames) == static_cast<std::size_t>(FrameFault::kCount));
   const auto index = static_cast<unsigned>(fault);
@@ -41,7 +47,10 @@ FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& li
   }
   bool plausible = true;
   if (header.type == FrameType::kRequest) {
-    plausible = header.status == 0;
+    const std::uint16_t metadata = metadata_bytes(header);
+    if (metadata > kMetadataBytesMax || padded(metadata) > header.body_bytes) {
+      return FrameFault::kMetadataTooLarge;
+    }
   } else if (header.type == FrameType::kResponse) {
     const unsigned code = header.status & 0xFF;
     const unsigned layer = header.status >> 8 & 0xF;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "weft/base/result.hpp"
 
@@ -14,6 +15,8 @@ struct Options {
   /// A service's, message's or method's name.
   std::string name;
   std::string json = "{}";
+  /// KEY=VALUE each, for the call.
+  std::vector<std::string> metadata{};
   double seconds = 10;
 };
 

@@ -55,12 +55,21 @@ void add_commands(CLI::App& app, int& exit_code) {
                        options, exit_code);
   call->add_option("METHOD", options->name, "Its full name, such as demo.Echo/Say")->required();
   call->add_option("JSON", options->json, "The request (default {}); - reads it from standard input");
+  call->add_option("-m,--metadata", options->metadata,
+                   "Travels beside the request; may be given several times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->check([](const std::string& pair) {
+        return pair.find('=') == 0 || pair.find('=') == std::string::npos ? "'" + pair + "' is no KEY=VALUE"
+                                                                          : std::string{};
+      });
   call->footer(
       "The server describes its services to these commands itself (reflection), unless that was switched\n"
       "off there. The answer goes to standard output, a failure to standard error, with exit code 1.\n"
       "\n"
       "Examples:\n"
       "  weft call tcp://127.0.0.1:9000 demo.Echo/Say '{\"message\": \"hi\"}'\n"
+      "  weft call tcp://127.0.0.1:9000 demo.Echo/Say --metadata tenant=blue --metadata trace=17\n"
       "  weft call unix:///run/demo.sock demo.Echo/Say - < request.json");
 }
 

@@ -18,6 +18,19 @@ Task<Result<std::string>> list(protobuf::RemoteServices* services) {
   co_return text;
 }
 
+Task<Result<std::string>> call(protobuf::RemoteServices* services, const Options* options) {
+  Metadata metadata;
+  for (const std::string& pair : options->metadata) {
+    const std::size_t equals = pair.find('=');
+    const std::string_view text{pair};
+    const Result<void> set = metadata.set(text.substr(0, equals), text.substr(equals + 1));
+    if (!set.ok()) co_return set.status();
+  }
+  CallOptions call_options;
+  call_options.metadata = metadata;
+  co_return co_await services->call(options->name, options->json, call_options);
+}
+
 Task<Result<std::string>> ask(protobuf::RemoteServices* services, Question question, const Options* options) {
   switch (question) {
     case Question::kList:
@@ -27,7 +40,7 @@ Task<Result<std::string>> ask(protobuf::RemoteServices* services, Question quest
     case Question::kCall:
       break;
   }
-  return services->call(options->name, options->json);
+  return call(services, options);
 }
 
 }  // namespace

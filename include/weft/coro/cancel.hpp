@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/bytes.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
 #include "weft/base/time.hpp"
@@ -69,6 +70,11 @@ class CancelScope : private ListHook<CancelChildTag> {
   }
   void set_deadline(Deadline deadline) noexcept { deadline_ = deadline; }
 
+  /// What calls that are made below it carry on, its parent's or its own; only who sets and reads it knows
+  /// what these bytes are. They outlive the scope. Set before it has children.
+  Bytes carried() const noexcept { return carried_; }
+  void set_carried(Bytes bytes) noexcept { carried_ = bytes; }
+
   /// Lets `listener` hear of a cancel. The scope must not be cancelled yet: ask cancelled() first.
   void add(CancelListener& listener) noexcept {
     WEFT_ASSERT(!cancelled(), "ask cancelled() before listening");
@@ -82,6 +88,7 @@ class CancelScope : private ListHook<CancelChildTag> {
   Deadline deadline_;
   IntrusiveList<CancelListener, CancelListenerTag> listeners_;
   IntrusiveList<CancelScope, CancelChildTag> children_;
+  Bytes carried_;
   CancelReason reason_ = CancelReason::kNone;
 };
 

@@ -10,6 +10,7 @@
 #include "weft/base/time.hpp"
 #include "weft/base/unique_function.hpp"
 #include "weft/memory/buffer.hpp"
+#include "weft/rpc/metadata.hpp"
 
 namespace weft {
 
@@ -34,6 +35,9 @@ class CallContext {
   std::string remote_endpoint() const;
 
   Deadline deadline() const;
+  /// What the caller sent beside the arguments; calls that this handler makes carry it on unless they are
+  /// given their own. Valid until the handler has ended.
+  MetadataView metadata() const;
   /// The caller gave up, its deadline passed, or it is gone. Any thread.
   bool cancelled() const;
 

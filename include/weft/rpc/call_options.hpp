@@ -6,6 +6,7 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/time.hpp"
+#include "weft/rpc/metadata.hpp"
 
 namespace weft {
 
@@ -50,6 +51,10 @@ struct CallOptions {
   /// Where the attachment of the answer is to land; it fails the call when the answer brings more than fits.
   /// Leased until the call has ended.
   MutableBytes landing{};
+  /// Travels beside the arguments, and stays with the caller until the call has ended. Without any of its own
+  /// a call that is made while another one is served carries that one's; with an empty Metadata it carries
+  /// none.
+  MetadataView metadata{};
 };
 
 }  // namespace weft

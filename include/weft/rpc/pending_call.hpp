@@ -110,6 +110,12 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
 
   enum class State : std::uint8_t { kIdle, kWaiting, kSent, kDone };
 
+  /// Its own, or what its scope carries.
+  Bytes metadata() const {
+    if (extras_ != nullptr && extras_->options.metadata.is_given()) return extras_->options.metadata.bytes();
+    return carrying_ != nullptr ? carrying_->carried() : Bytes{};
+  }
+
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
   Deadline earliest_deadline(const CancelScope* scope) const;
@@ -124,6 +130,8 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   const MethodKey* method_;
   CallExtras* extras_;
   Ready* waiter_ = nullptr;
+  /// The scope that it was begun under, if that carries anything.
+  const CancelScope* carrying_ = nullptr;
   Deadline deadline_;
   std::uint64_t id_ = 0;
   Status failure_;

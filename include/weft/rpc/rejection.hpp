@@ -18,6 +18,7 @@ enum class Rejection : std::uint8_t {
   kBodyTooLarge,        ///< over body_bytes_max
   kAttachmentTooLarge,  ///< over attachment_bytes_max
   kUnexpectedField,
+  kMetadataTooLarge,  ///< over 8 KiB, or longer than the body that it is in
   kChecksum,
   kPadding,
   kRepeatedCallId,  ///< two calls in flight of one id
@@ -25,6 +26,7 @@ enum class Rejection : std::uint8_t {
   kUnknownMethod,
   kWrongSchema,
   kBadArguments,           ///< a body that the codec refuses
+  kBadMetadata,            ///< pairs that are not whole
   kOverMethodsBody,        ///< over HandlerOptions::body_bytes_max
   kOverMethodsAttachment,  ///< over HandlerOptions::attachment_bytes_max
   kAttachmentNotTaken,     ///< for a method that takes none

@@ -162,7 +162,8 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   std::unique_ptr<const Endpoints> endpoints_;
   Bytes body_;
   ChunkRef chunk_;
-  std::byte* copied_body_ = nullptr;
+  /// The body, or only the metadata before it, if they were copied.
+  MutableBytes copied_;
   Buffer attachment_;
   /// What it counts in its connection, and of that in the process apart from its attachment.
   std::size_t connection_charge_ = 0;

@@ -39,7 +39,7 @@ struct FrameFlags {
 /// The head of every frame, as it lies on the wire, little-endian:
 ///
 ///      0        1        2        3        4        5        6        7
-///  0 | body_bytes                        | type   | flags  | status          |
+///  0 | body_bytes                        | type   | flags  | status/metadata |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
 /// 16 | method (request) / native code (response)                             |
 /// 24 | timeout (request)                 | schema (request)                  |
@@ -55,7 +55,7 @@ struct FrameHeader {
   FrameType type{};
   std::uint8_t flags = 0;
   /// Response: a StatusCode in the low byte, then four bits of the Layer that said so, four of Retry.
-  /// Otherwise 0.
+  /// Request: see metadata_bytes(). Otherwise 0.
   std::uint16_t status = 0;
   /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway and path:
   /// kNoId.
@@ -73,6 +73,15 @@ struct FrameHeader {
 
 inline constexpr std::size_t kHeaderBytes = 40;
 static_assert(sizeof(FrameHeader) == kHeaderBytes);
+
+/// What a request may carry beside its arguments.
+inline constexpr std::size_t kMetadataBytesMax = 8 * 1024;
+
+/// A request's body begins with so many bytes of metadata, and zeros to a multiple of 8; the arguments
+/// follow.
+constexpr std::uint16_t metadata_bytes(const FrameHeader& request) {
+  return request.status;
+}
 
 /// The id of a frame that is about no call.
 inline constexpr std::uint64_t kNoId = 0;
@@ -105,6 +114,7 @@ enum class FrameFault : std::uint8_t {
   kBodyTooLarge,
   kAttachmentTooLarge,
   kUnexpectedField,
+  kMetadataTooLarge,
   kChecksum,
   kPadding,
   kCount,

@@ -160,7 +160,9 @@ TEST_F(BytesFromAPeer, AHeaderWithAnythingThatHasNoMeaningThereEndsTheConnection
   const std::pair<const char*, Spoil> spoilt[] = {
       {"attachment flag without length", [](wire::FrameHeader& h) { h.flags = 1; }},
       {"attachment length without flag", [](wire::FrameHeader& h) { h.attachment_bytes = 8; }},
-      {"request with a status", [](wire::FrameHeader& h) { h.status = 1; }},
+      {"metadata longer than the body", [](wire::FrameHeader& h) { h.status = 17, h.body_bytes = 16; }},
+      {"too much metadata",
+       [](wire::FrameHeader& h) { h.status = wire::kMetadataBytesMax + 1, h.body_bytes = 64 * 1024; }},
       {"ping with a body", [](wire::FrameHeader& h) { h = {.body_bytes = 8, .type = FrameType::kPing}; }},
       {"ping with a method", [](wire::FrameHeader& h) { h = {.type = FrameType::kPing, .method = 1}; }},
       {"goaway with an id", [](wire::FrameHeader& h) { h = {.type = FrameType::kGoaway, .id = 1}; }},

@@ -79,13 +79,14 @@ TEST_F(Counters, NameTheReasonForWhichAConnectionWasEnded) {
   expect_counted(server, spoilt([](auto& h) { h.body_bytes = 4097; }), Rejection::kBodyTooLarge);
   expect_counted(server, spoilt([](auto& h) { h.flags = 1, h.attachment_bytes = 10'001; }),
                  Rejection::kAttachmentTooLarge);
-  expect_counted(server, spoilt([](auto& h) { h.status = 1; }), Rejection::kUnexpectedField);
+  expect_counted(server, spoilt([](auto& h) { h.attachment_bytes = 8; }), Rejection::kUnexpectedField);
+  expect_counted(server, spoilt([](auto& h) { h.status = 4095; }), Rejection::kMetadataTooLarge);
   std::string padded = hello + request_bytes<&size_of>(1, std::string_view{"five!"});
   padded.back() = 1;
   expect_counted(server, padded, Rejection::kPadding);
   expect_counted(server, hello_bytes(wire::Features::kChecksum) + request_bytes<&add>(1, 2, 3) + "no sum..",
                  Rejection::kChecksum);
-  EXPECT_EQ(server.stats().protocol_errors, 10u);
+  EXPECT_EQ(server.stats().protocol_errors, 11u);
   EXPECT_EQ(server.stats().calls_refused, 0u);
 }
 

@@ -272,6 +272,19 @@ TEST_F(Lg2Relay, DeadlinesPassThroughTheNestedCall) {
   EXPECT_FALSE(service_.deadline.is_infinite());
 }
 
+TEST_F(Lg2Relay, MetadataPassesThroughTheNestedCall) {
+  const EchoRequest request = request_of("hi");
+  const Metadata blue = metadata_of("blue");
+  protobuf::Controller controller;
+  controller.options().metadata = blue;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  relay_stub_.RelayEcho(&controller, &request, &response_, NewCallback(+note, &called));
+  EXPECT_TRUE(turn_until(loop(), [&] { return called; }));
+  EXPECT_FALSE(controller.Failed()) << controller.ErrorText();
+  EXPECT_EQ(service_.tenant, "blue");
+}
+
 TEST_F(Lg2Relay, CancelsPassThroughTheNestedCall) {
   protobuf::Controller controller;
   bool called = false;

@@ -26,6 +26,7 @@ class EchoImpl : public EchoService {
             Closure* done) override {
     ++calls;
     auto& ours = dynamic_cast<protobuf::Controller&>(*controller);
+    tenant = ours.context().metadata().find("tenant").value_or("none");
     response->set_text(request->text());
     if (!ours.context().attachment().empty()) ours.context().set_attachment(ours.context().take_attachment());
     if (request->text() == "fail") controller->SetFailed("as was asked");
@@ -64,6 +65,7 @@ class EchoImpl : public EchoService {
   Event cancelled;
   bool was_cancelled = false;
   int cancels_heard = 0;
+  std::string tenant;
   Deadline deadline;
   protobuf::Controller* kept_controller = nullptr;
   Closure* kept = nullptr;

@@ -60,6 +60,14 @@ TEST_F(Lg1Reflection, CallsByJson) {
   EXPECT_THAT(call("weft.dropin.EchoService/Echo", R"({"text": "hi"})"), HasSubstr("hi by callback"));
 }
 
+TEST_F(Lg1Reflection, CallsWithOptions) {
+  const Metadata blue = metadata_of("blue");
+  CallOptions options;
+  options.metadata = blue;
+  EXPECT_TRUE(await(services_.call("weft.test.Echo/Say", "{}", options)).ok());
+  EXPECT_EQ(echo_.tenant, "blue");
+}
+
 TEST_F(Lg1Reflection, RefusesBadJsonWithThePlace) {
   EXPECT_THAT(call("weft.test.Echo/Say", R"({"text": hi})"),
               AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("weft.test.EchoRequest"), HasSubstr("hi}\n^")));

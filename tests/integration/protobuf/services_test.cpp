@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 using Lg1Services = ProtobufTest;
 using Lg2Coroutines = ProtobufTest;
 using Lg3Deadlines = ProtobufTest;
+using Lg3Metadata = ProtobufTest;
 
 TEST_F(Lg1Services, AnswerWhatTheirMethodFillsIn) {
   Echo echo;
@@ -201,6 +202,20 @@ TEST_F(Lg3Deadlines, PassThroughNestedCalls) {
   EXPECT_TRUE(await(failing.ended.wait()).ok());
   EXPECT_FALSE(failing.deadline.is_infinite()) << "the innermost handler knows when it is too late";
   EXPECT_FALSE(failing.ended_by.ok());
+}
+
+TEST_F(Lg3Metadata, PassesThroughNestedCalls) {
+  Echo echo;
+  Server& there = serve_services(echo);
+  Relay relay{client(there)};
+  test::RelayStub stub{client(serve_services(relay))};
+  const Metadata blue = metadata_of("blue");
+  CallOptions options;
+  options.metadata = blue;
+  ASSERT_TRUE(await(stub.Pass(options, echo_request("hi"))).ok());
+  EXPECT_EQ(echo.tenant, "blue");
+  ASSERT_TRUE(await(stub.Pass(echo_request("hi"))).ok());
+  EXPECT_EQ(echo.tenant, "none");
 }
 
 TEST_F(Lg3Deadlines, LeftByACancelledCallerReachTheInnermostHandler) {

@@ -17,6 +17,7 @@ class Echo : public test::EchoServer {
                          test::EchoResponse& response) override {
     ++calls;
     deadline = context.deadline();
+    tenant = context.metadata().find("tenant").value_or("none");
     response.set_text(request.text());
     for (std::uint32_t i = 0; i < request.copies(); ++i) response.add_copies(request.text());
     if (!context.attachment().empty()) context.set_attachment(context.take_attachment());
@@ -29,6 +30,7 @@ class Echo : public test::EchoServer {
 
   int calls = 0;
   Deadline deadline{};
+  std::string tenant;
 };
 
 /// Calls an Echo for whoever calls it.
@@ -48,6 +50,12 @@ class Relay : public test::RelayServer {
  private:
   RpcClient& next_;
 };
+
+inline Metadata metadata_of(std::string_view tenant) {
+  Metadata metadata;
+  metadata.set("tenant", tenant).value();
+  return metadata;
+}
 
 inline test::EchoRequest echo_request(std::string text, std::uint32_t copies = 0) {
   test::EchoRequest request;

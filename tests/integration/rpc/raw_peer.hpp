@@ -31,12 +31,13 @@ class RawPeer {
   bool connected() const { return fd_ >= 0; }
   void send_hello() { queue(hello_bytes()); }
   void send_request(std::uint64_t id, std::uint64_t method, std::uint32_t schema, std::string_view body,
-                    std::string_view attachment = {}) {
+                    std::string_view attachment = {}, std::uint16_t metadata_bytes = 0) {
     wire::FrameHeader header;
     header.type = wire::FrameType::kRequest;
     header.id = id;
     header.method = method;
     header.schema = schema;
+    header.status = metadata_bytes;
     queue(frame_bytes(header, body, attachment));
   }
   void send_cancel(std::uint64_t id) { queue(control_bytes(wire::FrameType::kCancel, id)); }

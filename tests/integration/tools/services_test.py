@@ -35,10 +35,15 @@ def check(program: str, url: str) -> None:
         ("call", url, "demo.Echo/Say"): "nothing to say",
         ("call", url, "demo.Echo/Sing"): "it has Say, SendBack",
         ("call", url, "demo.Nobody/Say"): "demo.Nobody",
+        ("call", url, "demo.Echo/Say", "-m", "key=" + 9000 * "x"): "over the limit of 8192",
         ("describe", url, "demo.Nothing"): "demo.Nothing",
     }.items():
         done = weft(program, *words)
         expect(" ".join(words), done.returncode == 1 and says in done.stderr and not done.stdout, done)
+    done = weft(program, "call", url, "demo.Echo/Say", '{"message": "hi"}', "-m", "tenant=blue", "-m", "trace=a=b")
+    expect("call with metadata", done.returncode == 0, done)
+    done = weft(program, "call", url, "demo.Echo/Say", "--metadata", "=blue")
+    expect("metadata without a key", done.returncode != 0 and "no KEY=VALUE" in done.stderr, done)
 
 
 def main(program: str, server: str) -> None:

@@ -154,6 +154,22 @@ TEST(CheckHeader, RefusesAnAttachmentFlagWithoutLengthAndALengthWithoutFlag) {
   EXPECT_EQ(check_header(header, kLimits), FrameFault::kUnexpectedField);
 }
 
+TEST(CheckHeader, RefusesMetadataThatIsLongerThanItsBodyOrThanAnyMayBe) {
+  FrameHeader header = of_type(FrameType::kRequest);
+  const auto fault = [&](std::size_t metadata, std::uint32_t body) {
+    header.status = static_cast<std::uint16_t>(metadata);
+    header.body_bytes = body;
+    return check_header(header, {.body_bytes_max = 1u << 20});
+  };
+  EXPECT_EQ(fault(16, 16), FrameFault::kNone);
+  EXPECT_EQ(fault(9, 16), FrameFault::kNone);
+  EXPECT_EQ(fault(9, 15), FrameFault::kMetadataTooLarge) << "its padding does not fit";
+  EXPECT_EQ(fault(1, 0), FrameFault::kMetadataTooLarge);
+  EXPECT_EQ(fault(kMetadataBytesMax, 8192), FrameFault::kNone);
+  EXPECT_EQ(fault(kMetadataBytesMax + 1, 1u << 20), FrameFault::kMetadataTooLarge);
+  EXPECT_EQ(fault(0xFFFF, 1u << 20), FrameFault::kMetadataTooLarge);
+}
+
 TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
   const auto fault_after = [](FrameType type, auto change) {
     FrameHeader header = of_type(type);
@@ -163,7 +179,7 @@ TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
   const auto status = [](std::uint16_t value) {
     return [value](FrameHeader& header) { header.status = value; };
   };
-  EXPECT_EQ(fault_after(FrameType::kRequest, status(1)), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kCancel, status(1)), FrameFault::kUnexpectedField);
   EXPECT_EQ(fault_after(FrameType::kResponse, status(17)), FrameFault::kUnexpectedField);
   EXPECT_EQ(fault_after(FrameType::kResponse, status(0x0701)), FrameFault::kUnexpectedField);
   EXPECT_EQ(fault_after(FrameType::kResponse, status(0x0100)), FrameFault::kUnexpectedField);
