@@ -135,13 +135,14 @@ void CompletionQueue::handle_completion(const ibv_wc& completion) noexcept {
   ++strays_;
 }
 
-// The first time the handlers hear of it, which is something to do.
+// What was posted since the last time is as lost as what was there. The handlers hear of it once.
 std::size_t CompletionQueue::fail(int error) noexcept {
-  if (std::exchange(failed_, error) != 0) return 0;
+  const std::size_t given_up = table_->give_up();
+  if (std::exchange(failed_, error) != 0) return given_up;
   for (const Place& place : places_) {
     if (place.handler != nullptr) place.handler->on_queue_failed();
   }
-  return 1;
+  return given_up + 1;
 }
 
 std::size_t CompletionQueue::poll() {

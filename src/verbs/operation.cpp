@@ -39,9 +39,27 @@ void Operation::complete_with_errno(int error) noexcept {
 }
 
 void Operation::close() noexcept {
-  if (state == OperationState::kPosted || state == OperationState::kCancelRequested)
-    outcome.error = ECANCELED;
+  const bool under_way = state == OperationState::kPosted || state == OperationState::kCancelRequested;
+  if (under_way && outcome.error == 0) outcome.error = ECANCELED;
   close_step();
+}
+
+// As a cancel: the device may have the memory still. Who awaits it only now is found the next time.
+bool Operation::give_up() noexcept {
+  if (state == OperationState::kPosted) {
+    if (waits) {
+      complete_with_errno(kNeverTold);
+      return true;
+    }
+    outcome.error = kNeverTold;
+    queue->connection_failed();
+    on_cancel(CancelReason::kPeerGone);
+    return true;
+  }
+  const bool awaited_since = state == OperationState::kCancelRequested && outcome.error == kNeverTold &&
+                             waiter != nullptr && !is_scheduled();
+  if (awaited_since) executor().schedule(*this);
+  return awaited_since;
 }
 
 // Only what waits for room can be had back.
@@ -145,6 +163,14 @@ Operation* OperationTable::find(std::uint64_t id) noexcept {
                          operation.state == OperationState::kCancelRequested ||
                          operation.state == OperationState::kAbandoned;
   return operation.generation == id >> 32 && under_way ? &operation : nullptr;
+}
+
+std::size_t OperationTable::give_up() noexcept {
+  std::size_t count = 0;
+  for (const auto& slab : slabs_) {
+    for (std::size_t i = 0; i < kSlab; ++i) count += slab[i].give_up() ? 1 : 0;
+  }
+  return count;
 }
 
 // No queue is left, but the loop may end before the turn in which what nobody wants is given back.

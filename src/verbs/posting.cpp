@@ -44,6 +44,7 @@ Operation* prepare(OperationTable& table, const Asked& asked, Refusal& refusal) 
   const bool one = asked.memory.size() == 1;
   if (operation != nullptr && one) operation->memory = asked.memory[0];
   if (operation != nullptr && !one && !asked.memory.empty() && !keep_pieces(*operation, asked.memory)) {
+    operation->state = OperationState::kReaped;
     table.recycle(*operation);
     refusal = Refusal::kNoRecord;
     return nullptr;

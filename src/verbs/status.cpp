@@ -144,6 +144,11 @@ Status failure_of(Refusal refusal, std::string_view what) {
 }
 
 Status failure_of(const Outcome& outcome, std::string_view what) {
+  if (outcome.error == kNeverTold) {
+    return {StatusCode::kUnavailable, Layer::kTransport,
+            described(what, "the completion queue cannot be asked any more",
+                      "whether it was done nobody can tell: end its queues and make new ones")};
+  }
   return outcome.error != 0 ? call_status(outcome.error, what) : to_status(outcome.status, what);
 }
 

@@ -64,7 +64,9 @@ class CompletionQueue final : public Poller {
   std::size_t operations_out() const noexcept { return table_->out(); }
   /// Completions of nobody: their queue was destroyed before they came.
   std::uint64_t strays() const noexcept { return strays_; }
-  /// What it failed with: an errno of ibv_poll_cq(), or 0.
+  /// What ibv_poll_cq() failed with, as a positive number, or 0. Coroutines' operations have ended with
+  /// kUnavailable then, but the device may use their memory still: it comes back with the end of their
+  /// queues.
   int failed() const noexcept { return failed_; }
 
   /// Room for `entries` completions; false when there is not as much. release() gives it back.

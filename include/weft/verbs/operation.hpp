@@ -78,10 +78,14 @@ class WorkQueue {
   List waiting_;
 };
 
+/// In the place of an errno: the completion queue cannot be asked any more.
+inline constexpr int kNeverTold = -1;
+
 /// What an operation ended with.
 struct Outcome {
   ibv_wc_status status = IBV_WC_SUCCESS;
-  /// An errno where the device never had it, or had its queue destroyed; then `status` says nothing.
+  /// An errno where the device never had it, or had its queue destroyed, or kNeverTold; then `status` says
+  /// nothing.
   int error = 0;
   std::uint32_t bytes = 0;
   std::uint32_t immediate = 0;
@@ -104,6 +108,9 @@ class Operation final : public weft::detail::OperationRecord<Operation>, public 
   /// The device never had it, or its queue was destroyed.
   void complete_with_errno(int error) noexcept;
   void close() noexcept;
+  /// Nobody will hear of its completion: its coroutine goes on, its memory stays until its queue ends. False
+  /// when that was so before.
+  bool give_up() noexcept;
 
   std::uint64_t id() const noexcept { return std::uint64_t{generation} << 32 | index; }
   /// Writes its memory as a work request names it, and says how many pieces and bytes that are.
@@ -142,6 +149,8 @@ class OperationTable {
   void recycle(Operation& operation) noexcept;
   /// Null when nobody has that id any more.
   Operation* find(std::uint64_t id) noexcept;
+  /// The completion queue cannot be asked. How many operations that concerned.
+  std::size_t give_up() noexcept;
   /// The completion queue ends. Deletes the table now, or with its last record.
   void close() noexcept;
 

@@ -74,7 +74,9 @@ class [[nodiscard]] Posted {
     refusal_ = Refusal::kNone;
     const Outcome outcome = operation.outcome;
     const CancelReason reason = operation.reason;
-    if (!operation.take()) return weft::to_status(reason);
+    if (!operation.take()) {
+      return outcome.error == 0 ? weft::to_status(reason) : failure_of(outcome, Family::kWhat);
+    }
     if (outcome.error == ECANCELED && reason != CancelReason::kNone) return weft::to_status(reason);
     if (outcome.error != 0 || outcome.status != IBV_WC_SUCCESS) return failure_of(outcome, Family::kWhat);
     if constexpr (std::is_void_v<value_type>) {

@@ -3,14 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "support/simulated_rdma.hpp"
 #include "unit/verbs/pair.hpp"
+#include "weft/coro/scope.hpp"
 
 namespace weft::verbs {
 namespace {
 
 using testing::Pair;
+using testing::status_of;
 using weft::testing::Call;
 using weft::testing::SimulatedRdma;
 
@@ -61,6 +66,78 @@ TEST_P(VerbsLostDevices, the_end_of_what_was_made_on_a_device_that_is_gone_is_no
     EXPECT_EQ(gone.destroy_qp(kept), 0);
   }
   EXPECT_EQ(gone.live().total(), 0U);
+}
+
+/// A device that does not say any more what completed.
+class VerbsSilentQueue : public ::testing::Test {
+ protected:
+  ~VerbsSilentQueue() override { rdma().heal(Call::kPollCq); }
+  SimulatedRdma& rdma() { return static_cast<SimulatedRdma&>(weft::testing::rdma_devices()); }
+
+  static void expect_told(const Status& status) {
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+    EXPECT_NE(status.message().find("the completion queue cannot be asked"), std::string_view::npos)
+        << status.to_string();
+  }
+  template <typename Posted>
+  static Task<Status> awaited(Posted posted) {
+    co_return status_of(co_await std::move(posted));
+  }
+
+  Pair pair_{{.sends_max = 2, .receives_max = 1}};
+};
+
+TEST_F(VerbsSilentQueue, every_operation_ends_and_says_why) {
+  const MemoryRegion region = pair_.region(64);
+  auto shared = SharedReceiveQueue::create(pair_.domain, *pair_.completions, {.receives_max = 2}).value();
+  Scope scope;
+  std::vector<Status> told;
+  const auto wait = [](Task<Status> operation, std::vector<Status>* to) -> Task<> {
+    to->push_back(co_await std::move(operation));
+  };
+  scope.spawn(wait, awaited(pair_.b->receive(region.memory())), &told);
+  scope.spawn(wait, awaited(pair_.b->receive(region.memory())), &told);  // waits for room
+  scope.spawn(wait, awaited(shared->receive(region.memory())), &told);
+  pair_.loop->run_once(Duration::zero());
+  EXPECT_TRUE(told.empty());
+  rdma().fail_every(Call::kPollCq, EIO);
+  auto awaited_later = pair_.a->read(region.memory(), region.remote());
+  pair_.until([&] { return told.size() == 3; });
+  scope.spawn(wait, awaited(std::move(awaited_later)), &told);
+  scope.spawn(wait, awaited(shared->receive(region.memory())), &told);  // made when it had failed
+  pair_.until([&] { return told.size() == 5; });
+  for (const Status& status : told) expect_told(status);
+  EXPECT_NE(pair_.completions->failed(), 0);
+  const auto later = pair_.run(awaited(pair_.a->send(region.memory())));
+  EXPECT_EQ(later.code(), StatusCode::kUnavailable) << "nothing more is given to the device";
+  pair_.loop->block_on(scope.join());
+  pair_.b.reset();
+}
+
+TEST_F(VerbsSilentQueue, memory_stays_with_the_device_until_the_queue_pair_has_ended) {
+  const MemoryRegion into = pair_.region(64);
+  MemoryBlock* const block = into.memory().block();
+  const std::uint32_t before = block->references();
+  auto receiving = pair_.b->receive(into.memory());
+  rdma().fail_every(Call::kPollCq, EIO);
+  expect_told(pair_.run(awaited(std::move(receiving))));
+  EXPECT_TRUE(pair_.a->send(pair_.text("late")).abandon().ok());
+  for (int i = 0; i < 3; ++i) pair_.loop->run_once(Duration::zero());
+  EXPECT_EQ(testing::text_of(into.memory(), 4), "late") << "the device goes on";
+  EXPECT_GT(block->references(), before);
+  pair_.b.reset();
+  EXPECT_EQ(block->references(), before);
+}
+
+TEST_F(VerbsSilentQueue, an_operation_that_is_awaited_after_the_end_of_its_queues_says_why_too) {
+  const MemoryRegion into = pair_.region(64);
+  auto receiving = pair_.b->receive(into.memory());
+  rdma().fail_every(Call::kPollCq, EIO);
+  pair_.loop->run_once(Duration::zero());
+  pair_.a.reset();
+  pair_.b.reset();
+  pair_.completions.reset();
+  expect_told(pair_.run(awaited(std::move(receiving))));
 }
 
 TEST(VerbsSharedReceives, complete_into_the_queue_of_their_queue_pairs) {
