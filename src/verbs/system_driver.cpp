@@ -1,9 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <string>
+
 #include "weft/verbs/driver.hpp"
 
 namespace weft::verbs {
 
 namespace {
+
+/// Of the numbers in a file of the kernel's the one at `place`; -1 when there is none.
+int number_in(const std::string& path, int place) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  std::array<char, 4096> text{};
+  const auto size = ::read(file, text.data(), text.size());
+  ::close(file);
+  const char* at = text.data();
+  const char* const end = at + (size > 0 ? size : 0);
+  int number = -1;
+  for (; place >= 0; --place) {
+    while (at != end && (*at == ' ' || *at == '\n')) ++at;
+    const auto [behind, error] = std::from_chars(at, end, number);
+    if (error != std::errc{}) return -1;
+    at = behind;
+  }
+  return number;
+}
 
 class SystemDriver final : public Driver {
  public:
@@ -20,6 +48,17 @@ class SystemDriver final : public Driver {
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index,
                 ibv_gid_entry* entry) noexcept override {
     return ibv_query_gid_ex(context, port, index, entry, 0);
+  }
+  int numa_node(const char* device) noexcept override {
+    return number_in("/sys/class/infiniband/" + std::string{device} + "/device/numa_node", 0);
+  }
+  int current_numa_node() noexcept override {
+    unsigned processor = 0;
+    unsigned node = 0;
+    return ::getcpu(&processor, &node) == 0 ? static_cast<int>(node) : -1;
+  }
+  int numa_distance(int from, int to) noexcept override {
+    return number_in("/sys/devices/system/node/node" + std::to_string(from) + "/distance", to);
   }
   int get_async_event(ibv_context* context, ibv_async_event* event) noexcept override {
     return ibv_get_async_event(context, event);

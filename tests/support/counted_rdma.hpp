@@ -51,6 +51,9 @@ class CountedRdma final : public verbs::Driver {
   int close_device(ibv_context* context) noexcept override {
     return gone(driver_.close_device(context), &Objects::contexts);
   }
+  int numa_node(const char* device) noexcept override { return driver_.numa_node(device); }
+  int current_numa_node() noexcept override { return driver_.current_numa_node(); }
+  int numa_distance(int from, int to) noexcept override { return driver_.numa_distance(from, to); }
   int query_device(ibv_context* context, ibv_device_attr* attributes) noexcept override {
     return driver_.query_device(context, attributes);
   }

@@ -86,6 +86,13 @@ class SimulatedRdma final : public verbs::Driver {
   /// expire_retries(). Without this it fails at once.
   void wait_for_peers(bool wait);
 
+  // What the machine is like.
+
+  /// The NUMA node that all threads run on from now on, -1 at first; and how far which is from which: one
+  /// that is not in there is of a distance that is not known.
+  void run_on_node(int node);
+  void set_distances(std::vector<std::vector<int>> distances);
+
   // What goes wrong.
 
   /// The `nth` call from now on (1 = the next), of any device or of the one of this name, fails with this
@@ -126,6 +133,9 @@ class SimulatedRdma final : public verbs::Driver {
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes) noexcept override;
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index,
                 ibv_gid_entry* entry) noexcept override;
+  int numa_node(const char* device) noexcept override;
+  int current_numa_node() noexcept override;
+  int numa_distance(int from, int to) noexcept override;
   int get_async_event(ibv_context* context, ibv_async_event* event) noexcept override;
   void ack_async_event(ibv_async_event* event) noexcept override;
 

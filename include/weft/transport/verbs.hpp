@@ -18,6 +18,15 @@ namespace verbs {
 class Driver;
 }
 
+/// Which of several devices a new connection takes.
+enum class DeviceChoice : std::uint8_t {
+  kRoundRobin,
+  /// One that is nearest to the processor that its loop's thread runs on, as NUMA nodes are; in turn where
+  /// several are. Meant for threads that stay where they are (ServerOptions::cpus).
+  /// A device whose node the system does not know is as near as any.
+  kNearest,
+};
+
 /// How connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
 struct VerbsOptions {
   /// What a client may use for tcp:// and unix:// URLs (verbs:// always requires RDMA).
@@ -26,8 +35,10 @@ struct VerbsOptions {
   /// peers without it all the same, unless this says kRequire.
   PathPolicy listening = PathPolicy::kForbid;
 
-  /// Devices by name ("mlx5_0", "rxe0"), which connections take in turn; empty for all with an active port.
+  /// Devices by name ("mlx5_0", "rxe0"), which connections take as `device_choice` says; empty for all with
+  /// an active port.
   std::vector<std::string> devices{};
+  DeviceChoice device_choice = DeviceChoice::kRoundRobin;
   /// The port of the device; 0 for the first that is active.
   std::uint8_t port = 0;
   /// The place of our GID in the port's table. Without one: InfiniBand before RoCE v2 before RoCE v1, and

@@ -30,6 +30,13 @@ class Driver {
   /// ibv_query_gid_ex(): ENODATA for an index that is not in use.
   virtual int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index,
                         ibv_gid_entry* entry) noexcept = 0;
+
+  /// The NUMA node of the device of that name, and that of the processor that the calling thread runs on; -1
+  /// where it is not known. How far one node is from another, as the kernel has it: 10 for itself.
+  virtual int numa_node(const char* device) noexcept = 0;
+  virtual int current_numa_node() noexcept = 0;
+  virtual int numa_distance(int from, int to) noexcept = 0;
+
   /// Blocks, unless the context's async_fd was made non-blocking: then EAGAIN. -1 and errno.
   virtual int get_async_event(ibv_context* context, ibv_async_event* event) noexcept = 0;
   virtual void ack_async_event(ibv_async_event* event) noexcept = 0;

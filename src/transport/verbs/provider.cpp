@@ -43,6 +43,9 @@ Status no_path(std::string why) {
 
 }  // namespace
 
+Provider::Provider(VerbsOptions options)
+    : options_(std::move(options)), turns_(driver_of(options_), options_.device_choice) {}
+
 std::string Provider::offer() const {
   return {static_cast<char>(kMessageVersion)};
 }
@@ -66,14 +69,10 @@ Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owne
   return refused;
 }
 
-// Each call begins with the next one.
 Result<std::vector<std::string>> Provider::devices_in_turn() const {
   const std::lock_guard lock{mutex_};
   if (Status none = find_devices(); !none.ok()) return none;
-  std::vector<std::string> devices = devices_;
-  const std::size_t first = next_device_++ % devices.size();
-  std::rotate(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(first), devices.end());
-  return devices;
+  return turns_.next(devices_);
 }
 
 Status Provider::require() const {

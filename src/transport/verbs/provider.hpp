@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/verbs/device_turns.hpp"
 #include "transport/verbs/domain.hpp"
 #include "transport/verbs/shared_device.hpp"
 #include "weft/transport/data_path.hpp"
@@ -19,7 +20,7 @@ namespace weft::verbs_path {
 /// nothing for it. Thread: any.
 class Provider final : public DataPathProvider {
  public:
-  explicit Provider(VerbsOptions options) : options_(std::move(options)) {}
+  explicit Provider(VerbsOptions options);
 
   wire::DataPath kind() const override { return wire::DataPath::kVerbs; }
   std::string offer() const override;
@@ -42,7 +43,7 @@ class Provider final : public DataPathProvider {
   const std::shared_ptr<WayFinder> ways_ = std::make_shared<WayFinder>();
   mutable std::mutex mutex_;
   mutable std::vector<std::string> devices_;
-  mutable std::size_t next_device_ = 0;
+  mutable DeviceTurns turns_;
   mutable std::map<std::string, std::weak_ptr<SharedDevice>> shared_;
   mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<Domain>> domains_;
 };

@@ -52,7 +52,6 @@ SimulatedRdma::SimulatedRdma(std::vector<SimulatedDevice> devices) : network_(st
     device->node_type = IBV_NODE_CA;
     device->transport_type = IBV_TRANSPORT_IB;
     description.name.copy(device->name, sizeof device->name - 1);
-    description.sysfs_path.copy(device->ibdev_path, sizeof device->ibdev_path - 1);
     description.attributes.phys_port_cnt = static_cast<std::uint8_t>(description.ports.size());
     device->next_region += static_cast<std::uint32_t>(network_->devices.size()) * kKeysPerDevice;
     device->description = std::move(description);
@@ -210,6 +209,16 @@ void SimulatedRdma::expire_retries() {
 void SimulatedRdma::expire_retries_at_once(bool at_once) {
   const std::scoped_lock lock(network_->mutex);
   network_->impatient = at_once;
+}
+
+void SimulatedRdma::run_on_node(int node) {
+  const std::scoped_lock lock(network_->mutex);
+  network_->node_of_threads = node;
+}
+
+void SimulatedRdma::set_distances(std::vector<std::vector<int>> distances) {
+  const std::scoped_lock lock(network_->mutex);
+  network_->distances = std::move(distances);
 }
 
 void SimulatedRdma::wait_for_peers(bool wait) {

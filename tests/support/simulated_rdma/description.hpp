@@ -26,8 +26,7 @@ struct SimulatedPort {
 
 struct SimulatedDevice {
   std::string name;
-  /// Becomes ibv_device::ibdev_path, below which the library looks for the NUMA node.
-  std::string sysfs_path;
+  int numa_node = -1;
   ibv_device_attr attributes{};
   std::uint32_t inline_bytes_max = 512;
   int completion_vectors = 2;

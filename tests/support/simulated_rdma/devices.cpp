@@ -140,6 +140,30 @@ int SimulatedRdma::close_device(ibv_context* handle) noexcept {
   return 0;
 }
 
+int SimulatedRdma::numa_node(const char* name) noexcept {
+  const std::scoped_lock lock(network_->mutex);
+  for (const auto& device : network_->devices) {
+    if (device->description.name == name) return device->description.numa_node;
+  }
+  return -1;
+}
+
+int SimulatedRdma::current_numa_node() noexcept {
+  const std::scoped_lock lock(network_->mutex);
+  return network_->node_of_threads;
+}
+
+int SimulatedRdma::numa_distance(int from, int to) noexcept {
+  const std::scoped_lock lock(network_->mutex);
+  const auto& distances = network_->distances;
+  const auto known = [](const auto& list, int at) {
+    return at >= 0 && static_cast<std::size_t>(at) < list.size();
+  };
+  if (!known(distances, from)) return -1;
+  const std::vector<int>& row = distances[static_cast<std::size_t>(from)];
+  return known(row, to) ? row[static_cast<std::size_t>(to)] : -1;
+}
+
 int SimulatedRdma::query_device(ibv_context* context, ibv_device_attr* attributes) noexcept {
   const std::scoped_lock lock(network_->mutex);
   if (const int error = network_->enter(context, Call::kQueryDevice)) return error;

@@ -38,6 +38,8 @@ struct Network {
   std::size_t registered_bytes = 0;
   std::size_t pinned_bytes = 0;
   std::size_t pinned_bytes_max = SIZE_MAX;
+  int node_of_threads = -1;
+  std::vector<std::vector<int>> distances;
   bool hold = false;
   bool wait_for_peers = false;
   bool impatient = false;

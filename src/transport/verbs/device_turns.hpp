@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "weft/transport/verbs.hpp"
+#include "weft/verbs/driver.hpp"
+
+namespace weft::verbs_path {
+
+/// Which devices a connection tries, the best one first. Thread: one at a time.
+class DeviceTurns {
+ public:
+  /// `driver` outlives this.
+  DeviceTurns(verbs::Driver& driver, DeviceChoice choice) noexcept : driver_(driver), choice_(choice) {}
+
+  /// `devices` in the order in which this call's connection, of a loop on the calling thread, tries them.
+  /// Those that are equally good come first in turn; then what is further away, for when none of those can be
+  /// had.
+  std::vector<std::string> next(std::vector<std::string> devices);
+
+ private:
+  int distance(int from, const std::string& device) const;
+
+  verbs::Driver& driver_;
+  const DeviceChoice choice_;
+  /// How often was asked on which node.
+  std::map<int, std::size_t> asked_;
+};
+
+}  // namespace weft::verbs_path
