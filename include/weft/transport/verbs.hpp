@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,15 @@ enum class DeviceChoice : std::uint8_t {
   /// several are. Meant for threads that stay where they are (ServerOptions::cpus).
   /// A device whose node the system does not know is as near as any.
   kNearest,
+};
+
+/// Registered memory of all loops and devices that were given this to count in, used or not, as it is now.
+/// Thread: any.
+struct VerbsUsage {
+  std::atomic<std::size_t> receive_bytes{0};
+  std::atomic<std::size_t> send_bytes{0};
+  std::atomic<std::size_t> control_bytes{0};
+  std::atomic<std::size_t> attachment_bytes{0};
 };
 
 /// How connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
@@ -81,6 +91,9 @@ struct VerbsOptions {
   /// known by its completion only.
   bool relaxed_ordering = true;
 
+  /// Where registered memory is counted, if anywhere.
+  std::shared_ptr<VerbsUsage> usage{};
+
   /// How long bringing RDMA up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{5};
   /// Hears of what devices report, at most once a second. Must outlive the transport.
@@ -95,6 +108,8 @@ struct VerbsMemory {
   std::size_t send_bytes_per_connection_max = 0;
   std::size_t receive_bytes_max = 0;  ///< of a loop and device
   std::size_t send_bytes_max = 0;
+  /// Of a loop and device: messages that hold no bytes, where the device takes none inline.
+  std::size_t control_bytes_max = 0;
   std::size_t attachment_bytes_max = 0;  ///< of a device
 };
 VerbsMemory verbs_memory(const VerbsOptions& options);

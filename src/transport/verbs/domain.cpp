@@ -15,7 +15,6 @@ namespace weft::verbs_path {
 namespace {
 
 constexpr Duration kLogInterval = std::chrono::seconds{1};
-constexpr std::size_t kControlBlockBytes = kControlBytes * 1024;
 
 std::size_t receives_max(const VerbsOptions& options, const ibv_device_attr& device) {
   const std::size_t granted = std::min(device.max_srq_wr, device.max_cqe / 2);
@@ -43,11 +42,18 @@ Domain::Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOpti
       device_(std::move(device)),
       ways_(std::move(ways)),
       registrations_(device_->registrations()),
-      pool_(protection(), {options.message_bytes, options.block_bytes, options.receive_bytes_max}),
-      sends_(protection(), {options.message_bytes, options.block_bytes, options.send_bytes_max}),
-      controls_(protection(), {kControlBytes, kControlBlockBytes,
-                               kControlBlockBytes + kControlBytes * (kControlSends + options.sends_max) *
-                                                        options.connections_max}) {}
+      pool_(protection(), {options.message_bytes,
+                           options.block_bytes,
+                           options.receive_bytes_max,
+                           {options.usage, &VerbsUsage::receive_bytes}}),
+      sends_(protection(), {options.message_bytes,
+                            options.block_bytes,
+                            options.send_bytes_max,
+                            {options.usage, &VerbsUsage::send_bytes}}),
+      controls_(protection(), {kControlBytes,
+                               kControlBlockBytes,
+                               verbs_memory(options).control_bytes_max,
+                               {options.usage, &VerbsUsage::control_bytes}}) {}
 
 // Who waits for memory to send from hears when somebody gives some back: there has to be some.
 Status Domain::provide(SlotPool& pool) {
@@ -309,17 +315,28 @@ void Domain::serve_starved() noexcept {
   if (!starved_.empty() && sends_.has_free()) starved_.pop_front().served();
 }
 
-// For people, once: all domains hear of it, but one of them first.
+// For people, once: all domains hear of it, but one of them first. Of a queue pair the one knows more that
+// has it.
 void Domain::report(const verbs::DeviceEvent& event) {
+  if (event.queue_pair == 0) log(event.to_string());
+}
+
+void Domain::log(std::string_view what) {
   const TimePoint now = loop_.clock().now();
-  const bool news = event.type != IBV_EVENT_COMM_EST && event.type != IBV_EVENT_QP_LAST_WQE_REACHED;
-  if (news && now >= quiet_until_) {
-    quiet_until_ = now + kLogInterval;
-    options_.logger->write(LogLevel::kWarning, std::string{"verbs: "}
-                                                   .append(protection()->device().name())
-                                                   .append(" reports: ")
-                                                   .append(event.to_string()));
-  }
+  if (now < quiet_until_) return;
+  quiet_until_ = now + kLogInterval;
+  options_.logger->write(
+      LogLevel::kWarning,
+      std::string{"verbs: "}.append(protection()->device().name()).append(" reports: ").append(what));
+}
+
+// A queue pair of which nobody is found was another domain's, or has ended since.
+void Domain::on_queue_pair_event(const verbs::DeviceEvent& event) {
+  VerbsPath* const path = find(event.queue_pair);
+  if (path == nullptr) return;
+  const std::string what = std::string{event.to_string()}.append(", of ").append(path->who());
+  log(what);
+  path->fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device reports: " + what});
 }
 
 void Domain::on_device_event(const verbs::DeviceEvent& event) {
@@ -329,7 +346,7 @@ void Domain::on_device_event(const verbs::DeviceEvent& event) {
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
-      if (VerbsPath* const path = find(event.queue_pair); path != nullptr) path->fail(why);
+      on_queue_pair_event(event);
       break;
     case IBV_EVENT_QP_LAST_WQE_REACHED:
       on_last_receive(event.queue_pair);

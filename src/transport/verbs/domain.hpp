@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -123,6 +124,8 @@ class Domain final : private verbs::CompletionHandler,
 
   Status start();
   void report(const verbs::DeviceEvent& event);
+  void log(std::string_view what);
+  void on_queue_pair_event(const verbs::DeviceEvent& event);
   static Status provide(SlotPool& pool);
   void on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept override;
   void on_chunk_returned(MutableBytes memory) noexcept override;

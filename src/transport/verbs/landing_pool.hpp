@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "transport/verbs/counted_bytes.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "weft/base/time.hpp"
 #include "weft/memory/buffer.hpp"
@@ -22,6 +23,7 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
     /// Registered at a time, in use or not.
     std::size_t bytes_max = 0;
     verbs::Access access{};
+    CountedBytes::Total counted_in{};
   };
   LandingPool(std::shared_ptr<Registrations> registrations, const Limits& limits) noexcept;
   ~LandingPool();
@@ -51,7 +53,7 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   const std::shared_ptr<Registrations> registrations_;
   const Limits limits_;
   mutable std::mutex mutex_;
-  std::size_t registered_ = 0;
+  CountedBytes registered_{limits_.counted_in};
   std::size_t idle_bytes_ = 0;
   bool attended_ = true;
   /// Unused ones by their size, each with the one that was used longest ago first.

@@ -23,6 +23,7 @@ inline constexpr std::uint32_t kCreditKept = 1;
 inline constexpr std::size_t kLeaseBytesMin = 1024;
 /// Memory of a message that holds no bytes, where the device takes none inline.
 inline constexpr std::size_t kControlBytes = 64;
+inline constexpr std::size_t kControlBlockBytes = kControlBytes * 1024;
 /// What holds no memory is signalled once in so many messages at most, so that the device reports fewer
 /// completions.
 inline constexpr std::uint32_t kSignalEvery = 8;

@@ -204,6 +204,9 @@ VerbsMemory verbs_memory(const VerbsOptions& options) {
           .send_bytes_per_connection_max = options.sends_max * options.message_bytes,
           .receive_bytes_max = options.receive_bytes_max,
           .send_bytes_max = options.send_bytes_max,
+          .control_bytes_max = verbs_path::kControlBlockBytes +
+                               verbs_path::kControlBytes * (verbs_path::kControlSends + options.sends_max) *
+                                   options.connections_max,
           .attachment_bytes_max = options.attachment_bytes_max};
 }
 

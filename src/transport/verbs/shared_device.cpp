@@ -20,8 +20,10 @@ SharedDevice::SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, 
     : protection_(std::move(protection)),
       registrations_(std::make_shared<Registrations>(protection_)),
       landings_(std::make_shared<LandingPool>(
-          registrations_, LandingPool::Limits{.bytes_max = options.attachment_bytes_max,
-                                              .access = {.relaxed_ordering = options.relaxed_ordering}})) {}
+          registrations_,
+          LandingPool::Limits{.bytes_max = options.attachment_bytes_max,
+                              .access = {.relaxed_ordering = options.relaxed_ordering},
+                              .counted_in = {options.usage, &VerbsUsage::attachment_bytes}})) {}
 
 void SharedDevice::enlist(Domain& domain) {
   const std::lock_guard lock{mutex_};

@@ -43,6 +43,7 @@ bool SlotPool::make_block(Block& block, std::size_t index) noexcept {
     block.free.push_back(static_cast<std::uint32_t>(index * slots + i - 1));
   }
   ++blocks_in_use_;
+  registered_ += bytes;
   ++idle_blocks_;
   return true;
 }
@@ -89,6 +90,7 @@ void SlotPool::release(std::uint32_t index) noexcept {
     ++idle_blocks_;
     return;
   }
+  registered_ -= block.region->size();
   block.region.reset();
   --blocks_in_use_;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "transport/verbs/counted_bytes.hpp"
 #include "weft/verbs/memory.hpp"
 
 namespace weft::verbs_path {
@@ -18,6 +19,7 @@ class SlotPool {
     std::size_t slot_bytes = 0;
     std::size_t block_bytes = 0;
     std::size_t bytes_max = 0;
+    CountedBytes::Total counted_in{};
   };
   /// A piece of registered memory. Its index is the pool's name for it.
   struct Slot {
@@ -40,7 +42,7 @@ class SlotPool {
 
   std::size_t slot_bytes() const noexcept { return limits_.slot_bytes; }
   /// Registered now, and of that, in use.
-  std::size_t registered_bytes() const noexcept { return blocks_in_use_ * slots_per_block() * slot_bytes(); }
+  std::size_t registered_bytes() const noexcept { return registered_; }
   std::size_t slots_out() const noexcept { return out_; }
   /// acquire() needs to register nothing.
   bool has_free() const noexcept { return out_ < blocks_in_use_ * slots_per_block(); }
@@ -63,6 +65,7 @@ class SlotPool {
   /// No block before it has room.
   std::size_t first_with_room_ = 0;
   std::size_t blocks_in_use_ = 0;
+  CountedBytes registered_{limits_.counted_in};
   std::size_t idle_blocks_ = 0;
   std::size_t out_ = 0;
   Status refusal_;

@@ -69,6 +69,15 @@ std::string VerbsPath::description() const {
          " inline";
 }
 
+std::string VerbsPath::who() const {
+  std::string text = "queue pair " + std::to_string(pair_->number());
+  if (peer_.queue_pair == 0) return text + ", which no peer was named to";
+  verbs::Gid gid;
+  gid.raw = peer_.gid;
+  text += ", whose peer is queue pair " + std::to_string(peer_.queue_pair) + " of ";
+  return text + (gid.empty() ? "LID " + std::to_string(peer_.lid) : gid.to_string());
+}
+
 std::string VerbsPath::address() const {
   const auto encoded = pair_->address().encode();
   std::string text{as_text(encoded)};
@@ -86,6 +95,7 @@ Status VerbsPath::connect(std::string_view peer_address) {
   const Bytes bytes = as_bytes(peer_address);
   const auto peer = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
   if (!peer.ok()) return peer.status();
+  peer_ = *peer;
   const std::byte* const at = bytes.data() + verbs::AddressInfo::kEncodedBytes;
   peer_message_bytes_ = load_le<std::uint32_t>(at);
   peer_granted_ = load_le<std::uint32_t>(at + 4);

@@ -60,6 +60,8 @@ class VerbsPath final : public DataPath,
   void lent_returned() noexcept;
   std::uint32_t queue_pair() const noexcept { return pair_->number(); }
   std::uint64_t serial() const noexcept { return serial_; }
+  /// Our queue pair and the peer's, for people.
+  std::string who() const;
   /// There may be memory to send from, or a receive to promise.
   void served() noexcept { touch(); }
   void fail(Status why) noexcept;
@@ -178,6 +180,7 @@ class VerbsPath final : public DataPath,
   const std::uint64_t serial_;
   Deliver deliver_{*this};
   std::unique_ptr<verbs::QueuePair> pair_;
+  verbs::AddressInfo peer_;
   /// The way to the peer is looked for, before the queue pair is connected.
   WayFinder::Search search_;
   bool connected_ = false;

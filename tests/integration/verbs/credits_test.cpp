@@ -181,12 +181,10 @@ class Cr20Memory : public Cr18Credits {
   static std::size_t registered_max(const VerbsOptions& its, std::size_t connections) {
     const VerbsMemory memory = verbs_memory(its);
     const auto whole = [&](std::size_t bytes) { return (bytes / its.block_bytes + 2) * its.block_bytes; };
-    constexpr std::size_t kControls = 64;
-    const std::size_t control_bytes = kControls * (its.sends_max + 2) * connections;
     const std::size_t receive_bytes = its.credits_max * its.message_bytes * connections;
     const std::size_t send_bytes = memory.send_bytes_per_connection_max * connections;
     return whole(std::min(receive_bytes, memory.receive_bytes_max)) +
-           whole(std::min(send_bytes, memory.send_bytes_max)) + (control_bytes / 65536 + 2) * 65536;
+           whole(std::min(send_bytes, memory.send_bytes_max)) + memory.control_bytes_max;
   }
 };
 
@@ -252,8 +250,8 @@ TEST_P(Cr20Memory, CR20_the_limits_hold_whatever_connections_ask_for) {
   }
   const VerbsMemory memory = verbs_memory(its);
   EXPECT_GT(simulated.sends(), 0u);
-  EXPECT_LE(most,
-            2 * (memory.receive_bytes_max + memory.send_bytes_max + 65536) + memory.attachment_bytes_max);
+  EXPECT_LE(most, 2 * (memory.receive_bytes_max + memory.send_bytes_max + memory.control_bytes_max) +
+                      memory.attachment_bytes_max);
   expect_no_rnr();
 }
 

@@ -272,6 +272,39 @@ TEST(VerbsPath, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hears_
   second.path.reset();
 }
 
+TEST(VerbsPath, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) {
+  struct : Logger {
+    void write(LogLevel, std::string_view message) override { said.emplace_back(message); }
+    std::vector<std::string> said;
+  } logger;
+  VerbsOptions options;
+  options.logger = &logger;
+  World world{options};
+  End here;
+  End there;
+  ASSERT_NO_FATAL_FAILURE(world.join(here, there));
+  auto other_loop = Loop::create({.mode = WaitMode::kWait}).value();
+  End elsewhere;
+  ASSERT_TRUE(world.open(elsewhere, true, other_loop.get()).ok());
+  const std::vector<ibv_qp*> pairs = world.rdma.queue_pairs("here");
+  const ibv_qp* const peer = world.rdma.queue_pairs("there").front();
+  world.rdma.raise_queue_pair_fatal(pairs.front());
+  world.settle();
+  const std::string of_here = "queue pair " + std::to_string(pairs.front()->qp_num) +
+                              ", whose peer is queue pair " + std::to_string(peer->qp_num) + " of 10.0.0.2";
+  ASSERT_EQ(logger.said.size(), 1u);
+  EXPECT_NE(logger.said[0].find(of_here), std::string::npos) << logger.said[0];
+  EXPECT_NE(here.why.message().find(of_here), std::string_view::npos) << here.why.to_string();
+  // Told by the loop that has it, whichever heard of it first.
+  world.rdma.raise_queue_pair_fatal(pairs.back());
+  world.settle();
+  other_loop->run_until_idle();
+  ASSERT_EQ(logger.said.size(), 2u);
+  EXPECT_NE(logger.said[1].find("queue pair " + std::to_string(pairs.back()->qp_num)), std::string::npos)
+      << logger.said[1];
+  elsewhere.path.reset();
+}
+
 // Its paths may take long to end; nothing new begins on what is broken.
 TEST(VerbsPath, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
   using testing::Call;
@@ -295,6 +328,36 @@ TEST(VerbsPath, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
     EXPECT_EQ(world.rdma.counters().of(Call::kCreateSrq), made + 1);
     EXPECT_TRUE(third.why.ok());
   }
+}
+
+TEST(VerbsPath, CR20_registered_memory_is_counted_by_what_it_is_for) {
+  VerbsOptions options;
+  options.usage = std::make_shared<VerbsUsage>();
+  options.inline_bytes = 0;
+  const VerbsUsage& usage = *options.usage;
+  const VerbsMemory formula = verbs_memory(options);
+  const auto all = [&] {
+    return usage.receive_bytes + usage.send_bytes + usage.control_bytes + usage.attachment_bytes;
+  };
+  {
+    World world{options};
+    End here;
+    End there;
+    ASSERT_NO_FATAL_FAILURE(world.join(here, there));
+    ASSERT_TRUE(here.send(kSmall));
+    EXPECT_EQ(all(), world.rdma.registered_bytes());
+    EXPECT_GE(usage.receive_bytes, 2 * formula.receive_bytes_per_connection);
+    EXPECT_EQ(usage.send_bytes, 2 * options.block_bytes);
+    EXPECT_GT(usage.control_bytes, 0u);
+    EXPECT_LE(usage.control_bytes, 2 * formula.control_bytes_max);
+    EXPECT_EQ(usage.attachment_bytes, 0u);
+    {
+      const Buffer landing = here.path->landing_memory(100'000);
+      EXPECT_GE(usage.attachment_bytes, 100'000u);
+      EXPECT_EQ(all(), world.rdma.registered_bytes());
+    }
+  }
+  EXPECT_EQ(all(), 0u);
 }
 
 TEST(VerbsPath, CR20_memory_is_what_the_formula_says_and_comes_back) {
