@@ -103,6 +103,11 @@ Domain::~Domain() {
 }
 
 bool Domain::post(std::uint32_t slot) noexcept {
+  if (slot >= kept_slots_ && slots_ > promised_) [[unlikely]] {
+    --slots_;
+    pool_.release(slot);
+    return true;
+  }
   const SlotPool::Slot memory = pool_.at(slot);
   ibv_sge segment{reinterpret_cast<std::uintptr_t>(memory.data),
                   static_cast<std::uint32_t>(pool_.slot_bytes()), memory.lkey};
@@ -131,7 +136,22 @@ bool Domain::add_receive() noexcept {
   memory_is_out_ = !slot;
   if (!slot) return false;
   ++slots_;
+  kept_slots_ = std::max<std::size_t>(kept_slots_, slot.index + 1);
+  if (pool_.blocks() > 1) watch_memory();
   return post(slot.index);
+}
+
+// A device gives no receive back but by using it. So those in the last blocks are not posted again once
+// messages have come to them, as long as more are there than were promised lately; a block goes back to the
+// system when all of it has. True while there may be more to give back.
+bool Domain::trim_receives() noexcept {
+  const std::size_t needed = std::max(promised_, std::exchange(promised_lately_, promised_));
+  kept_slots_ = pool_.in_whole_blocks(std::max<std::size_t>(needed, 1));
+  return pool_.blocks() > 1;
+}
+
+void Domain::watch_memory() noexcept {
+  if (!trimming_.armed()) loop_.arm(trimming_, loop_.now() + kTrimInterval);
 }
 
 Status Domain::enter(std::size_t credits) {
@@ -288,13 +308,14 @@ void Domain::on_chunk_returned(MutableBytes memory) noexcept {
 
 Buffer Domain::landing_memory(std::size_t bytes) noexcept {
   Buffer memory = device_->landings().acquire(bytes, loop_.now());
-  if (!memory.empty() && !trimming_.armed()) loop_.arm(trimming_, loop_.now() + kTrimInterval);
+  if (!memory.empty()) watch_memory();
   return memory;
 }
 
 void Domain::Trimming::on_timer() {
-  Loop& loop = domain.loop_;
-  if (domain.device_->landings().trim(loop.now())) loop.arm(*this, loop.now() + kTrimInterval);
+  const bool receives = domain.trim_receives();
+  const bool landings = domain.device_->landings().trim(domain.loop_.now());
+  if (receives || landings) domain.watch_memory();
 }
 
 void Domain::wait_for_send_slot(VerbsPath& path) noexcept {

@@ -115,7 +115,7 @@ class Domain final : private verbs::CompletionHandler,
   bool progress() { return completions_->poll() > 0; }
 
  private:
-  /// Looks now and then for memory of attachments that nobody uses any more.
+  /// Looks now and then for memory that nobody uses any more: of attachments, and of receives.
   struct Trimming final : Timer {
     explicit Trimming(Domain& its) noexcept : domain(its) {}
     void on_timer() override;
@@ -134,6 +134,8 @@ class Domain final : private verbs::CompletionHandler,
   void bury_oldest() noexcept;
   void on_last_receive(std::uint32_t queue_pair) noexcept;
   bool add_receive() noexcept;
+  bool trim_receives() noexcept;
+  void watch_memory() noexcept;
   std::size_t kept_for_others() const noexcept;
   bool post(std::uint32_t slot) noexcept;
   VerbsPath* find(std::uint32_t queue_pair) const noexcept;
@@ -156,6 +158,9 @@ class Domain final : private verbs::CompletionHandler,
   /// Receives that there are, and of these how many are promised.
   std::size_t slots_ = 0;
   std::size_t promised_ = 0;
+  /// How many were when trim_receives() looked last; and of which blocks it leaves the slots posted.
+  std::size_t promised_lately_ = 0;
+  std::size_t kept_slots_ = SIZE_MAX;
   std::unordered_map<std::uint32_t, VerbsPath*> paths_;
   /// Oldest first.
   std::deque<Retired> retired_;

@@ -44,6 +44,11 @@ class SlotPool {
   /// Registered now, and of that, in use.
   std::size_t registered_bytes() const noexcept { return registered_; }
   std::size_t slots_out() const noexcept { return out_; }
+  std::size_t blocks() const noexcept { return blocks_in_use_; }
+  /// The slots of as many blocks as hold so many.
+  std::size_t in_whole_blocks(std::size_t slots) const noexcept {
+    return (slots + slots_per_block() - 1) / slots_per_block() * slots_per_block();
+  }
   /// acquire() needs to register nothing.
   bool has_free() const noexcept { return out_ < blocks_in_use_ * slots_per_block(); }
   const Status& refusal() const noexcept { return refusal_; }

@@ -52,9 +52,9 @@ class End final : public DataPathOwner {
 /// Two machines with a device each, whose paths share a loop: every order of what they do is the test's.
 class World {
  public:
-  explicit World(VerbsOptions options = {})
+  explicit World(VerbsOptions options = {}, Clock* clock = nullptr)
       : rdma{{testing::roce_device("here", 1), testing::roce_device("there", 2)}},
-        loop(Loop::create({.mode = WaitMode::kWait}).value()) {
+        loop(Loop::create({.mode = WaitMode::kWait, .clock = clock}).value()) {
     options.driver = &rdma;
     options.devices = {"here"};
     EXPECT_TRUE(check(options).ok()) << check(options).to_string();

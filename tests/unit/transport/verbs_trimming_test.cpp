@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-17: memory to receive into goes back to the system when fewer connections need it.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/manual_time.hpp"
+#include "unit/transport/verbs_pair.hpp"
+
+namespace weft {
+namespace {
+
+using std::chrono::seconds;
+using verbs_path_testing::End;
+using verbs_path_testing::World;
+
+constexpr std::size_t kBlockBytes = 4096;
+
+/// What four messages need is a block, and a connection's due.
+VerbsOptions blocks_of_four() {
+  VerbsOptions options;
+  options.message_bytes = 1024;
+  options.block_bytes = kBlockBytes;
+  options.credits_min = options.credits_max = 4;
+  options.usage = std::make_shared<VerbsUsage>();
+  return options;
+}
+
+class VerbsTrimming : public ::testing::Test {
+ protected:
+  using Ends = std::vector<std::unique_ptr<End>>;
+
+  Ends joined(std::size_t connections) {
+    Ends ends;
+    for (std::size_t i = 0; i < 2 * connections; ++i) ends.push_back(std::make_unique<End>());
+    for (std::size_t i = 0; i < ends.size(); i += 2) world_.join(*ends[i], *ends[i + 1]);
+    return ends;
+  }
+  /// Messages both ways, every one of which arrives.
+  void exchange(const Ends& ends, int messages) {
+    const std::string text(100, 'x');
+    for (int i = 0; i < messages; ++i) {
+      for (std::size_t at = 0; at < ends.size(); ++at) {
+        ASSERT_TRUE(ends[at]->send(text));
+        world_.settle();
+        ASSERT_EQ(ends[at ^ 1]->receive(), text);
+        world_.settle();
+      }
+    }
+    EXPECT_EQ(world_.receivers_not_ready(), 0u);
+  }
+  void pass(Duration time) { testing::pass(*world_.loop, clock_, time); }
+  /// At each end.
+  std::size_t blocks() const { return options_.usage->receive_bytes / kBlockBytes / 2; }
+
+  ManualClock clock_;
+  VerbsOptions options_ = blocks_of_four();
+  World world_{options_, &clock_};
+};
+
+TEST_F(VerbsTrimming, CR17_what_fewer_connections_do_not_need_goes_back_after_a_while) {
+  const Ends stays = joined(1);
+  {
+    const Ends gone = joined(7);
+    EXPECT_EQ(blocks(), 8u);
+  }
+  pass(seconds{1});
+  exchange(stays, 40);
+  EXPECT_EQ(blocks(), 8u) << "they may come back soon";
+  pass(seconds{10});
+  EXPECT_EQ(blocks(), 8u) << "the device has all receives still";
+  exchange(stays, 40);
+  EXPECT_LE(blocks(), 2u) << "what is needed, and one for the next rush";
+  exchange(stays, 40);
+  const Ends again = joined(7);
+  exchange(again, 5);
+  EXPECT_EQ(blocks(), 8u);
+}
+
+TEST_F(VerbsTrimming, CR17_what_connections_were_promised_stays_however_quiet_they_are) {
+  const Ends ends = joined(6);
+  pass(seconds{100});
+  exchange(ends, 10);
+  EXPECT_EQ(blocks(), 6u);
+}
+
+TEST_F(VerbsTrimming, CR17_a_rush_that_comes_while_memory_is_given_back_finds_its_due) {
+  const Ends stays = joined(1);
+  {
+    const Ends gone = joined(7);
+  }
+  pass(seconds{11});
+  for (std::size_t more = 1; more < 8; ++more) {
+    exchange(stays, 3);
+    const Ends rush = joined(more);
+    exchange(rush, 5);
+  }
+}
+
+}  // namespace
+}  // namespace weft
