@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-18: what a small call costs by RDMA, counted and not timed, both sides together: doorbells, completions,
-// inline sends. On simulated devices.
+// CR-18: what a call costs by RDMA, counted and not timed, both sides together: doorbells, completions,
+// inline sends, bytes that are copied. On simulated devices.
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdio>
+#include <string>
 
 #include "integration/verbs/simulated_testing.hpp"
 
@@ -16,58 +18,144 @@ Payload echo(Payload payload) {
   return payload;
 }
 
+std::string echo_text(std::string text) {
+  return text;
+}
+
+/// Of one call, both sides together.
 struct Costs {
   double doorbells = 0;
   double signalled = 0;
   double completions = 0;
   double inlined = 0;
+  double messages = 0;
+  double reads = 0;
+  /// Bytes of messages, into which the sender copied them, by bytes of payload.
+  double copied = 0;
 };
+
+constexpr std::size_t kMega = std::size_t{1} << 20;
 
 class Cr18Counts : public SimulatedTest {
  protected:
   static constexpr int kCalls = 10'000;
 
-  static Task<void> call_again_and_again(RpcClient* client, int times) {
-    Payload payload{};
+  RpcServer& serve() {
+    return world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [this](RpcServer& its) {
+      its.register_handler<echo>();
+      its.register_handler<echo_text>();
+      its.register_handler("lend", [this](CallContext& context) {
+        context.set_attachment(Buffer::adopt(MutableBytes{lent_}, nullptr, [](void*) noexcept {}));
+        return 0;
+      });
+    });
+  }
+  RpcClient& client_of(const RpcServer& server) { return world.client(server.urls().front(), options()); }
+
+  template <auto kFunction, typename Argument>
+  static Task<void> call_again_and_again(RpcClient* client, Argument argument, int times) {
     for (int i = 0; i < times; ++i) {
-      const Result<Payload> answer = co_await client->call<echo>(payload);
+      const Result<Argument> answer = co_await client->call<kFunction>(argument);
       EXPECT_TRUE(answer.ok()) << answer.status().to_string();
     }
   }
-  void run(RpcClient& caller, std::size_t in_flight, int calls) {
+  template <auto kFunction, typename Argument>
+  void run(RpcClient& caller, const Argument& argument, std::size_t in_flight, int calls) {
     std::vector<Task<void>> callers;
     const int each = calls / static_cast<int>(in_flight);
-    for (std::size_t i = 0; i < in_flight; ++i) callers.push_back(call_again_and_again(&caller, each));
+    for (std::size_t i = 0; i < in_flight; ++i) {
+      callers.push_back(call_again_and_again<kFunction>(&caller, argument, each));
+    }
     loop().block_on(when_all(std::move(callers)));
   }
-  Costs costs(std::size_t in_flight) {
-    RpcServer& server = world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0",
-                                    [](RpcServer& its) { its.register_handler<echo>(); });
-    RpcClient& caller = world.client(server.urls().front(), options());
-    run(caller, in_flight, kCalls / 2);
+
+  /// What `calls` calls cost, that have `payload_bytes` each, both ways together. bench/verbs_compare prints
+  /// what is recorded here.
+  template <typename Run>
+  Costs costs_of(const char* call, int calls, std::size_t payload_bytes, Run run_them) {
     const SimulatedRdmaCounters before = rdma.counters();
-    run(caller, in_flight, kCalls);
+    run_them();
     const SimulatedRdmaCounters after = rdma.counters();
     EXPECT_EQ(after.rnr_naks, 0u);
-    const auto per_call = [](std::uint64_t now, std::uint64_t then) {
-      return static_cast<double>(now - then) / kCalls;
+    const auto per_call = [calls](std::uint64_t now, std::uint64_t then) {
+      return static_cast<double>(now - then) / calls;
     };
+    const double moved = per_call(after.moved_bytes, before.moved_bytes);
+    const double read = per_call(after.read_bytes, before.read_bytes);
+    const double reads = per_call(after.reads, before.reads);
     const Costs made{per_call(after.of(Call::kPostSend), before.of(Call::kPostSend)),
                      per_call(after.sends_signalled, before.sends_signalled),
                      per_call(after.completions_polled, before.completions_polled),
-                     per_call(after.sends_inline, before.sends_inline)};
-    std::printf(
-        "%zu in flight, for each call of 128 B: %.3f doorbells, %.3f signalled, %.3f completions, "
-        "%.3f inline\n",
-        in_flight, made.doorbells, made.signalled, made.completions, made.inlined);
+                     per_call(after.sends_inline, before.sends_inline),
+                     per_call(after.sends_posted, before.sends_posted) - reads,
+                     reads,
+                     (moved - read) / static_cast<double>(payload_bytes)};
+    RecordProperty("call", call);
+    record("doorbells", made.doorbells);
+    record("signalled", made.signalled);
+    record("completions", made.completions);
+    record("inline", made.inlined);
+    record("messages", made.messages);
+    record("reads", made.reads);
+    record("copied by payload", made.copied);
+    record("RNR NAKs", per_call(after.rnr_naks, before.rnr_naks));
     return made;
   }
+  Costs costs_of_small(const char* call, std::size_t in_flight) {
+    RpcClient& caller = client_of(serve());
+    run<echo>(caller, Payload{}, in_flight, kCalls / 2);
+    return costs_of(call, kCalls, 2 * sizeof(Payload),
+                    [&] { run<echo>(caller, Payload{}, in_flight, kCalls); });
+  }
+  Costs costs_of_text(const char* call, std::size_t bytes) {
+    constexpr int kFewer = 1000;
+    RpcClient& caller = client_of(serve());
+    const std::string text(bytes, 'x');
+    run<echo_text>(caller, text, 1, kFewer);
+    return costs_of(call, kFewer, 2 * bytes, [&] { run<echo_text>(caller, text, 1, kFewer); });
+  }
+  /// An attachment up, and one down into the caller's memory.
+  Costs costs_of_attachments(const char* call, std::size_t bytes, bool registered) {
+    constexpr int kFew = 100;
+    lent_ = pattern(bytes, 3);
+    std::vector<std::byte> sent = pattern(bytes);
+    std::vector<std::byte> landing(bytes);
+    RpcServer& server = serve();
+    RpcClient& caller = client_of(server);
+    world.expect_alive(caller);
+    std::vector<MemoryLease> leases;
+    if (registered) {
+      leases.push_back(caller.register_memory(sent).value());
+      leases.push_back(caller.register_memory(landing).value());
+      leases.push_back(server.register_memory(lent_).value());
+    }
+    const auto exchange = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        auto asked = caller.start<remote<"lend", int()>>({.attachment = Bytes{sent}, .landing = landing});
+        EXPECT_TRUE(world.wait_for(std::move(asked)).ok());
+      }
+    };
+    exchange(kFew);
+    const Costs made = costs_of(call, kFew, 2 * bytes, [&] { exchange(kFew); });
+    EXPECT_TRUE(landing == lent_);
+    return made;
+  }
+
+ private:
+  static void record(const char* what, double value) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.3f", value);
+    std::printf("%s: %s\n", what, text.data());
+    RecordProperty(what, text.data());
+  }
+
+  std::vector<std::byte> lent_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Counts, ::testing::Values("plain"), name_of);
 
 TEST_P(Cr18Counts, CR18_a_small_call_is_one_inline_message_each_way_and_few_completions) {
-  const Costs one = costs(1);
+  const Costs one = costs_of_small("128 B", 1);
   EXPECT_GE(one.doorbells, 2.0) << "a request and an answer: otherwise nothing was counted";
   EXPECT_LE(one.doorbells, 2.2) << "hardly a message that only says credit";
   EXPECT_GE(one.inlined, 2.0);
@@ -76,38 +164,47 @@ TEST_P(Cr18Counts, CR18_a_small_call_is_one_inline_message_each_way_and_few_comp
 }
 
 TEST_P(Cr18Counts, CR18_many_small_calls_share_doorbells_and_completions) {
-  const Costs many = costs(256);
+  const Costs many = costs_of_small("128 B, 256 in flight", 256);
   EXPECT_LE(many.doorbells, 0.2);
   EXPECT_LE(many.completions, 0.4);
+}
+
+TEST_P(Cr18Counts, CR18_a_call_of_64_bytes_is_one_message_each_way) {
+  EXPECT_LE(costs_of_text("64 B", 64).messages, 2.2);
+}
+
+TEST_P(Cr18Counts, CR18_a_call_of_4_kib_is_one_message_each_way) {
+  const Costs made = costs_of_text("4 KiB", 4096);
+  EXPECT_LE(made.messages, 2.2);
+  EXPECT_LE(made.copied, 1.05) << "once, by its sender, and the heads";
 }
 
 // Up into memory of the transport's, down into the caller's: each is one read, and what goes besides is
 // inline. Unregistered, each is more than sixty messages of 16 KiB.
 TEST_P(Cr18Counts, CR18_registered_attachments_are_moved_by_the_device_alone) {
-  constexpr std::size_t kMega = std::size_t{1} << 20;
-  std::vector<std::byte> lent = pattern(kMega, 3);
-  RpcServer& server = world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [&](RpcServer& its) {
-    its.register_handler("lend", [&lent](CallContext& context) {
-      context.set_attachment(Buffer::adopt(MutableBytes{lent}, nullptr, [](void*) noexcept {}));
-      return 0;
-    });
-  });
-  RpcClient& caller = world.client(server.urls().front(), options());
-  world.expect_alive(caller);
-  std::vector<std::byte> sent = pattern(kMega);
-  std::vector<std::byte> landing(kMega);
-  const MemoryLease of_sent = caller.register_memory(sent).value();
-  const MemoryLease of_landing = caller.register_memory(landing).value();
-  const MemoryLease of_lent = server.register_memory(lent).value();
-  const auto moved = [&](auto call) {
-    const SimulatedRdmaCounters before = rdma.counters();
-    EXPECT_TRUE(world.wait_for(std::move(call)).ok());
-    const SimulatedRdmaCounters after = rdma.counters();
-    return (after.sends_posted - after.sends_inline) - (before.sends_posted - before.sends_inline);
-  };
-  EXPECT_EQ(moved(caller.start<sum_up>({.attachment = Bytes{sent}})), 1u);
-  EXPECT_EQ(moved(caller.start<remote<"lend", int()>>({.landing = landing})), 1u);
-  EXPECT_TRUE(landing == lent);
+  const Costs made = costs_of_attachments("1 MiB, registered", kMega, true);
+  EXPECT_EQ(made.reads, 2.0);
+  EXPECT_EQ(made.messages, made.inlined);
+  EXPECT_LE(made.copied, 0.001) << "only what tells of them";
+}
+
+TEST_P(Cr18Counts, CR18_the_smallest_registered_attachments_are_moved_by_the_device_alone) {
+  const Costs made = costs_of_attachments("64 KiB, registered", 65'536, true);
+  EXPECT_EQ(made.reads, 2.0);
+  EXPECT_LE(made.copied, 0.01);
+}
+
+TEST_P(Cr18Counts, CR18_what_is_not_registered_is_copied_once_by_its_sender) {
+  const Costs made = costs_of_attachments("1 MiB, copied", kMega, false);
+  EXPECT_EQ(made.reads, 0.0);
+  EXPECT_GE(made.copied, 1.0);
+  EXPECT_LE(made.copied, 1.01);
+}
+
+TEST_P(Cr18Counts, CR18_what_is_just_large_enough_and_not_registered_is_copied_once_too) {
+  const Costs made = costs_of_attachments("64 KiB, copied", 65'536, false);
+  EXPECT_EQ(made.reads, 0.0);
+  EXPECT_LE(made.copied, 1.01);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ void add(SimulatedRdmaCounters& to, const SimulatedRdmaCounters& from) {
   to.sends_inline += from.sends_inline;
   to.inline_bytes += from.inline_bytes;
   to.moved_bytes += from.moved_bytes;
+  to.reads += from.reads;
+  to.read_bytes += from.read_bytes;
   to.completions_polled += from.completions_polled;
   to.polls_empty += from.polls_empty;
   to.completion_events += from.completion_events;

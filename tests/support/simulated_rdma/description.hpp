@@ -84,8 +84,11 @@ struct SimulatedRdmaCounters {
   std::uint64_t sends_signalled = 0;
   std::uint64_t sends_inline = 0;
   std::uint64_t inline_bytes = 0;
-  /// Payload that moved between memory of the two sides, counted at the side that asked.
+  /// Payload that moved between memory of the two sides, counted at the side that asked; and how many RDMA
+  /// reads were done, and their part of it.
   std::uint64_t moved_bytes = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t read_bytes = 0;
   std::uint64_t completions_polled = 0;
   std::uint64_t polls_empty = 0;
   std::uint64_t completion_events = 0;

@@ -138,7 +138,12 @@ void Network::finish(QueuePair& pair, const SendWork& work, ibv_wc_status status
   if (status != IBV_WC_SUCCESS) {
     enter_error(pair);
   } else {
-    device_of(pair).counters.moved_bytes += bytes_of(work);
+    SimulatedRdmaCounters& counts = device_of(pair).counters;
+    counts.moved_bytes += bytes_of(work);
+    if (work.request.opcode == IBV_WR_RDMA_READ) {
+      ++counts.reads;
+      counts.read_bytes += bytes_of(work);
+    }
   }
   if (pair.sends.empty()) busy.erase(pair.order);
 }
