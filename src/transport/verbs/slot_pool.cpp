@@ -14,12 +14,8 @@ constexpr std::size_t kIdleBlocksKept = 1;
 
 }  // namespace
 
-std::size_t SlotPool::slots_per_block() const noexcept {
-  return std::max<std::size_t>(1, limits_.block_bytes / limits_.slot_bytes);
-}
-
 bool SlotPool::make_block(Block& block, std::size_t index) noexcept {
-  const std::size_t slots = slots_per_block();
+  const std::size_t slots = slots_per_block_;
   const std::size_t bytes = slots * slot_bytes();
   if (registered_bytes() + bytes > limits_.bytes_max) {
     refusal_ = {
@@ -81,9 +77,10 @@ SlotPool::Slot SlotPool::acquire() noexcept {
 }
 
 void SlotPool::release(std::uint32_t index) noexcept {
-  Block& block = blocks_[index / slots_per_block()];
+  const std::size_t place = index / slots_per_block_;
+  Block& block = blocks_[place];
   block.free.push_back(index);
-  first_with_room_ = std::min<std::size_t>(first_with_room_, index / slots_per_block());
+  first_with_room_ = std::min(first_with_room_, place);
   --out_;
   if (--block.out > 0) return;
   if (idle_blocks_ < kIdleBlocksKept) {
@@ -96,8 +93,8 @@ void SlotPool::release(std::uint32_t index) noexcept {
 }
 
 SlotPool::Slot SlotPool::at(std::uint32_t index) const noexcept {
-  const verbs::Memory& memory = blocks_[index / slots_per_block()].region->memory();
-  return {memory.data() + index % slots_per_block() * slot_bytes(), memory.block()->registration()->lkey,
+  const verbs::Memory& memory = blocks_[index / slots_per_block_].region->memory();
+  return {memory.data() + index % slots_per_block_ * slot_bytes(), memory.block()->registration()->lkey,
           index};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,7 +32,10 @@ class SlotPool {
   };
 
   SlotPool(std::shared_ptr<verbs::ProtectionDomain> domain, const Limits& limits) noexcept
-      : domain_(std::move(domain)), limits_(limits) {}
+      : domain_(std::move(domain)),
+        limits_(limits),
+        slots_per_block_(
+            static_cast<std::uint32_t>(std::max<std::size_t>(1, limits.block_bytes / limits.slot_bytes))) {}
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
@@ -47,10 +51,10 @@ class SlotPool {
   std::size_t blocks() const noexcept { return blocks_in_use_; }
   /// The slots of as many blocks as hold so many.
   std::size_t in_whole_blocks(std::size_t slots) const noexcept {
-    return (slots + slots_per_block() - 1) / slots_per_block() * slots_per_block();
+    return (slots + slots_per_block_ - 1) / slots_per_block_ * slots_per_block_;
   }
   /// acquire() needs to register nothing.
-  bool has_free() const noexcept { return out_ < blocks_in_use_ * slots_per_block(); }
+  bool has_free() const noexcept { return out_ < blocks_in_use_ * slots_per_block_; }
   const Status& refusal() const noexcept { return refusal_; }
 
  private:
@@ -60,12 +64,13 @@ class SlotPool {
     std::vector<std::uint32_t> free;
   };
 
-  std::size_t slots_per_block() const noexcept;
   Block* block_with_room() noexcept;
   bool make_block(Block& block, std::size_t index) noexcept;
 
   const std::shared_ptr<verbs::ProtectionDomain> domain_;
   const Limits limits_;
+  /// Divided by for each message that comes, so as few bits as will do.
+  const std::uint32_t slots_per_block_;
   std::vector<Block> blocks_;
   /// No block before it has room.
   std::size_t first_with_room_ = 0;
