@@ -79,9 +79,11 @@ def _measure(weft, side, cell, arguments):
                      "--mode", cell.mode, "--congestion", arguments.congestion])
     try:
         command = _client_command(weft, side, cell, arguments, server.url)
-        report, client_cpu = report_of(command, cell.metric, f"cell {cell.name}, {side}")
+        report, client_cpu = report_of(command, f"cell {cell.name}, {side}")
     finally:
         server_cpu = server.stop()
+    if not report[cell.metric]:
+        raise Failure(f"cell {cell.name}, {side}: the client finished no call; use a longer --seconds")
     others, steal = CpuUse.now().shares_since(before, client_cpu + server_cpu)
     return Measurement(report, others, steal)
 

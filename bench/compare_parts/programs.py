@@ -85,8 +85,8 @@ def output_of(command, what, seconds, environment=None):
     return done.stdout.strip()
 
 
-def report_of(command, metric, what):
-    """The report of a `weft` client as JSON, which has something for `metric`; and the processor time it used."""
+def report_of(command, what):
+    """The report of a `weft` client as JSON, and the processor time it used."""
     client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         output = client.stdout.read()
@@ -101,10 +101,7 @@ def report_of(command, metric, what):
         client.stderr.close()
     if client.returncode != 0:
         raise Failure(f"{what}: the client failed: {complaint or client.returncode}")
-    report = json.loads(output)
-    if not report[metric]:
-        raise Failure(f"{what}: the client finished no call; use a longer --seconds")
-    return report, usage.ru_utime + usage.ru_stime
+    return json.loads(output), usage.ru_utime + usage.ru_stime
 
 
 def free_port():
