@@ -14,7 +14,9 @@ std::string store(weft::CallContext& context, std::string_view what) {
 struct Front {
   weft::Client* behind;
   // The call that it makes carries the metadata of the call that it serves.
-  weft::Task<weft::Result<std::string>> keep(std::string what) { co_return co_await behind->call<store>(what); }
+  weft::Task<weft::Result<std::string>> keep(std::string what) {
+    co_return co_await behind->call<store>(what);
+  }
 };
 
 weft::Task<void> ask(weft::Client& client) {

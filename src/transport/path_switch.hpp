@@ -49,7 +49,7 @@ class PathSwitch final : public FrameSink, private Timer {
   std::vector<wire::DataPathOffer> offers() const;
   bool decided() const noexcept { return state_ == State::kDecided; }
   /// Null as long as it is not decided, or when the stream was.
-  DataPath* path() const noexcept { return decided() && usable_ ? path_.get() : nullptr; }
+  DataPath* path() const { return decided() && usable_ && path_ != nullptr ? &path_->carrier() : nullptr; }
   /// Why the stream was decided for although both sides offered a path; else empty.
   std::string refusal() const { return decided() && !usable_ ? reason_ : std::string{}; }
   /// The sink gets the hello that was kept for it.
@@ -89,7 +89,7 @@ class PathSwitch final : public FrameSink, private Timer {
   PathSwitchHost& host_;
   const std::shared_ptr<const DataPaths> paths_;
   const DataPaths::Choice* choice_ = nullptr;
-  std::unique_ptr<DataPath> path_;
+  std::unique_ptr<PathEnd> path_;
   FrameSink* sink_ = nullptr;
   std::string hello_;
   std::string reason_;

@@ -62,12 +62,12 @@ class PathTransport final : public Transport {
  public:
   PathTransport(std::unique_ptr<Transport> stream, PathTransportParts parts)
       : stream_(std::move(stream)), parts_(std::move(parts)) {
-    const auto with = [&](PathPolicy policy) {
+    const auto with = [&](PathPolicy policy, bool connecting) {
       return std::make_shared<const DataPaths>(
-          DataPaths{{{parts_.provider, policy}}, parts_.bring_up_timeout});
+          DataPaths{{{parts_.provider, policy}}, parts_.bring_up_timeout, connecting});
     };
-    required_ = with(PathPolicy::kRequire);
-    preferred_ = with(PathPolicy::kPrefer);
+    connecting_ = {with(PathPolicy::kPrefer, true), with(PathPolicy::kRequire, true)};
+    listening_ = {with(PathPolicy::kPrefer, false), with(PathPolicy::kRequire, false)};
   }
 
   bool handles(std::string_view scheme) const override {
@@ -85,7 +85,7 @@ class PathTransport final : public Transport {
     auto listener = stream_->listen(loop, of_stream(url));
     if (!listener.ok() || policy == PathPolicy::kForbid) return listener;
     return std::unique_ptr<Listener>{
-        std::make_unique<PathListener>(*std::move(listener), url.scheme, paths(policy))};
+        std::make_unique<PathListener>(*std::move(listener), url.scheme, listening_.of(policy))};
   }
 
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
@@ -98,7 +98,7 @@ class PathTransport final : public Transport {
       }
     }
     if (policy != PathPolicy::kForbid) {
-      options.connection.paths = with_others(paths(policy), options.connection.paths);
+      options.connection.paths = with_others(connecting_.of(policy), options.connection.paths);
     }
     Task<Result<std::unique_ptr<Connection>>> connecting =
         stream_->connect(loop, of_stream(url), std::move(options));
@@ -120,15 +120,21 @@ class PathTransport final : public Transport {
   }
 
  private:
+  /// Of connections that begin alike.
+  struct Paths {
+    std::shared_ptr<const DataPaths> preferred;
+    std::shared_ptr<const DataPaths> required;
+    const std::shared_ptr<const DataPaths>& of(PathPolicy policy) const {
+      return policy == PathPolicy::kRequire ? required : preferred;
+    }
+  };
+
   /// A URL of the path's own asks for it, however the policy serves those who come without.
   Status try_out(PathPolicy policy, bool own) const {
     if (policy == PathPolicy::kForbid) return {};
     Status refused = parts_.provider->try_out();
     if (!refused.ok() || (policy != PathPolicy::kRequire && !own)) return refused;
     return parts_.provider->require();
-  }
-  const std::shared_ptr<const DataPaths>& paths(PathPolicy policy) const {
-    return policy == PathPolicy::kRequire ? required_ : preferred_;
   }
   Url of_stream(Url url) const {
     if (url.scheme == parts_.scheme) url.scheme = kStreamScheme;
@@ -137,8 +143,8 @@ class PathTransport final : public Transport {
 
   const std::unique_ptr<Transport> stream_;
   const PathTransportParts parts_;
-  std::shared_ptr<const DataPaths> required_;
-  std::shared_ptr<const DataPaths> preferred_;
+  Paths connecting_;
+  Paths listening_;
 };
 
 }  // namespace

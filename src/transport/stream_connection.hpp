@@ -97,6 +97,7 @@ class StreamConnection : public Connection,
   void on_path_readable() final;
   void on_path_writable() final;
   void on_path_failed(Status why) final;
+  std::string connected_to() const final;
   void stay_on_stream();
   void move_to_path();
   Status stray_bytes() const;

@@ -120,6 +120,10 @@ void StreamConnection::on_path_failed(Status why) {
   fail(std::move(why));
 }
 
+std::string StreamConnection::connected_to() const {
+  return options_.paths->connecting ? remote_endpoint() : std::string{};
+}
+
 void StreamConnection::on_switch_failed(Status why) {
   fail(std::move(why));
 }

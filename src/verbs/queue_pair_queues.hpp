@@ -9,6 +9,11 @@
 
 namespace weft::verbs {
 
+namespace detail {
+/// Errors: kInvalidArgument says what cannot be.
+Status check(const ConnectOptions& options);
+}  // namespace detail
+
 /// The half of a queue pair that sends, writes, reads and changes. Every work request is signalled, so the
 /// device's queue has room for another one as soon as one has completed.
 struct QueuePair::SendQueue final : detail::WorkQueue {

@@ -30,19 +30,6 @@ Status check(const QueuePairOptions& options) {
   return {};
 }
 
-Status check(const ConnectOptions& options) {
-  if (options.retries > kRetriesMax || options.receiver_not_ready_retries > kRetriesMax) {
-    return refused("ConnectOptions: up to 6 retries are possible; 7 would mean for ever");
-  }
-  if (options.ack_timeout == 0 || options.ack_timeout > kTimeCodeMax) {
-    return refused("ConnectOptions::ack_timeout: from 1 to 31 is possible; 0 would mean for ever");
-  }
-  if (options.receiver_not_ready_timer > kTimeCodeMax || options.reads_max == 0 || options.hop_limit == 0) {
-    return refused("ConnectOptions: a timer code above 31, no reads or a hop limit of 0");
-  }
-  return {};
-}
-
 int flags_of(Access access) {
   int flags = 0;
   if (access.remote_read) flags |= IBV_ACCESS_REMOTE_READ;
@@ -56,6 +43,19 @@ bool same_subnet(const AddressInfo& a, const AddressInfo& b) {
 }
 
 }  // namespace
+
+Status detail::check(const ConnectOptions& options) {
+  if (options.retries > kRetriesMax || options.receiver_not_ready_retries > kRetriesMax) {
+    return refused("ConnectOptions: up to 6 retries are possible; 7 would mean for ever");
+  }
+  if (options.ack_timeout == 0 || options.ack_timeout > kTimeCodeMax) {
+    return refused("ConnectOptions::ack_timeout: from 1 to 31 is possible; 0 would mean for ever");
+  }
+  if (options.receiver_not_ready_timer > kTimeCodeMax || options.reads_max == 0 || options.hop_limit == 0) {
+    return refused("ConnectOptions: a timer code above 31, no reads or a hop limit of 0");
+  }
+  return {};
+}
 
 Result<std::unique_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProtectionDomain> domain,
                                                      CompletionQueue& completions,
@@ -139,7 +139,7 @@ Status QueuePair::initialise(const QueuePairOptions& options) {
 }
 
 Status QueuePair::connect(const AddressInfo& peer, const ConnectOptions& options) {
-  if (Status wrong = check(options); !wrong.ok()) return wrong;
+  if (Status wrong = detail::check(options); !wrong.ok()) return wrong;
   if (connected_) {
     return {StatusCode::kFailedPrecondition, Layer::kTransport, "the queue pair is connected already"};
   }

@@ -10,6 +10,10 @@
 
 #include "weft/verbs/driver.hpp"
 
+#ifdef WEFT_HAS_RDMACM
+#include "verbs/system_cm_driver.hpp"
+#endif
+
 namespace weft::verbs {
 
 namespace {
@@ -112,6 +116,10 @@ class SystemDriver final : public Driver {
     return ibv_query_qp(pair, attributes, mask, made_with);
   }
   int destroy_qp(ibv_qp* pair) noexcept override { return ibv_destroy_qp(pair); }
+
+#ifdef WEFT_HAS_RDMACM
+  CmDriver* cm() noexcept override { return &system_cm_driver(); }
+#endif
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What peers send to bring RDMA up and over it: addresses of queue pairs, names of remote memory, and the
-// heads of messages. The first byte of the input says which.
+// What peers send to bring RDMA up and over it: addresses of queue pairs, names of remote memory, the heads
+// of messages, and addresses and requests of rdma_cm. The first byte of the input says which.
 #include <algorithm>
 #include <cstring>
 
+#include "transport/verbs/cm_address.hpp"
 #include "transport/verbs/message.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/verbs/address_info.hpp"
@@ -39,21 +40,44 @@ void check_message(Bytes input) {
               "what was read does not survive being written");
 }
 
+void check_cm_address(Bytes input) {
+  const auto address = verbs_path::CmAddress::decode(as_text(input));
+  if (!address.ok()) {
+    WEFT_ASSERT(!address.status().message().empty(), "a refusal says why");
+    return;
+  }
+  WEFT_ASSERT(address->encode() == as_text(input), "what was read does not survive being written");
+}
+
+void check_cm_request(Bytes input) {
+  const auto token = verbs_path::decode_request(input);
+  if (!token) return;
+  WEFT_ASSERT(
+      std::ranges::equal(verbs_path::encode_request(*token), input.first(verbs_path::kCmRequestBytes)),
+      "what was read does not survive being written");
+}
+
 }  // namespace
 }  // namespace weft
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const weft::Bytes input{reinterpret_cast<const std::byte*>(data) + 1, size - 1};
-  switch (data[0] % 3) {
+  switch (data[0] % 5) {
     case 0:
       weft::check_address(input);
       break;
     case 1:
       weft::check_remote_memory(input);
       break;
-    default:
+    case 2:
       weft::check_message(input);
+      break;
+    case 3:
+      weft::check_cm_address(input);
+      break;
+    default:
+      weft::check_cm_request(input);
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/simulated_cm.hpp"
 #include "support/simulated_rdma/description.hpp"
 #include "weft/verbs/driver.hpp"
 
@@ -35,6 +36,9 @@ class SimulatedRdma final : public verbs::Driver {
   /// One of them is enough for loopback.
   explicit SimulatedRdma(std::vector<SimulatedDevice> devices);
   ~SimulatedRdma() override;
+
+  /// How they are connected by rdma_cm.
+  SimulatedCm& manager() { return *manager_; }
 
   // What the test sees.
 
@@ -166,8 +170,14 @@ class SimulatedRdma final : public verbs::Driver {
                ibv_qp_init_attr* made_with) noexcept override;
   int destroy_qp(ibv_qp* pair) noexcept override;
 
+  verbs::CmDriver* cm() noexcept override { return has_manager_ ? manager_.get() : nullptr; }
+  /// As in a build without librdmacm.
+  void take_manager_away() { has_manager_ = false; }
+
  private:
   const std::unique_ptr<simulated::Network> network_;
+  std::unique_ptr<SimulatedCm> manager_;
+  bool has_manager_ = true;
 };
 
 }  // namespace weft::testing

@@ -14,9 +14,9 @@
 
 namespace weft {
 
-/// Pairs of key and value that travel beside the arguments of a call (who asks, a trace, a tenant), as they lie
-/// on the wire: for each two bytes of key length, two of value length, key, value. A view, trivially copyable:
-/// the bytes belong to somebody else.
+/// Pairs of key and value that travel beside the arguments of a call (who asks, a trace, a tenant), as they
+/// lie on the wire: for each two bytes of key length, two of value length, key, value. A view, trivially
+/// copyable: the bytes belong to somebody else.
 class MetadataView {
  public:
   using Pair = std::pair<std::string_view, std::string_view>;

@@ -54,25 +54,25 @@ class DataPathOwner {
   virtual void on_path_writable() = 0;
   /// The path is of no further use.
   virtual void on_path_failed(Status why) = 0;
+  /// Where the stream leads that this side connected, as a URL; empty when the peer connected it.
+  virtual std::string connected_to() const { return {}; }
 
  protected:
   ~DataPathOwner() = default;
 };
 
-/// One end of a way to the peer that carries a connection's bytes in place of its stream: in order, each
-/// once. The stream stays beside it; when the stream ends the peer is gone. Belongs to one loop.
+class DataPath;
+
+/// One end of a way to the peer while it is brought up. Belongs to one loop.
 ///
 ///   made --connect()--> probing --on_path_heard()--> up --shut()--> shut
 ///
-/// Until it is up only address(), connect() and shut() are called.
-class DataPath {
+/// It stays until the connection ends; once it is up the bytes are its carrier's.
+class PathEnd {
  public:
   /// Shuts it if that was not done.
-  virtual ~DataPath() = default;
+  virtual ~PathEnd() = default;
 
-  virtual const Capabilities& capabilities() const = 0;
-  /// What carries it underneath, for people: what the layer below prints, in its own layout. Once it is up.
-  virtual std::string description() const = 0;
   /// What the peer needs to reach this end; at most wire::kPathTextMax bytes.
   virtual std::string address() const = 0;
   /// Begins to reach the peer, and lets it hear of us.
@@ -84,6 +84,23 @@ class DataPath {
   virtual bool needs_peer_ready() const { return false; }
   virtual void on_peer_ready() {}
 
+  /// What moves the bytes. Once it is up.
+  virtual DataPath& carrier() = 0;
+
+  /// Ends it at once. All memory that it was given is free afterwards, and its owner hears no more.
+  virtual void shut() = 0;
+};
+
+/// One end of a way to the peer that carries a connection's bytes in place of its stream: in order, each
+/// once. The stream stays beside it; when the stream ends the peer is gone. Until it is up only what a
+/// PathEnd has is called.
+class DataPath : public PathEnd {
+ public:
+  DataPath& carrier() final { return *this; }
+
+  virtual const Capabilities& capabilities() const = 0;
+  /// What carries it underneath, for people: what the layer below prints, in its own layout. Once it is up.
+  virtual std::string description() const = 0;
   /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
   /// attachment, else empty: what is received straight into it is begun by one call, which says kBlocked, and
   /// reported by a later one that finds the same `landing`. Until then the memory is the path's.
@@ -115,9 +132,6 @@ class DataPath {
 
   /// The stream has ended: takes in what the peer sent before.
   virtual void catch_up() = 0;
-
-  /// Ends it at once. All memory that it was given is free afterwards, and its owner hears no more.
-  virtual void shut() = 0;
 };
 
 /// Makes data paths of one kind. Immutable; every thread may use it.
@@ -135,8 +149,8 @@ class DataPathProvider {
   virtual Status try_out() const { return {}; }
   /// This end of a path to the peer that made `peer_offer`, on `loop`, whose thread must be the calling one.
   /// Errors: the path cannot be used with this peer, or not at all on this machine.
-  virtual Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
-                                                 std::string_view peer_offer) const = 0;
+  virtual Result<std::unique_ptr<PathEnd>> open(Loop& loop, DataPathOwner& owner,
+                                                std::string_view peer_offer) const = 0;
   /// See Transport::register_memory().
   virtual Result<MemoryLease> register_memory(MutableBytes memory) const {
     static_cast<void>(memory);
@@ -168,6 +182,8 @@ struct DataPaths {
   std::vector<Choice> choices;
   /// How long bringing one up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{2};
+  /// Of connections that this side begins, not the peer.
+  bool connecting = false;
 };
 
 }  // namespace weft

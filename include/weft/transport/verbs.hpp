@@ -37,6 +37,12 @@ struct VerbsUsage {
   std::atomic<std::size_t> attachment_bytes{0};
 };
 
+/// How the two sides' queue pairs find each other.
+enum class VerbsConnect : std::uint8_t {
+  kHello,   ///< by what both sides say to each other on the connection's stream
+  kRdmaCm,  ///< by the system's connection manager (librdmacm), along the route to the stream's IP address
+};
+
 /// How connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
 struct VerbsOptions {
   /// What a client may use for tcp:// and unix:// URLs (verbs:// always requires RDMA).
@@ -45,6 +51,10 @@ struct VerbsOptions {
   /// peers without it all the same, unless this says kRequire.
   PathPolicy listening = PathPolicy::kForbid;
 
+  /// A client's is what is done; a server with kRdmaCm serves those too that connect by the hello. With
+  /// kRdmaCm the route says which device, port, GID, partition, service level, traffic class and hop limit
+  /// are used: those options have no effect, but a device or port other than those named is refused.
+  VerbsConnect connect_by = VerbsConnect::kHello;
   /// Devices by name ("mlx5_0", "rxe0"), which connections take as `device_choice` says; empty for all with
   /// an active port.
   std::vector<std::string> devices{};

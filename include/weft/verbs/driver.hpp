@@ -8,6 +8,8 @@
 
 namespace weft::verbs {
 
+class CmDriver;
+
 /// Every call of libibverbs that sets something up, asks or tears down: the one seam between Weft and RDMA
 /// devices. Tests put a device of their own behind it, which fails and delays what they choose.
 ///
@@ -69,6 +71,9 @@ class Driver {
   virtual int query_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask,
                        ibv_qp_init_attr* made_with) noexcept = 0;
   virtual int destroy_qp(ibv_qp* pair) noexcept = 0;
+
+  /// The connection manager of the same devices; null when there is none. Lives as long as this.
+  virtual CmDriver* cm() noexcept { return nullptr; }
 };
 
 /// The machine's RDMA devices, by libibverbs. Never ends.

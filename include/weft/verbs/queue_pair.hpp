@@ -74,6 +74,12 @@ struct ConnectOptions {
   std::uint8_t reads_max = 16;
 };
 
+/// What moves a queue pair to its next state, as somebody else has worked it out.
+struct Transition {
+  ibv_qp_attr attributes{};
+  int mask = 0;
+};
+
 /// The way to a peer, which the kernel has to know before a queue pair on Ethernet can be connected.
 /// Independent of the queue pair. Thread: any.
 class Way {
@@ -118,6 +124,7 @@ class QueuePair final {
 
   ibv_qp* handle() const noexcept { return handle_; }
   std::uint32_t number() const noexcept { return handle_->qp_num; }
+  std::uint8_t port() const noexcept { return port_; }
   CompletionQueue& completions() const noexcept { return completions_; }
   std::size_t inline_bytes_max() const noexcept { return inline_bytes_max_; }
   /// Sends, writes, reads and atomics that the device has.
@@ -134,6 +141,15 @@ class QueuePair final {
   Status connect(const AddressInfo& peer, const ConnectOptions& options = {});
   /// What connect() with the same arguments needs.
   Way way_to(const AddressInfo& peer, const ConnectOptions& options = {}) const;
+
+  /// Instead, with what the connection manager (rdma_cm) says of each state. First, before it connects: the
+  /// port and the partition of the way. Errors: kInvalidArgument when the device does not have them.
+  Status prepare(const Transition& initialised);
+  /// Then both other states. How often and how soon packets are sent again is in `options`, all else in what
+  /// the manager says. Blocks and errors as connect().
+  Status connect(const Transition& to_receive, const Transition& to_send, const ConnectOptions& options = {});
+  Way way_by(const Transition& to_receive) const;
+
   /// An operation of it failed, or fail() was called.
   bool failed() const noexcept { return failed_; }
   /// The MTU that both sides use. After connect().
@@ -187,6 +203,8 @@ class QueuePair final {
   ibv_ah_attr route_to(const AddressInfo& peer, const ConnectOptions& options) const;
   Status to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options);
   Status to_ready_to_send(const ConnectOptions& options);
+  Status move_to(ibv_qp_state state, Transition by, const char* what);
+  void note_gid(const ibv_ah_attr& way);
   detail::Posted<detail::Atomic> atomic(const detail::Request& request);
 
   const std::shared_ptr<ProtectionDomain> domain_;

@@ -23,8 +23,8 @@ std::string Provider::offer() const {
   return {static_cast<char>(kMessageVersion), static_cast<char>(options_.error_mode)};
 }
 
-Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owner,
-                                                 std::string_view peer_offer) const {
+Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, DataPathOwner& owner,
+                                                std::string_view peer_offer) const {
   if (peer_offer.size() < kOfferBytes || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over UCX"};
@@ -35,7 +35,7 @@ Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owne
   }
   auto domain = domain_for(loop);
   if (!domain.ok()) return std::move(domain).status();
-  return std::unique_ptr<DataPath>{std::make_unique<UcxPath>(*std::move(domain), owner, options_)};
+  return std::unique_ptr<PathEnd>{std::make_unique<UcxPath>(*std::move(domain), owner, options_)};
 }
 
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {

@@ -53,5 +53,11 @@ inline constexpr unsigned kIdleQuestions = 64;
 /// How long a queue pair outlives its path at most, for the device to give back a receive that it had taken
 /// for a message that came in half. Not all devices say when they have.
 inline constexpr Duration kRetirement = std::chrono::milliseconds{100};
+/// How long the system may look for the address and for the route that rdma_cm connects by.
+inline constexpr Duration kResolveAtMost = std::chrono::seconds{2};
+/// Requests that may wait for a loop to look at them; more are refused by the system.
+inline constexpr int kCmBacklog = 256;
+/// So many events of rdma_cm, then the loop's other work.
+inline constexpr unsigned kCmEventsPerTurn = 64;
 
 }  // namespace weft::verbs_path

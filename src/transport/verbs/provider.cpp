@@ -37,6 +37,8 @@ Result<std::shared_ptr<const Registration>> register_with(SharedDevice& device, 
   return device.registrations().add(memory, {.remote_read = true});
 }
 
+constexpr char kOffersCm = 1;
+
 Status no_path(std::string why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport, std::move(why)};
 }
@@ -46,27 +48,81 @@ Status no_path(std::string why) {
 Provider::Provider(VerbsOptions options)
     : options_(std::move(options)), turns_(driver_of(options_), options_.device_choice) {}
 
+// After the version a byte says who can be connected to, or wants to connect, by rdma_cm. Who does not say
+// it sends no byte.
 std::string Provider::offer() const {
-  return {static_cast<char>(kMessageVersion)};
+  std::string offer{static_cast<char>(kMessageVersion)};
+  if (options_.connect_by == VerbsConnect::kRdmaCm) offer += kOffersCm;
+  return offer;
 }
 
-// A device that cannot be had now, because its port is down, is no reason to do without the others.
-Result<std::unique_ptr<DataPath>> Provider::open(Loop& loop, DataPathOwner& owner,
-                                                 std::string_view peer_offer) const {
+// The side that connects chooses.
+Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, DataPathOwner& owner,
+                                                std::string_view peer_offer) const {
   if (peer_offer.empty() || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over RDMA"};
   }
+  const std::string connected_to = owner.connected_to();
+  const bool ours = options_.connect_by == VerbsConnect::kRdmaCm;
+  const bool theirs = peer_offer.size() > 1 && peer_offer[1] == kOffersCm;
+  if (ours == theirs) return ours ? open_by_cm(loop, owner, connected_to) : open_by_hello(loop, owner);
+  if (connected_to.empty() ? ours : theirs) return open_by_hello(loop, owner);
+  return no_path(theirs ? "the peer connects by rdma_cm, and this side does not listen for that "
+                          "(VerbsOptions::connect_by)"
+                        : "the peer does not listen for rdma_cm (VerbsOptions::connect_by of the server)");
+}
+
+// A device that cannot be had now, because its port is down, is no reason to do without the others.
+Result<std::unique_ptr<PathEnd>> Provider::open_by_hello(Loop& loop, DataPathOwner& owner) const {
   const auto devices = devices_in_turn();
   if (!devices.ok()) return devices.status();
   Status refused;
   for (const std::string& device : *devices) {
     auto domain = domain_for(loop, device);
     auto path = domain.ok() ? VerbsPath::make(*std::move(domain), owner) : std::move(domain).status();
-    if (path.ok()) return path;
+    if (path.ok()) return std::unique_ptr<PathEnd>{*std::move(path)};
     refused = std::move(path).status();
   }
   return refused;
+}
+
+Result<std::unique_ptr<PathEnd>> Provider::open_by_cm(Loop& loop, DataPathOwner& owner,
+                                                      const std::string& connected_to) const {
+  auto hub = hub_for(loop);
+  if (!hub.ok()) return std::move(hub).status();
+  if (connected_to.empty()) return CmEnd::listening(*std::move(hub), *this, loop, owner, options_);
+  return CmEnd::connecting_to(*std::move(hub), *this, loop, owner, options_, connected_to);
+}
+
+Status Provider::check_cm() const {
+  if (options_.connect_by != VerbsConnect::kRdmaCm || driver_of(options_).cm() != nullptr) return {};
+  return no_path("this build has no rdma_cm: install librdmacm-dev and build again");
+}
+
+Result<std::shared_ptr<CmHub>> Provider::hub_for(Loop& loop) const {
+  if (Status none = check_cm(); !none.ok()) return none;
+  const std::lock_guard lock{mutex_};
+  std::erase_if(hubs_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<CmHub>& known = hubs_[&loop];
+  if (std::shared_ptr<CmHub> hub = known.lock()) return hub;
+  auto hub = CmHub::make(loop, *driver_of(options_).cm());
+  if (hub.ok()) known = *hub;
+  return hub;
+}
+
+Result<std::shared_ptr<Domain>> Provider::domain_of_route(Loop& loop, const std::string& device,
+                                                          std::uint8_t port) const {
+  const std::vector<std::string>& named = options_.devices;
+  if (!named.empty() && std::find(named.begin(), named.end(), device) == named.end()) {
+    return no_path("the way to the peer leads over " + device +
+                   ", which VerbsOptions::devices does not name");
+  }
+  if (options_.port != 0 && options_.port != port) {
+    return no_path("the way to the peer leads over port " + std::to_string(port) + " of " + device +
+                   ", which is not VerbsOptions::port");
+  }
+  return domain_for(loop, device);
 }
 
 Result<std::vector<std::string>> Provider::devices_in_turn() const {
@@ -76,11 +132,13 @@ Result<std::vector<std::string>> Provider::devices_in_turn() const {
 }
 
 Status Provider::require() const {
+  if (Status none = check_cm(); !none.ok()) return none;
   const std::lock_guard lock{mutex_};
   return find_devices();
 }
 
 Status Provider::try_out() const {
+  if (Status none = check_cm(); !none.ok()) return none;
   for (const std::string& name : options_.devices) {
     const auto device = verbs::Device::open(name, driver_of(options_));
     if (!device.ok()) return no_path(std::string{device.status().message()});

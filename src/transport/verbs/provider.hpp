@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/verbs/cm_end.hpp"
 #include "transport/verbs/device_turns.hpp"
 #include "transport/verbs/domain.hpp"
 #include "transport/verbs/shared_device.hpp"
@@ -18,7 +19,7 @@ namespace weft::verbs_path {
 
 /// Makes the paths of some options. Devices are opened for the first path: who only might use RDMA pays
 /// nothing for it. Thread: any.
-class Provider final : public DataPathProvider {
+class Provider final : public DataPathProvider, private CmSupport {
  public:
   explicit Provider(VerbsOptions options);
 
@@ -28,11 +29,18 @@ class Provider final : public DataPathProvider {
   Status require() const override;
   /// Errors: there is none of a name that was given.
   Status try_out() const override;
-  Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner,
-                                         std::string_view peer_offer) const override;
+  Result<std::unique_ptr<PathEnd>> open(Loop& loop, DataPathOwner& owner,
+                                        std::string_view peer_offer) const override;
   Result<MemoryLease> register_memory(MutableBytes memory) const override;
 
  private:
+  Result<std::unique_ptr<PathEnd>> open_by_hello(Loop& loop, DataPathOwner& owner) const;
+  Result<std::unique_ptr<PathEnd>> open_by_cm(Loop& loop, DataPathOwner& owner,
+                                              const std::string& connected_to) const;
+  Status check_cm() const;
+  Result<std::shared_ptr<CmHub>> hub_for(Loop& loop) const;
+  Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
+                                                  std::uint8_t port) const override;
   Status find_devices() const;
   Result<std::vector<std::string>> devices_in_turn() const;
   std::vector<std::shared_ptr<SharedDevice>> open_devices() const;
@@ -46,6 +54,7 @@ class Provider final : public DataPathProvider {
   mutable DeviceTurns turns_;
   mutable std::map<std::string, std::weak_ptr<SharedDevice>> shared_;
   mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<Domain>> domains_;
+  mutable std::map<Loop*, std::weak_ptr<CmHub>> hubs_;
 };
 
 }  // namespace weft::verbs_path

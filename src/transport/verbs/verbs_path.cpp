@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -14,15 +15,16 @@ namespace weft::verbs_path {
 
 namespace {
 
-// An address: the queue pair's, then the longest message and how many may be sent.
-constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + 8;
+// An address: the queue pair's, then the terms.
+constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + PathTerms::kEncodedBytes;
 
 }  // namespace
 
-Result<std::unique_ptr<DataPath>> VerbsPath::make(std::shared_ptr<Domain> domain, DataPathOwner& owner) {
+Result<std::unique_ptr<VerbsPath>> VerbsPath::make(std::shared_ptr<Domain> domain, DataPathOwner& owner,
+                                                   std::uint8_t port) {
   auto path = std::make_unique<VerbsPath>(std::move(domain), owner);
-  if (Status failed = path->start(); !failed.ok()) return failed;
-  return std::unique_ptr<DataPath>{std::move(path)};
+  if (Status failed = path->start(port); !failed.ok()) return failed;
+  return path;
 }
 
 VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
@@ -36,12 +38,12 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
       sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)),
       place_(domain_->completions().add(*this)) {}
 
-Status VerbsPath::start() {
+Status VerbsPath::start(std::uint8_t port) {
   if (Status full = domain_->enter(options_.credits_min); !full.ok()) return full;
   promised_ = options_.credits_min;
   granted_ = granted_told_ = static_cast<std::uint32_t>(options_.credits_min);
   verbs::QueuePairOptions of_pair;
-  of_pair.port = domain_->port();
+  of_pair.port = port != 0 ? port : domain_->port();
   of_pair.gid_index = options_.gid_index;
   of_pair.sends_max = options_.sends_max + kControlSends;
   of_pair.segments_max = 1;
@@ -62,8 +64,8 @@ VerbsPath::~VerbsPath() {
 std::string VerbsPath::description() const {
   verbs::Gid gid;
   gid.raw = pair_->address().gid;
-  return std::string{domain_->protection()->device().name()} + ", port " + std::to_string(domain_->port()) +
-         ", from " + gid.to_string() + ", reliable connection, MTU " +
+  return std::string{domain_->protection()->device().name()} + ", port " + std::to_string(pair_->port()) +
+         ", from " + gid.to_string() + ", reliable connection" + (by_cm_ ? " by rdma_cm" : "") + ", MTU " +
          std::to_string(verbs::mtu_bytes(pair_->mtu())) + ", messages of up to " +
          std::to_string(peer_message_bytes_) + " bytes, up to " + std::to_string(pair_->inline_bytes_max()) +
          " inline";
@@ -83,8 +85,7 @@ std::string VerbsPath::address() const {
   std::string text{as_text(encoded)};
   text.resize(kAddressBytes);
   auto* const at = reinterpret_cast<std::byte*>(text.data()) + verbs::AddressInfo::kEncodedBytes;
-  store_le(at, static_cast<std::uint32_t>(options_.message_bytes));
-  store_le(at + 4, granted_);
+  PathTerms{static_cast<std::uint32_t>(options_.message_bytes), granted_}.encode(at);
   return text;
 }
 
@@ -96,23 +97,10 @@ Status VerbsPath::connect(std::string_view peer_address) {
   const auto peer = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
   if (!peer.ok()) return peer.status();
   peer_ = *peer;
-  const std::byte* const at = bytes.data() + verbs::AddressInfo::kEncodedBytes;
-  peer_message_bytes_ = load_le<std::uint32_t>(at);
-  peer_granted_ = load_le<std::uint32_t>(at + 4);
-  if (peer_message_bytes_ < kMessageBytesMin || peer_message_bytes_ > kMessageBytesMax ||
-      peer_granted_ < kCreditsMin || peer_granted_ > kCreditsMax) {
-    return {StatusCode::kInvalidArgument, Layer::kTransport,
-            "the peer's RDMA address has impossible messages or credits"};
-  }
-  verbs::ConnectOptions how;
-  how.hop_limit = options_.hop_limit;
-  how.traffic_class = options_.traffic_class;
-  how.service_level = options_.service_level;
-  how.partition_index = options_.partition_index;
-  how.ack_timeout = options_.ack_timeout;
-  how.retries = options_.retries;
-  how.receiver_not_ready_timer = kReceiverNotReadyTimer;
-  how.reads_max = kOffersMax;
+  const auto terms = PathTerms::decode(bytes.subspan(verbs::AddressInfo::kEncodedBytes));
+  if (!terms.ok()) return terms.status();
+  take_terms(*terms);
+  const verbs::ConnectOptions how = connect_options();
   if (!peer->ethernet) return connect_pair(*peer, how);
   auto search = domain_->ways().look_for(pair_->way_to(*peer, how), domain_->loop(),
                                          [this, to = *peer, how](const Status& found) {
@@ -125,8 +113,38 @@ Status VerbsPath::connect(std::string_view peer_address) {
   return {};
 }
 
+void VerbsPath::take_terms(const PathTerms& peers) noexcept {
+  peer_message_bytes_ = peers.message_bytes;
+  peer_granted_ = peers.granted;
+}
+
+verbs::ConnectOptions VerbsPath::connect_options() const {
+  verbs::ConnectOptions how;
+  how.hop_limit = options_.hop_limit;
+  how.traffic_class = options_.traffic_class;
+  how.service_level = options_.service_level;
+  how.partition_index = options_.partition_index;
+  how.ack_timeout = options_.ack_timeout;
+  how.retries = options_.retries;
+  how.receiver_not_ready_timer = kReceiverNotReadyTimer;
+  how.reads_max = kOffersMax;
+  return how;
+}
+
 Status VerbsPath::connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how) {
-  Status status = pair_->connect(peer, how);
+  return connected(pair_->connect(peer, how));
+}
+
+Status VerbsPath::connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send) {
+  by_cm_ = true;
+  const ibv_ah_attr& way = to_receive.attributes.ah_attr;
+  peer_.queue_pair = to_receive.attributes.dest_qp_num;
+  peer_.lid = way.dlid;
+  if (way.is_global != 0) std::memcpy(peer_.gid.data(), way.grh.dgid.raw, peer_.gid.size());
+  return connected(pair_->connect(to_receive, to_send, connect_options()));
+}
+
+Status VerbsPath::connected(Status status) {
   connected_ = status.ok();
   send_control();
   return status;

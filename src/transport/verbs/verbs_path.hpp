@@ -8,6 +8,7 @@
 
 #include "transport/verbs/domain.hpp"
 #include "transport/verbs/message.hpp"
+#include "transport/verbs/path_address.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/ring.hpp"
 #include "weft/transport/connection.hpp"
@@ -29,8 +30,9 @@ class VerbsPath final : public DataPath,
                         public ListHook<SpareTag>,
                         private verbs::CompletionHandler {
  public:
-  /// Errors: what the device does not grant.
-  static Result<std::unique_ptr<DataPath>> make(std::shared_ptr<Domain> domain, DataPathOwner& owner);
+  /// By the domain's port, or by `port` if that is not 0. Errors: what the device does not grant.
+  static Result<std::unique_ptr<VerbsPath>> make(std::shared_ptr<Domain> domain, DataPathOwner& owner,
+                                                 std::uint8_t port = 0);
   VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner);
   ~VerbsPath() override;
 
@@ -51,6 +53,16 @@ class VerbsPath final : public DataPath,
   bool all_left() const override;
   void catch_up() override;
   void shut() override;
+
+  // Instead of address() and connect(), for whoever connects the queue pair by other means.
+
+  void take_terms(const PathTerms& peers) noexcept;
+  verbs::QueuePair& pair() const noexcept { return *pair_; }
+  WayFinder& ways() const noexcept { return domain_->ways(); }
+  const ibv_device_attr& device_attributes() const noexcept {
+    return domain_->protection()->device().attributes();
+  }
+  Status connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send);
 
   // For the domain.
 
@@ -110,7 +122,9 @@ class VerbsPath final : public DataPath,
     unsigned left_out = 0;  ///< so many attachments more are not offered
   };
 
-  Status start();
+  Status start(std::uint8_t port);
+  verbs::ConnectOptions connect_options() const;
+  Status connected(Status status);
   void on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept override;
   void on_queue_failed() noexcept override;
   Status connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how);
@@ -184,6 +198,7 @@ class VerbsPath final : public DataPath,
   /// The way to the peer is looked for, before the queue pair is connected.
   WayFinder::Search search_;
   bool connected_ = false;
+  bool by_cm_ = false;
   /// The peer's end is connected: what is sent before gets lost.
   bool peer_ready_ = false;
 

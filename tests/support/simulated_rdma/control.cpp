@@ -59,14 +59,19 @@ SimulatedRdma::SimulatedRdma(std::vector<SimulatedDevice> devices) : network_(st
     device->description = std::move(description);
     network_->devices.push_back(std::move(device));
   }
+  manager_ = std::make_unique<SimulatedCm>(*network_);
 }
 
 SimulatedRdma::~SimulatedRdma() = default;
 
 SimulatedRdmaObjects SimulatedRdma::live() const {
+  const std::size_t cm_channels = manager_->channels();
+  const std::size_t cm_ids = manager_->ids();
   const std::scoped_lock lock(network_->mutex);
   SimulatedRdmaObjects live{.device_lists = network_->device_lists,
-                            .address_handles = network_->address_handles};
+                            .address_handles = network_->address_handles,
+                            .cm_channels = cm_channels,
+                            .cm_ids = cm_ids};
   for (const auto& device : network_->devices) {
     live.contexts += device->contexts.size();
     for (const auto& context : device->contexts) {

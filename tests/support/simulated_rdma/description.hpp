@@ -71,8 +71,20 @@ enum class Call : std::uint8_t {
   kPostSrqRecv,
   kPollCq,
   kReqNotifyCq,
+  kCmCreateEventChannel,
+  kCmGetEvent,
+  kCmCreateId,
+  kCmBindAddr,
+  kCmListen,
+  kCmResolveAddr,
+  kCmResolveRoute,
+  kCmConnect,
+  kCmAccept,
+  kCmReject,
+  kCmEstablish,
+  kCmInitQpAttr,
 };
-inline constexpr std::size_t kCalls = static_cast<std::size_t>(Call::kReqNotifyCq) + 1;
+inline constexpr std::size_t kCalls = static_cast<std::size_t>(Call::kCmInitQpAttr) + 1;
 
 /// What happened since the start. Failed calls count as calls.
 struct SimulatedRdmaCounters {
@@ -109,10 +121,12 @@ struct SimulatedRdmaObjects {
   std::size_t completion_queues = 0;
   std::size_t receive_queues = 0;
   std::size_t queue_pairs = 0;
+  std::size_t cm_channels = 0;
+  std::size_t cm_ids = 0;
 
   std::size_t total() const {
     return device_lists + contexts + domains + regions + address_handles + channels + completion_queues +
-           receive_queues + queue_pairs;
+           receive_queues + queue_pairs + cm_channels + cm_ids;
   }
   friend bool operator==(const SimulatedRdmaObjects&, const SimulatedRdmaObjects&) = default;
 };

@@ -169,11 +169,11 @@ class LocalProvider final : public DataPathProvider {
   explicit LocalProvider(Exchange& exchange) : exchange_(exchange) {}
   wire::DataPath kind() const override { return wire::DataPath::kSharedMemory; }
   std::string offer() const override { return {}; }
-  Result<std::unique_ptr<DataPath>> open(Loop& loop, DataPathOwner& owner, std::string_view) const override {
+  Result<std::unique_ptr<PathEnd>> open(Loop& loop, DataPathOwner& owner, std::string_view) const override {
     if (exchange_.refuses_to_open) {
       return Status{StatusCode::kUnavailable, Layer::kTransport, "there is no room"};
     }
-    return std::unique_ptr<DataPath>{std::make_unique<LocalPath>(loop, owner, exchange_)};
+    return std::unique_ptr<PathEnd>{std::make_unique<LocalPath>(loop, owner, exchange_)};
   }
 
  private:

@@ -85,11 +85,11 @@ class NotedProvider final : public DataPathProvider {
   NotedProvider(PathLog& log, const SideOptions& options) : log_(log), options_(options) {}
   wire::DataPath kind() const override { return wire::DataPath::kUcx; }
   std::string offer() const override { return "offer"; }
-  Result<std::unique_ptr<DataPath>> open(Loop&, DataPathOwner&, std::string_view peer_offer) const override {
+  Result<std::unique_ptr<PathEnd>> open(Loop&, DataPathOwner&, std::string_view peer_offer) const override {
     EXPECT_EQ(peer_offer, "offer");
     if (options_.fault == Fault::kOpen)
       return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
-    return std::unique_ptr<DataPath>{std::make_unique<NotedPath>(log_, options_)};
+    return std::unique_ptr<PathEnd>{std::make_unique<NotedPath>(log_, options_)};
   }
 
  private:

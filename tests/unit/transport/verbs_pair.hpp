@@ -20,7 +20,8 @@ namespace weft::verbs_path_testing {
 /// One end of a path, without the connection that it would belong to.
 class End final : public DataPathOwner {
  public:
-  std::unique_ptr<DataPath> path;
+  std::unique_ptr<PathEnd> end;
+  DataPath* path = nullptr;
   bool here = false;
   bool heard = false;
   int readable = 0;
@@ -69,7 +70,8 @@ class World {
     end.here = here;
     auto path = provider->open(its_loop != nullptr ? *its_loop : *loop, end, provider->offer());
     if (!path.ok()) return std::move(path).status();
-    end.path = *std::move(path);
+    end.end = *std::move(path);
+    end.path = &end.end->carrier();
     return {};
   }
   /// Brings a path between the two up.

@@ -269,7 +269,7 @@ TEST(VerbsPath, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hears_
   other_loop->run_until_idle();
   EXPECT_FALSE(second.why.ok());
   EXPECT_TRUE(first.why.ok()) << first.why.to_string();
-  second.path.reset();
+  second.end.reset();
 }
 
 TEST(VerbsPath, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) {

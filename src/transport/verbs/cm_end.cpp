@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/verbs/cm_end.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "transport/verbs/path_limits.hpp"
+#include "weft/transport/url.hpp"
+#include "weft/verbs/status.hpp"
+
+namespace weft::verbs_path {
+
+namespace {
+
+using Kind = verbs::CmEvent::Kind;
+
+int milliseconds(Duration time) {
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
+Status refused(const char* why) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport, why};
+}
+
+Status call_failed(const char* what) {
+  const int error = errno;
+  if (error == ENODEV || error == EADDRNOTAVAIL || error == ENETUNREACH || error == EHOSTUNREACH) {
+    return {StatusCode::kUnavailable, Layer::kTransport,
+            std::string{what} + ": no RDMA device leads to the address that the connection goes to", error};
+  }
+  return verbs::call_status(error, what);
+}
+
+/// The IP address that a stream goes to. Errors: it is none.
+Status parse(const std::string& endpoint, sockaddr_storage& to) {
+  const auto url = Url::parse(endpoint);
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (!url.ok() || ::getaddrinfo(url->host.c_str(), nullptr, &hints, &found) != 0) {
+    return refused("rdma_cm needs a connection that goes to an IP address (a tcp:// or verbs:// URL)");
+  }
+  std::copy_n(reinterpret_cast<const std::byte*>(found->ai_addr), found->ai_addrlen,
+              reinterpret_cast<std::byte*>(&to));
+  ::freeaddrinfo(found);
+  return {};
+}
+
+void set_port(sockaddr_storage& to, std::uint16_t port) {
+  if (to.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(&to)->sin6_port = htons(port);
+  } else {
+    reinterpret_cast<sockaddr_in*>(&to)->sin_port = htons(port);
+  }
+}
+
+/// What an event that ends everything means.
+Status status_of(const verbs::CmEvent& event) {
+  const auto made = [&](const char* why) {
+    std::string text{"rdma_cm reports "};
+    text.append(event.words).append(" (").append(std::to_string(event.status)).append("): ").append(why);
+    return Status{StatusCode::kUnavailable, Layer::kTransport, std::move(text), event.status};
+  };
+  switch (event.kind) {
+    case Kind::kRejected:
+      return made("the peer's side refused the connection");
+    case Kind::kDisconnected:
+      return made("the peer has ended the connection");
+    case Kind::kDeviceGone:
+      return made("the RDMA device goes away");
+    default:
+      return made("is there RDMA, and a route, between the addresses that the connection goes by?");
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PathEnd>> CmEnd::connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
+                                                      Loop& loop, DataPathOwner& owner,
+                                                      const VerbsOptions& options,
+                                                      const std::string& endpoint) {
+  auto end = std::make_unique<CmEnd>(std::move(hub), support, loop, owner, options);
+  if (Status wrong = parse(endpoint, end->to_); !wrong.ok()) return wrong;
+  return std::unique_ptr<PathEnd>{std::move(end)};
+}
+
+Result<std::unique_ptr<PathEnd>> CmEnd::listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
+                                                  Loop& loop, DataPathOwner& owner,
+                                                  const VerbsOptions& options) {
+  auto end = std::make_unique<CmEnd>(std::move(hub), support, loop, owner, options);
+  auto awaited = end->hub_->await_request(*end);
+  if (!awaited.ok()) return std::move(awaited).status();
+  end->listening_ = *awaited;
+  return std::unique_ptr<PathEnd>{std::move(end)};
+}
+
+std::string CmEnd::address() const {
+  return CmAddress{.terms = {static_cast<std::uint32_t>(options_.message_bytes),
+                             static_cast<std::uint32_t>(options_.credits_min)},
+                   .listening = listening_}
+      .encode();
+}
+
+Status CmEnd::connect(std::string_view peer_address) {
+  const auto peer = CmAddress::decode(peer_address);
+  if (!peer.ok()) return peer.status();
+  if (peer->listening.has_value() != connects()) {
+    return refused("the peer's address for rdma_cm is that of the same side as ours");
+  }
+  peer_terms_ = peer->terms;
+  if (peer->listening) {
+    listening_ = peer->listening;
+    return resolve(peer->listening->port);
+  }
+  if (connection_) return answer();
+  state_ = State::kAwaiting;
+  return {};
+}
+
+void CmEnd::on_peer_ready() {
+  peer_ready_ = true;
+  if (state_ == State::kConnected) path_->on_peer_ready();
+}
+
+Status CmEnd::resolve(std::uint16_t port) {
+  auto made = hub_->create(*this);
+  if (!made.ok()) return std::move(made).status();
+  connection_ = *std::move(made);
+  set_port(to_, port);
+  const auto* const to = reinterpret_cast<const sockaddr*>(&to_);
+  if (driver().resolve_addr(connection_.id(), to, milliseconds(kResolveAtMost)) != 0) {
+    return call_failed("resolving the peer's address for RDMA");
+  }
+  state_ = State::kResolving;
+  return {};
+}
+
+void CmEnd::on_cm_event(const verbs::CmEvent& event) {
+  switch (event.kind) {
+    case Kind::kRejected:
+    case Kind::kFailed:
+    case Kind::kDisconnected:
+    case Kind::kDeviceGone:
+      return ended(event);
+    default:
+      if (Status failed = take(event); !failed.ok()) fail(std::move(failed));
+  }
+}
+
+// An event that is out of turn is nobody's: the system sends none such.
+Status CmEnd::take(const verbs::CmEvent& event) {
+  if (event.kind == Kind::kAddressResolved && state_ == State::kResolving) {
+    if (Status failed = make_path(); !failed.ok()) return failed;
+    const bool begun = driver().resolve_route(connection_.id(), milliseconds(kResolveAtMost)) == 0;
+    return begun ? Status{} : call_failed("resolving the route to the peer for RDMA");
+  }
+  if (event.kind == Kind::kRouteResolved && state_ == State::kResolving) return request();
+  if (event.kind == Kind::kResponse && state_ == State::kRequested) {
+    theirs_ = event.parameters;
+    return look_for_way();
+  }
+  return {};
+}
+
+void CmEnd::on_cm_request(CmConnection connection, const verbs::CmEvent& event) {
+  connection_ = std::move(connection);
+  theirs_ = event.parameters;
+  // The peer's terms come by the stream, and may come later.
+  if (state_ != State::kAwaiting) return;
+  if (Status failed = answer(); !failed.ok()) fail(std::move(failed));
+}
+
+Result<verbs::Transition> CmEnd::transition_to(ibv_qp_state state) {
+  verbs::Transition made;
+  made.attributes.qp_state = state;
+  if (driver().init_qp_attr(connection_.id(), &made.attributes, &made.mask) != 0) {
+    return call_failed("asking rdma_cm for a queue pair's attributes");
+  }
+  return made;
+}
+
+Status CmEnd::make_path() {
+  const char* const device = driver().device_name(connection_.id());
+  if (device == nullptr) {
+    return {StatusCode::kUnavailable, Layer::kTransport, "rdma_cm knows no device that leads to the peer"};
+  }
+  const std::uint8_t port = driver().port(connection_.id());
+  auto domain = support_.domain_of_route(loop_, device, port);
+  if (!domain.ok()) return std::move(domain).status();
+  auto path = VerbsPath::make(*std::move(domain), owner_, port);
+  if (!path.ok()) return std::move(path).status();
+  path_ = *std::move(path);
+  path_->take_terms(*peer_terms_);
+  const auto initialised = transition_to(IBV_QPS_INIT);
+  return initialised.ok() ? path_->pair().prepare(*initialised) : initialised.status();
+}
+
+// Reads go one way in as many as the other side serves.
+verbs::CmParameters CmEnd::parameters() const {
+  const ibv_device_attr& device = path_->device_attributes();
+  const auto at_most = [](int granted) {
+    return static_cast<std::uint8_t>(std::clamp<int>(granted, 1, static_cast<int>(kOffersMax)));
+  };
+  return {.queue_pair = path_->queue_pair(),
+          .reads_served = at_most(device.max_qp_rd_atom),
+          .reads_asked = at_most(device.max_qp_init_rd_atom)};
+}
+
+Status CmEnd::request() {
+  verbs::CmParameters asked = parameters();
+  const auto content = encode_request(listening_->token);
+  std::copy(content.begin(), content.end(), asked.private_data.begin());
+  asked.private_bytes = content.size();
+  if (driver().connect(connection_.id(), asked) != 0) return call_failed("connecting by rdma_cm");
+  state_ = State::kRequested;
+  return {};
+}
+
+Status CmEnd::answer() {
+  state_ = State::kRequest;
+  if (Status failed = make_path(); !failed.ok()) return failed;
+  return look_for_way();
+}
+
+// As without rdma_cm: the kernel may look for a second for an address that a peer made up.
+Status CmEnd::look_for_way() {
+  auto to_receive = transition_to(IBV_QPS_RTR);
+  if (!to_receive.ok()) return std::move(to_receive).status();
+  to_receive_ = *to_receive;
+  auto search = path_->ways().look_for(path_->pair().way_by(to_receive_), loop_,
+                                       [this](const Status& way) { found(way); });
+  if (!search.ok()) return std::move(search).status();
+  search_ = *std::move(search);
+  state_ = State::kSearching;
+  return {};
+}
+
+void CmEnd::found(const Status& way) {
+  if (state_ != State::kSearching) return;
+  Status status = way.ok() ? connect_pair() : way;
+  if (status.ok()) status = finish();
+  if (!status.ok()) return fail(std::move(status));
+  state_ = State::kConnected;
+  if (peer_ready_) path_->on_peer_ready();
+  owner_.on_path_connected();
+}
+
+Status CmEnd::connect_pair() {
+  const auto to_send = transition_to(IBV_QPS_RTS);
+  return to_send.ok() ? path_->connect_by(to_receive_, *to_send) : to_send.status();
+}
+
+Status CmEnd::finish() {
+  if (connects()) {
+    const bool done = driver().establish(connection_.id()) == 0;
+    return done ? Status{} : call_failed("establishing the connection by rdma_cm");
+  }
+  verbs::CmParameters ours = parameters();
+  ours.reads_served = std::min(ours.reads_served, theirs_.reads_asked);
+  ours.reads_asked = std::min(ours.reads_asked, theirs_.reads_served);
+  return driver().accept(connection_.id(), ours) == 0 ? Status{} : call_failed("accepting by rdma_cm");
+}
+
+// What the peer sent before it went is there already.
+void CmEnd::ended(const verbs::CmEvent& event) {
+  if (state_ != State::kConnected) return fail(status_of(event));
+  path_->catch_up();
+  path_->fail(status_of(event));
+}
+
+// The peer hears of it at once, and a device that goes away waits for nothing of ours.
+void CmEnd::fail(Status why) {
+  if (state_ == State::kFailed || state_ == State::kShut) return;
+  state_ = State::kFailed;
+  connection_.end();
+  owner_.on_path_failed(std::move(why));
+}
+
+void CmEnd::shut() {
+  if (std::exchange(state_, State::kShut) == State::kShut) return;
+  if (!connects() && listening_) hub_->forget(listening_->token);
+  search_ = {};
+  if (path_ != nullptr) path_->shut();
+  connection_.end();
+}
+
+}  // namespace weft::verbs_path

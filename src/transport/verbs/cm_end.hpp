@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "transport/verbs/cm_hub.hpp"
+#include "transport/verbs/verbs_path.hpp"
+
+namespace weft::verbs_path {
+
+/// What an end needs of the provider that made it, which outlives it.
+class CmSupport {
+ public:
+  /// What the paths of `loop` over the device of that name share. Errors: it is not to be used, or not to be
+  /// had.
+  virtual Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
+                                                          std::uint8_t port) const = 0;
+
+ protected:
+  ~CmSupport() = default;
+};
+
+/// One end of a path whose queue pair is connected by rdma_cm. The side that connected the stream connects
+/// here too:
+///
+///   connecting side                                    listening side
+///   kMade        address: terms           <- stream -> address: terms, port, token      kMade
+///   kResolving   address, device, route                                                 kAwaiting
+///   kRequested   request with the token   ---- cm ---> request                          kRequest
+///   kSearching   the way is looked for                 the way is looked for            kSearching
+///   kConnected   establish                <--- cm ---- accept                           kConnected
+///
+/// Only when the system has found the route, or the request is there, the device is known: the queue pair is
+/// made then (`path_`). It stays rdma_cm's connection until the end: when the peer ends that, or the device
+/// goes, the path has failed. In kFailed and kShut nothing is told to the owner any more.
+class CmEnd final : public PathEnd, private CmHandler {
+ public:
+  /// The connecting side's. Errors: kInvalidArgument for an endpoint (tcp://10.0.0.7:9000) without an IP
+  /// address.
+  static Result<std::unique_ptr<PathEnd>> connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
+                                                        Loop& loop, DataPathOwner& owner,
+                                                        const VerbsOptions& options,
+                                                        const std::string& endpoint);
+  /// The listening side's. Errors: the system does not let us listen.
+  static Result<std::unique_ptr<PathEnd>> listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
+                                                    Loop& loop, DataPathOwner& owner,
+                                                    const VerbsOptions& options);
+  CmEnd(std::shared_ptr<CmHub> hub, const CmSupport& support, Loop& loop, DataPathOwner& owner,
+        const VerbsOptions& options)
+      : hub_(std::move(hub)), support_(support), loop_(loop), owner_(owner), options_(options) {}
+  ~CmEnd() override { shut(); }
+
+  std::string address() const override;
+  Status connect(std::string_view peer_address) override;
+  bool connecting() const override { return state_ != State::kConnected; }
+  bool needs_peer_ready() const override { return true; }
+  void on_peer_ready() override;
+  DataPath& carrier() override { return *path_; }
+  void shut() override;
+
+ private:
+  enum class State : std::uint8_t {
+    kMade,
+    kResolving,
+    kAwaiting,
+    kRequested,
+    kRequest,
+    kSearching,
+    kConnected,
+    kFailed,
+    kShut
+  };
+
+  void on_cm_event(const verbs::CmEvent& event) override;
+  void on_cm_request(CmConnection connection, const verbs::CmEvent& event) override;
+  Status take(const verbs::CmEvent& event);
+  Status resolve(std::uint16_t port);
+  Status make_path();
+  Status request();
+  Status answer();
+  Status look_for_way();
+  Status connect_pair();
+  Status finish();
+  void found(const Status& way);
+  void ended(const verbs::CmEvent& event);
+  void fail(Status why);
+  verbs::CmParameters parameters() const;
+  Result<verbs::Transition> transition_to(ibv_qp_state state);
+  bool connects() const noexcept { return to_.ss_family != AF_UNSPEC; }
+  verbs::CmDriver& driver() const noexcept { return hub_->driver(); }
+
+  const std::shared_ptr<CmHub> hub_;
+  const CmSupport& support_;
+  Loop& loop_;
+  DataPathOwner& owner_;
+  const VerbsOptions& options_;
+  State state_ = State::kMade;
+  /// The connecting side's: whom it connects to, without the port.
+  sockaddr_storage to_{};
+  /// The listening side's own; the connecting side's from the peer's address on.
+  std::optional<CmListening> listening_;
+  std::optional<PathTerms> peer_terms_;
+  /// What the peer's request or response says.
+  verbs::CmParameters theirs_;
+  bool peer_ready_ = false;
+  std::unique_ptr<VerbsPath> path_;
+  verbs::Transition to_receive_;
+  WayFinder::Search search_;
+  CmConnection connection_;
+};
+
+}  // namespace weft::verbs_path

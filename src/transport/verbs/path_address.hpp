@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/verbs/path_limits.hpp"
+#include "weft/base/bytes.hpp"
+#include "weft/base/result.hpp"
+
+namespace weft::verbs_path {
+
+/// What an end says in its address whichever way its queue pair is connected, little-endian:
+///
+///      0        1        2        3        4        5        6        7
+///  0 | its longest message               | how many may be sent to it        |
+struct PathTerms {
+  static constexpr std::size_t kEncodedBytes = 8;
+
+  std::uint32_t message_bytes = 0;
+  std::uint32_t granted = 0;
+
+  void encode(std::byte* to) const noexcept {
+    store_le(to, message_bytes);
+    store_le(to + 4, granted);
+  }
+  /// Of at least kEncodedBytes. Errors: kInvalidArgument for what no end says.
+  static Result<PathTerms> decode(Bytes from) {
+    const PathTerms terms{load_le<std::uint32_t>(from.data()), load_le<std::uint32_t>(from.data() + 4)};
+    if (terms.message_bytes < kMessageBytesMin || terms.message_bytes > kMessageBytesMax ||
+        terms.granted < kCreditsMin || terms.granted > kCreditsMax) {
+      return Status{StatusCode::kInvalidArgument, Layer::kTransport,
+                    "the peer's RDMA address has impossible messages or credits"};
+    }
+    return terms;
+  }
+};
+
+}  // namespace weft::verbs_path

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-15, CR-19: what goes wrong between rdma_cm and a path. On simulated devices, where every call can fail,
+// every event be late, lost or another one, and either side die at every step.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "integration/verbs/cm_testing.hpp"
+#include "integration/verbs/simulated_testing.hpp"
+
+namespace weft::verbs_testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = verbs::CmEvent::Kind;
+
+constexpr Call kCalls[] = {
+    Call::kCmCreateEventChannel, Call::kCmGetEvent,     Call::kCmCreateId, Call::kCmBindAddr, Call::kCmListen,
+    Call::kCmResolveAddr,        Call::kCmResolveRoute, Call::kCmConnect,  Call::kCmAccept,   Call::kCmReject,
+    Call::kCmEstablish,          Call::kCmInitQpAttr,   Call::kModifyQp,   Call::kCreateQp,   Call::kCreateAh,
+    Call::kOpenDevice,           Call::kQueryPort,      Call::kRegMr};
+
+/// Servers and clients that connect by rdma_cm, on one loop.
+class CmWorld : public SimulatedWorld {
+ public:
+  VerbsOptions options() { return by_cm(preferring()); }
+  /// For what never comes.
+  VerbsOptions impatient() {
+    VerbsOptions its = options();
+    its.bring_up_timeout = 50ms;
+    return its;
+  }
+  std::string serve() { return serve(options()); }
+  std::string serve(const VerbsOptions& its) {
+    return world.serve(its, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  }
+  static std::string required(const std::string& url) { return "verbs" + url.substr(3); }
+  Status call(const std::string& url, const VerbsOptions& its) {
+    return world.wait_for(world.client(url, its).start<add>({.timeout = 20s}, 1, 2)).status();
+  }
+  testing::SimulatedCm& manager() { return rdma.manager(); }
+};
+
+class Cr19CmCalls : public ::testing::TestWithParam<Call> {
+ protected:
+  static bool fails(Call call, int error, std::uint64_t nth) {
+    CmWorld its;
+    const std::string url = its.serve(its.impatient());
+    const std::uint64_t before = its.rdma.counters().of(call);
+    its.rdma.fail(call, error, nth);
+    RpcClient& caller = its.world.client(url, its.impatient());
+    const Result<int> first = its.world.wait_for(caller.start<add>({.timeout = 20s}, 1, 2));
+    EXPECT_TRUE(first.ok() || first.status().code() == StatusCode::kUnavailable)
+        << nth << ": " << first.status().to_string();
+    const bool failed = its.rdma.counters().of(call) >= before + nth;
+    its.rdma.heal(call);
+    its.world.expect_alive(caller);
+    its.world.expect_alive(its.world.client(url, its.options()));
+    its.end();
+    return failed;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr19CmCalls, ::testing::ValuesIn(kCalls),
+                         [](const auto& call) { return std::to_string(static_cast<unsigned>(call.param)); });
+
+TEST_P(Cr19CmCalls, CR19_a_call_that_fails_once_leaves_nothing_behind_and_no_call_unanswered) {
+  for (const int error : {ENOMEM, EINVAL, ENODEV}) {
+    for (std::uint64_t nth = 1; nth <= 20 && fails(GetParam(), error, nth); ++nth) {
+      if (HasFailure()) return;
+    }
+  }
+}
+
+class Cr19CmEvents : public ::testing::TestWithParam<Kind> {};
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Cr19CmEvents,
+                         ::testing::Values(Kind::kAddressResolved, Kind::kRouteResolved, Kind::kRequest,
+                                           Kind::kResponse, Kind::kEstablished),
+                         [](const auto& kind) { return std::to_string(static_cast<unsigned>(kind.param)); });
+
+TEST_P(Cr19CmEvents, CR19_an_event_that_never_comes_or_is_bad_news_leaves_tcp_or_a_clear_status) {
+  for (const Kind into :
+       {Kind::kFailed, Kind::kRejected, Kind::kDisconnected, Kind::kDeviceGone, Kind::kOther}) {
+    if (GetParam() == Kind::kRequest) break;
+    CmWorld its;
+    const std::string url = its.serve(its.impatient());
+    its.manager().turn(GetParam(), into, ETIMEDOUT);
+    RpcClient& caller = its.world.client(url, its.impatient());
+    const Status first = its.world.wait_for(caller.start<add>({.timeout = 20s}, 1, 2)).status();
+    EXPECT_TRUE(first.ok() || first.code() == StatusCode::kUnavailable) << first.to_string();
+    its.world.expect_alive(caller);
+    its.end();
+  }
+  CmWorld its;
+  const std::string url = its.serve(its.impatient());
+  its.manager().lose(GetParam());
+  RpcClient& caller = its.world.client(url, its.impatient());
+  its.world.expect_alive(caller);
+  EXPECT_EQ(caller.stats().connections, 1u);
+  its.end();
+}
+
+TEST(Cr15Cm, CR15_why_the_system_finds_no_way_is_said) {
+  CmWorld its;
+  const std::string url = its.serve();
+  its.manager().turn(Kind::kAddressResolved, Kind::kFailed, ENODEV);
+  const Status failed = its.call(its.required(url), its.options());
+  EXPECT_EQ(failed.code(), StatusCode::kFailedPrecondition) << failed.to_string();
+  EXPECT_THAT(failed.to_string(), HasSubstr("is there RDMA, and a route"));
+  its.rdma.fail_every(Call::kCmResolveAddr, ENODEV);
+  EXPECT_THAT(its.call(its.required(url), its.options()).to_string(), HasSubstr("no RDMA device leads to"));
+  EXPECT_TRUE(its.call(url, its.options()).ok());
+  EXPECT_EQ(its.sends(), 0u);
+}
+
+TEST(Cr15Cm, CR15_a_build_without_librdmacm_says_so_or_does_without) {
+  CmWorld its;
+  its.rdma.take_manager_away();
+  const std::string url = its.serve(its.preferring());
+  EXPECT_THAT(its.call(its.required(url), its.options()).to_string(), HasSubstr("install librdmacm-dev"));
+  EXPECT_TRUE(its.call(url, its.options()).ok());
+  const TransportSet set = transports(its.options());
+  RpcServer server{set, {.listen = {"verbs://127.0.0.1:0"}}};
+  EXPECT_THAT(server.start().status().to_string(), HasSubstr("install librdmacm-dev"));
+}
+
+TEST(Cr15Cm, CR15_a_stream_without_an_ip_address_has_no_route) {
+  CmWorld its;
+  const std::string path = "unix://" + ::testing::TempDir() + "weft_cm_" + std::to_string(::getpid());
+  its.world.serve(its.options(), World::Where::kHere, path);
+  EXPECT_TRUE(its.call(path, its.options()).ok());
+  EXPECT_THAT(its.world.way_to(path, its.options()).report.refusal,
+              HasSubstr("needs a connection that goes"));
+}
+
+TEST(Cr15Cm, CR15_the_route_chooses_the_device_and_one_that_is_not_named_is_refused) {
+  CmWorld its;
+  const std::string url = its.serve();
+  its.manager().route("sim1", "sim0");
+  EXPECT_THAT(its.world.way_to(url, its.options()).report.description,
+              HasSubstr("sim1, port 1, from 10.0.0.2"));
+  VerbsOptions named = its.options();
+  named.devices = {"sim0"};
+  EXPECT_THAT(its.world.way_to(url, named).report.refusal, HasSubstr("leads over sim1"));
+  EXPECT_TRUE(its.call(url, named).ok());
+  named.devices = {};
+  named.port = 2;
+  EXPECT_THAT(its.world.way_to(url, named).report.refusal, HasSubstr("not VerbsOptions::port"));
+}
+
+TEST(Cr15Cm, CR15_infiniband_ports_are_connected_too) {
+  CmWorld its;
+  SimulatedRdma infiniband{{testing::infiniband_device("ib0", 7), testing::infiniband_device("ib1", 8)}};
+  VerbsOptions options = its.options();
+  options.driver = &infiniband;
+  const std::string url = its.serve(options);
+  EXPECT_THAT(its.world.way_to(url, options).report.description, HasSubstr("ib0, port 1"));
+  EXPECT_TRUE(its.call(its.required(url), options).ok());
+  its.world.end();
+  EXPECT_EQ(infiniband.live().total(), 0u);
+}
+
+// As when a device reports a failure: the path ends, and the next call connects anew.
+TEST(Cr19Cm, CR19_a_connection_that_the_manager_ends_ends_its_path) {
+  CmWorld its;
+  const std::string url = its.required(its.serve());
+  RpcClient& caller = its.world.client(url, its.options());
+  std::uint64_t connections = 0;
+  for (const Kind kind : {Kind::kDisconnected, Kind::kDeviceGone}) {
+    its.world.expect_alive(caller);
+    EXPECT_EQ(caller.stats().connections, ++connections);
+    weft::Call<int> lost = caller.start<wait_for_ever>(1);
+    its.world.loop().run_once(0ms);
+    its.manager().raise(kind);
+    const Status status = its.world.wait_for(std::move(lost)).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+    EXPECT_TRUE(turn_until(its.world.loop(), [&] { return its.manager().ids() <= 1; }))
+        << "the listener is left";
+  }
+  its.world.expect_alive(caller);
+}
+
+// After each event one side goes, in the middle of whatever it was about.
+TEST(Cr19Cm, CR19_either_side_may_die_at_every_step) {
+  for (const bool server_dies : {false, true}) {
+    for (int steps = 0; steps < 8; ++steps) {
+      CmWorld its;
+      const std::string url = its.serve(its.impatient());
+      its.manager().hold();
+      RpcClient& caller = its.world.client(url, its.impatient());
+      weft::Call<int> call = caller.start<add>({.timeout = 20s}, 1, 2);
+      for (int step = 0; step < steps; ++step) {
+        for (int turn = 0; turn < 20; ++turn) its.world.loop().run_once(0ms);
+        its.manager().step();
+      }
+      for (int turn = 0; turn < 20; ++turn) its.world.loop().run_once(0ms);
+      if (server_dies) its.world.end_servers();
+      its.manager().release();
+      if (server_dies) {
+        const Status status = its.world.wait_for(std::move(call)).status();
+        EXPECT_TRUE(status.ok() || status.code() == StatusCode::kUnavailable) << status.to_string();
+      } else {
+        call = {};
+        its.world.end_clients();
+      }
+      if (!server_dies) its.world.expect_alive(its.world.client(url, its.options()));
+      its.end();
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::verbs_testing
