@@ -15,6 +15,7 @@ constexpr int kHere = 10;
 
 struct Candidate {
   int distance = kHere;
+  std::size_t place = 0;
   std::string name;
 };
 
@@ -38,12 +39,12 @@ std::vector<std::string> DeviceTurns::next(std::vector<std::string> devices) {
   for (std::string& name : devices) {
     const int how_far = distance(node, name);
     if (how_far >= 0) least = std::min(least, how_far);
-    order.push_back({how_far, std::move(name)});
+    order.push_back({how_far, order.size(), std::move(name)});
   }
   for (Candidate& each : order) {
     if (each.distance < 0) each.distance = least;
   }
-  std::ranges::stable_sort(order, {}, &Candidate::distance);
+  std::ranges::sort(order, {}, [](const Candidate& each) { return std::pair(each.distance, each.place); });
   const auto equals = std::ranges::upper_bound(order, order.front().distance, {}, &Candidate::distance);
   const auto count = static_cast<std::size_t>(equals - order.begin());
   std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(asked_[node]++ % count), equals);
