@@ -145,6 +145,8 @@ class CountedRdma final : public verbs::Driver {
     }
     return gone(driver_.destroy_qp(pair), &Objects::queue_pairs);
   }
+  /// Not counted.
+  verbs::CmDriver* cm() noexcept override { return driver_.cm(); }
 
  private:
   template <typename Object>

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // faults.md, RDMA: whoever can reach a listener of rdma_cm can ask it. Nothing comes of that without a token
 // that is awaited, and nobody else notices.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <random>
 
-#include "integration/raw_path_peer.hpp"
-#include "integration/verbs/cm_testing.hpp"
+#include "integration/verbs/cm_stranger.hpp"
 #include "integration/verbs/simulated_testing.hpp"
-#include "transport/verbs/cm_address.hpp"
-#include "transport/verbs/message.hpp"
 
 namespace weft::verbs_testing {
 namespace {
@@ -19,64 +15,6 @@ namespace {
 using verbs_path::CmAddress;
 using verbs_path::CmToken;
 using Kind = verbs::CmEvent::Kind;
-
-/// Asks a listener for what a test says.
-class Stranger {
- public:
-  explicit Stranger(testing::SimulatedCm& manager)
-      : manager_(manager), channel_(manager.create_event_channel()) {
-    ::fcntl(manager_.fd(channel_), F_SETFL, O_NONBLOCK);
-  }
-  ~Stranger() {
-    for (verbs::CmId* id : ids_) manager_.destroy_id(id);
-    manager_.destroy_event_channel(channel_);
-  }
-
-  void ask(const verbs::CmParameters& parameters) {
-    const sockaddr_in to{
-        .sin_family = AF_INET, .sin_port = htons(manager_.listening_port()), .sin_addr = {}, .sin_zero = {}};
-    verbs::CmId* const id = ids_.emplace_back(manager_.create_id(channel_));
-    manager_.resolve_addr(id, reinterpret_cast<const sockaddr*>(&to), 1000);
-    manager_.resolve_route(id, 1000);
-    manager_.connect(id, parameters);
-  }
-  /// What the server, on its own thread, says to the oldest request that it has not answered.
-  Kind answer() {
-    verbs::CmEvent event;
-    EXPECT_TRUE(eventually([&] {
-      return manager_.get_event(channel_, &event) == 0 && event.kind != Kind::kAddressResolved &&
-             event.kind != Kind::kRouteResolved;
-    }));
-    return event.kind;
-  }
-
- private:
-  testing::SimulatedCm& manager_;
-  verbs::CmChannel* const channel_;
-  std::vector<verbs::CmId*> ids_;
-};
-
-verbs::CmParameters asking(const CmToken& token) {
-  verbs::CmParameters made{.queue_pair = 0x99, .reads_served = 2, .reads_asked = 2};
-  const auto content = verbs_path::encode_request(token);
-  std::memcpy(made.private_data.data(), content.data(), content.size());
-  made.private_bytes = content.size();
-  return made;
-}
-
-/// A client as far as the stream goes.
-class RawCmPeer final : public path_testing::RawPathPeer {
- public:
-  explicit RawCmPeer(const std::string& url) : RawPathPeer(url, wire::DataPath::kVerbs) {}
-  ~RawCmPeer() { stream().close(); }
-
-  bool greet() { return RawPathPeer::greet({static_cast<char>(verbs_path::kMessageVersion), 1}); }
-  CmAddress server() {
-    const auto said = hear(wire::PathStep::kAddress);
-    EXPECT_TRUE(said.has_value());
-    return CmAddress::decode(said.value_or("")).value();
-  }
-};
 
 class CmHostile : public ::testing::Test {
  protected:
@@ -99,7 +37,7 @@ class CmHostile : public ::testing::Test {
 };
 
 TEST_F(CmHostile, FAULT_requests_of_any_length_and_content_are_refused) {
-  Stranger stranger{manager};
+  Stranger stranger{manager, url};
   std::mt19937 random{7};
   for (int i = 0; i < 300; ++i) {
     verbs::CmParameters asked;
@@ -111,7 +49,7 @@ TEST_F(CmHostile, FAULT_requests_of_any_length_and_content_are_refused) {
       const auto content = verbs_path::encode_request({});
       std::memcpy(asked.private_data.data(), content.data(), content.size() - 1);
     }
-    stranger.ask(asked);
+    stranger.ask(manager.listening_port(), asked);
     EXPECT_EQ(stranger.answer(), Kind::kRejected);
   }
   expect_alone();
@@ -121,19 +59,19 @@ TEST_F(CmHostile, FAULT_a_token_is_good_for_one_request_of_its_own_connection) {
   RawCmPeer peer{url};
   ASSERT_TRUE(peer.greet());
   const CmAddress address = peer.server();
-  Stranger stranger{manager};
+  Stranger stranger{manager, url};
   CmToken wrong = address.listening->token;
   wrong.back() ^= std::byte{1};
-  stranger.ask(asking(wrong));
+  stranger.ask(manager.listening_port(), asking(wrong));
   EXPECT_EQ(stranger.answer(), Kind::kRejected);
   // The terms come behind the request, which waits for them.
-  stranger.ask(asking(address.listening->token));
-  stranger.ask(asking(address.listening->token));
+  stranger.ask(manager.listening_port(), asking(address.listening->token));
+  stranger.ask(manager.listening_port(), asking(address.listening->token));
   EXPECT_EQ(stranger.answer(), Kind::kRejected) << "the second one";
   ASSERT_TRUE(peer.say(wire::PathStep::kAddress, CmAddress{.terms = address.terms}.encode()));
   EXPECT_EQ(stranger.answer(), Kind::kResponse);
   EXPECT_TRUE(peer.hear(wire::PathStep::kReady));
-  stranger.ask(asking(address.listening->token));
+  stranger.ask(manager.listening_port(), asking(address.listening->token));
   EXPECT_EQ(stranger.answer(), Kind::kRejected) << "a third one";
   expect_others_fine();
 }
@@ -146,8 +84,8 @@ TEST_F(CmHostile, FAULT_a_token_ends_with_its_connection) {
     token = peer.server().listening->token;
   }
   expect_alone();
-  Stranger stranger{manager};
-  stranger.ask(asking(token));
+  Stranger stranger{manager, url};
+  stranger.ask(manager.listening_port(), asking(token));
   EXPECT_EQ(stranger.answer(), Kind::kRejected);
   expect_others_fine();
 }
@@ -158,8 +96,8 @@ TEST_F(CmHostile, FAULT_a_peer_that_leaves_in_the_middle_leaves_nothing) {
     auto peer = std::make_unique<RawCmPeer>(url);
     ASSERT_TRUE(peer->greet());
     const CmAddress address = peer->server();
-    auto stranger = std::make_unique<Stranger>(manager);
-    stranger->ask(asking(address.listening->token));
+    auto stranger = std::make_unique<Stranger>(manager, url);
+    stranger->ask(manager.listening_port(), asking(address.listening->token));
     if (stream_first) {
       peer.reset();
       EXPECT_EQ(stranger->answer(), Kind::kRejected);
@@ -176,11 +114,11 @@ TEST_F(CmHostile, FAULT_impossible_queue_pairs_end_only_their_own_connection) {
     ASSERT_TRUE(peer.greet());
     const CmAddress address = peer.server();
     ASSERT_TRUE(peer.say(wire::PathStep::kAddress, CmAddress{.terms = address.terms}.encode()));
-    Stranger stranger{manager};
+    Stranger stranger{manager, url};
     verbs::CmParameters asked = asking(address.listening->token);
     asked.queue_pair = number;
     asked.reads_served = asked.reads_asked = number == 0 ? 0 : 255;
-    stranger.ask(asked);
+    stranger.ask(manager.listening_port(), asked);
     stranger.answer();
   }
   expect_alone();
@@ -201,8 +139,8 @@ TEST_F(CmHostile, FAULT_addresses_that_no_client_says_are_refused) {
 }
 
 TEST_F(CmHostile, FAULT_a_flood_of_requests_does_not_stop_the_others) {
-  Stranger stranger{manager};
-  for (int i = 0; i < 2000; ++i) stranger.ask({});
+  Stranger stranger{manager, url};
+  for (int i = 0; i < 2000; ++i) stranger.ask(manager.listening_port(), {});
   expect_others_fine();
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(stranger.answer(), Kind::kRejected);
   world.expect_alive(world.client(url, options));
