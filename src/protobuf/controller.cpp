@@ -18,6 +18,7 @@ Controller::~Controller() = default;
 void Controller::Reset() {
   const std::lock_guard lock(mutex_);
   WEFT_ASSERT(running_.expired() && record_ == nullptr, "a Controller is reset between calls");
+  serving_ = nullptr;
   options_ = CallOptions{};
   status_ = Status{};
   answer_attachment_ = Buffer{};

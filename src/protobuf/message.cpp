@@ -4,7 +4,6 @@
 #include <google/protobuf/descriptor.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "protobuf/find_fault.hpp"
@@ -18,43 +17,56 @@ Status undecodable(const google::protobuf::Message& message, Bytes body) {
 
 namespace {
 
-/// So many are named: a peer may send millions of messages that lack one.
-constexpr std::size_t kMissingNamed = 3;
-
-/// Names of required fields that are missing in `message`, whose own path is `path`. Goes as deep as messages
-/// may be nested.
-void name_missing(const google::protobuf::Message& message, const std::string& path,
-                  std::vector<std::string>& names) {
-  const google::protobuf::Descriptor& type = *message.GetDescriptor();
-  const google::protobuf::Reflection& look = *message.GetReflection();
-  for (int i = 0; i < type.field_count() && names.size() < kMissingNamed; ++i) {
-    const google::protobuf::FieldDescriptor& field = *type.field(i);
-    if (field.is_required() && !look.HasField(message, &field)) names.push_back(path + field.name());
-    if (field.cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    const auto within = [&](const google::protobuf::Message& part, const std::string& place) {
-      if (!part.IsInitialized()) name_missing(part, path + field.name() + place + ".", names);
-    };
-    if (!field.is_repeated()) {
-      if (look.HasField(message, &field)) within(look.GetMessage(message, &field), "");
-      continue;
+/// Looks for required fields that are missing. A peer may send millions of messages that lack one, or that
+/// lack none in front of one that does, so it names few and looks at not too many.
+class Missing {
+ public:
+  /// Those within `message`, whose own path is `path`. Goes as deep as messages may be nested.
+  void look_in(const google::protobuf::Message& message, const std::string& path) {
+    const google::protobuf::Descriptor& type = *message.GetDescriptor();
+    const google::protobuf::Reflection& look = *message.GetReflection();
+    for (int i = 0; i < type.field_count() && !enough(); ++i) {
+      const google::protobuf::FieldDescriptor& field = *type.field(i);
+      if (field.is_required() && !look.HasField(message, &field)) names_.push_back(path + field.name());
+      if (field.cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+      if (!field.is_repeated()) {
+        if (look.HasField(message, &field))
+          look_in(look.GetMessage(message, &field), path + field.name() + ".");
+        continue;
+      }
+      const int size = look.FieldSize(message, &field);
+      for (int n = 0; n < size && !enough(); ++n) {
+        look_in(look.GetRepeatedMessage(message, &field, n),
+                path + field.name() + "[" + std::to_string(n) + "].");
+      }
     }
-    const int size = look.FieldSize(message, &field);
-    for (int n = 0; n < size && names.size() < kMissingNamed; ++n) {
-      within(look.GetRepeatedMessage(message, &field, n), "[" + std::to_string(n) + "]");
-    }
+    ++looked_at_;
   }
-}
+
+  std::string text() const {
+    std::string text;
+    for (const std::string& name : names_) text.append(text.empty() ? "" : ", ").append(name);
+    if (names_.empty()) return "deep inside, or in an extension";
+    return enough() ? text + ", and maybe more" : text;
+  }
+
+ private:
+  static constexpr std::size_t kNamed = 3;
+  static constexpr std::size_t kLookedAt = 1000;
+
+  bool enough() const { return names_.size() >= kNamed || looked_at_ >= kLookedAt; }
+
+  std::vector<std::string> names_;
+  std::size_t looked_at_ = 0;
+};
 
 }  // namespace
 
 Status incomplete(const google::protobuf::Message& message) {
-  std::vector<std::string> names;
-  name_missing(message, {}, names);
-  std::string text = message.GetTypeName() + ": required fields are missing: ";
-  for (std::size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : ", ").append(names[i]);
-  if (names.empty()) text.append("in an extension");
-  if (names.size() == kMissingNamed) text.append(", and maybe more");
-  return {StatusCode::kInvalidArgument, Layer::kCodec, std::move(text)};
+  Missing missing;
+  missing.look_in(message, {});
+  return {StatusCode::kInvalidArgument, Layer::kCodec,
+          message.GetTypeName() + ": required fields are missing: " + missing.text()};
 }
 
 Status out_of_memory(const google::protobuf::Message& message) {

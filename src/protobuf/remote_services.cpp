@@ -98,8 +98,8 @@ class RemoteServices::Known {
   Result<void> add(const FileDescriptorSet& files) {
     for (const FileDescriptorProto& file : files.file()) {
       if (pool_.FindFileByName(file.name()) != nullptr) continue;
-      types_ += count_types(file.message_type());
-      if (types_ > kTypesMax) {
+      const std::size_t types = types_ + count_types(file.message_type());
+      if (types > kTypesMax) {
         return Status{StatusCode::kResourceExhausted, Layer::kCodec,
                       "the server's description of itself has more than " + std::to_string(kTypesMax) +
                           " message types"};
@@ -109,6 +109,7 @@ class RemoteServices::Known {
         return Status{StatusCode::kInvalidArgument, Layer::kCodec,
                       "the server's description of itself is wrong: " + error.text};
       }
+      types_ = types;
     }
     return {};
   }
@@ -136,17 +137,22 @@ Task<Result<std::vector<std::string>>> RemoteServices::list() {
   co_return std::vector<std::string>{answer->services().begin(), answer->services().end()};
 }
 
-Task<Result<void>> RemoteServices::learn(const std::string* name) {
+Task<Result<void>> RemoteServices::learn(const std::string* name, const CallOptions* options) {
+  CallOptions asking;
+  asking.timeout = options->timeout;
+  asking.deadline = options->deadline;
+  asking.metadata = options->metadata;
   const reflection::v1::ReflectionStub stub{client_};
   reflection::v1::DescribeRequest request;
   request.set_name(*name);
-  const Result<reflection::v1::DescribeResponse> answer = co_await stub.Describe(request);
+  const Result<reflection::v1::DescribeResponse> answer = co_await stub.Describe(asking, request);
   if (!answer.ok()) co_return answer.status();
   co_return known_->add(answer->files());
 }
 
 Task<Result<std::string>> RemoteServices::describe(std::string name) {
-  const Result<void> learnt = co_await learn(&name);
+  const CallOptions options;
+  const Result<void> learnt = co_await learn(&name, &options);
   if (!learnt.ok()) co_return learnt.status();
   const DescriptorPool& pool = known_->pool();
   if (const auto* service = pool.FindServiceByName(name)) co_return text_of(*service);
@@ -163,7 +169,7 @@ Task<Result<std::string>> RemoteServices::call(std::string method, std::string j
   }
   const std::string service_name = method.substr(0, slash);
   if (known_->pool().FindServiceByName(service_name) == nullptr) {
-    const Result<void> learnt = co_await learn(&service_name);
+    const Result<void> learnt = co_await learn(&service_name, &options);
     if (!learnt.ok()) co_return learnt.status();
   }
   const ServiceDescriptor* service = known_->pool().FindServiceByName(service_name);

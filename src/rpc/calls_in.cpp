@@ -38,8 +38,27 @@ Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
   return Deadline::after(now, timeout_of(header));
 }
 
+std::size_t padded_metadata(const wire::FrameHeader& request) {
+  return wire::padded(wire::metadata_bytes(request));
+}
+
+std::size_t arguments_bytes(const wire::FrameHeader& request) {
+  return request.body_bytes - padded_metadata(request);
+}
+
 Bytes arguments_of(const Frame& request) {
-  return request.body.subspan(wire::padded(wire::metadata_bytes(request.header)));
+  return request.body.subspan(padded_metadata(request.header));
+}
+
+bool has_good_metadata(const Frame& request) {
+  const std::size_t bytes = wire::metadata_bytes(request.header);
+  return is_metadata(request.body.first(bytes)) && wire::padding_is_zero(request.body.data(), bytes);
+}
+
+Refusal bad_metadata() {
+  return {Rejection::kBadMetadata,
+          {StatusCode::kInvalidArgument, Layer::kRpc,
+           "the call's metadata is not made of whole pairs, each with a key of its own"}};
 }
 
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
@@ -64,7 +83,7 @@ const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
     return nullptr;
   }
   const std::uint32_t limit = method->options.body_bytes_max;
-  return limit == 0 || header.body_bytes <= limit ? method : nullptr;
+  return limit == 0 || arguments_bytes(header) <= limit ? method : nullptr;
 }
 
 Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
@@ -83,7 +102,7 @@ Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
              kSchemaMismatch}};
   }
   return {Rejection::kOverMethodsBody,
-          over_methods_limit("a request", header.body_bytes, exact->options.body_bytes_max, *exact)};
+          over_methods_limit("a request", arguments_bytes(header), exact->options.body_bytes_max, *exact)};
 }
 
 void CallsIn::begin_batch(std::size_t frames) {
@@ -115,7 +134,8 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     refuse(frame.header.id, refusal(frame.header));
     return {};
   }
-  if (wire::metadata_bytes(frame.header) != 0 && refuses_metadata(frame)) [[unlikely]] {
+  if (wire::metadata_bytes(frame.header) != 0 && !has_good_metadata(frame)) [[unlikely]] {
+    refuse(frame.header.id, bad_metadata());
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
@@ -124,15 +144,6 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     return {};
   }
   return serve_record(*method, frame, chunk, {});
-}
-
-bool CallsIn::refuses_metadata(const Frame& frame) {
-  const std::size_t bytes = wire::metadata_bytes(frame.header);
-  if (is_metadata(frame.body.first(bytes)) && wire::padding_is_zero(frame.body.data(), bytes)) return false;
-  refuse(frame.header.id,
-         {Rejection::kBadMetadata,
-          {StatusCode::kInvalidArgument, Layer::kRpc, "the call's metadata is not made of whole pairs"}});
-  return true;
 }
 
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
@@ -180,7 +191,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
 
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts.
 std::size_t CallsIn::kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
-  if (frame.body.size() <= kCopiedBodyBytes) return 0;
+  if (arguments_bytes(frame.header) <= kCopiedBodyBytes) return padded_metadata(frame.header);
   return method.keeps_body ? chunk->capacity() : frame.body.size();
 }
 
@@ -202,7 +213,7 @@ std::optional<Refusal> CallsIn::reserve_kept(std::size_t kept_bytes, std::size_t
 // the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const std::size_t metadata = wire::metadata_bytes(frame.header);
-  const bool keeps_chunk = method.keeps_body && frame.body.size() > kCopiedBodyBytes;
+  const bool keeps_chunk = method.keeps_body && arguments_bytes(frame.header) > kCopiedBodyBytes;
   const Bytes wanted =
       keeps_chunk ? Bytes{} : frame.body.first(method.keeps_body ? frame.body.size() : metadata);
   std::byte* copy = nullptr;
@@ -296,6 +307,7 @@ std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& head
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
   landing_refusal_ = attachment_refusal(frame.header);
+  if (!landing_refusal_ && !has_good_metadata(frame)) landing_refusal_ = bad_metadata();
   if (landing_refusal_) return Landing::skip();
   Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes, host().memory);
   if (!buffer.ok()) {
@@ -315,7 +327,6 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
     refuse(frame.header.id, *std::exchange(landing_refusal_, std::nullopt));
     return {};
   }
-  if (wire::metadata_bytes(frame.header) != 0 && refuses_metadata(frame)) return {};
   const MethodEntry* method = host_.methods->find(frame.header.method, frame.header.schema);
   return serve_record(*method, frame, chunk, std::move(attachment));
 }

@@ -88,8 +88,6 @@ class CallsIn {
   const MethodEntry* method_for(const wire::FrameHeader& header) const;
   Refusal refusal(const wire::FrameHeader& header) const;
   std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
-  /// Its metadata is none, and the call is refused.
-  bool refuses_metadata(const Frame& frame);
   /// Half of the time that the caller gave has passed before anybody looked at the request.
   bool waited_too_long(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,

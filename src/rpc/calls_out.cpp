@@ -60,7 +60,10 @@ std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t arguments
   if (metadata.size() > wire::kMetadataBytesMax) {
     return refuse(call, over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's"));
   }
-  if (body_bytes > session_.peer_body_bytes_max()) return refuse_body(call, body_bytes);
+  if (body_bytes > session_.peer_body_bytes_max()) {
+    return refuse(call, over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
+                                   "the server's"));
+  }
   wire::FrameHeader header = request_header(*call.method_, body_bytes);
   header.status = static_cast<std::uint16_t>(metadata.size());
   set_timeout(header, call.deadline_, session_.loop().now());

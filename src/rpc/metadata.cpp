@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/rpc/metadata.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -31,16 +33,21 @@ std::optional<std::string_view> MetadataView::find(std::string_view key) const {
 Result<void> Metadata::set(std::string_view key, std::string_view value) {
   if (key.empty()) return Status{StatusCode::kInvalidArgument, Layer::kRpc, "metadata: a key has no text"};
   std::vector<std::byte> changed;
-  changed.reserve(kReserved);
+  std::size_t pairs = 1;
   for (const auto& [other, its_value] : view()) {
-    if (other != key) append_pair(changed, other, its_value);
+    if (other == key) continue;
+    append_pair(changed, other, its_value);
+    ++pairs;
   }
   const std::size_t room = wire::kMetadataBytesMax - changed.size();
   // Each on its own first: a sum could overflow.
-  if (key.size() > room || value.size() > room || kPairLengths + key.size() + value.size() > room) {
+  const bool fits =
+      key.size() <= room && value.size() <= room && kPairLengths + key.size() + value.size() <= room;
+  if (!fits || pairs > kMetadataPairsMax) {
     return Status{StatusCode::kResourceExhausted, Layer::kRpc,
                   "metadata: with '" + std::string{key.substr(0, 40)} + "' it would be over the limit of " +
-                      std::to_string(wire::kMetadataBytesMax) + " bytes"};
+                      std::to_string(fits ? kMetadataPairsMax : wire::kMetadataBytesMax) +
+                      (fits ? " pairs" : " bytes")};
   }
   append_pair(changed, key, value);
   block_ = std::move(changed);
@@ -48,12 +55,18 @@ Result<void> Metadata::set(std::string_view key, std::string_view value) {
 }
 
 bool is_metadata(Bytes bytes) noexcept {
+  std::array<std::string_view, kMetadataPairsMax> keys;
+  std::size_t pairs = 0;
   while (!bytes.empty()) {
-    if (bytes.size() < kPairLengths) return false;
-    const std::size_t key = load_le<std::uint16_t>(bytes.data());
-    const std::size_t value = load_le<std::uint16_t>(bytes.data() + 2);
-    if (key == 0 || bytes.size() - kPairLengths < key + value) return false;
-    bytes = bytes.subspan(kPairLengths + key + value);
+    if (bytes.size() < kPairLengths || pairs == keys.size()) return false;
+    const std::size_t key_bytes = load_le<std::uint16_t>(bytes.data());
+    const std::size_t value_bytes = load_le<std::uint16_t>(bytes.data() + 2);
+    if (key_bytes == 0 || bytes.size() - kPairLengths < key_bytes + value_bytes) return false;
+    const std::string_view key = as_text(bytes.subspan(kPairLengths, key_bytes));
+    const auto known = keys.begin() + static_cast<std::ptrdiff_t>(pairs);
+    if (std::find(keys.begin(), known, key) != known) return false;
+    keys[pairs++] = key;
+    bytes = bytes.subspan(kPairLengths + key_bytes + value_bytes);
   }
   return true;
 }

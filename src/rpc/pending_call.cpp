@@ -31,7 +31,7 @@ std::byte* PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
     loop.arm(*this, deadline_.at());
   }
   if (scope != nullptr) {
-    if (!scope->carried().empty()) carrying_ = scope;
+    if (!scope->carried().empty() && client_->options().carries_metadata) carrying_ = scope;
     scope->add(*this);
   }
   return client_->begin(*this, body_bytes);

@@ -18,8 +18,8 @@ constexpr Rejection of_fault(wire::FrameFault fault) {
 }
 static_assert(of_fault(wire::FrameFault::kBodyTooLarge) == Rejection::kBodyTooLarge);
 static_assert(of_fault(wire::FrameFault::kChecksum) == Rejection::kChecksum);
-static_assert(of_fault(wire::FrameFault::kPadding) == Rejection::kPadding &&
-              static_cast<int>(wire::FrameFault::kPadding) == kFaults - 1);
+static_assert(of_fault(wire::FrameFault::kMetadataTooLarge) == Rejection::kMetadataTooLarge &&
+              static_cast<int>(wire::FrameFault::kMetadataTooLarge) == kFaults - 1);
 
 }  // namespace
 
@@ -31,9 +31,9 @@ std::string_view to_string(Rejection why) {
                                                 "body too large",
                                                 "attachment too large",
                                                 "unexpected field",
-                                                "metadata too large",
                                                 "wrong checksum",
                                                 "padding is not zero",
+                                                "metadata too large",
                                                 "repeated call id",
                                                 "unknown method",
                                                 "wrong schema",

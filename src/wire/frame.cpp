@@ -19,15 +19,9 @@ std::string_view to_string(FrameType type) {
 
 std::string_view to_string(FrameFault fault) {
   static constexpr std::string_view kNames[] = {
-      "none",
-      "unknown frame type",
-      "unknown or misplaced flags",
-      "body too large",
-      "attachment too large",
-      "unexpected field",
-      "metadata too large",
-      "wrong checksum",
-      "padding is not zero",
+      "none",           "unknown frame type",   "unknown or misplaced flags",
+      "body too large", "attachment too large", "unexpected field",
+      "wrong checksum", "padding is not zero",  "metadata too large",
   };
   static_assert(std::size(kNames) == static_cast<std::size_t>(FrameFault::kCount));
   const auto index = static_cast<unsigned>(fault);

@@ -29,8 +29,8 @@ class Controller final : public google::protobuf::RpcController {
  public:
   Controller() = default;
   /// For a call that is made for another one: it ends at the deadline of the call that `serving` (the
-  /// Controller a service was given) stands for, and is cancelled with it. `serving` stays until the call has
-  /// ended.
+  /// Controller a service was given) stands for, is cancelled with it, and carries its metadata on. `serving`
+  /// stays until the call has ended. Until Reset().
   explicit Controller(google::protobuf::RpcController& serving);
   ~Controller() override;
   Controller(const Controller&) = delete;
@@ -45,7 +45,8 @@ class Controller final : public google::protobuf::RpcController {
   /// Ends the call soon with kCancelled, which is heard through `done`. Before the call: it is not made.
   void StartCancel() override;
 
-  /// Timeout, deadline, attachment and landing of the next call. What they refer to stays until it has ended.
+  /// Timeout, deadline, attachment, landing and metadata of the next call. What they refer to stays until it
+  /// has ended.
   CallOptions& options() { return options_; }
   /// The outcome, with its code and what to do about it.
   const Status& status() const { return status_; }

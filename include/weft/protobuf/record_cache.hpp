@@ -8,9 +8,10 @@ namespace weft::protobuf::detail {
 /// Records whose messages were larger on the wire are not kept: one large call is not to hold its memory for
 /// ever.
 inline constexpr std::size_t kSmallBytes = 4096;
-/// A cleared message keeps what all calls before made of it, which small ones can make large together. So it
-/// is measured whenever calls have brought so many bytes, and freed when it holds more than it may keep.
-inline constexpr std::size_t kBytesPerMeasure = 64 * 1024;
+/// A cleared message keeps what all calls before made of it, which small ones can make large together, and
+/// one alone where a byte or two are a whole message. So it is measured whenever calls have brought so many
+/// bytes, and freed when it holds more than it may keep.
+inline constexpr std::size_t kBytesPerMeasure = 2048;
 inline constexpr std::size_t kKeptBytesMax = 64 * 1024;
 /// So many records of a method each thread keeps.
 inline constexpr std::size_t kRecordsKept = 256;

@@ -35,7 +35,7 @@ class RemoteServices {
  private:
   class Known;
 
-  Task<Result<void>> learn(const std::string* name);
+  Task<Result<void>> learn(const std::string* name, const CallOptions* options);
 
   RpcClient& client_;
   std::unique_ptr<Known> known_;

@@ -51,9 +51,9 @@ struct CallOptions {
   /// Where the attachment of the answer is to land; it fails the call when the answer brings more than fits.
   /// Leased until the call has ended.
   MutableBytes landing{};
-  /// Travels beside the arguments, and stays with the caller until the call has ended. Without any of its own
-  /// a call that is made while another one is served carries that one's; with an empty Metadata it carries
-  /// none.
+  /// Travels beside the arguments, and stays as it is until the call has ended. A call that a coroutine
+  /// awaits while it serves another one carries that one's when it is given none; with an empty Metadata it
+  /// carries none.
   MetadataView metadata{};
 };
 

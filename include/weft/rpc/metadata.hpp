@@ -53,7 +53,7 @@ class MetadataView {
   /// `bytes` are is_metadata().
   explicit MetadataView(Bytes bytes) : data_(bytes.data()), size_(bytes.size()) {}
 
-  /// The value of the first pair with this key. It may be any bytes.
+  /// The value of this key. It may be any bytes.
   std::optional<std::string_view> find(std::string_view key) const;
   Iterator begin() const { return Iterator{data_}; }
   Iterator end() const { return Iterator{data_ + size_}; }
@@ -69,26 +69,38 @@ class MetadataView {
   std::size_t size_ = 0;
 };
 
-/// What a caller fills in. A call that is given it (CallOptions::metadata) refers to it until it has ended.
+/// What a caller fills in. A call that is given it (CallOptions::metadata) refers to it until it has ended,
+/// so it is not changed, moved or destroyed before: set() ends all views.
 class Metadata {
  public:
-  Metadata() { block_.reserve(kReserved); }
+  Metadata() = default;
+  /// A copy, to add to what came in: `Metadata more{context.metadata()}`.
+  explicit Metadata(MetadataView pairs) : block_(pairs.bytes().begin(), pairs.bytes().end()) {}
 
   /// Replaces what the key had. Errors: kInvalidArgument for an empty key, kResourceExhausted when all pairs
-  /// together would be over wire::kMetadataBytesMax, four bytes for each pair counted.
+  /// together would be over wire::kMetadataBytesMax, four bytes for each pair counted, or over
+  /// kMetadataPairsMax.
   Result<void> set(std::string_view key, std::string_view value);
 
-  MetadataView view() const { return MetadataView{Bytes{block_}}; }
+  MetadataView view() const& {
+    return MetadataView{Bytes{block_.empty() ? &kNoPair : block_.data(), block_.size()}};
+  }
+  MetadataView view() const&& = delete;
   operator MetadataView() const& { return view(); }  // NOLINT: a view converts
-  operator MetadataView() && = delete;
+  operator MetadataView() const&& = delete;
 
  private:
-  static constexpr std::size_t kReserved = 64;
+  /// What a view without pairs points to, so that it is told from none.
+  static constexpr std::byte kNoPair{};
 
   std::vector<std::byte> block_;
 };
 
-/// What a peer sent is whole pairs, each with a key.
+/// So many pairs a call may carry.
+inline constexpr std::size_t kMetadataPairsMax = 64;
+
+/// What a peer sent is whole pairs, not too many, each with a key that no other has: of two values one hop
+/// would look at the first, another at the last.
 bool is_metadata(Bytes bytes) noexcept;
 
 }  // namespace weft

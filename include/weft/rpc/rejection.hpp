@@ -13,20 +13,20 @@ namespace weft {
 enum class Rejection : std::uint8_t {
   kBadHello,            ///< another protocol, or a hello that is spoilt
   kHelloMismatch,       ///< a version or a feature that one side lacks
-  kUnknownType,         ///< from here to kPadding: wire::FrameFault, in its order
+  kUnknownType,         ///< from here to kMetadataTooLarge: wire::FrameFault, in its order
   kUnknownFlags,        //
   kBodyTooLarge,        ///< over body_bytes_max
   kAttachmentTooLarge,  ///< over attachment_bytes_max
   kUnexpectedField,
-  kMetadataTooLarge,  ///< over 8 KiB, or longer than the body that it is in
   kChecksum,
   kPadding,
-  kRepeatedCallId,  ///< two calls in flight of one id
+  kMetadataTooLarge,  ///< over 8 KiB, or longer than the body that it is in
+  kRepeatedCallId,    ///< two calls in flight of one id
 
   kUnknownMethod,
   kWrongSchema,
   kBadArguments,           ///< a body that the codec refuses
-  kBadMetadata,            ///< pairs that are not whole
+  kBadMetadata,            ///< pairs that are not whole, or too many, or two of one key
   kOverMethodsBody,        ///< over HandlerOptions::body_bytes_max
   kOverMethodsAttachment,  ///< over HandlerOptions::attachment_bytes_max
   kAttachmentNotTaken,     ///< for a method that takes none

@@ -114,9 +114,9 @@ enum class FrameFault : std::uint8_t {
   kBodyTooLarge,
   kAttachmentTooLarge,
   kUnexpectedField,
-  kMetadataTooLarge,
   kChecksum,
   kPadding,
+  kMetadataTooLarge,
   kCount,
 };
 std::string_view to_string(FrameFault fault);

@@ -132,6 +132,14 @@ TEST_F(Lg1BadInput, OfManyRequiredFieldsThatAreMissingNamesThree) {
       HasSubstr("are missing: parts[0].within.name"));
 }
 
+// What is whole stands in front of what is not, so that a search for names looks at all of it.
+TEST_F(Lg1BadInput, OfARequiredFieldThatIsMissingFarInsideIsRefusedWithoutALongSearch) {
+  std::string parts{"\x08\x01", 2};
+  for (int i = 0; i < 500'000; ++i) parts += std::string_view{"\x1a\x02\x0a\x00", 4};
+  parts += std::string_view{"\x1a\x00", 2};
+  EXPECT_THAT(refusal(kBuy, parts, StatusCode::kInvalidArgument), HasSubstr("are missing: deep inside"));
+}
+
 TEST_F(Lg1BadInput, OfAMethodOrServiceThatIsNotThereNamesIt) {
   constexpr MethodKey kNone = protobuf::make_method("weft.test.Nobody/Say", "a.A", "b.B");
   EXPECT_THAT(refusal(kNone, "", StatusCode::kUnimplemented), HasSubstr("weft.test.Nobody/Say"));

@@ -138,6 +138,42 @@ TEST_F(Cr4Metadata, GoesOnWithTheCallsOfAHandler) {
   EXPECT_EQ(await(caller.call<&Relay::pass>()).value(), "");
 }
 
+TEST_F(Cr4Metadata, EndsWithAClientThatCarriesNone) {
+  ClientOptions quiet;
+  quiet.carries_metadata = false;
+  Relay relay{&client(serve_all(), quiet)};
+  Client& caller = client(serve_relay(relay));
+  EXPECT_EQ(await(caller.call<&Relay::pass>(options_)).value(), "");
+  relay.own = blue_;
+  EXPECT_EQ(await(caller.call<&Relay::pass_its_own>()).value(), "tenant=blue;");
+}
+
+TEST_F(Cr4Metadata, DoesNotCountAgainstAMethodsLimit) {
+  Server& server = serve_here([](Server& its) { its.register_handler<tell_beside>({.body_bytes_max = 16}); });
+  Client& caller = client(server);
+  EXPECT_EQ(await(caller.call<tell_beside>(options_, "short")).value(), "tenant=blue;short");
+  EXPECT_EQ(await(caller.call<tell_beside>(options_, std::string(17, 'x'))).status().code(),
+            StatusCode::kResourceExhausted);
+}
+
+TEST_F(Cr4Metadata, IsChargedToTheMemoryOfItsConnection) {
+  ServerOptions server_options;
+  server_options.limits.connection_memory_max = 20'000;
+  Server& server =
+      serve_here(std::move(server_options), [](Server& its) { its.register_handler<tell_later>(); });
+  Client& caller = client(server);
+  ASSERT_TRUE(connect(caller).ok());
+  Metadata metadata;
+  metadata.set("k", std::string(8000, 'v')).value();
+  options_.metadata = metadata;
+  std::vector<Call<std::string>> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(caller.start<tell_later>(options_, "x"));
+  std::size_t refused = 0;
+  for (const auto& answer : await(await_all(calls))) refused += answer.ok() ? 0 : 1;
+  EXPECT_EQ(refused, 2u);
+  EXPECT_TRUE(await(caller.call<tell_later>(options_, "x")).ok()) << "what is over is given back";
+}
+
 TEST_F(Cr4Metadata, CountsAgainstTheServersLimitOfABody) {
   ServerOptions server_options;
   server_options.limits.body_bytes_max = 1000;

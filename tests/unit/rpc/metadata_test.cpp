@@ -5,6 +5,8 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -47,6 +49,35 @@ TEST(Metadata, TellsNoneFromEmpty) {
   EXPECT_EQ(MetadataView{}.find("a"), std::nullopt);
 }
 
+TEST(Metadata, IsGivenHoweverItCameAbout) {
+  const Metadata nothing;
+  const Metadata copy = nothing;
+  EXPECT_TRUE(copy.view().is_given());
+  Metadata full;
+  full.set("a", "1").value();
+  const Metadata moved = std::move(full);
+  full = Metadata{};
+  EXPECT_TRUE(full.view().is_given());
+  const Metadata again{moved.view()};
+  EXPECT_EQ(pairs_of(again), (Pairs{{"a", "1"}}));
+}
+
+TEST(Metadata, HasASmallNumberOfPairs) {
+  Metadata metadata;
+  for (std::size_t i = 0; i < kMetadataPairsMax; ++i) metadata.set("key" + std::to_string(i), "x").value();
+  EXPECT_EQ(metadata.set("one more", "x").status().code(), StatusCode::kResourceExhausted);
+  metadata.set("key7", "changed").value();
+  EXPECT_TRUE(is_metadata(metadata.view().bytes()));
+  std::vector<std::byte> too_many;
+  for (std::size_t i = 0; i <= kMetadataPairsMax; ++i) {
+    Metadata one;
+    one.set("key" + std::to_string(i), "x").value();
+    const Bytes pair = one.view().bytes();
+    too_many.insert(too_many.end(), pair.begin(), pair.end());
+  }
+  EXPECT_FALSE(is_metadata(too_many));
+}
+
 TEST(Metadata, HasLimits) {
   Metadata metadata;
   EXPECT_EQ(metadata.set("", "x").status().code(), StatusCode::kInvalidArgument);
@@ -61,7 +92,7 @@ TEST(Metadata, HasLimits) {
   EXPECT_EQ(metadata.view().find("k"), most);
 }
 
-TEST(Metadata, OfAPeerIsWholePairsWithKeys) {
+TEST(Metadata, OfAPeerIsWholePairsWithKeysOfTheirOwn) {
   Metadata metadata;
   metadata.set("key", "value").value();
   metadata.set("k2", "v").value();
@@ -70,6 +101,9 @@ TEST(Metadata, OfAPeerIsWholePairsWithKeys) {
     const bool between_pairs = bytes == 0 || bytes == 12 || bytes == whole.size();
     EXPECT_EQ(is_metadata(whole.first(bytes)), between_pairs) << bytes;
   }
+  std::vector<std::byte> twice{whole.begin(), whole.end()};
+  twice.insert(twice.end(), whole.begin(), whole.begin() + 12);
+  EXPECT_FALSE(is_metadata(twice)) << "two values of one key";
   std::vector<std::byte> no_key(5);
   no_key[2] = std::byte{1};
   EXPECT_FALSE(is_metadata(no_key));

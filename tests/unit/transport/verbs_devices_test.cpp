@@ -46,7 +46,8 @@ class VerbsDevices : public ::testing::Test {
       auto path = provider_->open(*loop_, end, provider_->offer());
       EXPECT_TRUE(path.ok()) << path.status().to_string();
       if (!path.ok()) break;
-      end.path = *std::move(path);
+      end.end = *std::move(path);
+      end.path = &end.end->carrier();
       const std::string all = end.path->description();
       ++got[all.substr(0, all.find(','))];
     }

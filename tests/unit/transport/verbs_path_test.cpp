@@ -302,7 +302,7 @@ TEST(VerbsPath, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) {
   ASSERT_EQ(logger.said.size(), 2u);
   EXPECT_NE(logger.said[1].find("queue pair " + std::to_string(pairs.back()->qp_num)), std::string::npos)
       << logger.said[1];
-  elsewhere.path.reset();
+  elsewhere.end.reset();
 }
 
 // Its paths may take long to end; nothing new begins on what is broken.
