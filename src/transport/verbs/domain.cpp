@@ -137,17 +137,17 @@ bool Domain::add_receive() noexcept {
   if (!slot) return false;
   ++slots_;
   kept_slots_ = std::max<std::size_t>(kept_slots_, slot.index + 1);
-  if (pool_.blocks() > 1) watch_memory();
   return post(slot.index);
 }
 
 // A device gives no receive back but by using it. So those in the last blocks are not posted again once
 // messages have come to them, as long as more are there than were promised lately; a block goes back to the
-// system when all of it has. True while there may be more to give back.
+// system when all of it has. True while there is to be another look; then there is none before fewer are
+// promised, so that a domain at rest wakes nobody.
 bool Domain::trim_receives() noexcept {
   const std::size_t needed = std::max(promised_, std::exchange(promised_lately_, promised_));
   kept_slots_ = pool_.in_whole_blocks(std::max<std::size_t>(needed, 1));
-  return pool_.blocks() > 1;
+  return needed > promised_;
 }
 
 void Domain::watch_memory() noexcept {
@@ -252,6 +252,7 @@ bool Domain::promise_one(VerbsPath& path) noexcept {
 
 void Domain::unpromise(std::size_t credits) noexcept {
   promised_ -= credits;
+  if (pool_.blocks() > 1) watch_memory();
 }
 
 void Domain::note_spare(VerbsPath& path, bool has) noexcept {
