@@ -60,8 +60,9 @@ void add_commands(CLI::App& app, int& exit_code) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->check([](const std::string& pair) {
-        return pair.find('=') == 0 || pair.find('=') == std::string::npos ? "'" + pair + "' is no KEY=VALUE"
-                                                                          : std::string{};
+        const std::size_t equals = pair.find('=');
+        const bool good = equals != 0 && equals != std::string::npos;
+        return good ? std::string{} : "'" + pair + "' is no KEY=VALUE";
       });
   call->footer(
       "The server describes its services to these commands itself (reflection), unless that was switched\n"
