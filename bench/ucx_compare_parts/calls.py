@@ -80,7 +80,7 @@ def _calls(weft, side, echo, transports, arguments):
     try:
         return report_of([weft, "perf", "client", "--connect", server.url, "--cpus", str(CLIENT_CPU), "--size",
                           str(echo.size), "--depth", str(echo.depth), "--seconds", str(arguments.seconds), "--warmup",
-                          "0.1", "--json", *flags], "qps", f"{echo.name} over {side}")[0]
+                          "0.1", "--json", *flags], f"{echo.name} over {side}")[0]
     finally:
         server.stop()
 
