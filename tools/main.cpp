@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <string_view>
 
@@ -8,8 +9,24 @@
 #include "perf/command.hpp"
 #include "raw/command.hpp"
 #include "services/command.hpp"
+#if WEFT_HAVE_UCX
+#include "weft/ucx/log.hpp"
+#endif
 
 namespace {
+
+#if WEFT_HAVE_UCX
+/// UCX would write among what the commands print, which may be read by a program.
+void keep_ucx_from_stdout() {
+  struct ToStderr final : weft::Logger {
+    void write(weft::LogLevel, std::string_view message) override { std::cerr << message << '\n'; }
+  };
+  static ToStderr to_stderr;
+  if (std::getenv("UCX_LOG_FILE") == nullptr) weft::ucx::log_to(&to_stderr);
+}
+#else
+void keep_ucx_from_stdout() {}
+#endif
 
 constexpr int kUsageError = 2;
 
@@ -51,6 +68,7 @@ std::string_view unknown_command(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_ucx_from_stdout();
   CLI::App app{"Weft's command-line tool", "weft"};
   app.footer(kExamples);
   app.require_subcommand(1);

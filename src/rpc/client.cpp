@@ -69,6 +69,14 @@ std::string RpcClient::local_endpoint() const {
   return core_->session() ? core_->session()->connection().local_endpoint() : std::string{};
 }
 
+std::string_view RpcClient::carried_by() const {
+  return core_->ready() ? core_->session()->connection().capabilities().name : std::string_view{};
+}
+
+PathReport RpcClient::path_report() const {
+  return core_->ready() ? core_->session()->connection().path_report() : PathReport{};
+}
+
 std::string RpcClient::remote_endpoint() const {
   return core_->session() ? core_->session()->connection().remote_endpoint() : std::string{};
 }

@@ -89,7 +89,9 @@ const wire::DataPathOffer* PathSwitch::choose(const std::vector<wire::DataPathOf
 Status PathSwitch::check_required(const std::vector<wire::DataPathOffer>& theirs) const {
   for (const DataPaths::Choice& choice : paths_->choices) {
     if (choice.policy == PathPolicy::kRequire) {
-      return unusable(choice.provider->kind(), "the peer does not offer it");
+      const std::string url{to_string(choice.provider->kind())};
+      return unusable(choice.provider->kind(),
+                      "the peer does not offer it, as it would with a " + url + ":// URL");
     }
   }
   return refuse_demands(theirs);

@@ -46,13 +46,14 @@ std::string line_of(const std::string& configuration, const std::string& setting
 }
 
 // Whether options or the environment said it, what is in effect is what has to be looked at.
+std::string choice_in(const std::string& configuration) {
+  return line_of(configuration, "UCX_TLS") + " and " + line_of(configuration, "UCX_NET_DEVICES");
+}
+
 Status no_context(ucs_status_t status, const std::string& configuration) {
   std::string what = "making a UCX context";
-  if (status == UCS_ERR_NO_DEVICE) {
-    what += " with " + line_of(configuration, "UCX_TLS") + " and " +
-            line_of(configuration, "UCX_NET_DEVICES") + " (ContextOptions::transports and devices)";
-  }
-  return to_status(status, what);
+  if (status == UCS_ERR_NO_DEVICE) what += " with " + choice_in(configuration);
+  return to_setup_status(status, what);
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
   ucp_config_t* read = nullptr;
   const char* prefix = options.environment_prefix.empty() ? nullptr : options.environment_prefix.c_str();
   if (const ucs_status_t status = ucp_config_read(prefix, nullptr, &read); status != UCS_OK) {
-    return to_status(status, "reading UCX's settings from the environment");
+    return to_setup_status(status, "reading UCX's settings from the environment");
   }
   const std::unique_ptr<ucp_config_t, ReleaseConfig> config{read};
   if (auto applied = detail::apply_settings(config.get(), options); !applied.ok()) {
@@ -84,6 +85,10 @@ Context::Context(Private, ucp_context_h handle, const Features& features, std::s
 
 Context::~Context() {
   ucp_cleanup(handle_);
+}
+
+std::string Context::choice() const {
+  return choice_in(configuration_);
 }
 
 std::string Context::description() const {

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "ucx/environment.hpp"
 #include "ucx/printed.hpp"
 #include "ucx/setting_values.hpp"
 #include "weft/ucx/status.hpp"
@@ -77,6 +78,28 @@ bool opens_shared_memory(const std::vector<std::string>& transports) {
   });
 }
 
+std::vector<std::string> transports_in_effect(const ContextOptions& options) {
+  if (!options.transports.empty()) return one_by_one(options.transports);
+  const auto given = in_environment(options.environment_prefix, "TLS");
+  return given ? one_by_one({std::string{*given}}) : std::vector<std::string>{};
+}
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// Of the group of shared memory, where the environment does not say otherwise, for it or for one of them.
+void add_shared_memory_defaults(Settings& settings, const ContextOptions& options) {
+  const auto add = [&](const std::string& name, std::string value) {
+    for (const char* const group : {"MM_", "POSIX_", "SYSV_", "XPMEM_"}) {
+      if (in_environment(options.environment_prefix, group + name)) return;
+    }
+    settings.emplace_back("MM_" + name, std::move(value));
+  };
+  if (options.shared_memory_in_peer_mode) add("ERROR_HANDLING", "y");
+  if (options.shared_memory_element_bytes != 0) {
+    add("FIFO_ELEM_SIZE", std::to_string(options.shared_memory_element_bytes));
+  }
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string all;
   for (const std::string& name : names) {
@@ -95,16 +118,10 @@ Result<void> set(ucp_config_t* config, const char* name, const std::string& valu
 }  // namespace
 
 Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options) {
-  std::vector<std::pair<std::string, std::string>> settings;
-  const bool shared_memory = opens_shared_memory(one_by_one(options.transports));
+  Settings settings;
   if (!options.transports.empty()) settings.emplace_back("TLS", joined(options.transports));
   if (!options.devices.empty()) settings.emplace_back("NET_DEVICES", joined(options.devices));
-  if (options.shared_memory_in_peer_mode && shared_memory) {
-    settings.emplace_back("MM_ERROR_HANDLING", "y");
-  }
-  if (options.shared_memory_element_bytes != 0 && shared_memory) {
-    settings.emplace_back("MM_FIFO_ELEM_SIZE", std::to_string(options.shared_memory_element_bytes));
-  }
+  if (opens_shared_memory(transports_in_effect(options))) add_shared_memory_defaults(settings, options);
   if (!options.memory_hooks) settings.emplace_back("MEM_EVENTS", "n");
   for (const auto& [name, value] : settings) {
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;

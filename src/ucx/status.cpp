@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "ucx/environment.hpp"
+
 namespace weft::ucx {
 
 namespace {
@@ -33,8 +35,10 @@ Meaning meaning_of(ucs_status_t status) {
     case UCS_ERR_INVALID_ADDR:
       return {kInvalidArgument, "the address or the key is not one that a UCX worker made"};
     case UCS_ERR_NO_DEVICE:
-      return {kFailedPrecondition,
-              "no device carries the transports asked for: ucx_info -d lists what there is"};
+      return {
+          kFailedPrecondition,
+          "no device here carries what is asked for, by options (transports and devices; --ucx-tls and "
+          "--ucx-devices) or by UCX_TLS and UCX_NET_DEVICES: weft info and ucx_info -d list what there is"};
     case UCS_ERR_UNREACHABLE:
       return {kUnavailable, "no transport of both sides leads there: compare their transports and devices"};
     case UCS_ERR_NOT_CONNECTED:
@@ -84,6 +88,11 @@ Status to_status(ucs_status_t status, std::string_view what, std::string_view ad
   text += advice.empty() ? std::string_view{meaning.advice} : advice;
   text += ")";
   return {meaning.code, Layer::kTransport, std::move(text), status};
+}
+
+Status to_setup_status(ucs_status_t status, std::string_view what) {
+  if (status != UCS_ERR_INVALID_PARAM) return to_status(status, what);
+  return to_status(status, what, detail::suspects_in_environment());
 }
 
 }  // namespace weft::ucx

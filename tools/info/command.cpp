@@ -25,26 +25,9 @@ void add_flags(CLI::App& command, Options& options) {
   CLI::Option* const connect =
       command.add_option("--connect", options.connect, "Connect to this server, and say by which way");
   connect->type_name("URL");
-  command
-      .add_flag("--prefer-ucx", options.prefer_ucx,
-                "With tcp:// and unix://: use UCX if the server offers it")
-      ->needs(connect);
-  command
-      .add_option("--ucx-tls", options.transports,
-                  "Only these of UCX's transports, such as posix,cma or tcp (default: UCX chooses)")
-      ->delimiter(',')
-      ->type_name("LIST");
-  command
-      .add_option("--ucx-devices", options.devices,
-                  "Only these network devices, such as lo or mlx5_0:1 (default: UCX chooses)")
-      ->delimiter(',')
-      ->type_name("LIST");
-  command.add_flag("--ucx-error-mode-none", options.mode_none,
-                   "UCX's error mode none; the server must have the same");
-  command
-      .add_flag("--prefer-rdma", options.prefer_rdma,
-                "With tcp:// and unix://: use RDMA if the server offers it")
-      ->needs(connect);
+  load::add_prefer_flags(command, options.ucx, options.rdma);
+  for (const char* const flag : {"--prefer-ucx", "--prefer-rdma"}) command.get_option(flag)->needs(connect);
+  load::add_ucx_flags(command, options.ucx);
   load::add_rdma_flags(command, options.rdma);
   command.add_option("--timeout", options.seconds, "How long connecting may take (default 10)")
       ->needs(connect)
@@ -69,7 +52,7 @@ void add_command(CLI::App& app, int& exit_code) {
       "\n"
       "Examples:\n"
       "  weft info                                          devices, transports, options\n"
-      "  weft info --ucx-tls posix,cma                      what is left with these transports only\n"
+      "  weft info --ucx-tls posix,tcp                      what is left with these transports only\n"
       "  weft info --connect ucx://127.0.0.1:9000           what UCX chooses for this server\n"
       "  weft info --connect tcp://127.0.0.1:9000 --prefer-ucx --json\n"
       "  weft info --connect verbs://10.0.0.7:9000          which device and address carry it");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "info/missing.hpp"
 #include "info/report.hpp"
 #include "info/why.hpp"
 #include "info/words.hpp"
@@ -16,12 +17,13 @@ Json failure(const Status& status) {
           {"native", status.native()}};
 }
 
-Json ucx_json(const UcxFacts& facts, bool all) {
+Json ucx_json(const UcxFacts& facts, const std::vector<std::string>& missing, bool all) {
   Json json{{"version", facts.version}, {"compiled_with", facts.compiled_version}};
   json["resources"] = Json::array();
   for (const UcxResource& resource : facts.resources) {
     json["resources"].push_back({{"transport", resource.transport}, {"device", resource.device}});
   }
+  if (!missing.empty()) json["not_here"] = missing;
   json["settings"] = Json::object();
   for (const UcxSetting& setting : facts.settings) {
     if (all || setting.differs()) {
@@ -95,8 +97,8 @@ Json connection_json(const Report& report, const Options& options) {
 
 std::string to_json(const Report& report, const Options& options) {
   Json json;
-  json["ucx"] =
-      report.ucx.ok() ? ucx_json(*report.ucx, options.all) : Json{{"failure", failure(report.ucx.status())}};
+  json["ucx"] = report.ucx.ok() ? ucx_json(*report.ucx, missing_names(*report.ucx, options.ucx), options.all)
+                                : Json{{"failure", failure(report.ucx.status())}};
   json["options"] = words_json(effective_options(options));
   json["rdma"] =
       report.rdma.ok() ? rdma_json(*report.rdma) : Json{{"failure", failure(report.rdma.status())}};

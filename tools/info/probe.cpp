@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "info/words.hpp"
+#include "load/path_options.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/rpc/limits.hpp"
 #include "weft/weft.hpp"
@@ -131,8 +132,8 @@ Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, wir
 Result<Probe> blocking_probe(const Options& options) {
   const auto url = Url::parse(options.connect);
   if (!url.ok()) return url.status();
-  const TransportSet transports =
-      make_transports({.tcp = {}, .ucx = ucx_options(options), .verbs = verbs_options(options)});
+  const TransportSet transports = make_transports(
+      {.tcp = {}, .ucx = load::ucx_options(options.ucx), .verbs = load::verbs_options(options.rdma)});
   const auto transport = transports.find(*url);
   if (!transport.ok()) return transport.status();
   auto loop = Loop::create();

@@ -48,7 +48,7 @@ std::string rdma_text(const Result<RdmaFacts>& rdma, const Options& options) {
     text += row("several devices", "connections take those that can be used in turn");
   }
   text += "\n" + heading("Weft's options for verbs:// (VerbsOptions)");
-  for (const Word& word : effective_verbs_options(options)) text += row(word.name, word.value);
+  text += words_text(effective_verbs_options(options));
   return text;
 }
 

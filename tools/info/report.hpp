@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "info/options.hpp"
 #include "info/probe.hpp"
 #include "info/rdma_facts.hpp"
 #include "info/ucx_facts.hpp"
+#include "info/words.hpp"
 #include "weft/base/result.hpp"
 
 namespace weft::info {
@@ -33,6 +35,7 @@ std::string rdma_text(const Result<RdmaFacts>& rdma, const Options& options);
 std::string to_text(const Report& report, const Options& options);
 
 /// The lines that it is made of: a name and a value, and what stands above some of those.
+std::string words_text(const std::vector<Word>& words);
 std::string row(std::string name, std::string_view value);
 std::string heading(std::string_view words);
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 
+#include "info/missing.hpp"
 #include "info/report.hpp"
 #include "info/why.hpp"
 #include "info/words.hpp"
@@ -42,8 +43,11 @@ std::string ucx_text(const Result<UcxFacts>& ucx, const Options& options) {
   text += row("version", ucx->version + ", compiled with the headers of " + ucx->compiled_version);
   text += "\n" + heading("Transports and their devices (those that these options open)");
   text += resources_text(ucx->resources);
+  for (const std::string& name : missing_names(*ucx, options.ucx)) {
+    text += row("not here", name + ": nothing of that name can be opened (ucx_info -d lists what can)");
+  }
   text += "\n" + heading("Weft's options for ucx:// (UcxOptions)");
-  for (const Word& word : effective_options(options)) text += row(word.name, word.value);
+  text += words_text(effective_options(options));
   text += "\n" + heading(options.all ? "Settings of UCX"
                                      : "Settings of UCX that differ from its own (--all: all of them)");
   return text + settings_text(ucx->settings, options.all);
@@ -103,7 +107,7 @@ std::string uses_text(const Lane& lane) {
 }
 
 std::string lanes_text(const Probe& probe, const Options& options) {
-  std::string text = row("error mode", options.mode_none ? "none, on both sides" : "peer, on both sides");
+  std::string text = row("error mode", options.ucx.mode_none ? "none, on both sides" : "peer, on both sides");
   for (const Lane& lane : probe.lanes) text += row(lane.transport + " on " + lane.device, uses_text(lane));
   return probe.lanes.empty() ? text + probe.description : text;
 }
@@ -136,6 +140,14 @@ std::string row(std::string name, std::string_view value) {
   return "  " + name + std::string{value} + "\n";
 }
 
+std::string words_text(const std::vector<Word>& words) {
+  std::string text;
+  for (const Word& word : words) {
+    text += row(word.name, word.note.empty() ? word.value : word.value + " (" + word.note + ")");
+  }
+  return text;
+}
+
 std::string heading(std::string_view words) {
   return std::string{words} + "\n";
 }
@@ -155,12 +167,12 @@ std::string meaning_of(std::string_view use) {
 }
 
 int exit_code_of(const Report& report, const Options& options) {
-  const bool asked_ucx = !options.transports.empty() || !options.devices.empty() || options.mode_none;
-  const bool asked_rdma = !options.rdma.device.empty() || options.rdma.gid_index;
   const auto failed = [](const Status& status, bool asked) {
     return !status.ok() && (asked || status.code() != StatusCode::kUnimplemented);
   };
-  if (failed(report.ucx.status(), asked_ucx) || failed(report.rdma.status(), asked_rdma)) return 1;
+  if (failed(report.ucx.status(), options.ucx.any()) || failed(report.rdma.status(), options.rdma.any()))
+    return 1;
+  if (report.ucx.ok() && !missing_names(*report.ucx, options.ucx).empty()) return 1;
   return report.probe.ok() ? 0 : 1;
 }
 

@@ -27,7 +27,7 @@ bool any(const Items& items, bool (*is)(std::string_view)) {
 std::string why_no_shared_memory(const Probe& probe, const UcxFacts& facts) {
   if (!probe.same_host) return "no shared memory, because the server is on another host";
   if (!any(facts.resources, is_shared_memory)) {
-    return "no shared memory, because the options of this side open none";
+    return "no shared memory, because this side opens none: look at its options and UCX_TLS";
   }
   return "no shared memory, because the server opens none, or is where it cannot reach this side's (another "
          "container, another /dev/shm)";
@@ -47,7 +47,7 @@ std::vector<std::string> reasons(const Probe& probe, const UcxFacts& facts, cons
   if (shared) all.emplace_back("shared memory, because both sides open it and are on one host");
   if (!shared) all.push_back(why_no_shared_memory(probe, facts));
   if (!shared && !any(probe.lanes, is_rdma)) all.push_back(why_no_rdma(facts));
-  if (shared && !options.mode_none && any(facts.resources, is_cma)) {
+  if (shared && !options.ucx.mode_none && any(facts.resources, is_cma)) {
     all.emplace_back(
         "no copies from process to process (cma), because UCX makes them in error mode none only");
   }

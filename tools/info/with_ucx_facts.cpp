@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "info/ucx_facts.hpp"
-#include "info/words.hpp"
+#include "load/path_options.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 
@@ -83,7 +83,7 @@ std::vector<UcxSetting> settings_of(const std::string& in_effect, const Values& 
 
 Result<UcxFacts> ucx_facts(const Options& options) {
   const Values usual = usual_values();
-  const auto described = describe_ucx(ucx_options(options));
+  const auto described = describe_ucx(load::ucx_options(options.ucx));
   if (!described.ok()) return described.status();
   UcxFacts facts;
   facts.version = ::ucp_get_version_string();

@@ -2,9 +2,10 @@
 #include "info/words.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
-#include "load/verbs_options.hpp"
+#include "load/path_options.hpp"
 
 namespace weft::info {
 namespace {
@@ -30,6 +31,24 @@ Word size_word(std::string name, std::size_t bytes) {
   return {std::move(name), size_text(bytes), bytes};
 }
 
+// The URL has a say too.
+Word policy_word(std::string name, PathPolicy policy, const std::string& url) {
+  const char* const of_url = name == "connecting" ? " URL requires it" : " URL offers it";
+  Word word{std::move(name), policy_name(policy)};
+  if (policy == PathPolicy::kForbid) word.note = "with tcp:// and unix://; a " + url + of_url;
+  return word;
+}
+
+// What options leave open the environment may have closed.
+Word choice_word(std::string name, const std::vector<std::string>& names, const char* variable) {
+  Word word{std::move(name), joined(names)};
+  const char* const given = std::getenv(variable);
+  if (names.empty() && given != nullptr) {
+    word.note = "from what the environment leaves: " + std::string{variable} + "=" + given;
+  }
+  return word;
+}
+
 Word milliseconds_word(std::string name, Duration time) {
   const auto milliseconds =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
@@ -50,21 +69,12 @@ std::string policy_name(PathPolicy policy) {
   return "forbid";
 }
 
-UcxOptions ucx_options(const Options& options) {
-  UcxOptions ucx;
-  if (options.prefer_ucx) ucx.connecting = PathPolicy::kPrefer;
-  ucx.transports = options.transports;
-  ucx.devices = options.devices;
-  if (options.mode_none) ucx.error_mode = UcxErrorMode::kNone;
-  return ucx;
-}
-
 std::vector<Word> effective_options(const Options& options) {
-  const UcxOptions ucx = ucx_options(options);
-  return {{"connecting", policy_name(ucx.connecting)},
-          {"listening", policy_name(ucx.listening)},
-          {"transports", joined(ucx.transports)},
-          {"devices", joined(ucx.devices)},
+  const UcxOptions ucx = load::ucx_options(options.ucx);
+  return {policy_word("connecting", ucx.connecting, "ucx://"),
+          policy_word("listening", ucx.listening, "ucx://"),
+          choice_word("transports", ucx.transports, "UCX_TLS"),
+          choice_word("devices", ucx.devices, "UCX_NET_DEVICES"),
           {"error_mode", ucx.error_mode == UcxErrorMode::kPeer ? "peer" : "none"},
           size_word("window_bytes", ucx.window_bytes),
           size_word("message_bytes", ucx.message_bytes),
@@ -73,20 +83,15 @@ std::vector<Word> effective_options(const Options& options) {
 }
 
 wire::DataPath path_asked_for(const Options& options) {
-  const bool by_rdma = options.connect.starts_with("verbs://") || options.prefer_rdma;
+  const bool by_rdma = options.connect.starts_with("verbs://") || options.rdma.prefer;
   return by_rdma ? wire::DataPath::kVerbs : wire::DataPath::kUcx;
 }
 
-VerbsOptions verbs_options(const Options& options) {
-  VerbsOptions verbs = load::verbs_options(options.rdma);
-  if (options.prefer_rdma) verbs.connecting = PathPolicy::kPrefer;
-  return verbs;
-}
-
 std::vector<Word> effective_verbs_options(const Options& options) {
-  const VerbsOptions verbs = verbs_options(options);
-  return {{"connecting", policy_name(verbs.connecting)},
-          {"listening", policy_name(verbs.listening)},
+  const VerbsOptions verbs = load::verbs_options(options.rdma);
+  return {policy_word("connecting", verbs.connecting, "verbs://"),
+          policy_word("listening", verbs.listening, "verbs://"),
+          {"connect_by", verbs.connect_by == VerbsConnect::kRdmaCm ? "rdma_cm" : "hello"},
           {"devices", joined(verbs.devices, "all, in turn")},
           {"gid_index", verbs.gid_index ? std::to_string(*verbs.gid_index) : "the best"},
           size_word("message_bytes", verbs.message_bytes),

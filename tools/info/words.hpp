@@ -8,8 +8,6 @@
 
 #include "info/options.hpp"
 #include "weft/transport/data_path.hpp"
-#include "weft/transport/ucx.hpp"
-#include "weft/transport/verbs.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft::info {
@@ -19,6 +17,8 @@ struct Word {
   std::string name;
   std::string value;
   std::optional<std::uint64_t> number = {};
+  /// What people want to know besides; empty for most.
+  std::string note = {};
 };
 
 /// "forbid", "prefer" or "require".
@@ -27,16 +27,10 @@ std::string policy_name(PathPolicy policy);
 /// The data path that the URL or a flag asks for; UCX when none does.
 wire::DataPath path_asked_for(const Options& options);
 
-/// UcxOptions as this command line makes them.
-UcxOptions ucx_options(const Options& options);
-
-/// The same by the names of UcxOptions.
+/// UcxOptions as this command line makes them, by their names.
 std::vector<Word> effective_options(const Options& options);
 
-/// VerbsOptions as this command line makes them.
-VerbsOptions verbs_options(const Options& options);
-
-/// The same by the names of VerbsOptions.
+/// VerbsOptions as this command line makes them, by their names.
 std::vector<Word> effective_verbs_options(const Options& options);
 
 }  // namespace weft::info

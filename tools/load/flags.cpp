@@ -102,6 +102,22 @@ void add_client_flags(CLI::App& command, ClientOptions& options) {
   command.add_flag("--json", options.json, "Print one JSON object instead of a table");
 }
 
+void add_ucx_flags(CLI::App& command, UcxFlags& flags) {
+  command
+      .add_option("--ucx-tls", flags.transports,
+                  "With UCX: only these of its transports, such as tcp or posix,sysv (default: UCX chooses)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  command
+      .add_option("--ucx-devices", flags.devices,
+                  "With UCX: only these network devices, such as lo or mlx5_0:1 (default: UCX chooses)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  command.add_flag("--ucx-error-mode-none", flags.mode_none,
+                   "With UCX: its error mode none, on both sides, with a worker for each connection; only\n"
+                   "so does its transport cma copy from process to process");
+}
+
 void add_rdma_flags(CLI::App& command, RdmaFlags& flags) {
   command
       .add_option("--rdma-device", flags.device,
@@ -112,6 +128,13 @@ void add_rdma_flags(CLI::App& command, RdmaFlags& flags) {
                   "With RDMA: the place of our address in the port's table of GIDs (default: the best one; "
                   "weft info lists them)")
       ->type_name("N");
+  command.add_flag("--rdma-cm", flags.by_rdma_cm,
+                   "With RDMA: connect by rdma_cm, whose route chooses device and address; on both sides");
+}
+
+void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma) {
+  command.add_flag("--prefer-ucx", ucx.prefer, "With tcp:// and unix://: use UCX if the server offers it");
+  command.add_flag("--prefer-rdma", rdma.prefer, "With tcp:// and unix://: use RDMA if the server offers it");
 }
 
 }  // namespace weft::load

@@ -17,6 +17,9 @@ void add_client_flags(CLI::App& command, ClientOptions& options);
 
 /// Adds --rdma-device and --rdma-gid-index, which every command that takes verbs:// URLs shares. `flags` must
 /// outlive `command`.
+void add_ucx_flags(CLI::App& command, UcxFlags& flags);
 void add_rdma_flags(CLI::App& command, RdmaFlags& flags);
+/// Of clients: what they may use with URLs that do not ask for it.
+void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma);
 
 }  // namespace weft::load

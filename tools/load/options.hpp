@@ -15,20 +15,29 @@ enum class LoopMode : std::uint8_t {
   kWait,      ///< sleeps at once
 };
 
-/// What a measurement over ucx:// can be told.
+/// What a command can be told about UCX.
 struct UcxFlags {
-  /// UCX's transports by name; empty means UCX chooses.
+  /// UCX's transports and network devices by name; empty means UCX chooses.
   std::vector<std::string> transports = {};
+  std::vector<std::string> devices = {};
   /// UCX's error mode none instead of peer.
   bool mode_none = false;
+  /// With a tcp:// or unix:// URL: use UCX if the server offers it.
+  bool prefer = false;
+  bool any() const { return !transports.empty() || !devices.empty() || mode_none; }
 };
 
-/// What a measurement over verbs:// can be told.
+/// What a command can be told about RDMA.
 struct RdmaFlags {
   /// An RDMA device by name; empty for all of them in turn.
   std::string device = {};
   /// The place of our address in the port's table of GIDs; none for the best one.
   std::optional<std::uint8_t> gid_index = {};
+  /// Queue pairs are connected by rdma_cm instead of by the hello.
+  bool by_rdma_cm = false;
+  /// With a tcp:// or unix:// URL: use RDMA if the server offers it.
+  bool prefer = false;
+  bool any() const { return !device.empty() || gid_index || by_rdma_cm; }
   /// Attachments are sent from, and land in, memory that the device knows.
   bool register_memory = false;
 };

@@ -35,6 +35,7 @@ std::string to_json(const Report& report) {
   json["cpu_us_per_call"] = rounded(report.cpu_us_per_call);
   json["calls"] = report.calls;
   json["seconds"] = rounded(report.seconds);
+  if (!report.carrier.empty()) json["carrier"] = report.carrier;
   return json.dump();
 }
 
@@ -43,7 +44,8 @@ std::string to_table(const Report& report, const ClientOptions& options) {
                             static_cast<unsigned long long>(options.size_bytes),
                             options.attachment ? " as an attachment" : "", options.connections,
                             options.connections == 1 ? "" : "s", options.depth, report.seconds);
-  text += options.rate > 0 ? format("open loop, %.10g /s due\n", options.rate) : "closed loop\n";
+  text += options.rate > 0 ? format("open loop, %.10g /s due", options.rate) : "closed loop";
+  text += report.carrier.empty() ? "\n" : ", over " + report.carrier + "\n";
   text += format("  %-12s %14.0f /s\n", "calls", report.qps);
   text += format("  %-12s %14.3f Gb/s\n", "payload", report.gbps);
   text += format("  %-12s %14.1f us\n", "p50", report.p50_us);

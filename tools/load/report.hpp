@@ -23,6 +23,8 @@ struct Report {
   std::uint64_t errors = 0;
   /// Processor time of the client's process for each call.
   double cpu_us_per_call = 0;
+  /// What carried the calls: "tcp", "ucx" and so on; empty when there was no choice.
+  std::string carrier = {};
 };
 
 /// One JSON object on one line, without the line's end.

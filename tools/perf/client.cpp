@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "load/cpu.hpp"
-#include "load/verbs_options.hpp"
+#include "load/path_options.hpp"
 #include "perf/exchanges.hpp"
 #include "perf/limits.hpp"
 #include "perf/measurement.hpp"
@@ -99,12 +99,26 @@ void start_all_callers(Scope& callers, Measurement& measurement, const Clients& 
   }
 }
 
+/// What is to be said of a measurement whose calls all came to an end before it did.
+std::string how_far(const load::ClientOptions& options, const load::Meter& meter) {
+  const double seconds = static_cast<double>(load::now_ns() - meter.begin_ns()) / 1e9;
+  char text[100];
+  if (seconds < 0) {
+    std::snprintf(text, sizeof text, "during the warm-up");
+  } else {
+    std::snprintf(text, sizeof text, "%.2f s and %llu calls after the warm-up", seconds,
+                  static_cast<unsigned long long>(meter.report().calls));
+  }
+  return options.connect + ": no call was answered any more " + text;
+}
+
 Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loop, const Clients& clients) {
   for (const auto& client : clients) {
     const Result<void> connected = co_await client->connect();
     if (!connected.ok()) co_return connected.status();
   }
-  Measurement measurement{options, loop};
+  const std::string carrier{clients.front()->carried_by()};
+  Measurement measurement{options, loop, carrier};
   if (options.attachment && options.rdma.register_memory) {
     const Status refused = measurement.register_memory(*clients.front());
     if (!refused.ok()) co_return refused;
@@ -125,12 +139,14 @@ Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loo
   watcher.cancel(CancelReason::kRequested);
   co_await watcher.join();
 
-  if (ended_early && !failure.ok()) co_return failure.with_context("every call failed before the end");
+  if (ended_early && !failure.ok()) co_return failure.with_context(how_far(options, meter));
   if (!failure.ok()) std::fprintf(stderr, "weft perf: a call failed: %s\n", failure.to_string().c_str());
   if (auto& schedule = measurement.schedule()) {
     while (schedule->next_ns() < meter.end_ns()) meter.never_started(schedule->take());
   }
-  co_return meter.report();
+  load::Report report = meter.report();
+  report.carrier = carrier;
+  co_return report;
 }
 
 }  // namespace
@@ -144,7 +160,7 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
 
   TransportOptions transport_options;
   transport_options.tcp.congestion = options.congestion;
-  transport_options.ucx = ucx_options(options.ucx);
+  transport_options.ucx = load::ucx_options(options.ucx);
   transport_options.verbs = load::verbs_options(options.rdma);
   const TransportSet transports = make_transports(std::move(transport_options));
   Clients clients;

@@ -17,8 +17,8 @@
 namespace weft::perf {
 namespace {
 
-constexpr const char* kUcxTransports = "--ucx-tls";
-constexpr const char* kUcxModeNone = "--ucx-error-mode-none";
+constexpr const char* kPreferUcx = "--prefer-ucx";
+constexpr const char* kPreferRdma = "--prefer-rdma";
 constexpr const char* kRegister = "--register";
 
 int fail(const Status& status) {
@@ -50,30 +50,37 @@ int measure(const load::ClientOptions& options) {
 struct FlagOfScheme {
   const char* flag;
   const char* scheme;
+  /// Of a client: lets other URLs have what the flag is about.
+  const char* prefer;
 };
 constexpr FlagOfScheme kFlagsOfSchemes[] = {
-    {kUcxTransports, "ucx://"},       {kUcxModeNone, "ucx://"}, {"--rdma-device", "verbs://"},
-    {"--rdma-gid-index", "verbs://"}, {kRegister, "verbs://"},
+    {"--ucx-tls", "ucx://", kPreferUcx},
+    {"--ucx-devices", "ucx://", kPreferUcx},
+    {"--ucx-error-mode-none", "ucx://", kPreferUcx},
+    {"--rdma-device", "verbs://", kPreferRdma},
+    {"--rdma-gid-index", "verbs://", kPreferRdma},
+    {"--rdma-cm", "verbs://", kPreferRdma},
+    {kRegister, "verbs://", kPreferRdma},
 };
+
+bool given(const CLI::App& command, const char* flag) {
+  return command.get_option_no_throw(flag) != nullptr && command.count(flag) != 0;
+}
 
 /// Refuses flags that would say nothing.
 void check_flags(const CLI::App& command, const std::string& url) {
-  for (const auto& [flag, scheme] : kFlagsOfSchemes) {
-    if (url.starts_with(scheme) || command.count(flag) == 0) continue;
-    throw CLI::ValidationError(flag,
-                               std::string{"is about "} + scheme + " URLs only, and \"" + url + "\" is none");
+  const bool is_stream = url.starts_with("tcp://") || url.starts_with("unix://");
+  for (const char* const flag : {kPreferUcx, kPreferRdma}) {
+    if (!given(command, flag) || is_stream) continue;
+    throw CLI::ValidationError(flag, "is about tcp:// and unix:// URLs only, and \"" + url + "\" is none");
   }
-}
-
-void add_ucx_flags(CLI::App& command, load::UcxFlags& flags) {
-  command
-      .add_option(
-          kUcxTransports, flags.transports,
-          "With ucx://: only these of UCX's transports, such as posix,cma or tcp (default: UCX chooses)")
-      ->delimiter(',')
-      ->type_name("LIST");
-  command.add_flag(kUcxModeNone, flags.mode_none,
-                   "With ucx://: UCX's error mode none, on both sides, with a worker for each connection");
+  for (const auto& [flag, scheme, prefer] : kFlagsOfSchemes) {
+    if (!given(command, flag) || url.starts_with(scheme) || given(command, prefer)) continue;
+    const bool is_client = command.get_option_no_throw(prefer) != nullptr;
+    throw CLI::ValidationError(flag, std::string{"is about "} + scheme + " URLs only" +
+                                         (is_client ? std::string{", or with "} + prefer : std::string{}) +
+                                         ", and \"" + url + "\" is none");
+  }
 }
 
 void add_register_flag(CLI::App& command, load::RdmaFlags& flags) {
@@ -93,7 +100,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   auto server_options = std::make_shared<load::ServerOptions>();
   CLI::App* server = perf->add_subcommand("server", "Serve the measured functions until SIGINT or SIGTERM");
   load::add_server_flags(*server, *server_options);
-  add_ucx_flags(*server, server_options->ucx);
+  load::add_ucx_flags(*server, server_options->ucx);
   load::add_rdma_flags(*server, server_options->rdma);
   add_register_flag(*server, server_options->rdma);
   // Only the limit can be asked to be slow.
@@ -102,7 +109,8 @@ void add_commands(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  weft perf server --listen tcp://127.0.0.1:9000 --cpus 0\n"
       "  weft perf server --listen unix:///tmp/perf.sock --mode busy --threads 2\n"
-      "  weft perf server --listen ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy\n"
+      "  weft perf server --listen ucx://127.0.0.1:9000 --ucx-tls posix,cma --ucx-error-mode-none --mode "
+      "busy\n"
       "  weft perf server --listen verbs://10.0.0.7:9000 --rdma-device mlx5_0 --mode busy");
   server->callback([server, server_options, &exit_code] {
     check_flags(*server, server_options->listen);
@@ -112,7 +120,8 @@ void add_commands(CLI::App& app, int& exit_code) {
   auto client_options = std::make_shared<load::ClientOptions>();
   CLI::App* client = perf->add_subcommand("client", "Measure a `weft perf` server");
   load::add_client_flags(*client, *client_options);
-  add_ucx_flags(*client, client_options->ucx);
+  load::add_prefer_flags(*client, client_options->ucx, client_options->rdma);
+  load::add_ucx_flags(*client, client_options->ucx);
   load::add_rdma_flags(*client, client_options->rdma);
   add_register_flag(*client, client_options->rdma);
   client->footer(
@@ -123,7 +132,9 @@ void add_commands(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
-      "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --mode busy\n"
+      "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --ucx-error-mode-none --mode "
+      "busy\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --prefer-ucx\n"
       "  weft perf client --connect verbs://10.0.0.7:9000 --mode busy\n"
       "  weft perf client --connect verbs://10.0.0.7:9000 --attachment --register --reply 1MiB --depth 4\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");

@@ -6,7 +6,6 @@
 #include "load/options.hpp"
 #include "weft/rpc/limits.hpp"
 #include "weft/runtime/loop_options.hpp"
-#include "weft/transport/ucx.hpp"
 
 namespace weft::perf {
 
@@ -20,13 +19,6 @@ inline RpcLimits generous_limits() {
   limits.attachment_bytes_max = kPayloadBytesMax;
   limits.calls_in_flight_max = 1U << 20;
   return limits;
-}
-
-inline UcxOptions ucx_options(const load::UcxFlags& flags) {
-  UcxOptions options;
-  options.transports = flags.transports;
-  if (flags.mode_none) options.error_mode = UcxErrorMode::kNone;
-  return options;
 }
 
 inline WaitMode wait_mode(load::LoopMode mode) {

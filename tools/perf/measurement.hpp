@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,11 @@ namespace weft::perf {
 /// What all calls of one measurement share. Thread: the client's loop.
 class Measurement {
  public:
-  Measurement(const load::ClientOptions& options, Loop& loop)
+  /// `carrier` is what carries the calls.
+  Measurement(const load::ClientOptions& options, Loop& loop, std::string_view carrier)
       : options_(options),
         loop_(&loop),
-        reads_clock_(options.depth == 1 || options.connect.starts_with("ucx:") ||
-                     options.connect.starts_with("verbs:")),
+        reads_clock_(options.depth == 1 || carrier == "ucx" || carrier == "verbs"),
         pattern_(options.size_bytes),
         start_ns_(load::now_ns()),
         meter_(options, start_ns_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/server.hpp"
 
-#include "load/verbs_options.hpp"
+#include "load/path_options.hpp"
 #include "perf/handlers.hpp"
 #include "perf/limits.hpp"
 
@@ -16,7 +16,7 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   server_options.limits = generous_limits();
   TransportOptions transports;
   transports.tcp.congestion = options.congestion;
-  transports.ucx = ucx_options(options.ucx);
+  transports.ucx = load::ucx_options(options.ucx);
   transports.verbs = load::verbs_options(options.rdma);
 
   auto server = std::make_unique<Server>(std::move(server_options), std::move(transports));

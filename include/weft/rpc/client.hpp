@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "weft/base/log.hpp"
 #include "weft/rpc/call.hpp"
 #include "weft/rpc/limits.hpp"
 #include "weft/rpc/transports.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/transport/connection.hpp"
 
 namespace weft {
 
@@ -107,6 +109,12 @@ class RpcClient {
   /// Endpoints of the present connection, empty without one.
   std::string local_endpoint() const;
   std::string remote_endpoint() const;
+  /// What carries the calls of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
+  /// without one.
+  std::string_view carried_by() const;
+  /// What the data path says of itself, or why there is none although both sides offered it, which the
+  /// client's logger has heard as a warning too. Empty without a connection.
+  PathReport path_report() const;
   ClientStats stats() const;
   Loop& loop() const;
   /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.

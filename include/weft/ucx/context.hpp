@@ -27,7 +27,7 @@ struct Features {
 };
 
 /// Everything a context can be told. UCX's own variables (`UCX_TLS` and so on) are read first; what stands
-/// here wins over them.
+/// here wins over them, but for the two that have a default of ours, as their comments say.
 struct ContextOptions {
   Features features{};
   /// Workers of several threads share the context. Each worker still belongs to one loop.
@@ -39,11 +39,12 @@ struct ContextOptions {
   std::vector<std::string> devices{};
   /// Lets UCX use shared memory for endpoints in ErrorMode::kPeer too (its setting MM_ERROR_HANDLING).
   /// Without it UCX 1.13 falls back to TCP within a host for such endpoints. It says nothing about how fast a
-  /// dead peer is noticed there: see docs/guide/ucx.md.
+  /// dead peer is noticed there: see docs/guide/ucx.md. `UCX_MM_ERROR_HANDLING` in the environment wins over
+  /// it.
   bool shared_memory_in_peer_mode = true;
   /// Messages of up to about this size go through shared memory without a buffer of their own (UCX's setting
   /// MM_FIFO_ELEM_SIZE), which is a third of a microsecond less; 64 times as much memory for each worker. 0
-  /// for UCX's own, 128.
+  /// for UCX's own, 128. `UCX_MM_FIFO_ELEM_SIZE` in the environment wins over it.
   std::size_t shared_memory_element_bytes = 0;
   /// Keeps the handlers that UCX installs for SIGSEGV, SIGBUS, SIGILL and SIGFPE when it is loaded. They are
   /// the process's, so a library has no business with them; false puts back what was there before. For the
@@ -82,6 +83,8 @@ class Context : public std::enable_shared_from_this<Context> {
   /// The settings in effect, one "UCX_NAME=value" a line, as UCX prints them: its own, and of its transports
   /// those that ContextOptions gave a value, which UCX 1.13 prints without "UCX_".
   const std::string& configuration() const noexcept { return configuration_; }
+  /// The settings that choose transports and devices: "UCX_TLS=tcp and UCX_NET_DEVICES=all".
+  std::string choice() const;
   /// The devices and transports that UCX opened, as UCX prints them.
   std::string description() const;
 

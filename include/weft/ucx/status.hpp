@@ -16,6 +16,10 @@ Status to_status(ucs_status_t status, std::string_view what);
 /// The same where more is known of what to do: `advice`; empty for the usual.
 Status to_status(ucs_status_t status, std::string_view what, std::string_view advice);
 
+/// The same for what was made with settings: when UCX only says that one is invalid, the text names those of
+/// the environment that may be meant. Thread: any, while nobody changes the environment.
+Status to_setup_status(ucs_status_t status, std::string_view what);
+
 namespace detail {
 
 /// The three answers of UCX's non-blocking calls: null for done, a request, or a status in a pointer.

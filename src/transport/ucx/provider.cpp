@@ -17,6 +17,14 @@ namespace {
 // What follows the flag byte of the offer: the version of the messages, the error mode.
 constexpr std::size_t kOfferBytes = 2;
 
+Status other_error_mode(UcxErrorMode ours) {
+  const bool peer = ours == UcxErrorMode::kPeer;
+  return {StatusCode::kFailedPrecondition, Layer::kTransport,
+          std::string{"this side uses UCX's error mode "} + (peer ? "peer" : "none") +
+              " and the other side mode " + (peer ? "none" : "peer") +
+              ": give both the same (UcxOptions::error_mode, --ucx-error-mode-none)"};
+}
+
 }  // namespace
 
 std::string Provider::offer() const {
@@ -30,8 +38,7 @@ Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, DataPathOwner& owner
                   "the peer speaks another version of Weft's messages over UCX"};
   }
   if (peer_offer[1] != static_cast<char>(options_.error_mode)) {
-    return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
-                  "the peer uses UCX's other error mode; give both sides the same UcxOptions::error_mode"};
+    return other_error_mode(options_.error_mode);
   }
   auto domain = domain_for(loop);
   if (!domain.ok()) return std::move(domain).status();
@@ -67,7 +74,7 @@ Status Provider::try_out() const {
   ucp_worker_params_t params{};
   ucp_worker_h worker = nullptr;
   const ucs_status_t status = ucp_worker_create((*of)->handle(), &params, &worker);
-  if (status != UCS_OK) return ucx::to_status(status, "making a UCX worker with UcxOptions");
+  if (status != UCS_OK) return ucx::to_setup_status(status, "making a UCX worker with UcxOptions");
   ucp_worker_destroy(worker);
   return {};
 }

@@ -59,7 +59,11 @@ Status UcxPath::connect(std::string_view peer_address) {
       domain_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
       {.error_mode = peer_mode ? ucx::ErrorMode::kPeer : ucx::ErrorMode::kNone,
        .on_error = [this](const Status& why) { fail(static_cast<ucs_status_t>(why.native())); }});
-  if (!endpoint.ok()) return std::move(endpoint).status();
+  if (!endpoint.ok()) {
+    // Which of two lists is too short can be seen only with both: each side is told the other's.
+    const std::string choice = domain_->worker().context().choice();
+    return std::move(endpoint).status().with_context("with " + choice + " on this side");
+  }
   endpoint_ = *std::move(endpoint);
   want_control(MessageKind::kProbe);
   return {};

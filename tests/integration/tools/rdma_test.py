@@ -53,6 +53,18 @@ class OnRdma(unittest.TestCase):
         connection = self.json("prefer.json")["connection"]
         self.assertEqual((connection["carrier"], connection["server"]), ("verbs", "prefer"))
 
+    def test_perf_may_prefer_rdma_too(self):
+        self.assertEqual(self.json("prefer_perf.json")["carrier"], "verbs")
+
+    def test_queue_pairs_may_be_connected_by_rdma_cm(self):
+        self.assertRegex(self.written("by_cm.info"), r"connect_by +rdma_cm\n")
+        self.assertRegex(self.written("by_cm.info"), r"carried by +RDMA")
+        self.assertEqual(self.written("by_cm.errors"), "")
+        report = self.json("by_cm.json")
+        self.assertEqual((report["carrier"], report["errors"]), ("verbs", 0))
+        self.assertGreater(report["calls"], 0)
+        self.assertEqual(self.written("by_cm.code"), "0\n")
+
     def test_perf_measures_small_calls(self):
         self.assertEqual(self.written("perf.errors"), "")
         report = self.json("perf.json")

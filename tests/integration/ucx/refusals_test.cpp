@@ -18,6 +18,13 @@ struct Quiet {
   faults::CountingLogger nobody;
 };
 
+/// What a client tells its logger. Of the test's thread.
+class Words final : public Logger {
+ public:
+  void write(LogLevel, std::string_view message) override { text.append(message) += '\n'; }
+  std::string text;
+};
+
 struct Wrong {
   UcxOptions options;
   StatusCode code;
@@ -97,6 +104,44 @@ TEST_P(Bu1Refusals, AClientThatOnlyPrefersUcxDoesWithoutWhatItCannotHave) {
   its.connecting = PathPolicy::kPrefer;
   its.transports = {"nonsense"};
   EXPECT_TRUE(call(with_scheme(server, "tcp"), its).ok());
+}
+
+TEST_P(Bu1Refusals, AClientThatPrefersUcxAndGoesWithoutSaysSo) {
+  Server& server = serve(transports());
+  TransportOptions its = transports();
+  its.ucx.connecting = PathPolicy::kPrefer;
+  Words said;
+  const ClientOptions options{.connect = with_scheme(server, "tcp"), .logger = &said};
+  Client by_ucx{loop(), options, its};
+  EXPECT_EQ(by_ucx.carried_by(), "") << "nothing is connected yet";
+  expect_alive(by_ucx);
+  EXPECT_EQ(by_ucx.carried_by(), "ucx");
+  EXPECT_EQ(by_ucx.path_report().refusal, "");
+  EXPECT_EQ(said.text, "") << "nothing to be said";
+
+  its.ucx.transports = {"nonsense"};
+  Client by_tcp{loop(), options, its};
+  expect_alive(by_tcp);
+  EXPECT_EQ(by_tcp.carried_by(), "tcp");
+  EXPECT_THAT(by_tcp.path_report().refusal, HasSubstr("UCX_TLS=nonsense"));
+  EXPECT_THAT(said.text, HasSubstr("goes by tcp although both sides offer a data path: this side"));
+  EXPECT_THAT(said.text, HasSubstr("UCX_TLS=nonsense"));
+}
+
+TEST_P(Bu1Refusals, TheOtherErrorModeIsNamedOnBothSides) {
+  const std::string url = serve(transports()).urls().front();
+  UcxOptions its = transports().ucx;
+  its.error_mode = UcxErrorMode::kNone;
+  EXPECT_THAT(call(url, its).to_string(),
+              HasSubstr("this side uses UCX's error mode none and the other side mode peer"));
+}
+
+TEST_P(Bu1Refusals, TransportsOfWhichNoneIsCommonAreNamed) {
+  const std::string url = serve(transports()).urls().front();  // tcp
+  UcxOptions its = transports().ucx;
+  its.transports = {"posix"};
+  EXPECT_THAT(call(url, its).to_string(),
+              HasSubstr("with UCX_TLS=posix and UCX_NET_DEVICES=all on this side"));
 }
 
 TEST_P(Bu1Refusals, AServerThatRequiresUcxHasClientsWithoutItSayWhatToDo) {

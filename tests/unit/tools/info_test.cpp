@@ -7,10 +7,12 @@
 #include <string>
 
 #include "info/lanes.hpp"
+#include "info/missing.hpp"
 #include "info/probe.hpp"
 #include "info/report.hpp"
 #include "info/ucx_facts.hpp"
 #include "info/why.hpp"
+#include "info/words.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::info {
@@ -106,11 +108,11 @@ TEST(InfoReasons, SayWhatLedToTheLanesAndWhatIsMissing) {
   EXPECT_THAT(reasons(carried_by({"sysv"}), opening({"sysv", "cma", "tcp"}), {}),
               AllOf(Contains(HasSubstr("both sides open it")), Contains(HasSubstr("error mode none only"))));
   Options none;
-  none.mode_none = true;
+  none.ucx.mode_none = true;
   EXPECT_THAT(reasons(carried_by({"sysv", "cma"}), opening({"sysv", "cma"}), none),
               Each(Not(HasSubstr("error mode none only"))));
   EXPECT_THAT(reasons(carried_by({"tcp"}), opening({"tcp"}), {}),
-              AllOf(Contains(HasSubstr("the options of this side open none")),
+              AllOf(Contains(HasSubstr("this side opens none")),
                     Contains(HasSubstr("this side opens no such device"))));
   EXPECT_THAT(
       reasons(carried_by({"tcp"}), opening({"tcp", "posix", "rc_verbs"}), {}),
@@ -119,12 +121,39 @@ TEST(InfoReasons, SayWhatLedToTheLanesAndWhatIsMissing) {
               AllOf(Contains(HasSubstr("on another host")), Each(Not(HasSubstr("RoCE")))));
 }
 
+TEST(InfoMissing, AreNamesOfWhichNothingIsOpen) {
+  UcxFacts facts = opening({"posix", "tcp", "rc_verbs"});
+  facts.resources.push_back({"tcp", "eth0"});
+  const auto missing = [&](std::vector<std::string> transports, std::vector<std::string> devices = {}) {
+    return missing_names(facts, {.transports = std::move(transports), .devices = std::move(devices)});
+  };
+  EXPECT_THAT(missing({"posix", "shm", "sm", "mm", "tcp", "rc", "rc_v", "ib"}, {"eth0"}), IsEmpty());
+  EXPECT_THAT(missing({"all"}), IsEmpty());
+  EXPECT_THAT(missing({"^posix"}), IsEmpty());
+  EXPECT_THAT(missing({"posxi", "tcp", "dc", "rc_x"}), ElementsAre("posxi", "dc", "rc_x"));
+  EXPECT_THAT(missing({}, {"eth0", "eth7"}), ElementsAre("eth7"));
+  Options options;
+  options.ucx.transports = {"tcp", "posxi"};
+  const Report report{facts, Probe{}};
+  EXPECT_EQ(exit_code_of(report, options), 1);
+  EXPECT_THAT(to_text(report, options), HasSubstr("posxi: nothing of that name can be opened"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(report, options))["ucx"]["not_here"][0], "posxi");
+}
+
+TEST(InfoOptions, SayWhatTheUrlAndTheEnvironmentHaveASayIn) {
+  EXPECT_THAT(words_text(effective_options({})), HasSubstr("forbid (with tcp:// and unix://; a ucx:// URL"));
+  ::setenv("UCX_TLS", "tcp", 1);
+  const std::string text = words_text(effective_options({}));
+  ::unsetenv("UCX_TLS");
+  EXPECT_THAT(text, HasSubstr("from what the environment leaves: UCX_TLS=tcp"));
+}
+
 TEST(InfoExitCode, IsAFailureWhenWhatWasAskedForCannotBeHad) {
   const Status no_ucx{StatusCode::kUnimplemented, Layer::kTransport, "this build has no UCX"};
   const Status no_device{StatusCode::kFailedPrecondition, Layer::kTransport, "no such device"};
   Options asking;
-  asking.transports = {"tcp"};
-  EXPECT_EQ(exit_code_of({UcxFacts{}, Probe{}}, asking), 0);
+  asking.ucx.transports = {"tcp"};
+  EXPECT_EQ(exit_code_of({opening({"tcp"}), Probe{}}, asking), 0);
   EXPECT_EQ(exit_code_of({no_ucx, Probe{}}, {}), 0) << "a build without UCX";
   EXPECT_EQ(exit_code_of({no_ucx, Probe{}}, asking), 1);
   EXPECT_EQ(exit_code_of({no_device, Probe{}}, {}), 1);
@@ -135,7 +164,7 @@ TEST(InfoExitCode, IsAFailureWhenWhatWasAskedForCannotBeHad) {
 
 Options over(std::vector<std::string> transports) {
   Options options;
-  options.transports = std::move(transports);
+  options.ucx.transports = std::move(transports);
   return options;
 }
 
@@ -210,7 +239,7 @@ TEST(InfoProbe, OfAServerThatRequiresUcxSaysWhatToDo) {
   const Status status = blocking_probe(options).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
   EXPECT_THAT(status.to_string(), HasSubstr("ucx:// URL"));
-  options.prefer_ucx = true;
+  options.ucx.prefer = true;
   EXPECT_EQ(blocking_probe(options).value().carrier, "ucx");
 }
 
@@ -229,9 +258,10 @@ TEST(InfoProbe, SaysWhyAPreferredPathCameNotUp) {
   const auto server = serve("ucx://127.0.0.1:0", ucx);
   Options options = over({"tcp"});
   options.connect = server->urls().front();
-  EXPECT_THAT(blocking_probe(options).status().to_string(), HasSubstr("error mode"));
+  EXPECT_THAT(blocking_probe(options).status().to_string(),
+              HasSubstr("error mode peer and the other side mode none"));
   options.connect.replace(0, 3, "tcp");
-  options.prefer_ucx = true;
+  options.ucx.prefer = true;
   const auto probe = blocking_probe(options);
   ASSERT_TRUE(probe.ok()) << probe.status().to_string();
   EXPECT_EQ(probe->carrier, "tcp");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "perf/client.hpp"
 #include "perf/server.hpp"
@@ -12,6 +13,7 @@
 namespace weft::perf {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 load::ClientOptions short_run(const Server& server) {
@@ -93,6 +95,31 @@ TEST(PerfClient, SaysWhyWhenTheServerIsAnother) {
   const auto report = blocking_measure(short_run(other));
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.status().code(), StatusCode::kUnimplemented);
+}
+
+TEST(PerfClient, SaysHowFarItCameWhenTheServerWentAway) {
+  auto server = serve();
+  load::ClientOptions options = short_run(*server);
+  options.seconds = 60;
+  std::thread ends_it{[&server] {
+    while (server->stats().calls < 1000) std::this_thread::yield();
+    server.reset();
+  }};
+  const auto report = blocking_measure(options);
+  ends_it.join();
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().code(), StatusCode::kUnavailable) << report.status().to_string();
+  EXPECT_THAT(std::string{report.status().message()},
+              AllOf(HasSubstr(options.connect + ": no call was answered any more"), HasSubstr("warm-up")));
+}
+
+TEST(PerfClient, SaysWhatCarriesTheCalls) {
+  const auto server = serve();
+  const load::ClientOptions options = short_run(*server);
+  const load::Report report = blocking_measure(options).value();
+  EXPECT_EQ(report.carrier, "tcp");
+  EXPECT_THAT(to_table(report, options), HasSubstr("closed loop, over tcp\n"));
+  EXPECT_THAT(to_json(report), HasSubstr("\"carrier\":\"tcp\""));
 }
 
 TEST(PerfServer, SaysWhyThereIsNoRdma) {

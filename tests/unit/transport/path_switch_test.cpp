@@ -381,7 +381,7 @@ TEST_F(PathSwitchTurns, OffersThatCannotBeReadAreAsGoodAsNone) {
 TEST_F(PathSwitchTurns, WhoRequiresAPathThatIsNotOfferedIsToldWhatToDo) {
   side_.reset({.policy = PathPolicy::kRequire});
   side_.take_hello(wire::encode_hello({}));
-  expect_end("the peer does not offer it (a tcp:// URL does without)");
+  expect_end("URL (a tcp:// URL does without)");
   EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(side_.let_out, 1) << "the peer does not hear what was required";
 }

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "unit/ucx/pair.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/runtime/loop_thread.hpp"
+#include "weft/ucx/log.hpp"
 
 namespace weft::ucx {
 namespace {
@@ -143,6 +145,68 @@ TEST(UcxContext, UX1_transports_are_names_or_lists_of_names) {
   EXPECT_TRUE(setting({"posix", "tcp"}));
   EXPECT_TRUE(setting({"posix,tcp"}));
   EXPECT_FALSE(setting({"tcp"}));
+}
+
+/// A variable of the environment for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+std::string configuration_of(const ContextOptions& options) {
+  return Context::create(options).value()->configuration();
+}
+
+TEST(UcxContext, UX1_variables_choose_transports_and_win_over_the_defaults_that_are_ours) {
+  ContextOptions options{.features = {.tag = true}};
+  options.shared_memory_element_bytes = 512;
+  EXPECT_NE(configuration_of(options).find("MM_ERROR_HANDLING=y"), std::string::npos);
+  EXPECT_NE(configuration_of(options).find("MM_FIFO_ELEM_SIZE=512"), std::string::npos);
+  {
+    // UCX would warn of settings for what it does not open.
+    const Variable transports{"UCX_TLS", "tcp,self"};
+    EXPECT_EQ(configuration_of(options).find("MM_"), std::string::npos);
+    options.transports = {"posix"};
+    EXPECT_NE(configuration_of(options).find("UCX_TLS=posix"), std::string::npos) << "options win";
+    EXPECT_NE(configuration_of(options).find("MM_ERROR_HANDLING=y"), std::string::npos);
+  }
+  for (const char* const name : {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING"}) {
+    const Variable error_handling{name, "n"};
+    EXPECT_EQ(configuration_of(options).find("MM_ERROR_HANDLING=y"), std::string::npos) << name;
+    EXPECT_NE(configuration_of(options).find("MM_FIFO_ELEM_SIZE=512"), std::string::npos);
+  }
+  const Variable element{"APP_UCX_MM_FIFO_ELEM_SIZE", "1024"};
+  EXPECT_NE(configuration_of(options).find("MM_FIFO_ELEM_SIZE=512"), std::string::npos) << "another's prefix";
+  options.environment_prefix = "APP";
+  EXPECT_EQ(configuration_of(options).find("MM_FIFO_ELEM_SIZE=512"), std::string::npos);
+}
+
+TEST(UcxWorker, UX1_a_variable_that_UCX_cannot_take_is_named_when_a_worker_cannot_be_made) {
+  log_to(nullptr);
+  const auto loop = Loop::create().value();
+  const auto failure = [&] {
+    auto context = Context::create({.features = {.tag = true}, .transports = {"posix"}}).value();
+    return Worker::create(*loop, std::move(context)).status();
+  };
+  {
+    const Variable tiny{"UCX_MM_FIFO_ELEM_SIZE", "3"};
+    const Status status = failure();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+    EXPECT_NE(status.message().find("UCX_MM_FIFO_ELEM_SIZE=3"), std::string_view::npos) << status.to_string();
+  }
+  const Variable tiny{"UCX_MM_FIFO_ELEM_SIZE", "3"};
+  const Variable unreadable{"UCX_MM_FIFO_SIZE", "many"};
+  const Status status = failure();
+  EXPECT_NE(status.message().find("UCX_MM_FIFO_SIZE=many is not one that UCX can read: it takes "),
+            std::string_view::npos)
+      << status.to_string();
+  EXPECT_EQ(status.message().find("UCX_MM_FIFO_ELEM_SIZE=3"), std::string_view::npos) << status.to_string();
 }
 
 // What came outside of the loop's turn may be a part of what there is, and nobody announces the rest again.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "load/options.hpp"
+#include "weft/transport/ucx.hpp"
+#include "weft/transport/verbs.hpp"
+
+namespace weft::load {
+
+/// UcxOptions as a command line makes them.
+inline UcxOptions ucx_options(const UcxFlags& flags) {
+  UcxOptions options;
+  if (flags.prefer) options.connecting = PathPolicy::kPrefer;
+  options.transports = flags.transports;
+  options.devices = flags.devices;
+  if (flags.mode_none) options.error_mode = UcxErrorMode::kNone;
+  return options;
+}
+
+/// VerbsOptions as a command line makes them.
+inline VerbsOptions verbs_options(const RdmaFlags& flags) {
+  VerbsOptions options;
+  if (flags.prefer) options.connecting = PathPolicy::kPrefer;
+  if (!flags.device.empty()) options.devices = {flags.device};
+  options.gid_index = flags.gid_index;
+  if (flags.by_rdma_cm) options.connect_by = VerbsConnect::kRdmaCm;
+  return options;
+}
+
+}  // namespace weft::load
