@@ -12,6 +12,7 @@
 #endif
 #if WEFT_TEST_VERBS
 #include "support/rdma_devices.hpp"
+#include "support/routed_host.hpp"
 #include "support/tight_verbs.hpp"
 #include "weft/transport/verbs.hpp"
 #endif
@@ -121,7 +122,7 @@ std::vector<const char*> all_transports() {
   std::puts("[  LEFT OUT ] the conformance suite over UCX: this build has none");
 #endif
 #if WEFT_TEST_VERBS
-  all.insert(all.end(), {"verbs", "verbs_tight"});
+  all.insert(all.end(), {"verbs", "verbs_tight", "verbs_cm"});
 #else
   std::puts("[  LEFT OUT ] the conformance suite over RDMA: this build has none");
 #endif
@@ -143,15 +144,23 @@ std::unique_ptr<Transport> make_ucx([[maybe_unused]] std::string_view kind) {
 #endif
 }
 
-// As it is by default, and with as little credit and as small messages as there may be.
+// As it is by default, with as little credit and as small messages as there may be, and by rdma_cm.
 std::unique_ptr<Transport> make_verbs([[maybe_unused]] std::string_view kind) {
 #if WEFT_TEST_VERBS
   VerbsOptions options = kind == "verbs_tight" ? weft::testing::tight_verbs() : VerbsOptions{};
+  if (kind == "verbs_cm") options.connect_by = VerbsConnect::kRdmaCm;
   options.driver = &weft::testing::rdma_devices();
   return make_verbs_transport(make_tcp_transport(), options);
 #else
   return nullptr;
 #endif
+}
+
+std::string host_for([[maybe_unused]] std::string_view kind) {
+#if WEFT_TEST_VERBS
+  if (kind == "verbs_cm") return weft::testing::routed_host(weft::testing::rdma_devices());
+#endif
+  return "127.0.0.1";
 }
 
 std::unique_ptr<Transport> make_by_path(std::string_view kind) {
@@ -195,7 +204,7 @@ Url ConformanceTest::any_url() const {
   const std::string_view kind = GetParam();
   if (kind == "memory") return {"memory", "server", 0};
   if (kind == "unix") return {"unix", directory_ + "/socket", 0};
-  if (by_path()) return {kind.starts_with("ucx") ? "ucx" : "verbs", "127.0.0.1", 0};
+  if (by_path()) return {kind.starts_with("ucx") ? "ucx" : "verbs", host_for(kind), 0};
   return {"tcp", kind == "tcp6" ? "::1" : "127.0.0.1", 0};
 }
 

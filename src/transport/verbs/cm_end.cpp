@@ -266,9 +266,11 @@ Status CmEnd::finish() {
   return driver().accept(connection_.id(), ours) == 0 ? Status{} : call_failed("accepting by rdma_cm");
 }
 
-// What the peer sent before it went is there already.
+// What the peer sent before it went is there already. That it went is the stream's to say, which tells an end
+// in order from a death, and may say it later than rdma_cm does: here only the connection is answered.
 void CmEnd::ended(const verbs::CmEvent& event) {
   if (state_ != State::kConnected) return fail(status_of(event));
+  if (event.kind == Kind::kDisconnected) return connection_.end();
   path_->catch_up();
   path_->fail(status_of(event));
 }

@@ -37,8 +37,9 @@ class CmSupport {
 ///   kConnected   establish                <--- cm ---- accept                           kConnected
 ///
 /// Only when the system has found the route, or the request is there, the device is known: the queue pair is
-/// made then (`path_`). It stays rdma_cm's connection until the end: when the peer ends that, or the device
-/// goes, the path has failed. In kFailed and kShut nothing is told to the owner any more.
+/// made then (`path_`). It stays rdma_cm's connection until the end: when that fails, or the device goes, the
+/// path has failed; when the peer ends it, the stream says how that is meant. In kFailed and kShut nothing is
+/// told to the owner any more.
 class CmEnd final : public PathEnd, private CmHandler {
  public:
   /// The connecting side's. Errors: kInvalidArgument for an endpoint (tcp://10.0.0.7:9000) without an IP

@@ -11,6 +11,7 @@
 
 #include "integration/raw_path_peer.hpp"
 #include "integration/verbs/cm_testing.hpp"
+#include "transport/tcp/socket_address.hpp"
 #include "transport/verbs/cm_address.hpp"
 #include "transport/verbs/message.hpp"
 #include "weft/verbs/cm_driver.hpp"
