@@ -42,7 +42,8 @@ class Server : private detail::OwnTransports, public RpcServer {
       : OwnTransports(std::move(transport_options)), RpcServer(transports, std::move(options)) {}
 };
 
-/// An RpcClient with all transports of this build: the one most programs want.
+/// An RpcClient with all transports of this build: the one most programs want. They are its own; who makes
+/// many clients lets RpcClients share those of make_transports(), and over RDMA and UCX their memory with it.
 class Client : private detail::OwnTransports, public RpcClient {
  public:
   Client(Loop& loop, ClientOptions options, TransportOptions transport_options = {})

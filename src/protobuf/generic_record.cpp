@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protobuf/generic_record.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "protobuf/channel_call.hpp"
@@ -99,7 +100,10 @@ void GenericRecord::notify_on_cancel(google::protobuf::Closure* callback) {
 void GenericRecord::cancel_with_it(const std::shared_ptr<ChannelCall>& nested) {
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(nested_, [](const auto& each) { return each.expired(); });
+    if (nested_.size() >= nested_pruned_at_) {
+      std::erase_if(nested_, [](const auto& each) { return each.expired(); });
+      nested_pruned_at_ = std::max(kNestedPrunedAtMin, 2 * nested_.size());
+    }
     nested_.push_back(nested);
   }
   listen_soon();

@@ -52,6 +52,8 @@ class GenericRecord final : public google::protobuf::Closure,
   void cancel_with_it(const std::shared_ptr<ChannelCall>& nested);
 
  private:
+  static constexpr std::size_t kNestedPrunedAtMin = 16;
+
   /// Runs what waits for a cancel: from the loop's queue, because a scope's listener may not.
   struct CancelNode : Ready {
     explicit CancelNode(GenericRecord& its)
@@ -90,7 +92,10 @@ class GenericRecord final : public google::protobuf::Closure,
   bool was_cancelled_ = false;
   std::mutex mutex_;
   google::protobuf::Closure* callback_ = nullptr;
+  /// Those that ended are taken out when there are `nested_pruned_at_`, which doubles what was left: a
+  /// service that makes calls again and again keeps few, and pays little for each.
   std::vector<std::weak_ptr<ChannelCall>> nested_;
+  std::size_t nested_pruned_at_ = kNestedPrunedAtMin;
 };
 
 }  // namespace weft::protobuf::detail

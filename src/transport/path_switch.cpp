@@ -21,8 +21,14 @@ Status out_of_turn(std::string_view what) {
 
 Status unusable(wire::DataPath kind, std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport,
-          "the data path '" + std::string{to_string(kind)} +
-              "' is required and not to be had: " + std::string{why} + " (a tcp:// URL does without)"};
+          "the data path '" + std::string{to_string(kind)} + "' is required and not to be had: " +
+              std::string{why} + " (a tcp:// URL does without, unless its policy is kRequire)"};
+}
+
+Status demanded_by_peer(std::string_view kind, std::string_view why) {
+  return {StatusCode::kFailedPrecondition, Layer::kTransport,
+          "the peer requires the data path '" + std::string{kind} +
+              "', and it is not to be had: " + std::string{why}};
 }
 
 // Who has to put right what is wrong.
@@ -116,6 +122,7 @@ Status PathSwitch::on_hello(Bytes hello) {
 
 Status PathSwitch::open(const wire::DataPathOffer& theirs) {
   state_ = State::kAddress;
+  peer_requires_ = policy_of(theirs) == PathPolicy::kRequire;
   loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
   auto path = choice_->provider->open(loop_, host_, std::string_view{theirs.parameters}.substr(1));
   if (!path.ok()) return give_verdict(Verdict::kDown, path.status().message());
@@ -225,7 +232,10 @@ Status PathSwitch::decide() {
   if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
     usable_ = false;
     if (path_ != nullptr) path_->shut();
+    const std::string_view kind = to_string(choice_->provider->kind());
     if (choice_->policy == PathPolicy::kRequire) return unusable(choice_->provider->kind(), reason_);
+    // The peer ends the connection, and has no word left to say why.
+    if (peer_requires_) return demanded_by_peer(kind, reason_);
   } else if (!lost_.ok()) {
     return lost_;
   }

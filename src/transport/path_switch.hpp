@@ -89,6 +89,7 @@ class PathSwitch final : public FrameSink, private Timer {
   PathSwitchHost& host_;
   const std::shared_ptr<const DataPaths> paths_;
   const DataPaths::Choice* choice_ = nullptr;
+  bool peer_requires_ = false;
   std::unique_ptr<PathEnd> path_;
   FrameSink* sink_ = nullptr;
   std::string hello_;

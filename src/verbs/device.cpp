@@ -3,9 +3,11 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <tuple>
 
 #include "weft/verbs/status.hpp"
@@ -72,6 +74,13 @@ void add_gids(Driver& driver, ibv_context* context, int length, Port& port) {
   }
 }
 
+// libibverbs says of a device's file that it is not there, also when this user may not open it.
+int why_not_opened(const ibv_device& device, int error) {
+  const std::string file = std::string{"/dev/infiniband/"} + device.dev_name;
+  const bool denied = ::access(file.c_str(), R_OK | W_OK) != 0 && errno == EACCES;
+  return denied ? EACCES : error;
+}
+
 }  // namespace
 
 std::string Gid::to_string() const {
@@ -111,7 +120,7 @@ Result<std::shared_ptr<Device>> Device::open(std::string_view name, Driver& driv
   ibv_device* const found = find(list.devices(), name);
   if (found == nullptr) return not_found(list.devices(), name);
   ibv_context* const context = driver.open_device(found);
-  if (context == nullptr) return call_status(errno, "opening an RDMA device");
+  if (context == nullptr) return call_status(why_not_opened(*found, errno), "opening an RDMA device");
   auto device = std::make_shared<Device>(Private{}, driver, context);
   if (const int error = driver.query_device(context, &device->attributes_); error != 0) {
     return call_status(error, "asking an RDMA device for its limits");

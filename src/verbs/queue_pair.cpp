@@ -95,6 +95,9 @@ Posted<detail::Atomic> QueuePair::compare_swap(const RemoteMemory& word, std::ui
 }
 
 Posted<detail::Atomic> QueuePair::atomic(const Request& request) {
+  if (request.remote.address % sizeof(std::uint64_t) != 0) {
+    return Posted<detail::Atomic>{detail::Refusal::kUnaligned};
+  }
   const Memory word = sends_->words->take();
   if (word.empty()) return Posted<detail::Atomic>{detail::Refusal::kNoWord};
   return detail::post<detail::Atomic>(completions_.operations(), *sends_, {*domain_, {&word, 1}, 1, request});

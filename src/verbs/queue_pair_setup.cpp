@@ -42,6 +42,18 @@ bool same_subnet(const AddressInfo& a, const AddressInfo& b) {
   return std::equal(a.gid.begin(), a.gid.begin() + 8, b.gid.begin());
 }
 
+std::string text_of(const AddressInfo& address) {
+  Gid gid;
+  gid.raw = address.gid;
+  return gid.to_string();
+}
+
+Status no_gid_at(unsigned index, const Port& port, const Device& device) {
+  return refused("there is no GID " + std::to_string(index) + " at port " + std::to_string(port.number) +
+                 " of " + std::string{device.name()} +
+                 " (gid_index, --rdma-gid-index): weft info lists those that there are");
+}
+
 }  // namespace
 
 Status detail::check(const ConnectOptions& options) {
@@ -92,7 +104,7 @@ Status QueuePair::choose_address(const QueuePairOptions& options) {
   if (options.gid_index) {
     const auto found = std::find_if(port->gids.begin(), port->gids.end(),
                                     [&](const Gid& each) { return each.index == *options.gid_index; });
-    if (found == port->gids.end()) return refused("QueuePairOptions::gid_index: there is no GID there");
+    if (found == port->gids.end()) return no_gid_at(*options.gid_index, *port, domain_->device());
     gid = *found;
   }
   address_.lid = port->lid;
@@ -179,8 +191,7 @@ Status Way::look_for() {
     return {};
   }
   if (errno != ETIMEDOUT && errno != EHOSTUNREACH && errno != ENETUNREACH) return {};
-  return {StatusCode::kUnavailable, Layer::kTransport,
-          "nobody answers to the peer's RDMA address: is there a network between the two devices?", errno};
+  return call_status(errno, "looking for the peer's device");
 }
 
 Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOptions& options) {
@@ -197,7 +208,14 @@ Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOpti
   constexpr int kMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   const int error = domain_->driver().modify_qp(handle_, &attributes, kMask);
-  return error == 0 ? Status{} : call_status(error, "connecting a queue pair");
+  if (error == 0) return {};
+  std::string what = "connecting a queue pair";
+  if (address_.ethernet) {
+    what += " from " + text_of(address_) + " (GID " + std::to_string(gid_index_) + ") to " + text_of(peer);
+  }
+  // The device says no more, and mostly one is an IPv4 address and the other an IPv6 one.
+  if (error == EINVAL) what += ", which have to be of one kind";
+  return call_status(error, what);
 }
 
 Status QueuePair::to_ready_to_send(const ConnectOptions& options) {

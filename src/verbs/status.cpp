@@ -42,8 +42,10 @@ Meaning meaning_of(ibv_wc_status status) {
     case IBV_WC_REM_ABORT_ERR:
       return {kUnavailable, "the peer gave it up: connect a new queue pair"};
     case IBV_WC_LOC_QP_OP_ERR:
-      return {kInvalidArgument,
-              "the device refused it: the message may be longer than it carries, or than the peer's receive"};
+      return {
+          kInvalidArgument,
+          "the device refused it: its port may be down, or the message longer than it carries, or than the "
+          "peer's receive"};
     case IBV_WC_FATAL_ERR:
       return {kUnavailable, "the device failed"};
     default:
@@ -100,6 +102,11 @@ Status call_status(int error, std::string_view what) {
     case ENOSYS:
     case EOPNOTSUPP:
       return made(StatusCode::kUnimplemented, "the device cannot do that");
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return made(StatusCode::kUnavailable,
+                  "nobody answers to the peer's RDMA address: is there a network between the two devices?");
     case ENODEV:
     case EIO:
       return made(StatusCode::kUnavailable, "the device is gone");
@@ -132,6 +139,8 @@ Status failure_of(Refusal refusal, std::string_view what) {
       return made(StatusCode::kInvalidArgument, "more pieces of memory than segments_max of the queue");
     case Refusal::kTooLong:
       return made(StatusCode::kOutOfRange, "longer than the remote memory, or than the 2 GiB of a message");
+    case Refusal::kUnaligned:
+      return made(StatusCode::kInvalidArgument, "the word's address is no multiple of 8");
     case Refusal::kNoWord:
       return made(StatusCode::kResourceExhausted, "no memory for the old value could be registered");
     case Refusal::kSharedReceives:

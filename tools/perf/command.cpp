@@ -124,6 +124,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   load::add_ucx_flags(*client, client_options->ucx);
   load::add_rdma_flags(*client, client_options->rdma);
   add_register_flag(*client, client_options->rdma);
+  client->get_option(kRegister)->needs(client->get_option("--attachment"));
   client->footer(
       "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"
       "thread. Latency is measured by the clock at --depth 1 and over ucx:// and verbs://, else by the\n"

@@ -115,6 +115,8 @@ struct VerbsOptions {
 /// What connections may take, as arithmetic.
 struct VerbsMemory {
   std::size_t receive_bytes_per_connection = 0;  ///< credits_min messages, always there
+  /// credits_max messages: what it grows to, one for each that came, while there is memory for all.
+  std::size_t receive_bytes_per_connection_max = 0;
   std::size_t send_bytes_per_connection_max = 0;
   std::size_t receive_bytes_max = 0;  ///< of a loop and device
   std::size_t send_bytes_max = 0;

@@ -28,6 +28,7 @@ enum class Refusal : std::uint8_t {
   kNotRegistered,   ///< empty memory, or a region of another protection domain
   kSegments,        ///< more pieces than the queue takes
   kTooLong,         ///< more bytes than a message may have, or than the remote memory has
+  kUnaligned,       ///< an atomic's word whose address is no multiple of 8
   kNoWord,          ///< no memory for the old value of an atomic
   kSharedReceives,  ///< the queue pair has no receives of its own
 };

@@ -143,7 +143,27 @@ Status Provider::try_out() const {
     const auto device = verbs::Device::open(name, driver_of(options_));
     if (!device.ok()) return no_path(std::string{device.status().message()});
   }
-  return {};
+  return check_gid_index();
+}
+
+// Where rdma_cm chooses, or where no port is active now, it says nothing.
+Status Provider::check_gid_index() const {
+  if (!options_.gid_index || options_.connect_by == VerbsConnect::kRdmaCm) return {};
+  verbs::Driver& driver = driver_of(options_);
+  Result<std::vector<std::string>> names = options_.devices;
+  if (options_.devices.empty()) names = verbs::device_names(driver);
+  std::string ports;
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>{}) {
+    const auto device = verbs::Device::open(name, driver);
+    const auto port = device.ok() ? port_of(**device, options_) : Result<verbs::Port>{device.status()};
+    if (!port.ok()) continue;
+    const auto is_it = [&](const verbs::Gid& gid) { return gid.index == *options_.gid_index; };
+    if (std::any_of(port->gids.begin(), port->gids.end(), is_it)) return {};
+    ports += (ports.empty() ? "" : ", ") + name + " port " + std::to_string(port->number);
+  }
+  if (ports.empty()) return {};
+  return no_path("VerbsOptions::gid_index: there is no GID " + std::to_string(*options_.gid_index) + " at " +
+                 ports + " (weft info lists those that there are)");
 }
 
 // Under the lock. Those that were named, all of which have to be there, or all that can be used.
@@ -155,17 +175,18 @@ Status Provider::find_devices() const {
   if (!named) names = verbs::device_names(driver);
   if (!names.ok()) return names.status();
   std::vector<std::string> usable;
-  std::string reason = "this machine has no RDMA device";
+  std::string reason;
   for (const std::string& name : *names) {
     const auto device = verbs::Device::open(name, driver);
     const auto port = device.ok() ? port_of(**device, options_) : Result<verbs::Port>{device.status()};
     if (port.ok()) {
       usable.push_back(name);
     } else {
-      reason = port.status().message();
+      (reason += reason.empty() ? "" : "; ") += port.status().message();
     }
-    if (named && !device.ok()) return no_path(std::move(reason));
+    if (named && !device.ok()) return no_path(std::string{device.status().message()});
   }
+  if (reason.empty()) reason = "this machine has no RDMA device";
   if (usable.empty()) return no_path(std::move(reason));
   // Of those that were named, those too whose port may come up later.
   devices_ = named ? std::move(names).value() : std::move(usable);
@@ -259,6 +280,7 @@ Status check(const VerbsOptions& options) {
 
 VerbsMemory verbs_memory(const VerbsOptions& options) {
   return {.receive_bytes_per_connection = options.credits_min * options.message_bytes,
+          .receive_bytes_per_connection_max = options.credits_max * options.message_bytes,
           .send_bytes_per_connection_max = options.sends_max * options.message_bytes,
           .receive_bytes_max = options.receive_bytes_max,
           .send_bytes_max = options.send_bytes_max,

@@ -111,6 +111,40 @@ TEST_P(Cr15Policy, CR15_a_device_that_is_named_and_not_there_is_refused_early) {
   expect_refused(start(wrong, "tcp://127.0.0.1:0"), "mlx5_7");
 }
 
+TEST_P(Cr15Policy, CR15_an_address_of_ours_that_is_not_there_is_refused_early) {
+  VerbsOptions wrong = options();
+  wrong.gid_index = 77;
+  expect_refused(start(wrong), "there is no GID 77 at sim0 port 1, sim1 port 1");
+  wrong.devices = {"sim1"};
+  expect_refused(start(wrong), "there is no GID 77 at sim1 port 1 (weft info");
+  // Where nobody can tell, and where rdma_cm chooses, it says nothing.
+  rdma.set_port_state("sim1", 1, IBV_PORT_DOWN);
+  VerbsOptions unknown = wrong;
+  unknown.listening = PathPolicy::kPrefer;
+  EXPECT_TRUE(start(unknown, "tcp://127.0.0.1:0").ok());
+  rdma.set_port_state("sim1", 1, IBV_PORT_ACTIVE);
+  unknown.connect_by = VerbsConnect::kRdmaCm;
+  EXPECT_TRUE(start(unknown, "tcp://127.0.0.1:0").ok());
+}
+
+// The server has no word left to say it with when it ends the connection.
+TEST_P(Cr15Policy, CR15_a_client_that_cannot_give_a_server_what_it_requires_is_told_why) {
+  VerbsOptions strict = options();
+  strict.listening = PathPolicy::kRequire;
+  const std::string url = world.serve(strict, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
+  VerbsOptions its = preferring();
+  its.devices = {"mlx5_7"};
+  RpcClient& caller = world.client(url, its);
+  for (int i = 0; i < 3; ++i) {
+    const Status status = world.wait_for(caller.start<add>(1, 2)).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
+    EXPECT_THAT(status.to_string(), HasSubstr("the peer requires the data path 'verbs'"));
+    EXPECT_THAT(status.to_string(), HasSubstr("mlx5_7"));
+  }
+  EXPECT_EQ(caller.stats().connections, 0u);
+  EXPECT_GE(caller.stats().connect_failures, 1u);
+}
+
 TEST_P(Cr15Policy, CR15_options_that_cannot_be_are_refused_by_name) {
   const auto refusal = [&](auto change) {
     VerbsOptions wrong = options();

@@ -381,7 +381,7 @@ TEST_F(PathSwitchTurns, OffersThatCannotBeReadAreAsGoodAsNone) {
 TEST_F(PathSwitchTurns, WhoRequiresAPathThatIsNotOfferedIsToldWhatToDo) {
   side_.reset({.policy = PathPolicy::kRequire});
   side_.take_hello(wire::encode_hello({}));
-  expect_end("URL (a tcp:// URL does without)");
+  expect_end("a tcp:// URL does without, unless its policy is kRequire");
   EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(side_.let_out, 1) << "the peer does not hear what was required";
 }
@@ -392,6 +392,21 @@ TEST_F(PathSwitchTurns, ARequiredPathThatThisSideCannotBringUpIsNotBlamedOnThePe
   side_.take_frame(message(wire::PathStep::kDown, "the other side could not"));
   expect_end("this side could not bring it up: not here");
   EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(PathSwitchTurns, APreferredPathThatThePeerRequiresEndsTheConnectionWithItsReasonHere) {
+  for (const auto policy : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
+    side_.reset({.fault = Fault::kOpen});
+    Side demanding{{.policy = policy}};
+    side_.take_hello(demanding.hello());
+    side_.take_frame(message(wire::PathStep::kDown, "the other side could not"));
+    if (policy == PathPolicy::kPrefer) {
+      EXPECT_TRUE(side_.settled() && !side_.over);
+    } else {
+      expect_end("the peer requires the data path 'ucx', and it is not to be had: this side could not");
+      EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
+    }
+  }
 }
 
 TEST_F(PathSwitchTurns, WhatThePeerSaysOfItsOwnFailureIsToldAsThePeersAndGoesBackToIt) {

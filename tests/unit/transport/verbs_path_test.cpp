@@ -360,6 +360,27 @@ TEST(VerbsPath, CR20_registered_memory_is_counted_by_what_it_is_for) {
   EXPECT_EQ(all(), 0u);
 }
 
+TEST(VerbsPath, CR20_what_a_connection_that_is_used_grows_to_is_in_the_formula) {
+  const VerbsOptions options;
+  const VerbsMemory formula = verbs_memory(options);
+  EXPECT_EQ(formula.receive_bytes_per_connection_max, options.credits_max * options.message_bytes);
+  World world{options};
+  End here;
+  End there;
+  ASSERT_NO_FATAL_FAILURE(world.join(here, there));
+  for (std::size_t i = 0; i < 2 * options.credits_max; ++i) {
+    ASSERT_TRUE(here.send(kSmall));
+    world.settle();
+    EXPECT_EQ(there.receive(), kSmall);
+  }
+  // Of this side what it always has, of the other what it has at most; a block each to send from.
+  const std::size_t received =
+      formula.receive_bytes_per_connection + formula.receive_bytes_per_connection_max;
+  EXPECT_GE(world.rdma.registered_bytes(), received);
+  EXPECT_LE(world.rdma.registered_bytes(),
+            received + 4 * options.block_bytes + 2 * formula.control_bytes_max);
+}
+
 TEST(VerbsPath, CR20_memory_is_what_the_formula_says_and_comes_back) {
   VerbsOptions options;
   const VerbsMemory formula = verbs_memory(options);

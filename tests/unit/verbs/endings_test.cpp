@@ -277,6 +277,9 @@ TEST_F(VerbsEndings, what_cannot_be_asked_is_refused_with_words) {
     EXPECT_EQ((co_await pair.a->send(pieces)).status().code(), StatusCode::kInvalidArgument);
     const auto beyond = co_await pair.a->write(region.memory(), region.remote().slice(0, 63));
     EXPECT_EQ(beyond.status().code(), StatusCode::kOutOfRange) << beyond.status().to_string();
+    const auto askew = co_await pair.a->fetch_add(region.remote().slice(4, 8), 1);
+    EXPECT_EQ(askew.status().code(), StatusCode::kInvalidArgument) << askew.status().to_string();
+    EXPECT_NE(askew.status().message().find("no multiple of 8"), std::string_view::npos);
     auto elsewhere = ProtectionDomain::create(pair.device).value();
     const MemoryRegion foreign = MemoryRegion::allocate(elsewhere, 64).value();
     EXPECT_EQ((co_await pair.a->send(foreign.memory())).status().code(), StatusCode::kInvalidArgument);
