@@ -2,6 +2,7 @@
 #include "rpc/client_core.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "rpc/call_path.hpp"
@@ -11,6 +12,9 @@
 namespace weft {
 
 namespace {
+
+/// Between two lines of a client's about data paths that it goes without.
+constexpr Duration kRefusalInterval = std::chrono::seconds{1};
 
 Status closed_status() {
   return {StatusCode::kCancelled, Layer::kRpc, "the client was closed"};
@@ -101,14 +105,9 @@ Task<void> ClientCore::attempt() {
     attempt_failed(connection.status());
     co_return;
   }
-  const SessionSetup setup{loop_,
-                           *this,
-                           options_.limits,
-                           host_,
-                           options_.logger ? *options_.logger : stderr_logger(),
-                           options_.checksums,
-                           deadline.remaining(loop_.now()),
-                           true};
+  const SessionSetup setup{
+      loop_, *this, options_.limits, host_, logger(), options_.checksums, deadline.remaining(loop_.now()),
+      true};
   session_ = std::make_unique<Session>(setup, std::move(*connection), connections_ + 1);
   session_->start();
 }
@@ -129,8 +128,28 @@ void ClientCore::on_session_ready(Session& session) {
   ++connections_;
   state_ = State::kReady;
   backoff_ = Duration::zero();
+  tell_of_refused_path(session.connection());
   while (!connect_waiters_.empty()) loop_.schedule(connect_waiters_.pop_front().resumption);
   admit_waiting();
+}
+
+// Who prefers a data path should not have to wonder why calls are slow.
+void ClientCore::tell_of_refused_path(const Connection& connection) {
+  const std::vector<wire::DataPathOffer> offers = connection.path_offers();
+  const std::string_view carrier = connection.capabilities().name;
+  const auto carries = [&](const wire::DataPathOffer& offer) { return to_string(offer.path) == carrier; };
+  if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
+  if (loop_.now() < refusal_quiet_until_) return;
+  try {
+    const std::string refusal = connection.path_report().refusal;
+    if (refusal.empty()) return;
+    refusal_quiet_until_ = loop_.now() + kRefusalInterval;
+    logger().write(LogLevel::kWarning, "the connection to " + connection.remote_endpoint() + " goes by " +
+                                           std::string{carrier} +
+                                           " although both sides offer a data path: " + refusal);
+  } catch (const std::bad_alloc&) {
+    // path_report() says it to whoever asks.
+  }
 }
 
 void ClientCore::on_session_goaway(Session& session) {

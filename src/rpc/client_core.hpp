@@ -86,6 +86,8 @@ class ClientCore final : private SessionOwner, private Timer {
   void fail_waiting(const Status& why);
   void retire(std::unique_ptr<Session> session);
   void finish_when_empty(Session& session);
+  Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
+  void tell_of_refused_path(const Connection& connection);
   void reap();
   void bury();
 
@@ -108,6 +110,8 @@ class ClientCore final : private SessionOwner, private Timer {
   Reaper reaper_{*this};
   Duration backoff_ = Duration::zero();
   std::minstd_rand random_;
+  /// A peer that refuses connection after connection fills no log.
+  TimePoint refusal_quiet_until_{};
   std::uint64_t connections_ = 0;
   std::uint64_t connect_failures_ = 0;
   std::uint64_t late_answers_ = 0;

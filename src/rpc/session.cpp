@@ -90,26 +90,8 @@ Status Session::on_hello(Bytes bytes) {
   } else {
     loop().disarm(*this);
   }
-  tell_of_refused_path();
   setup_.owner.on_session_ready(*this);
   return {};
-}
-
-// Who prefers a data path should not have to wonder why calls are slow.
-void Session::tell_of_refused_path() {
-  const std::vector<wire::DataPathOffer> offers = connection_->path_offers();
-  const std::string_view carrier = connection_->capabilities().name;
-  const auto carries = [&](const wire::DataPathOffer& offer) { return to_string(offer.path) == carrier; };
-  if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
-  try {
-    const std::string refusal = connection_->path_report().refusal;
-    if (refusal.empty()) return;
-    setup_.logger.write(setup_.connecting ? LogLevel::kWarning : LogLevel::kInfo,
-                        "the connection to " + connection_->remote_endpoint() + " goes by " +
-                            std::string{carrier} + " although both sides offer a data path: " + refusal);
-  } catch (const std::bad_alloc&) {
-    // path_report() says it to whoever asks.
-  }
 }
 
 Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {

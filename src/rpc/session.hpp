@@ -87,7 +87,6 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void close(Status why);
   /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultLog.
   void reject(Rejection reason, const Status& why);
-  void tell_of_refused_path();
 
   /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
   /// Null when memory is out, and then the session is being closed.

@@ -14,6 +14,8 @@ namespace {
 constexpr char kOptional = 0;
 constexpr char kRequired = 1;
 
+constexpr std::size_t kPeerTextBytesMax = 500;
+
 Status out_of_turn(std::string_view what) {
   return {StatusCode::kInvalidArgument, Layer::kTransport,
           std::string{what} + " came while a data path was being brought up"};
@@ -29,6 +31,13 @@ Status demanded_by_peer(std::string_view kind, std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport,
           "the peer requires the data path '" + std::string{kind} +
               "', and it is not to be had: " + std::string{why}};
+}
+
+// What a peer says goes to logs and to people: no line of its own, no escape sequences, and not too much.
+std::string printable(std::string_view text) {
+  std::string safe{text.substr(0, kPeerTextBytesMax)};
+  std::replace_if(safe.begin(), safe.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text.size() > safe.size() ? safe + " ..." : safe;
 }
 
 // Who has to put right what is wrong.
@@ -68,10 +77,18 @@ void PathSwitch::shut() {
   if (path_ != nullptr) path_->shut();
 }
 
+// Who requires one offers no other, or the other might be chosen, and its failure end on the stream.
+bool PathSwitch::is_offered(const DataPaths::Choice& choice) const {
+  const auto required = [](const DataPaths::Choice& each) { return each.policy == PathPolicy::kRequire; };
+  if (required(choice)) return true;
+  return choice.policy == PathPolicy::kPrefer &&
+         std::none_of(paths_->choices.begin(), paths_->choices.end(), required);
+}
+
 std::vector<wire::DataPathOffer> PathSwitch::offers() const {
   std::vector<wire::DataPathOffer> offers;
   for (const DataPaths::Choice& choice : paths_->choices) {
-    if (choice.policy == PathPolicy::kForbid) continue;
+    if (!is_offered(choice)) continue;
     const char flag = choice.policy == PathPolicy::kRequire ? kRequired : kOptional;
     offers.push_back({choice.provider->kind(), flag + choice.provider->offer()});
   }
@@ -84,7 +101,7 @@ const wire::DataPathOffer* PathSwitch::choose(const std::vector<wire::DataPathOf
   for (const wire::DataPathOffer& offer : theirs) {
     if (policy_of(offer) == PathPolicy::kForbid || (best != nullptr && best->path > offer.path)) continue;
     for (const DataPaths::Choice& choice : paths_->choices) {
-      if (choice.policy == PathPolicy::kForbid || choice.provider->kind() != offer.path) continue;
+      if (!is_offered(choice) || choice.provider->kind() != offer.path) continue;
       best = &offer;
       choice_ = &choice;
     }
@@ -153,7 +170,7 @@ Status PathSwitch::on_message(const wire::PathMessage& message) {
   if (message.step == wire::PathStep::kReady) return on_ready();
   theirs_ = message.step == wire::PathStep::kUp ? Verdict::kUp : Verdict::kDown;
   if (theirs_ == Verdict::kDown) {
-    const std::string why = of_peer(message.text);
+    const std::string why = of_peer(printable(message.text));
     if (reason_.empty()) reason_ = why;
     return give_verdict(Verdict::kDown, why);
   }

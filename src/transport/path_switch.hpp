@@ -74,6 +74,7 @@ class PathSwitch final : public FrameSink, private Timer {
   void on_closed(Status why) override;
   void on_timer() override;
 
+  bool is_offered(const DataPaths::Choice& choice) const;
   const wire::DataPathOffer* choose(const std::vector<wire::DataPathOffer>& theirs);
   Status check_required(const std::vector<wire::DataPathOffer>& theirs) const;
   Status open(const wire::DataPathOffer& theirs);

@@ -37,23 +37,18 @@ ucp_params_t params_of(const ContextOptions& options) {
   return params;
 }
 
-// "UCX_TLS=tcp" in a configuration as UCX prints it.
-std::string line_of(const std::string& configuration, const std::string& setting) {
-  const std::string lines = "\n" + configuration;
-  const std::size_t at = lines.find("\n" + setting + "=");
-  if (at == std::string::npos) return setting + " as it is";
-  return lines.substr(at + 1, lines.find('\n', at + 1) - at - 1);
-}
-
 // Whether options or the environment said it, what is in effect is what has to be looked at.
 std::string choice_in(const std::string& configuration) {
-  return line_of(configuration, "UCX_TLS") + " and " + line_of(configuration, "UCX_NET_DEVICES");
+  const auto said = [&](const char* variable) {
+    return variable + ("=" + detail::value_in(configuration, variable).value_or("?"));
+  };
+  return said("UCX_TLS") + " and " + said("UCX_NET_DEVICES");
 }
 
-Status no_context(ucs_status_t status, const std::string& configuration) {
+Status no_context(ucs_status_t status, const std::string& configuration, const std::string& prefix) {
   std::string what = "making a UCX context";
   if (status == UCS_ERR_NO_DEVICE) what += " with " + choice_in(configuration);
-  return to_setup_status(status, what);
+  return to_setup_status(status, what, prefix);
 }
 
 }  // namespace
@@ -63,7 +58,7 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
   ucp_config_t* read = nullptr;
   const char* prefix = options.environment_prefix.empty() ? nullptr : options.environment_prefix.c_str();
   if (const ucs_status_t status = ucp_config_read(prefix, nullptr, &read); status != UCS_OK) {
-    return to_setup_status(status, "reading UCX's settings from the environment");
+    return to_setup_status(status, "reading UCX's settings from the environment", options.environment_prefix);
   }
   const std::unique_ptr<ucp_config_t, ReleaseConfig> config{read};
   if (auto applied = detail::apply_settings(config.get(), options); !applied.ok()) {
@@ -75,13 +70,16 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
   const ucp_params_t params = params_of(options);
   ucp_context_h handle = nullptr;
   if (const ucs_status_t status = ucp_init(&params, config.get(), &handle); status != UCS_OK) {
-    return no_context(status, configuration);
+    return no_context(status, configuration, options.environment_prefix);
   }
-  return std::make_shared<Context>(Private{}, handle, options.features, std::move(configuration));
+  return std::make_shared<Context>(Private{}, handle, options, std::move(configuration));
 }
 
-Context::Context(Private, ucp_context_h handle, const Features& features, std::string configuration) noexcept
-    : handle_(handle), features_(features), configuration_(std::move(configuration)) {}
+Context::Context(Private, ucp_context_h handle, const ContextOptions& options, std::string configuration)
+    : handle_(handle),
+      features_(options.features),
+      environment_prefix_(options.environment_prefix),
+      configuration_(std::move(configuration)) {}
 
 Context::~Context() {
   ucp_cleanup(handle_);

@@ -3,8 +3,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "ucx/setting_values.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): some systems do not declare it
@@ -15,18 +13,25 @@ namespace {
 
 constexpr std::string_view kUcx = "UCX_";
 
-// The setting that a variable is about: of UCX_TLS and of APP_UCX_TLS it is TLS; empty for other variables.
-std::string_view setting_of(std::string_view variable) {
-  const std::size_t at = variable.find(kUcx);
-  if (at == std::string_view::npos || (at > 0 && variable[at - 1] != '_')) return {};
-  return variable.substr(at + kUcx.size());
+// The setting that a variable is about: of UCX_TLS, and of APP_UCX_TLS with the prefix APP, it is TLS; empty
+// for those that are none of UCX's.
+std::string_view setting_of(std::string_view variable, std::string_view prefix) {
+  if (!prefix.empty() && variable.starts_with(prefix) && variable.substr(prefix.size()).starts_with('_')) {
+    variable.remove_prefix(prefix.size() + 1);
+  }
+  return variable.starts_with(kUcx) ? variable.substr(kUcx.size()) : std::string_view{};
 }
 
-std::optional<std::string_view> value_of(const std::string& variable) {
-  // They are UCX's, which reads them whatever we do.
-  const char* const value = std::getenv(variable.c_str());  // allow(no_environment)
-  if (value == nullptr) return std::nullopt;
-  return value;
+/// Calls `visit(text, setting, value)` for each of UCX's variables.
+template <typename Visit>
+void each_variable(std::string_view prefix, Visit visit) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text{*entry};
+    const std::size_t end = text.find('=');
+    if (end == std::string_view::npos) continue;
+    const std::string_view setting = setting_of(text.substr(0, end), prefix);
+    if (!setting.empty()) visit(text, setting, text.substr(end + 1));
+  }
 }
 
 void add(std::string& list, std::string_view item) {
@@ -36,27 +41,24 @@ void add(std::string& list, std::string_view item) {
 
 }  // namespace
 
-std::optional<std::string_view> in_environment(std::string_view prefix, std::string_view name) {
-  std::string variable{kUcx};
-  variable += name;
-  if (!prefix.empty()) {
-    if (const auto value = value_of(std::string{prefix} + "_" + variable)) return value;
-  }
-  return value_of(variable);
+bool in_environment(std::string_view prefix, std::string_view name) {
+  bool found = false;
+  each_variable(prefix, [&](std::string_view, std::string_view setting, std::string_view) {
+    found = found || setting == name;
+  });
+  return found;
 }
 
-std::string suspects_in_environment() {
+std::string suspects_in_environment(std::string_view prefix) {
   std::string unfit;
   std::string all;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text{*entry};
-    const std::size_t end = text.find('=');
-    const std::string_view setting = setting_of(text.substr(0, end));
-    if (setting.empty() || end == std::string_view::npos) continue;
+  each_variable(prefix, [&](std::string_view text, std::string_view setting, std::string_view value) {
+    const std::string name{setting};
+    if (!usual_value(name)) return;
     add(all, text);
-    const std::string wanted = misfit(std::string{setting}, std::string{text.substr(end + 1)});
+    const std::string wanted = misfit(name, std::string{value});
     if (!wanted.empty()) add(unfit, std::string{text} + " is not one that UCX can read: it takes " + wanted);
-  }
+  });
   if (!unfit.empty()) return "in the environment " + unfit;
   if (!all.empty()) return "look at the settings given, and at these of the environment: " + all;
   return {};

@@ -78,21 +78,32 @@ bool opens_shared_memory(const std::vector<std::string>& transports) {
   });
 }
 
-std::vector<std::string> transports_in_effect(const ContextOptions& options) {
+// Whether options, the environment or UCX's file of settings chose them.
+std::vector<std::string> transports_in_effect(const ucp_config_t* config, const ContextOptions& options) {
   if (!options.transports.empty()) return one_by_one(options.transports);
-  const auto given = in_environment(options.environment_prefix, "TLS");
-  return given ? one_by_one({std::string{*given}}) : std::vector<std::string>{};
+  const std::string all = printed(
+      [config](std::FILE* stream) { ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
+  return one_by_one({value_in(all, "UCX_TLS").value_or("all")});
+}
+
+// Whether the environment or UCX's file of settings says anything of a setting of the group of shared memory,
+// for the group or for one of it. `known` is everything as it is in effect.
+bool is_said(const std::string& name, const std::string& known, const ContextOptions& options) {
+  for (const char* const one : {"MM_", "POSIX_", "SYSV_", "XPMEM_"}) {
+    if (in_environment(options.environment_prefix, one + name)) return true;
+    const auto value = value_in(known, std::string{"UCX_"} + one + name);
+    if (value && value != usual_value(one + name)) return true;
+  }
+  return false;
 }
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Of the group of shared memory, where the environment does not say otherwise, for it or for one of them.
 void add_shared_memory_defaults(Settings& settings, const ContextOptions& options) {
+  if (!options.shared_memory_in_peer_mode && options.shared_memory_element_bytes == 0) return;
+  const std::string known = print_all(UCS_CONFIG_PRINT_CONFIG | UCS_CONFIG_PRINT_HIDDEN);
   const auto add = [&](const std::string& name, std::string value) {
-    for (const char* const group : {"MM_", "POSIX_", "SYSV_", "XPMEM_"}) {
-      if (in_environment(options.environment_prefix, group + name)) return;
-    }
-    settings.emplace_back("MM_" + name, std::move(value));
+    if (!is_said(name, known, options)) settings.emplace_back("MM_" + name, std::move(value));
   };
   if (options.shared_memory_in_peer_mode) add("ERROR_HANDLING", "y");
   if (options.shared_memory_element_bytes != 0) {
@@ -121,7 +132,9 @@ Result<void> apply_settings(ucp_config_t* config, const ContextOptions& options)
   Settings settings;
   if (!options.transports.empty()) settings.emplace_back("TLS", joined(options.transports));
   if (!options.devices.empty()) settings.emplace_back("NET_DEVICES", joined(options.devices));
-  if (opens_shared_memory(transports_in_effect(options))) add_shared_memory_defaults(settings, options);
+  if (opens_shared_memory(transports_in_effect(config, options))) {
+    add_shared_memory_defaults(settings, options);
+  }
   if (!options.memory_hooks) settings.emplace_back("MEM_EVENTS", "n");
   for (const auto& [name, value] : settings) {
     if (auto done = set(config, name.c_str(), value); !done.ok()) return done;

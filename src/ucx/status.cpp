@@ -90,9 +90,9 @@ Status to_status(ucs_status_t status, std::string_view what, std::string_view ad
   return {meaning.code, Layer::kTransport, std::move(text), status};
 }
 
-Status to_setup_status(ucs_status_t status, std::string_view what) {
+Status to_setup_status(ucs_status_t status, std::string_view what, std::string_view prefix) {
   if (status != UCS_ERR_INVALID_PARAM) return to_status(status, what);
-  return to_status(status, what, detail::suspects_in_environment());
+  return to_status(status, what, detail::suspects_in_environment(prefix));
 }
 
 }  // namespace weft::ucx

@@ -22,7 +22,7 @@ Result<std::unique_ptr<Worker>> Worker::create(Loop& loop, std::shared_ptr<Conte
   }
   ucp_worker_h handle = nullptr;
   if (const ucs_status_t status = ucp_worker_create(context->handle(), &params, &handle); status != UCS_OK) {
-    return to_setup_status(status, "making a UCX worker");
+    return to_setup_status(status, "making a UCX worker", context->environment_prefix());
   }
   auto worker = std::make_unique<Worker>(Private{}, loop, std::move(context), handle, options);
   if (auto started = worker->start(); !started.ok()) return std::move(started).status();

@@ -48,6 +48,10 @@ std::string text_of(const AddressInfo& address) {
   return gid.to_string();
 }
 
+bool is_ipv4(const AddressInfo& address) {
+  return text_of(address).find(':') == std::string::npos;
+}
+
 Status no_gid_at(unsigned index, const Port& port, const Device& device) {
   return refused("there is no GID " + std::to_string(index) + " at port " + std::to_string(port.number) +
                  " of " + std::string{device.name()} +
@@ -213,8 +217,9 @@ Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOpti
   if (address_.ethernet) {
     what += " from " + text_of(address_) + " (GID " + std::to_string(gid_index_) + ") to " + text_of(peer);
   }
-  // The device says no more, and mostly one is an IPv4 address and the other an IPv6 one.
-  if (error == EINVAL) what += ", which have to be of one kind";
+  // The device says no more.
+  const bool of_one_kind = is_ipv4(address_) == is_ipv4(peer);
+  if (address_.ethernet && !of_one_kind) what += ", which have to be of one kind";
   return call_status(error, what);
 }
 

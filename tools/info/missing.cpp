@@ -34,8 +34,12 @@ bool is_of(std::string_view transport, std::string_view name) {
                      [&](std::string_view begin) { return !begin.empty() && transport.starts_with(begin); });
 }
 
+// Of transports only: UCX knows no devices but by their names. What is behind '\\' is no group.
 bool stands_for_any(std::string_view name) {
   return name == "all" || name.starts_with('^');
+}
+bool is_asked_for(std::string_view transport, std::string_view name) {
+  return name.starts_with('\\') ? transport == name.substr(1) : is_of(transport, name);
 }
 
 }  // namespace
@@ -43,17 +47,19 @@ bool stands_for_any(std::string_view name) {
 std::vector<std::string> missing_names(const UcxFacts& facts, const load::UcxFlags& asked) {
   std::vector<std::string> missing;
   const auto look_for = [&](const std::vector<std::string>& names, auto is) {
-    if (std::any_of(names.begin(), names.end(), stands_for_any)) return;
     for (const std::string& name : names) {
       const auto found = [&](const UcxResource& resource) { return is(resource, name); };
       if (std::none_of(facts.resources.begin(), facts.resources.end(), found)) missing.push_back(name);
     }
   };
-  look_for(asked.transports, [](const UcxResource& resource, const std::string& name) {
-    return is_of(resource.transport, name);
+  if (std::none_of(asked.transports.begin(), asked.transports.end(), stands_for_any)) {
+    look_for(asked.transports, [](const UcxResource& resource, const std::string& name) {
+      return is_asked_for(resource.transport, name);
+    });
+  }
+  look_for(asked.devices, [](const UcxResource& resource, const std::string& name) {
+    return name == "all" || resource.device == name;
   });
-  look_for(asked.devices,
-           [](const UcxResource& resource, const std::string& name) { return resource.device == name; });
   return missing;
 }
 

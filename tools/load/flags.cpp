@@ -128,8 +128,10 @@ void add_rdma_flags(CLI::App& command, RdmaFlags& flags) {
                   "With RDMA: the place of our address in the port's table of GIDs (default: the best one; "
                   "weft info lists them)")
       ->type_name("N");
-  command.add_flag("--rdma-cm", flags.by_rdma_cm,
-                   "With RDMA: connect by rdma_cm, whose route chooses device and address; on both sides");
+  command
+      .add_flag("--rdma-cm", flags.by_rdma_cm,
+                "With RDMA: connect by rdma_cm, whose route chooses device and address; on both sides")
+      ->excludes("--rdma-gid-index");
 }
 
 void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma) {

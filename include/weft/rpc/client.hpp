@@ -113,7 +113,7 @@ class RpcClient {
   /// without one.
   std::string_view carried_by() const;
   /// What the data path says of itself, or why there is none although both sides offered it, which the
-  /// client's logger has heard as a warning too. Empty without a connection.
+  /// client's logger has heard as a warning too, at most once a second. Empty without a connection.
   PathReport path_report() const;
   ClientStats stats() const;
   Loop& loop() const;

@@ -73,13 +73,14 @@ class Context : public std::enable_shared_from_this<Context> {
   /// transport that it opens later (the text names both), kFailedPrecondition when no device carries the
   /// transports.
   static Result<std::shared_ptr<Context>> create(const ContextOptions& options);
-  Context(Private, ucp_context_h handle, const Features& features, std::string configuration) noexcept;
+  Context(Private, ucp_context_h handle, const ContextOptions& options, std::string configuration);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   ucp_context_h handle() const noexcept { return handle_; }
   const Features& features() const noexcept { return features_; }
+  const std::string& environment_prefix() const noexcept { return environment_prefix_; }
   /// The settings in effect, one "UCX_NAME=value" a line, as UCX prints them: its own, and of its transports
   /// those that ContextOptions gave a value, which UCX 1.13 prints without "UCX_".
   const std::string& configuration() const noexcept { return configuration_; }
@@ -91,6 +92,7 @@ class Context : public std::enable_shared_from_this<Context> {
  private:
   const ucp_context_h handle_;
   const Features features_;
+  const std::string environment_prefix_;
   const std::string configuration_;
 };
 

@@ -17,8 +17,9 @@ Status to_status(ucs_status_t status, std::string_view what);
 Status to_status(ucs_status_t status, std::string_view what, std::string_view advice);
 
 /// The same for what was made with settings: when UCX only says that one is invalid, the text names those of
-/// the environment that may be meant. Thread: any, while nobody changes the environment.
-Status to_setup_status(ucs_status_t status, std::string_view what);
+/// the environment that may be meant. `prefix` is ContextOptions::environment_prefix. Thread: any, while
+/// nobody changes the environment.
+Status to_setup_status(ucs_status_t status, std::string_view what, std::string_view prefix = {});
 
 namespace detail {
 

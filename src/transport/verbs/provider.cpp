@@ -28,6 +28,13 @@ Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& opt
                     " is not active: is its network interface up?"};
 }
 
+/// Also where rdma_cm chooses.
+bool has_gid_wanted(const verbs::Port& port, const VerbsOptions& options) {
+  if (!options.gid_index || options.connect_by == VerbsConnect::kRdmaCm) return true;
+  return std::any_of(port.gids.begin(), port.gids.end(),
+                     [&](const verbs::Gid& gid) { return gid.index == *options.gid_index; });
+}
+
 /// Whoever registers what is registered already has a part in that.
 Result<std::shared_ptr<const Registration>> register_with(SharedDevice& device, MutableBytes memory) {
   auto known = Registrations::View{device.registrations()}.find(memory);
@@ -143,30 +150,11 @@ Status Provider::try_out() const {
     const auto device = verbs::Device::open(name, driver_of(options_));
     if (!device.ok()) return no_path(std::string{device.status().message()});
   }
-  return check_gid_index();
+  return {};
 }
 
-// Where rdma_cm chooses, or where no port is active now, it says nothing.
-Status Provider::check_gid_index() const {
-  if (!options_.gid_index || options_.connect_by == VerbsConnect::kRdmaCm) return {};
-  verbs::Driver& driver = driver_of(options_);
-  Result<std::vector<std::string>> names = options_.devices;
-  if (options_.devices.empty()) names = verbs::device_names(driver);
-  std::string ports;
-  for (const std::string& name : names.ok() ? *names : std::vector<std::string>{}) {
-    const auto device = verbs::Device::open(name, driver);
-    const auto port = device.ok() ? port_of(**device, options_) : Result<verbs::Port>{device.status()};
-    if (!port.ok()) continue;
-    const auto is_it = [&](const verbs::Gid& gid) { return gid.index == *options_.gid_index; };
-    if (std::any_of(port->gids.begin(), port->gids.end(), is_it)) return {};
-    ports += (ports.empty() ? "" : ", ") + name + " port " + std::to_string(port->number);
-  }
-  if (ports.empty()) return {};
-  return no_path("VerbsOptions::gid_index: there is no GID " + std::to_string(*options_.gid_index) + " at " +
-                 ports + " (weft info lists those that there are)");
-}
-
-// Under the lock. Those that were named, all of which have to be there, or all that can be used.
+// Under the lock. Those that were named, all of which have to be there, or all that can be used. An address
+// of ours that none of their ports has is refused while all of them are active: of another nobody can tell.
 Status Provider::find_devices() const {
   if (!devices_.empty()) return {};
   verbs::Driver& driver = driver_of(options_);
@@ -176,18 +164,25 @@ Status Provider::find_devices() const {
   if (!names.ok()) return names.status();
   std::vector<std::string> usable;
   std::string reason;
+  std::string ports;
+  bool any_has_gid = false;
   for (const std::string& name : *names) {
     const auto device = verbs::Device::open(name, driver);
     const auto port = device.ok() ? port_of(**device, options_) : Result<verbs::Port>{device.status()};
     if (port.ok()) {
       usable.push_back(name);
+      ports += (ports.empty() ? "" : ", ") + name + " port " + std::to_string(port->number);
+      any_has_gid = any_has_gid || has_gid_wanted(*port, options_);
     } else {
       (reason += reason.empty() ? "" : "; ") += port.status().message();
     }
     if (named && !device.ok()) return no_path(std::string{device.status().message()});
   }
-  if (reason.empty()) reason = "this machine has no RDMA device";
-  if (usable.empty()) return no_path(std::move(reason));
+  if (usable.empty()) return no_path(reason.empty() ? "this machine has no RDMA device" : std::move(reason));
+  if (reason.empty() && !any_has_gid) {
+    return no_path("VerbsOptions::gid_index: there is no GID " + std::to_string(*options_.gid_index) +
+                   " at " + ports + " (weft info lists those that there are)");
+  }
   // Of those that were named, those too whose port may come up later.
   devices_ = named ? std::move(names).value() : std::move(usable);
   return {};

@@ -38,7 +38,6 @@ class Provider final : public DataPathProvider, private CmSupport {
   Result<std::unique_ptr<PathEnd>> open_by_cm(Loop& loop, DataPathOwner& owner,
                                               const std::string& connected_to) const;
   Status check_cm() const;
-  Status check_gid_index() const;
   Result<std::shared_ptr<CmHub>> hub_for(Loop& loop) const;
   Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
                                                   std::uint8_t port) const override;

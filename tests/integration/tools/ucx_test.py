@@ -3,8 +3,10 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SECONDS = 60
@@ -14,10 +16,9 @@ SHORT = ("--seconds", "0.05", "--warmup", "0", "--json")
 class OverUcx(unittest.TestCase):
     weft = ""
 
-    def run_weft(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [self.weft, *words], capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **environment}
-        )
+    def run_weft(self, *words: str, cwd: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        command, env = [self.weft, *words], {**os.environ, **environment}
+        return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=env, cwd=cwd)
 
     def serve(self, *words: str) -> str:
         server = subprocess.Popen([self.weft, "perf", "server", *words], stdout=subprocess.PIPE, text=True)
@@ -38,6 +39,13 @@ class OverUcx(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         settings = json.loads(self.run_weft("info", "--json", UCX_MM_FIFO_ELEM_SIZE="1024").stdout)["ucx"]["settings"]
         self.assertNotIn("512", [setting["value"] for setting in settings.values()])
+
+    def test_so_has_ucx_s_file_of_settings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "ucx.conf").write_text("UCX_TLS=tcp\nUCX_MM_FIFO_ELEM_SIZE=1024\n")
+            done = self.run_weft("info", "--json", cwd=folder, UCX_CONFIG_DIR=folder)
+        self.assertEqual({resource["transport"] for resource in json.loads(done.stdout)["ucx"]["resources"]}, {"tcp"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_variable_that_ucx_refuses_is_named(self):
         for variable, value in (("UCX_MM_FIFO_ELEM_SIZE", "3"), ("UCX_RNDV_THRESH", "soon")):
@@ -66,5 +74,5 @@ class OverUcx(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    OverUcx.weft = sys.argv.pop(1)
+    OverUcx.weft = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

@@ -132,6 +132,8 @@ TEST(InfoMissing, AreNamesOfWhichNothingIsOpen) {
   EXPECT_THAT(missing({"^posix"}), IsEmpty());
   EXPECT_THAT(missing({"posxi", "tcp", "dc", "rc_x"}), ElementsAre("posxi", "dc", "rc_x"));
   EXPECT_THAT(missing({}, {"eth0", "eth7"}), ElementsAre("eth7"));
+  EXPECT_THAT(missing({"\\tcp"}, {"all"}), IsEmpty());
+  EXPECT_THAT(missing({"\\rc"}, {"^eth0"}), ElementsAre("\\rc", "^eth0")) << "no group, and no device";
   Options options;
   options.ucx.transports = {"tcp", "posxi"};
   const Report report{facts, Probe{}};

@@ -29,6 +29,8 @@ struct SideOptions {
   Fault fault = Fault::kNone;
   /// The path lets the peer hear of it only once the peer is ready.
   bool needs_peer_ready = false;
+  /// There is a second path, of a higher number, with this policy.
+  PathPolicy other = PathPolicy::kForbid;
 };
 
 /// A path that does nothing, and notes what is asked of it.
@@ -82,8 +84,9 @@ class NotedPath final : public DataPath {
 
 class NotedProvider final : public DataPathProvider {
  public:
-  NotedProvider(PathLog& log, const SideOptions& options) : log_(log), options_(options) {}
-  wire::DataPath kind() const override { return wire::DataPath::kUcx; }
+  NotedProvider(PathLog& log, const SideOptions& options, wire::DataPath kind = wire::DataPath::kUcx)
+      : log_(log), options_(options), kind_(kind) {}
+  wire::DataPath kind() const override { return kind_; }
   std::string offer() const override { return "offer"; }
   Result<std::unique_ptr<PathEnd>> open(Loop&, DataPathOwner&, std::string_view peer_offer) const override {
     EXPECT_EQ(peer_offer, "offer");
@@ -95,6 +98,7 @@ class NotedProvider final : public DataPathProvider {
  private:
   PathLog& log_;
   const SideOptions options_;
+  const wire::DataPath kind_;
 };
 
 /// One side: a switch, and what its connection would be.
@@ -115,6 +119,8 @@ class Side final : public PathSwitchHost, public FrameSink {
     why = {};
     const auto paths = std::make_shared<DataPaths>();
     paths->choices = {{std::make_shared<NotedProvider>(path, options), options.policy}};
+    paths->choices.push_back(
+        {std::make_shared<NotedProvider>(path, options, wire::DataPath::kVerbs), options.other});
     paths->bring_up_timeout = kBringUp;
     switch_ = std::make_unique<PathSwitch>(*loop_, *this, paths);
     switch_->set_sink(*this);

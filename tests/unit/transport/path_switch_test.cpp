@@ -131,9 +131,12 @@ class Model {
     const bool one_over = sides_[0].over || sides_[1].over;
     for (int i : {0, 1}) {
       const Side& side = sides_[i];
-      // Who requires the path ends the connection; the other side may have gone on for as long.
-      const bool may_do_without = options_[i].policy != PathPolicy::kRequire &&
-                                  (options_[1 - i].policy != PathPolicy::kRequire || one_over);
+      // Who requires the path ends the connection, and so does who offers it and hears of that; who offers
+      // none may have gone on for as long.
+      const bool demanded = options_[1 - i].policy == PathPolicy::kRequire;
+      const bool may_do_without = options_[i].policy == PathPolicy::kForbid
+                                      ? !demanded || one_over
+                                      : options_[i].policy == PathPolicy::kPrefer && !demanded;
       // Its stream's end tells a side whose peer gave up.
       ASSERT_TRUE(side.settled() || one_over) << "a side waits for ever " << text_of(steps);
       if (side.over) continue;
@@ -407,6 +410,34 @@ TEST_F(PathSwitchTurns, APreferredPathThatThePeerRequiresEndsTheConnectionWithIt
       EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
     }
   }
+}
+
+TEST_F(PathSwitchTurns, WhoRequiresAPathOffersAndChoosesNoOther) {
+  side_.reset({.policy = PathPolicy::kPrefer, .other = PathPolicy::kPrefer});
+  Side other{{.policy = PathPolicy::kPrefer, .other = PathPolicy::kPrefer}};
+  EXPECT_EQ(side_.its_switch().offers().size(), 2u);
+  side_.take_hello(other.hello());
+  EXPECT_NE(side_.queued.front().find("here"), std::string::npos);
+  EXPECT_EQ(wire::decode_path_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->path,
+            wire::DataPath::kVerbs);
+
+  side_.reset({.policy = PathPolicy::kRequire, .other = PathPolicy::kPrefer});
+  ASSERT_EQ(side_.its_switch().offers().size(), 1u);
+  EXPECT_EQ(side_.its_switch().offers().front().path, wire::DataPath::kUcx);
+  side_.take_hello(other.hello());
+  EXPECT_EQ(wire::decode_path_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->path,
+            wire::DataPath::kUcx);
+}
+
+TEST_F(PathSwitchTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {
+  side_.reset({});
+  greet();
+  address();
+  side_.take_frame(
+      message(wire::PathStep::kDown, "it broke\n\x1b[31mweft error: no" + std::string(2000, 'x')));
+  const std::string refusal = side_.its_switch().refusal();
+  EXPECT_NE(refusal.find("it broke??[31mweft error: no"), std::string::npos) << refusal;
+  EXPECT_LT(refusal.size(), 600u);
 }
 
 TEST_F(PathSwitchTurns, WhatThePeerSaysOfItsOwnFailureIsToldAsThePeersAndGoesBackToIt) {

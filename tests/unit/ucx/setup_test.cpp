@@ -209,6 +209,28 @@ TEST(UcxWorker, UX1_a_variable_that_UCX_cannot_take_is_named_when_a_worker_canno
   EXPECT_EQ(status.message().find("UCX_MM_FIFO_ELEM_SIZE=3"), std::string_view::npos) << status.to_string();
 }
 
+// The text may be read by a peer, and UCX does not read what has another prefix.
+TEST(UcxWorker, UX1_variables_that_are_not_UCXs_are_told_to_nobody) {
+  log_to(nullptr);
+  const auto loop = Loop::create().value();
+  const Variable tiny{"UCX_MM_FIFO_ELEM_SIZE", "3"};
+  const Variable unknown{"UCX_PASSWORD", "hunter2"};
+  const Variable foreign{"OTHER_UCX_RNDV_THRESH", "soon"};
+  const Variable ours{"APP_UCX_MM_FIFO_SIZE", "many"};
+  const auto text = [&](const char* prefix) {
+    ContextOptions options{.features = {.tag = true}, .transports = {"posix"}};
+    options.environment_prefix = prefix;
+    return Worker::create(*loop, Context::create(options).value()).status().to_string();
+  };
+  EXPECT_NE(text("").find("UCX_MM_FIFO_ELEM_SIZE=3"), std::string::npos) << text("");
+  EXPECT_NE(text("APP").find("APP_UCX_MM_FIFO_SIZE=many is not"), std::string::npos) << text("APP");
+  for (const char* const prefix : {"", "APP"}) {
+    EXPECT_EQ(text(prefix).find("hunter2"), std::string::npos);
+    EXPECT_EQ(text(prefix).find("soon"), std::string::npos);
+  }
+  EXPECT_EQ(text("").find("many"), std::string::npos);
+}
+
 // What came outside of the loop's turn may be a part of what there is, and nobody announces the rest again.
 TEST(UcxWorker, BU2_a_worker_that_progressed_outside_of_a_turn_is_asked_before_the_loop_sleeps) {
   Pair pair{testing::ways().front()};
