@@ -78,6 +78,7 @@ void relay_in_a_thread(google::protobuf::RpcChannel* channel, const char* messag
 }
 // end: blocking
 
+// begin: main
 int main() {
   auto loop = weft::Loop::create().value();
   EchoImpl echo;
@@ -105,3 +106,4 @@ int main() {
   loop->run();
   caller.join();
 }
+// end: main

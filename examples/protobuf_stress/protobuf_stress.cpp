@@ -96,6 +96,10 @@ weft::Task<void> print_each_second(Run* run, int seconds) {
 int main(int argc, char** argv) {
   const int seconds = argc > 1 ? std::atoi(argv[1]) : 0;
   const int in_flight = argc > 2 ? std::atoi(argv[2]) : 64;
+  if ((argc > 1 && seconds <= 0) || in_flight <= 0) {
+    std::fprintf(stderr, "usage: %s [SECONDS] [CALLS IN FLIGHT], both from 1 on\n", argv[0]);
+    return 2;
+  }
   Echo echo;
   weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
   weft::protobuf::Services{server}.add(echo);

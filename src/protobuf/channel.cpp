@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/protobuf/channel.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <unordered_map>
@@ -13,24 +14,46 @@ namespace weft::protobuf {
 
 namespace {
 
-/// Lets a thread wait. Told under the lock, so that it may go as soon as the thread goes on.
+/// Lets a thread wait. It and the work that begins the call have it together: a thread whose call nobody
+/// begins, because no thread runs the loop, goes on when its time is over, and the call is never begun.
 class BlockingDone final : public google::protobuf::Closure {
  public:
+  // Under the lock, so that it may go as soon as the thread goes on.
   void Run() override {
     const std::lock_guard lock(mutex_);
     is_done_ = true;
     done_.notify_one();
   }
-  void wait() {
+  /// False: the thread waits no more.
+  bool begin() {
+    const std::lock_guard lock(mutex_);
+    begun_ = !gave_up_;
+    return begun_;
+  }
+  /// Once it is begun, the loop sees to the deadline. False: it was not begun until `at_most`.
+  bool wait(Deadline at_most) {
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return is_done_; });
+    const auto is_done = [this] { return is_done_; };
+    if (!at_most.is_infinite() && !done_.wait_until(lock, at_most.at(), is_done) && !begun_) {
+      gave_up_ = true;
+      return false;
+    }
+    done_.wait(lock, is_done);
+    return true;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable done_;
   bool is_done_ = false;
+  bool begun_ = false;
+  bool gave_up_ = false;
 };
+
+Deadline deadline_of(const CallOptions& options) {
+  if (options.timeout <= Duration::zero()) return options.deadline;
+  return options.deadline.earlier(Deadline::after(std::chrono::steady_clock::now(), options.timeout));
+}
 
 }  // namespace
 
@@ -62,8 +85,10 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
                          const google::protobuf::Message* request, google::protobuf::Message* response,
                          google::protobuf::Closure* done) {
   auto* ours = dynamic_cast<Controller*>(controller);
-  WEFT_ASSERT(controller == nullptr || ours != nullptr,
-              "a weft::protobuf::Channel takes a weft::protobuf::Controller");
+  if (controller != nullptr && ours == nullptr) {
+    controller->SetFailed("a weft::protobuf::Channel takes a weft::protobuf::Controller, and no other");
+    return done != nullptr ? done->Run() : void();
+  }
   Loop& loop = client_.loop();
   if (done == nullptr && Loop::current() == &loop) {
     if (ours != nullptr) {
@@ -89,9 +114,13 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
     call->begin(*request, *response, what);
   };
   if (done != nullptr) return detail::run_on(loop, [begin, done] { begin(done); });
-  BlockingDone blocking;
-  loop.post([begin, &blocking] { begin(&blocking); });
-  blocking.wait();
+  const auto blocking = std::make_shared<BlockingDone>();
+  loop.post([begin, blocking] {
+    if (blocking->begin()) begin(blocking.get());
+  });
+  if (blocking->wait(ours != nullptr ? deadline_of(ours->options()) : Deadline::infinite())) return;
+  ours->fail({StatusCode::kDeadlineExceeded, Layer::kRpc,
+              "the call was not begun in time: a thread that is not this one has to run the client's loop"});
 }
 
 Finished::~Finished() {

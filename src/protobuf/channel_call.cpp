@@ -55,7 +55,9 @@ void ChannelCall::drop() {
   set_waiter(nullptr);
   cancel(CancelReason::kRequested);
   if (is_scheduled()) loop_.unschedule(*this);
-  if (controller_ != nullptr) controller_->end();
+  if (controller_ == nullptr) return;
+  controller_->end();
+  controller_->status_ = to_status(CancelReason::kRequested);
 }
 
 // The controller is free for its next call before `done` hears of the end of this one.

@@ -37,7 +37,7 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
   std::size_t body_bytes() const override;
   void encode_body(std::byte* to) const override { write_message(*request_, to); }
   void decode_answer(Bytes body, Status& failure) noexcept override {
-    read_message(*response_, body, failure);
+    read_answer(*response_, body, failure);
   }
   void end();
 

@@ -13,7 +13,9 @@ Controller::Controller(google::protobuf::RpcController& serving)
               "a call is made for another with the Controller that the service was given");
 }
 
-Controller::~Controller() = default;
+Controller::~Controller() {
+  WEFT_ASSERT(running_.expired(), "a Controller stays until its call has ended");
+}
 
 void Controller::Reset() {
   const std::lock_guard lock(mutex_);
@@ -27,7 +29,7 @@ void Controller::Reset() {
 }
 
 std::string Controller::ErrorText() const {
-  return status_.ok() ? std::string{} : status_.to_string();
+  return std::string{status_.message()};
 }
 
 void Controller::StartCancel() {
@@ -67,6 +69,7 @@ void Controller::begin(const std::shared_ptr<detail::ChannelCall>& call) {
   status_ = Status{};
   {
     const std::lock_guard lock(mutex_);
+    WEFT_ASSERT(running_.expired(), "a Controller is of one call at a time");
     running_ = call;
   }
   if (serving_ != nullptr) serving_->record_->cancel_with_it(call);

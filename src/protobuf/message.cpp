@@ -69,6 +69,11 @@ Status incomplete(const google::protobuf::Message& message) {
           message.GetTypeName() + ": required fields are missing: " + missing.text()};
 }
 
+Status bad_answer(const Status& why) {
+  return {StatusCode::kInternal, Layer::kCodec,
+          "the server's answer cannot be read: " + std::string{why.message()}};
+}
+
 Status out_of_memory(const google::protobuf::Message& message) {
   return {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for a " + message.GetTypeName()};
 }

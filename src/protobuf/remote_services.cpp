@@ -39,9 +39,20 @@ Status not_found(std::string text) {
   return {StatusCode::kNotFound, Layer::kRpc, std::move(text)};
 }
 
-Status bad_json(const Descriptor& type, std::string_view why) {
-  return {StatusCode::kInvalidArgument, Layer::kCodec,
-          type.full_name() + ": not from this JSON: " + std::string{why}};
+/// What a failure to ask for descriptions means to who asked.
+Status of_reflection(const Status& failure) {
+  if (failure.code() != StatusCode::kUnimplemented) return failure;
+  return {StatusCode::kUnimplemented, Layer::kRpc,
+          "the server does not describe its services: it has none of protobuf, or its reflection is switched "
+          "off (ServicesOptions::reflection)"};
+}
+
+/// Protobuf's words may be empty pieces with colons between them, and a mark below a line that it leaves out.
+Status bad_json(const Descriptor& type, std::string why) {
+  if (why.ends_with("\n\n^")) why.erase(why.size() - 3);
+  why.erase(0, why.find_first_not_of(": "));
+  while (!why.empty() && why.back() == '\n') why.pop_back();
+  return {StatusCode::kInvalidArgument, Layer::kCodec, type.full_name() + ": not from this JSON: " + why};
 }
 
 std::string methods_of(const ServiceDescriptor& service) {
@@ -71,7 +82,7 @@ void append_messages(const Descriptor* first, std::set<const Descriptor*>& seen,
     const Descriptor* const type = left.back();
     left.pop_back();
     if (!seen.insert(type).second || type->options().map_entry()) continue;
-    if (type->containing_type() == nullptr) text += "\n" + type->DebugString();
+    if (type->containing_type() == nullptr) text += "\n// " + type->full_name() + "\n" + type->DebugString();
     for (int i = type->field_count(); i > 0; --i) {
       const FieldDescriptor& field = *type->field(i - 1);
       if (field.type() == FieldDescriptor::TYPE_MESSAGE) left.push_back(field.message_type());
@@ -79,14 +90,30 @@ void append_messages(const Descriptor* first, std::set<const Descriptor*>& seen,
   }
 }
 
+std::string text_of(const MethodDescriptor& method) {
+  std::string text = "// " + method.full_name() + "\n" + method.DebugString();
+  std::set<const Descriptor*> seen;
+  append_messages(method.input_type(), seen, text);
+  append_messages(method.output_type(), seen, text);
+  return text;
+}
+
 std::string text_of(const ServiceDescriptor& service) {
-  std::string text = service.DebugString();
+  std::string text = "// " + service.full_name() + "\n" + service.DebugString();
   std::set<const Descriptor*> seen;
   for (int i = 0; i < service.method_count(); ++i) {
     append_messages(service.method(i)->input_type(), seen, text);
     append_messages(service.method(i)->output_type(), seen, text);
   }
   return text;
+}
+
+Result<const MethodDescriptor*> find_method(const DescriptorPool& pool, const std::string& service,
+                                            const std::string& method) {
+  const ServiceDescriptor* const in = pool.FindServiceByName(service);
+  if (in == nullptr) return not_found("there is no service '" + service + "'");
+  if (const MethodDescriptor* const found = in->FindMethodByName(method)) return found;
+  return not_found("service '" + service + "' has no method '" + method + "'; it has " + methods_of(*in));
 }
 
 }  // namespace
@@ -133,7 +160,7 @@ Task<Result<std::vector<std::string>>> RemoteServices::list() {
   const reflection::v1::ReflectionStub stub{client_};
   const reflection::v1::ListRequest request;
   const Result<reflection::v1::ListResponse> answer = co_await stub.List(request);
-  if (!answer.ok()) co_return answer.status();
+  if (!answer.ok()) co_return of_reflection(answer.status());
   co_return std::vector<std::string>{answer->services().begin(), answer->services().end()};
 }
 
@@ -146,12 +173,15 @@ Task<Result<void>> RemoteServices::learn(const std::string* name, const CallOpti
   reflection::v1::DescribeRequest request;
   request.set_name(*name);
   const Result<reflection::v1::DescribeResponse> answer = co_await stub.Describe(asking, request);
-  if (!answer.ok()) co_return answer.status();
+  if (!answer.ok()) co_return of_reflection(answer.status());
   co_return known_->add(answer->files());
 }
 
 Task<Result<std::string>> RemoteServices::describe(std::string name) {
   const CallOptions options;
+  if (const std::size_t slash = name.rfind('/'); slash != std::string::npos) {
+    co_return co_await describe_method(name.substr(0, slash), name.substr(slash + 1));
+  }
   const Result<void> learnt = co_await learn(&name, &options);
   if (!learnt.ok()) co_return learnt.status();
   const DescriptorPool& pool = known_->pool();
@@ -159,6 +189,15 @@ Task<Result<std::string>> RemoteServices::describe(std::string name) {
   if (const auto* message = pool.FindMessageTypeByName(name)) co_return message->DebugString();
   if (const auto* values = pool.FindEnumTypeByName(name)) co_return values->DebugString();
   co_return not_found("the server's description of '" + name + "' does not contain it");
+}
+
+Task<Result<std::string>> RemoteServices::describe_method(std::string service, std::string method) {
+  const CallOptions options;
+  const Result<void> learnt = co_await learn(&service, &options);
+  if (!learnt.ok()) co_return learnt.status();
+  const Result<const MethodDescriptor*> found = find_method(known_->pool(), service, method);
+  if (!found.ok()) co_return found.status();
+  co_return text_of(**found);
 }
 
 Task<Result<std::string>> RemoteServices::call(std::string method, std::string json, CallOptions options) {
@@ -172,13 +211,10 @@ Task<Result<std::string>> RemoteServices::call(std::string method, std::string j
     const Result<void> learnt = co_await learn(&service_name, &options);
     if (!learnt.ok()) co_return learnt.status();
   }
-  const ServiceDescriptor* service = known_->pool().FindServiceByName(service_name);
-  if (service == nullptr) co_return not_found("there is no service '" + service_name + "'");
-  const MethodDescriptor* found = service->FindMethodByName(method.substr(slash + 1));
-  if (found == nullptr) {
-    co_return not_found("service '" + service_name + "' has no method '" + method.substr(slash + 1) +
-                        "'; it has " + methods_of(*service));
-  }
+  const Result<const MethodDescriptor*> in_pool =
+      find_method(known_->pool(), service_name, method.substr(slash + 1));
+  if (!in_pool.ok()) co_return in_pool.status();
+  const MethodDescriptor* const found = *in_pool;
   const std::unique_ptr<Message> request = known_->new_message(*found->input_type());
   const std::unique_ptr<Message> response = known_->new_message(*found->output_type());
   const auto parsed = google::protobuf::util::JsonStringToMessage(json, request.get());

@@ -10,6 +10,9 @@ namespace weft::protobuf {
 
 Services::Services(RpcServer& server, const ServicesOptions& options) : server_(server) {
   if (!options.reflection) return;
+  // One for a server, however many of us there are.
+  reflected_ = std::static_pointer_cast<Reflected>(server_.registered_owner(Reflected::kMethod));
+  if (reflected_ != nullptr) return;
   reflected_ = std::make_shared<Reflected>();
   MethodList methods{server_, HandlerOptions{}, reflected_};
   static_cast<Service&>(*reflected_).add_methods(methods);

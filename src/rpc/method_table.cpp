@@ -10,8 +10,8 @@ namespace weft {
 namespace {
 
 Status registered_already(const MethodEntry& entry, const MethodEntry& other) {
-  std::string text = "method '" + std::string{entry.key.name} + "' is registered already (as '" +
-                     std::string{other.key.name} + "')";
+  std::string text = "method '" + std::string{entry.key.name} + "' is registered already";
+  if (entry.key.name != other.key.name) text += " (as '" + std::string{other.key.name} + "')";
   if (!entry.keyed || !other.keyed) {
     text += "; give one of them a key: register_handler<weft::method<f, \"key\">>()";
   }

@@ -38,7 +38,13 @@ class RpcServer::State {
   void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
     WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
     entries_.push_back(entry);
-    if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
+    owners_.push_back(std::move(owner));
+  }
+  std::shared_ptr<void> owner_of(std::string_view method) const {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].key.name == method) return owners_[i];
+    }
+    return nullptr;
   }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
@@ -67,8 +73,9 @@ class RpcServer::State {
   ServerOptions options_;
   std::shared_ptr<MemoryBudget> memory_;
   FaultLog faults_{logger()};
-  std::vector<std::shared_ptr<void>> owned_handlers_;
+  /// What is registered, and with what, each at the same place.
   std::vector<MethodEntry> entries_;
+  std::vector<std::shared_ptr<void>> owners_;
   MethodTable methods_;
   std::unique_ptr<WorkerPool> workers_;
   std::vector<std::unique_ptr<LoopThread>> threads_;
@@ -261,6 +268,10 @@ RpcServer::RpcServer(const TransportSet& transports, ServerOptions options)
 
 RpcServer::~RpcServer() {
   state_->end();
+}
+
+std::shared_ptr<void> RpcServer::registered_owner(std::string_view method) const {
+  return state_->owner_of(method);
 }
 
 void RpcServer::add(MethodEntry entry, std::shared_ptr<void> owner) {

@@ -8,6 +8,7 @@
 
 #include "info/report.hpp"
 #include "load/flags.hpp"
+#include "load/seconds.hpp"
 
 namespace weft::info {
 namespace {
@@ -31,8 +32,8 @@ void add_flags(CLI::App& command, Options& options) {
   load::add_rdma_flags(command, options.rdma);
   command.add_option("--timeout", options.seconds, "How long connecting may take (default 10)")
       ->needs(connect)
-      ->check(CLI::Range(0.01, 3'600.0).description(""))
-      ->type_name("S");
+      ->check(load::seconds_between(0.01, 3'600))
+      ->type_name("SECONDS");
   command.add_flag("--all", options.all, "Every setting of UCX, not only those that differ from its own");
   command.add_flag("--json", options.json, "Print one JSON object");
 }

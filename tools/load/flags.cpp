@@ -6,6 +6,7 @@
 #include <string>
 
 #include "load/cpu.hpp"
+#include "load/seconds.hpp"
 
 namespace weft::load {
 namespace {
@@ -83,11 +84,11 @@ void add_client_flags(CLI::App& command, ClientOptions& options) {
       ->check(CLI::Range(1U, 100'000U).description(""))
       ->type_name("N");
   command.add_option("--seconds", options.seconds, "How long to measure (default 2)")
-      ->check(CLI::Range(0.01, 86'400.0).description(""))
-      ->type_name("S");
+      ->check(seconds_between(0.01, 86'400))
+      ->type_name("SECONDS");
   command.add_option("--warmup", options.warmup_seconds, "How long to run before that (default 0.5)")
-      ->check(CLI::Range(0.0, 3'600.0).description(""))
-      ->type_name("S");
+      ->check(seconds_between(0, 3'600))
+      ->type_name("SECONDS");
   command
       .add_option(
           "--rate", options.rate,

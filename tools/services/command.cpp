@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "load/seconds.hpp"
 #include "services/ask.hpp"
 
 namespace weft::services {
@@ -32,8 +33,8 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, Question questi
   command->add_option("URL", options->url, "Where the server is, such as tcp://127.0.0.1:9000")->required();
   command
       ->add_option("--timeout", options->seconds, "How long connecting and each call may take (default 10)")
-      ->check(CLI::Range(0.01, 3'600.0).description(""))
-      ->type_name("S");
+      ->check(load::seconds_between(0.01, 3'600))
+      ->type_name("SECONDS");
   command->callback([name, question, options, &exit_code] { exit_code = answer(name, question, *options); });
   return command;
 }

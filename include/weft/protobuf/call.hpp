@@ -33,7 +33,7 @@ class MessageBody {
     return size <= kMessageBytesMax ? size : kUnencodable;
   }
   void write(std::byte* to) const { write_message(*request_, to); }
-  void read(Bytes body, Status& failure) noexcept { read_message(response(), body, failure); }
+  void read(Bytes body, Status& failure) noexcept { read_answer(response(), body, failure); }
   Response&& take()
     requires(!kInto)
   {
@@ -65,7 +65,7 @@ struct NoOptions {};
 /// awaited, once, and no coroutine is: `Result<Response> answer = co_await stub.Echo(request);`
 /// `Kept` is `const Request&` for a request that the caller keeps until the call has ended, or `Request`.
 /// Errors: as RpcClient::call; kInvalidArgument for a request without a required field, which is not sent,
-/// and for an answer that is none. Thread, cancel: as RpcClient::call.
+/// kInternal for an answer that is none. Thread, cancel: as RpcClient::call.
 template <typename Kept, typename Response, typename Options = NoOptions, bool kInto = false,
           weft::detail::Gives kGives = weft::detail::Gives::kResult>
 class [[nodiscard("a call is made when it is awaited: co_await stub.Method(request)")]] UnaryCall {

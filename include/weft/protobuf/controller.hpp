@@ -40,7 +40,8 @@ class Controller final : public google::protobuf::RpcController {
 
   void Reset() override;
   bool Failed() const override { return !status_.ok(); }
-  /// What Status::to_string() says; empty without a failure.
+  /// The text of the failure, as the service gave it to SetFailed(); status() has the code too. Empty without
+  /// a failure.
   std::string ErrorText() const override;
   /// Ends the call soon with kCancelled, which is heard through `done`. Before the call: it is not made.
   void StartCancel() override;

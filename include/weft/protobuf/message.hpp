@@ -20,6 +20,8 @@ Status undecodable(const google::protobuf::Message& message, Bytes body);
 /// Which required fields `message` lacks.
 Status incomplete(const google::protobuf::Message& message);
 Status out_of_memory(const google::protobuf::Message& message);
+/// What such a failure means when the bytes are an answer: the server's fault, and not the caller's.
+Status bad_answer(const Status& why);
 /// Protobuf counts in int.
 Status too_large(const google::protobuf::Message& message, std::size_t bytes);
 
@@ -38,6 +40,15 @@ void read_message(Message& message, Bytes body, Status& failure) noexcept {
     }
   } catch (const std::bad_alloc&) {
     failure = out_of_memory(message);
+  }
+}
+
+/// The same, of an answer.
+template <typename Message>
+void read_answer(Message& message, Bytes body, Status& failure) noexcept {
+  read_message(message, body, failure);
+  if (failure.code() == StatusCode::kInvalidArgument) [[unlikely]] {
+    failure = bad_answer(failure);
   }
 }
 

@@ -33,6 +33,7 @@ class RemoteServices {
   Task<Result<std::string>> call(std::string method, std::string json, CallOptions options = {});
 
  private:
+  Task<Result<std::string>> describe_method(std::string service, std::string method);
   class Known;
 
   Task<Result<void>> learn(const std::string* name, const CallOptions* options);

@@ -69,8 +69,9 @@ struct ServicesOptions {
 
 /// Puts services of protobuf on a server, beside functions if there are any:
 /// `weft::protobuf::Services services{server}; services.add(echo); server.start();`
-/// Before start(), which refuses a service that was added twice, or two that have a method of one full name.
-/// Thread: the one that makes the server.
+/// There may be several for a server: those with reflection describe their services together. add() comes
+/// before start(), or the process ends; start() refuses a service that was added twice, or two that have a
+/// method of one full name. Thread: the one that makes the server.
 class Services {
  public:
   /// `server` outlives it; it need not outlive start().

@@ -118,6 +118,9 @@ class RpcServer {
     add(entry, std::move(owner));
   }
 
+  /// What the method of that name was registered with, for layers that add to it; null if there is none.
+  std::shared_ptr<void> registered_owner(std::string_view method) const;
+
   /// Binds, listens and serves in the background; returns when connections are accepted.
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
   /// start() may be tried again.

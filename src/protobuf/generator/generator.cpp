@@ -39,12 +39,28 @@ bool check_method(const MethodDescriptor& method, bool skip_streams, std::string
   return false;
 }
 
+/// What would make C++ that no compiler takes: a class of ours that has a name of the file's.
+bool check_names(const google::protobuf::ServiceDescriptor& service, std::string* error) {
+  const FileDescriptor& file = *service.file();
+  for (const std::string& ours : {service.name() + "Server", service.name() + "Stub"}) {
+    bool taken = file.FindMessageTypeByName(ours) != nullptr || file.FindEnumTypeByName(ours) != nullptr ||
+                 file.FindServiceByName(ours) != nullptr;
+    for (int i = 0; i < service.method_count(); ++i) taken = taken || service.method(i)->name() == ours;
+    if (!taken) continue;
+    *error = file.name() + ": the class that is made for service " + service.full_name() + " is called " +
+             ours + ", and so is something else there; rename one of them";
+    return false;
+  }
+  return true;
+}
+
 bool check_file(const FileDescriptor& file, bool skip_streams, std::string* error) {
   if (file.options().optimize_for() == FileOptions::LITE_RUNTIME && file.service_count() != 0) {
     *error = file.name() + ": services need the full runtime; remove optimize_for = LITE_RUNTIME";
     return false;
   }
   for (int i = 0; i < file.service_count(); ++i) {
+    if (!check_names(*file.service(i), error)) return false;
     for (int j = 0; j < file.service(i)->method_count(); ++j) {
       if (!check_method(*file.service(i)->method(j), skip_streams, error)) return false;
     }

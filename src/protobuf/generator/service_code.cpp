@@ -63,6 +63,8 @@ void write_comments(const Described& described, const std::string& fallback, con
   if (text.find_first_not_of(" \n\t") == std::string::npos) text = " " + fallback;
   std::istringstream lines{text};
   for (std::string line; std::getline(lines, line);) {
+    // Neither a backslash nor its trigraph may join the next line to the comment.
+    for (std::size_t at = 0; (at = line.find("?\?/", at)) != std::string::npos;) line.insert(at + 1, " ");
     line.erase(line.find_last_not_of(" \t\r\\") + 1);
     if (!line.empty() && line.front() != ' ') line.insert(0, " ");
     line.insert(0, indent + "///");

@@ -36,6 +36,14 @@ class ForgetfulShop : public test::ShopServer {
   }
 };
 
+/// As deep as a request may be.
+test::Tree deep_tree(int levels) {
+  test::Tree tree;
+  test::Tree* at = &tree;
+  for (int i = 1; i < levels; ++i) at = at->mutable_child();
+  return tree;
+}
+
 class Lg1BadInput : public ProtobufTest {
  protected:
   Lg1BadInput() : client_(client(serve_services(echo_, shop_))) {}
@@ -59,6 +67,19 @@ class Lg1BadInput : public ProtobufTest {
   ForgetfulShop shop_;
   Client& client_;
 };
+
+// What the server sends is not the caller's fault. Grow() adds a level.
+TEST_F(Lg1BadInput, AnAnswerThatCannotBeReadIsTheServersFault) {
+  test::EchoStub stub{client_};
+  const test::Tree as_deep_as_may_be = deep_tree(101);
+  EXPECT_TRUE(await(stub.Grow(deep_tree(100))).ok());
+  const Result<test::Tree> answer = await(stub.Grow(as_deep_as_may_be));
+  EXPECT_EQ(answer.status().code(), StatusCode::kInternal) << answer.status().to_string();
+  EXPECT_THAT(answer.status().message(),
+              AllOf(HasSubstr("the server's answer cannot be read"), HasSubstr("nested more than 100 deep")));
+  EXPECT_TRUE(await(stub.Say(echo_request("still there"))).ok());
+  EXPECT_EQ(client_.stats().connections, 1u);
+}
 
 /// A varint.
 std::string varint(std::size_t number) {

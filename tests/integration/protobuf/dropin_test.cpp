@@ -83,6 +83,52 @@ TEST_F(Lg1DropIn, ABlockingCallOnTheLoopItselfFailsAndDoesNotHang) {
   EXPECT_EQ(controller.status().code(), StatusCode::kFailedPrecondition);
 }
 
+// Nobody turns the loop meanwhile. What would begin the call finds that nobody waits, and touches nothing.
+TEST_F(Lg1DropIn, ABlockingCallWhoseLoopNobodyRunsEndsAtItsDeadline) {
+  const int before = service_.calls;
+  for (const bool by_timeout : {true, false}) {
+    const auto request = std::make_unique<EchoRequest>(request_of("hi"));
+    const auto response = std::make_unique<EchoResponse>();
+    protobuf::Controller controller;
+    if (by_timeout) controller.options().timeout = 20ms;
+    if (!by_timeout) controller.options().deadline = Deadline::after(loop().now(), 20ms);
+    stub_.Echo(&controller, request.get(), response.get(), nullptr);
+    EXPECT_EQ(controller.status().code(), StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(controller.ErrorText(), HasSubstr("has to run the client's loop"));
+  }
+  EXPECT_EQ(await(echo(&stub_, "after")).value(), "after");
+  EXPECT_EQ(service_.calls, before + 1);
+}
+
+/// A controller that is none of ours.
+class ForeignController final : public RpcController {
+ public:
+  void Reset() override {}
+  bool Failed() const override { return !text_.empty(); }
+  std::string ErrorText() const override { return text_; }
+  void StartCancel() override {}
+  void SetFailed(const std::string& reason) override { text_ = reason; }
+  bool IsCanceled() const override { return false; }
+  void NotifyOnCancel(Closure*) override {}
+
+ private:
+  std::string text_;
+};
+
+TEST_F(Lg1DropIn, AForeignControllerFailsItsCall) {
+  const EchoRequest request = request_of("hi");
+  EchoResponse response;
+  bool called = false;
+  const auto note = [](bool* what) { *what = true; };
+  ForeignController controller;
+  stub_.Echo(&controller, &request, &response, NewCallback(+note, &called));
+  EXPECT_TRUE(called);
+  EXPECT_THAT(controller.ErrorText(), HasSubstr("takes a weft::protobuf::Controller"));
+  ForeignController of_a_thread;
+  stub_.Echo(&of_a_thread, &request, &response, nullptr);
+  EXPECT_TRUE(of_a_thread.Failed());
+}
+
 TEST_F(Lg1DropIn, DoneMayBeRunLaterByAnotherThread) {
   EXPECT_EQ(await(echo(&stub_, "thread")).value(), "thread");
 }
@@ -109,7 +155,8 @@ TEST_F(Lg1DropIn, FailuresOfAServiceAreErrorText) {
   const auto nothing = [] {};
   stub_.Echo(&controller, &request, &response, NewCallback(+nothing));
   EXPECT_TRUE(turn_until(loop(), [&] { return controller.Failed(); }));
-  EXPECT_THAT(controller.ErrorText(), HasSubstr("as was asked"));
+  EXPECT_EQ(controller.ErrorText(), "as was asked");
+  EXPECT_EQ(controller.status().code(), StatusCode::kUnknown);
   controller.Reset();
   EXPECT_FALSE(controller.Failed());
   const Result<std::string> refused = await(echo(&stub_, "refuse"));

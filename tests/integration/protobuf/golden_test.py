@@ -17,6 +17,8 @@ REFUSED = {
     ("streams", ""): ["streams.proto", "weft.golden.v1.Numbers.Count", "streams=skip"],
     ("lite", ""): ["lite.proto", "LITE_RUNTIME"],
     ("greeter", "colour=red"): ["colour=red"],
+    ("names", ""): ["names.proto", "service Odd", "OddServer", "rename"],
+    ("taken", ""): ["taken.proto", "service weft.golden.Greeter", "GreeterStub", "rename"],
 }
 
 

@@ -161,6 +161,34 @@ TEST_F(Lg1Reflection, OfMoreMessagesThanAreSafeIsRefused) {
   EXPECT_THAT(answer.status().message(), HasSubstr("more than 5000 message types"));
 }
 
+TEST_F(Lg1Reflection, DescribesWhatSeveralServicesObjectsAdded) {
+  Echo echo;
+  Client& caller = client(serve_here([&](Server& its) {
+    protobuf::Services{its}.add(echo);
+    protobuf::Services{its};
+  }));
+  protobuf::RemoteServices services{caller};
+  EXPECT_THAT(await(services.list()).value(),
+              ::testing::ElementsAre("weft.reflection.v1.Reflection", "weft.test.Echo"));
+  const std::string method = await(services.describe("weft.test.Echo/Say")).value();
+  EXPECT_THAT(method, HasSubstr("// weft.test.Echo.Say\n"));
+  EXPECT_THAT(method, HasSubstr("// weft.test.EchoRequest\nmessage EchoRequest {"));
+  EXPECT_THAT(await(services.describe("weft.test.Echo/Sing")).status().message(),
+              HasSubstr("it has Say, Grow"));
+}
+
+TEST_F(Lg1Reflection, JsonThatIsCutShortIsRefusedInOneLine) {
+  Echo echo;
+  protobuf::RemoteServices services{client(serve_services(echo))};
+  for (const char* const json : {"{\"text\":", "[]", "{\"text\": }"}) {
+    const Status status = await(services.call("weft.test.Echo/Say", json)).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << json;
+    EXPECT_THAT(status.message(), HasSubstr("not from this JSON: ")) << json;
+    EXPECT_THAT(status.message(), ::testing::Not(::testing::AnyOf(HasSubstr(": :"), HasSubstr("\n\n^"))))
+        << json;
+  }
+}
+
 TEST_F(Lg1Reflection, CanBeSwitchedOff) {
   Echo echo;
   Server& quiet = serve_here([&](Server& its) {
@@ -171,7 +199,7 @@ TEST_F(Lg1Reflection, CanBeSwitchedOff) {
   protobuf::RemoteServices services{caller};
   const Result<std::vector<std::string>> names = await(services.list());
   EXPECT_EQ(names.status().code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(names.status().message(), HasSubstr("weft.reflection.v1.Reflection/List"));
+  EXPECT_THAT(names.status().message(), HasSubstr("reflection is switched off"));
   test::EchoStub stub{caller};
   EXPECT_TRUE(await(stub.Say(echo_request("hi"))).ok());
 }

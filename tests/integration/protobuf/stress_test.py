@@ -11,6 +11,10 @@ COLUMNS = "s calls failed avg us min us max us p50 us p99 us".split()
 
 
 def main(program: str) -> None:
+    for words in (["abc"], ["--help"], ["1", "0"], ["2", "-5"]):
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
+        if done.returncode != 2 or "usage:" not in done.stderr:
+            sys.exit(f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     done = subprocess.run([program, "2", "16"], capture_output=True, text=True, timeout=60)
     heading, *seconds = done.stdout.splitlines()
     numbers = [[float(word) for word in line.split()] for line in seconds]

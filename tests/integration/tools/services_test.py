@@ -42,6 +42,10 @@ def check(program: str, url: str) -> None:
         expect(" ".join(words), done.returncode == 1 and says in done.stderr and not done.stdout, done)
     done = weft(program, "call", url, "demo.Echo/Say", '{"message": "hi"}', "-m", "tenant=blue", "-m", "trace=a=b")
     expect("call with metadata", done.returncode == 0, done)
+    done = weft(program, "describe", url, "demo.Echo/Say")
+    expect("describe of a method", "rpc Say(" in done.stdout and "// demo.EchoRequest" in done.stdout, done)
+    done = weft(program, "list", url, "--timeout", "100ms")
+    expect("a time with a unit", done.returncode == 2 and "'100ms' is no time in seconds" in done.stderr, done)
     done = weft(program, "call", url, "demo.Echo/Say", "--metadata", "=blue")
     expect("metadata without a key", done.returncode != 0 and "no KEY=VALUE" in done.stderr, done)
 
