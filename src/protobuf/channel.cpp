@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/protobuf/channel.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -50,9 +51,11 @@ class BlockingDone final : public google::protobuf::Closure {
   bool gave_up_ = false;
 };
 
-Deadline deadline_of(const CallOptions& options) {
-  if (options.timeout <= Duration::zero()) return options.deadline;
-  return options.deadline.earlier(Deadline::after(std::chrono::steady_clock::now(), options.timeout));
+/// By the clock that threads wait by; a deadline is one of the loop's.
+Deadline waiting_deadline(const CallOptions& options, const Loop& loop) {
+  Duration left = options.deadline.remaining(loop.clock().now());
+  if (options.timeout > Duration::zero()) left = std::min(left, options.timeout);
+  return Deadline::after(std::chrono::steady_clock::now(), left);
 }
 
 }  // namespace
@@ -118,7 +121,8 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
   loop.post([begin, blocking] {
     if (blocking->begin()) begin(blocking.get());
   });
-  if (blocking->wait(ours != nullptr ? deadline_of(ours->options()) : Deadline::infinite())) return;
+  if (blocking->wait(ours != nullptr ? waiting_deadline(ours->options(), loop) : Deadline::infinite()))
+    return;
   ours->fail({StatusCode::kDeadlineExceeded, Layer::kRpc,
               "the call was not begun in time: a thread that is not this one has to run the client's loop"});
 }

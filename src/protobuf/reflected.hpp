@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "reflection.weft.hpp"
@@ -12,9 +11,6 @@ namespace weft::protobuf {
 /// Says what services a server has. They are added before it starts; from then on it is only read.
 class Services::Reflected final : public reflection::v1::ReflectionServer {
  public:
-  /// One of its methods, which nothing else has.
-  static constexpr std::string_view kMethod = "weft.reflection.v1.Reflection/List";
-
   void add(const google::protobuf::ServiceDescriptor* service);
 
   Task<Result<void>> List(CallContext& context, const reflection::v1::ListRequest& request,

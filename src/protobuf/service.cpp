@@ -11,9 +11,10 @@ namespace weft::protobuf {
 Services::Services(RpcServer& server, const ServicesOptions& options) : server_(server) {
   if (!options.reflection) return;
   // One for a server, however many of us there are.
-  reflected_ = std::static_pointer_cast<Reflected>(server_.registered_owner(Reflected::kMethod));
+  std::shared_ptr<void>& of_server = server_.part_of(typeid(Reflected));
+  reflected_ = std::static_pointer_cast<Reflected>(of_server);
   if (reflected_ != nullptr) return;
-  reflected_ = std::make_shared<Reflected>();
+  of_server = reflected_ = std::make_shared<Reflected>();
   MethodList methods{server_, HandlerOptions{}, reflected_};
   static_cast<Service&>(*reflected_).add_methods(methods);
   reflected_->add(reflected_->descriptor());

@@ -135,12 +135,12 @@ void ClientCore::on_session_ready(Session& session) {
 
 // Who prefers a data path should not have to wonder why calls are slow.
 void ClientCore::tell_of_refused_path(const Connection& connection) {
-  const std::vector<wire::DataPathOffer> offers = connection.path_offers();
-  const std::string_view carrier = connection.capabilities().name;
-  const auto carries = [&](const wire::DataPathOffer& offer) { return to_string(offer.path) == carrier; };
-  if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
   if (loop_.now() < refusal_quiet_until_) return;
   try {
+    const std::vector<wire::DataPathOffer> offers = connection.path_offers();
+    const std::string_view carrier = connection.capabilities().name;
+    const auto carries = [&](const wire::DataPathOffer& offer) { return to_string(offer.path) == carrier; };
+    if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
     const std::string refusal = connection.path_report().refusal;
     if (refusal.empty()) return;
     refusal_quiet_until_ = loop_.now() + kRefusalInterval;

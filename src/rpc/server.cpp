@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
+#include <typeindex>
 #include <utility>
 
 #include "rpc/check_options.hpp"
@@ -38,14 +40,9 @@ class RpcServer::State {
   void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
     WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
     entries_.push_back(entry);
-    owners_.push_back(std::move(owner));
+    if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
   }
-  std::shared_ptr<void> owner_of(std::string_view method) const {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].key.name == method) return owners_[i];
-    }
-    return nullptr;
-  }
+  std::shared_ptr<void>& part_of(const std::type_info& layer) { return parts_[layer]; }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
   Result<MemoryLease> register_memory(MutableBytes memory) const {
@@ -73,9 +70,9 @@ class RpcServer::State {
   ServerOptions options_;
   std::shared_ptr<MemoryBudget> memory_;
   FaultLog faults_{logger()};
-  /// What is registered, and with what, each at the same place.
+  std::vector<std::shared_ptr<void>> owned_handlers_;
+  std::map<std::type_index, std::shared_ptr<void>> parts_;
   std::vector<MethodEntry> entries_;
-  std::vector<std::shared_ptr<void>> owners_;
   MethodTable methods_;
   std::unique_ptr<WorkerPool> workers_;
   std::vector<std::unique_ptr<LoopThread>> threads_;
@@ -270,8 +267,8 @@ RpcServer::~RpcServer() {
   state_->end();
 }
 
-std::shared_ptr<void> RpcServer::registered_owner(std::string_view method) const {
-  return state_->owner_of(method);
+std::shared_ptr<void>& RpcServer::part_of(const std::type_info& layer) {
+  return state_->part_of(layer);
 }
 
 void RpcServer::add(MethodEntry entry, std::shared_ptr<void> owner) {

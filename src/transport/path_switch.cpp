@@ -27,9 +27,9 @@ Status unusable(wire::DataPath kind, std::string_view why) {
               std::string{why} + " (a tcp:// URL does without, unless its policy is kRequire)"};
 }
 
-Status demanded_by_peer(std::string_view kind, std::string_view why) {
+Status demanded_by_peer(wire::DataPath kind, std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport,
-          "the peer requires the data path '" + std::string{kind} +
+          "the peer requires the data path '" + std::string{to_string(kind)} +
               "', and it is not to be had: " + std::string{why}};
 }
 
@@ -111,11 +111,10 @@ const wire::DataPathOffer* PathSwitch::choose(const std::vector<wire::DataPathOf
 
 Status PathSwitch::check_required(const std::vector<wire::DataPathOffer>& theirs) const {
   for (const DataPaths::Choice& choice : paths_->choices) {
-    if (choice.policy == PathPolicy::kRequire) {
-      const std::string url{to_string(choice.provider->kind())};
-      return unusable(choice.provider->kind(),
-                      "the peer does not offer it, as it would with a " + url + ":// URL");
-    }
+    if (choice.policy != PathPolicy::kRequire) continue;
+    const wire::DataPath kind = choice.provider->kind();
+    return unusable(
+        kind, "the peer does not offer it, as it would with a " + std::string{to_string(kind)} + ":// URL");
   }
   return refuse_demands(theirs);
 }
@@ -249,8 +248,8 @@ Status PathSwitch::decide() {
   if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
     usable_ = false;
     if (path_ != nullptr) path_->shut();
-    const std::string_view kind = to_string(choice_->provider->kind());
-    if (choice_->policy == PathPolicy::kRequire) return unusable(choice_->provider->kind(), reason_);
+    const wire::DataPath kind = choice_->provider->kind();
+    if (choice_->policy == PathPolicy::kRequire) return unusable(kind, reason_);
     // The peer ends the connection, and has no word left to say why.
     if (peer_requires_) return demanded_by_peer(kind, reason_);
   } else if (!lost_.ok()) {

@@ -90,7 +90,6 @@ class PathSwitch final : public FrameSink, private Timer {
   PathSwitchHost& host_;
   const std::shared_ptr<const DataPaths> paths_;
   const DataPaths::Choice* choice_ = nullptr;
-  bool peer_requires_ = false;
   std::unique_ptr<PathEnd> path_;
   FrameSink* sink_ = nullptr;
   std::string hello_;
@@ -100,6 +99,7 @@ class PathSwitch final : public FrameSink, private Timer {
   Verdict theirs_ = Verdict::kNone;
   /// Why the path failed behind our good verdict.
   Status lost_;
+  bool peer_requires_ = false;
   bool heard_ = false;
   bool peer_ready_ = false;
   bool usable_ = true;

@@ -22,7 +22,7 @@ std::string_view setting_of(std::string_view variable, std::string_view prefix) 
   return variable.starts_with(kUcx) ? variable.substr(kUcx.size()) : std::string_view{};
 }
 
-/// Calls `visit(text, setting, value)` for each of UCX's variables.
+/// Calls `visit(text, setting, value)` for each of UCX's variables, which UCX reads whatever we do.
 template <typename Visit>
 void each_variable(std::string_view prefix, Visit visit) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

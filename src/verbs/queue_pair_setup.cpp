@@ -216,10 +216,9 @@ Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOpti
   std::string what = "connecting a queue pair";
   if (address_.ethernet) {
     what += " from " + text_of(address_) + " (GID " + std::to_string(gid_index_) + ") to " + text_of(peer);
+    // The device says no more.
+    if (is_ipv4(address_) != is_ipv4(peer)) what += ", which have to be of one kind";
   }
-  // The device says no more.
-  const bool of_one_kind = is_ipv4(address_) == is_ipv4(peer);
-  if (address_.ethernet && !of_one_kind) what += ", which have to be of one kind";
   return call_status(error, what);
 }
 

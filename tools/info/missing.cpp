@@ -34,7 +34,7 @@ bool is_of(std::string_view transport, std::string_view name) {
                      [&](std::string_view begin) { return !begin.empty() && transport.starts_with(begin); });
 }
 
-// Of transports only: UCX knows no devices but by their names. What is behind '\\' is no group.
+// Of transports only: UCX knows no devices but by their names. What is behind a backslash is no group.
 bool stands_for_any(std::string_view name) {
   return name == "all" || name.starts_with('^');
 }

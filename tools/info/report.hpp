@@ -34,9 +34,9 @@ std::string rdma_text(const Result<RdmaFacts>& rdma, const Options& options);
 /// For people.
 std::string to_text(const Report& report, const Options& options);
 
-/// The lines that it is made of: a name and a value, and what stands above some of those.
-std::string words_text(const std::vector<Word>& words);
+/// The lines that it is made of: a name and a value, many of those, and what stands above some.
 std::string row(std::string name, std::string_view value);
+std::string words_text(const std::vector<Word>& words);
 std::string heading(std::string_view words);
 
 }  // namespace weft::info

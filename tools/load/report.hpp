@@ -23,7 +23,7 @@ struct Report {
   std::uint64_t errors = 0;
   /// Processor time of the client's process for each call.
   double cpu_us_per_call = 0;
-  /// What carried the calls: "tcp", "ucx" and so on; empty when there was no choice.
+  /// What carried the calls: "tcp", "ucx" and so on; empty of `weft raw`.
   std::string carrier = {};
 };
 

@@ -25,7 +25,7 @@ class RemoteServices {
   /// The full names of all services, sorted.
   Task<Result<std::vector<std::string>>> list();
   /// The definition of a service with its messages, of a message or of an enum, as it would stand in a
-  /// .proto. Errors: kNotFound.
+  /// .proto; of a method (package.Service/Method) with its messages. Errors: kNotFound.
   Task<Result<std::string>> describe(std::string name);
   /// Calls `method`, "package.Service/Method", with a request in JSON; gives the answer in JSON.
   /// Errors: kNotFound for the method, with the names of those there are; kInvalidArgument for JSON that is
@@ -33,9 +33,9 @@ class RemoteServices {
   Task<Result<std::string>> call(std::string method, std::string json, CallOptions options = {});
 
  private:
-  Task<Result<std::string>> describe_method(std::string service, std::string method);
   class Known;
 
+  Task<Result<std::string>> describe_method(std::string service, std::string method);
   Task<Result<void>> learn(const std::string* name, const CallOptions* options);
 
   RpcClient& client_;

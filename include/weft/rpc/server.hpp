@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -118,8 +119,9 @@ class RpcServer {
     add(entry, std::move(owner));
   }
 
-  /// What the method of that name was registered with, for layers that add to it; null if there is none.
-  std::shared_ptr<void> registered_owner(std::string_view method) const;
+  /// What a layer above has once for a server, by its own type; null until the layer puts something there,
+  /// and kept as long as the server. Thread: the one that makes the server.
+  std::shared_ptr<void>& part_of(const std::type_info& layer);
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and

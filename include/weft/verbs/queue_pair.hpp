@@ -137,7 +137,7 @@ class QueuePair final {
   /// second, while the kernel does not know the way to the address: a loop with other things to do has
   /// way_to() looked for on another thread first. Errors: kInvalidArgument for
   /// options that cannot be and for a peer on another kind of network, kFailedPrecondition when it is
-  /// connected or failed already.
+  /// connected or failed already, kUnavailable when nobody answers to the peer's address.
   Status connect(const AddressInfo& peer, const ConnectOptions& options = {});
   /// What connect() with the same arguments needs.
   Way way_to(const AddressInfo& peer, const ConnectOptions& options = {}) const;
@@ -187,7 +187,8 @@ class QueuePair final {
   [[nodiscard]] detail::Posted<detail::Read> read(std::span<const Memory> memory, const RemoteMemory& from);
 
   /// Adds to the 8 bytes at the beginning of `word`, which are 8-aligned; or stores `desired` there if they
-  /// are `expected`. Returns Result<std::uint64_t>: what was there before. Cancel: as send().
+  /// are `expected`. Returns Result<std::uint64_t>: what was there before. Cancel: as send(). Errors: as
+  /// write(), and kInvalidArgument for a word that is not aligned.
   [[nodiscard]] detail::Posted<detail::Atomic> fetch_add(const RemoteMemory& word, std::uint64_t add);
   [[nodiscard]] detail::Posted<detail::Atomic> compare_swap(const RemoteMemory& word, std::uint64_t expected,
                                                             std::uint64_t desired);
