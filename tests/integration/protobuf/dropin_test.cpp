@@ -100,6 +100,25 @@ TEST_F(Lg1DropIn, ABlockingCallWhoseLoopNobodyRunsEndsAtItsDeadline) {
   EXPECT_EQ(service_.calls, before + 1);
 }
 
+TEST_F(Lg1DropIn, AControllerOfTwoCallsAtATimeEndsTheProcess) {
+  const EchoRequest request = request_of("keep");
+  EchoResponse response;
+  const auto nothing = [] {};
+  const auto call_twice = [&] {
+    protobuf::Controller controller;
+    run_in_turn([&] {
+      stub_.Echo(&controller, &request, &response, NewCallback(+nothing));
+      stub_.Echo(&controller, &request, &response, NewCallback(+nothing));
+    });
+  };
+  EXPECT_DEATH(call_twice(), "of one call at a time");
+  const auto let_go = [&] {
+    protobuf::Controller controller;
+    run_in_turn([&] { stub_.Echo(&controller, &request, &response, NewCallback(+nothing)); });
+  };
+  EXPECT_DEATH(let_go(), "stays until its call has ended");
+}
+
 /// A controller that is none of ours.
 class ForeignController final : public RpcController {
  public:

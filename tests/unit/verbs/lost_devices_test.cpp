@@ -68,6 +68,37 @@ TEST_P(VerbsLostDevices, the_end_of_what_was_made_on_a_device_that_is_gone_is_no
   EXPECT_EQ(gone.live().total(), 0U);
 }
 
+/// What connecting says on a device that refuses it with `error`, to an address that `elsewhere` changed.
+Status refused_connect(SimulatedRdma& rdma, int error, void (*elsewhere)(AddressInfo&)) {
+  auto loop = Loop::create().value();
+  auto device = Device::open({}, rdma).value();
+  auto domain = ProtectionDomain::create(device).value();
+  auto completions = CompletionQueue::create(*loop, device).value();
+  auto one = QueuePair::create(domain, *completions).value();
+  auto other = QueuePair::create(domain, *completions).value();
+  AddressInfo peer = other->address();
+  elsewhere(peer);
+  rdma.fail(Call::kModifyQp, error);
+  return one->connect(peer);
+}
+
+TEST(VerbsConnect, a_device_that_refuses_an_address_has_both_addresses_named) {
+  SimulatedRdma rdma{{weft::testing::roce_device("sim", 7)}};
+  const Status same = refused_connect(rdma, EINVAL, [](AddressInfo&) {});
+  EXPECT_EQ(same.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(same.message().find("connecting a queue pair from "), std::string_view::npos) << same.to_string();
+  EXPECT_EQ(same.message().find("of one kind"), std::string_view::npos) << same.to_string();
+  // fd00::7, where ours is an IPv4 address.
+  const Status mixed = refused_connect(rdma, EINVAL, [](AddressInfo& peer) {
+    peer.gid = {0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7};
+  });
+  EXPECT_NE(mixed.message().find("to fd00::7, which have to be of one kind"), std::string_view::npos)
+      << mixed.to_string();
+  const Status nobody = refused_connect(rdma, ETIMEDOUT, [](AddressInfo&) {});
+  EXPECT_EQ(nobody.code(), StatusCode::kUnavailable) << nobody.to_string();
+  EXPECT_EQ(rdma.live().total(), 0U);
+}
+
 /// A device that does not say any more what completed.
 class VerbsSilentQueue : public ::testing::Test {
  protected:
