@@ -17,14 +17,25 @@ endif()
 # One machine at a time: two of them on two processors would only slow each other.
 set(WEFT_RDMA_TEST_PROPERTIES LABELS rdma TIMEOUT 600 PROCESSORS 2 RESOURCE_LOCK rdma_vm)
 
-# weft_rdma_test(<name> SOURCES <file>... LIBS <target>... [NETWORK one-device|wire] [CPUS <n>])
+# weft_rdma_test(<name> SOURCES <file>... LIBS <target>... [NETWORK one-device|wire] [CPUS <n>]
+#                [STARTS <target> DEFINED_AS <macro>])
 # Makes a GoogleTest program. As booting a machine takes longer than most tests, the whole program is one ctest test,
-# which also fails when no test of it ran. What GTEST_FILTER says reaches the program.
+# which also fails when no test of it ran. What GTEST_FILTER says reaches the program. A program that the tests start
+# is named by STARTS; its path is defined as the macro.
 function(weft_rdma_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "NETWORK;CPUS" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "NETWORK;CPUS;STARTS;DEFINED_AS" "SOURCES;LIBS")
+  # A program that nobody runs costs minutes to compile under a sanitizer. Elsewhere it is built although no machine
+  # can run it, so that a mistake in it is found.
+  if(WEFT_SANITIZE)
+    return()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${weft_SOURCE_DIR}/src ${weft_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE weft_build_flags ${ARG_LIBS} GTest::gmock_main)
+  if(ARG_STARTS)
+    target_compile_definitions(${name} PRIVATE ${ARG_DEFINED_AS}="$<TARGET_FILE:${ARG_STARTS}>")
+    add_dependencies(${name} ${ARG_STARTS})
+  endif()
   if(NOT WEFT_RDMA_TESTS)
     return()
   endif()

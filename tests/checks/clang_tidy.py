@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy over src/, tools/ and examples/ in parallel; a file that passed is not looked at again until it changes.
+"""clang-tidy over what changed in src/, tools/ and examples/, in parallel.
 
-clang_tidy.py <build directory with compile_commands.json> [part of a path ...]
+clang_tidy.py <build directory with compile_commands.json> [--all | part of a path ...]
 
-The key of a file is its preprocessed text with comments, the configuration and the tool's version.
+Looks at the sources that changed since eight hours before the newest commit, committed or not, and for each header that
+changed at one source that includes it. `--all` looks at every source, and so does a change of .clang-tidy.
+A file that passed is not looked at again until it changes: its key is its preprocessed text with comments, the
+configuration and the tool's version.
 """
 
 import concurrent.futures
@@ -15,6 +18,7 @@ import shlex
 import subprocess
 import sys
 
+from changed_sources import sources_to_check
 from project_files import ROOT, project_files
 
 TOOL = "clang-tidy-19"
@@ -58,6 +62,15 @@ def main(build: str, parts: list[str]) -> int:
     version = subprocess.run([TOOL, "--version"], capture_output=True, check=True).stdout
     salt = version + (ROOT / ".clang-tidy").read_bytes()
     ours = {str(ROOT / path) for path in project_files() if path.parts[0] in FOLDERS}
+    everything = "--all" in parts
+    if not parts:
+        changed = sources_to_check()
+        if changed is None:
+            everything = True
+        else:
+            ours &= {str(ROOT / path) for path in changed}
+    parts = [part for part in parts if part != "--all"]
+    print(f"lint: clang-tidy looks at {'every source' if everything else 'what changed'}", flush=True)
     commands = {}
     for command in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
         if command["file"] in ours and (not parts or any(part in command["file"] for part in parts)):

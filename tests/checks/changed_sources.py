@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chooses the sources that show what a change did to the code: the changed ones, and one for each changed header."""
+
+import pathlib
+import re
+import subprocess
+from collections.abc import Iterable
+
+from project_files import ROOT, project_files
+
+INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+# Paths of #include begin in one of these folders, or beside the file.
+ROOTS = ("include", "src", "tests")
+# A change of these may change what is said of every file.
+CONCERNS_ALL = {".clang-tidy"}
+
+
+def git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def changed_paths() -> set[str] | None:
+    """What changed since eight hours before the newest commit; None when there is no such commit to compare with."""
+    try:
+        newest = int(git("log", "-1", "--format=%ct")[0])
+        base = git("rev-list", "-1", f"--before={newest - 8 * 3600}", "HEAD")
+        if not base:
+            return None
+        untracked = git("ls-files", "--others", "--exclude-standard")
+        return {*git("diff", "--name-only", base[0]), *untracked}
+    except (subprocess.CalledProcessError, FileNotFoundError, IndexError):
+        return None
+
+
+def includers_of(files: Iterable[pathlib.Path]) -> dict[str, set[str]]:
+    """For each file of the project, the files that include it themselves."""
+    known = {path.as_posix() for path in files}
+    includers: dict[str, set[str]] = {}
+    for name in known:
+        text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
+        for target in INCLUDE.findall(text):
+            beside = (pathlib.PurePosixPath(name).parent / target).as_posix()
+            for candidate in (beside, *(f"{root}/{target}" for root in ROOTS)):
+                if candidate in known:
+                    includers.setdefault(candidate, set()).add(name)
+                    break
+    return includers
+
+
+def source_that_includes(header: str, includers: dict[str, set[str]], preferred: set[str]) -> str | None:
+    """The nearest source that includes `header`, a preferred one if it is as near as any; None if there is none."""
+    seen, ring = {header}, {header}
+    while ring:
+        ring = {name for inner in ring for name in includers.get(inner, ())} - seen
+        seen |= ring
+        sources = sorted(name for name in ring if name.endswith(".cpp") and not name.startswith("tests/"))
+        if sources:
+            stem = pathlib.PurePosixPath(header).stem
+            return min(sources, key=lambda name: (name not in preferred, pathlib.PurePosixPath(name).stem != stem))
+    return None
+
+
+def choose(changed: set[str], files: Iterable[pathlib.Path]) -> set[str]:
+    """The sources to look at for a set of changed paths, all relative to the project."""
+    files = list(files)
+    known = {path.as_posix() for path in files}
+    chosen = {name for name in changed & known if name.endswith(".cpp")}
+    includers = includers_of(path for path in files if path.suffix in (".hpp", ".cpp"))
+    for header in sorted(name for name in changed & known if name.endswith(".hpp")):
+        source = source_that_includes(header, includers, chosen)
+        if source:
+            chosen.add(source)
+    return chosen
+
+
+def sources_to_check() -> set[str] | None:
+    """The sources that a check of the newest change has to look at; None stands for all of them."""
+    changed = changed_paths()
+    if changed is None or changed & CONCERNS_ALL:
+        return None
+    return choose(changed, project_files())
