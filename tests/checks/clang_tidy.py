@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy over src/, tools/ and examples/ in parallel; a file that passed is not looked at again until it changes.
+"""clang-tidy over src/, tools/, bench/ and examples/ in parallel; what passed is not looked at again until it changes.
 
 clang_tidy.py <build directory with compile_commands.json> [part of a path ...]
 
@@ -18,7 +18,7 @@ import sys
 from project_files import ROOT, project_files
 
 TOOL = "clang-tidy-19"
-FOLDERS = ("src", "tools", "examples")
+FOLDERS = ("src", "tools", "bench", "examples")
 CACHE = ROOT / ".cache" / "clang-tidy"
 
 

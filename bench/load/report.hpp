@@ -8,7 +8,7 @@
 
 namespace weft::load {
 
-/// What a client measured. Both tools print it the same way.
+/// What a client measured. Both commands print it the same way.
 struct Report {
   std::uint64_t calls = 0;
   double seconds = 0;
