@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs perftest and `weft perf` on one device, interleaved, and keeps what they said."""
+"""Runs perftest and `weft perf` on one device."""
 import dataclasses
 import json
 import math
 import pathlib
 import shutil
-import statistics
 import subprocess
 
-from compare_parts.failure import Failure
-from compare_parts.machine import CLIENT_CPU, SERVER_CPU
-from compare_parts.programs import OneClientServer, Server, free_port, output_of, report_of
-from compare_parts.rounds import interleaved
-
-from .cells import KIB, Cell
+from .cells import KIB
+from .failure import Failure
+from .machine import CLIENT_CPU, SERVER_CPU
+from .programs import OneClientServer, Server, free_port, output_of, report_of
 
 # In an emulated machine single runs take many times as long as others.
 RUN_SECONDS = 60
+WARMUP_SECONDS = 0.2
 MIB_PER_S_IN_GBPS = 8 * 1024 * 1024 / 1e9
 # Fewer perftest does not do.
 LEAST_ITERATIONS = 5
@@ -38,33 +36,6 @@ class Device:
         return sum(int(path.read_text()) for path in counters.glob("*rnr*err"))
 
 
-@dataclasses.dataclass
-class Measurement:
-    value: float
-    not_ready_naks: int
-
-
-@dataclasses.dataclass
-class CellResult:
-    cell: Cell
-    sides: dict  # of a list of Measurements, one per round
-
-    def median(self, side):
-        return statistics.median(m.value for m in self.sides[side])
-
-    def ratio(self, side, by):
-        return self.median(side) / self.median(by)
-
-    def round_ratios(self, side, by):
-        return [ours.value / theirs.value for ours, theirs in zip(self.sides[side], self.sides[by])]
-
-    def not_ready_naks(self, side):
-        return sum(m.not_ready_naks for m in self.sides[side])
-
-    def to_json(self):
-        return dataclasses.asdict(self) | {"name": self.cell.name, "unit": self.cell.unit}
-
-
 def find_device(weft):
     """The device, port and address that Weft itself chooses, for both."""
     known = json.loads(subprocess.run([weft, "info", "--json"], capture_output=True, text=True, check=True).stdout)
@@ -76,21 +47,18 @@ def find_device(weft):
     raise Failure("`weft info` finds no RDMA device to use; without --here an emulated machine has one")
 
 
-def run_cells(weft, device, cells, arguments):
-    """Yields a CellResult when a cell is done."""
+def require_perftest(cells):
     for program in {side for cell in cells for side in cell.sides if side.startswith("ib_")}:
         if not shutil.which(program):
             raise Failure(f"{program} is not installed; on Debian it is in perftest")
 
-    def measure(cell, side):
-        before = device.not_ready_naks()
-        run = _perftest if side.startswith("ib_") else _weft
-        value = run(weft, device, cell, side, arguments)
-        return Measurement(value, device.not_ready_naks() - before)
 
-    for cell, found in interleaved(cells, lambda cell: cell.sides, arguments.rounds, measure,
-                                   shown=arguments.progress or None):
-        yield CellResult(cell, found)
+def measure(weft, device, cell, side, arguments):
+    """`side` is a program of perftest or else Weft, with registered or with copied attachments."""
+    before = device.not_ready_naks()
+    run = _perftest if side.startswith("ib_") else _weft
+    value = run(weft, device, cell, side, arguments)
+    return {"value": value, "not_ready_naks": device.not_ready_naks() - before}
 
 
 def _client_cpu(cell):
@@ -145,7 +113,7 @@ def _weft(weft, device, cell, side, arguments):
         for attempt in range(ATTEMPTS):
             command = [weft, "perf", "client", "--connect", server.url, "--cpus", str(_client_cpu(cell)), *common,
                        *_payload(cell), "--depth", str(cell.in_flight), "--seconds",
-                       str(arguments.seconds * 2**attempt), "--warmup", str(arguments.warmup), "--json"]
+                       str(arguments.seconds * 2**attempt), "--warmup", str(WARMUP_SECONDS), "--json"]
             report, _ = report_of(command, f"cell {cell.name}, {side}")
             if report["errors"]:
                 raise Failure(f"cell {cell.name}, {side}: {report['errors']} calls failed")

@@ -6,9 +6,12 @@ import pathlib
 import subprocess
 import tempfile
 
-from compare_parts.failure import Failure
+from . import table
+from .failure import Failure
 
 TEST = "tests/integration/verbs/verbs_credits_test"
+HEADINGS = ["a call of", "doorbells", "completions", "signalled", "inline", "messages", "reads", "copied by payload",
+            "RNR NAKs"]
 
 
 def run(build_dir):
@@ -28,3 +31,11 @@ def run(build_dir):
 def _properties(report):
     tests = [test for suite in report["testsuites"] for test in suite["testsuite"]]
     return {test["call"]: test for test in tests if "call" in test}
+
+
+def render(counted):
+    rows = [[kind, *(str(costs.get(heading, "-")) for heading in HEADINGS[1:])] for kind, costs in counted.items()]
+    return "\n".join([
+        "", *table.aligned([HEADINGS, *rows]), "",
+        "For each call, both sides together, on simulated devices. Doorbells: posts to a send queue; reads: by RDMA;",
+        "copied by payload: bytes that the sender copied into messages, by those that it was given."])

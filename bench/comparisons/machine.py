@@ -19,10 +19,8 @@ def facts(arguments):
         "cpus": os.cpu_count(),
         "kernel": platform.release(),
         "commit": _commit(),
-        "congestion": arguments.congestion,
         "rounds": arguments.rounds,
         "seconds": arguments.seconds,
-        "warmup": arguments.warmup,
     }
 
 

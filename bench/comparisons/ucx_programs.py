@@ -1,52 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the servers and clients, interleaved, and keeps what they said."""
-import dataclasses
+"""Runs ucx_perftest and our ucx_pingpong."""
 import json
 import os
 import shutil
-import statistics
 
-from compare_parts.failure import Failure
-from compare_parts.machine import CLIENT_CPU, SERVER_CPU, CpuUse
-from compare_parts.programs import OneClientServer, free_port, listening_url, output_of
-from compare_parts.rounds import interleaved
-
-from .cells import Cell
+from .failure import Failure
+from .machine import CLIENT_CPU, SERVER_CPU, CpuUse
+from .programs import OneClientServer, free_port, listening_url, output_of
 
 RUN_SECONDS = 60
-SIDES = ("theirs", "ours", "c")
-
-
-@dataclasses.dataclass
-class Measurement:
-    value: float
-    steal: float
-
-
-@dataclasses.dataclass
-class CellResult:
-    cell: Cell
-    sides: dict  # of a list of Measurements, one per round
-
-    def median(self, side):
-        return statistics.median(m.value for m in self.sides[side])
-
-    def ratio(self, side):
-        return self._faster(self.median(side), self.median("theirs"))
-
-    def round_ratios(self, side):
-        pairs = zip(self.sides[side], self.sides["theirs"])
-        return [self._faster(ours.value, theirs.value) for ours, theirs in pairs]
-
-    def worst_steal(self):
-        return max(m.steal for side in self.sides.values() for m in side)
-
-    def to_json(self):
-        ratios = {side: self.ratio(side) for side in SIDES[1:]}
-        return dataclasses.asdict(self) | {"name": self.cell.name, "ratios": ratios}
-
-    def _faster(self, ours, theirs):
-        return theirs / ours if self.cell.latency else ours / theirs
 
 
 def find_program(build_dir):
@@ -58,18 +20,8 @@ def find_program(build_dir):
     return program
 
 
-def run_cells(program, cells, arguments):
-    def measure(cell, side):
-        return _measure(program, side, cell, arguments)
-
-    def label(cell):
-        return f"{cell.transports} {cell.name}"
-
-    return [CellResult(cell, found)
-            for cell, found in interleaved(cells, lambda _: SIDES, arguments.rounds, measure, label)]
-
-
-def _measure(program, side, cell, arguments):
+def measure(program, side, cell, arguments):
+    """`theirs`: by ucx_perftest; `ours`: by the binding; `c`: by UCX's calls alone."""
     run = Run(cell, arguments)
     before = CpuUse.now()
     try:
@@ -77,7 +29,7 @@ def _measure(program, side, cell, arguments):
     finally:
         run.stop()
     _, steal = CpuUse.now().shares_since(before, 0)
-    return Measurement(value, steal)
+    return {"value": value, "steal": steal}
 
 
 class Run:

@@ -14,6 +14,14 @@ START_SECONDS = 30
 END_SECONDS = 10
 
 
+def find_tool(build_dir):
+    """The command-line tool."""
+    for tool in (build_dir / "tools" / "weft", build_dir / "bin" / "weft", build_dir / "weft"):
+        if tool.is_file() and os.access(tool, os.X_OK):
+            return tool
+    raise Failure(f"there is no weft in {build_dir}; build it first: ./dev build")
+
+
 def listening_url(process):
     """What a server that was just started says behind "listening on"."""
     ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
