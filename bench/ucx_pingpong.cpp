@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The UCX binding under the tests of ucx_perftest; bench/ucx_compare holds the two against each other.
+// The UCX binding under the tests of ucx_perftest; bench/compare ucx holds the two against each other.
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests that need a real RDMA stack: on a device of this machine, or else in an emulated one (tools/rdma_vm).
+# Tests that need a real RDMA stack: on a device of this machine, or else in an emulated one (tests/rdma_vm).
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-set(WEFT_RDMA_VM ${Python3_EXECUTABLE} -B ${weft_SOURCE_DIR}/tools/rdma_vm)
+set(WEFT_RDMA_VM ${Python3_EXECUTABLE} -B ${weft_SOURCE_DIR}/tests/rdma_vm)
 execute_process(COMMAND ${WEFT_RDMA_VM} --check RESULT_VARIABLE missing ERROR_VARIABLE why OUTPUT_QUIET
                 ERROR_STRIP_TRAILING_WHITESPACE)
 set(WEFT_RDMA_TESTS ON)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC's side of bench/service_compare, by its callback interface. KIND is not looked at.
+// gRPC's side of bench/compare services, by its callback interface. KIND is not looked at.
 #include <grpcpp/grpcpp.h>
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weft's side of bench/service_compare. KIND is `service`, or what echoes as many bytes without protobuf:
+// Weft's side of bench/compare services. KIND is `service`, or what echoes as many bytes without protobuf:
 // `function`, which is called inside the receiving and gives a view back, or `coroutine`, which is served as
 // a service's method is.
 #include <memory>

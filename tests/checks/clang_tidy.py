@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy over what changed in src/, tools/ and examples/, in parallel.
+"""clang-tidy over what changed in src/, tools/, bench/ and examples/, in parallel.
 
 clang_tidy.py <build directory with compile_commands.json> [--all | part of a path ...]
 
@@ -22,7 +22,7 @@ from changed_sources import sources_to_check
 from project_files import ROOT, project_files
 
 TOOL = "clang-tidy-19"
-FOLDERS = ("src", "tools", "examples")
+FOLDERS = ("src", "tools", "bench", "examples")
 CACHE = ROOT / ".cache" / "clang-tidy"
 
 

@@ -20,7 +20,11 @@ STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 # rule: (pattern in a line without its comment and strings, the folders it holds for, what to say)
 PATTERNS = {
-    "no_std_function": (r"\bstd::function\b", ("include", "src", "tools"), "use UniqueFunction or a template parameter"),
+    "no_std_function": (
+        r"\bstd::function\b",
+        ("include", "src", "tools", "bench"),
+        "use UniqueFunction or a template parameter",
+    ),
     "no_detach": (r"(?:\.|->)detach\(\)", None, "what outlives its expression belongs to a Scope or is joined"),
     "no_sleep": (
         r"\b(?:this_thread::sleep_\w+|usleep|nanosleep)\b|::sleep\(",

@@ -11,7 +11,7 @@ import tempfile
 
 import check_example
 
-RUNNER = [sys.executable, "-B", str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "rdma_vm")]
+RUNNER = [sys.executable, "-B", str(pathlib.Path(__file__).resolve().parents[2] / "rdma_vm")]
 # $1 is the folder for what they print; the rest are the programs.
 RUN_ALL = """
 share="$1"; shift

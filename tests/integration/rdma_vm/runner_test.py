@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-RUNNER = [sys.executable, "-B", str(HERE.parents[2] / "tools" / "rdma_vm")]
+RUNNER = [sys.executable, "-B", str(HERE.parents[1] / "rdma_vm")]
 
 
 def run(*arguments: str, **more) -> subprocess.CompletedProcess:

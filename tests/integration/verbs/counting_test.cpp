@@ -69,7 +69,7 @@ class Cr18Counts : public SimulatedTest {
     loop().block_on(when_all(std::move(callers)));
   }
 
-  /// What `calls` calls cost, that have `payload_bytes` each, both ways together. bench/verbs_compare prints
+  /// What `calls` calls cost, that have `payload_bytes` each, both ways together. bench/compare verbs prints
   /// what is recorded here.
   template <typename Run>
   Costs costs_of(const char* call, int calls, std::size_t payload_bytes, Run run_them) {

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cells of all comparisons have in common: a cell is one thing that is measured of several sides."""
+from .failure import Failure
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+class Cell:
+    """A comparison's own cells are frozen dataclasses. They have a `name` and a `unit` besides."""
+    metric = "value"  # what of a measurement is compared, if nothing else is asked for
+    pairs = ()  # two sides each: the first's ratio by the second is looked at; a goal is about the first pair
+    goal = None  # of that ratio
+    smaller_is_better = False
+
+    def met(self, ratio):
+        return ratio <= self.goal if self.smaller_is_better else ratio >= self.goal
+
+    def pairs_of(self, sides):
+        """The pairs of which both were measured."""
+        return [pair for pair in self.pairs if set(pair) <= set(sides)]
+
+
+def size_name(size):
+    return f"{size // MIB}M" if size >= MIB else f"{size // KIB}K" if size >= KIB else str(size)
+
+
+def named(wanted, cells):
+    """Those of `cells` that `wanted` names (comma-separated; None: all)."""
+    if not wanted:
+        return cells
+    by_name = {cell.name: cell for cell in cells}
+    unknown = [name for name in wanted.split(",") if name not in by_name]
+    if unknown:
+        raise Failure(f"no cell is called {', '.join(unknown)}; there are {', '.join(by_name)}")
+    return [by_name[name] for name in wanted.split(",")]
