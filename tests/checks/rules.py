@@ -10,10 +10,13 @@ import re
 import sys
 from collections.abc import Iterator
 
+import class_sizes
 import layers
 from project_files import ROOT, cpp_files, project_files, read
 
 LINES_MAX = 500
+# A class is held small by class_sizes; this only keeps many small things from gathering in one file.
+CPP_LINES_MAX = 800
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 LINE_COMMENT = re.compile(r"//.*")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -90,8 +93,9 @@ def small_files() -> Iterator[str]:
     for path in project_files():
         if path.suffix in (".cpp", ".hpp", ".py", ".cmake", ".sh") or path.name in ("CMakeLists.txt", "dev"):
             lines = read(path).count("\n")
-            if lines > LINES_MAX:
-                yield f"{path}: {lines} lines; split it by responsibility (at most {LINES_MAX})"
+            limit = CPP_LINES_MAX if path.suffix in (".cpp", ".hpp") else LINES_MAX
+            if lines > limit:
+                yield f"{path}: {lines} lines; split it by responsibility (at most {limit})"
 
 
 def header_guards() -> Iterator[str]:
@@ -133,6 +137,7 @@ RULES = {
     "layers": layers.problems,
     "licence_lines": licence_lines,
     "small_files": small_files,
+    "small_classes": class_sizes.problems,
     "header_guards": header_guards,
     "no_silent_catch_all": no_silent_catch_all,
     "no_machine_paths": no_machine_paths,

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/coro/owned_argument.hpp"
 #include "weft/rpc/method.hpp"
 #include "weft/rpc/reply.hpp"
 #include "weft/rpc/served_call.hpp"
@@ -91,6 +92,11 @@ inline constexpr bool is_context = std::is_same_v<std::remove_cvref_t<T>, CallCo
 template <typename T>
 inline constexpr bool is_any_reply = is_reply<std::remove_cvref_t<T>>;
 
+/// A parameter by value that owns memory: it ends with the function, and so does what a view of it shows.
+template <typename T>
+inline constexpr bool dies_with_the_function =
+    !std::is_reference_v<T> && !is_view<T> && !std::is_trivially_copyable_v<T>;
+
 /// Fails to compile with the reason in words when a handler's parameters cannot be served; true otherwise.
 /// `Declared` is what would travel.
 template <typename Traits, typename... Declared>
@@ -98,6 +104,9 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   constexpr bool kReplyInPlace = !(is_any_reply<Declared> || ...) && !Traits::reply_after_context;
   constexpr bool kContextInPlace = !(is_context<Declared> || ...);
   constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared>) || ...);
+  // A delayed handler answers through its Reply before it returns, or keeps what it answers with itself.
+  constexpr bool kResultStays =
+      Traits::delayed || !is_view<typename Traits::Result> || !(dies_with_the_function<Declared> || ...);
   static_assert(kReplyInPlace,
                 "weft cannot serve this handler: Reply<R> is taken by value, as the first parameter of a "
                 "function that returns void; it answers through the Reply");
@@ -107,7 +116,11 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   static_assert(kNothingLost,
                 "weft cannot serve this handler: a parameter is a non-const reference, and what is written "
                 "there never reaches the caller; take a value or a const reference, and return the result");
-  return kReplyInPlace && kContextInPlace && kNothingLost;
+  static_assert(kResultStays,
+                "weft cannot serve this handler: it returns a view, and a parameter that owns its memory is gone "
+                "when the function returns; take a std::string_view, a span or a const reference, or return a "
+                "value");
+  return kReplyInPlace && kContextInPlace && kNothingLost && kResultStays;
 }
 
 /// Everything the server needs to call the function behind `M`.

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the checks that compute something: the sizes of classes, and the sources that a change concerns."""
+
+import unittest
+
+from changed_sources import choose, includers_of
+from class_sizes import class_sizes
+from project_files import project_files
+
+SHAPE = """
+/// A comment with a { and a ; in it.
+enum class Kind { kOne, kTwo };
+template <typename T>
+class Shape final : public Base<T> {
+ public:
+  explicit Shape(int sides) : sides_(sides), names_{"a;", "{"} {}
+  Shape(const Shape&) = delete;
+  bool operator==(const Shape& other) const { return sides_ == other.sides_; }
+  virtual void draw() = 0;
+  std::function<void(int)> hook;
+  using Name = int;
+  friend class Other;
+  struct Inner {
+    int one;
+    int two() const;
+  };
+
+ private:
+  static constexpr int kMost = 3;
+  int sides_{4}, corners_ = 4;
+  std::vector<std::pair<int, int>> edges_;
+  std::size_t bytes_ = sizeof(int);
+};
+"""
+
+
+class ClassSizes(unittest.TestCase):
+    def test_functions_and_data_members_are_told_apart(self) -> None:
+        sizes = {size.name: (size.functions, size.data) for size in class_sizes("shape.hpp", SHAPE)}
+        self.assertEqual(sizes, {"Shape": (4, 5), "Inner": (1, 1)})
+
+    def test_a_declaration_without_a_body_is_no_class(self) -> None:
+        self.assertEqual(list(class_sizes("x.hpp", "class Later;\nstruct Also;\nvoid f(struct Also&) {}\n")), [])
+
+
+class ChangedSources(unittest.TestCase):
+    def test_a_changed_source_is_chosen_itself(self) -> None:
+        self.assertEqual(choose({"src/base/status.cpp"}, project_files()), {"src/base/status.cpp"})
+
+    def test_a_changed_header_brings_the_source_of_its_name(self) -> None:
+        self.assertEqual(choose({"include/weft/base/status.hpp"}, project_files()), {"src/base/status.cpp"})
+
+    def test_each_public_header_is_seen_through_some_source(self) -> None:
+        files = project_files()
+        includers = includers_of(path for path in files if path.suffix in (".hpp", ".cpp"))
+        public = {path.as_posix() for path in files if path.parts[0] == "include" and path.suffix == ".hpp"}
+        # Only code that protoc-gen-weft writes includes this one.
+        self.assertEqual(public - includers.keys(), {"include/weft/protobuf/call.hpp"})
+
+    def test_what_is_no_code_brings_nothing(self) -> None:
+        self.assertEqual(choose({"README.md", "gone/away.cpp"}, project_files()), set())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: it returns a view, and a parameter that owns its memory is gone
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/rpc/server.hpp"
+
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+weft::Task<weft::Result<std::vector<std::string_view>>> words(std::string_view text);
+#else
+weft::Task<weft::Result<std::vector<std::string_view>>> words(std::string text);
+#endif
+
+void serve(weft::RpcServer& server) {
+  server.register_handler<words>();
+}

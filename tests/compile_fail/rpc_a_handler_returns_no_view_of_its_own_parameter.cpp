@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: it returns a view, and a parameter that owns its memory is gone
+#include <string>
+#include <string_view>
+
+#include "weft/rpc/server.hpp"
+
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+std::string_view of_a_view(std::string_view text);
+std::string_view of_a_reference(const std::string& text);
+std::string_view by_number(int number);
+#else
+std::string_view of_a_view(std::string text);
+std::string_view of_a_reference(const std::string& text);
+std::string_view by_number(int number);
+#endif
+
+void serve(weft::RpcServer& server) {
+  server.register_handler<of_a_view>();
+  server.register_handler<of_a_reference>();
+  server.register_handler<by_number>();
+}
