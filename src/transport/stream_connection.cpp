@@ -65,12 +65,6 @@ void StreamConnection::use_checksums() {
   framer_.use_checksums();
 }
 
-void StreamConnection::resume_landing() {
-  framer_.allow_landing();
-  resume_ = true;
-  schedule_work();
-}
-
 // Also while it is closing: until the path is shut, it may still receive straight into the landing.
 void StreamConnection::abandon_landing() {
   if (shut_) return;

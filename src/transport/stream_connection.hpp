@@ -44,7 +44,6 @@ class StreamConnection : public Connection,
   PathReport path_report() const final;
   Outbox& outbox() final { return outbox_; }
   void use_checksums() final;
-  void resume_landing() final;
   void abandon_landing() final;
   Result<Buffer> landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) final;
   void pause_receiving() final;

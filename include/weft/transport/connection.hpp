@@ -43,14 +43,12 @@ struct Landing {
     kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned
             ///< or closed
     kSkip,  ///< read and drop it
-    kWait,  ///< receive nothing more until resume_landing(): there is no room yet
   };
   Kind kind = Kind::kSkip;
   MutableBytes memory;
 
   static Landing into(MutableBytes memory) { return {Kind::kInto, memory}; }
   static Landing skip() { return {}; }
-  static Landing wait() { return {Kind::kWait, {}}; }
 };
 
 /// Who hears what a connection receives. Called in turns of the connection's loop, never from inside a call
@@ -71,7 +69,6 @@ class FrameSink {
     return true;
   }
   /// A frame with an attachment has arrived except for the attachment.
-  /// After kWait it is asked again when resume_landing() was called.
   virtual Landing on_attachment(const Frame& frame) = 0;
   /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
   virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
@@ -122,8 +119,6 @@ class Connection {
   virtual Outbox& outbox() = 0;
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   virtual void use_checksums() = 0;
-  /// Goes on after kWait.
-  virtual void resume_landing() = 0;
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
   virtual void abandon_landing() = 0;
