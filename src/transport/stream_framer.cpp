@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/stream_framer.hpp"
+#include "weft/transport/stream_framer.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "weft/transport/connection.hpp"
+#include "weft/transport/frame_sink.hpp"
 
 namespace weft {
 
