@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/stream_framer.hpp"
+#include "weft/transport/stream_framer.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -128,8 +128,6 @@ StreamFramer::Step StreamFramer::step(FrameSink& sink, Status& failure) {
       return step_frames(sink, failure);
     case State::kSkipHead:
       return step_skip_head(sink, failure);
-    case State::kAskLanding:
-      return step_ask_landing(sink);
     case State::kAttachment:
       return step_attachment();
     case State::kTail:
@@ -203,10 +201,9 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
       if (!batch.empty()) break;  // those before it are handed up first
       frame_ = frame;
       frame_chunk_ = chunk_;
-      state_ = State::kAskLanding;
       taken_ += size;
       ++units_;
-      return Step::kOn;
+      return begin_attachment(sink);
     }
     batch.keep();
     at += size;
@@ -242,15 +239,15 @@ StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure
   if (found != wire::FrameFault::kNone) return fault(found, frame_.header, failure);
   taken_ += size;
   ++units_;
-  state_ = frame_.header.attachment_bytes != 0 ? State::kAskLanding : State::kFrames;
-  if (state_ == State::kFrames) failure = sink.on_frames({&frame_, 1}, chunk_);
+  if (frame_.header.attachment_bytes != 0) return begin_attachment(sink);
+  state_ = State::kFrames;
+  failure = sink.on_frames({&frame_, 1}, chunk_);
   return failure.ok() ? Step::kOn : Step::kFailed;
 }
 
-StreamFramer::Step StreamFramer::step_ask_landing(FrameSink& sink) {
+// The head of frame_ is whole: the sink says where its attachment goes.
+StreamFramer::Step StreamFramer::begin_attachment(FrameSink& sink) {
   const Landing landing = sink.on_attachment(frame_);
-  waiting_ = landing.kind == Landing::Kind::kWait;
-  if (waiting_) return Step::kNeedBytes;
   landing_ = nullptr;
   if (landing.kind == Landing::Kind::kInto) {
     WEFT_ASSERT(landing.memory.size() == frame_.header.attachment_bytes,

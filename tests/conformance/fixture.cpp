@@ -42,7 +42,6 @@ Landing Recorder::on_attachment(const Frame& frame) {
   EXPECT_FALSE(closed()) << "an attachment after the end";
   ++asked_landing;
   if (landing == Landing::Kind::kSkip) return Landing::skip();
-  if (landing == Landing::Kind::kWait) return Landing::wait();
   memory.assign(frame.header.attachment_bytes, '?');
   return Landing::into({reinterpret_cast<std::byte*>(memory.data()), memory.size()});
 }

@@ -153,24 +153,6 @@ TEST_P(Frames, ASkippedAttachmentLeavesTheNextFrameWhole) {
   EXPECT_EQ(server_.sink.frames[1].body, "next");
 }
 
-TEST_P(Frames, NothingIsReceivedWhileALandingIsWaitedFor) {
-  ASSERT_NO_FATAL_FAILURE(greet());
-  server_.sink.landing = Landing::Kind::kWait;
-  CountedLease lease{pattern(50'001)};
-  client_.request_with(1, lease);
-  client_.request(2, "behind");
-  ASSERT_TRUE(until([&] { return server_.sink.asked_landing == 1; }));
-  settle();
-  EXPECT_TRUE(server_.sink.frames.empty());
-  server_.connection->resume_landing();
-  ASSERT_TRUE(until([&] { return server_.sink.asked_landing == 2; }));
-  server_.sink.landing = Landing::Kind::kInto;
-  server_.connection->resume_landing();
-  EXPECT_EQ(server_.sink.asked_landing, 2) << "asked from inside resume_landing()";
-  ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2; }));
-  EXPECT_TRUE(server_.sink.frames[0].attachment == lease.bytes);
-}
-
 TEST_P(Frames, AnAbandonedLandingIsNotWrittenAnyMore) {
   ASSERT_NO_FATAL_FAILURE(greet());
   const std::string attachment = pattern(40'000);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/stream_framer.hpp"
+#include "weft/transport/stream_framer.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/wire/hello.hpp"
 

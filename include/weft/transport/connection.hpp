@@ -1,89 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/uio.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
+#include "weft/coro/executor.hpp"
 #include "weft/memory/buffer.hpp"
-#include "weft/memory/chunk_pool.hpp"
+#include "weft/runtime/timer.hpp"
+#include "weft/runtime/turn_end_hook.hpp"
+#include "weft/transport/carrier.hpp"
 #include "weft/transport/data_path.hpp"
+#include "weft/transport/frame_sink.hpp"
 #include "weft/transport/outbox.hpp"
+#include "weft/transport/stream_framer.hpp"
 #include "weft/wire/frame.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft {
 
 class Loop;
-
-/// What a transport can do; what rpc asks instead of asking which transport it is.
-struct Capabilities {
-  /// For people and logs only.
-  const char* name = "";
-  /// Leased bytes of this size or more are sent without a copy.
-  std::size_t lease_bytes_min = 16 * 1024;
-  /// The peer is another process and may die without a word: keepalive pings make sense.
-  bool peer_may_vanish = true;
-};
-
-/// One frame as it was received. `header` was checked; `body` points into `chunk`, which whoever keeps `body`
-/// longer than the callback retains.
-struct Frame {
-  wire::FrameHeader header;
-  Bytes body;
-};
-
-/// Where the attachment of a frame goes.
-struct Landing {
-  enum class Kind : std::uint8_t {
-    kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned
-            ///< or closed
-    kSkip,  ///< read and drop it
-    kWait,  ///< receive nothing more until resume_landing(): there is no room yet
-  };
-  Kind kind = Kind::kSkip;
-  MutableBytes memory;
-
-  static Landing into(MutableBytes memory) { return {Kind::kInto, memory}; }
-  static Landing skip() { return {}; }
-  static Landing wait() { return {Kind::kWait, {}}; }
-};
-
-/// Who hears what a connection receives. Called in turns of the connection's loop, never from inside a call
-/// that the sink makes to the connection, and never after on_closed. The sink may not destroy the connection
-/// inside a callback; closing it there drops what was received after the frames that it was just given.
-class FrameSink {
- public:
-  /// The peer's whole hello, once, before everything else. A failure closes the connection with it.
-  virtual Status on_hello(Bytes hello) = 0;
-  /// All the frames without attachment that one receive brought, in order (bounded batches).
-  /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
-  virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
-  /// A frame has begun whose head is larger than a standard chunk and not here yet. False: its body is read
-  /// and dropped, and the frame is handed up without it, `body` empty though `header.body_bytes` is not.
-  /// While the body comes this may be asked again.
-  virtual bool wants_body(const wire::FrameHeader& header) {
-    static_cast<void>(header);
-    return true;
-  }
-  /// A frame with an attachment has arrived except for the attachment.
-  /// After kWait it is asked again when resume_landing() was called.
-  virtual Landing on_attachment(const Frame& frame) = 0;
-  /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
-  virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
-  /// The outbox has fallen under the low-water mark after it was over the high one.
-  virtual void on_drained() = 0;
-  /// The connection is over; says why (ok = the peer ended the stream between two frames). The last callback.
-  /// Every lease has been released before.
-  virtual void on_closed(Status why) = 0;
-
- protected:
-  ~FrameSink() = default;
-};
 
 struct ConnectionOptions {
   wire::FrameLimits frame_limits{};
@@ -101,45 +43,61 @@ struct ConnectionOptions {
 
 /// Which way the bytes of a connection go, beside what its Capabilities say. For people.
 struct PathReport {
-  /// DataPath::description() of the data path that carries them; empty when the stream does.
+  /// Carrier::description() of the carrier that carries them; empty when the stream does.
   std::string description{};
   /// Why they stay with the stream although both sides offered a data path; else empty.
   std::string refusal{};
 };
 
-/// A connection that carries frames in order, whole or not at all. Belongs to one loop; may be destroyed at
-/// any time outside its sink's callbacks, which gives back every lease and calls the sink no more.
-class Connection {
+/// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer, and
+/// all that has to do with states, endings, timeouts and backpressure. Belongs to one loop; may be destroyed
+/// at any time outside its sink's callbacks, which gives back every lease and calls the sink no more.
+///
+///   made --start()--> started <----------------- moving
+///     |                 |  \--another carrier----^ |     moving: what is queued still leaves by the stream
+///     |                 |       was decided for    |
+///     |   close(), a failure, or both sides ended  |
+///     v                 v                          |
+///   closing <-----------+--------------------------'     closing: nothing is received, sent or handed up any
+///     | the loop's next turn                                      more; on_closed() is to come
+///     v
+///   closed                                               closed: both carriers are shut, every lease is
+///                                                                released, the sink heard of it
+///
+///   sending    open --finish()--> finishing --the last byte left--> ended      --send() failed--> failed
+///   receiving  open --the peer's end--> ended: what is queued is still sent, then the connection closes
+///
+/// It begins on its stream. With ConnectionOptions::paths another carrier may take over after the hellos; the
+/// stream stays, and is only watched then: its end is the peer's.
+class Connection final : private CarrierOwner, private OutboxDrain, private TurnEndHook, private Timer {
  public:
-  virtual ~Connection() = default;
+  /// `stream` has nobody to report to yet.
+  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream);
+  ~Connection();
 
   /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
-  virtual void start(FrameSink& sink) = 0;
-  /// What our hello is to offer beside the stream.
-  virtual std::vector<wire::DataPathOffer> path_offers() const = 0;
+  void start(FrameSink& sink);
+  /// Returns what our hello is to offer beside the stream.
+  std::vector<wire::DataPathOffer> path_offers() const;
   /// Where frames to be sent are queued: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
-  virtual Outbox& outbox() = 0;
+  Outbox& outbox() { return outbox_; }
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
-  virtual void use_checksums() = 0;
-  /// Goes on after kWait.
-  virtual void resume_landing() = 0;
+  void use_checksums();
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
-  virtual void abandon_landing() = 0;
-  /// Memory for an attachment of `bytes` to land in: such that the transport is fast with. Counted in
+  void abandon_landing();
+  /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. Counted in
   /// `budget`, if there is one. It may outlive the connection. Errors: as Buffer::try_allocate().
-  virtual Result<Buffer> landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
-    return Buffer::try_allocate(bytes, std::move(budget));
-  }
+  Result<Buffer> landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget);
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
-  virtual void pause_receiving() = 0;
-  virtual void resume_receiving() = 0;
+  void pause_receiving();
+  void resume_receiving();
   /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own. When
   /// the peer ends first, what is queued is still sent before on_closed.
-  virtual void finish() = 0;
+  void finish();
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
-  virtual void close(Status why) = 0;
+  void close(Status why);
 
   /// What is handed up now arrived after this, give or take a turn of the loop: before it there was nothing
   /// to receive, or so much has been received since that what was on its way then is through.
@@ -147,18 +105,106 @@ class Connection {
 
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
-  virtual bool is_moving() const = 0;
+  bool is_moving() const {
+    return (!outbox_.empty() && sending_ < Sending::kEnded) || (framer_.inside() && framer_.wants_bytes());
+  }
 
-  /// Settled once on_hello is called.
-  virtual const Capabilities& capabilities() const = 0;
+  /// The carrier's. Settled once on_hello is called.
+  const Capabilities& capabilities() const { return *capabilities_; }
   /// From on_hello on, until the connection ends. Makes strings, so not for a path that is to be fast.
-  virtual PathReport path_report() const = 0;
-  /// As a URL, for people: "tcp://127.0.0.1:4242".
-  virtual std::string local_endpoint() const = 0;
-  virtual std::string remote_endpoint() const = 0;
+  PathReport path_report() const;
+  /// The stream's, as URLs, for people: "tcp://127.0.0.1:4242".
+  std::string local_endpoint() const { return stream_->local_endpoint(); }
+  std::string remote_endpoint() const { return stream_->remote_endpoint(); }
 
- protected:
+ private:
+  enum class State : std::uint8_t { kMade, kStarted, kMoving, kClosing, kClosed };
+  enum class Sending : std::uint8_t { kOpen, kFinishing, kEnded, kFailed };
+  struct Work : Ready {
+    explicit Work(Connection& its) noexcept;
+    Connection& connection;
+  };
+  /// Brings another carrier up for this connection.
+  struct BringingUp;
+
+  // The carrier reports.
+  bool receives() const override { return framer_.wants_bytes(); }
+  void on_readable() override;
+  void on_writable() override;
+  void on_settled() override;
+  void on_failed(Status why) override;
+  // The outbox reports.
+  void on_queued() noexcept override;
+  void on_much_queued() noexcept override;
+  void on_take_back() noexcept override;
+  void on_turn_end() override;
+  void on_timer() override;
+
+  bool started() const noexcept { return state_ == State::kStarted || state_ == State::kMoving; }
+  bool ending() const noexcept { return state_ >= State::kClosing; }
+  void work();
+  void schedule_work();
+
+  void on_path_decided();
+  void move_to_path();
+  void hand_up_hello();
+  void on_peer_gone(int error);
+
+  void receive_all();
+  Moved receive_once();
+  Moved receive_some(std::span<const iovec> into);
+  void close_if_failed(Status status);
+  void resume_parsing();
+  void note_progress(std::size_t bytes);
+  void peer_ended();
+
+  void flush();
+  void send_queued();
+  Moved send_some(std::span<const iovec> from);
+  void sending_failed(int error);
+  void after_flush();
+  void end_if_due();
+
+  void watch_peer();
+  void arm_by(TimePoint at);
+  TimePoint check_stall();
+  TimePoint check_frame();
+  void fail(Status why);
+  void conclude();
+  Status lost(const char* what, int error) const;
+
+  Loop& loop_;
+  const ConnectionOptions options_;
+  /// What it began on; also the way to talk about another carrier.
+  std::unique_ptr<Carrier> stream_;
+  /// What carries the bytes: the stream, or what took over from it.
+  Carrier* carrier_;
+  const Capabilities* capabilities_;
+  FrameSink* sink_ = nullptr;
+  /// Hears what is received: the sink, or before that whoever brings another carrier up.
+  FrameSink* receiver_ = nullptr;
+  Outbox outbox_;
+  StreamFramer framer_;
+  Work work_{*this};
+  Status why_;
   TimePoint behind_since_{};
+  /// See behind_since(): received since behind_mark_, which comes after it.
+  TimePoint behind_mark_{};
+  std::size_t behind_bytes_ = 0;
+  /// Since when the peer has taken nothing of what is queued, and brought nothing of what it owes.
+  TimePoint send_since_{};
+  TimePoint frame_since_{};
+  std::uint64_t frame_progress_ = ~std::uint64_t{0};
+  State state_ = State::kMade;
+  Sending sending_ = Sending::kOpen;
+  bool receive_ended_ = false;
+  bool readable_ = false;
+  bool write_blocked_ = false;
+  bool above_high_water_ = false;
+  bool resume_ = false;
+  /// The stream beside the carrier has ended: nothing more arrives on the carrier either.
+  bool peer_gone_ = false;
+  std::unique_ptr<BringingUp> bringing_up_;
 };
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "transport/memory/memory_connection.hpp"
+#include "transport/memory/memory_carrier.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::memory {
@@ -16,16 +16,16 @@ MemoryLink::MemoryLink(const MemoryOptions& options, Url url)
   for (Pipe& pipe : pipes_) pipe.ring.resize(std::max<std::size_t>(options.pipe_bytes, 1));
 }
 
-void MemoryLink::attach(End end, Loop& loop, MemoryConnection& connection) {
+void MemoryLink::attach(End end, Loop& loop, MemoryCarrier& carrier) {
   const std::lock_guard lock{mutex_};
   sides_[index(end)].loop = &loop;
-  sides_[index(end)].connection = &connection;
+  sides_[index(end)].carrier = &carrier;
 }
 
 void MemoryLink::detach(End end) {
   const std::lock_guard lock{mutex_};
   sides_[index(end)].loop = nullptr;
-  sides_[index(end)].connection = nullptr;
+  sides_[index(end)].carrier = nullptr;
   if (!pipe_from(end).silent) pipe_from(end).ended = true;
   pipe_to(end).receiver_gone = true;
   notify(other(end));
@@ -36,14 +36,14 @@ void MemoryLink::notify(End end) {
   Side& side = sides_[index(end)];
   if (side.loop == nullptr || std::exchange(side.notified, true)) return;
   side.loop->post([link = shared_from_this(), end] {
-    MemoryConnection* connection = nullptr;
+    MemoryCarrier* carrier = nullptr;
     {
       const std::lock_guard lock{link->mutex_};
       Side& its = link->sides_[index(end)];
       its.notified = false;
-      connection = its.connection;
+      carrier = its.carrier;
     }
-    if (connection != nullptr) connection->on_notified();
+    if (carrier != nullptr) carrier->on_notified();
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace weft::memory {
 
-class MemoryConnection;
+class MemoryCarrier;
 
 /// Which end of a link. An end sends into the pipe of its own number.
 enum class End : std::uint8_t { kClient = 0, kServer = 1 };
@@ -29,7 +29,7 @@ struct Arrived {
 };
 
 /// Two pipes between two ends, each of which belongs to a loop. Everything is guarded by one lock, except
-/// that the pointer to an end's connection is touched on that end's loop only.
+/// that the pointer to an end's carrier is touched on that end's loop only.
 class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
  public:
   MemoryLink(const MemoryOptions& options, Url url);
@@ -38,7 +38,7 @@ class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
   bool peer_may_vanish() const { return peer_may_vanish_; }
   const MemoryFaults& faults_to(End end) const { return pipes_[index(other(end))].faults; }
 
-  void attach(End end, Loop& loop, MemoryConnection& connection);
+  void attach(End end, Loop& loop, MemoryCarrier& carrier);
   /// The end sends and receives no more. Thread: its loop's.
   void detach(End end);
 
@@ -65,7 +65,7 @@ class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
   };
   struct Side {
     Loop* loop = nullptr;
-    MemoryConnection* connection = nullptr;
+    MemoryCarrier* carrier = nullptr;
     bool notified = false;
   };
 

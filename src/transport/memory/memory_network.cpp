@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "transport/memory/memory_connection.hpp"
+#include "transport/memory/memory_carrier.hpp"
 #include "transport/memory/memory_link.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/coro/cancel.hpp"
@@ -29,8 +29,8 @@ class MemoryIncoming final : public Incoming {
 
   Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
     WEFT_ASSERT(link_ != nullptr, "an incoming peer is adopted once");
-    return std::unique_ptr<Connection>{
-        std::make_unique<MemoryConnection>(loop, std::move(link_), End::kServer, options)};
+    return std::make_unique<Connection>(
+        loop, options, std::make_unique<MemoryCarrier>(loop, std::move(link_), End::kServer));
   }
   std::string remote_endpoint() const override { return link_->url().to_string(); }
 
@@ -177,13 +177,13 @@ Task<Result<std::unique_ptr<Connection>>> MemoryNetwork::connect(Loop& loop, Url
   if (options.deadline.expired(loop.now())) co_return to_status(CancelReason::kDeadline);
   const auto backlog = impl_->find(url.host);
   const auto link = std::make_shared<memory::MemoryLink>(impl_->options(), url);
-  auto connection =
-      std::make_unique<memory::MemoryConnection>(loop, link, memory::End::kClient, options.connection);
+  auto connection = std::make_unique<Connection>(
+      loop, options.connection, std::make_unique<memory::MemoryCarrier>(loop, link, memory::End::kClient));
   if (backlog == nullptr || !memory::offer(backlog, link)) {
     co_return Status{StatusCode::kUnavailable, Layer::kTransport,
                      "connect to " + url.to_string() + ": nobody listens there", ECONNREFUSED};
   }
-  co_return std::unique_ptr<Connection>{std::move(connection)};
+  co_return connection;
 }
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "transport/tcp/tcp_connection.hpp"
+#include "transport/tcp/tcp_carrier.hpp"
 #include "weft/base/assert.hpp"
 
 namespace weft::tcp {
@@ -25,7 +25,7 @@ class TcpIncoming final : public Incoming {
 
   Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
     WEFT_ASSERT(socket_, "an incoming peer is adopted once");
-    return TcpConnection::make(loop, std::move(socket_), peer_, options);
+    return TcpCarrier::connection(loop, std::move(socket_), peer_, options);
   }
   std::string remote_endpoint() const override {
     const Url url = url_of(peer_);

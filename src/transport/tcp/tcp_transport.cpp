@@ -5,7 +5,7 @@
 #include "transport/tcp/connect_wait.hpp"
 #include "transport/tcp/look_up.hpp"
 #include "transport/tcp/socket.hpp"
-#include "transport/tcp/tcp_connection.hpp"
+#include "transport/tcp/tcp_carrier.hpp"
 #include "transport/tcp/tcp_listener.hpp"
 #include "weft/transport/tcp.hpp"
 
@@ -93,7 +93,7 @@ Task<Result<std::unique_ptr<Connection>>> TcpTransport::connect(Loop& loop, Url 
   for (const SocketAddress& address : *addresses) {
     Status ended = co_await connect_to(loop, address, options, socket);
     if (!ended.ok()) co_return ended.with_context(what);
-    if (socket.ok()) co_return TcpConnection::make(loop, std::move(*socket), address, options.connection);
+    if (socket.ok()) co_return TcpCarrier::connection(loop, std::move(*socket), address, options.connection);
   }
   co_return socket.status().with_context(what);
 }

@@ -31,7 +31,7 @@ std::string Provider::offer() const {
   return {static_cast<char>(kMessageVersion), static_cast<char>(options_.error_mode)};
 }
 
-Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, DataPathOwner& owner,
+Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
                                                 std::string_view peer_offer) const {
   if (peer_offer.size() < kOfferBytes || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,

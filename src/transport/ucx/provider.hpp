@@ -24,7 +24,7 @@ class Provider final : public DataPathProvider {
 
   wire::DataPath kind() const override { return wire::DataPath::kUcx; }
   std::string offer() const override;
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, DataPathOwner& owner,
+  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner,
                                         std::string_view peer_offer) const override;
 
   /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a

@@ -21,12 +21,17 @@ constexpr unsigned kQuestionsPerLook = 64;
 
 }  // namespace
 
-UcxPath::UcxPath(std::shared_ptr<Domain> domain, DataPathOwner& owner, const UcxOptions& options)
+UcxPath::UcxPath(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options)
     : domain_(std::move(domain)),
-      owner_(&owner),
+      bring_up_(owner),
       options_(options),
-      capabilities_{.name = "ucx", .lease_bytes_min = options.rendezvous_bytes_min, .peer_may_vanish = true},
-      place_(domain_->enter(*this)) {}
+      capabilities_{.name = "ucx",
+                    .lease_bytes_min = options.rendezvous_bytes_min,
+                    .peer_may_vanish = true,
+                    .receives_in_place = true},
+      place_(domain_->enter(*this)) {
+  report_to(owner);
+}
 
 UcxPath::~UcxPath() {
   shut();
@@ -116,21 +121,21 @@ void UcxPath::completed(Operation& operation, ucs_status_t status) noexcept {
 // looks like may stand behind its last bytes.
 void UcxPath::deliver() {
   send_control();
-  if (heard_ && !std::exchange(heard_told_, true)) owner_->on_path_heard();
-  if (!shut_ && misbehaviour_ == nullptr && (!inbox_.empty() || landing_.done)) owner_->on_path_readable();
+  if (heard_ && !std::exchange(heard_told_, true)) bring_up_.on_heard();
+  if (!shut_ && misbehaviour_ == nullptr && (!inbox_.empty() || landing_.done)) owner().on_readable();
   if (inbox_.size() > kHeldMessagesMax) keep_own_copies();
   const bool may_send = send_blocked_ && (sending_.active ? sending_.done
                                           : asked_        ? granted()
                                                           : window_left() > 0);
   if (!shut_ && may_send) {
     send_blocked_ = false;
-    owner_->on_path_writable();
+    owner().on_writable();
   }
   const bool failed = failed_ != UCS_OK || misbehaviour_ != nullptr;
   if (shut_ || (!failed && !ended_)) return;
   // After the peer's end only our own bytes can be lost, and send() says so.
-  if (failed && (!end_arrived_ || misbehaviour_ != nullptr)) return owner_->on_path_failed(failure());
-  owner_->on_path_writable();
+  if (failed && (!end_arrived_ || misbehaviour_ != nullptr)) return owner().on_failed(failure());
+  owner().on_writable();
 }
 
 bool UcxPath::anything_in_flight() const noexcept {

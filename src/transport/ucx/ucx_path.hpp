@@ -11,7 +11,7 @@
 #include "transport/ucx/inbox.hpp"
 #include "transport/ucx/message.hpp"
 #include "weft/coro/executor.hpp"
-#include "weft/transport/connection.hpp"
+#include "weft/transport/path_end.hpp"
 #include "weft/ucx/endpoint.hpp"
 
 namespace weft::ucx_path {
@@ -25,15 +25,16 @@ namespace weft::ucx_path {
 /// What UCX was given (operations in flight) is in `sending_`, `landing_`, `controls_` and `flush_`; shut()
 /// returns only when none is left. Nothing is told to the owner inside a callback of UCX: those only note and
 /// schedule deliver_.
-class UcxPath final : public DataPath {
+class UcxPath final : public PathEnd, public Carrier {
  public:
-  UcxPath(std::shared_ptr<Domain> domain, DataPathOwner& owner, const UcxOptions& options);
+  UcxPath(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options);
   ~UcxPath() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override { return endpoint_.description(); }
   std::string address() const override;
   Status connect(std::string_view peer_address) override;
+  Carrier& carrier() override { return *this; }
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   ChunkRef receive_in_place(bool& exhausted) override;
   Moved reclaim_landing() override;
@@ -109,7 +110,7 @@ class UcxPath final : public DataPath {
   Status failure() const;
 
   const std::shared_ptr<Domain> domain_;
-  DataPathOwner* owner_;
+  PathEndOwner& bring_up_;
   const UcxOptions& options_;
   Capabilities capabilities_;
   const Place place_;

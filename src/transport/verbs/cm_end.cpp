@@ -81,7 +81,7 @@ Status status_of(const verbs::CmEvent& event) {
 }  // namespace
 
 Result<std::unique_ptr<PathEnd>> CmEnd::connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                      Loop& loop, DataPathOwner& owner,
+                                                      Loop& loop, PathEndOwner& owner,
                                                       const VerbsOptions& options,
                                                       const std::string& endpoint) {
   auto end = std::make_unique<CmEnd>(std::move(hub), support, loop, owner, options);
@@ -90,7 +90,7 @@ Result<std::unique_ptr<PathEnd>> CmEnd::connecting_to(std::shared_ptr<CmHub> hub
 }
 
 Result<std::unique_ptr<PathEnd>> CmEnd::listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                  Loop& loop, DataPathOwner& owner,
+                                                  Loop& loop, PathEndOwner& owner,
                                                   const VerbsOptions& options) {
   auto end = std::make_unique<CmEnd>(std::move(hub), support, loop, owner, options);
   auto awaited = end->hub_->await_request(*end);
@@ -247,7 +247,7 @@ void CmEnd::found(const Status& way) {
   if (!status.ok()) return fail(std::move(status));
   state_ = State::kConnected;
   if (peer_ready_) path_->on_peer_ready();
-  owner_.on_path_connected();
+  owner_.on_connected();
 }
 
 Status CmEnd::connect_pair() {
@@ -280,7 +280,7 @@ void CmEnd::fail(Status why) {
   if (state_ == State::kFailed || state_ == State::kShut) return;
   state_ = State::kFailed;
   connection_.end();
-  owner_.on_path_failed(std::move(why));
+  owner_.on_failed(std::move(why));
 }
 
 void CmEnd::shut() {

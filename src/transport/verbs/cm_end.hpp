@@ -45,14 +45,14 @@ class CmEnd final : public PathEnd, private CmHandler {
   /// The connecting side's. Errors: kInvalidArgument for an endpoint (tcp://10.0.0.7:9000) without an IP
   /// address.
   static Result<std::unique_ptr<PathEnd>> connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                        Loop& loop, DataPathOwner& owner,
+                                                        Loop& loop, PathEndOwner& owner,
                                                         const VerbsOptions& options,
                                                         const std::string& endpoint);
   /// The listening side's. Errors: the system does not let us listen.
   static Result<std::unique_ptr<PathEnd>> listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                    Loop& loop, DataPathOwner& owner,
+                                                    Loop& loop, PathEndOwner& owner,
                                                     const VerbsOptions& options);
-  CmEnd(std::shared_ptr<CmHub> hub, const CmSupport& support, Loop& loop, DataPathOwner& owner,
+  CmEnd(std::shared_ptr<CmHub> hub, const CmSupport& support, Loop& loop, PathEndOwner& owner,
         const VerbsOptions& options)
       : hub_(std::move(hub)), support_(support), loop_(loop), owner_(owner), options_(options) {}
   ~CmEnd() override { shut(); }
@@ -62,7 +62,7 @@ class CmEnd final : public PathEnd, private CmHandler {
   bool connecting() const override { return state_ != State::kConnected; }
   bool needs_peer_ready() const override { return true; }
   void on_peer_ready() override;
-  DataPath& carrier() override { return *path_; }
+  Carrier& carrier() override { return *path_; }
   void shut() override;
 
  private:
@@ -99,7 +99,7 @@ class CmEnd final : public PathEnd, private CmHandler {
   const std::shared_ptr<CmHub> hub_;
   const CmSupport& support_;
   Loop& loop_;
-  DataPathOwner& owner_;
+  PathEndOwner& owner_;
   const VerbsOptions& options_;
   State state_ = State::kMade;
   /// The connecting side's: whom it connects to, without the port.

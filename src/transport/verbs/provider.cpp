@@ -64,7 +64,7 @@ std::string Provider::offer() const {
 }
 
 // The side that connects chooses.
-Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, DataPathOwner& owner,
+Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
                                                 std::string_view peer_offer) const {
   if (peer_offer.empty() || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
@@ -81,7 +81,7 @@ Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, DataPathOwner& owner
 }
 
 // A device that cannot be had now, because its port is down, is no reason to do without the others.
-Result<std::unique_ptr<PathEnd>> Provider::open_by_hello(Loop& loop, DataPathOwner& owner) const {
+Result<std::unique_ptr<PathEnd>> Provider::open_by_hello(Loop& loop, PathEndOwner& owner) const {
   const auto devices = devices_in_turn();
   if (!devices.ok()) return devices.status();
   Status refused;
@@ -94,7 +94,7 @@ Result<std::unique_ptr<PathEnd>> Provider::open_by_hello(Loop& loop, DataPathOwn
   return refused;
 }
 
-Result<std::unique_ptr<PathEnd>> Provider::open_by_cm(Loop& loop, DataPathOwner& owner,
+Result<std::unique_ptr<PathEnd>> Provider::open_by_cm(Loop& loop, PathEndOwner& owner,
                                                       const std::string& connected_to) const {
   auto hub = hub_for(loop);
   if (!hub.ok()) return std::move(hub).status();

@@ -29,13 +29,13 @@ class Provider final : public DataPathProvider, private CmSupport {
   Status require() const override;
   /// Errors: there is none of a name that was given.
   Status try_out() const override;
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, DataPathOwner& owner,
+  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner,
                                         std::string_view peer_offer) const override;
   Result<MemoryLease> register_memory(MutableBytes memory) const override;
 
  private:
-  Result<std::unique_ptr<PathEnd>> open_by_hello(Loop& loop, DataPathOwner& owner) const;
-  Result<std::unique_ptr<PathEnd>> open_by_cm(Loop& loop, DataPathOwner& owner,
+  Result<std::unique_ptr<PathEnd>> open_by_hello(Loop& loop, PathEndOwner& owner) const;
+  Result<std::unique_ptr<PathEnd>> open_by_cm(Loop& loop, PathEndOwner& owner,
                                               const std::string& connected_to) const;
   Status check_cm() const;
   Result<std::shared_ptr<CmHub>> hub_for(Loop& loop) const;

@@ -20,23 +20,28 @@ constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + PathTe
 
 }  // namespace
 
-Result<std::unique_ptr<VerbsPath>> VerbsPath::make(std::shared_ptr<Domain> domain, DataPathOwner& owner,
+Result<std::unique_ptr<VerbsPath>> VerbsPath::make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
                                                    std::uint8_t port) {
   auto path = std::make_unique<VerbsPath>(std::move(domain), owner);
   if (Status failed = path->start(port); !failed.ok()) return failed;
   return path;
 }
 
-VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner)
+VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner)
     : domain_(std::move(domain)),
-      owner_(&owner),
+      bring_up_(owner),
       options_(domain_->options()),
-      capabilities_{.name = "verbs", .lease_bytes_min = kLeaseBytesMin, .peer_may_vanish = true},
+      capabilities_{.name = "verbs",
+                    .lease_bytes_min = kLeaseBytesMin,
+                    .peer_may_vanish = true,
+                    .receives_in_place = true},
       serial_(domain_->next_serial()),
       inbox_(options_.credits_max + 1 + kOffersKeptMax),
       offers_(kOffersKeptMax),
       sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)),
-      place_(domain_->completions().add(*this)) {}
+      place_(domain_->completions().add(*this)) {
+  report_to(owner);
+}
 
 Status VerbsPath::start(std::uint8_t port) {
   if (Status full = domain_->enter(options_.credits_min); !full.ok()) return full;
@@ -106,7 +111,7 @@ Status VerbsPath::connect(std::string_view peer_address) {
                                          [this, to = *peer, how](const Status& found) {
                                            Status status = found.ok() ? connect_pair(to, how) : found;
                                            if (!status.ok()) return fail(std::move(status));
-                                           owner_->on_path_connected();
+                                           bring_up_.on_connected();
                                          });
   if (!search.ok()) return std::move(search).status();
   search_ = *std::move(search);
@@ -176,25 +181,25 @@ void VerbsPath::misbehaved(const char* what) noexcept {
 // end looks like may stand behind its last bytes.
 void VerbsPath::deliver() {
   send_control();
-  if (heard_ && !std::exchange(heard_told_, true)) owner_->on_path_heard();
-  if (!shut_ && misbehaviour_ == nullptr && inbox_.size() > 0) owner_->on_path_readable();
+  if (heard_ && !std::exchange(heard_told_, true)) bring_up_.on_heard();
+  if (!shut_ && misbehaviour_ == nullptr && inbox_.size() > 0) owner().on_readable();
   if (!shut_ && send_blocked_ && may_get_on()) {
     send_blocked_ = false;
-    owner_->on_path_writable();
+    owner().on_writable();
   }
   domain_->serve_starved();
   const bool failed = !failure_.ok() || misbehaviour_ != nullptr;
   if (shut_ || (!failed && !ended_)) return;
   if (misbehaviour_ != nullptr) {
-    return owner_->on_path_failed({StatusCode::kInvalidArgument, Layer::kTransport,
+    return owner().on_failed({StatusCode::kInvalidArgument, Layer::kTransport,
                                    std::string{"the peer "} + misbehaviour_ + " over RDMA"});
   }
   // After the peer's end only our own bytes can be lost, and send() says so.
   if (failed && !end_arrived_) {
-    return owner_->on_path_failed(
+    return owner().on_failed(
         {StatusCode::kUnavailable, Layer::kTransport, std::string{failure_.message()}, failure_.native()});
   }
-  owner_->on_path_writable();
+  owner().on_writable();
 }
 
 void VerbsPath::catch_up() {

@@ -11,8 +11,7 @@
 #include "transport/verbs/path_address.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/ring.hpp"
-#include "weft/transport/connection.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/path_end.hpp"
 
 namespace weft::verbs_path {
 
@@ -25,15 +24,16 @@ namespace weft::verbs_path {
 ///
 /// What the device was given is in `sent_messages_`; shut() destroys the queue pair, after which the device
 /// touches nothing. Nothing is told to the owner inside a completion: those only note and schedule deliver_.
-class VerbsPath final : public DataPath,
+class VerbsPath final : public PathEnd,
+                        public Carrier,
                         public ListHook<StarvedTag>,
                         public ListHook<SpareTag>,
                         private verbs::CompletionHandler {
  public:
   /// By the domain's port, or by `port` if that is not 0. Errors: what the device does not grant.
-  static Result<std::unique_ptr<VerbsPath>> make(std::shared_ptr<Domain> domain, DataPathOwner& owner,
+  static Result<std::unique_ptr<VerbsPath>> make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
                                                  std::uint8_t port = 0);
-  VerbsPath(std::shared_ptr<Domain> domain, DataPathOwner& owner);
+  VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner);
   ~VerbsPath() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
@@ -43,6 +43,7 @@ class VerbsPath final : public DataPath,
   bool connecting() const override { return !connected_; }
   bool needs_peer_ready() const override { return true; }
   void on_peer_ready() override;
+  Carrier& carrier() override { return *this; }
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   ChunkRef receive_in_place(bool& exhausted) override;
   Moved reclaim_landing() override;
@@ -188,7 +189,7 @@ class VerbsPath final : public DataPath,
   void send_control() noexcept;
 
   std::shared_ptr<Domain> domain_;
-  DataPathOwner* owner_;
+  PathEndOwner& bring_up_;
   const VerbsOptions& options_;  // the domain's
   Capabilities capabilities_;
   const std::uint64_t serial_;

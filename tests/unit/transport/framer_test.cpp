@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "transport/memory/memory_connection.hpp"
-#include "transport/stream_framer.hpp"
-#include "transport/tcp/tcp_connection.hpp"
+#include "transport/memory/memory_carrier.hpp"
+#include "weft/transport/stream_framer.hpp"
+#include "transport/tcp/tcp_carrier.hpp"
 #include "weft/wire/crc32c.hpp"
 #include "weft/wire/hello.hpp"
 
@@ -335,8 +335,8 @@ TEST_F(FramerTest, RandomBytesNeverGetPastTheirVerdict) {
 }
 
 TEST(ConnectionSize, IdleConnectionsAreSmall) {
-  EXPECT_LE(sizeof(tcp::TcpConnection), 1024u);
-  RecordProperty("tcp_connection_bytes", static_cast<int>(sizeof(tcp::TcpConnection)));
+  EXPECT_LE(sizeof(Connection) + sizeof(tcp::TcpCarrier), 1024u);
+  RecordProperty("tcp_connection_bytes", static_cast<int>(sizeof(Connection) + sizeof(tcp::TcpCarrier)));
   EXPECT_LE(sizeof(StreamFramer), 256u);
 }
 

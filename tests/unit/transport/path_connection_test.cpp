@@ -35,21 +35,23 @@ struct Exchange {
 
 /// One end of a path inside the process. Bytes lie in a string; a landing is filled by a turn of its own, so
 /// that there is a time at which the memory is the path's.
-class LocalPath final : public DataPath {
+class LocalPath final : public PathEnd, public Carrier {
  public:
-  LocalPath(Loop& loop, DataPathOwner& owner, Exchange& exchange)
+  LocalPath(Loop& loop, PathEndOwner& owner, Exchange& exchange)
       : loop_(loop),
-        owner_(owner),
+        bring_up_(owner),
         exchange_(exchange),
         name_(std::to_string(exchange.made++)),
         tell_([this] { tell(); }) {
     exchange_.ends[name_] = this;
+    report_to(owner);
   }
   ~LocalPath() override { shut(); }
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override { return "a path of a test"; }
   std::string address() const override { return name_; }
+  Carrier& carrier() override { return *this; }
   Status connect(std::string_view peer) override {
     const auto found = exchange_.ends.find(std::string{peer});
     if (found == exchange_.ends.end()) return {StatusCode::kUnavailable, Layer::kTransport, "no such end"};
@@ -72,7 +74,6 @@ class LocalPath final : public DataPath {
     }
     return Moved::some(total, bytes_.empty() && !ended_);
   }
-  ChunkRef receive_in_place(bool&) override { return {}; }
   Moved reclaim_landing() override {
     ++exchange_.landings_reclaimed;
     return lands_in_ != nullptr ? finish_landing() : Moved::blocked();
@@ -84,7 +85,6 @@ class LocalPath final : public DataPath {
     peer_->wake();
     return Moved::some(from[0].iov_len, false);
   }
-  Moved reclaim_sending() override { return Moved::blocked(); }
   void end_sending() override {
     left_ = true;
     if (peer_ != nullptr) peer_->ended_ = true;
@@ -92,7 +92,6 @@ class LocalPath final : public DataPath {
     wake();
   }
   bool all_left() const override { return left_; }
-  void catch_up() override {}
   void shut() override {
     if (std::exchange(shut_, true)) return;
     loop_.unschedule(tell_);
@@ -119,11 +118,11 @@ class LocalPath final : public DataPath {
     wake();
   }
   void tell() {
-    if (std::exchange(heard_, false)) owner_.on_path_heard();
+    if (std::exchange(heard_, false)) bring_up_.on_heard();
     if (!shut_ && lands_in_ != nullptr && !exchange_.holds_landings) fill_landing();
-    if (!shut_ && (!bytes_.empty() || ended_ || landed_ > 0)) owner_.on_path_readable();
-    if (!shut_ && left_) owner_.on_path_writable();
-    if (!shut_ && broken_) owner_.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "it broke"});
+    if (!shut_ && (!bytes_.empty() || ended_ || landed_ > 0)) owner().on_readable();
+    if (!shut_ && left_) owner().on_writable();
+    if (!shut_ && broken_) owner().on_failed({StatusCode::kUnavailable, Layer::kTransport, "it broke"});
   }
   Moved land(MutableBytes landing) {
     lands_in_ = landing.data();
@@ -147,7 +146,7 @@ class LocalPath final : public DataPath {
   }
 
   Loop& loop_;
-  DataPathOwner& owner_;
+  PathEndOwner& bring_up_;
   Exchange& exchange_;
   const std::string name_;
   Tell tell_;
@@ -169,7 +168,7 @@ class LocalProvider final : public DataPathProvider {
   explicit LocalProvider(Exchange& exchange) : exchange_(exchange) {}
   wire::DataPath kind() const override { return wire::DataPath::kSharedMemory; }
   std::string offer() const override { return {}; }
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, DataPathOwner& owner, std::string_view) const override {
+  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner, std::string_view) const override {
     if (exchange_.refuses_to_open) {
       return Status{StatusCode::kUnavailable, Layer::kTransport, "there is no room"};
     }

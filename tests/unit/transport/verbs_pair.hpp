@@ -12,16 +12,15 @@
 #include "support/simulated_rdma.hpp"
 #include "weft/base/log.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/transport/connection.hpp"
 #include "weft/transport/verbs.hpp"
 
 namespace weft::verbs_path_testing {
 
 /// One end of a path, without the connection that it would belong to.
-class End final : public DataPathOwner {
+class End final : public PathEndOwner {
  public:
   std::unique_ptr<PathEnd> end;
-  DataPath* path = nullptr;
+  Carrier* path = nullptr;
   bool here = false;
   bool heard = false;
   int readable = 0;
@@ -44,10 +43,11 @@ class End final : public DataPathOwner {
     }
   }
 
-  void on_path_heard() override { heard = true; }
-  void on_path_readable() override { ++readable; }
-  void on_path_writable() override { ++writable; }
-  void on_path_failed(Status status) override { why = std::move(status); }
+  bool receives() const override { return true; }
+  void on_heard() override { heard = true; }
+  void on_readable() override { ++readable; }
+  void on_writable() override { ++writable; }
+  void on_failed(Status status) override { why = std::move(status); }
 };
 
 /// Two machines with a device each, whose paths share a loop: every order of what they do is the test's.
@@ -78,11 +78,11 @@ class World {
   void join(End& here, End& there) {
     ASSERT_TRUE(open(here, true).ok());
     ASSERT_TRUE(open(there, false).ok());
-    ASSERT_TRUE(here.path->connect(there.path->address()).ok());
-    ASSERT_TRUE(there.path->connect(here.path->address()).ok());
-    while (here.path->connecting() || there.path->connecting()) loop->run_once(std::chrono::seconds{1});
-    here.path->on_peer_ready();
-    there.path->on_peer_ready();
+    ASSERT_TRUE(here.end->connect(there.end->address()).ok());
+    ASSERT_TRUE(there.end->connect(here.end->address()).ok());
+    while (here.end->connecting() || there.end->connecting()) loop->run_once(std::chrono::seconds{1});
+    here.end->on_peer_ready();
+    there.end->on_peer_ready();
     settle();
     ASSERT_TRUE(here.heard && there.heard);
   }

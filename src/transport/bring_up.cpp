@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/path_switch.hpp"
+#include "transport/bring_up.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +15,9 @@ constexpr char kOptional = 0;
 constexpr char kRequired = 1;
 
 constexpr std::size_t kPeerTextBytesMax = 500;
+
+// More than this is nobody's way to end a stream.
+constexpr std::size_t kStrayBytesMax = 64;
 
 Status out_of_turn(std::string_view what) {
   return {StatusCode::kInvalidArgument, Layer::kTransport,
@@ -68,24 +71,51 @@ PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept {
   return offer.parameters[0] == kOptional ? PathPolicy::kPrefer : PathPolicy::kForbid;
 }
 
-PathSwitch::~PathSwitch() {
+BringUp::~BringUp() {
   shut();
 }
 
-void PathSwitch::shut() {
+void BringUp::shut() {
   loop_.disarm(*this);
   if (path_ != nullptr) path_->shut();
 }
 
+Carrier& BringUp::move(CarrierOwner& owner) {
+  Carrier& carrier = path_->carrier();
+  carrier.report_to(owner);
+  stream_.report_to(stream_watch_);
+  return carrier;
+}
+
+Status BringUp::stray_bytes() const {
+  return {StatusCode::kInvalidArgument, Layer::kTransport,
+          stream_.remote_endpoint() + " sent on the stream although its bytes go by another path"};
+}
+
+void BringUp::check_stream() {
+  if (stream_gone_) return;
+  std::byte stray[kStrayBytesMax];
+  const iovec place{stray, sizeof stray};
+  const Moved moved = stream_.receive({&place, 1}, {});
+  if (moved.kind == Moved::Kind::kBlocked) return;
+  if (moved.kind == Moved::Kind::kSome) return host_.on_bring_up_failed(stray_bytes());
+  stream_gone_ = true;
+  host_.on_peer_gone(moved.error);
+}
+
+std::string BringUp::connected_to() const {
+  return paths_->connecting ? stream_.remote_endpoint() : std::string{};
+}
+
 // Who requires one offers no other, or the other might be chosen, and its failure end on the stream.
-bool PathSwitch::is_offered(const DataPaths::Choice& choice) const {
+bool BringUp::is_offered(const DataPaths::Choice& choice) const {
   const auto required = [](const DataPaths::Choice& each) { return each.policy == PathPolicy::kRequire; };
   if (required(choice)) return true;
   return choice.policy == PathPolicy::kPrefer &&
          std::none_of(paths_->choices.begin(), paths_->choices.end(), required);
 }
 
-std::vector<wire::DataPathOffer> PathSwitch::offers() const {
+std::vector<wire::DataPathOffer> BringUp::offers() const {
   std::vector<wire::DataPathOffer> offers;
   for (const DataPaths::Choice& choice : paths_->choices) {
     if (!is_offered(choice)) continue;
@@ -96,7 +126,7 @@ std::vector<wire::DataPathOffer> PathSwitch::offers() const {
 }
 
 // Both sides have to come to the same one: the common path of the highest number.
-const wire::DataPathOffer* PathSwitch::choose(const std::vector<wire::DataPathOffer>& theirs) {
+const wire::DataPathOffer* BringUp::choose(const std::vector<wire::DataPathOffer>& theirs) {
   const wire::DataPathOffer* best = nullptr;
   for (const wire::DataPathOffer& offer : theirs) {
     if (policy_of(offer) == PathPolicy::kForbid || (best != nullptr && best->path > offer.path)) continue;
@@ -109,7 +139,7 @@ const wire::DataPathOffer* PathSwitch::choose(const std::vector<wire::DataPathOf
   return best;
 }
 
-Status PathSwitch::check_required(const std::vector<wire::DataPathOffer>& theirs) const {
+Status BringUp::check_required(const std::vector<wire::DataPathOffer>& theirs) const {
   for (const DataPaths::Choice& choice : paths_->choices) {
     if (choice.policy != PathPolicy::kRequire) continue;
     const wire::DataPath kind = choice.provider->kind();
@@ -119,7 +149,7 @@ Status PathSwitch::check_required(const std::vector<wire::DataPathOffer>& theirs
   return refuse_demands(theirs);
 }
 
-Status PathSwitch::on_hello(Bytes hello) {
+Status BringUp::on_hello(Bytes hello) {
   const Result<wire::Hello> theirs = wire::decode_hello(hello);
   if (!theirs.ok()) return theirs.status();
   hello_ = as_text(hello);
@@ -136,23 +166,23 @@ Status PathSwitch::on_hello(Bytes hello) {
   return {};
 }
 
-Status PathSwitch::open(const wire::DataPathOffer& theirs) {
+Status BringUp::open(const wire::DataPathOffer& theirs) {
   state_ = State::kAddress;
   peer_requires_ = policy_of(theirs) == PathPolicy::kRequire;
   loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
-  auto path = choice_->provider->open(loop_, host_, std::string_view{theirs.parameters}.substr(1));
+  auto path = choice_->provider->open(loop_, *this, std::string_view{theirs.parameters}.substr(1));
   if (!path.ok()) return give_verdict(Verdict::kDown, path.status().message());
   path_ = *std::move(path);
   return send(wire::PathStep::kAddress, path_->address());
 }
 
-Status PathSwitch::send(wire::PathStep step, std::string_view text) {
+Status BringUp::send(wire::PathStep step, std::string_view text) {
   const std::string frame = wire::encode_path_frame({step, choice_->provider->kind(), text});
   if (host_.queue_path_frame(frame)) return {};
   return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a path frame"};
 }
 
-Status PathSwitch::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+Status BringUp::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   if (decided()) return sink_->on_frames(frames, chunk);
   const Frame& frame = frames.front();
   if (frame.header.type != wire::FrameType::kPath) return out_of_turn(to_string(frame.header.type));
@@ -160,7 +190,7 @@ Status PathSwitch::on_frames(std::span<const Frame> frames, const ChunkRef& chun
   return message.ok() ? on_message(*message) : message.status();
 }
 
-Status PathSwitch::on_message(const wire::PathMessage& message) {
+Status BringUp::on_message(const wire::PathMessage& message) {
   if (choice_ == nullptr || message.path != choice_->provider->kind()) {
     return out_of_turn("a message about another path");
   }
@@ -176,7 +206,7 @@ Status PathSwitch::on_message(const wire::PathMessage& message) {
   return decide();
 }
 
-Status PathSwitch::on_address(std::string_view address) {
+Status BringUp::on_address(std::string_view address) {
   if (ours_ == Verdict::kDown) return {};
   if (state_ != State::kAddress || path_ == nullptr) return out_of_turn("a second address");
   state_ = State::kProbing;
@@ -188,17 +218,17 @@ Status PathSwitch::on_address(std::string_view address) {
   return heard_ ? give_verdict(Verdict::kUp) : Status{};
 }
 
-Status PathSwitch::say_ready() {
+Status BringUp::say_ready() {
   return path_->needs_peer_ready() ? send(wire::PathStep::kReady, {}) : Status{};
 }
 
-void PathSwitch::on_connected() {
+void BringUp::on_connected() {
   if (ours_ != Verdict::kNone) return;
   Status status = say_ready();
-  if (!status.ok()) host_.on_switch_failed(std::move(status));
+  if (!status.ok()) host_.on_bring_up_failed(std::move(status));
 }
 
-Status PathSwitch::on_ready() {
+Status BringUp::on_ready() {
   if (ours_ == Verdict::kDown) return {};
   // The peer may have heard us, and said so, before it comes to this.
   const bool due = path_ != nullptr && path_->needs_peer_ready() && state_ >= State::kProbing;
@@ -207,15 +237,16 @@ Status PathSwitch::on_ready() {
   return {};
 }
 
-void PathSwitch::on_heard() {
+void BringUp::on_heard() {
   if (std::exchange(heard_, true) || state_ != State::kProbing) return;
   Status status = give_verdict(Verdict::kUp);
-  if (!status.ok()) host_.on_switch_failed(std::move(status));
+  if (!status.ok()) host_.on_bring_up_failed(std::move(status));
 }
 
 // A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the path
 // here has mostly broken it there, and then the stream goes on.
-void PathSwitch::on_failed(Status why) {
+void BringUp::on_failed(Status why) {
+  if (decided()) return host_.on_bring_up_failed(std::move(why));
   if (ours_ == Verdict::kUp) {
     if (!lost_.ok()) return;
     lost_ = std::move(why);
@@ -223,15 +254,15 @@ void PathSwitch::on_failed(Status why) {
     return;
   }
   Status status = give_verdict(Verdict::kDown, why.message());
-  if (!status.ok()) host_.on_switch_failed(std::move(status));
+  if (!status.ok()) host_.on_bring_up_failed(std::move(status));
 }
 
-void PathSwitch::on_timer() {
-  if (!lost_.ok()) return host_.on_switch_failed(lost_);
+void BringUp::on_timer() {
+  if (!lost_.ok()) return host_.on_bring_up_failed(lost_);
   on_failed({StatusCode::kUnavailable, Layer::kTransport, "it did not come up in time"});
 }
 
-Status PathSwitch::give_verdict(Verdict verdict, std::string_view reason) {
+Status BringUp::give_verdict(Verdict verdict, std::string_view reason) {
   if (ours_ != Verdict::kNone) return decide();
   ours_ = verdict;
   state_ = State::kVerdict;
@@ -242,7 +273,7 @@ Status PathSwitch::give_verdict(Verdict verdict, std::string_view reason) {
   return sent.ok() ? decide() : sent;
 }
 
-Status PathSwitch::decide() {
+Status BringUp::decide() {
   if (decided() || ours_ == Verdict::kNone || theirs_ == Verdict::kNone) return {};
   loop_.disarm(*this);
   if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
@@ -260,27 +291,27 @@ Status PathSwitch::decide() {
   return {};
 }
 
-Status PathSwitch::hand_up_hello(FrameSink& sink) {
+Status BringUp::hand_up_hello(FrameSink& sink) {
   return sink.on_hello(as_bytes(hello_));
 }
 
-bool PathSwitch::wants_body(const wire::FrameHeader& header) {
+bool BringUp::wants_body(const wire::FrameHeader& header) {
   return decided() && sink_->wants_body(header);
 }
 
-Landing PathSwitch::on_attachment(const Frame& frame) {
+Landing BringUp::on_attachment(const Frame& frame) {
   return decided() ? sink_->on_attachment(frame) : Landing::skip();
 }
 
-Status PathSwitch::on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
+Status BringUp::on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
   return decided() ? sink_->on_attachment_end(frame, chunk, landed) : out_of_turn("an attachment");
 }
 
-void PathSwitch::on_drained() {
+void BringUp::on_drained() {
   sink_->on_drained();
 }
 
-void PathSwitch::on_closed(Status why) {
+void BringUp::on_closed(Status why) {
   sink_->on_closed(std::move(why));
 }
 

@@ -6,42 +6,45 @@
 #include <string>
 
 #include "transport/memory/memory_link.hpp"
-#include "transport/stream_connection.hpp"
 #include "weft/runtime/timer.hpp"
+#include "weft/transport/carrier.hpp"
 
 namespace weft::memory {
 
 /// One end of a MemoryLink.
-class MemoryConnection final : public StreamConnection {
+class MemoryCarrier final : public Carrier {
  public:
-  MemoryConnection(Loop& loop, std::shared_ptr<MemoryLink> link, End end, const ConnectionOptions& options);
-  ~MemoryConnection() override;
+  MemoryCarrier(Loop& loop, std::shared_ptr<MemoryLink> link, End end);
+  ~MemoryCarrier() override;
 
+  const Capabilities& capabilities() const override;
   std::string local_endpoint() const override { return link_->url().to_string(); }
   std::string remote_endpoint() const override { return link_->url().to_string(); }
+
+  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved send(std::span<const iovec> from, std::size_t leased) override;
+  void end_sending() override { link_->end_sending(end_); }
+  void shut() override;
 
   /// Something happened on the link since the last time.
   void on_notified();
 
  private:
   struct DelayTimer final : weft::Timer {
-    explicit DelayTimer(MemoryConnection& its) : connection(its) {}
-    void on_timer() override { connection.on_delayed(); }
-    MemoryConnection& connection;
+    explicit DelayTimer(MemoryCarrier& its) : carrier(its) {}
+    void on_timer() override { carrier.on_delayed(); }
+    MemoryCarrier& carrier;
   };
   struct Delayed {
     TimePoint at;
     Arrived arrived;
   };
 
-  Moved receive(std::span<const iovec> into) override;
-  Moved send(std::span<const iovec> from) override;
-  void end_sending() override { link_->end_sending(end_); }
-  void shut() override;
   void on_delayed();
   void look();
   Arrived known() const;
 
+  Loop& loop_;
   const std::shared_ptr<MemoryLink> link_;
   const End end_;
   const MemoryFaults& faults_;

@@ -11,13 +11,13 @@
 #include <string>
 #include <utility>
 
-#include "transport/path_switch.hpp"
+#include "transport/bring_up.hpp"
 #include "weft/runtime/clock.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/wire/frame.hpp"
 
-/// One side of a PathSwitch for tests: its path is noted and goes nowhere, its connection's wire is a list.
-namespace weft::path_switch_testing {
+/// One side of a BringUp for tests: its path is noted and goes nowhere, its connection's wire is a list.
+namespace weft::bring_up_testing {
 
 inline constexpr Duration kBringUp = std::chrono::seconds{1};
 
@@ -41,7 +41,7 @@ struct PathLog {
   bool ended = false;
 };
 
-class NotedPath final : public DataPath {
+class NotedPath final : public PathEnd, public Carrier {
  public:
   NotedPath(PathLog& log, const SideOptions& options)
       : log_(log), fault_(options.fault), needs_peer_ready_(options.needs_peer_ready) {}
@@ -65,14 +65,10 @@ class NotedPath final : public DataPath {
     EXPECT_EQ(log_.shuts, 0) << "told after its end";
     ++log_.readies;
   }
+  Carrier& carrier() override { return *this; }
   Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
-  ChunkRef receive_in_place(bool&) override { return {}; }
-  Moved reclaim_landing() override { return Moved::blocked(); }
   Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
-  Moved reclaim_sending() override { return Moved::blocked(); }
   void end_sending() override {}
-  bool all_left() const override { return true; }
-  void catch_up() override {}
   void shut() override { log_.shuts = 1; }
 
  private:
@@ -82,13 +78,26 @@ class NotedPath final : public DataPath {
   Capabilities capabilities_;
 };
 
+/// A stream on which nothing happens.
+class QuietStream final : public Carrier {
+ public:
+  const Capabilities& capabilities() const override { return capabilities_; }
+  Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
+  Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
+  void end_sending() override {}
+  void shut() override {}
+
+ private:
+  Capabilities capabilities_;
+};
+
 class NotedProvider final : public DataPathProvider {
  public:
   NotedProvider(PathLog& log, const SideOptions& options, wire::DataPath kind = wire::DataPath::kUcx)
       : log_(log), options_(options), kind_(kind) {}
   wire::DataPath kind() const override { return kind_; }
   std::string offer() const override { return "offer"; }
-  Result<std::unique_ptr<PathEnd>> open(Loop&, DataPathOwner&, std::string_view peer_offer) const override {
+  Result<std::unique_ptr<PathEnd>> open(Loop&, PathEndOwner&, std::string_view peer_offer) const override {
     EXPECT_EQ(peer_offer, "offer");
     if (options_.fault == Fault::kOpen)
       return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
@@ -101,16 +110,16 @@ class NotedProvider final : public DataPathProvider {
   const wire::DataPath kind_;
 };
 
-/// One side: a switch, and what its connection would be.
-class Side final : public PathSwitchHost, public FrameSink {
+/// One side: a BringUp, and what its connection would be.
+class Side final : public BringUpHost, public FrameSink {
  public:
   explicit Side(const SideOptions& options) : loop_(Loop::create({.clock = &clock_}).value()) {
     reset(options);
   }
-  ~Side() { switch_.reset(); }
+  ~Side() { bring_up_.reset(); }
 
   void reset(const SideOptions& options) {
-    switch_.reset();
+    bring_up_.reset();
     EXPECT_EQ(loop_->timers_armed(), 0u);
     path = {};
     queued.clear();
@@ -122,11 +131,11 @@ class Side final : public PathSwitchHost, public FrameSink {
     paths->choices.push_back(
         {std::make_shared<NotedProvider>(path, options, wire::DataPath::kVerbs), options.other});
     paths->bring_up_timeout = kBringUp;
-    switch_ = std::make_unique<PathSwitch>(*loop_, *this, paths);
-    switch_->set_sink(*this);
+    bring_up_ = std::make_unique<BringUp>(*loop_, *this, stream_, paths);
+    bring_up_->set_sink(*this);
   }
 
-  std::string hello() const { return wire::encode_hello({.paths = switch_->offers()}); }
+  std::string hello() const { return wire::encode_hello({.paths = bring_up_->offers()}); }
   void take_hello(const std::string& hello) { take(as_sink().on_hello(as_bytes(hello))); }
   /// A whole frame, as the framer would hand it up.
   void take_frame(const std::string& text) {
@@ -141,15 +150,15 @@ class Side final : public PathSwitchHost, public FrameSink {
     clock_.set(*loop_->next_timer());
     loop_->run_until_idle();
   }
-  FrameSink& as_sink() { return *switch_; }
-  PathSwitch& its_switch() { return *switch_; }
-  bool on_path() const { return switch_->path() != nullptr; }
-  bool settled() const { return over || (switch_->decided() && hellos == 1); }
+  FrameSink& as_sink() { return *bring_up_; }
+  BringUp& its() { return *bring_up_; }
+  bool on_path() const { return bring_up_->moves(); }
+  bool settled() const { return over || (bring_up_->decided() && hellos == 1); }
   void end(Status status) {
     if (over) return;
     over = true;
     why = std::move(status);
-    switch_->shut();
+    bring_up_->shut();
   }
 
   PathLog path;
@@ -160,21 +169,15 @@ class Side final : public PathSwitchHost, public FrameSink {
   bool over = false;
   Status why;
 
-  // What the switch asks of a connection.
+  // What a BringUp asks of a connection.
   bool queue_path_frame(std::string_view frame) override {
     queued.emplace_back(frame);
     return true;
   }
   void send_what_is_queued() override { ++let_out; }
-  void on_path_decided() override { take(switch_->hand_up_hello(*this)); }
-  void on_switch_failed(Status status) override { end(std::move(status)); }
-  void on_path_heard() override { switch_->on_heard(); }
-  void on_path_failed(Status status) override {
-    if (!switch_->decided()) return switch_->on_failed(std::move(status));
-    end(std::move(status));
-  }
-  void on_path_readable() override {}
-  void on_path_writable() override {}
+  void on_path_decided() override { take(bring_up_->hand_up_hello(*this)); }
+  void on_bring_up_failed(Status status) override { end(std::move(status)); }
+  void on_peer_gone(int) override {}
 
   // What the connection's owner hears.
   Status on_hello(Bytes) override {
@@ -198,7 +201,8 @@ class Side final : public PathSwitchHost, public FrameSink {
 
   ManualClock clock_;
   std::unique_ptr<Loop> loop_;
-  std::unique_ptr<PathSwitch> switch_;
+  QuietStream stream_;
+  std::unique_ptr<BringUp> bring_up_;
 };
 
-}  // namespace weft::path_switch_testing
+}  // namespace weft::bring_up_testing

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tcp/tcp_connection.hpp"
+#include "transport/tcp/tcp_carrier.hpp"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "weft/runtime/loop.hpp"
 
 namespace weft::tcp {
 
@@ -32,33 +34,31 @@ std::string endpoint(const SocketAddress& address, const SocketAddress& other) {
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> TcpConnection::make(Loop& loop, Socket socket, const SocketAddress& peer,
-                                                        const ConnectionOptions& options) {
-  std::unique_ptr<TcpConnection> connection{new TcpConnection(loop, std::move(socket), peer, options)};
-  Result<void> watched = loop.watch(*connection, connection->socket_.fd());
+Result<std::unique_ptr<Connection>> TcpCarrier::connection(Loop& loop, Socket socket,
+                                                           const SocketAddress& peer,
+                                                           const ConnectionOptions& options) {
+  auto carrier = std::make_unique<TcpCarrier>(loop, std::move(socket), peer);
+  Result<void> watched = loop.watch(*carrier, carrier->socket_.fd());
   if (!watched) return std::move(watched).status();
-  return std::unique_ptr<Connection>{std::move(connection)};
+  return std::make_unique<Connection>(loop, options, std::move(carrier));
 }
 
-TcpConnection::TcpConnection(Loop& loop, Socket socket, const SocketAddress& peer,
-                             const ConnectionOptions& options)
-    : StreamConnection(loop, options, peer.family() == AF_UNIX ? kUnix : kTcp),
+TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer)
+    : loop_(loop),
       socket_(std::move(socket)),
+      unix_(peer.family() == AF_UNIX),
       local_(endpoint(local_address_of(socket_.fd()), peer)),
       remote_(endpoint(peer, local_address_of(socket_.fd()))) {}
 
-TcpConnection::~TcpConnection() {
-  loop().unwatch(*this);
+TcpCarrier::~TcpCarrier() {
+  loop_.unwatch(*this);
 }
 
-std::string TcpConnection::local_endpoint() const {
-  return local_;
-}
-std::string TcpConnection::remote_endpoint() const {
-  return remote_;
+const Capabilities& TcpCarrier::capabilities() const {
+  return unix_ ? kUnix : kTcp;
 }
 
-Moved TcpConnection::receive(std::span<const iovec> into) {
+Moved TcpCarrier::receive(std::span<const iovec> into, MutableBytes) {
   while (true) {
     const ssize_t got = into.size() == 1 ? ::recv(socket_.fd(), into[0].iov_base, into[0].iov_len, 0)
                                          : ::readv(socket_.fd(), into.data(), static_cast<int>(into.size()));
@@ -73,7 +73,7 @@ Moved TcpConnection::receive(std::span<const iovec> into) {
   }
 }
 
-Moved TcpConnection::send(std::span<const iovec> from) {
+Moved TcpCarrier::send(std::span<const iovec> from, std::size_t) {
   while (true) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(from.data());
@@ -87,29 +87,29 @@ Moved TcpConnection::send(std::span<const iovec> from) {
   }
 }
 
-void TcpConnection::end_sending() {
+void TcpCarrier::end_sending() {
   ::shutdown(socket_.fd(), SHUT_WR);
 }
 
-void TcpConnection::shut() {
-  loop().unwatch(*this);
+void TcpCarrier::shut() {
+  loop_.unwatch(*this);
   socket_.close();
 }
 
-void TcpConnection::on_ready(Readiness readiness) {
+void TcpCarrier::on_ready(Readiness readiness) {
   if (readiness.hangup || readiness.error) hangup_ = true;
-  if (readiness.error && !receiving()) {
+  if (readiness.error && !owner().receives()) {
     int error = 0;
     socklen_t length = sizeof error;
     ::getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-    return broken(error != 0 ? error : ECONNRESET);
+    return owner().on_failed(connection_lost("connection to " + remote_, error != 0 ? error : ECONNRESET));
   }
-  if (readiness.readable || hangup_) readable();
-  if (readiness.writable || hangup_) writable();
+  if (readiness.readable || hangup_) owner().on_readable();
+  if (readiness.writable || hangup_) owner().on_writable();
 }
 
-void TcpConnection::on_settled() {
-  send_now();
+void TcpCarrier::on_settled() {
+  owner().on_settled();
 }
 
 }  // namespace weft::tcp

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "weft/transport/connection.hpp"
+#include "weft/transport/frame_sink.hpp"
 
 namespace weft {
 
@@ -20,7 +20,6 @@ namespace weft {
 ///   kHello        the peer's hello is not whole
 ///   kFrames       between frames, or inside a head (header, body, checksum)
 ///   kSkipHead     inside a head whose body the sink does not want: it is dropped as it comes
-///   kAskLanding   a head with an attachment is whole; the sink is to say where the attachment goes
 ///   kAttachment   the attachment's bytes go to landing_, or nowhere when that is null
 ///   kTail         the attachment's padding and checksum
 ///
@@ -45,14 +44,14 @@ class StreamFramer {
   bool between_frames() const noexcept { return state_ == State::kFrames && pending_bytes() == 0; }
   /// All of `chunk` is what comes next; it is read in place, and kept as long as that takes.
   Status received_chunk(ChunkRef chunk, FrameSink& sink);
-  /// Goes on with what was received before, after pause(), or after the sink said kWait.
+  /// Goes on with what was received before, after pause().
   Status resume(FrameSink& sink);
   /// No more bytes are there for now: gives back memory that is not needed to wait for them.
   void park() noexcept;
   /// The peer ended its stream: ok between two frames.
   Status ended() const;
 
-  bool wants_bytes() const noexcept { return !halted_ && !paused_ && !waiting_; }
+  bool wants_bytes() const noexcept { return !halted_ && !paused_; }
   /// The peer owes the rest of something.
   bool inside() const noexcept { return state_ != State::kFrames || pending_bytes() != 0; }
   /// Grows when the peer gets on: whole frames, every 64 KiB of a body, of an attachment every 64 KiB or
@@ -65,9 +64,6 @@ class StreamFramer {
   void pause() noexcept { paused_ = true; }
   void unpause() noexcept { paused_ = false; }
   bool paused() const noexcept { return paused_; }
-  /// The sink said kWait; resume() asks it again once allow_landing() was called.
-  bool waits_for_landing() const noexcept { return waiting_; }
-  void allow_landing() noexcept { waiting_ = false; }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
   /// The landing that the last receive_into() began with; empty when it did not.
@@ -84,7 +80,7 @@ class StreamFramer {
   void release() noexcept;
 
  private:
-  enum class State : std::uint8_t { kHello, kFrames, kSkipHead, kAskLanding, kAttachment, kTail };
+  enum class State : std::uint8_t { kHello, kFrames, kSkipHead, kAttachment, kTail };
   // What one step came to.
   enum class Step : std::uint8_t { kOn, kNeedBytes, kFailed };
   class Batch;
@@ -97,9 +93,9 @@ class StreamFramer {
   Step step(FrameSink& sink, Status& failure);
   Step step_hello(FrameSink& sink, Status& failure);
   Step step_frames(FrameSink& sink, Status& failure);
+  Step begin_attachment(FrameSink& sink);
   Step begin_skip(const wire::FrameHeader& header) noexcept;
   Step step_skip_head(FrameSink& sink, Status& failure);
-  Step step_ask_landing(FrameSink& sink);
   Step step_attachment();
   Step step_tail(FrameSink& sink, Status& failure);
   Step need(std::size_t bytes) noexcept;
@@ -129,7 +125,6 @@ class StreamFramer {
   bool checksums_ = false;
   bool paused_ = false;
   bool halted_ = false;
-  bool waiting_ = false;
   /// The last receive_into() began with the landing.
   bool direct_ = false;
   /// Of the attachment so far; in kSkipHead, of the head.

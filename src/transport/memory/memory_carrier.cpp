@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/memory/memory_connection.hpp"
+#include "transport/memory/memory_carrier.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "weft/runtime/loop.hpp"
 
 namespace weft::memory {
 
@@ -14,9 +16,8 @@ constexpr Capabilities kNetwork{.name = "memory", .lease_bytes_min = 16 * 1024, 
 
 }  // namespace
 
-MemoryConnection::MemoryConnection(Loop& loop, std::shared_ptr<MemoryLink> link, End end,
-                                   const ConnectionOptions& options)
-    : StreamConnection(loop, options, link->peer_may_vanish() ? kNetwork : kMemory),
+MemoryCarrier::MemoryCarrier(Loop& loop, std::shared_ptr<MemoryLink> link, End end)
+    : loop_(loop),
       link_(std::move(link)),
       end_(end),
       faults_(link_->faults_to(end)) {
@@ -24,44 +25,48 @@ MemoryConnection::MemoryConnection(Loop& loop, std::shared_ptr<MemoryLink> link,
   look();
 }
 
-MemoryConnection::~MemoryConnection() {
+MemoryCarrier::~MemoryCarrier() {
   shut();
 }
 
-void MemoryConnection::shut() {
+const Capabilities& MemoryCarrier::capabilities() const {
+  return link_->peer_may_vanish() ? kNetwork : kMemory;
+}
+
+void MemoryCarrier::shut() {
   if (!std::exchange(detached_, true)) link_->detach(end_);
-  loop().disarm(delay_timer_);
+  loop_.disarm(delay_timer_);
 }
 
 // Notes what is on its way, and when it arrives.
-void MemoryConnection::look() {
+void MemoryCarrier::look() {
   if (faults_.delay <= Duration::zero()) return;
   const Arrived now = link_->arrived(end_);
   if (now == (delayed_.empty() ? visible_ : delayed_.back().arrived)) return;
-  delayed_.push_back({loop().now() + faults_.delay, now});
-  if (!delay_timer_.armed()) loop().arm(delay_timer_, delayed_.front().at);
+  delayed_.push_back({loop_.now() + faults_.delay, now});
+  if (!delay_timer_.armed()) loop_.arm(delay_timer_, delayed_.front().at);
 }
 
-void MemoryConnection::on_notified() {
+void MemoryCarrier::on_notified() {
   look();
-  readable();
-  if (!detached_) writable();
+  owner().on_readable();
+  if (!detached_) owner().on_writable();
 }
 
-void MemoryConnection::on_delayed() {
-  while (!delayed_.empty() && delayed_.front().at <= loop().now()) {
+void MemoryCarrier::on_delayed() {
+  while (!delayed_.empty() && delayed_.front().at <= loop_.now()) {
     visible_ = delayed_.front().arrived;
     delayed_.pop_front();
   }
-  if (!delayed_.empty()) loop().arm(delay_timer_, delayed_.front().at);
-  readable();
+  if (!delayed_.empty()) loop_.arm(delay_timer_, delayed_.front().at);
+  owner().on_readable();
 }
 
-Arrived MemoryConnection::known() const {
+Arrived MemoryCarrier::known() const {
   return faults_.delay > Duration::zero() ? visible_ : link_->arrived(end_);
 }
 
-Moved MemoryConnection::receive(std::span<const iovec> into) {
+Moved MemoryCarrier::receive(std::span<const iovec> into, MutableBytes) {
   const Arrived there = known();
   std::uint64_t limit = there.bytes;
   if (faults_.receive_bytes_max > 0) limit = std::min(limit, received_ + faults_.receive_bytes_max);
@@ -75,7 +80,7 @@ Moved MemoryConnection::receive(std::span<const iovec> into) {
   return there.ended ? Moved::ended() : Moved::blocked();
 }
 
-Moved MemoryConnection::send(std::span<const iovec> from) {
+Moved MemoryCarrier::send(std::span<const iovec> from, std::size_t) {
   std::size_t total = 0;
   for (const iovec& piece : from) {
     const std::int64_t sent =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BU-6: bringing a data path up. Two switches are joined by a wire whose steps the tests choose, and every
+// BU-6: bringing a data path up. Two sides are joined by a wire whose steps the tests choose, and every
 // order of what can happen is run.
-#include "transport/path_switch.hpp"
+#include "transport/bring_up.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "unit/transport/path_switch_side.hpp"
+#include "unit/transport/bring_up_side.hpp"
 #include "weft/wire/frame.hpp"
 
 namespace weft {
 namespace {
 
-using path_switch_testing::Fault;
-using path_switch_testing::Side;
-using path_switch_testing::SideOptions;
+using bring_up_testing::Fault;
+using bring_up_testing::Side;
+using bring_up_testing::SideOptions;
 
 /// What can happen next.
 enum class Event : std::uint8_t { kDeliver, kHeard, kTimeout, kPathFails };
@@ -78,14 +78,14 @@ class Model {
         break;
       case Event::kHeard:
         heard_[step.side] = true;
-        side.on_path_heard();
+        side.its().on_heard();
         break;
       case Event::kTimeout:
         side.run_timer();
         break;
       case Event::kPathFails:
         failed_[step.side] = true;
-        side.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+        side.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
         break;
     }
     for (std::string& frame : side.queued) wire_[1 - step.side].push_back(std::move(frame));
@@ -170,7 +170,7 @@ class Model {
 constexpr std::array kPolicies{PathPolicy::kForbid, PathPolicy::kPrefer, PathPolicy::kRequire};
 constexpr std::array kFaults{Fault::kNone, Fault::kOpen, Fault::kConnect};
 
-TEST(Bu6PathSwitch, BothSidesComeToTheSameDecisionInEveryOrder) {
+TEST(Bu6BringUp, BothSidesComeToTheSameDecisionInEveryOrder) {
   std::uint64_t orders = 0;
   for (PathPolicy first : kPolicies) {
     for (PathPolicy second : kPolicies) {
@@ -187,7 +187,7 @@ TEST(Bu6PathSwitch, BothSidesComeToTheSameDecisionInEveryOrder) {
   std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
 }
 
-TEST(Bu6PathSwitch, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherIsReady) {
+TEST(Bu6BringUp, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherIsReady) {
   std::uint64_t orders = 0;
   for (PathPolicy second : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
     for (Fault fault : kFaults) {
@@ -201,7 +201,7 @@ TEST(Bu6PathSwitch, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherI
   std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
 }
 
-TEST(Bu6PathSwitch, BothSidesMayBeUnableToOpenOrToConnect) {
+TEST(Bu6BringUp, BothSidesMayBeUnableToOpenOrToConnect) {
   for (Fault first : {Fault::kOpen, Fault::kConnect}) {
     for (Fault second : {Fault::kOpen, Fault::kConnect}) {
       Model model{{PathPolicy::kPrefer, first}, {PathPolicy::kPrefer, second}};
@@ -213,7 +213,7 @@ TEST(Bu6PathSwitch, BothSidesMayBeUnableToOpenOrToConnect) {
 }
 
 /// One side, and a peer whose messages the test writes.
-class PathSwitchTurns : public ::testing::Test {
+class BringUpTurns : public ::testing::Test {
  protected:
   void greet() { side_.take_hello(peer_.hello()); }
   static std::string message(wire::PathStep step, std::string_view text = {},
@@ -241,20 +241,20 @@ class PathSwitchTurns : public ::testing::Test {
   Side peer_{{}};
 };
 
-TEST_F(PathSwitchTurns, ARequestDuringBringUpEndsTheConnection) {
+TEST_F(BringUpTurns, ARequestDuringBringUpEndsTheConnection) {
   greet();
   side_.take_frame(frame(wire::FrameType::kRequest));
   expect_end("came while a data path was being brought up");
 }
 
-TEST_F(PathSwitchTurns, APingDuringBringUpEndsTheConnection) {
+TEST_F(BringUpTurns, APingDuringBringUpEndsTheConnection) {
   greet();
   address();
   side_.take_frame(frame(wire::FrameType::kPing));
   expect_end("came while a data path was being brought up");
 }
 
-TEST_F(PathSwitchTurns, AnAttachmentDuringBringUpIsDroppedAndEndsTheConnection) {
+TEST_F(BringUpTurns, AnAttachmentDuringBringUpIsDroppedAndEndsTheConnection) {
   greet();
   const Frame frame{{.type = wire::FrameType::kRequest, .attachment_bytes = 8}, {}};
   EXPECT_EQ(side_.as_sink().on_attachment(frame).kind, Landing::Kind::kSkip);
@@ -262,21 +262,21 @@ TEST_F(PathSwitchTurns, AnAttachmentDuringBringUpIsDroppedAndEndsTheConnection) 
   EXPECT_EQ(side_.as_sink().on_attachment_end(frame, {}, false).code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(PathSwitchTurns, ASecondAddressEndsTheConnection) {
+TEST_F(BringUpTurns, ASecondAddressEndsTheConnection) {
   greet();
   address();
   address();
   expect_end("a second address");
 }
 
-TEST_F(PathSwitchTurns, ReadinessThatThePathDoesNotNeedEndsTheConnection) {
+TEST_F(BringUpTurns, ReadinessThatThePathDoesNotNeedEndsTheConnection) {
   greet();
   address();
   verdict(wire::PathStep::kReady);
   expect_end("ready");
 }
 
-TEST_F(PathSwitchTurns, ReadinessIsToldOnce) {
+TEST_F(BringUpTurns, ReadinessIsToldOnce) {
   side_.reset({.needs_peer_ready = true});
   greet();
   address();
@@ -288,7 +288,7 @@ TEST_F(PathSwitchTurns, ReadinessIsToldOnce) {
   expect_end("ready");
 }
 
-TEST_F(PathSwitchTurns, ReadinessBeforeTheAddressEndsTheConnection) {
+TEST_F(BringUpTurns, ReadinessBeforeTheAddressEndsTheConnection) {
   side_.reset({.needs_peer_ready = true});
   greet();
   verdict(wire::PathStep::kReady);
@@ -296,14 +296,14 @@ TEST_F(PathSwitchTurns, ReadinessBeforeTheAddressEndsTheConnection) {
   expect_end("ready");
 }
 
-TEST_F(PathSwitchTurns, AnAddressBehindTheVerdictEndsTheConnection) {
+TEST_F(BringUpTurns, AnAddressBehindTheVerdictEndsTheConnection) {
   greet();
   verdict(wire::PathStep::kUp);
   address();
   expect_end("behind the verdict");
 }
 
-TEST_F(PathSwitchTurns, ASecondVerdictEndsTheConnection) {
+TEST_F(BringUpTurns, ASecondVerdictEndsTheConnection) {
   greet();
   address();
   verdict(wire::PathStep::kUp);
@@ -311,13 +311,13 @@ TEST_F(PathSwitchTurns, ASecondVerdictEndsTheConnection) {
   expect_end("behind the verdict");
 }
 
-TEST_F(PathSwitchTurns, AMessageAboutAnotherPathEndsTheConnection) {
+TEST_F(BringUpTurns, AMessageAboutAnotherPathEndsTheConnection) {
   greet();
   side_.take_frame(message(wire::PathStep::kAddress, "here", wire::DataPath::kVerbs));
   expect_end("about another path");
 }
 
-TEST_F(PathSwitchTurns, APathFrameThatIsNoneEndsTheConnection) {
+TEST_F(BringUpTurns, APathFrameThatIsNoneEndsTheConnection) {
   greet();
   std::string text = message(wire::PathStep::kUp);
   text[wire::kHeaderBytes] = 9;
@@ -325,7 +325,7 @@ TEST_F(PathSwitchTurns, APathFrameThatIsNoneEndsTheConnection) {
   expect_end("step 9 is not known");
 }
 
-TEST_F(PathSwitchTurns, AHelloThatIsNoneEndsTheConnection) {
+TEST_F(BringUpTurns, AHelloThatIsNoneEndsTheConnection) {
   std::string hello = peer_.hello();
   hello[20] = static_cast<char>(hello[20] ^ 1);
   side_.take_hello(hello);
@@ -333,7 +333,7 @@ TEST_F(PathSwitchTurns, AHelloThatIsNoneEndsTheConnection) {
   EXPECT_EQ(side_.hellos, 0);
 }
 
-TEST_F(PathSwitchTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
+TEST_F(BringUpTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
   greet();
   verdict(wire::PathStep::kUp);
   ASSERT_TRUE(side_.timer_runs());
@@ -342,37 +342,37 @@ TEST_F(PathSwitchTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
   EXPECT_EQ(side_.path.shuts, 1);
 }
 
-TEST_F(PathSwitchTurns, APathThatFailsBehindBothGoodVerdictsEndsTheConnection) {
+TEST_F(BringUpTurns, APathThatFailsBehindBothGoodVerdictsEndsTheConnection) {
   greet();
   address();
-  side_.on_path_heard();
-  side_.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  side_.its().on_heard();
+  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
   EXPECT_FALSE(side_.over) << "the peer may say down";
   verdict(wire::PathStep::kUp);
   expect_end("the path broke");
 }
 
-TEST_F(PathSwitchTurns, APathThatFailsBehindAGoodVerdictWaitsForThePeersOnlySoLong) {
+TEST_F(BringUpTurns, APathThatFailsBehindAGoodVerdictWaitsForThePeersOnlySoLong) {
   greet();
   address();
-  side_.on_path_heard();
-  side_.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  side_.its().on_heard();
+  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
   ASSERT_TRUE(side_.timer_runs());
   side_.run_timer();
   expect_end("the path broke");
 }
 
-TEST_F(PathSwitchTurns, APathThatFailsBehindOneGoodVerdictLeavesTheStream) {
+TEST_F(BringUpTurns, APathThatFailsBehindOneGoodVerdictLeavesTheStream) {
   greet();
   address();
-  side_.on_path_heard();
-  side_.on_path_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  side_.its().on_heard();
+  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
   verdict(wire::PathStep::kDown);
   EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_path());
   EXPECT_EQ(side_.path.shuts, 1);
 }
 
-TEST_F(PathSwitchTurns, OffersThatCannotBeReadAreAsGoodAsNone) {
+TEST_F(BringUpTurns, OffersThatCannotBeReadAreAsGoodAsNone) {
   for (const std::string_view parameters : {"", "\x07offer"}) {
     side_.reset({});
     side_.take_hello(wire::encode_hello({.paths = {{wire::DataPath::kUcx, std::string{parameters}}}}));
@@ -381,7 +381,7 @@ TEST_F(PathSwitchTurns, OffersThatCannotBeReadAreAsGoodAsNone) {
   }
 }
 
-TEST_F(PathSwitchTurns, WhoRequiresAPathThatIsNotOfferedIsToldWhatToDo) {
+TEST_F(BringUpTurns, WhoRequiresAPathThatIsNotOfferedIsToldWhatToDo) {
   side_.reset({.policy = PathPolicy::kRequire});
   side_.take_hello(wire::encode_hello({}));
   expect_end("a tcp:// URL does without, unless its policy is kRequire");
@@ -389,7 +389,7 @@ TEST_F(PathSwitchTurns, WhoRequiresAPathThatIsNotOfferedIsToldWhatToDo) {
   EXPECT_EQ(side_.let_out, 1) << "the peer does not hear what was required";
 }
 
-TEST_F(PathSwitchTurns, ARequiredPathThatThisSideCannotBringUpIsNotBlamedOnThePeer) {
+TEST_F(BringUpTurns, ARequiredPathThatThisSideCannotBringUpIsNotBlamedOnThePeer) {
   side_.reset({.policy = PathPolicy::kRequire, .fault = Fault::kOpen});
   greet();
   side_.take_frame(message(wire::PathStep::kDown, "the other side could not"));
@@ -397,7 +397,7 @@ TEST_F(PathSwitchTurns, ARequiredPathThatThisSideCannotBringUpIsNotBlamedOnThePe
   EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_F(PathSwitchTurns, APreferredPathThatThePeerRequiresEndsTheConnectionWithItsReasonHere) {
+TEST_F(BringUpTurns, APreferredPathThatThePeerRequiresEndsTheConnectionWithItsReasonHere) {
   for (const auto policy : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
     side_.reset({.fault = Fault::kOpen});
     Side demanding{{.policy = policy}};
@@ -412,40 +412,40 @@ TEST_F(PathSwitchTurns, APreferredPathThatThePeerRequiresEndsTheConnectionWithIt
   }
 }
 
-TEST_F(PathSwitchTurns, WhoRequiresAPathOffersAndChoosesNoOther) {
+TEST_F(BringUpTurns, WhoRequiresAPathOffersAndChoosesNoOther) {
   side_.reset({.policy = PathPolicy::kPrefer, .other = PathPolicy::kPrefer});
   Side other{{.policy = PathPolicy::kPrefer, .other = PathPolicy::kPrefer}};
-  EXPECT_EQ(side_.its_switch().offers().size(), 2u);
+  EXPECT_EQ(side_.its().offers().size(), 2u);
   side_.take_hello(other.hello());
   EXPECT_NE(side_.queued.front().find("here"), std::string::npos);
   EXPECT_EQ(wire::decode_path_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->path,
             wire::DataPath::kVerbs);
 
   side_.reset({.policy = PathPolicy::kRequire, .other = PathPolicy::kPrefer});
-  ASSERT_EQ(side_.its_switch().offers().size(), 1u);
-  EXPECT_EQ(side_.its_switch().offers().front().path, wire::DataPath::kUcx);
+  ASSERT_EQ(side_.its().offers().size(), 1u);
+  EXPECT_EQ(side_.its().offers().front().path, wire::DataPath::kUcx);
   side_.take_hello(other.hello());
   EXPECT_EQ(wire::decode_path_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->path,
             wire::DataPath::kUcx);
 }
 
-TEST_F(PathSwitchTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {
+TEST_F(BringUpTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {
   side_.reset({});
   greet();
   address();
   side_.take_frame(
       message(wire::PathStep::kDown, "it broke\n\x1b[31mweft error: no" + std::string(2000, 'x')));
-  const std::string refusal = side_.its_switch().refusal();
+  const std::string refusal = side_.its().refusal();
   EXPECT_NE(refusal.find("it broke??[31mweft error: no"), std::string::npos) << refusal;
   EXPECT_LT(refusal.size(), 600u);
 }
 
-TEST_F(PathSwitchTurns, WhatThePeerSaysOfItsOwnFailureIsToldAsThePeersAndGoesBackToIt) {
+TEST_F(BringUpTurns, WhatThePeerSaysOfItsOwnFailureIsToldAsThePeersAndGoesBackToIt) {
   for (const bool heard : {false, true}) {
     side_.reset({.policy = PathPolicy::kRequire});
     greet();
     address();
-    if (heard) side_.on_path_heard();
+    if (heard) side_.its().on_heard();
     side_.take_frame(message(wire::PathStep::kDown, "its disk is full"));
     expect_end("the peer could not bring it up, and says: its disk is full");
     const std::string last = side_.queued.back();

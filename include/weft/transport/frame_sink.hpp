@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/status.hpp"
+#include "weft/memory/chunk_pool.hpp"
+#include "weft/wire/frame.hpp"
+
+namespace weft {
+
+/// One frame as it was received. `header` was checked; `body` points into `chunk`, which whoever keeps `body`
+/// longer than the callback retains.
+struct Frame {
+  wire::FrameHeader header;
+  Bytes body;
+};
+
+/// Where the attachment of a frame goes.
+struct Landing {
+  enum class Kind : std::uint8_t {
+    kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned
+            ///< or closed
+    kSkip,  ///< read and drop it
+  };
+  Kind kind = Kind::kSkip;
+  MutableBytes memory;
+
+  static Landing into(MutableBytes memory) { return {Kind::kInto, memory}; }
+  static Landing skip() { return {}; }
+};
+
+/// Hears what a connection receives. Called in turns of the connection's loop, never from inside a call
+/// that the sink makes to the connection, and never after on_closed. The sink may not destroy the connection
+/// inside a callback; closing it there drops what was received after the frames that it was just given.
+class FrameSink {
+ public:
+  /// The peer's whole hello, once, before everything else. A failure closes the connection with it.
+  virtual Status on_hello(Bytes hello) = 0;
+  /// All the frames without attachment that one receive brought, in order (bounded batches).
+  /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
+  virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
+  /// A frame has begun whose head is larger than a standard chunk and not here yet. False: its body is read
+  /// and dropped, and the frame is handed up without it, `body` empty though `header.body_bytes` is not.
+  /// While the body comes this may be asked again.
+  virtual bool wants_body(const wire::FrameHeader& header) {
+    static_cast<void>(header);
+    return true;
+  }
+  /// A frame with an attachment has arrived except for the attachment.
+  virtual Landing on_attachment(const Frame& frame) = 0;
+  /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
+  virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
+  /// The outbox has fallen under the low-water mark after it was over the high one.
+  virtual void on_drained() = 0;
+  /// The connection is over; says why (ok = the peer ended the stream between two frames). The last callback.
+  /// Every lease has been released before.
+  virtual void on_closed(Status why) = 0;
+
+ protected:
+  ~FrameSink() = default;
+};
+
+}  // namespace weft

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/transport/connection.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "transport/bring_up.hpp"
+#include "weft/base/assert.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+namespace {
+
+// After this much a connection lets others have their turn.
+constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
+// On its way to this side, and not received: more than the buffers of the kernels grow to by themselves.
+constexpr std::size_t kStreamHoldsAtMost = 8 * 1024 * 1024;
+constexpr std::size_t kSegmentsMax = 64;
+
+}  // namespace
+
+struct Connection::BringingUp final : BringUpHost {
+  explicit BringingUp(Connection& its)
+      : connection(its), bring_up(its.loop_, *this, *its.stream_, its.options_.paths) {}
+
+  bool queue_path_frame(std::string_view frame) override {
+    std::byte* const room = connection.outbox_.append(frame.size());
+    if (room == nullptr) return false;
+    std::copy_n(as_bytes(frame).begin(), frame.size(), room);
+    // At once: the connection may end with it, and then it is what tells the peer why.
+    send_what_is_queued();
+    return true;
+  }
+  void send_what_is_queued() override { connection.on_much_queued(); }
+  void on_path_decided() override { connection.on_path_decided(); }
+  void on_bring_up_failed(Status why) override { connection.fail(std::move(why)); }
+  void on_peer_gone(int error) override { connection.on_peer_gone(error); }
+
+  Connection& connection;
+  BringUp bring_up;
+};
+
+Connection::Work::Work(Connection& its) noexcept
+    : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
+
+Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream)
+    : loop_(loop),
+      options_(options),
+      stream_(std::move(stream)),
+      carrier_(stream_.get()),
+      capabilities_(&carrier_->capabilities()),
+      outbox_(loop.chunks(), this, capabilities_->lease_bytes_min),
+      framer_(loop.chunks(), options_.frame_limits) {
+  carrier_->report_to(*this);
+  if (options_.paths == nullptr) return;
+  bringing_up_ = std::make_unique<BringingUp>(*this);
+  framer_.go_singly(true);
+}
+
+// The carriers first, while what they report to and what they were given still stands.
+Connection::~Connection() {
+  bringing_up_.reset();
+  stream_.reset();
+}
+
+void Connection::start(FrameSink& sink) {
+  WEFT_ASSERT(sink_ == nullptr, "a connection is started once");
+  if (state_ == State::kMade) state_ = State::kStarted;
+  sink_ = receiver_ = &sink;
+  if (bringing_up_ != nullptr) {
+    bringing_up_->bring_up.set_sink(sink);
+    receiver_ = &bringing_up_->bring_up;
+  }
+  watch_peer();
+  readable_ = true;
+  schedule_work();
+}
+
+std::vector<wire::DataPathOffer> Connection::path_offers() const {
+  return bringing_up_ != nullptr ? bringing_up_->bring_up.offers() : std::vector<wire::DataPathOffer>{};
+}
+
+PathReport Connection::path_report() const {
+  return {.description = carrier_->description(),
+          .refusal = bringing_up_ != nullptr ? bringing_up_->bring_up.refusal() : std::string{}};
+}
+
+// On the stream the peer's next frame may lie behind its verdict. A path comes into use at the end of a turn,
+// outside of what is being parsed, and behind our last word on the stream, which may still be queued.
+void Connection::on_path_decided() {
+  if (ending()) return;
+  framer_.go_singly(false);
+  if (!bringing_up_->bring_up.moves()) {
+    bringing_up_->bring_up.shut();
+    return hand_up_hello();
+  }
+  state_ = State::kMoving;
+  framer_.pause();
+  loop_.at_turn_end(*this);
+}
+
+void Connection::move_to_path() {
+  state_ = State::kStarted;
+  framer_.unpause();
+  if (framer_.inside()) return fail(bringing_up_->bring_up.stray_bytes());
+  carrier_ = &bringing_up_->bring_up.move(*this);
+  capabilities_ = &carrier_->capabilities();
+  write_blocked_ = false;
+  outbox_.set_lease_bytes_min(capabilities_->lease_bytes_min);
+  hand_up_hello();
+  if (ending()) return;
+  readable_ = true;
+  schedule_work();
+  bringing_up_->bring_up.check_stream();
+}
+
+void Connection::hand_up_hello() {
+  receiver_ = sink_;
+  close_if_failed(bringing_up_->bring_up.hand_up_hello(*sink_));
+}
+
+// What the peer sent before may still be inside the carrier.
+void Connection::on_peer_gone(int error) {
+  if (ending()) return;
+  peer_gone_ = true;
+  if (receive_ended_) return fail({});
+  carrier_->catch_up();
+  on_readable();
+  if (ending()) return;
+  if (error != 0) return fail(lost("the peer is gone: ", error));
+  // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
+  // carrier tells of a peer that takes nothing any more.
+  if (!outbox_.empty()) fail(lost("the peer is gone: ", EPIPE));
+}
+
+void Connection::on_queued() noexcept {
+  loop_.at_turn_end(*this);
+}
+
+// What follows from it for the sink is said at the turn's end: this may be a call that the sink makes.
+void Connection::on_much_queued() noexcept {
+  if (!write_blocked_ && !ending() && sending_ < Sending::kEnded) send_queued();
+}
+
+void Connection::use_checksums() {
+  outbox_.use_checksums();
+  framer_.use_checksums();
+}
+
+// Also while it is closing: until the carrier is shut, it may still receive straight into the landing.
+void Connection::abandon_landing() {
+  if (state_ == State::kClosed) return;
+  const Moved moved = carrier_->reclaim_landing();
+  if (moved.kind == Moved::Kind::kSome) {
+    framer_.landed(moved.bytes);
+    resume_ = true;  // it may have been the last of the frame
+    schedule_work();
+  }
+  if (moved.kind == Moved::Kind::kFailed) fail(lost("an abandoned attachment of ", moved.error));
+  framer_.abandon_landing();
+}
+
+void Connection::on_take_back() noexcept {
+  if (state_ == State::kClosed) return;
+  const Moved moved = carrier_->reclaim_sending();
+  if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
+  if (moved.kind == Moved::Kind::kFailed) fail(lost("taking memory back from ", moved.error));
+}
+
+Result<Buffer> Connection::landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
+  Buffer memory = carrier_->landing_memory(bytes);
+  if (!memory.empty()) return Buffer::counted(std::move(memory), std::move(budget));
+  return Buffer::try_allocate(bytes, std::move(budget));
+}
+
+void Connection::pause_receiving() {
+  framer_.pause();
+}
+
+void Connection::resume_receiving() {
+  if (!framer_.paused()) return;
+  framer_.unpause();
+  resume_ = true;
+  schedule_work();
+}
+
+void Connection::finish() {
+  if (sending_ == Sending::kOpen) sending_ = Sending::kFinishing;
+  if (!write_blocked_) loop_.at_turn_end(*this);
+}
+
+void Connection::close(Status why) {
+  fail(std::move(why));
+}
+
+void Connection::schedule_work() {
+  if (!work_.is_scheduled()) loop_.schedule(work_);
+}
+
+void Connection::work() {
+  if (resume_ && started()) resume_parsing();
+  if (readable_ && started()) receive_all();
+  if (sending_ == Sending::kFailed && !ending()) fail(std::exchange(why_, {}));
+  if (ending()) conclude();
+}
+
+void Connection::resume_parsing() {
+  resume_ = false;
+  frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
+  Status status = framer_.resume(*receiver_);
+  if (!status.ok()) return fail(std::move(status));
+  if (ending()) return;
+  framer_.park();
+  watch_peer();
+}
+
+void Connection::on_readable() {
+  if (!readable_) {
+    behind_since_ = behind_mark_ = loop_.now();
+    behind_bytes_ = 0;
+  }
+  readable_ = true;
+  if (!started()) return;
+  receive_all();
+  // At once: what runs later in this turn must not queue more for a peer that is known to be gone.
+  if (ending()) conclude();
+}
+
+void Connection::receive_all() {
+  std::size_t received = 0;
+  while (!ending() && !receive_ended_ && framer_.wants_bytes()) {
+    // Those who were answered go on before more is received: their next calls leave the sooner.
+    if (received >= kReceiveBytesPerTurn || (received > 0 && loop_.has_ready())) {
+      loop_.at_turn_end(*this);
+      break;
+    }
+    const Moved moved = receive_once();
+    if (ending()) return;
+    if (moved.kind == Moved::Kind::kEnded) return peer_ended();
+    received += moved.bytes;
+    if (!readable_) break;
+  }
+  if (ending()) return;
+  framer_.park();
+  watch_peer();
+}
+
+// Receives once, and hands up what is whole then. A failure has closed the connection.
+Moved Connection::receive_once() {
+  if (capabilities_->receives_in_place && framer_.between_frames()) {
+    bool exhausted = false;
+    if (ChunkRef chunk = carrier_->receive_in_place(exhausted)) {
+      const Moved moved = Moved::some(chunk->capacity(), exhausted);
+      readable_ = !exhausted || peer_gone_;
+      note_progress(moved.bytes);
+      close_if_failed(framer_.received_chunk(std::move(chunk), *receiver_));
+      return moved;
+    }
+  }
+  iovec places[2];
+  const std::size_t count = framer_.receive_into(places);
+  if (count == 0) {
+    fail({StatusCode::kResourceExhausted, Layer::kTransport, "no memory to receive into", 0,
+          Retry::kReconnect});
+    return {};
+  }
+  const Moved moved = receive_some({places, count});
+  readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
+  if (moved.kind == Moved::Kind::kFailed) fail(lost("receive from ", moved.error));
+  if (moved.kind != Moved::Kind::kSome) return moved;
+  note_progress(moved.bytes);
+  close_if_failed(framer_.received(moved.bytes, *receiver_));
+  return moved;
+}
+
+Moved Connection::receive_some(std::span<const iovec> into) {
+  Moved moved = carrier_->receive(into, framer_.landing());
+  if (!peer_gone_) return moved;
+  // Nobody will say again that there is more, or the end.
+  moved.exhausted = false;
+  return moved.kind == Moved::Kind::kBlocked ? Moved::ended() : moved;
+}
+
+Moved Connection::send_some(std::span<const iovec> from) {
+  return peer_gone_ ? Moved::failed(EPIPE) : carrier_->send(from, outbox_.leased_front());
+}
+
+void Connection::close_if_failed(Status status) {
+  if (!status.ok()) fail(std::move(status));
+}
+
+// As much as a stream holds has been received since the last mark: what comes now was sent after it.
+void Connection::note_progress(std::size_t bytes) {
+  behind_bytes_ += bytes;
+  if (behind_bytes_ < kStreamHoldsAtMost) return;
+  behind_bytes_ = 0;
+  behind_since_ = std::exchange(behind_mark_, loop_.now());
+}
+
+void Connection::peer_ended() {
+  Status status = framer_.ended();
+  if (!status.ok()) return fail(std::move(status));
+  receive_ended_ = true;
+  readable_ = false;
+  framer_.park();
+  if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
+  const bool sent = outbox_.empty() || sending_ == Sending::kEnded;
+  if (peer_gone_ || (sent && carrier_->all_left())) return fail({});
+  if (!write_blocked_) loop_.at_turn_end(*this);
+}
+
+void Connection::on_writable() {
+  if (ending() || sending_ == Sending::kFailed) return;
+  if (sending_ == Sending::kEnded) return end_if_due();
+  if (std::exchange(write_blocked_, false)) flush();
+}
+
+// What is queued need not wait for the turn's end.
+void Connection::on_settled() {
+  if (TurnEndHook::queued() && state_ != State::kClosed && !write_blocked_ && !outbox_.empty()) flush();
+}
+
+void Connection::on_failed(Status why) {
+  fail(std::move(why));
+}
+
+void Connection::on_turn_end() {
+  if (state_ == State::kClosed) return outbox_.release_all();
+  outbox_.expect_little();
+  if (!write_blocked_) flush();
+  if (readable_ && !ending()) schedule_work();
+}
+
+void Connection::flush() {
+  if (ending() || sending_ == Sending::kFailed) return;
+  if (sending_ == Sending::kEnded) {
+    if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
+    // What is queued after the end goes nowhere; whoever waits for room has to hear that there is some.
+    outbox_.release_all();
+    return after_flush();
+  }
+  send_queued();
+  if (!ending() && sending_ != Sending::kFailed) after_flush();
+}
+
+void Connection::send_queued() {
+  bool moved_some = false;
+  while (!outbox_.empty()) {
+    if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
+    iovec pieces[kSegmentsMax];
+    const std::size_t count = outbox_.segments(pieces);
+    const Moved moved = send_some({pieces, count});
+    if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
+    if (moved.kind != Moved::Kind::kSome) {
+      write_blocked_ = true;
+      break;
+    }
+    moved_some = true;
+    outbox_.consume(moved.bytes);
+    if (ending()) return;
+  }
+  if (write_blocked_) {
+    if (moved_some || send_since_ == TimePoint{}) send_since_ = loop_.now();
+    arm_by(Deadline::after(send_since_, options_.stall_timeout).at());
+  } else {
+    send_since_ = {};
+  }
+}
+
+void Connection::after_flush() {
+  if (above_high_water_ && outbox_.queued_bytes() <= options_.outbox_high_water / 2) {
+    above_high_water_ = false;
+    if (sink_ != nullptr) sink_->on_drained();
+    if (ending()) return;
+  }
+  if (!outbox_.empty()) return;
+  if (state_ == State::kMoving) return move_to_path();
+  end_if_due();
+}
+
+// Everything queued has left: ends our side if that was asked for, or the peer's end has to be answered, and
+// the connection when both are over.
+void Connection::end_if_due() {
+  const bool answers = receive_ended_ && !carrier_->all_left();
+  if (sending_ == Sending::kFinishing || (sending_ == Sending::kOpen && answers)) {
+    sending_ = Sending::kEnded;
+    carrier_->end_sending();
+  }
+  if (receive_ended_ && carrier_->all_left()) fail({});
+}
+
+// What the peer had said before it went may still be there; that is received first.
+void Connection::sending_failed(int error) {
+  why_ = lost("send to ", error);
+  sending_ = Sending::kFailed;
+  readable_ = true;
+  schedule_work();
+}
+
+void Connection::watch_peer() {
+  if (receive_ended_ || !framer_.inside() || !framer_.wants_bytes()) return;
+  const std::uint64_t progress = framer_.progress();
+  if (progress != frame_progress_) {
+    frame_progress_ = progress;
+    frame_since_ = loop_.now();
+  }
+  arm_by(Deadline::after(frame_since_, options_.frame_timeout).at());
+}
+
+// One timer for all: it is moved only to an earlier time, and looks when it fires whether anything is late.
+void Connection::arm_by(TimePoint at) {
+  if (at == TimePoint::max() || (Timer::armed() && Timer::at() <= at)) return;
+  loop_.arm(*this, at);
+}
+
+void Connection::on_timer() {
+  if (ending()) return;
+  const TimePoint next = std::min(check_stall(), check_frame());
+  if (!ending()) arm_by(next);
+}
+
+TimePoint Connection::check_stall() {
+  if (!write_blocked_) return TimePoint::max();
+  const TimePoint due = Deadline::after(send_since_, options_.stall_timeout).at();
+  if (due > loop_.now()) return due;
+  fail({StatusCode::kUnavailable, Layer::kTransport,
+        remote_endpoint() + " stopped taking what is sent to it, " + std::to_string(outbox_.queued_bytes()) +
+            " bytes are queued"});
+  return TimePoint::max();
+}
+
+TimePoint Connection::check_frame() {
+  if (receive_ended_ || !framer_.inside() || !framer_.wants_bytes()) return TimePoint::max();
+  const TimePoint due = Deadline::after(frame_since_, options_.frame_timeout).at();
+  if (due > loop_.now()) return due;
+  fail({StatusCode::kUnavailable, Layer::kTransport,
+        remote_endpoint() + " began a frame or its hello and did not get on with it"});
+  return TimePoint::max();
+}
+
+void Connection::fail(Status why) {
+  if (ending()) return;
+  state_ = State::kClosing;
+  why_ = std::move(why);
+  framer_.halt();
+  schedule_work();
+}
+
+void Connection::conclude() {
+  if (std::exchange(state_, State::kClosed) != State::kClosed) {
+    loop_.disarm(*this);
+    TurnEndHook::unlink();
+    if (bringing_up_ != nullptr) bringing_up_->bring_up.shut();
+    stream_->shut();
+    framer_.release();
+    outbox_.release_all();
+  }
+  FrameSink* sink = std::exchange(sink_, nullptr);
+  if (sink != nullptr) sink->on_closed(std::move(why_));
+}
+
+Status Connection::lost(const char* what, int error) const {
+  return connection_lost(what + remote_endpoint(), error);
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "transport/tcp/socket.hpp"
+#include "weft/runtime/fd_watch.hpp"
+#include "weft/transport/connection.hpp"
+
+namespace weft::tcp {
+
+/// Carries bytes over a TCP or Unix stream socket.
+class TcpCarrier final : public Carrier, private FdWatch {
+ public:
+  /// Makes a connection over a connected socket, which it takes over. Errors: the loop cannot watch it
+  /// (errno).
+  static Result<std::unique_ptr<Connection>> connection(Loop& loop, Socket socket, const SocketAddress& peer,
+                                                        const ConnectionOptions& options);
+  TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer);
+  ~TcpCarrier() override;
+
+  const Capabilities& capabilities() const override;
+  std::string local_endpoint() const override { return local_; }
+  std::string remote_endpoint() const override { return remote_; }
+  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved send(std::span<const iovec> from, std::size_t leased) override;
+  void end_sending() override;
+  void shut() override;
+
+ private:
+  void on_ready(Readiness readiness) override;
+  void on_settled() override;
+
+  Loop& loop_;
+  Socket socket_;
+  /// The peer has ended its side, or will be found to have: read on until the end is there.
+  bool hangup_ = false;
+  const bool unix_;
+  const std::string local_;
+  const std::string remote_;
+};
+
+}  // namespace weft::tcp
