@@ -8,10 +8,11 @@ namespace weft {
 namespace {
 
 Status wrong(std::string_view text, std::string_view why) {
-  return {StatusCode::kInvalidArgument, Layer::kTransport,
-          "\"" + std::string{text} + "\" is not a URL: " + std::string{why} +
-              " (tcp://127.0.0.1:9000, tcp://[::1]:9000, unix:///run/name.sock, memory://name, "
-              "ucx://127.0.0.1:9000, verbs://10.0.0.7:9000)"};
+  return {
+      StatusCode::kInvalidArgument, Layer::kTransport,
+      "\"" + std::string{text} + "\" is not a URL: " + std::string{why} +
+          " (tcp://127.0.0.1:9000 or 127.0.0.1:9000, tcp://[::1]:9000, unix:///run/name.sock, memory://name, "
+          "ucx://127.0.0.1:9000, verbs://10.0.0.7:9000)"};
 }
 
 bool is_scheme(std::string_view text) {
@@ -30,11 +31,15 @@ bool parse_port(std::string_view text, std::uint16_t& port) {
 
 Result<Url> Url::parse(std::string_view text) {
   const std::size_t colon = text.find("://");
-  if (colon == std::string_view::npos) return wrong(text, "there is no \"://\"");
   Url url;
-  url.scheme = text.substr(0, colon);
-  if (!is_scheme(url.scheme)) return wrong(text, "the scheme is not of letters and digits");
-  std::string_view rest = text.substr(colon + 3);
+  std::string_view rest = text;
+  if (colon == std::string_view::npos) {
+    url.scheme = "tcp";
+  } else {
+    url.scheme = text.substr(0, colon);
+    if (!is_scheme(url.scheme)) return wrong(text, "the scheme is not of letters and digits");
+    rest.remove_prefix(colon + 3);
+  }
   if (rest.find('\0') != std::string_view::npos) return wrong(text, "there is a zero byte in it");
   if (url.scheme == "unix" || url.scheme == "memory") {
     if (rest.empty())

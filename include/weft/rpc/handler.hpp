@@ -116,10 +116,11 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   static_assert(kNothingLost,
                 "weft cannot serve this handler: a parameter is a non-const reference, and what is written "
                 "there never reaches the caller; take a value or a const reference, and return the result");
-  static_assert(kResultStays,
-                "weft cannot serve this handler: it returns a view, and a parameter that owns its memory is gone "
-                "when the function returns; take a std::string_view, a span or a const reference, or return a "
-                "value");
+  static_assert(
+      kResultStays,
+      "weft cannot serve this handler: it returns a view, and a parameter that owns its memory is gone "
+      "when the function returns; take a std::string_view, a span or a const reference, or return a "
+      "value");
   return kReplyInPlace && kContextInPlace && kNothingLost && kResultStays;
 }
 

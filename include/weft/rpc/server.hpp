@@ -71,28 +71,20 @@ class RpcServer {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  /// Registers a free function, `method<f, "key">`, or a template's specialisation. Before start(), which
-  /// refuses a name that was registered twice.
-  template <auto M>
-    requires Handler<M>
+  /// Registers free functions, each one `f`, `method<f, "key">` or a template's specialisation, all with the
+  /// same options: `register_handler<add, multiply>()`. Before start(), which refuses a name that was
+  /// registered twice.
+  template <auto... M>
+    requires(sizeof...(M) > 0 && (Handler<M> && ...))
   void register_handler(const HandlerOptions& options = {}) {
-    static_assert(FreeHandler<M>,
-                  "weft cannot serve this handler: a member function is registered with its object, as in "
-                  "register_handler<&T::function>(&object)");
-    if constexpr (FreeHandler<M>) add(detail::HandlerOf<M>::entry(nullptr, options));
+    (register_function<M>(options), ...);
   }
-  /// Registers a member function with its object, which must outlive the server.
-  template <auto M, typename Object>
-    requires Handler<M>
+  /// Registers member functions with their object, which must outlive the server:
+  /// `register_handler<&Store::get, &Store::put>(&store)`.
+  template <auto... M, typename Object>
+    requires(sizeof...(M) > 0 && (Handler<M> && ...))
   void register_handler(Object* object, const HandlerOptions& options = {}) {
-    static_assert(MemberHandlerOf<M, Object>,
-                  "weft cannot serve this handler: it is no member function of this object's class, or the "
-                  "object is const and the function is not");
-    if constexpr (MemberHandlerOf<M, Object>) {
-      using Declared = typename detail::MethodTraits<M>::Object;
-      add(detail::HandlerOf<M>::entry(
-          const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
-    }
+    (register_member<M>(object, options), ...);
   }
 
   /// Registers a lambda or another function object under a name, for clients that call
@@ -148,6 +140,25 @@ class RpcServer {
   ServerStats stats() const;
 
  private:
+  template <auto M>
+  void register_function(const HandlerOptions& options) {
+    static_assert(FreeHandler<M>,
+                  "weft cannot serve this handler: a member function is registered with its object, as in "
+                  "register_handler<&T::function>(&object)");
+    if constexpr (FreeHandler<M>) add(detail::HandlerOf<M>::entry(nullptr, options));
+  }
+  template <auto M, typename Object>
+  void register_member(Object* object, const HandlerOptions& options) {
+    static_assert(MemberHandlerOf<M, Object>,
+                  "weft cannot serve this handler: it is no member function of this object's class, or the "
+                  "object is const and the function is not");
+    if constexpr (MemberHandlerOf<M, Object>) {
+      using Declared = typename detail::MethodTraits<M>::Object;
+      add(detail::HandlerOf<M>::entry(
+          const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
+    }
+  }
+
   /// `owner` is kept as long as the handler may run.
   void add(MethodEntry entry, std::shared_ptr<void> owner = nullptr);
 

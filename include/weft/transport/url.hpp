@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Where a server listens or a client connects: tcp://host:port, tcp://[::1]:port, unix:///path,
-/// memory://name.
+/// An address where a server listens or a client connects: tcp://host:port, tcp://[::1]:port, unix:///path,
+/// memory://name. An address without a scheme, host:port, is one of tcp.
 struct Url {
   std::string scheme;
   /// Host for tcp (without brackets), path for unix, name for memory.

@@ -121,6 +121,20 @@ TEST_F(Cr2Handlers, AreFunctionsMembersTemplatesAndWhatHasAKey) {
   EXPECT_EQ((call<remote<"math/double", int(int)>>(caller, 5).value()), 10) << "known by name alone";
 }
 
+TEST_F(Cr2Handlers, CR23_several_are_registered_by_one_call) {
+  Counter counter;
+  Server& server = serve({.threads = 1}, [&](Server& its) {
+    its.register_handler<twice, largest<int>, method<twice, "math/double">>();
+    its.register_handler<&Counter::add, &Counter::read>(&counter);
+  });
+  Client& caller = client(server);
+  EXPECT_EQ(call<twice>(caller, 21).value(), 42);
+  EXPECT_EQ(call<largest<int>>(caller, std::vector<int>{1, 9, 4}).value(), 9);
+  EXPECT_EQ((call<method<twice, "math/double">>(caller, 4).value()), 8);
+  EXPECT_EQ(call<&Counter::add>(caller, 3).value(), 3);
+  EXPECT_EQ(call<&Counter::read>(caller).value(), 3);
+}
+
 TEST_F(Cr2Handlers, OrdinaryOnesRunAndAnswerInOrder) {
   Diary diary;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Diary::write>(&diary); });

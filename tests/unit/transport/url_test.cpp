@@ -15,6 +15,17 @@ TEST(Url, IsReadIntoItsParts) {
   EXPECT_EQ(Url::parse("ucx://10.0.0.1:7").value(), (Url{"ucx", "10.0.0.1", 7}));
 }
 
+TEST(Url, CR22_host_and_port_without_a_scheme_are_of_tcp) {
+  EXPECT_EQ(Url::parse("127.0.0.1:9000").value(), (Url{"tcp", "127.0.0.1", 9000}));
+  EXPECT_EQ(Url::parse("host.example:0").value(), (Url{"tcp", "host.example", 0}));
+  EXPECT_EQ(Url::parse("[::1]:7").value(), (Url{"tcp", "::1", 7}));
+  EXPECT_EQ(Url::parse("[::1]:7").value().to_string(), "tcp://[::1]:7");
+  for (const char* text :
+       {"host", ":1", "*:1", "::1:9000", "host:", "unix:/run/name", "memory:name", "/run/name"}) {
+    EXPECT_FALSE(Url::parse(text).ok()) << text;
+  }
+}
+
 TEST(Url, ComesBackAsText) {
   for (const char* text : {"tcp://127.0.0.1:9000", "tcp://[fe80::1]:1", "unix:///a", "memory://m"}) {
     EXPECT_EQ(Url::parse(text).value().to_string(), text);
@@ -23,7 +34,7 @@ TEST(Url, ComesBackAsText) {
 
 TEST(Url, WhatIsWrongIsSaidTogetherWithARightOne) {
   const char* const wrong[] = {
-      "",           "127.0.0.1:1", "tcp:/x:1",      "://x:1",         "TCP://x:1",     "tcp://:1",
+      "",           "127.0.0.1",   "tcp:/x:1",      "://x:1",         "TCP://x:1",     "tcp://:1",
       "tcp://host", "tcp://host:", "tcp://host:-1", "tcp://h:1x",     "tcp://h:65536", "tcp://::1:9000",
       "tcp://[::1", "tcp://[::1]", "tcp://[]:1",    "tcp://[::1]x:1", "unix://",       "unix://relative",
       "memory://",
