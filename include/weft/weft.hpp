@@ -42,8 +42,9 @@ class Server : private detail::OwnTransports, public RpcServer {
       : OwnTransports(std::move(transport_options)), RpcServer(transports, std::move(options)) {}
 };
 
-/// An RpcClient with all transports of this build: the one most programs want. They are its own; who makes
-/// many clients lets RpcClients share those of make_transports(), and over RDMA and UCX their memory with it.
+/// An RpcClient with all transports of this build, which most programs want. Each Client owns its
+/// transports. To share them among many clients, create several RpcClients over one make_transports(); over
+/// RDMA and UCX they then share their memory too.
 class Client : private detail::OwnTransports, public RpcClient {
  public:
   Client(Loop& loop, ClientOptions options, TransportOptions transport_options = {})

@@ -17,6 +17,8 @@ from project_files import ROOT, cpp_files, project_files, read
 LINES_MAX = 500
 # A class is held small by class_sizes; this only keeps many small things from gathering in one file.
 CPP_LINES_MAX = 800
+# Doc comments by folder that still begin with "What ..." or "Who ...". These numbers only shrink.
+DOC_COMMENTS_LEFT = {}
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 LINE_COMMENT = re.compile(r"//.*")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -113,6 +115,25 @@ def no_silent_catch_all() -> Iterator[str]:
             yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: catch (...) without a word on why"
 
 
+def doc_comments_have_subjects() -> Iterator[str]:
+    """The first sentence of a doc comment begins with a noun or a verb; see DOC_COMMENTS_LEFT for what is old."""
+    clause = re.compile(r"^[ \t]*///? ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much) ")
+    found: dict[str, list[str]] = {}
+    for path in cpp_files():
+        before = ""
+        for number, line in enumerate(read(path).splitlines(), 1):
+            if clause.match(line) and line.lstrip().startswith("///") and not before.lstrip().startswith("///"):
+                found.setdefault(path.parts[0], []).append(f"{path}:{number}: {line.strip()[:90]}")
+            before = line
+    for folder, lines in found.items():
+        if len(lines) > DOC_COMMENTS_LEFT.get(folder, 0):
+            yield from lines
+            yield f"{folder}: {len(lines)} doc comments begin with a clause, {DOC_COMMENTS_LEFT.get(folder, 0)} are allowed"
+    for folder, count in DOC_COMMENTS_LEFT.items():
+        if len(found.get(folder, [])) < count:
+            yield f"{folder}: only {len(found.get(folder, []))} are left; say so in DOC_COMMENTS_LEFT"
+
+
 def no_machine_paths() -> Iterator[str]:
     # Written in pieces, so that this file does not break its own rule.
     expression = re.compile(r"(?<![\w./-])/(?:" + "|".join(("wo" + "rk/", "tmp/" + "plan", "tmp/" + "b/", "ho" + "me/")) + ")")
@@ -140,6 +161,7 @@ RULES = {
     "small_classes": class_sizes.problems,
     "header_guards": header_guards,
     "no_silent_catch_all": no_silent_catch_all,
+    "doc_comments_have_subjects": doc_comments_have_subjects,
     "no_machine_paths": no_machine_paths,
     "capabilities_tested": capabilities_tested,
     **{rule: (lambda rule=rule: pattern_problems(rule)) for rule in PATTERNS},

@@ -14,7 +14,7 @@ namespace detail {
 /// Aborts with the failure's own text: somebody asked a failed Result for its value.
 [[noreturn]] void value_of_failure(const Status& failure) noexcept;
 
-/// What a Result with a value shows as its status.
+/// The status that a Result with a value shows.
 inline const Status& ok_status() noexcept {
   static const Status ok;
   return ok;

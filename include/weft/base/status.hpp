@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// What happened, in the gRPC set. The numbers are the ones on the wire.
+/// Code of a status: the kind of failure, in the gRPC set. The numbers are the ones on the wire.
 enum class StatusCode : std::uint8_t {
   kOk = 0,
   kCancelled = 1,
@@ -29,10 +29,11 @@ enum class StatusCode : std::uint8_t {
   kUnauthenticated = 16,
 };
 
-/// Who says so. `kUser` is a handler's own error; its native code is the user's number.
+/// Part of the system that reports the status. `kUser` is a handler's own error; its native code is the
+/// user's number.
 enum class Layer : std::uint8_t { kNone, kUser, kRuntime, kCodec, kWire, kTransport, kRpc };
 
-/// What a caller should do about a failure.
+/// Advice to the caller about a failure.
 enum class Retry : std::uint8_t {
   kNever,      ///< the same call fails again
   kElsewhere,  ///< another server may do it

@@ -27,7 +27,7 @@ class Deadline {
   constexpr bool is_infinite() const { return at_ == TimePoint::max(); }
   constexpr TimePoint at() const { return at_; }
   constexpr bool expired(TimePoint now) const { return at_ <= now; }
-  /// What is left, never negative; Duration::max() when infinite.
+  /// Returns the time that is left, never negative; Duration::max() when infinite.
   constexpr Duration remaining(TimePoint now) const {
     if (is_infinite()) return Duration::max();
     return std::max(Duration::zero(), Duration{at_ - now});

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// What was wrong with the bytes.
+/// Reason why bytes could not be decoded.
 enum class DecodeFault : std::uint8_t {
   kNone,
   kTruncated,      ///< the message ends inside a value

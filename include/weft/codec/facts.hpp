@@ -65,8 +65,9 @@ struct ArrayOf<std::array<E, 0>> {
 inline constexpr std::size_t kNotFixed = std::numeric_limits<std::size_t>::max();
 inline constexpr std::size_t kAlignmentMax = 8;
 
-/// What is known of a type's encoding at compile time. All but the last two follow from the structure alone
-/// and are part of the format; the last two say whether this machine's memory happens to look like the wire.
+/// Facts of a type's encoding that are known at compile time. All but the last two follow from the
+/// structure alone and are part of the format; the last two say whether this machine's memory happens to
+/// look like the wire.
 struct Facts {
   std::size_t fixed_size = kNotFixed;  // bytes on the wire, where they do not depend on the value
   std::size_t alignment = 1;           // of the widest number inside, at most 8
@@ -164,7 +165,7 @@ consteval Facts find_facts() {
   }
 }
 
-/// What arrays of `E` are aligned to within the message. Part of the format.
+/// Alignment of arrays of `E` within the message. Part of the format.
 template <typename E>
 inline constexpr std::size_t wire_alignment =
     facts<E>.fixed_size != kNotFixed && facts<E>.fixed_size != 0 ? facts<E>.alignment : 1;

@@ -35,8 +35,8 @@ struct CodecTraits {
 
 namespace codec_detail {
 
-/// What the codec takes a type for. Containers are known by their shape, so that no container's header is
-/// needed.
+/// Kind of a type, as the codec sees it. Containers are known by their shape, so that no container's header
+/// is needed.
 enum class Kind : unsigned char {
   kUnsupported,
   kUserWire,  // CodecTraits with a stand-in type

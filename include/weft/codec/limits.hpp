@@ -16,7 +16,7 @@ struct CodecLimits {
   static constexpr std::size_t kMemoryFloorBytes = std::size_t{64} << 10;
   /// ... plus this many bytes for each byte of the message.
   static constexpr std::size_t kMemoryPerMessageByte = 32;
-  /// What a node of a list, a tree or a hash table is taken to cost beside its value.
+  /// Estimated cost of a node of a list, a tree or a hash table beside its value.
   static constexpr std::size_t kNodeOverheadBytes = 32;
   /// Keys that may share one bucket of an unordered container before it counts as an attack.
   static constexpr std::size_t kBucketElementsMax = 64;
@@ -26,7 +26,7 @@ struct CodecLimits {
   static constexpr std::uint64_t kElementsMax = 0xFFFF'FFFF;
 };
 
-/// What encoded_size() answers for a value that must not be sent: nested deeper than CodecLimits::kDepthMax,
+/// Returned by encoded_size() for a value that must not be sent: nested deeper than CodecLimits::kDepthMax,
 /// more elements than kElementsMax, or a variant without a value. Larger than every message limit.
 inline constexpr std::size_t kUnencodable = static_cast<std::size_t>(-1);
 

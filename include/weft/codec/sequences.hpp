@@ -113,7 +113,7 @@ struct Codec<T, Kind::kSequence> {
   using Element = typename T::value_type;
   static constexpr bool kIsPlain = Contiguous<T> && is_plain_to_decode<Element>;
   static constexpr bool kIsNodes = !requires(T& c) { c[0]; };
-  /// What a deque takes before it has an element, and for each of its blocks.
+  /// Memory that a deque takes before it has an element, and for each of its blocks.
   static constexpr bool kIsDeque = !Contiguous<T> && requires(T& c) { c[0], c.pop_front(); };
   static constexpr std::size_t kDequeBytes = 512;
 

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// What a coroutine suspends on: the three functions of the language.
+/// An awaiter: a type with the three functions on which a coroutine suspends.
 template <typename A>
 concept Awaiter = requires(std::remove_reference_t<A>& awaiter,
                            std::coroutine_handle<detail::TaskPromise<void>> coroutine) {
@@ -32,8 +32,8 @@ concept HasFreeCoAwait = requires(A&& awaitable) {
 
 }  // namespace detail
 
-/// What `co_await std::move(a)` takes in a Task: a Task, a call, a started Call, sleep_for(...), what an
-/// Event or a Channel gives, or an awaitable of the user's.
+/// Accepted by `co_await std::move(a)` in a Task: a Task, a call, a started Call, sleep_for(...), the
+/// result of an Event's or a Channel's function, or an awaitable of the user's.
 template <typename A>
 concept Awaitable = Awaiter<A> || detail::HasMemberCoAwait<A> || detail::HasFreeCoAwait<A>;
 
@@ -52,7 +52,7 @@ auto result_of_await(A&& awaitable) {
 
 }  // namespace detail
 
-/// What awaiting an `A` gives, as a value.
+/// Type of the value that awaiting an `A` returns.
 template <typename A>
   requires Awaitable<std::remove_cvref_t<A>>
 using AwaitResult = decltype(detail::result_of_await(std::declval<std::remove_cvref_t<A>>()));

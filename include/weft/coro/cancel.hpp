@@ -70,8 +70,9 @@ class CancelScope : private ListHook<CancelChildTag> {
   }
   void set_deadline(Deadline deadline) noexcept { deadline_ = deadline; }
 
-  /// What calls that are made below it carry on, its parent's or its own; only who sets and reads it knows
-  /// what these bytes are. They outlive the scope. Set before it has children.
+  /// Bytes that calls below this scope carry to their servers, inherited from its parent or its own; only
+  /// the layer that sets and reads them knows their meaning. They outlive the scope. Set before it has
+  /// children.
   Bytes carried() const noexcept { return carried_; }
   void set_carried(Bytes bytes) noexcept { carried_ = bytes; }
 

@@ -93,8 +93,8 @@ auto when_all(std::vector<A> awaitables) {
   return detail::when_all_in(detail::own_all(std::move(awaitables)));
 }
 
-/// Who won a race, and what it returned: the common type of all results, or a variant with one alternative
-/// for each. void counts as std::monostate.
+/// Result of a race: the index of the winner and its value, which has the common type of all results, or is
+/// a variant with one alternative for each.
 template <typename Value>
 struct RaceWinner {
   std::size_t index;

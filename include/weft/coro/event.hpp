@@ -22,7 +22,7 @@ class Event {
     set_ = true;
     while (!waiters_.empty()) waiters_.front().grant();
   }
-  /// Those whom set() woke already return all the same.
+  /// Resets the event. Waiters that set() has woken already return all the same.
   void reset() noexcept { set_ = false; }
 
   /// Result<void>: ok once the event is set. Cancel: total.

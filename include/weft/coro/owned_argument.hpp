@@ -32,8 +32,8 @@ template <template <typename...> class Container, typename... Parts>
 inline constexpr bool is_view<Container<Parts...>> =
     detail::ReferenceWrapper<Container<Parts...>> || (is_view<Parts> || ...);
 
-/// What a spawned task may be given: it keeps what it needs alive. Pointers pass: whoever writes one answers
-/// for what it points to.
+/// A type that a spawned task may keep: a value that keeps what it needs alive. Pointers pass: whoever
+/// writes one answers for what it points to.
 template <typename T>
 concept OwnedArgument = std::is_object_v<T> && std::move_constructible<T> && !is_view<T>;
 

@@ -23,7 +23,7 @@ namespace detail {
 
 class TaskPromiseBase;
 
-/// Who is told that a Task started by detail::start() has ended.
+/// Receiver of the news that a Task started by detail::start() has ended.
 struct Completion {
   /// Called once, from the task's final suspension; may destroy the task. Must not resume a coroutine: it
   /// schedules one, or leaves one to the trampoline.
@@ -39,8 +39,8 @@ class FinalAwaiter {
   void await_resume() const noexcept {}
 };
 
-/// What all tasks' promises share. At its end a task does one of three things: nothing, when its parent is
-/// still starting it and looks for itself; calls its Completion; or leaves its parent to the trampoline.
+/// Base of the promises of all tasks. At its end a task does one of three things: nothing, when its parent
+/// is still starting it and looks for itself; calls its Completion; or leaves its parent to the trampoline.
 class TaskPromiseBase : public PooledFrame {
  public:
   TaskPromiseBase() = default;

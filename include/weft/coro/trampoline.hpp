@@ -8,7 +8,7 @@ namespace weft {
 
 namespace detail {
 
-/// What a thread knows about the coroutines that run on it right now. See docs/internals/coroutines.md.
+/// State of one thread about the coroutines that run on it right now. See docs/internals/coroutines.md.
 struct Trampoline {
   /// The coroutine that the innermost resume() goes on with; set just before the running one returns to it.
   std::coroutine_handle<> next;

@@ -13,7 +13,7 @@ namespace weft {
 class ChunkPool;
 class ChunkRef;
 
-/// Whoever lends memory of its own to be looked at as a chunk, such as a library's receive buffer.
+/// Owner of memory that is lent to be looked at as a chunk, such as a library's receive buffer.
 class ChunkLender {
  public:
   /// Nobody looks at `memory` any more. Outlives the chunks it lent.

@@ -115,7 +115,7 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
   Response* into_;
 };
 
-/// What every generated stub is: the methods of one service, called over one client. Copied freely; the
+/// Base of every generated stub: the methods of one service, called over one client. Copied freely; the
 /// client outlives it. Thread: the client's loop.
 class Stub {
  public:

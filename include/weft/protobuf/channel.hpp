@@ -12,7 +12,7 @@
 
 namespace weft::protobuf {
 
-/// What protobuf's own stubs (cc_generic_services) call over: any number of calls at once, from any thread.
+/// Channel for protobuf's own stubs (cc_generic_services): any number of calls at once, from any thread.
 ///
 /// With a `done` a call returns at once, and `done` is run on the client's loop; messages and controller stay
 /// until then. Without one (null) the thread blocks until the call has ended, which needs the loop to run on

@@ -15,12 +15,13 @@
 /// received one, so messages are written and parsed there as arrays, which is protobuf's fastest way.
 namespace weft::protobuf::detail {
 
-/// What is wrong with these bytes, and where: the field by its path and the byte. Cold; looks at all of them.
+/// Returns a failure that says what is wrong with these bytes, and where: the field by its path and the
+/// byte. Cold; looks at all of them.
 Status undecodable(const google::protobuf::Message& message, Bytes body);
 /// Which required fields `message` lacks.
 Status incomplete(const google::protobuf::Message& message);
 Status out_of_memory(const google::protobuf::Message& message);
-/// What such a failure means when the bytes are an answer: the server's fault, and not the caller's.
+/// Returns the same failure for bytes that are an answer: then the server is at fault, and not the caller.
 Status bad_answer(const Status& why);
 /// Protobuf counts in int.
 Status too_large(const google::protobuf::Message& message, std::size_t bytes);

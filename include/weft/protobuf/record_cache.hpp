@@ -13,7 +13,7 @@ inline constexpr std::size_t kSmallBytes = 4096;
 /// bytes, and freed when it holds more than it may keep.
 inline constexpr std::size_t kBytesPerMeasure = 2048;
 inline constexpr std::size_t kKeptBytesMax = 64 * 1024;
-/// So many records of a method each thread keeps.
+/// Number of records of a method that each thread keeps.
 inline constexpr std::size_t kRecordsKept = 256;
 
 /// The link of a record that waits for its next call.

@@ -15,7 +15,7 @@ class Service;
 
 namespace weft::protobuf {
 
-/// What a service's add_methods() fills in.
+/// List of methods that a service's add_methods() fills in.
 class MethodList {
  public:
   /// `owner` is kept by the server; null when somebody else sees to the service's life.
@@ -42,8 +42,8 @@ class MethodList {
   const std::shared_ptr<void> owner_;
 };
 
-/// What every generated server class is. Its methods are coroutines, which run on the loop of the connection
-/// that called; with several loops, one object is called from several threads.
+/// Base of every generated server class. Its methods are coroutines, which run on the loop of the
+/// connection that called; with several loops, one object is called from several threads.
 ///
 /// A method fills in `response` and gives success, or gives a failure, which the caller gets as it is.
 /// Request and response are valid until the coroutine has ended, the context too.

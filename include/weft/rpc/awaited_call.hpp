@@ -92,7 +92,8 @@ class AnsweredCall : public PendingCall {
   Reader body_;
 };
 
-/// Bases for what has to outlive the call they come before.
+/// Base classes that hold what has to outlive a call; they are listed before it, so that they are destroyed
+/// after it.
 struct WithExtras {
   WithExtras(const CallOptions& options, bool gives_attachment) : extras(options, gives_attachment) {}
   CallExtras* get() { return &extras; }
@@ -102,7 +103,7 @@ struct WithoutExtras {
   CallExtras* get() { return nullptr; }
 };
 
-/// What awaiting a call gives: its result, or that and the attachment.
+/// Chooses the value of an awaited call: its result, or the result and the attachment.
 enum class Gives : std::uint8_t { kResult, kAnswer };
 
 }  // namespace detail

@@ -19,7 +19,8 @@ namespace weft {
 
 namespace detail {
 
-/// What a caller gets for a result that the handler gave as a view: a client has no request to point into.
+/// Type that a caller gets for a result that the handler returns as a view: a client has no request to
+/// point into.
 template <typename T>
 struct OwnedResult {
   using Type = T;
@@ -113,7 +114,7 @@ concept CallableWith = detail::callable_with<typename detail::MethodTraits<M>::A
 template <typename... Given>
 concept WithoutOptions = !detail::options_first<Given...>;
 
-/// What a call of `M` gives.
+/// Type of the value that a call of `M` returns.
 template <auto M>
 using ResultOfMethod = typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type;
 
@@ -179,7 +180,7 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
 
 }  // namespace detail
 
-/// What `client.call<f>(...)` gives; awaited in the expression that made it.
+/// Awaitable that `client.call<f>(...)` returns; awaited in the expression that made it.
 template <auto M, detail::Gives kGives, typename Extras, typename... Given>
 using CallAwaitable = AwaitedCall<detail::CodecBody<M, Given...>, kGives, Extras>;
 

@@ -16,9 +16,9 @@ namespace weft {
 
 class ServedCall;
 
-/// What a handler may know and do about the call it serves. A handler asks for it by a first parameter
-/// `CallContext&` (after Reply<R>, if it has one); it is valid until the handler has ended.
-/// Thread: where the handler runs.
+/// Handler's access to the call that it serves. A handler asks for it by a first parameter `CallContext&`
+/// (after Reply<R>, if it has one); it is valid until the handler has ended. Thread: where the handler
+/// runs.
 class CallContext {
  public:
   explicit CallContext(ServedCall& call) : call_(&call) {}
@@ -35,13 +35,13 @@ class CallContext {
   std::string remote_endpoint() const;
 
   Deadline deadline() const;
-  /// What the caller sent beside the arguments; calls that this handler makes carry it on unless they are
-  /// given their own. Valid until the handler has ended.
+  /// Metadata that the caller sent beside the arguments; calls that this handler makes carry it on unless
+  /// they are given their own. Valid until the handler has ended.
   MetadataView metadata() const;
   /// The caller gave up, its deadline passed, or it is gone. Any thread.
   bool cancelled() const;
 
-  /// What the request brought along; empty without.
+  /// Attachment of the request; empty without.
   Bytes attachment() const;
   /// The same to keep. It counts in the server's memory until it ends, and may outlive the server.
   Buffer take_attachment();

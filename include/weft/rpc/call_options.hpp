@@ -38,8 +38,8 @@ class AttachmentView {
   bool gathered_ = false;
 };
 
-/// What one call may have of its own. Trivially copyable on purpose: g++ 12 destroys a braced temporary
-/// inside a co_await expression twice, which is harmless only for such a type (docs/pitfalls).
+/// Options of one call. Trivially copyable on purpose: g++ 12 destroys a braced temporary inside a co_await
+/// expression twice, which is harmless only for such a type (docs/pitfalls).
 struct CallOptions {
   /// How long the call may take; the earliest of this, `deadline`, the client's default and the deadline that
   /// the calling coroutine carries counts. Zero: none of its own. Negative, such as what is left of a time

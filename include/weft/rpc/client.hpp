@@ -37,7 +37,7 @@ struct ClientOptions {
   Logger* logger = nullptr;
 };
 
-/// What a client has counted since it was made.
+/// Counters of a client since it was made.
 struct ClientStats {
   std::uint64_t connections = 0;       ///< connections that came up
   std::uint64_t connect_failures = 0;  ///< attempts that did not
@@ -109,11 +109,11 @@ class RpcClient {
   /// Endpoints of the present connection, empty without one.
   std::string local_endpoint() const;
   std::string remote_endpoint() const;
-  /// What carries the calls of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
+  /// Name of the carrier of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
   /// without one.
   std::string_view carried_by() const;
-  /// What the data path says of itself, or why there is none although both sides offered it, which the
-  /// client's logger has heard as a warning too, at most once a second. Empty without a connection.
+  /// Describes the data path in use, or says why there is none although both sides offered it; the client's
+  /// logger has heard the latter as a warning too, at most once a second. Empty without a connection.
   PathReport path_report() const;
   ClientStats stats() const;
   Loop& loop() const;

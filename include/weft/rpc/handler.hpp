@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// What a method may have of its own when it is registered.
+/// Options of one method, given when it is registered.
 struct HandlerOptions {
   /// Runs on the server's worker threads, never on a loop: for handlers that block or compute for long.
   bool blocking = false;

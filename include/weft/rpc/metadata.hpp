@@ -69,8 +69,8 @@ class MetadataView {
   std::size_t size_ = 0;
 };
 
-/// What a caller fills in. A call that is given it (CallOptions::metadata) refers to it until it has ended,
-/// so it is not changed, moved or destroyed before: set() ends all views.
+/// Metadata that a caller fills in. A call that is given it (CallOptions::metadata) refers to it until it
+/// has ended, so it is not changed, moved or destroyed before: set() ends all views.
 class Metadata {
  public:
   Metadata() = default;
@@ -90,17 +90,17 @@ class Metadata {
   operator MetadataView() const&& = delete;
 
  private:
-  /// What a view without pairs points to, so that it is told from none.
+  /// Target of a view without pairs, which tells it from a view of nothing.
   static constexpr std::byte kNoPair{};
 
   std::vector<std::byte> block_;
 };
 
-/// So many pairs a call may carry.
+/// Largest number of pairs that a call may carry.
 inline constexpr std::size_t kMetadataPairsMax = 64;
 
-/// What a peer sent is whole pairs, not too many, each with a key that no other has: of two values one hop
-/// would look at the first, another at the last.
+/// Returns true if the bytes of a peer are whole pairs, not too many, each with a key that no other has: of
+/// two values one hop would look at the first, another at the last.
 bool is_metadata(Bytes bytes) noexcept;
 
 }  // namespace weft

@@ -31,15 +31,15 @@ struct Remote {};
 template <FixedString Key, typename Signature>
 inline constexpr Remote<Key, Signature> remote{};
 
-/// What identifies a method on the wire, and what an error says about it. One per method: a constant for a
-/// function, made at run time for methods that are not known before; it outlives its calls and its server.
+/// Identity of a method on the wire, and its name in errors. One per method: a constant for a function,
+/// made at run time for methods that are not known before; it outlives its calls and its server.
 struct MethodKey {
   std::uint64_t id;
   std::uint32_t schema;
   std::string_view name;
   /// Given the key itself, for those whose types are not in the function's own type.
   std::string (*schema_text)(const MethodKey& self);
-  /// What it takes and gives, where that is known by name.
+  /// Names of the types of its argument and its result, where these are known by name.
   std::string_view takes{};
   std::string_view gives{};
 };
@@ -136,7 +136,7 @@ struct Signature<void, Reply<R>, Parameters...> : Signature<R, Parameters...> {
   static constexpr bool delayed = true;
 };
 
-/// What a handler's type says: how it is called, and what travels.
+/// Traits of a handler's type: how it is called, and which types travel.
 template <typename F>
 struct FunctionTraits;
 template <typename R, typename... Ps>

@@ -20,7 +20,7 @@ class ClientCore;
 class CallsOut;
 struct WaitingCallTag;
 
-/// What a call has only when it was given options: kept apart, so that the others need not carry it.
+/// State of a call that was given options: kept apart, so that the others need not carry it.
 struct CallExtras {
   explicit CallExtras(const CallOptions& its, bool gives) : options(its), gives_attachment(gives) {}
 
@@ -31,7 +31,7 @@ struct CallExtras {
   };
 
   CallOptions options;
-  /// Whoever awaits the call can be given the answer's attachment.
+  /// True if the awaiting side can be given the answer's attachment.
   bool gives_attachment;
   /// The answer's attachment: in the caller's buffer if one was named, else in this.
   std::size_t answer_attachment_bytes = 0;
@@ -68,8 +68,8 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   /// Asks for an early end, as a cancelled scope does.
   void cancel(CancelReason reason) { on_cancel(reason); }
 
-  /// Who is scheduled when the call is done, a coroutine's Resumption or another node; at most one, which may
-  /// change or be taken back until then.
+  /// Sets the node that is scheduled when the call is done, a coroutine's Resumption or another; at most
+  /// one, which may change or be taken back until then.
   void set_waiter(Ready* waiter) { waiter_ = waiter; }
   bool has_waiter() const { return waiter_ != nullptr; }
   bool is_waiter(const Ready& waiter) const { return waiter_ == &waiter; }

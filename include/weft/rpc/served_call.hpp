@@ -99,7 +99,8 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
   void answer_late(std::vector<std::byte> body);
   void fail_late(Status failure);
-  /// What the caller of a delayed call hears if the handler ends and no answer was given. Where it runs.
+  /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer. Where
+  /// it runs.
   void unless_answered(Status failure) { late_failure_ = std::move(failure); }
   /// let_go() of a delayed call: the last one answers if nobody has.
   void let_go_unanswered();
@@ -165,7 +166,7 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   /// The body, or only the metadata before it, if they were copied.
   MutableBytes copied_;
   Buffer attachment_;
-  /// What it counts in its connection, and of that in the process apart from its attachment.
+  /// Bytes that the call is charged in its connection, and of these in the process all but its attachment.
   std::size_t connection_charge_ = 0;
   std::size_t chunk_charge_ = 0;
   Buffer answer_attachment_;
@@ -175,7 +176,7 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   CallContext context_{*this};
   Task<void> task_;
   TaskEnd task_end_;
-  /// What a worker's handler gave.
+  /// Encoded result of a handler that ran on a worker.
   std::vector<std::byte> late_body_;
   Status late_failure_;
   /// Waits for room.

@@ -47,7 +47,7 @@ struct ServerOptions {
   Logger* logger = nullptr;
 };
 
-/// What a server has counted since it was started, over all its loops.
+/// Counters of a server since it was started, over all its loops.
 struct ServerStats {
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;
@@ -111,8 +111,8 @@ class RpcServer {
     add(entry, std::move(owner));
   }
 
-  /// What a layer above has once for a server, by its own type; null until the layer puts something there,
-  /// and kept as long as the server. Thread: the one that makes the server.
+  /// Object that a layer above keeps once for a server, found by the layer's own type; null until the layer
+  /// puts something there, and kept as long as the server. Thread: the one that makes the server.
   std::shared_ptr<void>& part_of(const std::type_info& layer);
 
   /// Binds, listens and serves in the background; returns when connections are accepted.

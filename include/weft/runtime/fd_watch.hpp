@@ -7,8 +7,8 @@ namespace weft {
 
 class Loop;
 
-/// What has become possible on a descriptor. `hangup`: the peer ended its side, or both sides are over; what
-/// it sent before may still be there to read. `error`: reading or writing says which.
+/// Events of a descriptor. `hangup`: the peer ended its side, or both sides are over; what it sent before
+/// may still be there to read. `error`: reading or writing says which.
 struct Readiness {
   bool readable = false;
   bool writable = false;

@@ -73,7 +73,7 @@ class Loop : public Executor {
   TimePoint now() const noexcept { return in_turn_ ? now_ : clock_.now(); }
   Clock& clock() const noexcept { return clock_; }
   ChunkPool& chunks() noexcept { return chunks_; }
-  /// What it was given, which is epoll if io_uring was refused. Never kAuto.
+  /// Returns the poller in use, which is epoll if io_uring was refused. Never kAuto.
   PollerKind poller_kind() const noexcept { return poller_kind_; }
   WaitMode mode() const noexcept { return mode_; }
   LoopStats stats() const noexcept;

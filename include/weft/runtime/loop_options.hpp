@@ -12,7 +12,7 @@ namespace weft {
 
 class Clock;
 
-/// What a loop does when there is nothing to do.
+/// Behaviour of a loop that has nothing to do.
 enum class WaitMode : std::uint8_t {
   kBusy,      ///< asks again at once, always: the lowest latency, a whole core
   kAdaptive,  ///< asks again for LoopOptions::spin after the last activity, then sleeps
@@ -42,7 +42,7 @@ struct LoopOptions {
   std::size_t turn_budget = 4096;
 };
 
-/// What a loop has done since it was made. Counters for tests and for people.
+/// Counters of a loop since it was made, for tests and for people.
 struct LoopStats {
   std::uint64_t turns = 0;
   /// How many of the turns only asked pollers and ran what came of it; see Loop.

@@ -17,7 +17,7 @@ struct LoopThreadOptions {
   LoopOptions loop{};
   /// The processor it may run on; -1 for any.
   int cpu = -1;
-  /// What debuggers and top show; at most 15 characters are kept.
+  /// Name of the thread that debuggers and top show; at most 15 characters are kept.
   std::string name = "weft";
 };
 

@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-/// What the records of all bindings' operations have in common: the steps of operation_state.hpp, done.
+/// Base of the operation records of all bindings: it does the steps of operation_state.hpp.
 ///
 /// `Derived` has `Executor& executor()`, `void revoke()`, which asks the device for what OperationKind says
 /// can be had back, and `void give_back()`, which releases the memory and recycles the record, maybe its
@@ -34,7 +34,7 @@ class OperationRecord : public Ready, public CancelListener {
     apply(on_take(state, kind));
     return false;
   }
-  /// What was posted goes before a coroutine took the result.
+  /// Gives up an operation that was posted, before a coroutine took its result.
   void drop() noexcept {
     stop_listening();
     apply(on_drop(state, kind));

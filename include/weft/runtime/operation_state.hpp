@@ -54,7 +54,7 @@ enum class OperationEvent : std::uint8_t {
   kClose,     ///< the device's part was destroyed
 };
 
-/// What an operation is; does not change while the device has it.
+/// Kind of an operation; does not change while the device has it.
 struct OperationKind {
   /// The device gives it back when asked: UCX's tag receives, and what waits in a queue of ours.
   bool revocable = false;
@@ -62,7 +62,7 @@ struct OperationKind {
   bool owns_memory = true;
 };
 
-/// What the library does in a step.
+/// Actions of the library in one step.
 struct OperationStep {
   OperationState next = OperationState::kReaped;
   /// Ask the device to give it back.

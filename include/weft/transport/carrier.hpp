@@ -16,7 +16,7 @@
 
 namespace weft {
 
-/// What a carrier can do; rpc asks this instead of asking which carrier it is.
+/// Abilities of a carrier; rpc asks this instead of asking which carrier it is.
 struct Capabilities {
   /// For people and logs only.
   const char* name = "";
@@ -28,7 +28,7 @@ struct Capabilities {
   bool receives_in_place = false;
 };
 
-/// What one attempt to move bytes came to.
+/// Result of one attempt to move bytes.
 struct Moved {
   enum class Kind : std::uint8_t { kSome, kBlocked, kEnded, kFailed };
   Kind kind = Kind::kBlocked;

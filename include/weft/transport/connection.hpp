@@ -37,7 +37,7 @@ struct ConnectionOptions {
   /// is a whole head, every 64 KiB of a body, and of an attachment every 64 KiB or 1024th part of it,
   /// whichever is more: an attachment of any length is there after 1025 times this, or its connection ends.
   Duration frame_timeout = std::chrono::seconds{10};
-  /// What may carry the bytes in place of the stream; null = nothing.
+  /// Data paths that may carry the bytes in place of the stream; null: none.
   std::shared_ptr<const DataPaths> paths{};
 };
 
@@ -99,8 +99,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   void close(Status why);
 
-  /// What is handed up now arrived after this, give or take a turn of the loop: before it there was nothing
-  /// to receive, or so much has been received since that what was on its way then is through.
+  /// Lower bound of the arrival time of the frames that are being delivered: the last time at which the
+  /// socket was empty, or at which 8 MiB less had been received.
   TimePoint behind_since() const { return behind_since_; }
 
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
@@ -175,9 +175,9 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
 
   Loop& loop_;
   const ConnectionOptions options_;
-  /// What it began on; also the way to talk about another carrier.
+  /// The carrier that the connection began on; also the way to talk about another carrier.
   std::unique_ptr<Carrier> stream_;
-  /// What carries the bytes: the stream, or what took over from it.
+  /// The carrier in use: the stream, or the carrier that took over from it.
   Carrier* carrier_;
   const Capabilities* capabilities_;
   FrameSink* sink_ = nullptr;

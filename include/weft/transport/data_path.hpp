@@ -23,7 +23,7 @@ class DataPathProvider {
  public:
   virtual ~DataPathProvider() = default;
   virtual wire::DataPath kind() const = 0;
-  /// What the peer needs to judge whether the path can be used; goes into the hello.
+  /// Parameters from which the peer judges whether the path can be used; they go into the hello.
   virtual std::string offer() const = 0;
   /// Looks whether the path can be had on this machine, before there is a peer: for whoever cannot do without
   /// it. Errors: why not.
@@ -49,11 +49,11 @@ enum class PathPolicy : std::uint8_t {
   kRequire,  ///< without it the connection ends with kFailedPrecondition
 };
 
-/// What an offer in a hello says of its sender's policy: kPrefer or kRequire; kForbid when its parameters are
-/// not those of an offer, which then counts as none.
+/// Returns the policy that an offer in a hello tells of its sender: kPrefer or kRequire; kForbid when its
+/// parameters are not those of an offer, which then counts as none.
 PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept;
 
-/// What a side that offers no data path says to the offers in its peer's hello. Errors: kFailedPrecondition
+/// Answers the offers of a peer's hello for a side that offers no data path. Errors: kFailedPrecondition
 /// when the peer requires one.
 Status refuse_demands(const std::vector<wire::DataPathOffer>& theirs);
 

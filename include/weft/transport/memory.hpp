@@ -10,14 +10,13 @@
 
 namespace weft {
 
-/// What goes wrong in one direction of a connection in memory. Counts are in bytes since the connection was
-/// made.
+/// Faults of one direction of a connection in memory. Counts are in bytes since the connection was made.
 struct MemoryFaults {
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
   /// One receive brings at most this much; 0 = no bound.
   std::size_t receive_bytes_max = 0;
-  /// What is sent arrives this much later, by the receiving loop's clock.
+  /// Time by which sent bytes arrive later, by the receiving loop's clock.
   Duration delay{};
   /// The connection breaks, for both sides, once this much was sent; the receiver still gets it.
   std::uint64_t cut_after = kNever;
@@ -30,8 +29,7 @@ struct MemoryFaults {
 struct MemoryOptions {
   /// How much may be on its way in one direction.
   std::size_t pipe_bytes = 64 * 1024;
-  /// What Capabilities says of it: a simulated network has peers that vanish, and needs the pings against
-  /// that.
+  /// Value for Capabilities: a simulated network has peers that vanish, and needs the pings against that.
   bool peer_may_vanish = false;
   MemoryFaults to_server{};
   MemoryFaults to_client{};

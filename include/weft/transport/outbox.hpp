@@ -24,7 +24,7 @@ class SendLease {
   ~SendLease() = default;
 };
 
-/// Who sends what an outbox holds.
+/// Sender of the bytes that an outbox holds.
 class OutboxDrain {
  public:
   /// Something is queued where nothing was. The frame may still be being written: it is for later, at the end
@@ -40,17 +40,18 @@ class OutboxDrain {
   ~OutboxDrain() = default;
 };
 
-/// What a connection is to send, in order: frames encoded straight into chunks, and leased memory between
-/// them. A concrete class that looks up only when it has to, so that queueing a frame is no virtual call.
-/// Thread: the connection's loop.
+/// Queue of the bytes that a connection is to send, in order: frames encoded straight into chunks, and
+/// leased memory between them. A concrete class that looks up only when it has to, so that queueing a frame
+/// is no virtual call. Thread: the connection's loop.
 ///
 /// The transport drains it from the front: segments() gathers, consume() gives back. Holds no chunk while
 /// empty.
 class Outbox {
  public:
-  /// What is not kept for the end of the turn, so that the peer begins with it while we go on: so much at
-  /// first, and then so much each time, because a peer that has begun has enough to do for a while. Measured:
-  /// larger pieces leave one side idle while the other works, smaller ones cost more system calls.
+  /// Thresholds for sending before the end of the turn, so that the peer can begin early: the first one,
+  /// and then each further one, which is larger because a peer that has begun has enough to do for a while.
+  /// Measured: larger pieces leave one side idle while the other works, smaller ones cost more system
+  /// calls.
   static constexpr std::size_t kFirstMuchBytes = 4 * 1024;
   static constexpr std::size_t kMuchBytes = 16 * 1024;
 

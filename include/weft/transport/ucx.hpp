@@ -26,9 +26,9 @@ enum class UcxErrorMode : std::uint8_t {
 /// How connections use UCX. What UCX itself reads from its environment variables still counts; what is given
 /// here wins over it. What UCX writes to its own log goes where ucx::log_to() says (weft/ucx/log.hpp).
 struct UcxOptions {
-  /// What a client may use for tcp:// and unix:// URLs (ucx:// always requires UCX).
+  /// Policy of a client for tcp:// and unix:// URLs.
   PathPolicy connecting = PathPolicy::kForbid;
-  /// What a listener of a tcp:// or unix:// URL offers. A listener of a ucx:// URL offers UCX and serves
+  /// Policy of a listener of a tcp:// or unix:// URL. A listener of a ucx:// URL offers UCX and serves
   /// peers without it all the same, unless this says kRequire.
   ///
   /// UCX believes the worker address that a peer sends: offer it only to peers that are trusted not to forge
@@ -57,7 +57,7 @@ struct UcxOptions {
 /// Errors: kInvalidArgument says which option cannot be.
 Status check(const UcxOptions& options);
 
-/// What connections with some UcxOptions have to work with, as UCX prints it; for people.
+/// Transports and devices that connections with some UcxOptions can use, as UCX prints them; for people.
 struct UcxDescription {
   std::string resources;  ///< transports and devices
   std::string settings;   ///< those in effect, "UCX_NAME=value" lines

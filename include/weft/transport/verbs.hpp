@@ -45,13 +45,13 @@ enum class VerbsConnect : std::uint8_t {
 
 /// How connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
 struct VerbsOptions {
-  /// What a client may use for tcp:// and unix:// URLs (verbs:// always requires RDMA).
+  /// Policy of a client for tcp:// and unix:// URLs.
   PathPolicy connecting = PathPolicy::kForbid;
-  /// What a listener of a tcp:// or unix:// URL offers. A listener of a verbs:// URL offers RDMA and serves
+  /// Policy of a listener of a tcp:// or unix:// URL. A listener of a verbs:// URL offers RDMA and serves
   /// peers without it all the same, unless this says kRequire.
   PathPolicy listening = PathPolicy::kForbid;
 
-  /// A client's is what is done; a server with kRdmaCm serves those too that connect by the hello. With
+  /// The client's setting decides; a server set to kRdmaCm also accepts clients that use kHello. With
   /// kRdmaCm the route says which device, port, GID, partition, service level, traffic class and hop limit
   /// are used: those options have no effect, but a device or port other than those named is refused.
   VerbsConnect connect_by = VerbsConnect::kHello;
@@ -82,7 +82,8 @@ struct VerbsOptions {
   std::size_t credits_max = 32;
   /// Messages under way from us, for each connection.
   std::size_t sends_max = 16;
-  /// So many bytes are copied into the work request instead of being fetched by the device, if it grants it.
+  /// Largest payload in bytes that is copied into the work request instead of being fetched by the device,
+  /// if the device grants it.
   std::size_t inline_bytes = 256;
   /// For each loop and device: connections, and registered memory to receive into and to send from. When the
   /// first two are used up no more RDMA is brought up; when the last is, sending waits.
@@ -112,7 +113,7 @@ struct VerbsOptions {
   verbs::Driver* driver = nullptr;
 };
 
-/// What connections may take, as arithmetic.
+/// Memory that connections may take, as arithmetic.
 struct VerbsMemory {
   std::size_t receive_bytes_per_connection = 0;  ///< credits_min messages, always there
   /// credits_max messages: what it grows to, one for each that came, while there is memory for all.

@@ -43,7 +43,7 @@ class MemoryVector {
   void add(Memory piece);
   std::size_t pieces() const noexcept { return pieces_; }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// What UCX is given: its list of the pieces, in memory that keeps them.
+  /// List of the pieces that UCX is given, in memory that keeps them.
   const Memory& list() const noexcept { return list_; }
 
  private:
@@ -72,7 +72,7 @@ struct AmSend {
   static std::string_view advice(ucs_status_t status) noexcept;
 };
 
-/// What UCX is given: `count` is bytes, or pieces when `datatype` says so.
+/// Arguments that UCX is given: `count` is bytes, or pieces when `datatype` says so.
 struct AmData {
   const Memory& memory;
   std::size_t count;

@@ -17,7 +17,7 @@
 
 namespace weft::ucx {
 
-/// What UCX's atomics work on; the type chooses between Features::atomics_32 and atomics_64.
+/// A type that UCX's atomics work on; it chooses between Features::atomics_32 and atomics_64.
 template <typename T>
 concept AtomicWord = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
 

@@ -14,7 +14,8 @@
 
 namespace weft::ucx {
 
-/// What a context is used for. UCX sets up only what was asked for; the rest fails with kInvalidArgument.
+/// Features that a context is used for. UCX sets up only what was asked for; the rest fails with
+/// kInvalidArgument.
 struct Features {
   bool tag = false;
   bool stream = false;
@@ -96,8 +97,9 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::string configuration_;
 };
 
-/// What a context begins with: every setting of UCX and of the transports that are installed, one
-/// "UCX_NAME=value" a line, as the environment has it. Thread: any, while nobody changes the environment.
+/// Returns the settings that a context begins with: every setting of UCX and of the transports that are
+/// installed, one "UCX_NAME=value" a line, as the environment has it. Thread: any, while nobody changes the
+/// environment.
 std::string settings_before_contexts();
 
 }  // namespace weft::ucx

@@ -20,7 +20,7 @@ namespace weft::ucx {
 
 class ConnectionRequest;
 
-/// What UCX does about a peer that is gone.
+/// Behaviour of UCX towards a peer that is gone.
 enum class ErrorMode : std::uint8_t {
   kNone,  ///< nothing: operations may stay under way until the worker ends. The fastest transports.
   kPeer,  ///< every operation ends, with an error if need be, and on_error is called
@@ -55,7 +55,8 @@ struct Close {
   static std::string_view advice(ucs_status_t status) noexcept;
 };
 
-/// What UCX and the Endpoint share. Ends when the Endpoint is gone and UCX has closed it, or with the worker.
+/// State that UCX and the Endpoint share. Ends when the Endpoint is gone and UCX has closed it, or with the
+/// worker.
 struct EndpointCore final : Ready, ListHook<EndpointTag> {
   EndpointCore(Worker& owner, EndpointOptions& options) noexcept;
 
@@ -119,7 +120,7 @@ class Endpoint {
   ucp_ep_h handle() const noexcept { return core_ != nullptr ? core_->endpoint.handle : nullptr; }
   /// Operations take this.
   operator EndpointRef() const noexcept { return core_ != nullptr ? core_->endpoint : EndpointRef{}; }
-  /// What on_error was told; ok until then.
+  /// Returns the failure that on_error was told; ok until then.
   Status error() const;
 
   /// Returns Result<void>: what was issued before is done at the other side. Cancel: partial.

@@ -58,13 +58,13 @@ class Operation final : public weft::detail::OperationRecord<Operation> {
   /// The worker is destroyed: UCX is done with everything.
   void close() noexcept;
 
-  /// What UCX calls; `user_data` is the record.
+  /// Callback of UCX; `user_data` is the record.
   static void sent(void* request, ucs_status_t status, void* user_data);
   static void received_tag(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
                            void* user_data);
   static void received_bytes(void* request, ucs_status_t status, std::size_t length, void* user_data);
 
-  /// What the receive got: written by UCX or by its callback.
+  /// Outcome of the receive, written by UCX or by its callback.
   union Outcome {
     ucp_tag_recv_info_t tag;
     std::size_t length;

@@ -16,8 +16,8 @@
 
 namespace weft::ucx::detail {
 
-/// What the operations of one kind have in common: `Value`, which they end with (or void), `result()`, which
-/// reads it from the record, and what a failure says was tried.
+/// Properties of the operations of one kind: `Value`, which they end with (or void), `result()`, which
+/// reads it from the record, and the words with which a failure says what was tried.
 template <typename T>
 concept OperationFamily = requires {
   typename T::Value;

@@ -20,7 +20,7 @@
 
 namespace weft::ucx {
 
-/// What peers are meant to do to a region. Only network cards enforce it: docs/pitfalls/ucx.md.
+/// Access of peers to a region. Only network cards enforce it: docs/pitfalls/ucx.md.
 struct RemoteAccess {
   bool read = true;
   bool write = true;
@@ -44,7 +44,7 @@ class MemoryRegion {
   const Memory& memory() const noexcept { return memory_; }
   /// Where it begins, as peers say it to put() and get().
   std::uint64_t address() const noexcept { return reinterpret_cast<std::uint64_t>(memory_.data()); }
-  /// What a peer's RemoteKey::unpack() takes. Errors: UCX's.
+  /// Returns the packed key that a peer's RemoteKey::unpack() takes. Errors: UCX's.
   Result<std::vector<std::byte>> pack_key() const;
 
  private:

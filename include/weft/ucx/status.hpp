@@ -10,7 +10,7 @@
 
 namespace weft::ucx {
 
-/// What UCX's `status` means to a caller: the code, `what` was tried, UCX's own words and what to do.
+/// Translates UCX's `status` for a caller: the code, `what` was tried, UCX's own words and what to do.
 /// Layer::kTransport, native() is the ucs_status_t. Not for UCS_OK and UCS_INPROGRESS.
 Status to_status(ucs_status_t status, std::string_view what);
 /// The same where more is known of what to do: `advice`; empty for the usual.

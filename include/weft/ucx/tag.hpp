@@ -18,7 +18,7 @@ namespace weft::ucx {
 /// Takes every bit of a tag into account.
 inline constexpr std::uint64_t kWholeTag = std::numeric_limits<std::uint64_t>::max();
 
-/// What a tag receive got.
+/// Result of a tag receive.
 struct TagReceived {
   std::uint64_t tag = 0;
   std::size_t bytes = 0;

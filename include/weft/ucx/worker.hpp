@@ -28,7 +28,8 @@ struct EndpointTag;
 class TagProbeAwaiter;
 struct FoundProbeTag;
 
-/// Who waits in tag_probe(), and looks after each progress; and who has a message but did not run yet.
+/// Waiters of tag_probe(), which look after each progress, and those that have a message but did not run
+/// yet.
 struct TagProbes {
   weft::detail::WaitList waiting;
   IntrusiveList<TagProbeAwaiter, FoundProbeTag> found;
@@ -98,8 +99,9 @@ class Worker final : public Poller {
   /// Operations that UCX has not finished or whose coroutine has not taken the result.
   std::size_t operations_out() const noexcept { return operations_->out(); }
 
-  /// What a peer's Endpoint::connect() takes: UCX's address in a frame of ours with a checksum, so that
-  /// garbage is refused before UCX looks at it. It is no protection from a peer that means harm.
+  /// Returns the address that a peer's Endpoint::connect() takes: UCX's address in a frame of ours with a
+  /// checksum, so that garbage is refused before UCX looks at it. It is no protection from a peer that
+  /// means harm.
   Result<std::vector<std::byte>> address() const;
   /// The largest header that an active message may have.
   std::size_t am_header_bytes_max() const noexcept { return operations_->am_header_bytes_max(); }

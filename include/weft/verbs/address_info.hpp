@@ -11,7 +11,8 @@
 
 namespace weft::verbs {
 
-/// What a peer needs to connect its queue pair to ours; sent to it by other means, such as a TCP connection.
+/// Address of a queue pair that a peer needs to connect its own; sent to it by other means, such as a TCP
+/// connection.
 ///
 ///      0        1        2        3        4        5        6        7
 ///  0 | version| flags  | mtu    | zero   | queue pair number                 |

@@ -16,9 +16,10 @@ namespace weft::verbs {
 struct CmChannel;
 struct CmId;
 
-/// What one side of a connection tells the other, and asks of it.
+/// Parameters that one side of a connection tells the other, and asks of it.
 struct CmParameters {
-  /// What a peer gets at least: devices add zeros. Of a request that goes by IP addresses no more fit.
+  /// Number of bytes that a peer gets at least: devices add zeros. Of a request that goes by IP addresses
+  /// no more fit.
   static constexpr std::size_t kPrivateBytesMax = 56;
 
   std::uint32_t queue_pair = 0;
@@ -81,7 +82,7 @@ class CmDriver {
   virtual int accept(CmId* id, const CmParameters& parameters) noexcept = 0;
   virtual int reject(CmId* id) noexcept = 0;
   virtual int establish(CmId* id) noexcept = 0;
-  /// What the queue pair needs to enter `attributes->qp_state`.
+  /// Fills in the attributes that the queue pair needs to enter `attributes->qp_state`.
   virtual int init_qp_attr(CmId* id, ibv_qp_attr* attributes, int* mask) noexcept = 0;
 
   /// Where the id's way begins: the device's name, null as long as that is not known, and its port.

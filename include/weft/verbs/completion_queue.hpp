@@ -27,7 +27,7 @@ struct CompletionQueueOptions {
   int vector = 0;
 };
 
-/// Whoever posts work requests by himself, without coroutines, and hears of their completions.
+/// Receiver of the completions of work requests that it posted itself, without coroutines.
 class CompletionHandler {
  public:
   /// Called by the queue's poll; `cookie` is what CompletionQueue::id_for() was given. Must not destroy the
@@ -64,16 +64,16 @@ class CompletionQueue final : public Poller {
   std::size_t operations_out() const noexcept { return table_->out(); }
   /// Completions of nobody: their queue was destroyed before they came.
   std::uint64_t strays() const noexcept { return strays_; }
-  /// What ibv_poll_cq() failed with, as a positive number, or 0. Coroutines' operations have ended with
-  /// kUnavailable then, but the device may use their memory still: it comes back with the end of their
-  /// queues.
+  /// Returns the error with which ibv_poll_cq() failed, as a positive number, or 0. Coroutines' operations
+  /// have ended with kUnavailable then, but the device may use their memory still: it comes back with the
+  /// end of their queues.
   int failed() const noexcept { return failed_; }
 
   /// Room for `entries` completions; false when there is not as much. release() gives it back.
   bool reserve(std::size_t entries) noexcept;
   void release(std::size_t entries) noexcept;
   std::size_t room() const noexcept { return entries_ - reserved_; }
-  /// What a queue says for which reserve() was false.
+  /// Returns the failure of a queue for which reserve() was false.
   Status no_room_for(std::size_t entries, std::string_view what) const;
 
   /// The place of `handler`, which hears of completions whose work requests have an id from id_for(), until

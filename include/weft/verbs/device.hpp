@@ -84,7 +84,7 @@ class Device {
   ibv_device_attr attributes_{};
 };
 
-/// What lets queue pairs and memory regions be used together. Thread: any.
+/// Protection domain: queue pairs and memory regions of one domain can be used together. Thread: any.
 class ProtectionDomain {
   struct Private {
     explicit Private() = default;

@@ -40,7 +40,7 @@ class Memory final : public CountedMemory<Memory, ibv_mr*> {
   Memory(std::byte* data, std::size_t size, MemoryBlock* block) noexcept : CountedMemory(data, size, block) {}
 };
 
-/// What peers may do with a region. Its owner may always read and write it.
+/// Access of peers to a region. Its owner may always read and write it.
 struct Access {
   bool remote_read = false;
   bool remote_write = false;
@@ -87,7 +87,7 @@ class MemoryRegion {
   std::size_t size() const noexcept { return memory_.size(); }
   MutableBytes bytes() const noexcept { return memory_.mutable_bytes(); }
   Memory slice(std::size_t offset, std::size_t size) const noexcept { return memory_.slice(offset, size); }
-  /// What a peer needs to get at it, as far as its access allows.
+  /// Returns what a peer needs to reach this memory, as far as its access allows.
   RemoteMemory remote() const noexcept {
     return {reinterpret_cast<std::uintptr_t>(data()), size(), memory_.block()->registration()->rkey};
   }

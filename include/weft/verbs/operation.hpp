@@ -28,7 +28,7 @@ inline constexpr std::size_t kSegmentsMax = 32;
 /// How many operations of a completion queue may be under way or wait for room.
 inline constexpr std::size_t kOperationsMax = 65'536;
 
-/// What a work request is besides its memory.
+/// Parameters of a work request besides its memory.
 struct Request {
   ibv_wr_opcode opcode = IBV_WR_SEND;
   unsigned flags = 0;
@@ -73,7 +73,7 @@ class WorkQueue {
 
   const std::size_t capacity_;
   std::size_t posted_ = 0;
-  /// What the device has, and what waits for room, oldest first.
+  /// Operations that the device has, and those that wait for room, oldest first.
   List with_device_;
   List waiting_;
 };
@@ -81,7 +81,7 @@ class WorkQueue {
 /// In the place of an errno: the completion queue cannot be asked any more.
 inline constexpr int kNeverTold = -1;
 
-/// What an operation ended with.
+/// Outcome of an operation.
 struct Outcome {
   ibv_wc_status status = IBV_WC_SUCCESS;
   /// An errno where the device never had it, or had its queue destroyed, or kNeverTold; then `status` says
@@ -91,7 +91,7 @@ struct Outcome {
   std::uint32_t immediate = 0;
   std::uint32_t queue_pair = 0;
   bool has_immediate = false;
-  /// What an atomic found.
+  /// Value that an atomic found.
   std::uint64_t old_value = 0;
 };
 

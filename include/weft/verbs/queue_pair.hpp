@@ -52,7 +52,7 @@ struct QueuePairOptions {
   std::size_t inline_bytes = 256;
   /// Taken from instead of receives of its own. Of the same completion queue; outlives the queue pair.
   SharedReceiveQueue* shared_receives = nullptr;
-  /// What peers may do to our memory through it, where the regions allow it too.
+  /// Access of peers to our memory through this queue pair, where the regions allow it too.
   Access access{.remote_read = true, .remote_write = true, .remote_atomic = true};
 };
 
@@ -74,7 +74,7 @@ struct ConnectOptions {
   std::uint8_t reads_max = 16;
 };
 
-/// What moves a queue pair to its next state, as somebody else has worked it out.
+/// Transition of a queue pair to its next state, as somebody else has worked it out.
 struct Transition {
   ibv_qp_attr attributes{};
   int mask = 0;
@@ -131,7 +131,7 @@ class QueuePair final {
   std::size_t sends_posted() const noexcept;
   std::size_t receives_posted() const noexcept;
 
-  /// What the peer's connect() takes.
+  /// Returns the address that the peer's connect() takes.
   const AddressInfo& address() const noexcept { return address_; }
   /// Connects to the queue pair of that address, which has to do the same. On Ethernet this blocks, up to a
   /// second, while the kernel does not know the way to the address: a loop with other things to do has
@@ -139,7 +139,7 @@ class QueuePair final {
   /// options that cannot be and for a peer on another kind of network, kFailedPrecondition when it is
   /// connected or failed already, kUnavailable when nobody answers to the peer's address.
   Status connect(const AddressInfo& peer, const ConnectOptions& options = {});
-  /// What connect() with the same arguments needs.
+  /// Returns the way that connect() with the same arguments needs.
   Way way_to(const AddressInfo& peer, const ConnectOptions& options = {}) const;
 
   /// Instead, with what the connection manager (rdma_cm) says of each state. First, before it connects: the

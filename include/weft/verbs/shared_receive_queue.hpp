@@ -13,10 +13,10 @@
 
 namespace weft::verbs {
 
-/// What a receive got.
+/// Result of a receive.
 struct Received {
   std::size_t bytes = 0;
-  /// What the peer sent along, as it gave it.
+  /// Immediate data that the peer sent along, as it gave it.
   std::optional<std::uint32_t> immediate{};
   /// The number of our queue pair that it came to.
   std::uint32_t queue_pair = 0;

@@ -10,8 +10,8 @@
 
 namespace weft::verbs {
 
-/// What a work request's `status` means to a caller: the code, `what` was tried, the device's words and what
-/// to do. Layer::kTransport, native() is the ibv_wc_status. Not for IBV_WC_SUCCESS.
+/// Translates a work request's `status` for a caller: the code, `what` was tried, the device's words and
+/// what to do. Layer::kTransport, native() is the ibv_wc_status. Not for IBV_WC_SUCCESS.
 Status to_status(ibv_wc_status status, std::string_view what);
 
 /// The same for a call that failed with errno `error`; native() is the errno. ENOMEM names the limit on
@@ -20,7 +20,8 @@ Status call_status(int error, std::string_view what);
 
 namespace detail {
 
-/// What destroying something answered: it is gone, or with it its whole device, which touches nothing either.
+/// Returns true if the answer of destroying something means that it is gone, or with it its whole device,
+/// which touches nothing either.
 constexpr bool has_ended(int error) noexcept {
   return error == 0 || error == EIO || error == ENODEV;
 }

@@ -9,7 +9,7 @@
 
 namespace weft::wire {
 
-/// What a frame is. The numbers are the ones on the wire (docs/internals/wire.md).
+/// Type of a frame. The numbers are the ones on the wire (docs/internals/wire.md).
 enum class FrameType : std::uint8_t {
   kRequest = 1,
   kResponse = 2,
@@ -74,7 +74,7 @@ struct FrameHeader {
 inline constexpr std::size_t kHeaderBytes = 40;
 static_assert(sizeof(FrameHeader) == kHeaderBytes);
 
-/// What a request may carry beside its arguments.
+/// Largest size in bytes of the metadata that a request may carry beside its arguments.
 inline constexpr std::size_t kMetadataBytesMax = 8 * 1024;
 
 /// A request's body begins with so many bytes of metadata, and zeros to a multiple of 8; the arguments
@@ -100,7 +100,7 @@ constexpr std::uint64_t padded_attachment(std::uint64_t attachment_bytes) {
   return padded(attachment_bytes);
 }
 
-/// What the receiver accepts; from its own options, not from the peer.
+/// Limits of the frames that the receiver accepts; they come from its own options, not from the peer.
 struct FrameLimits {
   std::uint32_t body_bytes_max = 4u << 20;
   std::uint64_t attachment_bytes_max = std::uint64_t{1} << 40;

@@ -15,7 +15,7 @@ namespace weft::wire {
 struct Features {
   /// Every frame carries a CRC32C of its header and body, and one of its attachment.
   static constexpr std::uint64_t kChecksum = 1u << 0;
-  /// What this build knows.
+  /// Features that this build knows.
   static constexpr std::uint64_t kAll = kChecksum;
 };
 
@@ -32,7 +32,7 @@ struct DataPathOffer {
   friend bool operator==(const DataPathOffer&, const DataPathOffer&) = default;
 };
 
-/// What each side says first. Both send one as soon as the stream is up; neither waits for the other's.
+/// First message of each side. Both send one as soon as the stream is up; neither waits for the other's.
 ///
 ///      0        1        2        3        4        5        6        7
 ///  0 | F7     | 'W'    | 'F'    | 'T'    | version         | zero            |

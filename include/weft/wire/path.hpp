@@ -11,7 +11,7 @@
 
 namespace weft::wire {
 
-/// What a path frame says. The numbers are the ones on the wire.
+/// Step that a path frame tells. The numbers are the ones on the wire.
 enum class PathStep : std::uint8_t {
   kAddress = 1,  ///< how the sender is reached on the path; once
   kUp = 2,       ///< the sender heard the other side on the path; its verdict, once

@@ -17,8 +17,7 @@ class WayFinder {
   struct Threads;
 
  public:
-  /// A search that somebody waits for. Its end is told nobody any more, and does not wait for the search.
-  /// Thread: the loop's.
+  /// Handle of a running lookup. Destroying it suppresses the callback, and does not wait for the thread.
   class Search {
    public:
     Search() noexcept = default;
