@@ -36,14 +36,14 @@ Status demanded_by_peer(wire::DataPath kind, std::string_view why) {
               "', and it is not to be had: " + std::string{why}};
 }
 
-// What a peer says goes to logs and to people: no line of its own, no escape sequences, and not too much.
+// The peer's words go to logs and to people: no line of its own, no escape sequences, and not too much.
 std::string printable(std::string_view text) {
   std::string safe{text.substr(0, kPeerTextBytesMax)};
   std::replace_if(safe.begin(), safe.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return text.size() > safe.size() ? safe + " ..." : safe;
 }
 
-// Who has to put right what is wrong.
+// These say which side has to put right what is wrong.
 std::string ours(std::string_view reason) {
   return "this side could not bring it up: " + std::string{reason};
 }
@@ -97,7 +97,7 @@ void BringUp::check_stream() {
   std::byte stray[kStrayBytesMax];
   const iovec place{stray, sizeof stray};
   const Moved moved = stream_.receive({&place, 1}, {});
-  if (moved.kind == Moved::Kind::kBlocked) return;
+  if (moved.waits()) return;
   if (moved.kind == Moved::Kind::kSome) return host_.on_bring_up_failed(stray_bytes());
   stream_gone_ = true;
   host_.on_peer_gone(moved.error);
@@ -107,7 +107,7 @@ std::string BringUp::connected_to() const {
   return paths_->connecting ? stream_.remote_endpoint() : std::string{};
 }
 
-// Who requires one offers no other, or the other might be chosen, and its failure end on the stream.
+// A side that requires one offers no other, which might be chosen, and whose failure ends on the stream.
 bool BringUp::is_offered(const DataPaths::Choice& choice) const {
   const auto required = [](const DataPaths::Choice& each) { return each.policy == PathPolicy::kRequire; };
   if (required(choice)) return true;

@@ -57,14 +57,14 @@ class BringUp final : public FrameSink, public PathEndOwner, private Timer {
   bool decided() const noexcept { return state_ == State::kDecided; }
   /// Decided for the path.
   bool moves() const noexcept { return decided() && usable_ && path_ != nullptr; }
-  /// Ends the stream's part: the path's carrier, which is returned, reports to `owner` from now on. The stream
-  /// is only watched. Only when it moves().
+  /// Ends the stream's part: the path's carrier, which is returned, reports to `owner` from now on. The
+  /// stream is only watched. Only when it moves().
   Carrier& move(CarrierOwner& owner);
   /// Looks whether the stream has ended. After move() nobody tells again what happened before it.
   void check_stream();
-  /// The end of a peer that sends on the stream after it moved.
+  /// Returns how a connection ends whose peer sends on the stream after it moved.
   Status stray_bytes() const;
-  /// Why the stream was decided for although both sides offered a path; else empty.
+  /// Returns why the stream was decided for although both sides offered a path; else empty.
   std::string refusal() const { return decided() && !usable_ ? reason_ : std::string{}; }
   /// The sink gets the hello that was kept for it.
   Status hand_up_hello(FrameSink& sink);
@@ -98,7 +98,7 @@ class BringUp final : public FrameSink, public PathEndOwner, private Timer {
   void on_drained() override;
   void on_closed(Status why) override;
   void on_timer() override;
-  // What comes by the path before it is used is found by whoever moves to it.
+  // Whoever moves to the path finds what came by it before.
   bool receives() const override { return true; }
   void on_readable() override {}
   void on_writable() override {}
@@ -128,7 +128,7 @@ class BringUp final : public FrameSink, public PathEndOwner, private Timer {
   State state_ = State::kHello;
   Verdict ours_ = Verdict::kNone;
   Verdict theirs_ = Verdict::kNone;
-  /// Why the path failed behind our good verdict.
+  /// The failure of the path behind our good verdict.
   Status lost_;
   bool peer_requires_ = false;
   bool heard_ = false;

@@ -122,7 +122,7 @@ void Connection::hand_up_hello() {
   close_if_failed(bringing_up_->bring_up.hand_up_hello(*sink_));
 }
 
-// What the peer sent before may still be inside the carrier.
+// Bytes that the peer sent before may still be inside the carrier.
 void Connection::on_peer_gone(int error) {
   if (ending()) return;
   peer_gone_ = true;
@@ -140,7 +140,7 @@ void Connection::on_queued() noexcept {
   loop_.at_turn_end(*this);
 }
 
-// What follows from it for the sink is said at the turn's end: this may be a call that the sink makes.
+// The sink hears at the turn's end what follows from it: this may be a call that the sink makes.
 void Connection::on_much_queued() noexcept {
   if (!write_blocked_ && !ending() && sending_ < Sending::kEnded) send_queued();
 }
@@ -153,7 +153,8 @@ void Connection::use_checksums() {
 // Also while it is closing: until the carrier is shut, it may still receive straight into the landing.
 void Connection::abandon_landing() {
   if (state_ == State::kClosed) return;
-  const Moved moved = carrier_->reclaim_landing();
+  const Moved moved = landing_lent_ ? carrier_->reclaim_landing() : Moved::blocked();
+  landing_lent_ = false;
   if (moved.kind == Moved::Kind::kSome) {
     framer_.landed(moved.bytes);
     resume_ = true;  // it may have been the last of the frame
@@ -270,7 +271,11 @@ Moved Connection::receive_once() {
   const Moved moved = receive_some({places, count});
   readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
   if (moved.kind == Moved::Kind::kFailed) fail(lost("receive from ", moved.error));
-  if (moved.kind != Moved::Kind::kSome) return moved;
+  // After kSome more of the landing may still be under way.
+  if (moved.kind != Moved::Kind::kSome) {
+    landing_lent_ = moved.kind == Moved::Kind::kBegun;
+    return moved;
+  }
   note_progress(moved.bytes);
   close_if_failed(framer_.received(moved.bytes, *receiver_));
   return moved;
@@ -281,7 +286,7 @@ Moved Connection::receive_some(std::span<const iovec> into) {
   if (!peer_gone_) return moved;
   // Nobody will say again that there is more, or the end.
   moved.exhausted = false;
-  return moved.kind == Moved::Kind::kBlocked ? Moved::ended() : moved;
+  return moved.waits() ? Moved::ended() : moved;
 }
 
 Moved Connection::send_some(std::span<const iovec> from) {
@@ -318,7 +323,7 @@ void Connection::on_writable() {
   if (std::exchange(write_blocked_, false)) flush();
 }
 
-// What is queued need not wait for the turn's end.
+// The queue need not wait for the turn's end.
 void Connection::on_settled() {
   if (TurnEndHook::queued() && state_ != State::kClosed && !write_blocked_ && !outbox_.empty()) flush();
 }
@@ -338,7 +343,7 @@ void Connection::flush() {
   if (ending() || sending_ == Sending::kFailed) return;
   if (sending_ == Sending::kEnded) {
     if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
-    // What is queued after the end goes nowhere; whoever waits for room has to hear that there is some.
+    // Frames that are queued after the end go nowhere; whoever waits for room has to hear that there is some.
     outbox_.release_all();
     return after_flush();
   }
@@ -392,7 +397,7 @@ void Connection::end_if_due() {
   if (receive_ended_ && carrier_->all_left()) fail({});
 }
 
-// What the peer had said before it went may still be there; that is received first.
+// The peer's last words may still be there, and are received first.
 void Connection::sending_failed(int error) {
   why_ = lost("send to ", error);
   sending_ = Sending::kFailed;

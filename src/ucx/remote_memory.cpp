@@ -91,10 +91,4 @@ Result<RemoteKey> RemoteKey::unpack(EndpointRef endpoint, Bytes packed) {
   return RemoteKey{core};
 }
 
-void* RemoteKey::local_pointer(std::uint64_t address) const noexcept {
-  void* pointer = nullptr;
-  if (core_->handle == nullptr) return nullptr;
-  return ucp_rkey_ptr(core_->handle, address, &pointer) == UCS_OK ? pointer : nullptr;
-}
-
 }  // namespace weft::ucx

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/transport/stream_framer.hpp"
 #include "weft/base/assert.hpp"
+#include "weft/transport/stream_framer.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft {

@@ -36,7 +36,6 @@ struct Compatible {
   constexpr T value_or(U&& fallback) const {
     return value_.value_or(std::forward<U>(fallback));
   }
-  constexpr const std::optional<T>& as_optional() const { return value_; }
 
   template <typename... Args>
   constexpr T& emplace(Args&&... args) {

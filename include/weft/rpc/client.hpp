@@ -23,8 +23,8 @@ struct ClientOptions {
   Duration connect_timeout = std::chrono::seconds{5};
   /// For calls without a timeout of their own; zero: none.
   Duration call_timeout = Duration::zero();
-  /// Calls carry the metadata of the call that is being served, if they are given none. False for a server
-  /// that it is none of its business.
+  /// Calls carry the metadata of the call that is being served, if they are given none. Set to
+  /// false when calling a server that must not see the caller's metadata.
   bool carries_metadata = true;
   /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: none.
   Duration reconnect_wait_min = std::chrono::milliseconds{20};

@@ -35,8 +35,8 @@ struct RpcLimits {
   /// connect() before it calls.
   std::size_t calls_waiting_max = 1u << 20;
 
-  /// From the first byte of a hello, a frame's head or an attachment to progress, which is the whole of it,
-  /// or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part).
+  /// Longest time without progress inside a hello, a frame's head or an attachment. Progress is the whole of
+  /// it, or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part).
   Duration frame_timeout = std::chrono::seconds{10};
   /// From the connection to the peer's whole hello.
   Duration hello_timeout = std::chrono::seconds{10};

@@ -74,7 +74,6 @@ class TimerQueue {
   void collect_due(TimePoint now) noexcept;
   /// Takes the first off the due list; null when that is empty.
   Timer* pop_due() noexcept;
-  bool has_due() const noexcept { return due_head_ != nullptr; }
 
  private:
   static bool before(const Timer& a, const Timer& b) noexcept {

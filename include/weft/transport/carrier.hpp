@@ -16,7 +16,7 @@
 
 namespace weft {
 
-/// Abilities of a carrier; rpc asks this instead of asking which carrier it is.
+/// The abilities of a carrier; rpc asks these instead of asking which carrier it is.
 struct Capabilities {
   /// For people and logs only.
   const char* name = "";
@@ -28,9 +28,15 @@ struct Capabilities {
   bool receives_in_place = false;
 };
 
-/// Result of one attempt to move bytes.
+/// The outcome of one attempt to move bytes.
 struct Moved {
-  enum class Kind : std::uint8_t { kSome, kBlocked, kEnded, kFailed };
+  enum class Kind : std::uint8_t {
+    kSome,     ///< `bytes` were moved, and their memory is the caller's
+    kBegun,    ///< a device moves them: the memory is the carrier's until a later call finishes this
+    kBlocked,  ///< nothing can be moved now, and nothing was begun
+    kEnded,
+    kFailed,
+  };
   Kind kind = Kind::kBlocked;
   /// kSome: asking again at once would say kBlocked.
   bool exhausted = false;
@@ -39,9 +45,13 @@ struct Moved {
   std::size_t bytes = 0;
 
   static Moved some(std::size_t bytes, bool exhausted) { return {Kind::kSome, exhausted, 0, bytes}; }
+  static Moved begun() { return {Kind::kBegun, false, 0, 0}; }
   static Moved blocked() { return {}; }
   static Moved ended() { return {Kind::kEnded, true, 0, 0}; }
   static Moved failed(int error) { return {Kind::kFailed, true, error, 0}; }
+
+  /// Nothing was moved, and the carrier reports when it is worth asking again.
+  bool waits() const noexcept { return kind == Kind::kBegun || kind == Kind::kBlocked; }
 };
 
 /// Hears what happens on a carrier. Called in turns of the loop, never from inside a call to the carrier, and
@@ -50,9 +60,9 @@ class CarrierOwner {
  public:
   /// Bytes that arrive are received as they come: a failure is met there, and need not be told.
   virtual bool receives() const = 0;
-  /// receive() has something to say again after kBlocked.
+  /// receive() has something to say again after kBegun or kBlocked.
   virtual void on_readable() = 0;
-  /// send() may get on after kBlocked, or everything has left after end_sending().
+  /// send() may get on after kBegun or kBlocked, or everything has left after end_sending().
   virtual void on_writable() = 0;
   /// The events of one report were told, and others are still to come in this turn: what they caused may be
   /// sent now.
@@ -91,8 +101,8 @@ class Carrier {
   virtual std::string remote_endpoint() const { return {}; }
 
   /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
-  /// attachment, else empty: what is received straight into it is begun by one call, which says kBlocked, and
-  /// reported by a later one that finds the same `landing`. Until then the memory is the carrier's.
+  /// attachment, else empty. A device may fill the landing: the call that begins that says kBegun, as do
+  /// those that find it under way, and one that has the same `landing` finishes it with kSome.
   virtual Moved receive(std::span<const iovec> into, MutableBytes landing) = 0;
   /// Returns what receive() would begin with, whole, in the memory where it lies, which begins at a multiple
   /// of 8. Null when it cannot be had so: receive() it then. `exhausted`: asking again at once would give
@@ -101,8 +111,8 @@ class Carrier {
     exhausted = false;
     return {};
   }
-  /// Waits until the landing that a receive was begun for is the caller's again. kSome: so many bytes more
-  /// have landed. kFailed when the carrier had to be given up for it.
+  /// Takes the landing back: waits until nobody writes to it, after a receive() that said kBegun. kSome: so
+  /// many bytes more have landed. kFailed when the carrier had to be given up for it.
   virtual Moved reclaim_landing() { return Moved::blocked(); }
   /// Memory for an attachment of `bytes` into which receive() is faster than into other memory; empty when
   /// there is no such memory. It may outlive the carrier, and end on any thread.
@@ -111,12 +121,12 @@ class Carrier {
     return {};
   }
 
-  /// Sends from the beginning of `from`; what it says was moved may be reused at once. The first `leased`
-  /// bytes of it may be read in place, begun by one call that says kBlocked and reported by a later one:
-  /// until then the memory is the carrier's.
+  /// Sends from the beginning of `from`, of which the first `leased` bytes stay where they are until they are
+  /// consumed or taken back. A device may read in place: the call that begins that says kBegun, as do those
+  /// that find it under way, and a later one finishes it with kSome.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
-  /// Waits until no memory that was given to send() is read any more. kSome: so many bytes of it have left.
-  /// kFailed when the carrier had to be given up for it.
+  /// Takes back what was given to send(): waits until nobody reads it, and forgets what it would have begun
+  /// next. kSome: so many bytes of it have left. kFailed when the carrier had to be given up for it.
   virtual Moved reclaim_sending() { return Moved::blocked(); }
   /// Everything was given to send(): tells the peer that no more comes.
   virtual void end_sending() = 0;

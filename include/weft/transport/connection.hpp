@@ -31,38 +31,41 @@ struct ConnectionOptions {
   wire::FrameLimits frame_limits{};
   /// queued_bytes() above which the producer should wait for on_drained(); low water is half of it.
   std::size_t outbox_high_water = 4u << 20;
-  /// How long the peer may leave queued bytes untaken before the connection ends with kUnavailable.
+  /// The peer may leave queued bytes untaken for so long before the connection ends with kUnavailable.
   Duration stall_timeout = std::chrono::seconds{30};
-  /// How long the peer may take from a frame's (or the hello's) first byte to progress being made. Progress
+  /// The longest time from a frame's (or the hello's) first byte to progress being made. Progress
   /// is a whole head, every 64 KiB of a body, and of an attachment every 64 KiB or 1024th part of it,
   /// whichever is more: an attachment of any length is there after 1025 times this, or its connection ends.
   Duration frame_timeout = std::chrono::seconds{10};
-  /// Data paths that may carry the bytes in place of the stream; null: none.
+  /// Paths that may carry the bytes in place of the stream; null = none.
   std::shared_ptr<const DataPaths> paths{};
 };
 
-/// Which way the bytes of a connection go, beside what its Capabilities say. For people.
+/// The way that the bytes of a connection go, beside what its Capabilities say. For people.
 struct PathReport {
   /// Carrier::description() of the carrier that carries them; empty when the stream does.
   std::string description{};
-  /// Why they stay with the stream although both sides offered a data path; else empty.
+  /// The reason that they stay with the stream although both sides offered a data path; else empty.
   std::string refusal{};
 };
 
-/// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer, and
-/// all that has to do with states, endings, timeouts and backpressure. Belongs to one loop; may be destroyed
-/// at any time outside its sink's callbacks, which gives back every lease and calls the sink no more.
+/// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
+/// and all that has to do with states, endings, timeouts and backpressure. Belongs to one loop; may be
+/// destroyed at any time outside its sink's callbacks, which gives back every lease and calls the sink no
+/// more.
 ///
-///   made --start()--> started <----------------- moving
-///     |                 |  \--another carrier----^ |     moving: what is queued still leaves by the stream
-///     |                 |       was decided for    |
-///     |   close(), a failure, or both sides ended  |
-///     v                 v                          |
-///   closing <-----------+--------------------------'     closing: nothing is received, sent or handed up any
-///     | the loop's next turn                                      more; on_closed() is to come
-///     v
-///   closed                                               closed: both carriers are shut, every lease is
-///                                                                released, the sink heard of it
+///                      decided for a path
+///   made --start()--> started ----------> moving     moving: what is queued still leaves by the stream
+///     |                |   ^                | |
+///     |                |   '-- it has left -' |
+///     '----------------+----------------------'
+///                      |  close(), a failure, or both sides have ended
+///                      v
+///                   closing                      closing: nothing is received, sent or handed up any more
+///                      |  the loop's next turn
+///                      v
+///                    closed                      closed: the carriers are shut, every lease is released,
+///                                                and the sink has heard on_closed()
 ///
 ///   sending    open --finish()--> finishing --the last byte left--> ended      --send() failed--> failed
 ///   receiving  open --the peer's end--> ended: what is queued is still sent, then the connection closes
@@ -79,7 +82,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void start(FrameSink& sink);
   /// Returns what our hello is to offer beside the stream.
   std::vector<wire::DataPathOffer> path_offers() const;
-  /// Where frames to be sent are queued: our hello first, and nothing behind it before on_hello. They leave
+  /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
   Outbox& outbox() { return outbox_; }
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
@@ -99,8 +102,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   void close(Status why);
 
-  /// Lower bound of the arrival time of the frames that are being delivered: the last time at which the
-  /// socket was empty, or at which 8 MiB less had been received.
+  /// Returns a time before which nothing arrived of what is handed up now, give or take a turn of the loop:
+  /// the last time that there was nothing to receive, or at least 8 MiB ago.
   TimePoint behind_since() const { return behind_since_; }
 
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
@@ -175,9 +178,9 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
 
   Loop& loop_;
   const ConnectionOptions options_;
-  /// The carrier that the connection began on; also the way to talk about another carrier.
+  /// Carried the first bytes; also the way to talk about another carrier.
   std::unique_ptr<Carrier> stream_;
-  /// The carrier in use: the stream, or the carrier that took over from it.
+  /// Carries the bytes: the stream, or the path that took over from it.
   Carrier* carrier_;
   const Capabilities* capabilities_;
   FrameSink* sink_ = nullptr;
@@ -191,7 +194,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// See behind_since(): received since behind_mark_, which comes after it.
   TimePoint behind_mark_{};
   std::size_t behind_bytes_ = 0;
-  /// Since when the peer has taken nothing of what is queued, and brought nothing of what it owes.
+  /// The times since which the peer has taken nothing that is queued, and brought nothing that it owes.
   TimePoint send_since_{};
   TimePoint frame_since_{};
   std::uint64_t frame_progress_ = ~std::uint64_t{0};
@@ -202,6 +205,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   bool write_blocked_ = false;
   bool above_high_water_ = false;
   bool resume_ = false;
+  /// The carrier may still write to the landing.
+  bool landing_lent_ = false;
   /// The stream beside the carrier has ended: nothing more arrives on the carrier either.
   bool peer_gone_ = false;
   std::unique_ptr<BringingUp> bringing_up_;

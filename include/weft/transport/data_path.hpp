@@ -23,7 +23,7 @@ class DataPathProvider {
  public:
   virtual ~DataPathProvider() = default;
   virtual wire::DataPath kind() const = 0;
-  /// Parameters from which the peer judges whether the path can be used; they go into the hello.
+  /// Tells the peer all that it needs to judge whether the path can be used; goes into the hello.
   virtual std::string offer() const = 0;
   /// Looks whether the path can be had on this machine, before there is a peer: for whoever cannot do without
   /// it. Errors: why not.
@@ -49,12 +49,12 @@ enum class PathPolicy : std::uint8_t {
   kRequire,  ///< without it the connection ends with kFailedPrecondition
 };
 
-/// Returns the policy that an offer in a hello tells of its sender: kPrefer or kRequire; kForbid when its
-/// parameters are not those of an offer, which then counts as none.
+/// Returns the policy of the sender of an offer: kPrefer or kRequire; kForbid when its parameters are not
+/// those of an offer, which then counts as none.
 PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept;
 
-/// Answers the offers of a peer's hello for a side that offers no data path. Errors: kFailedPrecondition
-/// when the peer requires one.
+/// Judges the offers in the peer's hello for a side that has none of its own. Errors: kFailedPrecondition
+/// when the peer requires a path.
 Status refuse_demands(const std::vector<wire::DataPathOffer>& theirs);
 
 /// The data paths a connection may use, the best first.
@@ -64,7 +64,7 @@ struct DataPaths {
     PathPolicy policy = PathPolicy::kPrefer;
   };
   std::vector<Choice> choices;
-  /// How long bringing one up may take, from the peer's hello on.
+  /// Bringing one up may take so long, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{2};
   /// Of connections that this side begins, not the peer.
   bool connecting = false;

@@ -18,7 +18,7 @@ struct Frame {
   Bytes body;
 };
 
-/// Where the attachment of a frame goes.
+/// The place that the attachment of a frame goes to.
 struct Landing {
   enum class Kind : std::uint8_t {
     kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned

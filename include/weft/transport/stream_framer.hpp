@@ -34,7 +34,7 @@ class StreamFramer {
   StreamFramer(const StreamFramer&) = delete;
   StreamFramer& operator=(const StreamFramer&) = delete;
 
-  /// Where the next bytes are to be put, in order: at most two places, the first perhaps the landing itself.
+  /// Says where the next bytes are to be put, in order: at most two places, the first perhaps the landing.
   /// Returns how many; 0 when memory is out. Only while wants_bytes().
   std::size_t receive_into(std::span<iovec, 2> places) noexcept;
   /// `bytes` were put there. Hands up what is whole now. A failure is the sink's or a fault of the peer's;
@@ -81,7 +81,7 @@ class StreamFramer {
 
  private:
   enum class State : std::uint8_t { kHello, kFrames, kSkipHead, kAttachment, kTail };
-  // What one step came to.
+  // The outcome of one step.
   enum class Step : std::uint8_t { kOn, kNeedBytes, kFailed };
   class Batch;
 
@@ -113,7 +113,7 @@ class StreamFramer {
   ChunkRef chunk_;
   std::size_t taken_ = 0;
   std::size_t filled_ = 0;
-  /// How many bytes, from taken_ on, the next step needs.
+  /// The next step needs so many bytes, from taken_ on.
   std::size_t needed_ = 1;
   std::uint64_t units_ = 0;
   /// A few bytes of something that is not whole, so that waiting for the rest costs no chunk. Kept once made.

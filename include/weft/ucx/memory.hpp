@@ -60,8 +60,6 @@ class MemoryPool {
   Memory allocate() noexcept { return allocate(block_bytes_); }
 
   std::size_t block_bytes() const noexcept { return block_bytes_; }
-  /// Blocks that somebody holds.
-  std::size_t blocks_out() const noexcept { return out_; }
 
  private:
   struct Block;

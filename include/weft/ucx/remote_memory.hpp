@@ -77,9 +77,6 @@ class RemoteKey {
   /// Null when the worker ended.
   ucp_rkey_h handle() const noexcept { return core_->handle; }
   detail::KeyCore& core() const noexcept { return *core_; }
-  /// Where the peer's `address` is in this process, when the region is shared memory of this host; null
-  /// otherwise. Valid as long as the key is.
-  void* local_pointer(std::uint64_t address) const noexcept;
 
  private:
   explicit RemoteKey(detail::KeyCore* core) noexcept : core_(core) {}

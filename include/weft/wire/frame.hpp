@@ -95,10 +95,6 @@ constexpr std::uint64_t padded(std::uint64_t bytes) {
 constexpr std::uint64_t head_bytes(std::uint32_t body_bytes, bool checksum) {
   return kHeaderBytes + padded(body_bytes) + (checksum ? 8 : 0);
 }
-/// Bytes that the attachment takes with its padding, without its checksum (the Outbox writes both).
-constexpr std::uint64_t padded_attachment(std::uint64_t attachment_bytes) {
-  return padded(attachment_bytes);
-}
 
 /// Limits of the frames that the receiver accepts; they come from its own options, not from the peer.
 struct FrameLimits {

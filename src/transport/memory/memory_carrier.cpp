@@ -17,10 +17,7 @@ constexpr Capabilities kNetwork{.name = "memory", .lease_bytes_min = 16 * 1024, 
 }  // namespace
 
 MemoryCarrier::MemoryCarrier(Loop& loop, std::shared_ptr<MemoryLink> link, End end)
-    : loop_(loop),
-      link_(std::move(link)),
-      end_(end),
-      faults_(link_->faults_to(end)) {
+    : loop_(loop), link_(std::move(link)), end_(end), faults_(link_->faults_to(end)) {
   link_->attach(end_, loop, *this);
   look();
 }

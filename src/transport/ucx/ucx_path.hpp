@@ -87,6 +87,9 @@ class UcxPath final : public PathEnd, public Carrier {
   Moved take_bytes(std::span<const iovec> into);
   Moved take_piece(MutableBytes landing);
   Moved landed();
+  bool lands_in_place() noexcept {
+    return !inbox_.empty() && inbox_.front().memory == Arrival::Memory::kNone;
+  }
   void taken(std::size_t bytes) noexcept;
 
   ucs_status_t post(Operation& operation, MessageKind kind, const void* data, std::size_t bytes) noexcept;

@@ -240,7 +240,7 @@ Moved UcxPath::take_piece(MutableBytes landing) {
   landing_.done = false;
   const ucs_status_t status =
       note(landing_, ucp_am_recv_data_nbx(domain_->worker().handle(), piece, to, front.bytes, &params));
-  if (status == UCS_INPROGRESS) return Moved::blocked();
+  if (status == UCS_INPROGRESS) return landed();
   landing_.active = landing_.done = true;
   landing_.status = status;
   return landed();
@@ -248,7 +248,8 @@ Moved UcxPath::take_piece(MutableBytes landing) {
 
 // What became of the piece at the front of the inbox.
 Moved UcxPath::landed() {
-  if (!landing_.done) return Moved::blocked();
+  // A copy of ours is nobody else's memory.
+  if (!landing_.done) return lands_in_place() ? Moved::begun() : Moved::blocked();
   landing_.active = landing_.done = false;
   --pieces_queued_;
   if (landing_.status != UCS_OK || inbox_.empty()) return Moved::failed(ECONNRESET);
@@ -265,9 +266,7 @@ Moved UcxPath::landed() {
 }
 
 Moved UcxPath::reclaim_landing() {
-  const bool in_landing =
-      landing_.active && !inbox_.empty() && inbox_.front().memory == Arrival::Memory::kNone;
-  if (!in_landing) return Moved::blocked();
+  if (!landing_.active || !lands_in_place()) return Moved::blocked();
   insist_on(landing_);
   return landed();
 }

@@ -63,13 +63,13 @@ Moved UcxPath::send(std::span<const iovec> from, std::size_t leased) {
     return Moved::some(bytes, false);
   }
   send_blocked_ = true;
-  return status == UCS_INPROGRESS ? Moved::blocked() : Moved::failed(ECONNRESET);
+  return status == UCS_INPROGRESS ? Moved::begun() : Moved::failed(ECONNRESET);
 }
 
 Moved UcxPath::sent() {
   if (!sending_.done) {
     send_blocked_ = true;
-    return Moved::blocked();
+    return Moved::begun();
   }
   sending_.active = sending_.done = false;
   return sending_.status == UCS_OK ? Moved::some(sending_.bytes, false) : Moved::failed(ECONNRESET);
@@ -86,7 +86,7 @@ Moved UcxPath::send_piece(const iovec& from, std::size_t leased) {
   const ucs_status_t status = post(sending_, MessageKind::kPiece, from.iov_base, bytes);
   if (status == UCS_OK) return Moved::some(bytes, false);
   send_blocked_ = true;
-  return status == UCS_INPROGRESS ? Moved::blocked() : Moved::failed(ECONNRESET);
+  return status == UCS_INPROGRESS ? Moved::begun() : Moved::failed(ECONNRESET);
 }
 
 Moved UcxPath::reclaim_sending() {

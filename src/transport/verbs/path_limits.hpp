@@ -24,8 +24,8 @@ inline constexpr std::size_t kLeaseBytesMin = 1024;
 /// Memory of a message that holds no bytes, where the device takes none inline.
 inline constexpr std::size_t kControlBytes = 64;
 inline constexpr std::size_t kControlBlockBytes = kControlBytes * 1024;
-/// What holds no memory is signalled once in so many messages at most, so that the device reports fewer
-/// completions.
+/// Inline messages hold no memory: a completion is requested for every 8th of them only, so that the device
+/// reports fewer.
 inline constexpr std::uint32_t kSignalEvery = 8;
 /// Work requests that a path keeps free for control messages.
 inline constexpr std::size_t kControlSends = 2;
@@ -34,8 +34,8 @@ inline constexpr std::size_t kControlSends = 2;
 inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 /// Fetching less costs more than copying it, on any device.
 inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
-/// What is fetched is offered in pieces of so many bytes, two at a time: each that was fetched tells that the
-/// peer gets on, and while one is told the other is under way.
+/// Attachments are offered in pieces of 1 MiB, two outstanding: the completion of one shows progress while the
+/// other transfers.
 inline constexpr std::size_t kOfferBytes = 1024 * 1024;
 inline constexpr std::size_t kOffersMax = 2;
 /// What a receiver keeps of them: two that were withdrawn while they were read, which it has not taken yet,

@@ -47,7 +47,6 @@ class SlotPool {
   std::size_t slot_bytes() const noexcept { return limits_.slot_bytes; }
   /// Registered now, and of that, in use.
   std::size_t registered_bytes() const noexcept { return registered_; }
-  std::size_t slots_out() const noexcept { return out_; }
   std::size_t blocks() const noexcept { return blocks_in_use_; }
   /// The slots of as many blocks as hold so many.
   std::size_t in_whole_blocks(std::size_t slots) const noexcept {

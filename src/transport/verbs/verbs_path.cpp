@@ -192,7 +192,7 @@ void VerbsPath::deliver() {
   if (shut_ || (!failed && !ended_)) return;
   if (misbehaviour_ != nullptr) {
     return owner().on_failed({StatusCode::kInvalidArgument, Layer::kTransport,
-                                   std::string{"the peer "} + misbehaviour_ + " over RDMA"});
+                              std::string{"the peer "} + misbehaviour_ + " over RDMA"});
   }
   // After the peer's end only our own bytes can be lost, and send() says so.
   if (failed && !end_arrived_) {

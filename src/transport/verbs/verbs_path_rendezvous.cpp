@@ -75,7 +75,8 @@ Moved VerbsPath::offer(const iovec& front, std::size_t leased) {
     offering_.bytes += size;
   }
   send_blocked_ = true;
-  return failure_.ok() ? Moved::blocked() : Moved::failed(ECONNRESET);
+  if (!failure_.ok()) return Moved::failed(ECONNRESET);
+  return waits_for_answer() ? Moved::begun() : Moved::blocked();
 }
 
 // Asking again would get on: there is news of what is offered, or credit for more.
@@ -170,7 +171,7 @@ Moved VerbsPath::fetch(std::span<const iovec> into, MutableBytes landing) {
   }
   if (first.state == Offer::State::kWaits && decline_if_unknown(landing)) return receive(into, {});
   begin_reads(landing);
-  return Moved::blocked();
+  return reads_under_way() ? Moved::begun() : Moved::blocked();
 }
 
 // True when the device does not know the landing, or there is none: then nothing that comes next is fetched.

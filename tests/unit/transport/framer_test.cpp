@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "transport/memory/memory_carrier.hpp"
-#include "weft/transport/stream_framer.hpp"
 #include "transport/tcp/tcp_carrier.hpp"
+#include "weft/transport/stream_framer.hpp"
 #include "weft/wire/crc32c.hpp"
 #include "weft/wire/hello.hpp"
 

@@ -61,7 +61,7 @@ class LocalPath final : public PathEnd, public Carrier {
     return {};
   }
   Moved receive(std::span<const iovec> into, MutableBytes landing) override {
-    if (lands_in_ != nullptr) return landed_ > 0 ? take_landed() : Moved::blocked();
+    if (lands_in_ != nullptr) return landed_ > 0 ? take_landed() : Moved::begun();
     if (bytes_.empty()) return ended_ ? Moved::ended() : Moved::blocked();
     ++exchange_.in_use;
     if (!landing.empty()) return land(landing);
@@ -128,7 +128,7 @@ class LocalPath final : public PathEnd, public Carrier {
     lands_in_ = landing.data();
     landing_bytes_ = landing.size();
     wake();
-    return Moved::blocked();
+    return Moved::begun();
   }
   void fill_landing() {
     if (landed_ > 0) return;
@@ -262,6 +262,18 @@ TEST_P(Bu6PathConnection, AnAbandonedLandingLeavesTheNextFramesWhole) {
   EXPECT_FALSE(server_.sink.frames[0].landed);
   exchange_.holds_landings = false;
   ASSERT_NO_FATAL_FAILURE(expect_frames_pass());
+}
+
+TEST_P(Bu6PathConnection, ALandingThatNobodyWritesToIsNotTakenBack) {
+  ASSERT_NO_FATAL_FAILURE(greet_preferring());
+  client_.send({.type = wire::FrameType::kRequest,
+                .flags = wire::FrameFlags::kAttachment,
+                .id = 1,
+                .attachment_bytes = 40'000});
+  ASSERT_TRUE(until([&] { return server_.sink.asked_landing == 1; }));
+  settle();
+  server_.connection->abandon_landing();
+  EXPECT_EQ(exchange_.landings_reclaimed, 0);
 }
 
 // Its path is shut in a later turn, and until then whoever dropped the attachment has the memory back.

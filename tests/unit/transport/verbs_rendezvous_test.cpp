@@ -230,7 +230,7 @@ TEST_F(VerbsRendezvous, CR18_what_crosses_a_decline_is_declined_too) {
   const iovec piece{bytes.data(), bytes.size()};
   const iovec place{landed.data(), landed.size()};
   world.rdma.hold();
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   ASSERT_TRUE(world.rdma.step());
   world.settle();
   EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
@@ -258,7 +258,7 @@ TEST_F(VerbsRendezvous, CR18_what_was_declined_is_registered_no_longer_than_its_
   MemoryLease lease = world.register_memory(true, all_of(bytes));
   const std::size_t regions = world.rdma.live().regions;
   const iovec piece{bytes.data(), bytes.size()};
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   world.settle();
   EXPECT_TRUE(there.receive().empty());
   world.settle();
@@ -271,13 +271,13 @@ TEST_F(VerbsRendezvous, CR18_memory_that_the_peer_does_not_let_go_of_costs_the_p
   auto bytes = pattern(kMega);
   const MemoryLease lease = world.register_memory(true, all_of(bytes));
   const iovec piece{bytes.data(), bytes.size()};
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   world.settle();
   auto landed = pattern(kMega, 7);
   const MemoryLease there_too = world.register_memory(false, all_of(landed));
   world.rdma.hold();
   const iovec place{landed.data(), landed.size()};
-  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
   EXPECT_EQ(here.path->reclaim_sending().kind, Moved::Kind::kFailed);
   // Would show where it was read from now on.
   std::ranges::fill(bytes, std::byte{0xDD});
@@ -296,13 +296,13 @@ TEST_F(VerbsRendezvous, CR18_a_landing_is_the_callers_again_once_it_was_reclaime
     auto bytes = pattern(kMega);
     const MemoryLease lease = world.register_memory(true, all_of(bytes));
     const iovec piece{bytes.data(), bytes.size()};
-    EXPECT_EQ(one.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+    EXPECT_EQ(one.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
     world.settle();
     std::vector<std::byte> landed(kMega);
     const MemoryLease there_too = world.register_memory(false, all_of(landed));
     if (!done) world.rdma.hold();
     const iovec place{landed.data(), landed.size()};
-    EXPECT_EQ(other.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+    EXPECT_EQ(other.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
     const Moved reclaimed = other.path->reclaim_landing();
     EXPECT_EQ(reclaimed.kind, done ? Moved::Kind::kSome : Moved::Kind::kFailed);
     EXPECT_EQ(reclaimed.bytes, done ? kMega : 0);
@@ -318,14 +318,14 @@ TEST_F(VerbsRendezvous, CR18_a_lease_that_ends_early_disturbs_no_transfer_and_un
   MemoryLease lease = world.register_memory(true, all_of(bytes));
   const std::size_t regions = world.rdma.live().regions;
   const iovec piece{bytes.data(), bytes.size()};
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   lease.end();
   EXPECT_EQ(world.rdma.live().regions, regions);
   std::vector<std::byte> landed(kMega);
   MemoryLease there_too = world.register_memory(false, all_of(landed));
   world.settle();
   const iovec place{landed.data(), landed.size()};
-  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
   there_too.end();
   world.settle();
   EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).bytes, kMega);
