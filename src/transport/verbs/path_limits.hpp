@@ -34,8 +34,8 @@ inline constexpr std::size_t kControlSends = 2;
 inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 /// Fetching less costs more than copying it, on any device.
 inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
-/// Attachments are offered in pieces of 1 MiB, two outstanding: the completion of one shows progress while the
-/// other transfers.
+/// Attachments are offered in pieces of 1 MiB, two outstanding: the completion of one shows progress while
+/// the other transfers.
 inline constexpr std::size_t kOfferBytes = 1024 * 1024;
 inline constexpr std::size_t kOffersMax = 2;
 /// What a receiver keeps of them: two that were withdrawn while they were read, which it has not taken yet,
