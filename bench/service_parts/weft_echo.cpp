@@ -100,6 +100,7 @@ Task<int> measure(const Plan* plan, Loop* loop, std::vector<std::unique_ptr<Clie
   const Clock clock{*plan, *loop};
   Count count{*plan};
   std::vector<Task<void>> callers;
+  callers.reserve(plan->depth);
   for (unsigned i = 0; i < plan->depth; ++i) {
     callers.push_back(make_caller(*plan, (*clients)[i % clients->size()].get(), &count, &clock));
   }
@@ -112,6 +113,7 @@ int call(const Plan& plan) {
   load::raise_file_limit();
   const auto loop = Loop::create().value();
   std::vector<std::unique_ptr<Client>> clients;
+  clients.reserve(plan.connections);
   for (unsigned i = 0; i < plan.connections; ++i) {
     clients.push_back(std::make_unique<Client>(*loop, ClientOptions{.connect = plan.address}));
   }
