@@ -11,8 +11,12 @@ target_compile_options(weft_build_flags INTERFACE -Wall -Wextra -Wpedantic -Wsha
 # without this g++ inlines none of them within a file.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(weft_build_flags INTERFACE -fno-semantic-interposition)
-  # In joined sources g++ takes an anonymous namespace for one of a header, and warns of it.
-  if(CMAKE_UNITY_BUILD)
+endif()
+# In joined sources a name of one source is shadowed by another's, and g++ takes an anonymous namespace for one of a
+# header. The builds that join nothing look for both.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(weft_build_flags INTERFACE -Wno-shadow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(weft_build_flags INTERFACE -Wno-subobject-linkage)
   endif()
 endif()
