@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The CMake package (find_package(weft COMPONENTS rpc)), the pkg-config file and the headers.
+# The CMake package (find_package(weft COMPONENTS functions)), the pkg-config file and the headers.
 include(CMakePackageConfigHelpers)
 
 get_property(layers GLOBAL PROPERTY WEFT_LAYER_TARGETS)
@@ -32,8 +32,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weftConfig.cmake ${CMAKE_CURRENT_BINAR
         DESTINATION ${package_dir})
 
 # A linker reads static libraries from left to right, so the highest layer comes first.
-set(archives ${layers})
-list(REVERSE archives)
+set(archives)
+foreach(layer IN LISTS layers)
+  get_target_property(kind ${layer} TYPE)
+  if(NOT kind STREQUAL INTERFACE_LIBRARY)
+    list(PREPEND archives ${layer})
+  endif()
+endforeach()
 list(TRANSFORM archives PREPEND "-l")
 list(JOIN archives " " WEFT_PC_LIBS)
 # What else the archives need: what a layer links that is neither a target nor a generator expression.

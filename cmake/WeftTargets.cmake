@@ -37,17 +37,25 @@ endif()
 # A library of the system is given by its plain name (uring), so that packages carry no target of ours for it.
 function(weft_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS;PRIVATE_LIBS")
-  add_library(weft_${name} STATIC ${ARG_SOURCES})
+  if(ARG_SOURCES)
+    add_library(weft_${name} STATIC ${ARG_SOURCES})
+    set(public PUBLIC)
+    set_target_properties(weft_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_include_directories(weft_${name} PRIVATE ${weft_SOURCE_DIR}/src)
+    target_link_libraries(weft_${name} PRIVATE $<BUILD_INTERFACE:weft_build_flags> ${ARG_PRIVATE_LIBS})
+  else()
+    # A layer of templates only.
+    add_library(weft_${name} INTERFACE)
+    set(public INTERFACE)
+  endif()
   add_library(weft::${name} ALIAS weft_${name})
-  set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${weft_SOURCE_DIR}/include>
-                                                 $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-                                          PRIVATE ${weft_SOURCE_DIR}/src)
-  target_compile_features(weft_${name} PUBLIC cxx_std_20)
+  set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(weft_${name} ${public} $<BUILD_INTERFACE:${weft_SOURCE_DIR}/include>
+                                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(weft_${name} ${public} cxx_std_20)
   foreach(dep IN LISTS ARG_DEPS)
-    target_link_libraries(weft_${name} PUBLIC weft_${dep})
+    target_link_libraries(weft_${name} ${public} weft_${dep})
   endforeach()
-  target_link_libraries(weft_${name} PRIVATE $<BUILD_INTERFACE:weft_build_flags> ${ARG_PRIVATE_LIBS})
   set_property(GLOBAL APPEND PROPERTY WEFT_LAYER_TARGETS weft_${name})
 endfunction()
 

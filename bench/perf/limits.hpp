@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "load/options.hpp"
-#include "weft/rpc/limits.hpp"
+#include "weft/calls/limits.hpp"
 #include "weft/runtime/loop_options.hpp"
 
 namespace weft::perf {

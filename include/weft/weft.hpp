@@ -5,8 +5,8 @@
 
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
-#include "weft/rpc/client.hpp"
-#include "weft/rpc/server.hpp"
+#include "weft/functions/client.hpp"
+#include "weft/functions/server.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/loop_thread.hpp"
 #include "weft/runtime/sleep.hpp"

@@ -64,10 +64,10 @@ Deadline waiting_deadline(const CallOptions& options, const Loop& loop) {
 /// Thread: the loop's.
 class Channel::Methods {
  public:
-  explicit Methods(RpcClient& its) : client(&its) {}
+  explicit Methods(CallClient& its) : client(&its) {}
 
   /// Null once the channel has ended, and with it perhaps the client.
-  RpcClient* client;
+  CallClient* client;
 
   const MethodKey& of(const google::protobuf::MethodDescriptor& method) {
     return described_.try_emplace(&method, method).first->second.key;
@@ -77,7 +77,7 @@ class Channel::Methods {
   std::unordered_map<const google::protobuf::MethodDescriptor*, detail::DescribedMethod> described_;
 };
 
-Channel::Channel(RpcClient& client) : client_(client), methods_(std::make_shared<Methods>(client)) {}
+Channel::Channel(CallClient& client) : client_(client), methods_(std::make_shared<Methods>(client)) {}
 
 Channel::~Channel() {
   methods_->client = nullptr;
@@ -108,7 +108,7 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
       }
       return what->Run();
     }
-    RpcClient& client = *methods->client;
+    CallClient& client = *methods->client;
     CallOptions options;
     if (ours != nullptr) options = ours->options_for_call();
     const std::shared_ptr<const MethodKey> key{methods, &methods->of(*method)};

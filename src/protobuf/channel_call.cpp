@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "protobuf/run_on.hpp"
-#include "weft/codec/limits.hpp"
+#include "weft/base/bytes.hpp"
 
 namespace weft::protobuf::detail {
 

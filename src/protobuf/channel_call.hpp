@@ -5,9 +5,9 @@
 
 #include <memory>
 
+#include "weft/calls/awaited_call.hpp"
 #include "weft/protobuf/controller.hpp"
 #include "weft/protobuf/message.hpp"
-#include "weft/rpc/awaited_call.hpp"
 
 namespace weft::protobuf::detail {
 

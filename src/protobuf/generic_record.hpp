@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "protobuf/described_method.hpp"
+#include "weft/calls/method_entry.hpp"
+#include "weft/calls/served_call.hpp"
 #include "weft/protobuf/controller.hpp"
-#include "weft/rpc/handler.hpp"
 
 namespace weft::protobuf::detail {
 

@@ -152,7 +152,7 @@ class RemoteServices::Known {
   google::protobuf::DynamicMessageFactory factory_{&pool_};
 };
 
-RemoteServices::RemoteServices(RpcClient& client) : client_(client), known_(std::make_unique<Known>()) {}
+RemoteServices::RemoteServices(CallClient& client) : client_(client), known_(std::make_unique<Known>()) {}
 
 RemoteServices::~RemoteServices() = default;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (ignoring returned value|ignoring return value|discarding)
-#include "weft/rpc/client.hpp"
+#include "weft/functions/client.hpp"
 
 int twice(int number);
 

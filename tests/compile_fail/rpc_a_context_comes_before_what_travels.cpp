@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: it takes its context as CallContext&, before
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 int handler(weft::CallContext& context, int number);

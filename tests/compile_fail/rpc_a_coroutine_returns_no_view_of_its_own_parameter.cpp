@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 weft::Task<weft::Result<std::vector<std::string_view>>> words(std::string_view text);

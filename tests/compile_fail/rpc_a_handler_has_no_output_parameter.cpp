@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: a parameter is a non-const reference
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 int handler(const int& number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: it takes a lambda or an object with one function call
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 void serve(weft::RpcServer& server) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

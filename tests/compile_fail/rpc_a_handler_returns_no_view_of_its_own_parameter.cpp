@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 std::string_view of_a_view(std::string_view text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: \A(?s:(?!error:).)*error: static assertion failed[^\n]*weft cannot encode this type
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 class Closed {
 #ifdef WEFT_COMPILE_FAIL_CONTROL

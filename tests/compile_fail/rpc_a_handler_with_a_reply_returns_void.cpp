@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: Reply<R> is taken by value, as the first parameter
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 void handler(weft::Reply<int> reply, int number);

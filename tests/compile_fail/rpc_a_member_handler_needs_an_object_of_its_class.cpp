@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: it is no member function of this object's class
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 struct Board {
   int fields(int side);

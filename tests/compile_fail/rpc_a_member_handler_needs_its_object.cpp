@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: a member function is registered with its object
-#include "weft/rpc/server.hpp"
+#include "weft/functions/server.hpp"
 
 struct Board {
   int fields(int side);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (Number = 1; Parameter = int; Given = const char|ArgumentFits<1UL, int, const char)
-#include "weft/rpc/client.hpp"
+#include "weft/functions/client.hpp"
 
 int twice(int number);
 

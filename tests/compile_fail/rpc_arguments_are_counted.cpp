@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (Given = 1; Wanted = 2|'2UL == 1UL')
-#include "weft/rpc/client.hpp"
+#include "weft/functions/client.hpp"
 
 int add(int a, int b);
 

@@ -2,7 +2,7 @@
 // EXPECT: (Number = 2; Parameter = std::vector<double>; Given = int|<2UL, std::vector<double>, int>)
 #include <vector>
 
-#include "weft/rpc/client.hpp"
+#include "weft/functions/client.hpp"
 
 double mean(int places, std::vector<double> values);
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "weft/base/assert.hpp"
-#include "weft/rpc/metadata.hpp"
+#include "weft/calls/metadata.hpp"
 
 namespace weft {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "weft/coro/scope.hpp"
-#include "weft/rpc/client.hpp"
-#include "weft/rpc/server.hpp"
+#include "weft/functions/client.hpp"
+#include "weft/functions/server.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/sleep.hpp"
 #include "weft/transport/memory.hpp"

@@ -8,8 +8,8 @@
 
 #include "info/words.hpp"
 #include "load/path_options.hpp"
+#include "weft/calls/limits.hpp"
 #include "weft/coro/event.hpp"
-#include "weft/rpc/limits.hpp"
 #include "weft/weft.hpp"
 #include "weft/wire/hello.hpp"
 

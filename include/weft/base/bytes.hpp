@@ -44,4 +44,8 @@ void store_le(std::byte* to, T value) {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "Weft's formats are little-endian, and so is every machine it runs on");
 
+/// Size of a value that must not be sent, whatever its bytes would be: nested too deep, with too many
+/// elements, or a variant without a value. Larger than every limit.
+inline constexpr std::size_t kUnencodable = static_cast<std::size_t>(-1);
+
 }  // namespace weft

@@ -26,8 +26,4 @@ struct CodecLimits {
   static constexpr std::uint64_t kElementsMax = 0xFFFF'FFFF;
 };
 
-/// Returned by encoded_size() for a value that must not be sent: nested deeper than CodecLimits::kDepthMax,
-/// more elements than kElementsMax, or a variant without a value. Larger than every message limit.
-inline constexpr std::size_t kUnencodable = static_cast<std::size_t>(-1);
-
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "weft/base/bytes.hpp"
 #include "weft/codec/facts.hpp"
 
 namespace weft {

@@ -5,10 +5,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/codec/limits.hpp"
+#include "weft/base/bytes.hpp"
+#include "weft/calls/awaited_call.hpp"
+#include "weft/calls/call_client.hpp"
 #include "weft/protobuf/message.hpp"
 #include "weft/protobuf/method.hpp"
-#include "weft/rpc/client.hpp"
 
 namespace weft::protobuf {
 
@@ -64,8 +65,8 @@ struct NoOptions {};
 /// A call of a method that takes and gives one message: what a stub's methods return. It is made when it is
 /// awaited, once, and no coroutine is: `Result<Response> answer = co_await stub.Echo(request);`
 /// `Kept` is `const Request&` for a request that the caller keeps until the call has ended, or `Request`.
-/// Errors: as RpcClient::call; kInvalidArgument for a request without a required field, which is not sent,
-/// kInternal for an answer that is none. Thread, cancel: as RpcClient::call.
+/// Errors: as CallClient::call; kInvalidArgument for a request without a required field, which is not sent,
+/// kInternal for an answer that is none. Thread, cancel: as CallClient::call.
 template <typename Kept, typename Response, typename Options = NoOptions, bool kInto = false,
           weft::detail::Gives kGives = weft::detail::Gives::kResult>
 class [[nodiscard("a call is made when it is awaited: co_await stub.Method(request)")]] UnaryCall {
@@ -74,7 +75,7 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
   static constexpr bool kPlain = std::is_same_v<Options, NoOptions>;
 
  public:
-  UnaryCall(RpcClient& client, const MethodKey& method, const Options& options, Kept request,
+  UnaryCall(CallClient& client, const MethodKey& method, const Options& options, Kept request,
             Response* into = nullptr)
       : client_(&client),
         method_(&method),
@@ -108,7 +109,7 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
   void operator co_await() & = delete;
 
  private:
-  RpcClient* client_;
+  CallClient* client_;
   const MethodKey* method_;
   [[no_unique_address]] Options options_;
   Kept request_;
@@ -119,11 +120,11 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
 /// client outlives it. Thread: the client's loop.
 class Stub {
  public:
-  explicit Stub(RpcClient& client) : client_(&client) {}
-  RpcClient& client() const { return *client_; }
+  explicit Stub(CallClient& client) : client_(&client) {}
+  CallClient& client() const { return *client_; }
 
  private:
-  RpcClient* client_;
+  CallClient* client_;
 };
 
 }  // namespace weft::protobuf

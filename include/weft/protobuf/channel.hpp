@@ -5,10 +5,10 @@
 
 #include <memory>
 
+#include "weft/calls/call_client.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/protobuf/controller.hpp"
-#include "weft/rpc/client.hpp"
 
 namespace weft::protobuf {
 
@@ -21,7 +21,7 @@ namespace weft::protobuf {
 class Channel final : public google::protobuf::RpcChannel {
  public:
   /// `client` outlives the channel, and its loop the calls.
-  explicit Channel(RpcClient& client);
+  explicit Channel(CallClient& client);
   /// On the client's loop. Calls that were not begun yet fail with kCancelled; those under way go on.
   ~Channel() override;
 
@@ -32,7 +32,7 @@ class Channel final : public google::protobuf::RpcChannel {
  private:
   class Methods;
 
-  RpcClient& client_;
+  CallClient& client_;
   std::shared_ptr<Methods> methods_;
 };
 

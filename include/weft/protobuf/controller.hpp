@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "weft/base/status.hpp"
+#include "weft/calls/call_context.hpp"
+#include "weft/calls/call_options.hpp"
 #include "weft/memory/buffer.hpp"
-#include "weft/rpc/call_context.hpp"
-#include "weft/rpc/call_options.hpp"
 
 namespace weft::protobuf {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/rpc/method.hpp"
+#include "weft/calls/method_key.hpp"
 
 namespace weft::protobuf {
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "weft/base/result.hpp"
+#include "weft/calls/call_client.hpp"
+#include "weft/calls/call_options.hpp"
 #include "weft/coro/task.hpp"
-#include "weft/rpc/client.hpp"
 
 namespace weft::protobuf {
 
@@ -17,7 +18,7 @@ namespace weft::protobuf {
 class RemoteServices {
  public:
   /// `client` outlives it.
-  explicit RemoteServices(RpcClient& client);
+  explicit RemoteServices(CallClient& client);
   ~RemoteServices();
   RemoteServices(const RemoteServices&) = delete;
   RemoteServices& operator=(const RemoteServices&) = delete;
@@ -38,7 +39,7 @@ class RemoteServices {
   Task<Result<std::string>> describe_method(std::string service, std::string method);
   Task<Result<void>> learn(const std::string* name, const CallOptions* options);
 
-  RpcClient& client_;
+  CallClient& client_;
   std::unique_ptr<Known> known_;
 };
 

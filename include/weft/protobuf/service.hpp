@@ -5,9 +5,9 @@
 
 #include <memory>
 
+#include "weft/calls/call_server.hpp"
 #include "weft/protobuf/method.hpp"
 #include "weft/protobuf/unary_record.hpp"
-#include "weft/rpc/server.hpp"
 
 namespace google::protobuf {
 class Service;
@@ -19,7 +19,7 @@ namespace weft::protobuf {
 class MethodList {
  public:
   /// `owner` is kept by the server; null when somebody else sees to the service's life.
-  MethodList(RpcServer& server, const HandlerOptions& options, std::shared_ptr<void> owner = nullptr)
+  MethodList(CallServer& server, const HandlerOptions& options, std::shared_ptr<void> owner = nullptr)
       : server_(server), options_(options), owner_(std::move(owner)) {}
 
   /// A method that `Handler` of `object` serves; `method` outlives the server.
@@ -37,7 +37,7 @@ class MethodList {
   }
 
  private:
-  RpcServer& server_;
+  CallServer& server_;
   const HandlerOptions options_;
   const std::shared_ptr<void> owner_;
 };
@@ -75,7 +75,7 @@ struct ServicesOptions {
 class Services {
  public:
   /// `server` outlives it; it need not outlive start().
-  explicit Services(RpcServer& server, const ServicesOptions& options = {});
+  explicit Services(CallServer& server, const ServicesOptions& options = {});
   ~Services();
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
@@ -91,7 +91,7 @@ class Services {
  private:
   class Reflected;
 
-  RpcServer& server_;
+  CallServer& server_;
   /// Null when reflection is switched off.
   std::shared_ptr<Reflected> reflected_;
 };

@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/codec/limits.hpp"
+#include "weft/base/bytes.hpp"
+#include "weft/calls/method_entry.hpp"
+#include "weft/calls/served_call.hpp"
 #include "weft/protobuf/message.hpp"
 #include "weft/protobuf/record_cache.hpp"
-#include "weft/rpc/handler.hpp"
 
 namespace weft::protobuf::detail {
 

@@ -17,7 +17,7 @@
 #include "support/sockets.hpp"
 #include "support/wire_bytes.hpp"
 #include "weft/codec/codec.hpp"
-#include "weft/rpc/method.hpp"
+#include "weft/functions/method.hpp"
 #include "weft/transport/url.hpp"
 #include "weft/wire/frame.hpp"
 #include "weft/wire/hello.hpp"

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.hpp"
+#include "weft/calls/client_options.hpp"
+#include "weft/calls/transports.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transport/connection.hpp"
+
+namespace weft {
+
+class ClientCore;
+
+/// Calls methods of one server over one connection, which it makes at the first call, and again when it was
+/// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
+/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
+/// destroyed inside a handler that its own connection serves.
+class CallClient {
+ public:
+  /// `loop` and `transports` must outlive the client.
+  CallClient(Loop& loop, const TransportSet& transports, ClientOptions options);
+  ~CallClient();
+  CallClient(const CallClient&) = delete;
+  CallClient& operator=(const CallClient&) = delete;
+
+  /// Connects without calling anything. Errors: as a first call's.
+  Task<Result<void>> connect();
+  /// Ends the client's calls with kCancelled and closes the connection. Later calls fail.
+  void close();
+
+  /// Lets attachments of this client's calls be sent from `memory`, and answers' attachments land in it
+  /// (CallOptions::landing), without a copy, where its transport can do so; empty where it cannot. See
+  /// MemoryLease for what to keep to. Errors: kResourceExhausted when the system does not let as much be
+  /// pinned (the text says what to do).
+  Result<MemoryLease> register_memory(MutableBytes memory) const;
+
+  bool connected() const;
+  /// Endpoints of the present connection, empty without one.
+  std::string local_endpoint() const;
+  std::string remote_endpoint() const;
+  /// Name of the carrier of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
+  /// without one.
+  std::string_view carried_by() const;
+  /// Describes the data path in use, or says why there is none although both sides offered it; the client's
+  /// logger has heard the latter as a warning too, at most once a second. Empty without a connection.
+  PathReport path_report() const;
+  ClientStats stats() const;
+  Loop& loop() const;
+  /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.
+  ClientCore& core() const { return *core_; }
+
+ private:
+  std::unique_ptr<ClientCore> core_;
+};
+
+}  // namespace weft

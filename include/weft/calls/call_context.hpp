@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/time.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/calls/metadata.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft {
+
+class ServedCall;
+
+/// Handler's access to the call that it serves. A handler asks for it by a first parameter `CallContext&`
+/// (after Reply<R>, if it has one); it is valid until the handler has ended. Thread: where the handler
+/// runs.
+class CallContext {
+ public:
+  explicit CallContext(ServedCall& call) : call_(&call) {}
+  CallContext(const CallContext&) = delete;
+  CallContext& operator=(const CallContext&) = delete;
+
+  /// Unique in this process among the connections of all servers.
+  std::uint64_t connection_id() const;
+  /// As the peer numbers its calls; unique on this connection among the calls in flight.
+  std::uint64_t call_id() const;
+  std::string_view method() const;
+  /// As URLs; empty when the connection is gone, but for a blocking handler, which knows them to its end.
+  std::string local_endpoint() const;
+  std::string remote_endpoint() const;
+
+  Deadline deadline() const;
+  /// Metadata that the caller sent beside the arguments; calls that this handler makes carry it on unless
+  /// they are given their own. Valid until the handler has ended.
+  MetadataView metadata() const;
+  /// The caller gave up, its deadline passed, or it is gone. Any thread.
+  bool cancelled() const;
+
+  /// Attachment of the request; empty without.
+  Bytes attachment() const;
+  /// The same to keep. It counts in the server's memory until it ends, and may outlive the server.
+  Buffer take_attachment();
+  /// Goes out behind the answer without being copied; a borrowed memory travels as Buffer::adopt(memory,
+  /// ...).
+  void set_attachment(Buffer attachment);
+  /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when
+  /// they never will.
+  void on_answer_sent(UniqueFunction<void(bool sent)> callback);
+
+  /// The user's own object on this connection, shared by all its calls; null at first, gone with the
+  /// connection. Thread: the connection's loop only.
+  std::shared_ptr<void>& connection_tag();
+  /// Ends the connection once this handler's answer is on its way.
+  void close_connection();
+
+ private:
+  ServedCall* call_;
+};
+
+}  // namespace weft

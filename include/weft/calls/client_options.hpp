@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "weft/base/log.hpp"
+#include "weft/base/time.hpp"
+#include "weft/calls/limits.hpp"
+
+namespace weft {
+
+/// Options that make no sense fail every call with kInvalidArgument, which names the option.
+struct ClientOptions {
+  /// Where the server is: "tcp://host:port", "unix:///path", "memory://name", "ucx://host:port",
+  /// "verbs://host:port".
+  std::string connect{};
+  /// How long one attempt to connect may take, the hello included. Above zero.
+  Duration connect_timeout = std::chrono::seconds{5};
+  /// For calls without a timeout of their own; zero: none.
+  Duration call_timeout = Duration::zero();
+  /// Calls carry the metadata of the call that is being served, if they are given none. Set to
+  /// false when calling a server that must not see the caller's metadata.
+  bool carries_metadata = true;
+  /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: none.
+  Duration reconnect_wait_min = std::chrono::milliseconds{20};
+  Duration reconnect_wait_max = std::chrono::seconds{1};
+  /// Local address to bind before connecting; empty: any.
+  std::string local_address{};
+  /// Ask for checksums on every frame.
+  bool checksums = false;
+  RpcLimits limits{};
+  Logger* logger = nullptr;
+};
+
+/// Counters of a client since it was made.
+struct ClientStats {
+  std::uint64_t connections = 0;       ///< connections that came up
+  std::uint64_t connect_failures = 0;  ///< attempts that did not
+  std::uint64_t late_answers = 0;      ///< answers to calls that had ended before, dropped
+  std::size_t calls_in_flight = 0;     ///< sent and unanswered now
+  std::size_t calls_waiting = 0;       ///< waiting for a connection or for room now
+};
+
+}  // namespace weft

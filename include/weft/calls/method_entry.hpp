@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/status.hpp"
+#include "weft/calls/method_key.hpp"
+#include "weft/coro/task.hpp"
+
+namespace weft {
+
+class InlineCall;
+class ServedCall;
+
+/// Options of one method, given when it is registered.
+struct HandlerOptions {
+  /// Runs on the server's worker threads, never on a loop: for handlers that block or compute for long.
+  bool blocking = false;
+  /// Limits for this method below the server's; zero: the server's.
+  std::uint32_t body_bytes_max = 0;
+  std::uint64_t attachment_bytes_max = 0;
+};
+
+/// How a method is served.
+enum class HandlerKind : std::uint8_t {
+  kInline,     ///< an ordinary function, inside the receiving of its request
+  kRecord,     ///< the same with a record: it wants its context, or replies later
+  kCoroutine,  ///< a Task, concurrent with others
+  kBlocking,   ///< on a worker's thread
+};
+
+/// One registered method, and the seam for layers above rpc that read and write bodies themselves: they fill
+/// in one of the `serve_` functions, see RpcServer::register_method(). `object` is the user's and outlives
+/// the server.
+///
+/// A `serve_record` that is not `delayed` answers before it returns, or takes hold() of the record and
+/// let_go()es when it has answered, on the call's loop; before it encodes an answer then it asks has_room().
+struct MethodEntry {
+  MethodKey key;
+  HandlerOptions options;
+  HandlerKind kind = HandlerKind::kInline;
+  bool delayed = false;
+  /// Cannot be blocking: it is a coroutine.
+  bool on_loop_only = false;
+  /// The name is a key of the user's, which stands for one method only.
+  bool keyed = false;
+  bool takes_attachment = false;
+  /// The record keeps the request's body for the handler. Otherwise body() ends with `serve_record`, which
+  /// makes of it what it needs: nothing is copied, no chunk is retained, and what the handler made of a body
+  /// over 8 KiB counts as if it were as large.
+  bool keeps_body = true;
+  void* object = nullptr;
+  void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
+  void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
+  Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;
+};
+
+namespace detail {
+
+/// The failure that a handler's exception becomes. Only inside a catch block.
+Status status_of_exception();
+
+}  // namespace detail
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/log.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/calls/limits.hpp"
+#include "weft/calls/rejection.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+/// Options that make no sense are refused by start() with kInvalidArgument, which names the option.
+struct ServerOptions {
+  /// Where to listen; port 0 is replaced by one the system chooses, see RpcServer::urls().
+  std::vector<std::string> listen{};
+  /// Loops, each with a thread of its own, over which connections are spread. Zero: no threads; the server
+  /// runs on `loop`, which the user drives, and which is null otherwise.
+  unsigned threads = 1;
+  Loop* loop = nullptr;
+  /// CPUs to pin the loops' threads to, in order; empty: not pinned.
+  std::vector<int> cpus{};
+  /// How each loop waits.
+  LoopOptions loop_options{};
+  /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
+  /// above zero.
+  unsigned worker_threads = 4;
+  /// Blocking calls that may wait for a worker; one more is refused with kResourceExhausted. Above zero if
+  /// there is a blocking handler.
+  std::size_t worker_queue_max = 4096;
+  /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
+  /// welcome.
+  UniqueFunction<bool(std::string_view remote_endpoint)> accept{};
+  /// Connections open at the same time; one more is closed at once. Above zero.
+  std::size_t connections_max = 100'000;
+  /// Require checksums on every frame.
+  bool checksums = false;
+  RpcLimits limits{};
+  Logger* logger = nullptr;
+};
+
+/// Counters of a server since it was started, over all its loops.
+struct ServerStats {
+  std::uint64_t connections_accepted = 0;
+  std::uint64_t connections_refused = 0;
+  std::size_t connections = 0;        ///< open now
+  std::uint64_t calls = 0;            ///< requests taken
+  std::size_t calls_running = 0;      ///< handlers that have not ended
+  RejectionCounts rejected;           ///< what was rejected, by its reason
+  std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
+  std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
+};
+
+}  // namespace weft

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "weft/calls/method_key.hpp"
+#include "weft/codec/codec.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/functions/fixed_string.hpp"
+
+namespace weft {
+
+class CallContext;
+template <typename R>
+class Reply;
+
+/// A function under a name of the user's choice, for register_handler and call alike:
+/// `client.call<weft::method<&add, "math/add">>(1, 2)`.
+template <auto Function, FixedString Key>
+struct Method {};
+template <auto Function, FixedString Key>
+inline constexpr Method<Function, Key> method{};
+
+/// A method that is known by name and signature only, for clients that do not see the server's function:
+/// `client.call<weft::remote<"math/add", int(int, int)>>(1, 2)`.
+template <FixedString Key, typename Signature>
+struct Remote {};
+template <FixedString Key, typename Signature>
+inline constexpr Remote<Key, Signature> remote{};
+
+namespace detail {
+
+template <auto Function>
+constexpr std::string_view raw_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// The name of a template's specialisation without its arguments: clang never gives them, g++ only for free
+/// functions. What tells specialisations apart is their schema.
+constexpr std::string_view without_arguments(std::string_view name) {
+  if (name.empty() || name.back() != '>') return name;
+  std::size_t depth = 0;
+  for (std::size_t at = name.size(); at-- > 0;) {
+    if (name[at] == '>') ++depth;
+    if (name[at] == '<' && --depth == 0) return name.substr(0, at);
+  }
+  return name;
+}
+
+/// The spelling of a function in __PRETTY_FUNCTION__ without what only one compiler adds around it.
+constexpr std::string_view trim_name(std::string_view pretty) {
+  const auto begin = pretty.find("Function = ");
+  pretty.remove_prefix(begin + 11);
+  // g++ lists the aliases it used after a semicolon; clang closes with a bracket only.
+  auto end = pretty.find(';');
+  if (end == std::string_view::npos) end = pretty.rfind(']');
+  pretty = pretty.substr(0, end);
+  while (!pretty.empty() && (pretty.front() == '&' || pretty.front() == '(' || pretty.front() == ' ')) {
+    pretty.remove_prefix(1);
+  }
+  while (!pretty.empty() && (pretty.back() == ')' || pretty.back() == ' ')) pretty.remove_suffix(1);
+  return without_arguments(pretty);
+}
+
+/// The name of a function, the same from g++ and clang but for what is in an anonymous namespace.
+template <auto Function>
+inline constexpr std::string_view function_name = trim_name(raw_name<Function>());
+
+template <typename T>
+struct ResultOf {
+  using Value = T;
+};
+template <typename T>
+struct ResultOf<Result<T>> {
+  using Value = T;
+};
+template <typename T>
+struct ResultOf<Task<T>> : ResultOf<T> {};
+
+template <typename T>
+inline constexpr bool is_task = false;
+template <typename T>
+inline constexpr bool is_task<Task<T>> = true;
+
+template <typename T>
+inline constexpr bool is_reply = false;
+template <typename R>
+inline constexpr bool is_reply<Reply<R>> = true;
+
+template <typename... Ts>
+struct TypeList {
+  static constexpr std::size_t size = sizeof...(Ts);
+  using Tuple = std::tuple<Ts...>;
+};
+
+/// Splits a parameter list into what the server adds (Reply first, then CallContext&) and what travels.
+template <typename Returned, typename... Parameters>
+struct Signature {
+  using Result = typename ResultOf<std::remove_cvref_t<Returned>>::Value;
+  using Arguments = TypeList<std::remove_cvref_t<Parameters>...>;
+  using AsDeclared = TypeList<Parameters...>;
+  static constexpr bool takes_context = false;
+  static constexpr bool delayed = false;
+  static constexpr bool reply_after_context = false;
+};
+template <typename Returned, typename... Parameters>
+struct Signature<Returned, CallContext&, Parameters...> : Signature<Returned, Parameters...> {
+  static constexpr bool takes_context = true;
+  static constexpr bool reply_after_context = Signature<Returned, Parameters...>::delayed;
+};
+template <typename R, typename... Parameters>
+struct Signature<void, Reply<R>, Parameters...> : Signature<R, Parameters...> {
+  static constexpr bool delayed = true;
+};
+
+/// Traits of a handler's type: how it is called, and which types travel.
+template <typename F>
+struct FunctionTraits;
+template <typename R, typename... Ps>
+struct FunctionTraits<R (*)(Ps...)> : Signature<R, Ps...> {
+  using Returned = R;
+  using Object = void;
+};
+template <typename R, typename... Ps>
+struct FunctionTraits<R (*)(Ps...) noexcept> : FunctionTraits<R (*)(Ps...)> {};
+template <typename R, typename... Ps>
+struct FunctionTraits<R(Ps...)> : FunctionTraits<R (*)(Ps...)> {};
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...)> : Signature<R, Ps...> {
+  using Returned = R;
+  using Object = C;
+};
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...) noexcept> : FunctionTraits<R (C::*)(Ps...)> {};
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...) const> : Signature<R, Ps...> {
+  using Returned = R;
+  using Object = const C;
+};
+template <typename C, typename R, typename... Ps>
+struct FunctionTraits<R (C::*)(Ps...) const noexcept> : FunctionTraits<R (C::*)(Ps...) const> {};
+
+template <auto M>
+struct MethodTraits : FunctionTraits<decltype(M)> {
+  static constexpr std::string_view name = function_name<M>;
+  static constexpr auto function = M;
+};
+template <auto F, FixedString Key, Method<F, Key> M>
+struct MethodTraits<M> : FunctionTraits<decltype(F)> {
+  static constexpr auto key = Key;
+  static constexpr std::string_view name = key.view();
+  static constexpr auto function = F;
+};
+template <FixedString Key, typename S, Remote<Key, S> M>
+struct MethodTraits<M> : FunctionTraits<S> {
+  static constexpr auto key = Key;
+  static constexpr std::string_view name = key.view();
+};
+
+template <typename List, typename R>
+struct Schema;
+template <typename... Args, typename R>
+struct Schema<TypeList<Args...>, R> {
+  static constexpr std::uint32_t hash() {
+    std::uint64_t result = schema_hash<>();
+    if constexpr (!std::is_void_v<R>) result = schema_hash<R>();
+    const std::uint64_t mixed =
+        (schema_hash<Args...>() ^ (result * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+    return static_cast<std::uint32_t>(mixed >> 32);
+  }
+  static std::string text(const MethodKey&) {
+    std::string result = "void";
+    if constexpr (!std::is_void_v<R>) result = schema_text<R>();
+    return schema_text<Args...>() + " -> " + result;
+  }
+};
+
+template <auto M>
+using SchemaOf = Schema<typename MethodTraits<M>::Arguments, typename MethodTraits<M>::Result>;
+
+}  // namespace detail
+
+/// The key of a function, of `method<...>` or of `remote<...>`.
+template <auto M>
+inline constexpr MethodKey method_key{detail::hash_name(detail::MethodTraits<M>::name),
+                                      detail::SchemaOf<M>::hash(), detail::MethodTraits<M>::name,
+                                      &detail::SchemaOf<M>::text};
+
+}  // namespace weft

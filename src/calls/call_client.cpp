@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/call_client.hpp"
+
+#include "calls/client_core.hpp"
+
+namespace weft {
+
+namespace {
+
+/// Awaits the client's connection.
+class ConnectionAwaiter : CancelListener {
+ public:
+  explicit ConnectionAwaiter(ClientCore& core) : core_(core) {}
+
+  bool await_ready() const noexcept { return core_.ready(); }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    if (CancelScope* scope = cancel_scope_of(coroutine)) {
+      if (scope->cancelled()) {
+        waiter_.outcome = to_status(scope->reason());
+        return false;
+      }
+      scope->add(*this);
+    }
+    waiter_.resumption.handle = coroutine;
+    core_.add_connect_waiter(waiter_);
+    return true;
+  }
+  Result<void> await_resume() { return std::move(waiter_.outcome); }
+
+ private:
+  void on_cancel(CancelReason reason) noexcept override {
+    if (!waiter_.linked()) return;
+    waiter_.unlink();
+    waiter_.outcome = to_status(reason);
+    core_.loop().schedule(waiter_.resumption);
+  }
+
+  ClientCore& core_;
+  ConnectWaiter waiter_;
+};
+
+}  // namespace
+
+CallClient::CallClient(Loop& loop, const TransportSet& transports, ClientOptions options)
+    : core_(std::make_unique<ClientCore>(loop, transports, std::move(options))) {}
+
+CallClient::~CallClient() = default;
+
+Task<Result<void>> CallClient::connect() {
+  ConnectionAwaiter awaiter{*core_};
+  Result<void> outcome = co_await awaiter;
+  co_return outcome;
+}
+
+void CallClient::close() {
+  core_->close();
+}
+
+Result<MemoryLease> CallClient::register_memory(MutableBytes memory) const {
+  return core_->register_memory(memory);
+}
+
+bool CallClient::connected() const {
+  return core_->ready();
+}
+
+std::string CallClient::local_endpoint() const {
+  return core_->session() ? core_->session()->connection().local_endpoint() : std::string{};
+}
+
+std::string_view CallClient::carried_by() const {
+  return core_->ready() ? core_->session()->connection().capabilities().name : std::string_view{};
+}
+
+PathReport CallClient::path_report() const {
+  return core_->ready() ? core_->session()->connection().path_report() : PathReport{};
+}
+
+std::string CallClient::remote_endpoint() const {
+  return core_->session() ? core_->session()->connection().remote_endpoint() : std::string{};
+}
+
+ClientStats CallClient::stats() const {
+  return core_->stats();
+}
+
+Loop& CallClient::loop() const {
+  return core_->loop();
+}
+
+}  // namespace weft

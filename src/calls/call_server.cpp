@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/call_server.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <typeindex>
+#include <utility>
+
+#include "calls/check_options.hpp"
+#include "calls/fault_log.hpp"
+#include "calls/method_table.hpp"
+#include "calls/server_shard.hpp"
+#include "calls/worker_pool.hpp"
+#include "weft/runtime/loop_thread.hpp"
+
+namespace weft {
+
+/// The parts of a running server. The first loop listens and deals the peers out to all.
+///
+///   kNew --start()--> kRunning --stop()--> kStopping --nothing is left--> kStopped
+///
+/// What is left is counted in left_: each shard until it is empty, and each request to stop until it has
+/// arrived everywhere. A request that is on its way therefore finds the shards.
+class CallServer::State {
+ public:
+  State(const TransportSet& transports, ServerOptions options)
+      : transports_(transports),
+        options_(std::move(options)),
+        memory_(std::make_shared<MemoryBudget>(options_.limits.process_memory_max)) {}
+
+  Result<void> start();
+  void stop(Duration grace);
+  void wait();
+  bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
+  void end();
+  ServerStats stats() const;
+
+  void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
+    WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
+    entries_.push_back(entry);
+    if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
+  }
+  std::shared_ptr<void>& part_of(const std::type_info& layer) { return parts_[layer]; }
+  const std::vector<std::string>& urls() const { return urls_; }
+  const ServerOptions& options() const { return options_; }
+  Result<MemoryLease> register_memory(MutableBytes memory) const {
+    return transports_.register_memory(options_.listen, memory);
+  }
+
+ private:
+  enum class Phase : int { kNew, kRunning, kStopping, kStopped };
+
+  Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
+  Loop& loop(std::size_t index) { return threads_.empty() ? *options_.loop : threads_[index]->loop(); }
+  Result<void> make_loops();
+  Result<void> listen();
+  Result<void> listen_on(const std::string& text);
+  void on_incoming(std::unique_ptr<Incoming> incoming);
+  void deal_out(std::unique_ptr<Incoming> incoming);
+  bool hold_open();
+  void release();
+  void stop_shards(Duration grace);
+  void take_down();
+  template <typename Work>
+  void run_on(Loop& loop, Work work);
+
+  const TransportSet& transports_;
+  ServerOptions options_;
+  std::shared_ptr<MemoryBudget> memory_;
+  FaultLog faults_{logger()};
+  std::vector<std::shared_ptr<void>> owned_handlers_;
+  std::map<std::type_index, std::shared_ptr<void>> parts_;
+  std::vector<MethodEntry> entries_;
+  MethodTable methods_;
+  std::unique_ptr<WorkerPool> workers_;
+  std::vector<std::unique_ptr<LoopThread>> threads_;
+  std::vector<std::unique_ptr<ServerShard>> shards_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::string> urls_;
+  std::size_t next_shard_ = 0;
+  std::atomic<std::uint64_t> next_connection_id_ = 1;
+  std::atomic<std::size_t> connections_ = 0;
+  Counter accepted_;
+  Counter refused_;
+  std::atomic<std::size_t> left_ = 0;
+  std::atomic<Phase> phase_ = Phase::kNew;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+};
+
+template <typename Work>
+void CallServer::State::run_on(Loop& loop, Work work) {
+  if (threads_.empty()) return work();
+  std::mutex mutex;
+  std::condition_variable done;
+  bool finished = false;
+  loop.post([&] {
+    work();
+    const std::lock_guard lock(mutex);
+    finished = true;
+    done.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  done.wait(lock, [&] { return finished; });
+}
+
+Result<void> CallServer::State::start() {
+  WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
+  Result<MethodTable> methods = MethodTable::build(entries_);
+  if (!methods.ok()) return std::move(methods).status();
+  methods_ = std::move(*methods);
+  if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
+  if (methods_.has_blocking()) {
+    workers_ = std::make_unique<WorkerPool>(options_.worker_threads, options_.worker_queue_max);
+  }
+  Result<void> made = make_loops();
+  if (made.ok()) made = listen();
+  if (!made.ok()) take_down();
+  return made;
+}
+
+Result<void> CallServer::State::make_loops() {
+  for (unsigned i = 0; i < options_.threads; ++i) {
+    LoopThreadOptions thread;
+    thread.loop = options_.loop_options;
+    thread.name = "weft-" + std::to_string(i);
+    if (i < options_.cpus.size()) thread.cpu = options_.cpus[i];
+    auto started = LoopThread::start(std::move(thread));
+    if (!started.ok()) return std::move(started).status();
+    threads_.push_back(std::move(*started));
+  }
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, threads_.size()); ++i) {
+    const ServerShard::Setup setup{loop(i),     options_, methods_, workers_.get(),
+                                   memory_,     logger(), faults_,  next_connection_id_,
+                                   connections_};
+    shards_.push_back(std::make_unique<ServerShard>(setup));
+  }
+  left_ = shards_.size();
+  return {};
+}
+
+Result<void> CallServer::State::listen() {
+  urls_.clear();
+  Result<void> outcome;
+  run_on(loop(0), [&] {
+    for (const std::string& text : options_.listen) {
+      outcome = listen_on(text);
+      if (!outcome.ok()) return;
+    }
+    phase_ = Phase::kRunning;
+    for (const auto& listener : listeners_) {
+      listener->start([this](std::unique_ptr<Incoming> incoming) { on_incoming(std::move(incoming)); });
+    }
+  });
+  return outcome;
+}
+
+Result<void> CallServer::State::listen_on(const std::string& text) {
+  Result<Url> url = Url::parse(text);
+  if (!url.ok()) return std::move(url).status();
+  Result<Transport*> transport = transports_.find(*url);
+  if (!transport.ok()) return std::move(transport).status();
+  auto listener = (*transport)->listen(loop(0), *url);
+  if (!listener.ok()) return std::move(listener).status();
+  urls_.push_back((*listener)->local_url().to_string());
+  listeners_.push_back(std::move(*listener));
+  return {};
+}
+
+void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
+  const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
+  if (full || (options_.accept && !options_.accept(incoming->remote_endpoint()))) {
+    ++refused_;
+    return;
+  }
+  ++accepted_;
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  deal_out(std::move(incoming));
+}
+
+void CallServer::State::deal_out(std::unique_ptr<Incoming> incoming) {
+  const std::size_t index = next_shard_;
+  next_shard_ = (next_shard_ + 1) % shards_.size();
+  if (index == 0) return shards_[0]->adopt(std::move(incoming));
+  loop(index).post([shard = shards_[index].get(), incoming = std::move(incoming)]() mutable {
+    shard->adopt(std::move(incoming));
+  });
+}
+
+void CallServer::State::stop(Duration grace) {
+  Phase phase = Phase::kRunning;
+  if (!phase_.compare_exchange_strong(phase, Phase::kStopping) && phase != Phase::kStopping) return;
+  if (!hold_open()) return;
+  // Always posted, so that a handler may stop its own server.
+  loop(0).post([this, grace] {
+    listeners_.clear();
+    stop_shards(grace);
+    release();
+  });
+}
+
+void CallServer::State::stop_shards(Duration grace) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    ++left_;
+    loop(i).post([this, i, grace] {
+      shards_[i]->stop(grace, [this] { release(); });
+      release();
+    });
+  }
+}
+
+// False when nothing is left.
+bool CallServer::State::hold_open() {
+  std::size_t left = left_.load();
+  while (left != 0 && !left_.compare_exchange_weak(left, left + 1)) {
+  }
+  return left != 0;
+}
+
+void CallServer::State::release() {
+  if (left_.fetch_sub(1) != 1) return;
+  const std::lock_guard lock(mutex_);
+  phase_.store(Phase::kStopped, std::memory_order_release);
+  stopped_.notify_all();
+}
+
+void CallServer::State::wait() {
+  if (phase_ == Phase::kNew) return;
+  if (threads_.empty()) {
+    WEFT_ASSERT(!options_.loop->in_turn(), "waiting for a server inside its own loop's turn would never end");
+    while (!stopped()) options_.loop->run_once(std::chrono::milliseconds{10});
+  }
+  std::unique_lock lock(mutex_);
+  stopped_.wait(lock, [this] { return stopped(); });
+}
+
+void CallServer::State::end() {
+  if (phase_ == Phase::kNew) return;
+  stop(Duration::zero());
+  wait();
+  take_down();
+}
+
+void CallServer::State::take_down() {
+  if (!listeners_.empty()) run_on(loop(0), [this] { listeners_.clear(); });
+  workers_.reset();
+  for (const auto& thread : threads_) thread->stop();
+  shards_.clear();
+  threads_.clear();
+}
+
+ServerStats CallServer::State::stats() const {
+  ServerStats stats;
+  stats.connections_accepted = accepted_.get();
+  stats.connections_refused = refused_.get();
+  stats.connections = connections_.load(std::memory_order_relaxed);
+  for (const auto& shard : shards_) shard->count(stats);
+  return stats;
+}
+
+CallServer::CallServer(const TransportSet& transports, ServerOptions options)
+    : state_(std::make_unique<State>(transports, std::move(options))) {}
+
+CallServer::~CallServer() {
+  state_->end();
+}
+
+std::shared_ptr<void>& CallServer::part_of(const std::type_info& layer) {
+  return state_->part_of(layer);
+}
+
+void CallServer::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {
+  state_->add(entry, std::move(owner));
+}
+
+Result<void> CallServer::start() {
+  return state_->start();
+}
+
+void CallServer::wait() {
+  state_->wait();
+}
+
+void CallServer::stop(Duration grace) {
+  state_->stop(grace);
+}
+
+bool CallServer::stopped() const {
+  return state_->stopped();
+}
+
+Result<void> CallServer::run() {
+  Result<void> started = start();
+  if (started.ok()) wait();
+  return started;
+}
+
+Result<MemoryLease> CallServer::register_memory(MutableBytes memory) const {
+  return state_->register_memory(memory);
+}
+
+std::vector<std::string> CallServer::urls() const {
+  return state_->urls();
+}
+
+ServerStats CallServer::stats() const {
+  return state_->stats();
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/call_status.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "weft/base/bytes.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t kMessageBytesMax = 16 * 1024;
+
+}  // namespace
+
+std::uint16_t packed_status(const Status& failure) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(failure.code()) |
+                                    static_cast<unsigned>(failure.layer()) << 8 |
+                                    static_cast<unsigned>(failure.retry()) << 12);
+}
+
+Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
+  if (bytes == kUnencodable) {
+    return {StatusCode::kInvalidArgument, Layer::kCodec,
+            std::string{what} + " cannot be encoded: it is nested too deep or has too many elements"};
+  }
+  return {StatusCode::kResourceExhausted, Layer::kRpc,
+          std::string{what} + " of " + std::to_string(bytes) + " bytes is over " + std::string{whose} +
+              " limit of " + std::to_string(limit),
+          0, Retry::kNever};
+}
+
+Status answered_status(const Frame& frame, const MethodKey& method) {
+  const unsigned number = frame.header.status & 0xFF;
+  const unsigned layer_number = frame.header.status >> 8 & 0xF;
+  const unsigned retry_number = frame.header.status >> 12;
+  const auto code =
+      is_status_code(number) && number != 0 ? static_cast<StatusCode>(number) : StatusCode::kUnknown;
+  const auto layer =
+      layer_number <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(layer_number) : Layer::kNone;
+  const auto native = static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method));
+  std::string message{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
+  if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
+    message += "; this caller takes it for " + method.schema_text(method);
+  } else if (code == StatusCode::kUnimplemented && layer == Layer::kRpc) {
+    // The server knows a method that it does not have by a number only.
+    message = "'" + std::string{method.name} + "': " + message;
+  }
+  // The server answered, so it is alive and the call's fate is known: reconnecting would not help.
+  auto retry = retry_number <= static_cast<unsigned>(Retry::kReconnect) ? static_cast<Retry>(retry_number)
+                                                                        : Retry::kNever;
+  if (retry == Retry::kReconnect) retry = Retry::kBackoff;
+  return {code, layer, std::move(message), native, retry};
+}
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/status.hpp"
+#include "weft/calls/method_key.hpp"
+#include "weft/transport/connection.hpp"
+
+namespace weft {
+
+/// The native code of a kFailedPrecondition that says the signatures differ.
+inline constexpr std::int32_t kSchemaMismatch = 1;
+
+/// A failure as an answer's header carries it: code, layer, and what to do; the message is the answer's body.
+std::uint16_t packed_status(const Status& failure);
+
+/// What is too large, and against whose limit. A value that the codec cannot encode is larger than any.
+Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose);
+
+/// The failure that an answer brought. Text and numbers are the peer's: the numbers are checked, the text is
+/// cut.
+Status answered_status(const Frame& frame, const MethodKey& method);
+
+}  // namespace weft

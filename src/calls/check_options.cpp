@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/check_options.hpp"
+
+#include <initializer_list>
+#include <string>
+
+namespace weft {
+
+namespace {
+
+Status misuse(std::string_view option, std::string_view why) {
+  return {StatusCode::kInvalidArgument, Layer::kRpc, std::string{option} + ": " + std::string{why}};
+}
+
+struct NamedDuration {
+  std::string_view name;
+  Duration value;
+};
+struct NamedCount {
+  std::string_view name;
+  std::uint64_t value;
+};
+
+Status check_above_zero(std::initializer_list<NamedDuration> durations) {
+  for (const NamedDuration& each : durations) {
+    if (each.value <= Duration::zero()) {
+      return misuse(each.name, std::to_string(each.value.count()) +
+                                   " ns is over before it begins; give a time above zero");
+    }
+  }
+  return {};
+}
+
+Status check_not_negative(std::initializer_list<NamedDuration> durations) {
+  for (const NamedDuration& each : durations) {
+    if (each.value < Duration::zero()) {
+      return misuse(each.name,
+                    std::to_string(each.value.count()) + " ns is negative; give zero (none) or a time");
+    }
+  }
+  return {};
+}
+
+Status check_above_zero(std::initializer_list<NamedCount> counts) {
+  for (const NamedCount& each : counts) {
+    if (each.value == 0) return misuse(each.name, "0 lets nothing through; give one or more");
+  }
+  return {};
+}
+
+Status check_limits(const RpcLimits& limits) {
+  Status status = check_above_zero({{"RpcLimits::frame_timeout", limits.frame_timeout},
+                                    {"RpcLimits::hello_timeout", limits.hello_timeout},
+                                    {"RpcLimits::stall_timeout", limits.stall_timeout}});
+  if (status.ok()) status = check_not_negative({{"RpcLimits::ping_interval", limits.ping_interval}});
+  if (!status.ok()) return status;
+  return check_above_zero({{"RpcLimits::body_bytes_max", limits.body_bytes_max},
+                           {"RpcLimits::calls_in_flight_max", limits.calls_in_flight_max}});
+}
+
+}  // namespace
+
+Status check_options(const ClientOptions& options) {
+  if (options.connect.empty()) {
+    return misuse("ClientOptions::connect",
+                  "a client needs a server; give it for example \"tcp://127.0.0.1:9000\"");
+  }
+  Status status = check_above_zero({{"ClientOptions::connect_timeout", options.connect_timeout}});
+  if (!status.ok()) return status;
+  status = check_not_negative({{"ClientOptions::call_timeout", options.call_timeout},
+                               {"ClientOptions::reconnect_wait_min", options.reconnect_wait_min},
+                               {"ClientOptions::reconnect_wait_max", options.reconnect_wait_max}});
+  return status.ok() ? check_limits(options.limits) : status;
+}
+
+Status check_options(const ServerOptions& options, bool blocking) {
+  if (options.listen.empty()) {
+    return misuse("ServerOptions::listen",
+                  "a server needs somewhere to listen; give it for example {\"tcp://127.0.0.1:0\"}");
+  }
+  if (options.threads == 0 && options.loop == nullptr) {
+    return misuse("ServerOptions::loop", "a server of no threads needs a loop; give it one, or set threads");
+  }
+  if (options.threads != 0 && options.loop != nullptr) {
+    return misuse("ServerOptions::loop",
+                  "a server with threads of its own would not run on this loop; set threads to 0");
+  }
+  Status status = check_above_zero({{"ServerOptions::connections_max", options.connections_max}});
+  if (status.ok() && blocking) {
+    status = check_above_zero({{"ServerOptions::worker_threads", options.worker_threads},
+                               {"ServerOptions::worker_queue_max", options.worker_queue_max}});
+  }
+  return status.ok() ? check_limits(options.limits) : status;
+}
+
+}  // namespace weft

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+
+#include "calls/session.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/calls/client_options.hpp"
+#include "weft/calls/transports.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/runtime/timer.hpp"
+
+namespace weft {
+
+struct ConnectWaiterTag;
+
+/// Somebody who waits for the connection itself, see RpcClient::connect().
+struct ConnectWaiter : ListHook<ConnectWaiterTag> {
+  Resumption resumption;
+  Status outcome;
+};
+
+/// What is behind an RpcClient: the connection that calls go over now, how the next one is made, and the
+/// calls that wait for it.
+///
+///   kIdle --first call--> kConnecting --hello--> kReady --lost, goaway--> kIdle
+///                           |     ^
+///                        failed   | next call, or calls still waiting
+///                           v     |
+///                         kBackoff
+///
+/// A failed attempt fails every call that waited for it. A call made in kBackoff waits for the next attempt.
+/// A session that is lost or told to go away leaves `session_`, so that new calls make a new one; its own
+/// calls end with it. Thread: the loop's.
+class ClientCore final : private SessionOwner, private Timer {
+ public:
+  ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options);
+  ~ClientCore();
+  ClientCore(const ClientCore&) = delete;
+  ClientCore& operator=(const ClientCore&) = delete;
+
+  /// See PendingCall::begin.
+  std::byte* begin(PendingCall& call, std::size_t body_bytes);
+  /// `call` leaves the queue of waiting calls.
+  void forget_waiting(PendingCall& call);
+
+  void add_connect_waiter(ConnectWaiter& waiter);
+  void close();
+
+  Loop& loop() const { return loop_; }
+  const ClientOptions& options() const { return options_; }
+  Session* session() const { return session_.get(); }
+  bool ready() const { return session_ != nullptr && session_->ready(); }
+  Result<MemoryLease> register_memory(MutableBytes memory) const {
+    return transports_.register_memory({&options_.connect, 1}, memory);
+  }
+  ClientStats stats() const;
+
+ private:
+  enum class State : std::uint8_t { kIdle, kConnecting, kReady, kBackoff, kClosed };
+
+  struct AttemptEnd : detail::Completion {
+    explicit AttemptEnd(ClientCore& owner) : Completion{&ended}, core(owner) {}
+    static void ended(Completion& self, detail::TaskPromiseBase&) noexcept;
+    ClientCore& core;
+  };
+  struct Reaper : Ready {
+    explicit Reaper(ClientCore& owner) : Ready(&run), core(owner) {}
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.bury(); }
+    ClientCore& core;
+  };
+
+  void on_session_ready(Session& session) override;
+  void on_session_goaway(Session& session) override;
+  void on_session_room(Session& session) override;
+  void on_session_closed(Session& session, const Status& why) override;
+  void on_timer() override;
+
+  void wait_or_refuse(PendingCall& call, std::size_t body_bytes);
+  void need_connection();
+  void start_attempt();
+  Task<void> attempt();
+  void attempt_failed(const Status& why);
+  void admit_waiting();
+  void fail_waiting(const Status& why);
+  void retire(std::unique_ptr<Session> session);
+  void finish_when_empty(Session& session);
+  Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
+  void tell_of_refused_path(const Connection& connection);
+  void reap();
+  void bury();
+
+  Loop& loop_;
+  const TransportSet& transports_;
+  ClientOptions options_;
+  /// Why no call can be made with these options.
+  const Status misuse_;
+  CallsHost host_;
+  std::unique_ptr<Session> session_;
+  /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this
+  /// turn.
+  std::vector<std::unique_ptr<Session>> retired_;
+  std::vector<Session*> closed_;
+  IntrusiveList<PendingCall, WaitingCallTag> waiting_;
+  std::size_t waiting_count_ = 0;
+  IntrusiveList<ConnectWaiter, ConnectWaiterTag> connect_waiters_;
+  Task<void> attempt_;
+  AttemptEnd attempt_end_{*this};
+  Reaper reaper_{*this};
+  Duration backoff_ = Duration::zero();
+  std::minstd_rand random_;
+  /// A peer that refuses connection after connection fills no log.
+  TimePoint refusal_quiet_until_{};
+  std::uint64_t connections_ = 0;
+  std::uint64_t connect_failures_ = 0;
+  std::uint64_t late_answers_ = 0;
+  State state_ = State::kIdle;
+  bool attempt_done_ = false;
+};
+
+}  // namespace weft

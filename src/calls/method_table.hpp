@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/calls/method_entry.hpp"
+
+namespace weft {
+
+/// The registered methods by id and schema: open addressing at half load, built once, then only read, from
+/// every loop. Functions of one name and different types, such as a template's specialisations, share an id.
+class MethodTable {
+ public:
+  MethodTable() = default;
+  /// Errors: kAlreadyExists for two methods of one id and schema, kInvalidArgument for options that cannot
+  /// be.
+  static Result<MethodTable> build(std::vector<MethodEntry> entries);
+
+  const MethodEntry* find(std::uint64_t id, std::uint32_t schema) const {
+    return find_if(id, [schema](const MethodEntry& entry) { return entry.key.schema == schema; });
+  }
+  /// One of that id, whatever its types.
+  const MethodEntry* find_any(std::uint64_t id) const {
+    return find_if(id, [](const MethodEntry&) { return true; });
+  }
+  bool has_blocking() const;
+
+ private:
+  template <typename Wanted>
+  const MethodEntry* find_if(std::uint64_t id, Wanted wanted) const {
+    if (slots_.empty()) return nullptr;
+    for (std::size_t at = home(id);; at = (at + 1) & (slots_.size() - 1)) {
+      const MethodEntry* entry = slots_[at];
+      if (entry == nullptr || (entry->key.id == id && wanted(*entry))) return entry;
+    }
+  }
+  std::size_t home(std::uint64_t id) const { return static_cast<std::size_t>(id >> 7) & (slots_.size() - 1); }
+
+  std::vector<MethodEntry> entries_;
+  std::vector<const MethodEntry*> slots_;
+};
+
+}  // namespace weft

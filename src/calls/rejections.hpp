@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "calls/counter.hpp"
+#include "weft/base/status.hpp"
+#include "weft/calls/rejection.hpp"
+
+namespace weft {
+
+/// A call that is not served: what is counted, and what its caller hears.
+struct Refusal {
+  Rejection reason;
+  Status status;
+};
+
+/// What the peers of one loop sent and was rejected. Changed on that loop, read on any thread.
+class RejectionCounters {
+ public:
+  void count(Rejection why) { ++counters_[static_cast<std::size_t>(why)]; }
+  std::uint64_t get(Rejection why) const { return counters_[static_cast<std::size_t>(why)].get(); }
+
+ private:
+  std::array<Counter, kRejections> counters_;
+};
+
+/// The breach of the protocol for which a connection ended; none when it ended for another reason: its peer's
+/// death, its silence, and our own lack of memory are no fault of what it sent.
+std::optional<Rejection> breach_of(const Status& why);
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/reply_right.hpp"
+
+#include "calls/call_status.hpp"
+#include "weft/base/assert.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/runtime/post_surely.hpp"
+
+namespace weft::detail {
+
+ReplyRight::ReplyRight(ServedCall& call) : call_(&call) {
+  // Made inside serve_record: on the loop, or on a worker while the loop leaves the record alone.
+  call.hold();
+}
+
+// Uses the right up, on the call's loop: at once when that is the caller's. When there is no memory to hand
+// it over to the loop, the right is not used.
+template <typename Work>
+void ReplyRight::finish(Work work) {
+  if (Loop::current() != &call_->loop()) {
+    call_->loop().post(std::move(work));
+    call_ = nullptr;
+  } else {
+    call_ = nullptr;
+    work();
+  }
+}
+
+void ReplyRight::send(std::vector<std::byte> body) {
+  WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
+  finish([call = call_, body = std::move(body)]() mutable { call->answer_late(std::move(body)); });
+}
+
+void ReplyRight::fail(Status failure) {
+  WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
+  WEFT_ASSERT(!failure.ok(), "a Reply fails with a Status that is a failure; success is an answer");
+  finish([call = call_, failure = std::move(failure)]() mutable { call->fail_late(std::move(failure)); });
+}
+
+std::size_t ReplyRight::body_bytes_max() const {
+  WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
+  return call_->body_bytes_max();
+}
+
+void ReplyRight::fail_over_limit(std::size_t bytes) {
+  fail(over_limit("the answer", bytes, body_bytes_max(), "the server's"));
+}
+
+void ReplyRight::drop() noexcept {
+  ServedCall* call = std::exchange(call_, nullptr);
+  if (call == nullptr) return;
+  if (Loop::current() == &call->loop()) return call->let_go_unanswered();
+  detail::post_surely(call->loop(), [call] { call->let_go_unanswered(); });
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/server_shard.hpp"
+
+#include <string>
+#include <utility>
+
+#include "calls/method_table.hpp"
+
+namespace weft {
+
+namespace {
+
+/// How long after the forced end a handler that still runs is named in the log, again and again.
+constexpr Duration kHeldCallReport = std::chrono::seconds{5};
+
+}  // namespace
+
+ServerShard::ServerShard(const Setup& setup) : setup_(setup) {
+  host_.methods = &setup.methods;
+  host_.workers = setup.workers;
+  host_.memory = setup.memory;
+  host_.faults = &setup.faults;
+  host_.on_idle = [this] { reap(); };
+}
+
+ServerShard::~ServerShard() {
+  WEFT_ASSERT(sessions_.empty() && host_.running.get() == 0, "a shard is stopped before it is destroyed");
+}
+
+void ServerShard::adopt(std::unique_ptr<Incoming> incoming) {
+  auto connection = incoming->adopt(setup_.loop, connection_options(setup_.options.limits));
+  if (!connection.ok() || stopping_) {
+    setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+    if (!connection.ok()) {
+      setup_.logger.write(LogLevel::kWarning, "a new connection: " + connection.status().to_string());
+    }
+    return;
+  }
+  const RpcLimits& limits = setup_.options.limits;
+  const SessionSetup setup{setup_.loop,         *this, limits, host_, setup_.logger, setup_.options.checksums,
+                           limits.hello_timeout};
+  const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
+  // Owned by the list until it is closed: there are many, and each is found from itself.
+  Session* session = std::make_unique<Session>(setup, std::move(*connection), id).release();
+  sessions_.push_back(*session);
+  ++session_count_;
+  session->start();
+}
+
+void ServerShard::on_session_ready(Session& session) {
+  if (stopping_) session.send_goaway("the server stops");
+}
+
+void ServerShard::on_session_goaway(Session& session) {
+  on_session_room(session);
+}
+
+void ServerShard::on_session_room(Session&) {}
+
+void ServerShard::on_session_closed(Session& session, const Status& why) {
+  const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
+  if (!common && !breach_of(why)) {
+    setup_.logger.write(LogLevel::kInfo, "connection of " + session.connection().remote_endpoint() +
+                                             " closed: " + why.to_string());
+  }
+  static_cast<ListHook<SessionTag>&>(session).unlink();
+  --session_count_;
+  setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+  graveyard_.emplace_back(&session);
+  reap();
+}
+
+void ServerShard::reap() {
+  if (!reaper_.is_scheduled()) setup_.loop.schedule(reaper_);
+}
+
+void ServerShard::bury() {
+  graveyard_.clear();
+  check_stopped();
+}
+
+void ServerShard::stop(Duration grace, UniqueFunction<void()> stopped) {
+  const TimePoint grace_ends = Deadline::after(setup_.loop.now(), grace).at();
+  if (stopping_) return shorten_grace(grace_ends);
+  stopped_ = std::move(stopped);
+  stopping_ = true;
+  sessions_.for_each([](Session& session) { session.send_goaway("the server stops"); });
+  grace_ends_ = grace_ends;
+  setup_.loop.arm(*this, grace_ends_);
+  reap();
+}
+
+void ServerShard::shorten_grace(TimePoint ends) {
+  if (!stopped_ || forced_ || ends >= grace_ends_) return;
+  grace_ends_ = ends;
+  setup_.loop.arm(*this, grace_ends_);
+}
+
+void ServerShard::on_timer() {
+  if (!forced_) {
+    end_by_force();
+  } else {
+    report_held_calls();
+  }
+  setup_.loop.arm(*this, setup_.loop.now() + kHeldCallReport);
+}
+
+void ServerShard::end_by_force() {
+  forced_ = true;
+  sessions_.for_each([](Session& session) {
+    session.close({StatusCode::kCancelled, Layer::kRpc, "the server stops and its grace is over"});
+  });
+}
+
+void ServerShard::report_held_calls() {
+  host_.orphans.for_each([this](ServedCall& call) {
+    setup_.logger.write(LogLevel::kWarning, "the server waits for a handler of '" +
+                                                std::string{call.method().key.name} +
+                                                "' to end, or for its Reply to be used or dropped");
+  });
+}
+
+void ServerShard::check_stopped() {
+  if (!stopping_ || !sessions_.empty() || host_.running.get() != 0 || !graveyard_.empty()) return;
+  setup_.loop.disarm(*this);
+  if (stopped_) std::exchange(stopped_, {})();
+}
+
+void ServerShard::count(ServerStats& stats) const {
+  stats.calls += host_.taken.get();
+  stats.calls_running += host_.running.get();
+  for (std::size_t index = 0; index < kRejections; ++index) {
+    const auto reason = static_cast<Rejection>(index);
+    const std::uint64_t count = host_.rejections.get(reason);
+    stats.rejected[reason] += count;
+    (ends_connection(reason) ? stats.protocol_errors : stats.calls_refused) += count;
+  }
+}
+
+}  // namespace weft

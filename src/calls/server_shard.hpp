@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "calls/session.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/calls/server_options.hpp"
+#include "weft/calls/transports.hpp"
+
+namespace weft {
+
+/// What a server does on one loop: the sessions of the peers that were given to it. Thread: its loop's.
+class ServerShard final : private SessionOwner, private Timer {
+ public:
+  struct Setup {
+    Loop& loop;
+    const ServerOptions& options;
+    const MethodTable& methods;
+    WorkerPool* workers;
+    std::shared_ptr<MemoryBudget> memory;
+    Logger& logger;
+    FaultLog& faults;
+    std::atomic<std::uint64_t>& next_connection_id;
+    std::atomic<std::size_t>& connections;
+  };
+  explicit ServerShard(const Setup& setup);
+  ~ServerShard();
+
+  void adopt(std::unique_ptr<Incoming> incoming);
+
+  /// Says goaway to every peer, waits for them to leave for at most `grace`, then closes what is left and
+  /// cancels what still runs. `stopped` is called once, when no session and no handler is left. Again it may
+  /// only shorten the grace; that `stopped` is not called.
+  void stop(Duration grace, UniqueFunction<void()> stopped);
+
+  /// Adds this shard's counts to `stats`.
+  void count(ServerStats& stats) const;
+
+ private:
+  struct Reaper : Ready {
+    explicit Reaper(ServerShard& owner) : Ready(&run), shard(owner) {}
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->shard.bury(); }
+    ServerShard& shard;
+  };
+
+  void on_session_ready(Session& session) override;
+  void on_session_goaway(Session& session) override;
+  void on_session_room(Session& session) override;
+  void on_session_closed(Session& session, const Status& why) override;
+  void on_timer() override;
+
+  void reap();
+  void bury();
+  void check_stopped();
+  void shorten_grace(TimePoint ends);
+  void end_by_force();
+  void report_held_calls();
+
+  Setup setup_;
+  CallsHost host_;
+  std::vector<std::unique_ptr<Session>> graveyard_;
+  IntrusiveList<Session, SessionTag> sessions_;
+  std::size_t session_count_ = 0;
+  Reaper reaper_{*this};
+  UniqueFunction<void()> stopped_;
+  bool stopping_ = false;
+  bool forced_ = false;
+  TimePoint grace_ends_{};
+};
+
+}  // namespace weft

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/session.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "calls/call_path.hpp"
+#include "calls/fault_log.hpp"
+#include "weft/transport/data_path.hpp"
+
+namespace weft {
+
+namespace {
+
+Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
+  return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
+}
+
+}  // namespace
+
+ConnectionOptions connection_options(const RpcLimits& limits) {
+  ConnectionOptions options;
+  options.frame_limits.body_bytes_max = limits.body_bytes_max;
+  options.frame_limits.attachment_bytes_max = limits.attachment_bytes_max;
+  options.outbox_high_water = limits.outbox_high_water;
+  options.stall_timeout = limits.stall_timeout;
+  options.frame_timeout = limits.frame_timeout;
+  return options;
+}
+
+Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connection,
+                 std::uint64_t connection_id)
+    : setup_(setup),
+      connection_(std::move(connection)),
+      outbox_(connection_->outbox()),
+      connection_id_(connection_id) {}
+
+Session::~Session() {
+  // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
+  put_off_.reset();
+  connection_.reset();
+  const Status why{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"};
+  out_.fail_all(why);
+  in_.orphan_all();
+}
+
+void Session::start() {
+  wire::Hello hello;
+  hello.features_supported = wire::Features::kChecksum;
+  hello.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
+  hello.body_bytes_max = setup_.limits.body_bytes_max;
+  hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
+  hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
+  hello.paths = connection_->path_offers();
+  const std::string bytes = wire::encode_hello(hello);
+  connection_->start(*this);
+  std::byte* room = connection_->outbox().append(bytes.size());
+  if (room == nullptr)
+    return close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a hello"});
+  std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
+  loop().arm(*this, Deadline::after(loop().now(), setup_.hello_timeout).at());
+}
+
+Status Session::on_hello(Bytes bytes) {
+  heard_ = true;
+  Result<wire::Hello> theirs = wire::decode_hello(bytes);
+  if (!theirs.ok()) return std::move(theirs).status();
+  wire::Hello ours;
+  ours.features_supported = wire::Features::kChecksum;
+  ours.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
+  // Who offered something has had its data path judged already.
+  if (setup_.connecting && connection_->path_offers().empty()) {
+    if (Status refused = refuse_demands(theirs->paths); !refused.ok()) return refused;
+  }
+  const Result<std::uint64_t> features = wire::agree_features(ours, *theirs);
+  if (!features.ok()) return features.status();
+  const bool wanted = ((ours.features_required | theirs->features_required) & wire::Features::kChecksum) != 0;
+  if (wanted) {
+    checksums_ = true;
+    connection_->use_checksums();
+  }
+  peer_body_bytes_max_ = theirs->body_bytes_max;
+  peer_attachment_bytes_max_ = theirs->attachment_bytes_max;
+  calls_in_flight_max_ =
+      std::min(setup_.limits.calls_in_flight_max, std::max(1u, theirs->calls_in_flight_max));
+  state_ = State::kReady;
+  if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
+    loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
+  } else {
+    loop().disarm(*this);
+  }
+  setup_.owner.on_session_ready(*this);
+  return {};
+}
+
+Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+  heard_ = true;
+  Status status = take_frames(frames, chunk);
+  setup_.owner.on_session_room(*this);
+  return status;
+}
+
+Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
+  in_.begin_batch(frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (frames[i].header.type == wire::FrameType::kResponse) {
+      out_.on_response(frames[i]);
+      continue;
+    }
+    if (output_over_high_water() && frames[i].header.type == wire::FrameType::kRequest) [[unlikely]] {
+      return put_off(frames.subspan(i), chunk);
+    }
+    Status status = on_request_or_control(frames[i], chunk);
+    if (!status.ok()) [[unlikely]]
+      return status;
+  }
+  return {};
+}
+
+Status Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
+  connection_->pause_receiving();
+  try {
+    put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
+  } catch (const std::bad_alloc&) {
+    return {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for requests that wait"};
+  }
+  return {};
+}
+
+Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk) {
+  switch (frame.header.type) {
+    case wire::FrameType::kRequest:
+      return in_.on_request(frame, chunk);
+    case wire::FrameType::kCancel:
+      in_.on_cancel(frame.header.id);
+      return {};
+    case wire::FrameType::kPing:
+      on_ping(frame.header.id);
+      return {};
+    case wire::FrameType::kPong:
+    case wire::FrameType::kResponse:  // taken before
+      return {};
+    case wire::FrameType::kGoaway:
+      if (state_ == State::kReady) state_ = State::kDraining;
+      setup_.owner.on_session_goaway(*this);
+      return {};
+    case wire::FrameType::kPath:  // the connection's, and only before we hear anything
+      break;
+  }
+  return unknown_type(frame.header, setup_.limits);
+}
+
+bool Session::wants_body(const wire::FrameHeader& header) {
+  return header.type != wire::FrameType::kRequest || in_.serves(header);
+}
+
+Landing Session::on_attachment(const Frame& frame) {
+  heard_ = true;
+  if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
+  if (frame.header.type == wire::FrameType::kResponse) return out_.on_response_attachment(frame);
+  return Landing::skip();
+}
+
+Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
+  heard_ = true;
+  Status status;
+  if (frame.header.type == wire::FrameType::kRequest) {
+    status = in_.on_request_attachment_end(frame, chunk, landed);
+  } else if (frame.header.type == wire::FrameType::kResponse) {
+    out_.on_response_attachment_end(frame, landed);
+  }
+  setup_.owner.on_session_room(*this);
+  // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
+  if (output_over_high_water() && frame.header.type == wire::FrameType::kRequest) [[unlikely]] {
+    connection_->pause_receiving();
+  }
+  return status;
+}
+
+void Session::on_drained() {
+  in_.wake_room_waiter();
+  if (std::exchange(pong_owed_, false)) send_control(wire::FrameType::kPong, pong_id_);
+  if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
+    Status status = take_frames(taken->frames, taken->chunk);
+    if (!status.ok()) return close(std::move(status));
+  }
+  setup_.owner.on_session_room(*this);
+  if (put_off_ == nullptr) connection_->resume_receiving();
+}
+
+void Session::on_closed(Status why) {
+  state_ = State::kClosed;
+  if (const auto breach = breach_of(why)) reject(*breach, why);
+  if (faults_kept_back_ != 0) {
+    setup_.host.faults->keep_back(connection_->remote_endpoint(), faults_kept_back_);
+  }
+  loop().disarm(*this);
+  put_off_.reset();
+  if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
+  in_.orphan_all();
+  out_.fail_all(why);
+  setup_.owner.on_session_closed(*this, why);
+}
+
+void Session::on_timer() {
+  if (state_ == State::kHello) {
+    return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
+  }
+  if (finished_ && connection_->is_moving()) {
+    return loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
+  }
+  if (finished_) {
+    return close(
+        {StatusCode::kUnavailable, Layer::kRpc, "the peer did not end the connection after this side had"});
+  }
+  watch_peer();
+}
+
+void Session::watch_peer() {
+  if (heard_ || connection_->is_moving()) {
+    heard_ = pinged_ = false;
+  } else if (pinged_) {
+    return close({StatusCode::kUnavailable, Layer::kRpc,
+                  "the peer is silent: it answered no ping, so it is taken for dead"});
+  } else {
+    pinged_ = true;
+    send_control(wire::FrameType::kPing, connection_id_);
+  }
+  loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
+}
+
+// Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that
+// asks and does not read cannot fill the outbox with pongs.
+void Session::on_ping(std::uint64_t id) {
+  if (!output_over_high_water()) return send_control(wire::FrameType::kPong, id);
+  pong_owed_ = true;
+  pong_id_ = id;
+}
+
+void Session::send_goaway(std::string_view reason) {
+  if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
+  goaway_sent_ = true;
+  if (state_ == State::kReady) state_ = State::kDraining;
+  send_control(wire::FrameType::kGoaway, 0, reason);
+}
+
+void Session::finish() {
+  if (std::exchange(finished_, true)) return;
+  connection_->finish();
+  // No ping can be sent behind the end, so a peer that does not end its side gets this long and no longer.
+  loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());
+}
+
+void Session::close(Status why) {
+  connection_->close(std::move(why));
+}
+
+void Session::reject(Rejection reason, const Status& why) {
+  setup_.host.rejections.count(reason);
+  if (setup_.host.faults == nullptr) return;
+  ++faults_kept_back_;
+  const TimePoint now = loop().now();
+  if (now < faults_quiet_until_) return;
+  faults_quiet_until_ = now + FaultLog::kInterval;
+  try {
+    const std::string text = std::string{to_string(reason)} + ": " + why.to_string();
+    const std::string endpoint = connection_->remote_endpoint();
+    setup_.host.faults->note(endpoint, text, std::exchange(faults_kept_back_, 0), now);
+  } catch (const std::bad_alloc&) {
+    // Counted it is; the log does without.
+  }
+}
+
+std::byte* Session::no_memory_for_frame() {
+  close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
+  return nullptr;
+}
+
+void Session::send_control(wire::FrameType type, std::uint64_t id, std::string_view text) {
+  wire::FrameHeader header;
+  header.type = type;
+  header.id = id;
+  header.body_bytes = static_cast<std::uint32_t>(text.size());
+  if (std::byte* body = begin_frame(header)) {
+    std::copy_n(as_bytes(text).begin(), text.size(), body);
+    end_frame();
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calls/calls_in.hpp"
+#include "calls/calls_out.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/base/log.hpp"
+#include "weft/calls/limits.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transport/connection.hpp"
+#include "weft/wire/hello.hpp"
+
+namespace weft {
+
+class Session;
+
+/// Who made a session and destroys it. Nothing here may destroy the session before it returned.
+class SessionOwner {
+ public:
+  /// The hellos agree: calls may be made.
+  virtual void on_session_ready(Session& session) = 0;
+  /// The peer takes no new calls; those in flight go on.
+  virtual void on_session_goaway(Session& session) = 0;
+  /// A call may be sent again, after there was no room.
+  virtual void on_session_room(Session& session) = 0;
+  /// It is over, and all its calls have been told. The last callback.
+  virtual void on_session_closed(Session& session, const Status& why) = 0;
+
+ protected:
+  ~SessionOwner() = default;
+};
+
+/// What a session is made with; everything outlives it.
+struct SessionSetup {
+  Loop& loop;
+  SessionOwner& owner;
+  const RpcLimits& limits;
+  CallsHost& host;
+  Logger& logger;
+  bool checksums = false;
+  /// From start() to the peer's whole hello.
+  Duration hello_timeout;
+  /// This side made the connection: it says so when the peer requires a data path that it does not offer. The
+  /// accepting side leaves this check to the connecting side.
+  bool connecting = false;
+};
+
+/// What a transport has to keep to of `limits`.
+ConnectionOptions connection_options(const RpcLimits& limits);
+
+struct SessionTag;
+
+/// One connection with its calls in both directions. Knows the hello, liveness and the end; the calls
+/// themselves are CallsOut (ours) and CallsIn (the peer's).
+///
+///   kHello --both hellos agree--> kReady --goaway sent or received--> kDraining --> kClosed
+///
+/// Thread: its loop's.
+class Session final : public ListHook<SessionTag>, private FrameSink, private Timer {
+ public:
+  Session(const SessionSetup& setup, std::unique_ptr<Connection> connection, std::uint64_t connection_id);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Sends our hello and begins to receive.
+  void start();
+
+  bool ready() const { return state_ == State::kReady; }
+  /// New calls may be queued: ready, and under the high-water mark.
+  bool has_room() const {
+    return state_ == State::kReady && outbox_.queued_bytes() <= setup_.limits.outbox_high_water &&
+           out_.in_flight() < calls_in_flight_max_;
+  }
+  bool output_over_high_water() const { return outbox_.queued_bytes() > setup_.limits.outbox_high_water; }
+
+  /// Tells the peer to make no new calls here; those that come all the same are served.
+  void send_goaway(std::string_view reason);
+  /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
+  void finish();
+  /// Ends it soon: on_session_closed comes from the loop.
+  void close(Status why);
+  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultLog.
+  void reject(Rejection reason, const Status& why);
+
+  /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
+  /// Null when memory is out, and then the session is being closed.
+  [[gnu::always_inline]] std::byte* begin_frame(wire::FrameHeader header) {
+    const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
+    std::byte* const frame = outbox_.append(bytes);
+    if (frame == nullptr) [[unlikely]] {
+      return no_memory_for_frame();
+    }
+    // The padding is the end of the last eight bytes, which the body then overwrites from the front.
+    store_le<std::uint64_t>(frame + bytes - 8, 0);
+    wire::store_header(frame, header);
+    frame_ = frame;
+    frame_body_bytes_ = header.body_bytes;
+    return frame + wire::kHeaderBytes;
+  }
+  /// end_frame() has something to do.
+  bool frames_need_end() const { return checksums_; }
+  /// Has to follow when the body was written.
+  void end_frame() {
+    if (checksums_) [[unlikely]] {
+      wire::finish_frame(frame_, frame_body_bytes_, true);
+    }
+  }
+
+  Loop& loop() const { return setup_.loop; }
+  SessionOwner& owner() const { return setup_.owner; }
+  Logger& logger() const { return setup_.logger; }
+  const RpcLimits& limits() const { return setup_.limits; }
+  Connection& connection() { return *connection_; }
+  CallsOut& calls_out() { return out_; }
+  CallsIn& calls_in() { return in_; }
+  CallsHost& host() const { return setup_.host; }
+  std::uint64_t connection_id() const { return connection_id_; }
+  std::uint32_t peer_body_bytes_max() const { return peer_body_bytes_max_; }
+  std::uint64_t peer_attachment_bytes_max() const { return peer_attachment_bytes_max_; }
+  std::shared_ptr<void>& tag() { return tag_; }
+
+ private:
+  enum class State : std::uint8_t { kHello, kReady, kDraining, kClosed };
+
+  Status on_hello(Bytes hello) override;
+  Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
+  bool wants_body(const wire::FrameHeader& header) override;
+  Landing on_attachment(const Frame& frame) override;
+  Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
+  void on_drained() override;
+  void on_closed(Status why) override;
+  void on_timer() override;
+
+  /// Requests that were received while the outbox was full, and what came behind them in their batch; taken
+  /// when it has drained. Only requests wait: if answers did, two peers that send each other much would both
+  /// wait for the other to read.
+  struct PutOff {
+    std::vector<Frame> frames;
+    ChunkRef chunk;
+  };
+
+  Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
+  Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
+  Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
+  void on_ping(std::uint64_t id);
+  void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
+  std::byte* no_memory_for_frame();
+  void watch_peer();
+
+  SessionSetup setup_;
+  std::unique_ptr<Connection> connection_;
+  Outbox& outbox_;
+  std::uint64_t connection_id_;
+  std::shared_ptr<void> tag_;
+  CallsOut out_{*this};
+  CallsIn in_{*this, setup_.host};
+  std::unique_ptr<PutOff> put_off_;
+  std::byte* frame_ = nullptr;
+  std::uint32_t frame_body_bytes_ = 0;
+  std::uint32_t peer_body_bytes_max_ = 0;
+  std::uint64_t peer_attachment_bytes_max_ = 0;
+  std::uint32_t calls_in_flight_max_ = 0;
+  State state_ = State::kHello;
+  bool checksums_ = false;
+  bool goaway_sent_ = false;
+  bool finished_ = false;
+  bool heard_ = false;
+  bool pinged_ = false;
+  /// A ping came while the outbox was full.
+  bool pong_owed_ = false;
+  std::uint64_t pong_id_ = 0;
+  /// Faults are only counted until then; the log is not asked.
+  TimePoint faults_quiet_until_{};
+  std::uint64_t faults_kept_back_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/transports.hpp"
+
+#include <string>
+
+namespace weft {
+
+Result<Transport*> TransportSet::find(const Url& url) const {
+  for (const auto& transport : transports_) {
+    if (transport->handles(url.scheme)) return transport.get();
+  }
+  return Status{
+      StatusCode::kInvalidArgument, Layer::kRpc,
+      "no transport for '" + url.to_string() + "': this program has none for '" + url.scheme + "://'"};
+}
+
+Result<MemoryLease> TransportSet::register_memory(std::span<const std::string> urls,
+                                                  MutableBytes memory) const {
+  MemoryLease all;
+  for (const std::string& text : urls) {
+    const Result<Url> url = Url::parse(text);
+    if (!url.ok()) return url.status();
+    const Result<Transport*> transport = find(*url);
+    if (!transport.ok()) return transport.status();
+    auto lease = (*transport)->register_memory(*url, memory);
+    if (!lease.ok()) return std::move(lease).status().with_context("registering memory for " + text);
+    all.add(std::move(*lease));
+  }
+  return all;
+}
+
+}  // namespace weft

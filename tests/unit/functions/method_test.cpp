@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and keys of methods, the tables that find methods and calls, and the sizes that a call costs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calls/method_table.hpp"
+#include "calls/session.hpp"
+#include "weft/functions/client.hpp"
+#include "weft/functions/server.hpp"
+
+namespace geometry {
+
+struct Point {
+  int x;
+  int y;
+};
+int area(int width, int height) {
+  return width * height;
+}
+template <typename T>
+T same(T value) {
+  return value;
+}
+struct Board {
+  int fields(int side) const { return side * side; }
+};
+
+}  // namespace geometry
+
+namespace weft {
+namespace {
+
+// A guard against growth that nobody meant; raise one only with a reason.
+static_assert(sizeof(PendingCall) <= 280);
+static_assert(sizeof(ServedCall) <= 640);
+static_assert(sizeof(Session) <= 640);
+static_assert(sizeof(InlineCall) <= 32);
+static_assert(sizeof(CallContext) <= sizeof(void*));
+static_assert(std::is_trivially_copyable_v<CallOptions>);
+
+TEST(MethodName, IsTheQualifiedNameOfTheFunction) {
+  EXPECT_EQ(method_key<geometry::area>.name, "geometry::area");
+  EXPECT_THAT(std::string{method_key<&geometry::Board::fields>.name},
+              ::testing::HasSubstr("geometry::Board::fields"));
+  EXPECT_THAT(std::string{method_key<geometry::same<int>>.name}, ::testing::HasSubstr("geometry::same"));
+  EXPECT_EQ(method_key<geometry::same<int>>.name, "geometry::same");
+  EXPECT_NE(method_key<geometry::same<int>>.schema, method_key<geometry::same<long>>.schema);
+}
+
+TEST(MethodName, IsTheUsersKeyWhereThereIsOne) {
+  constexpr auto kKeyed = method_key<method<geometry::area, "area">>;
+  EXPECT_EQ(kKeyed.name, "area");
+  EXPECT_EQ(kKeyed.id, detail::hash_name("area"));
+  EXPECT_EQ(kKeyed.id, (method_key<remote<"area", int(int, int)>>.id));
+  EXPECT_EQ(kKeyed.schema, (method_key<remote<"area", int(int, int)>>.schema));
+}
+
+TEST(MethodName, HasAnIdThatNeverChanges) {
+  // 64-bit FNV-1a, as published: these are on the wire.
+  EXPECT_EQ(detail::hash_name(""), 0xcbf29ce484222325u);
+  EXPECT_EQ(detail::hash_name("a"), 0xaf63dc4c8601ec8cu);
+  EXPECT_EQ(detail::hash_name("foobar"), 0x85944171f73967e8u);
+}
+
+TEST(MethodSchema, DependsOnArgumentsAndResultButNotOnHowTheServerServes) {
+  constexpr auto kPlain = method_key<remote<"m", int(int)>>;
+  EXPECT_EQ(kPlain.schema, (method_key<remote<"m", Task<int>(int)>>.schema));
+  EXPECT_EQ(kPlain.schema, (method_key<remote<"m", Result<int>(CallContext&, const int&)>>.schema));
+  EXPECT_EQ(kPlain.schema, (method_key<remote<"m", void(Reply<int>, CallContext&, int)>>.schema));
+  EXPECT_NE(kPlain.schema, (method_key<remote<"m", int(int, int)>>.schema));
+  EXPECT_NE(kPlain.schema, (method_key<remote<"m", long(int)>>.schema));
+  EXPECT_NE(kPlain.schema, (method_key<remote<"m", void(int)>>.schema));
+  EXPECT_NE((method_key<remote<"m", void(int)>>.schema), (method_key<remote<"m", int()>>.schema));
+  EXPECT_EQ(kPlain.schema_text(kPlain), "(i32) -> (i32)");
+  static constexpr const MethodKey& kRemote = method_key<remote<"m", void()>>;
+  EXPECT_EQ(kRemote.schema_text(kRemote), "() -> void");
+}
+
+MethodEntry entry_of(std::uint64_t id, std::string_view name) {
+  MethodEntry entry;
+  entry.key = MethodKey{id, 1, name, nullptr};
+  return entry;
+}
+
+TEST(MethodTable, FindsEveryMethodAndNoOther) {
+  std::vector<MethodEntry> entries;
+  // The worst a peer or a user can choose: all of them at home in the same place.
+  for (std::uint64_t i = 0; i < 100; ++i) entries.push_back(entry_of(i << 40, "method"));
+  const MethodTable table = MethodTable::build(std::move(entries)).value();
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    ASSERT_NE(table.find_any(i << 40), nullptr);
+    EXPECT_EQ(table.find_any(i << 40)->key.id, i << 40);
+  }
+  EXPECT_EQ(table.find_any(100ull << 40), nullptr);
+  EXPECT_EQ(table.find_any(1), nullptr);
+}
+
+TEST(MethodTable, IsEmptyAtFirst) {
+  EXPECT_EQ(MethodTable{}.find_any(0), nullptr);
+  EXPECT_EQ(MethodTable::build({}).value().find_any(0), nullptr);
+}
+
+TEST(MethodTable, RefusesTwoMethodsOfOneIdAndNamesBoth) {
+  std::vector<MethodEntry> entries{entry_of(7, "first"), entry_of(7, "second")};
+  const Result<MethodTable> built = MethodTable::build(std::move(entries));
+  ASSERT_FALSE(built.ok());
+  EXPECT_EQ(built.status().code(), StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string{built.status().message()},
+              ::testing::AllOf(::testing::HasSubstr("'first'"), ::testing::HasSubstr("'second'")));
+}
+
+TEST(AttachmentView, IsOnePieceOrSeveral) {
+  const std::string text = "attachment";
+  EXPECT_EQ(AttachmentView{}.pieces(), 0u);
+  EXPECT_EQ(AttachmentView{}.bytes(), 0u);
+  const AttachmentView one{as_bytes(text)};
+  EXPECT_EQ(one.pieces(), 1u);
+  EXPECT_EQ(one.bytes(), text.size());
+  const std::vector<Bytes> gathered{as_bytes(text), Bytes{}, as_bytes(text).first(3)};
+  const AttachmentView several{std::span<const Bytes>{gathered}};
+  EXPECT_EQ(several.pieces(), 3u);
+  EXPECT_EQ(several.bytes(), text.size() + 3);
+  EXPECT_EQ(as_text(several.piece(2)), "att");
+}
+
+}  // namespace
+}  // namespace weft
