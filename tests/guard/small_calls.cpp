@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a given number of small calls, in turns that one thread gives to the client and to the server, so that the
-// speed guard (guard.py) can count what a call costs. Nothing here depends on time.
+// Makes a given number of small calls, in turns that one thread gives to the client and to the server, so
+// that the speed guard (guard.py) can count what a call costs. Nothing here depends on time.
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "weft/coro/scope.hpp"
 #include "weft/rpc/client.hpp"
 #include "weft/rpc/server.hpp"
+#include "weft/runtime/clock.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/memory.hpp"
 #include "weft/transport/tcp.hpp"
@@ -51,8 +52,8 @@ weft::Task<void> call_again_and_again(weft::RpcClient* client, Progress* progres
   }
 }
 
-weft::LoopOptions loop_options() {
-  return {.poller = weft::PollerKind::kEpoll, .mode = weft::WaitMode::kWait};
+weft::LoopOptions loop_options(weft::Clock& clock) {
+  return {.poller = weft::PollerKind::kEpoll, .mode = weft::WaitMode::kWait, .clock = &clock};
 }
 
 std::uint64_t number(std::string_view text) {
@@ -82,14 +83,16 @@ int main(int argc, char** argv) {
     return 2;
   }
 
+  // It stands still: a server that sees a request late, as it does in a slow run, takes a longer way.
+  weft::ManualClock clock;
   weft::TransportSet transports;
   transports.add(weft::make_tcp_transport());
   transports.add(std::make_unique<weft::MemoryNetwork>());
-  // Over memory both sides share a loop: two of them would wake each other by posted work, which is not the path of
-  // a call.
-  const std::unique_ptr<weft::Loop> client_loop = weft::Loop::create(loop_options()).value();
+  // Over memory both sides share a loop: two of them would wake each other by posted work, which is not the
+  // path of a call.
+  const std::unique_ptr<weft::Loop> client_loop = weft::Loop::create(loop_options(clock)).value();
   const std::unique_ptr<weft::Loop> own_loop =
-      transport == "tcp" ? weft::Loop::create(loop_options()).value() : nullptr;
+      transport == "tcp" ? weft::Loop::create(loop_options(clock)).value() : nullptr;
   weft::Loop& server_loop = own_loop != nullptr ? *own_loop : *client_loop;
   const std::string listen = transport == "tcp" ? "tcp://127.0.0.1:0" : "memory://guard";
 
