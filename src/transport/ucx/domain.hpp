@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "transport/ucx/message.hpp"
+#include "transport/ucx/active_message.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/transport/ucx.hpp"
@@ -73,7 +73,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   void settle();
   void on_timer() override;
   bool seems_stuck() noexcept;
-  UcxPath* find(const MessageHeader& header) const noexcept;
+  UcxPath* find(const ActiveMessageHeader& header) const noexcept;
   void note_stray(std::size_t header_bytes);
 
   void on_chunk_returned(MutableBytes memory) noexcept override;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "transport/ucx/message.hpp"
+#include "transport/message_header.hpp"
 #include "weft/base/assert.hpp"
 
 namespace weft::ucx_path {
@@ -25,6 +25,7 @@ struct Arrival {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::size_t taken = 0;
+  std::uint32_t cost = 0;  ///< of credit; the peer gets it back with the last byte
 };
 
 /// What has arrived and was not received, in order. Allocates while it grows, never afterwards.

@@ -29,7 +29,12 @@ UcxPath::UcxPath(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxO
                     .lease_bytes_min = options.rendezvous_bytes_min,
                     .peer_may_vanish = true,
                     .receives_in_place = true},
-      place_(domain_->enter(*this)) {
+      place_(domain_->enter(*this)),
+      protocol_({.kinds = kCommonMessageKinds | bit_of(MessageKind::kAsk) | bit_of(MessageKind::kPlace) |
+                          bit_of(MessageKind::kPiece),
+                 .credit_max = static_cast<std::uint32_t>(kWindowBytesMax),
+                 .over = "over UCX"}) {
+  protocol_.credit().begin(static_cast<std::uint32_t>(options_.window_bytes));
   report_to(owner);
 }
 
@@ -54,11 +59,12 @@ Status UcxPath::connect(std::string_view peer_address) {
   const std::byte* const at = as_bytes(peer_address).data();
   peer_slot_ = load_le<std::uint32_t>(at);
   peer_key_ = load_le<std::uint32_t>(at + 4);
-  peer_window_ = load_le<std::uint32_t>(at + 8);
-  if (peer_window_ < kWindowBytesMin || peer_window_ > kWindowBytesMax) {
+  const auto window = load_le<std::uint32_t>(at + 8);
+  if (window < kWindowBytesMin || window > kWindowBytesMax) {
     return {StatusCode::kInvalidArgument, Layer::kTransport,
             "the peer's UCX address has an impossible window"};
   }
+  protocol_.credit().take_terms(window);
   const bool peer_mode = options_.error_mode == UcxErrorMode::kPeer;
   auto endpoint = ucx::Endpoint::connect(
       domain_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
@@ -84,15 +90,12 @@ void UcxPath::fail(ucs_status_t status) noexcept {
 }
 
 void UcxPath::misbehaved(const char* what) noexcept {
-  if (misbehaviour_ == nullptr) misbehaviour_ = what;
+  protocol_.misbehaved(what);
   touch();
 }
 
 Status UcxPath::failure() const {
-  if (misbehaviour_ != nullptr) {
-    return {StatusCode::kInvalidArgument, Layer::kTransport,
-            std::string{"the peer "} + misbehaviour_ + " over UCX"};
-  }
+  if (protocol_.misbehaves()) return protocol_.misbehaviour();
   const Status status = ucx::to_status(failed_, "the UCX path");
   return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
 }
@@ -121,20 +124,20 @@ void UcxPath::completed(Operation& operation, ucs_status_t status) noexcept {
 // looks like may stand behind its last bytes.
 void UcxPath::deliver() {
   send_control();
-  if (heard_ && !std::exchange(heard_told_, true)) bring_up_.on_heard();
-  if (!shut_ && misbehaviour_ == nullptr && (!inbox_.empty() || landing_.done)) owner().on_readable();
+  if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
+  if (!shut_ && !protocol_.misbehaves() && (!inbox_.empty() || landing_.done)) owner().on_readable();
   if (inbox_.size() > kHeldMessagesMax) keep_own_copies();
   const bool may_send = send_blocked_ && (sending_.active ? sending_.done
-                                          : asked_        ? granted()
-                                                          : window_left() > 0);
+                                          : asked_        ? has_place()
+                                                          : room() > 0);
   if (!shut_ && may_send) {
     send_blocked_ = false;
     owner().on_writable();
   }
-  const bool failed = failed_ != UCS_OK || misbehaviour_ != nullptr;
-  if (shut_ || (!failed && !ended_)) return;
+  const bool failed = failed_ != UCS_OK || protocol_.misbehaves();
+  if (shut_ || (!failed && !protocol_.ended())) return;
   // After the peer's end only our own bytes can be lost, and send() says so.
-  if (failed && (!end_arrived_ || misbehaviour_ != nullptr)) return owner().on_failed(failure());
+  if (failed && (!protocol_.end_arrived() || protocol_.misbehaves())) return owner().on_failed(failure());
   owner().on_writable();
 }
 
@@ -167,10 +170,10 @@ void UcxPath::catch_up() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   unsigned idle = 0;
-  while (idle < kIdleQuestions && !end_arrived_ && domain_->alive() && clock.now() < give_up_at) {
-    const std::uint32_t before = next_arrival_;
+  while (idle < kIdleQuestions && !protocol_.end_arrived() && domain_->alive() && clock.now() < give_up_at) {
+    const std::uint32_t before = protocol_.taken();
     domain_->progress();
-    idle = next_arrival_ != before ? 0 : idle + 1;
+    idle = protocol_.taken() != before ? 0 : idle + 1;
   }
 }
 
@@ -184,7 +187,7 @@ void UcxPath::close_endpoint() noexcept {
 void UcxPath::shut() {
   if (std::exchange(shut_, true)) return;
   domain_->loop().unschedule(deliver_);
-  domain_->leave(place_, !end_arrived_);
+  domain_->leave(place_, !protocol_.end_arrived());
   forget_arrivals();
   close_endpoint();
   Clock& clock = steady_clock_source();
@@ -201,7 +204,7 @@ void UcxPath::shut() {
 void UcxPath::forget_arrivals() noexcept {
   const bool first_is_landing = landing_.active && !landing_.done;
   for (std::size_t i = first_is_landing ? 1 : 0; i < inbox_.size(); ++i) drop(inbox_[i]);
-  for (auto& [sequence, arrival] : early_) drop(arrival);
+  for (auto& [sequence, early] : early_) drop(early.arrival);
   early_.clear();
   if (!first_is_landing) inbox_.clear();
 }

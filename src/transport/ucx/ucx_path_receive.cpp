@@ -13,43 +13,34 @@ namespace weft::ucx_path {
 
 namespace {
 
-// After its end a side still says what it has received, and that there is a place for what we send.
-bool carries_bytes(MessageKind kind) {
-  using enum MessageKind;
-  return kind != kCredit && kind != kGrant && kind != kEndTaken;
+std::uint32_t cost_of(std::size_t bytes) {
+  return static_cast<std::uint32_t>(bytes + kMessageCost);
 }
 
 }  // namespace
 
-// Inside progress. What the peer may not do is found here, before anything is kept.
+// Inside progress. What the peer may not do whatever came before is found here, before anything is kept.
 bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
-  if (header.sequence - next_arrival_ >= kEarlyMax) return misbehaved("repeats a message"), false;
+  if (!protocol_.check(header, bytes)) return false;
+  if (protocol_.ahead(header) >= kEarlyMax) return misbehaved("repeats a message"), false;
   if (rendezvous != (header.kind == MessageKind::kPiece))
     return misbehaved("mixes up bytes and pieces"), false;
-  if (header.kind == MessageKind::kBytes) {
-    arrived_ += static_cast<std::uint32_t>(bytes + kMessageCost);
-    if (bytes == 0 || arrived_ - received_ > options_.window_bytes)
-      return misbehaved("overruns its window"), false;
-  } else if (header.kind == MessageKind::kPiece) {
-    if (bytes == 0 || bytes > kPieceBytes) return misbehaved("sent a piece of an impossible size"), false;
-  } else if (bytes != 0) {
-    return misbehaved("sent bytes with a control message"), false;
-  }
-  if (end_arrived_ && carries_bytes(header.kind)) return misbehaved("sends on after its end"), false;
-  if (!heard_ && header.kind != MessageKind::kProbe && header.sequence == 0) {
-    return misbehaved("did not begin with a probe"), false;
-  }
+  if (header.kind == MessageKind::kBytes && !protocol_.credit().use(cost_of(bytes)))
+    return misbehaved("overruns its window"), false;
+  if (header.kind == MessageKind::kPiece && bytes > kPieceBytes)
+    return misbehaved("sent a piece of an impossible size"), false;
   return true;
 }
 
 bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes,
                       std::uint64_t attributes) noexcept {
   const bool rendezvous = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  if (misbehaviour_ != nullptr || !accept(header, bytes, rendezvous)) [[unlikely]] {
+  touch();
+  if (!accept(header, bytes, rendezvous)) [[unlikely]] {
     return false;
   }
-  touch();
-  Arrival arrival{header.kind, Arrival::Memory::kNone, static_cast<std::byte*>(data), bytes, 0};
+  Arrival arrival{header.kind, Arrival::Memory::kNone, static_cast<std::byte*>(data), bytes};
+  if (header.kind == MessageKind::kBytes) arrival.cost = cost_of(bytes);
   if (bytes > 0) {
     const bool ours = rendezvous || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
     arrival.memory = ours ? Arrival::Memory::kUcx : Arrival::Memory::kNone;
@@ -63,26 +54,22 @@ bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes
 
 // UCX may deliver in another order over several lanes. False when the message is not kept.
 bool UcxPath::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
-  if (header.sequence != next_arrival_) [[unlikely]] {
-    return keep_early(header.sequence, arrival);
+  if (protocol_.ahead(header) != 0) [[unlikely]] {
+    return keep_early(header, arrival);
   }
-  // `received` of a message that came early is old, and says nothing new then.
-  peer_received_ = header.received;
-  ++next_arrival_;
-  const bool kept = take_in(arrival);
+  const bool kept = take_in(header, arrival);
   while (!early_.empty()) {
-    const auto next = early_.find(next_arrival_);
+    const auto next = early_.find(protocol_.taken());
     if (next == early_.end()) break;
-    if (!take_in(next->second)) drop(next->second);
+    if (!take_in(next->second.header, next->second.arrival)) drop(next->second.arrival);
     early_.erase(next);
-    ++next_arrival_;
   }
   return kept;
 }
 
-bool UcxPath::keep_early(std::uint32_t sequence, const Arrival& arrival) noexcept {
+bool UcxPath::keep_early(const MessageHeader& header, const Arrival& arrival) noexcept {
   try {
-    if (early_.try_emplace(sequence, arrival).second) return true;
+    if (early_.try_emplace(header.sequence, Early{header, arrival}).second) return true;
     misbehaved("repeats a message");
   } catch (const std::bad_alloc&) {
     fail(UCS_ERR_NO_MEMORY);
@@ -91,35 +78,26 @@ bool UcxPath::keep_early(std::uint32_t sequence, const Arrival& arrival) noexcep
 }
 
 // True when it is in the inbox.
-bool UcxPath::take_in(const Arrival& arrival) noexcept {
-  switch (arrival.kind) {
+bool UcxPath::take_in(const MessageHeader& header, const Arrival& arrival) noexcept {
+  if (!protocol_.take(header)) return false;
+  switch (header.kind) {
     case MessageKind::kBytes:
       piece_expected_ = false;
       break;
-    case MessageKind::kProbe:
-      if (std::exchange(heard_, true)) misbehaved("began twice");
-      return false;
-    case MessageKind::kCredit:
-      return false;
-    case MessageKind::kGrant:
-      if (grants_ == asks_) return misbehaved("grants what was not asked for"), false;
-      ++grants_;
+    case MessageKind::kPlace:
+      if (header.value > asks_ - places_) return misbehaved("has a place for what was not asked for"), false;
+      places_ += header.value;
       return false;
     case MessageKind::kAsk:
       if (++asks_queued_ > kAsksMax) return misbehaved("asks without an end"), false;
       break;
     case MessageKind::kPiece:
-      if (!piece_expected_) return misbehaved("sent a piece that was not granted"), false;
+      if (!piece_expected_) return misbehaved("sent a piece that has no place"), false;
       if (pieces_queued_ == kPiecesMax) return misbehaved("sends pieces before the last one landed"), false;
       ++pieces_queued_;
       break;
-    case MessageKind::kEnd:
-      end_arrived_ = true;
+    default:
       break;
-    case MessageKind::kEndTaken:
-      if (!end_left_) return misbehaved("took an end that was not sent"), false;
-      peer_took_end_ = true;
-      return false;
   }
   if (!inbox_.push(arrival)) return fail(UCS_ERR_NO_MEMORY), false;
   return true;
@@ -161,14 +139,13 @@ Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
       case MessageKind::kPiece:
         return take_piece(landing);
       case MessageKind::kEnd:
-        if (!end_taken_left_) want_control(MessageKind::kEndTaken);
+        if (protocol_.take_end()) send_control();
         return Moved::ended();
       default:  // kAsk: everything before it was received, so whoever wants more has a place for it
         inbox_.pop();
         --asks_queued_;
-        ++grants_owed_;
         piece_expected_ = true;
-        want_control(MessageKind::kGrant);
+        want_control(MessageKind::kPlace, 1);
     }
   }
   return Moved::blocked();
@@ -184,7 +161,7 @@ ChunkRef UcxPath::receive_in_place(bool& exhausted) {
   if (!whole || reinterpret_cast<std::uintptr_t>(front.data) % 8 != 0) return {};
   ChunkRef chunk = domain_->lend({front.data, front.bytes});
   if (!chunk) return {};
-  taken(front.bytes);
+  taken(front);
   inbox_.pop();
   exhausted = inbox_.empty();
   return chunk;
@@ -202,7 +179,7 @@ Moved UcxPath::take_bytes(std::span<const iovec> into) {
       place.iov_base = static_cast<std::byte*>(place.iov_base) + part;
       place.iov_len -= part;
       if (front.taken < front.bytes) break;
-      taken(front.bytes);
+      taken(front);
       drop(front);
       inbox_.pop();
     }
@@ -211,9 +188,9 @@ Moved UcxPath::take_bytes(std::span<const iovec> into) {
 }
 
 // A message was received to its end: the peer is told once that is worth a message of its own.
-void UcxPath::taken(std::size_t bytes) noexcept {
-  received_ += static_cast<std::uint32_t>(bytes + kMessageCost);
-  if (received_ - received_told_ >= options_.window_bytes / 2) want_control(MessageKind::kCredit);
+void UcxPath::taken(const Arrival& arrival) noexcept {
+  protocol_.credit().grant(arrival.cost);
+  if (protocol_.credit().untold() >= options_.window_bytes / 2) want_control(MessageKind::kCredit);
 }
 
 // Into the attachment's own place where it fits; else (the attachment is not wanted) into memory of ours.
@@ -258,9 +235,8 @@ Moved UcxPath::landed() {
     inbox_.pop();
     return Moved::some(landing_.bytes, inbox_.empty());
   }
-  // From here on like any other bytes, though they were never in the window.
+  // From here on like any other bytes, which cost nothing.
   front.kind = MessageKind::kBytes;
-  received_ -= static_cast<std::uint32_t>(front.bytes + kMessageCost);
   touch();
   return Moved::blocked();
 }

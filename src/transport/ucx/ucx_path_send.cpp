@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <utility>
 
@@ -24,41 +23,41 @@ ucs_status_t UcxPath::note(Operation& operation, ucs_status_ptr_t answer) noexce
   return UCS_INPROGRESS;
 }
 
-ucs_status_t UcxPath::post(Operation& operation, MessageKind kind, const void* data,
+ucs_status_t UcxPath::post(Operation& operation, const MessageHeader& header, const void* data,
                            std::size_t bytes) noexcept {
-  store_message_header(operation.header, {kind, peer_slot_, peer_key_, next_message_++, received_});
-  received_told_ = received_;
+  store_active_message_header(operation.header, {header, peer_slot_, peer_key_});
   operation.path = this;
   operation.bytes = bytes;
   operation.active = true;
   operation.done = false;
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.flags = kind == MessageKind::kPiece ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
+  params.flags = header.kind == MessageKind::kPiece ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
   params.cb.send = &UcxPath::on_sent;
   params.user_data = &operation;
-  return note(operation, ucp_am_send_nbx(endpoint_.handle(), kMessageId, operation.header,
-                                         kMessageHeaderBytes, data, bytes, &params));
+  return note(operation, ucp_am_send_nbx(endpoint_.handle(), kActiveMessageId, operation.header,
+                                         kActiveMessageHeaderBytes, data, bytes, &params));
 }
 
-std::size_t UcxPath::window_left() const noexcept {
-  const std::uint32_t on_its_way = sent_ - peer_received_;
-  const std::size_t taken = on_its_way + kMessageCost;
-  return taken < peer_window_ ? peer_window_ - taken : 0;
+// Bytes that a message may have.
+std::size_t UcxPath::room() const noexcept {
+  const std::size_t left = protocol_.credit().left();
+  return left > kMessageCost ? left - kMessageCost : 0;
 }
 
 Moved UcxPath::send(std::span<const iovec> from, std::size_t leased) {
   if (sending_.active) return sent();
   if (endpoint_.handle() == nullptr || failed_ != UCS_OK) return Moved::failed(ECONNRESET);
   if (leased >= options_.rendezvous_bytes_min) return send_piece(from[0], leased);
-  const std::size_t bytes = std::min({from[0].iov_len, options_.message_bytes, window_left()});
+  const std::size_t bytes = std::min({from[0].iov_len, options_.message_bytes, room()});
   if (bytes == 0) {
     send_blocked_ = true;
     return Moved::blocked();
   }
   asked_ = false;
-  sent_ += static_cast<std::uint32_t>(bytes + kMessageCost);
-  const ucs_status_t status = post(sending_, MessageKind::kBytes, from[0].iov_base, bytes);
+  const auto cost = static_cast<std::uint32_t>(bytes + kMessageCost);
+  const ucs_status_t status =
+      post(sending_, protocol_.stamp(MessageKind::kBytes, cost), from[0].iov_base, bytes);
   if (status == UCS_OK) [[likely]] {
     return Moved::some(bytes, false);
   }
@@ -76,14 +75,14 @@ Moved UcxPath::sent() {
 }
 
 Moved UcxPath::send_piece(const iovec& from, std::size_t leased) {
-  if (!granted()) {
+  if (!has_place()) {
     if (!std::exchange(asked_, true)) want_control(MessageKind::kAsk);
     send_blocked_ = true;
     return Moved::blocked();
   }
   const std::size_t bytes = std::min(leased, kPieceBytes);
   if (bytes == leased) asked_ = false;
-  const ucs_status_t status = post(sending_, MessageKind::kPiece, from.iov_base, bytes);
+  const ucs_status_t status = post(sending_, protocol_.stamp(MessageKind::kPiece), from.iov_base, bytes);
   if (status == UCS_OK) return Moved::some(bytes, false);
   send_blocked_ = true;
   return status == UCS_INPROGRESS ? Moved::begun() : Moved::failed(ECONNRESET);
@@ -95,30 +94,26 @@ Moved UcxPath::reclaim_sending() {
   return sent();
 }
 
-void UcxPath::want_control(MessageKind kind) noexcept {
-  wanted_ |= 1u << static_cast<unsigned>(kind);
+void UcxPath::want_control(MessageKind kind, std::uint32_t amount) noexcept {
+  protocol_.want(kind, amount);
   send_control();
 }
 
 void UcxPath::send_control() noexcept {
-  if (wanted_ == 0 || endpoint_.handle() == nullptr || failed_ != UCS_OK) return;
   for (Operation& operation : controls_) {
+    if (endpoint_.handle() == nullptr || failed_ != UCS_OK) return;
     if (operation.active) continue;
-    const auto kind = static_cast<MessageKind>(std::countr_zero(wanted_));
-    const bool again = kind == MessageKind::kGrant && --grants_owed_ > 0;
-    if (!again) wanted_ &= wanted_ - 1;
-    if (kind == MessageKind::kAsk) ++asks_;
-    post(operation, kind, nullptr, 0);
-    end_left_ = end_left_ || kind == MessageKind::kEnd;
-    end_taken_left_ = end_taken_left_ || kind == MessageKind::kEndTaken;
-    if (end_left_ && end_taken_left_ && !flush_.active && !flushed_) flush();
-    if (wanted_ == 0) return;
+    const auto control = protocol_.due();
+    if (!control) return;
+    if (control->kind == MessageKind::kAsk) ++asks_;
+    post(operation, protocol_.stamp(*control), nullptr, 0);
+    if (protocol_.end_left() && protocol_.end_taken_left() && !flush_.active && !flushed_) flush();
   }
 }
 
 void UcxPath::end_sending() {
-  ended_ = true;
-  want_control(MessageKind::kEnd);
+  protocol_.end();
+  send_control();
 }
 
 // So that nothing of ours is still inside UCX when the path is shut.
@@ -136,7 +131,7 @@ void UcxPath::flush() noexcept {
 }
 
 bool UcxPath::all_left() const {
-  return failed_ != UCS_OK || (peer_took_end_ && flushed_ && !anything_in_flight());
+  return failed_ != UCS_OK || (protocol_.peer_took_end() && flushed_ && !anything_in_flight());
 }
 
 }  // namespace weft::ucx_path

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "transport/verbs/message.hpp"
+#include "transport/message_header.hpp"
 #include "transport/verbs/path_limits.hpp"
 #include "transport/verbs/verbs_path.hpp"
 

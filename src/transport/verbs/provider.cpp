@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "transport/message_header.hpp"
 #include "transport/path_transport.hpp"
-#include "transport/verbs/message.hpp"
 #include "transport/verbs/path_limits.hpp"
 #include "transport/verbs/verbs_path.hpp"
 

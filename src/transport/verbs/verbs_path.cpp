@@ -15,6 +15,11 @@ namespace weft::verbs_path {
 
 namespace {
 
+constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind::kReclaim) |
+                                        bit_of(MessageKind::kReturn) | bit_of(MessageKind::kOffer) |
+                                        bit_of(MessageKind::kFetched) | bit_of(MessageKind::kDecline) |
+                                        bit_of(MessageKind::kWithdraw);
+
 // An address: the queue pair's, then the terms.
 constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + PathTerms::kEncodedBytes;
 
@@ -36,6 +41,11 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner)
                     .peer_may_vanish = true,
                     .receives_in_place = true},
       serial_(domain_->next_serial()),
+      protocol_({.kinds = kMessageKinds,
+                 .credit_max = kCreditsMax,
+                 .all_cost = true,
+                 .credit_due = kCreditsMin + 1,
+                 .over = "over RDMA"}),
       inbox_(options_.credits_max + 1 + kOffersKeptMax),
       offers_(kOffersKeptMax),
       sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)),
@@ -46,7 +56,7 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner)
 Status VerbsPath::start(std::uint8_t port) {
   if (Status full = domain_->enter(options_.credits_min); !full.ok()) return full;
   promised_ = options_.credits_min;
-  granted_ = granted_told_ = static_cast<std::uint32_t>(options_.credits_min);
+  protocol_.credit().begin(static_cast<std::uint32_t>(options_.credits_min));
   verbs::QueuePairOptions of_pair;
   of_pair.port = port != 0 ? port : domain_->port();
   of_pair.gid_index = options_.gid_index;
@@ -90,7 +100,8 @@ std::string VerbsPath::address() const {
   std::string text{as_text(encoded)};
   text.resize(kAddressBytes);
   auto* const at = reinterpret_cast<std::byte*>(text.data()) + verbs::AddressInfo::kEncodedBytes;
-  PathTerms{static_cast<std::uint32_t>(options_.message_bytes), granted_}.encode(at);
+  PathTerms{static_cast<std::uint32_t>(options_.message_bytes), protocol_.credit().peer_may_send()}.encode(
+      at);
   return text;
 }
 
@@ -120,7 +131,7 @@ Status VerbsPath::connect(std::string_view peer_address) {
 
 void VerbsPath::take_terms(const PathTerms& peers) noexcept {
   peer_message_bytes_ = peers.message_bytes;
-  peer_granted_ = peers.granted;
+  protocol_.credit().take_terms(peers.granted);
 }
 
 verbs::ConnectOptions VerbsPath::connect_options() const {
@@ -173,7 +184,7 @@ void VerbsPath::on_queue_failed() noexcept {
 }
 
 void VerbsPath::misbehaved(const char* what) noexcept {
-  if (misbehaviour_ == nullptr) misbehaviour_ = what;
+  protocol_.misbehaved(what);
   touch();
 }
 
@@ -181,21 +192,18 @@ void VerbsPath::misbehaved(const char* what) noexcept {
 // end looks like may stand behind its last bytes.
 void VerbsPath::deliver() {
   send_control();
-  if (heard_ && !std::exchange(heard_told_, true)) bring_up_.on_heard();
-  if (!shut_ && misbehaviour_ == nullptr && inbox_.size() > 0) owner().on_readable();
+  if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
+  if (!shut_ && !protocol_.misbehaves() && inbox_.size() > 0) owner().on_readable();
   if (!shut_ && send_blocked_ && may_get_on()) {
     send_blocked_ = false;
     owner().on_writable();
   }
   domain_->serve_starved();
-  const bool failed = !failure_.ok() || misbehaviour_ != nullptr;
-  if (shut_ || (!failed && !ended_)) return;
-  if (misbehaviour_ != nullptr) {
-    return owner().on_failed({StatusCode::kInvalidArgument, Layer::kTransport,
-                              std::string{"the peer "} + misbehaviour_ + " over RDMA"});
-  }
+  const bool failed = !failure_.ok() || protocol_.misbehaves();
+  if (shut_ || (!failed && !protocol_.ended())) return;
+  if (protocol_.misbehaves()) return owner().on_failed(protocol_.misbehaviour());
   // After the peer's end only our own bytes can be lost, and send() says so.
-  if (failed && !end_arrived_) {
+  if (failed && !protocol_.end_arrived()) {
     return owner().on_failed(
         {StatusCode::kUnavailable, Layer::kTransport, std::string{failure_.message()}, failure_.native()});
   }
@@ -205,10 +213,10 @@ void VerbsPath::deliver() {
 void VerbsPath::catch_up() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kCatchUpAtMost;
-  for (unsigned idle = 0; idle < kIdleQuestions && !end_arrived_ && clock.now() < give_up_at;) {
-    const std::uint32_t before = arrived_;
+  for (unsigned idle = 0; idle < kIdleQuestions && !protocol_.end_arrived() && clock.now() < give_up_at;) {
+    const std::uint32_t before = protocol_.taken();
     domain_->progress();
-    idle = arrived_ != before ? 0 : idle + 1;
+    idle = protocol_.taken() != before ? 0 : idle + 1;
   }
 }
 
@@ -217,7 +225,7 @@ void VerbsPath::catch_up() {
 void VerbsPath::end_pair() {
   const std::uint32_t number = pair_->number();
   const bool attachment_moves = waits_for_answer() || reads_under_way();
-  if (!connected_ || end_arrived_ || attachment_moves || !retire_pair()) pair_.reset();
+  if (!connected_ || protocol_.end_arrived() || attachment_moves || !retire_pair()) pair_.reset();
   domain_->leave(number);
 }
 

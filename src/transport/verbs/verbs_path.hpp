@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "transport/message_protocol.hpp"
 #include "transport/verbs/domain.hpp"
-#include "transport/verbs/message.hpp"
 #include "transport/verbs/path_address.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/ring.hpp"
@@ -136,11 +136,9 @@ class VerbsPath final : public PathEnd,
   void misbehaved(const char* what) noexcept;
 
   // Receiving.
-  std::uint32_t peer_may_send() const noexcept { return granted_ - arrived_; }
-  std::size_t in_use() const noexcept { return peer_may_send() + held_; }
+  std::size_t in_use() const noexcept { return protocol_.credit().peer_may_send() + held_; }
   bool take_in(std::uint32_t slot, std::size_t bytes) noexcept;
   bool take_kind(const MessageHeader& header, Bytes content) noexcept;
-  bool take_grant(std::uint32_t granted) noexcept;
   void take_return(std::uint32_t credits) noexcept;
   void done_with(std::uint32_t slot) noexcept;
   void slot_returned() noexcept;
@@ -172,20 +170,14 @@ class VerbsPath final : public PathEnd,
   Moved give_up_for_memory();
 
   // Sending.
-  std::uint32_t credit() const noexcept { return peer_granted_ - sent_; }
   std::size_t sends_under_way() const noexcept { return posted_ - completed_; }
   bool may_send_bytes() const noexcept;
-  bool post(MessageKind kind, std::span<const iovec> from, std::size_t bytes,
-            std::uint32_t value = 0) noexcept;
+  bool post(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept;
   bool give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept;
-  std::uint32_t value_of(MessageKind kind) const noexcept;
-  void note_left(MessageKind kind, std::uint32_t value) noexcept;
   void completed_up_to(std::uint32_t end) noexcept;
   void release(const Sent& sent) noexcept;
   bool signal_due() const noexcept;
-  std::uint32_t credit_to_return() const noexcept;
-  bool has_credit_for(MessageKind kind) const noexcept;
-  void want_control(MessageKind kind) noexcept;
+  void want_control(MessageKind kind, std::uint32_t amount = 0) noexcept;
   void send_control() noexcept;
 
   std::shared_ptr<Domain> domain_;
@@ -203,44 +195,31 @@ class VerbsPath final : public PathEnd,
   /// The peer's end is connected: what is sent before gets lost.
   bool peer_ready_ = false;
 
+  MessageProtocol protocol_;
+
   // What comes. `promised_` of the domain's receives are this path's: at least credits_min.
   weft::detail::Ring<Arrival> inbox_;
-  std::uint32_t granted_ = 0;
-  std::uint32_t granted_told_ = 0;
-  std::uint32_t arrived_ = 0;
   std::size_t held_ = 0;
   std::size_t lent_ = 0;
   std::size_t promised_ = 0;
-  bool heard_ = false;
   bool heard_told_ = false;
-  bool end_arrived_ = false;
   weft::detail::Ring<Offer> offers_;
   /// Keeps the landing registered while the device reads into it.
   std::shared_ptr<const Registration> landing_registration_;
   /// Something was declined: what is offered until the peer sends bytes again crossed that, and does not
   /// begin where the landing does.
   bool declining_ = false;
-  std::uint32_t fetched_untold_ = 0;
-  std::uint32_t declined_untold_ = 0;
 
   // What goes.
   std::size_t peer_message_bytes_ = 0;
-  std::uint32_t peer_granted_ = 0;
-  std::uint32_t sent_ = 0;
   std::uint32_t posted_ = 0;
   std::uint32_t completed_ = 0;
   std::uint32_t unsignalled_ = 0;
   /// What was posted and has not completed, by its number; as many as a power of two.
   std::vector<Sent> sent_messages_;
-  unsigned wanted_ = 0;
   Offering offering_;
   bool send_blocked_ = false;
-  bool ended_ = false;
-  bool peer_took_end_ = false;
-  bool end_left_ = false;
-  bool end_taken_left_ = false;
 
-  const char* misbehaviour_ = nullptr;
   Status failure_;
   bool shut_ = false;
   /// In the completion queue's list of handlers. Last: a path of which a part could not be made is not in it.

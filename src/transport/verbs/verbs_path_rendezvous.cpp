@@ -68,7 +68,7 @@ Moved VerbsPath::offer(const iovec& front, std::size_t leased) {
                                     offering_.memory->rkey()};
     std::array<std::byte, verbs::RemoteMemory::kEncodedBytes> encoded = piece.encode();
     const iovec content{encoded.data(), encoded.size()};
-    if (!may_send_bytes() || !post(MessageKind::kOffer, {&content, 1}, encoded.size())) {
+    if (!may_send_bytes() || !post({MessageKind::kOffer, 0}, {&content, 1}, encoded.size())) {
       offering_.short_of_credit = true;
       break;
     }
@@ -108,11 +108,11 @@ Moved VerbsPath::reclaim_sending() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   while (offering_.bytes > offering_.fetched) {
-    if (!failure_.ok() || misbehaviour_ != nullptr || clock.now() >= give_up_at) return give_up_for_memory();
+    if (!failure_.ok() || protocol_.misbehaves() || clock.now() >= give_up_at) return give_up_for_memory();
     domain_->progress();
     send_control();
   }
-  wanted_ &= ~bit_of(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
+  protocol_.forget(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
   const std::size_t done = offering_.fetched;
   offering_.memory.reset();
   offering_.bytes = offering_.fetched = 0;
@@ -124,7 +124,7 @@ Moved VerbsPath::reclaim_sending() {
 Moved VerbsPath::give_up_for_memory() {
   fail({StatusCode::kUnavailable, Layer::kTransport, "the peer did not give memory back in time"});
   shut();
-  return Moved::failed(misbehaviour_ != nullptr ? EPROTO : ETIMEDOUT);
+  return Moved::failed(protocol_.misbehaves() ? EPROTO : ETIMEDOUT);
 }
 
 // The receiver.
@@ -137,7 +137,6 @@ Buffer VerbsPath::landing_memory(std::size_t bytes) {
 void VerbsPath::take_offer(Bytes content) noexcept {
   const auto from = verbs::RemoteMemory::decode(content);
   if (!from || from->bytes == 0 || from->bytes > kOfferBytes) return misbehaved("made an impossible offer");
-  if (end_arrived_) return misbehaved("sends on after its end");
   if (declining_) return decline(*from);
   std::size_t unanswered = 0;
   for (std::size_t i = 0; i < offers_.size(); ++i) unanswered += offers_[i].told ? 0 : 1;
@@ -187,8 +186,7 @@ bool VerbsPath::decline_if_unknown(MutableBytes landing) noexcept {
 
 void VerbsPath::decline(const verbs::RemoteMemory& offered) noexcept {
   declining_ = true;
-  declined_untold_ += static_cast<std::uint32_t>(offered.bytes);
-  want_control(MessageKind::kDecline);
+  want_control(MessageKind::kDecline, static_cast<std::uint32_t>(offered.bytes));
 }
 
 // Those that stand one behind the other at the beginning of what comes.
@@ -231,8 +229,7 @@ void VerbsPath::end_read() noexcept {
 
 void VerbsPath::tell_fetched(Offer& offer) noexcept {
   if (std::exchange(offer.told, true)) return;
-  fetched_untold_ += static_cast<std::uint32_t>(offer.from.bytes);
-  want_control(MessageKind::kFetched);
+  want_control(MessageKind::kFetched, static_cast<std::uint32_t>(offer.from.bytes));
 }
 
 void VerbsPath::pop_offer() noexcept {
@@ -252,7 +249,7 @@ Moved VerbsPath::reclaim_landing() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   while (reads_under_way()) {
-    if (!failure_.ok() || misbehaviour_ != nullptr || clock.now() >= give_up_at) return give_up_for_memory();
+    if (!failure_.ok() || protocol_.misbehaves() || clock.now() >= give_up_at) return give_up_for_memory();
     domain_->progress();
   }
   std::size_t landed = 0;

@@ -11,9 +11,9 @@
 
 #include "integration/raw_path_peer.hpp"
 #include "integration/verbs/cm_testing.hpp"
+#include "transport/message_header.hpp"
 #include "transport/tcp/socket_address.hpp"
 #include "transport/verbs/cm_address.hpp"
-#include "transport/verbs/message.hpp"
 #include "weft/verbs/cm_driver.hpp"
 
 namespace weft::verbs_testing {
@@ -24,7 +24,7 @@ class RawCmPeer final : public path_testing::RawPathPeer {
   explicit RawCmPeer(const std::string& url) : RawPathPeer(url, wire::DataPath::kVerbs) {}
   ~RawCmPeer() { stream().close(); }
 
-  bool greet() { return RawPathPeer::greet({static_cast<char>(verbs_path::kMessageVersion), 1}); }
+  bool greet() { return RawPathPeer::greet({static_cast<char>(kMessageVersion), 1}); }
   verbs_path::CmAddress server() {
     const auto said = hear(wire::PathStep::kAddress);
     EXPECT_TRUE(said.has_value());
