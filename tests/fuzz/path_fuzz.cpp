@@ -28,12 +28,12 @@ void check_path_body(Bytes body) {
 }
 
 void check_message_header(Bytes input) {
-  const auto header = ucx_path::load_active_message_header(input);
+  const auto header = ucx_carrier::load_active_message_header(input);
   if (!header) return;
   WEFT_ASSERT(header->message.kind >= MessageKind::kProbe && header->message.kind <= kLastMessageKind,
               "an unknown kind was accepted");
-  std::array<std::byte, ucx_path::kActiveMessageHeaderBytes> again{};
-  ucx_path::store_active_message_header(again.data(), *header);
+  std::array<std::byte, ucx_carrier::kActiveMessageHeaderBytes> again{};
+  ucx_carrier::store_active_message_header(again.data(), *header);
   WEFT_ASSERT(std::ranges::equal(again, input), "what was read does not survive being written");
 }
 

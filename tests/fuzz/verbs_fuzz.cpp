@@ -41,7 +41,7 @@ void check_message(Bytes input) {
 }
 
 void check_cm_address(Bytes input) {
-  const auto address = verbs_path::CmAddress::decode(as_text(input));
+  const auto address = verbs_carrier::CmAddress::decode(as_text(input));
   if (!address.ok()) {
     WEFT_ASSERT(!address.status().message().empty(), "a refusal says why");
     return;
@@ -50,10 +50,10 @@ void check_cm_address(Bytes input) {
 }
 
 void check_cm_request(Bytes input) {
-  const auto token = verbs_path::decode_request(input);
+  const auto token = verbs_carrier::decode_request(input);
   if (!token) return;
   WEFT_ASSERT(
-      std::ranges::equal(verbs_path::encode_request(*token), input.first(verbs_path::kCmRequestBytes)),
+      std::ranges::equal(verbs_carrier::encode_request(*token), input.first(verbs_carrier::kCmRequestBytes)),
       "what was read does not survive being written");
 }
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "transport/ucx/path_limits.hpp"
-#include "transport/ucx/ucx_path.hpp"
+#include "transport/ucx/limits.hpp"
+#include "transport/ucx/ucx_carrier.hpp"
 #include "weft/ucx/status.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 namespace {
 
@@ -48,7 +48,7 @@ Domain::~Domain() {
   give_up();
 }
 
-Place Domain::enter(UcxPath& path) {
+Place Domain::enter(UcxCarrier& path) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(entries_.size()));
     entries_.emplace_back();
@@ -131,7 +131,7 @@ void Domain::give_up() {
   }
 }
 
-UcxPath* Domain::find(const ActiveMessageHeader& header) const noexcept {
+UcxCarrier* Domain::find(const ActiveMessageHeader& header) const noexcept {
   const Entry& entry = entries_[header.slot];
   return entry.key == header.key ? entry.path : nullptr;
 }
@@ -146,7 +146,7 @@ ucs_status_t Domain::on_message(void* domain, const void* header, std::size_t he
     return UCS_OK;
   }
   // What was on its way when a path was shut is nobody's fault.
-  UcxPath* const path = self.find(*loaded);
+  UcxCarrier* const path = self.find(*loaded);
   if (path == nullptr) return UCS_OK;
   return path->arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
 }
@@ -167,4 +167,4 @@ void Domain::note_stray(std::size_t header_bytes) {
   }
 }
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

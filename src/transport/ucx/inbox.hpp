@@ -10,7 +10,7 @@
 #include "transport/message_header.hpp"
 #include "weft/base/assert.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 /// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender. Whoever takes
 /// it gives its memory back; it is a plain value.
@@ -69,4 +69,4 @@ class Inbox {
   std::size_t capacity_ = 0;  // a power of two
 };
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

@@ -11,7 +11,7 @@
 namespace weft::ucx_testing {
 namespace {
 
-using ucx_path::ActiveMessageHeader;
+using ucx_carrier::ActiveMessageHeader;
 
 constexpr const char* kHostileKinds[] = {"peer_tcp", "none_shm"};
 

@@ -73,15 +73,16 @@ class RawUcxPeer : public path_testing::RawPathPeer {
            hear(wire::PathStep::kUp) && say(wire::PathStep::kUp);
   }
 
-  ucx_path::ActiveMessageHeader header(MessageKind kind) {
+  ucx_carrier::ActiveMessageHeader header(MessageKind kind) {
     return {{kind, kWindow, 0, sequence_++}, slot_, key_};
   }
   void send(MessageKind kind, std::string data = {}) {
     send_header(header(kind), std::move(data), kind == MessageKind::kPiece);
   }
-  void send_header(const ucx_path::ActiveMessageHeader& its, std::string data = {}, bool rendezvous = false) {
-    std::string text(ucx_path::kActiveMessageHeaderBytes, '\0');
-    ucx_path::store_active_message_header(reinterpret_cast<std::byte*>(text.data()), its);
+  void send_header(const ucx_carrier::ActiveMessageHeader& its, std::string data = {},
+                   bool rendezvous = false) {
+    std::string text(ucx_carrier::kActiveMessageHeaderBytes, '\0');
+    ucx_carrier::store_active_message_header(reinterpret_cast<std::byte*>(text.data()), its);
     send_text(std::move(text), std::move(data), rendezvous);
   }
   /// Any bytes for a header.
@@ -114,7 +115,7 @@ class RawUcxPeer : public path_testing::RawPathPeer {
     params.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_FLAGS;
     params.datatype = datatype;
     params.flags = UCP_AM_SEND_FLAG_EAGER;
-    std::string head(ucx_path::kActiveMessageHeaderBytes, '\0');
+    std::string head(ucx_carrier::kActiveMessageHeaderBytes, '\0');
     static_cast<void>(ucp_am_send_nbx(endpoint_, 0, head.data(), head.size(), nullptr, 1, &params));
     progress_until([] { return false; });  // it may have to wait for its turn
   }
@@ -172,7 +173,8 @@ class RawUcxPeer : public path_testing::RawPathPeer {
     handler.arg = this;
     handler.cb = [](void* peer, const void* head, std::size_t size, void*, std::size_t,
                     const ucp_am_recv_param_t*) {
-      const auto header = ucx_path::load_active_message_header({static_cast<const std::byte*>(head), size});
+      const auto header =
+          ucx_carrier::load_active_message_header({static_cast<const std::byte*>(head), size});
       const bool place = header && header->message.kind == MessageKind::kPlace;
       static_cast<RawUcxPeer*>(peer)->places_ += place ? 1 : 0;
       return UCS_OK;

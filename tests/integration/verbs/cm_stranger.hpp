@@ -25,10 +25,10 @@ class RawCmPeer final : public path_testing::RawPathPeer {
   ~RawCmPeer() { stream().close(); }
 
   bool greet() { return RawPathPeer::greet({static_cast<char>(kMessageVersion), 1}); }
-  verbs_path::CmAddress server() {
+  verbs_carrier::CmAddress server() {
     const auto said = hear(wire::PathStep::kAddress);
     EXPECT_TRUE(said.has_value());
-    return verbs_path::CmAddress::decode(said.value_or("")).value();
+    return verbs_carrier::CmAddress::decode(said.value_or("")).value();
   }
 };
 
@@ -94,11 +94,11 @@ class Stranger {
   std::deque<Kind> answers_;
 };
 
-inline verbs::CmParameters asking(const verbs_path::CmToken& token) {
+inline verbs::CmParameters asking(const verbs_carrier::CmToken& token) {
   verbs::CmParameters made;
   made.queue_pair = 0x99;
   made.reads_served = made.reads_asked = 2;
-  const auto content = verbs_path::encode_request(token);
+  const auto content = verbs_carrier::encode_request(token);
   std::memcpy(made.private_data.data(), content.data(), content.size());
   made.private_bytes = content.size();
   return made;

@@ -15,7 +15,7 @@
 #include "weft/transport/path_end.hpp"
 #include "weft/ucx/endpoint.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 /// One end of a connection's way over UCX's active messages.
 ///
@@ -26,10 +26,10 @@ namespace weft::ucx_path {
 /// What UCX was given (operations in flight) is in `sending_`, `landing_`, `controls_` and `flush_`; shut()
 /// returns only when none is left. Nothing is told to the owner inside a callback of UCX: those only note and
 /// schedule deliver_.
-class UcxPath final : public PathEnd, public Carrier {
+class UcxCarrier final : public PathEnd, public Carrier {
  public:
-  UcxPath(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options);
-  ~UcxPath() override;
+  UcxCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options);
+  ~UcxCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override { return endpoint_.description(); }
@@ -53,13 +53,13 @@ class UcxPath final : public PathEnd, public Carrier {
 
  private:
   struct Deliver : Ready {
-    explicit Deliver(UcxPath& its) noexcept
+    explicit Deliver(UcxCarrier& its) noexcept
         : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    UcxPath& path;
+    UcxCarrier& path;
   };
   /// An operation in flight, where UCX finds it again.
   struct Operation {
-    UcxPath* path = nullptr;
+    UcxCarrier* path = nullptr;
     bool active = false;
     bool done = false;
     ucs_status_t status = UCS_OK;
@@ -156,4 +156,4 @@ class UcxPath final : public PathEnd, public Carrier {
   bool shut_ = false;
 };
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

@@ -6,7 +6,7 @@
 
 #include "weft/base/time.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 inline constexpr std::size_t kMessageBytesMin = 1024;
 inline constexpr std::size_t kMessageBytesMax = 1024 * 1024;
@@ -55,4 +55,4 @@ inline constexpr int kCmBacklog = 256;
 /// So many events of rdma_cm, then the loop's other work.
 inline constexpr unsigned kCmEventsPerTurn = 64;
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -6,10 +6,10 @@
 #include <new>
 #include <utility>
 
-#include "transport/ucx/path_limits.hpp"
-#include "transport/ucx/ucx_path.hpp"
+#include "transport/ucx/limits.hpp"
+#include "transport/ucx/ucx_carrier.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 namespace {
 
@@ -20,7 +20,7 @@ std::uint32_t cost_of(std::size_t bytes) {
 }  // namespace
 
 // Inside progress. What the peer may not do whatever came before is found here, before anything is kept.
-bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
+bool UcxCarrier::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
   if (!protocol_.check(header, bytes)) return false;
   if (protocol_.ahead(header) >= kEarlyMax) return misbehaved("repeats a message"), false;
   if (rendezvous != (header.kind == MessageKind::kPiece))
@@ -32,8 +32,8 @@ bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendez
   return true;
 }
 
-bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes,
-                      std::uint64_t attributes) noexcept {
+bool UcxCarrier::arrived(const MessageHeader& header, void* data, std::size_t bytes,
+                         std::uint64_t attributes) noexcept {
   const bool rendezvous = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
   touch();
   if (!accept(header, bytes, rendezvous)) [[unlikely]] {
@@ -53,7 +53,7 @@ bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes
 }
 
 // UCX may deliver in another order over several lanes. False when the message is not kept.
-bool UcxPath::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
+bool UcxCarrier::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
   if (protocol_.ahead(header) != 0) [[unlikely]] {
     return keep_early(header, arrival);
   }
@@ -67,7 +67,7 @@ bool UcxPath::take_in_order(const MessageHeader& header, const Arrival& arrival)
   return kept;
 }
 
-bool UcxPath::keep_early(const MessageHeader& header, const Arrival& arrival) noexcept {
+bool UcxCarrier::keep_early(const MessageHeader& header, const Arrival& arrival) noexcept {
   try {
     if (early_.try_emplace(header.sequence, Early{header, arrival}).second) return true;
     misbehaved("repeats a message");
@@ -78,7 +78,7 @@ bool UcxPath::keep_early(const MessageHeader& header, const Arrival& arrival) no
 }
 
 // True when it is in the inbox.
-bool UcxPath::take_in(const MessageHeader& header, const Arrival& arrival) noexcept {
+bool UcxCarrier::take_in(const MessageHeader& header, const Arrival& arrival) noexcept {
   if (!protocol_.take(header)) return false;
   switch (header.kind) {
     case MessageKind::kBytes:
@@ -103,14 +103,14 @@ bool UcxPath::take_in(const MessageHeader& header, const Arrival& arrival) noexc
   return true;
 }
 
-void UcxPath::drop(Arrival& arrival) noexcept {
+void UcxCarrier::drop(Arrival& arrival) noexcept {
   if (arrival.memory == Arrival::Memory::kUcx && domain_->alive()) domain_->release(arrival.data);
   if (arrival.memory == Arrival::Memory::kCopied) std::free(arrival.data);
   arrival.memory = Arrival::Memory::kNone;
 }
 
 // Into memory of ours. False when there is none.
-bool UcxPath::copy_out(Arrival& arrival) noexcept {
+bool UcxCarrier::copy_out(Arrival& arrival) noexcept {
   void* const copy = std::malloc(arrival.bytes);
   if (copy == nullptr) return false;
   std::memcpy(copy, arrival.data, arrival.bytes);
@@ -121,7 +121,7 @@ bool UcxPath::copy_out(Arrival& arrival) noexcept {
 }
 
 // The connection does not take them now; a small message must not hold a whole buffer of UCX's.
-void UcxPath::keep_own_copies() noexcept {
+void UcxCarrier::keep_own_copies() noexcept {
   // From the back: what was copied before lies in front of what came since.
   for (std::size_t i = inbox_.size(); i > 0; --i) {
     Arrival& arrival = inbox_[i - 1];
@@ -130,7 +130,7 @@ void UcxPath::keep_own_copies() noexcept {
   }
 }
 
-Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved UcxCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
   if (landing_.active) return landed();
   while (!inbox_.empty()) {
     switch (inbox_.front().kind) {
@@ -153,7 +153,7 @@ Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
 
 // A message's bytes as a chunk that gives them back to UCX: only as long as few are held, because each holds
 // a whole buffer of UCX's however short it is.
-ChunkRef UcxPath::receive_in_place(bool& exhausted) {
+ChunkRef UcxCarrier::receive_in_place(bool& exhausted) {
   if (inbox_.empty() || landing_.active) return {};
   Arrival& front = inbox_.front();
   const bool whole =
@@ -167,7 +167,7 @@ ChunkRef UcxPath::receive_in_place(bool& exhausted) {
   return chunk;
 }
 
-Moved UcxPath::take_bytes(std::span<const iovec> into) {
+Moved UcxCarrier::take_bytes(std::span<const iovec> into) {
   std::size_t total = 0;
   for (iovec place : into) {
     while (place.iov_len > 0 && !inbox_.empty() && inbox_.front().kind == MessageKind::kBytes) {
@@ -188,13 +188,13 @@ Moved UcxPath::take_bytes(std::span<const iovec> into) {
 }
 
 // A message was received to its end: the peer is told once that is worth a message of its own.
-void UcxPath::taken(const Arrival& arrival) noexcept {
+void UcxCarrier::taken(const Arrival& arrival) noexcept {
   protocol_.credit().grant(arrival.cost);
   if (protocol_.credit().untold() >= options_.window_bytes / 2) want_control(MessageKind::kCredit);
 }
 
 // Into the attachment's own place where it fits; else (the attachment is not wanted) into memory of ours.
-Moved UcxPath::take_piece(MutableBytes landing) {
+Moved UcxCarrier::take_piece(MutableBytes landing) {
   Arrival& front = inbox_.front();
   void* const piece = front.data;
   std::byte* to = landing.data();
@@ -211,7 +211,7 @@ Moved UcxPath::take_piece(MutableBytes landing) {
   ucp_request_param_t params{};
   params.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  params.cb.recv_am = &UcxPath::on_landed;
+  params.cb.recv_am = &UcxCarrier::on_landed;
   params.user_data = &landing_;
   landing_.active = true;
   landing_.done = false;
@@ -224,7 +224,7 @@ Moved UcxPath::take_piece(MutableBytes landing) {
 }
 
 // What became of the piece at the front of the inbox.
-Moved UcxPath::landed() {
+Moved UcxCarrier::landed() {
   // A copy of ours is nobody else's memory.
   if (!landing_.done) return lands_in_place() ? Moved::begun() : Moved::blocked();
   landing_.active = landing_.done = false;
@@ -241,10 +241,10 @@ Moved UcxPath::landed() {
   return Moved::blocked();
 }
 
-Moved UcxPath::reclaim_landing() {
+Moved UcxCarrier::reclaim_landing() {
   if (!landing_.active || !lands_in_place()) return Moved::blocked();
   insist_on(landing_);
   return landed();
 }
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

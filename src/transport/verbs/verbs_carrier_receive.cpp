@@ -3,13 +3,13 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/verbs/path_limits.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 // Inside a poll. What the peer may not do is found here, before anything is kept.
-void VerbsPath::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
+void VerbsCarrier::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
   if (shut_) return domain_->give_back(slot);
   if (!protocol_.credit().use(1)) {
     misbehaved("sent a message without credit");
@@ -22,7 +22,7 @@ void VerbsPath::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
 }
 
 // True when the slot is kept.
-bool VerbsPath::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
+bool VerbsCarrier::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
   const Bytes message{domain_->at(slot), bytes};
   const auto header = load_message_header(message);
   if (!header) return misbehaved("sent a message of another protocol or version"), false;
@@ -34,7 +34,7 @@ bool VerbsPath::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
 }
 
 // True for a message whose bytes are to be received.
-bool VerbsPath::take_kind(const MessageHeader& header, Bytes content) noexcept {
+bool VerbsCarrier::take_kind(const MessageHeader& header, Bytes content) noexcept {
   switch (header.kind) {
     case MessageKind::kBytes:
       declining_ = false;
@@ -65,7 +65,7 @@ bool VerbsPath::take_kind(const MessageHeader& header, Bytes content) noexcept {
   }
 }
 
-void VerbsPath::take_return(std::uint32_t credits) noexcept {
+void VerbsCarrier::take_return(std::uint32_t credits) noexcept {
   if (!protocol_.credit().use(credits)) return misbehaved("returns credit that it does not have");
   const std::size_t spare = promised_ - std::max<std::size_t>(in_use(), options_.credits_min);
   promised_ -= spare;
@@ -73,18 +73,18 @@ void VerbsPath::take_return(std::uint32_t credits) noexcept {
 }
 
 // The slot goes back into the queue of receives, and may be promised again.
-void VerbsPath::done_with(std::uint32_t slot) noexcept {
+void VerbsCarrier::done_with(std::uint32_t slot) noexcept {
   domain_->give_back(slot);
   slot_returned();
 }
 
-void VerbsPath::slot_returned() noexcept {
+void VerbsCarrier::slot_returned() noexcept {
   --held_;
   grant();
 }
 
 // As many as came, and one more each time, so that who uses them up soon has many.
-void VerbsPath::grant() noexcept {
+void VerbsCarrier::grant() noexcept {
   if (in_use() < promised_) protocol_.credit().grant(static_cast<std::uint32_t>(promised_ - in_use()));
   if (promised_ < options_.credits_max && domain_->promise_one(*this)) {
     ++promised_;
@@ -97,7 +97,7 @@ void VerbsPath::grant() noexcept {
 // Of what is lent out nothing comes back for long: the rest has to be told in time, or the peer would keep
 // its last credits for ever. While something is offered each single one is told that the peer
 // may need to answer, or to ask for an answer.
-void VerbsPath::tell_credit_if_due() noexcept {
+void VerbsCarrier::tell_credit_if_due() noexcept {
   const std::uint32_t untold = protocol_.credit().untold();
   const bool much = untold >= 2 && untold >= (promised_ - lent_) / 2;
   const bool about_an_offer = waits_for_answer() || offers_.size() > 0;
@@ -106,13 +106,13 @@ void VerbsPath::tell_credit_if_due() noexcept {
   if (much || peer_needs_it) want_control(MessageKind::kCredit);
 }
 
-bool VerbsPath::reclaim() noexcept {
+bool VerbsCarrier::reclaim() noexcept {
   if (shut_ || protocol_.credit().peer_may_send() <= options_.credits_min) return false;
   want_control(MessageKind::kReclaim);
   return true;
 }
 
-Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved VerbsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
   std::size_t total = 0;
   for (iovec place : into) {
     while (place.iov_len > 0 && inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kBytes) {
@@ -138,7 +138,7 @@ Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes landing) {
 
 // A message's bytes where they lie: only as long as few are lent, because a peer whose messages are all being
 // looked at may send nothing.
-ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
+ChunkRef VerbsCarrier::receive_in_place(bool& exhausted) {
   if (inbox_.size() == 0 || inbox_.front().begin != kMessageHeaderBytes) return {};
   if (lent_ + kCreditsMin >= promised_) return {};
   const Arrival front = inbox_.front();
@@ -152,9 +152,9 @@ ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
   return chunk;
 }
 
-void VerbsPath::lent_returned() noexcept {
+void VerbsCarrier::lent_returned() noexcept {
   --lent_;
   slot_returned();
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

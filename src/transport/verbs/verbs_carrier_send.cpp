@@ -5,10 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/verbs/path_limits.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
@@ -31,12 +31,12 @@ bool stays_until_acknowledged(MessageKind kind) {
 
 }  // namespace
 
-bool VerbsPath::may_send_bytes() const noexcept {
+bool VerbsCarrier::may_send_bytes() const noexcept {
   return !failure_.ok() || (protocol_.may_send_bytes() && sends_under_way() < options_.sends_max);
 }
 
 // A message ends before what is to be offered.
-Moved VerbsPath::send(std::span<const iovec> from, std::size_t leased) {
+Moved VerbsCarrier::send(std::span<const iovec> from, std::size_t leased) {
   if (!failure_.ok() || protocol_.misbehaves()) return Moved::failed(ECONNRESET);
   if (is_offered(from.front(), leased)) return offer(from.front(), leased);
   const std::size_t room = std::min(peer_message_bytes_, options_.message_bytes) - kMessageHeaderBytes;
@@ -55,8 +55,8 @@ Moved VerbsPath::send(std::span<const iovec> from, std::size_t leased) {
 }
 
 // False when there is no memory for it now, or the device refused it, which failure_ says.
-bool VerbsPath::post(MessageProtocol::Control message, std::span<const iovec> from,
-                     std::size_t bytes) noexcept {
+bool VerbsCarrier::post(MessageProtocol::Control message, std::span<const iovec> from,
+                        std::size_t bytes) noexcept {
   const std::size_t size = kMessageHeaderBytes + bytes;
   std::array<std::byte, kInlineBytesMax> on_stack;
   SlotPool::Slot slot;
@@ -89,11 +89,11 @@ bool VerbsPath::post(MessageProtocol::Control message, std::span<const iovec> fr
 }
 
 // Of as many as the device's queue holds some are signalled, or it would stay full for ever.
-bool VerbsPath::signal_due() const noexcept {
+bool VerbsCarrier::signal_due() const noexcept {
   return unsignalled_ + 1 >= std::min<std::size_t>(kSignalEvery, (options_.sends_max + kControlSends) / 2);
 }
 
-bool VerbsPath::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
+bool VerbsCarrier::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
   request.wr_id = domain_->completions().id_for(place_, posted_ & kSequenceMask);
   request.sg_list = &segment;
   request.num_sge = 1;
@@ -104,7 +104,7 @@ bool VerbsPath::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
 }
 
 // Those before it that were not signalled are done too.
-void VerbsPath::on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept {
+void VerbsCarrier::on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept {
   if (completion.status != IBV_WC_SUCCESS) {
     const Sent& failed = sent_messages_[sequence % sent_messages_.size()];
     const bool read = failed.memory == Sent::Memory::kLanding;
@@ -115,24 +115,24 @@ void VerbsPath::on_completion(std::uint32_t sequence, const ibv_wc& completion) 
   touch();
 }
 
-void VerbsPath::completed_up_to(std::uint32_t end) noexcept {
+void VerbsCarrier::completed_up_to(std::uint32_t end) noexcept {
   for (; completed_ != end; ++completed_) {
     release(std::exchange(sent_messages_[completed_ % sent_messages_.size()], {}));
   }
 }
 
-void VerbsPath::release(const Sent& sent) noexcept {
+void VerbsCarrier::release(const Sent& sent) noexcept {
   if (sent.memory == Sent::Memory::kBytes) domain_->release_send_slot(sent.slot);
   if (sent.memory == Sent::Memory::kControl) domain_->release_control_slot(sent.slot);
   if (sent.memory == Sent::Memory::kLanding) end_read();
 }
 
-void VerbsPath::want_control(MessageKind kind, std::uint32_t amount) noexcept {
+void VerbsCarrier::want_control(MessageKind kind, std::uint32_t amount) noexcept {
   protocol_.want(kind, amount);
   send_control();
 }
 
-void VerbsPath::send_control() noexcept {
+void VerbsCarrier::send_control() noexcept {
   while (connected_ && peer_ready_ && !shut_ && failure_.ok()) {
     const auto control = protocol_.due();
     if (!control || sends_under_way() == options_.sends_max + kControlSends) return;
@@ -140,14 +140,14 @@ void VerbsPath::send_control() noexcept {
   }
 }
 
-void VerbsPath::end_sending() {
+void VerbsCarrier::end_sending() {
   protocol_.end();
   send_control();
 }
 
-bool VerbsPath::all_left() const {
+bool VerbsCarrier::all_left() const {
   return !failure_.ok() ||
          (protocol_.peer_took_end() && protocol_.end_taken_left() && sends_under_way() == 0);
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -3,14 +3,14 @@
 #include <cerrno>
 #include <utility>
 
-#include "transport/ucx/path_limits.hpp"
-#include "transport/ucx/ucx_path.hpp"
+#include "transport/ucx/limits.hpp"
+#include "transport/ucx/ucx_carrier.hpp"
 #include "weft/ucx/status.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 // What UCX answered to the posting of `operation`.
-ucs_status_t UcxPath::note(Operation& operation, ucs_status_ptr_t answer) noexcept {
+ucs_status_t UcxCarrier::note(Operation& operation, ucs_status_ptr_t answer) noexcept {
   if (answer == nullptr) {
     operation.active = false;
     return UCS_OK;
@@ -23,8 +23,8 @@ ucs_status_t UcxPath::note(Operation& operation, ucs_status_ptr_t answer) noexce
   return UCS_INPROGRESS;
 }
 
-ucs_status_t UcxPath::post(Operation& operation, const MessageHeader& header, const void* data,
-                           std::size_t bytes) noexcept {
+ucs_status_t UcxCarrier::post(Operation& operation, const MessageHeader& header, const void* data,
+                              std::size_t bytes) noexcept {
   store_active_message_header(operation.header, {header, peer_slot_, peer_key_});
   operation.path = this;
   operation.bytes = bytes;
@@ -33,19 +33,19 @@ ucs_status_t UcxPath::post(Operation& operation, const MessageHeader& header, co
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.flags = header.kind == MessageKind::kPiece ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
-  params.cb.send = &UcxPath::on_sent;
+  params.cb.send = &UcxCarrier::on_sent;
   params.user_data = &operation;
   return note(operation, ucp_am_send_nbx(endpoint_.handle(), kActiveMessageId, operation.header,
                                          kActiveMessageHeaderBytes, data, bytes, &params));
 }
 
 // Bytes that a message may have.
-std::size_t UcxPath::room() const noexcept {
+std::size_t UcxCarrier::room() const noexcept {
   const std::size_t left = protocol_.credit().left();
   return left > kMessageCost ? left - kMessageCost : 0;
 }
 
-Moved UcxPath::send(std::span<const iovec> from, std::size_t leased) {
+Moved UcxCarrier::send(std::span<const iovec> from, std::size_t leased) {
   if (sending_.active) return sent();
   if (endpoint_.handle() == nullptr || failed_ != UCS_OK) return Moved::failed(ECONNRESET);
   if (leased >= options_.rendezvous_bytes_min) return send_piece(from[0], leased);
@@ -65,7 +65,7 @@ Moved UcxPath::send(std::span<const iovec> from, std::size_t leased) {
   return status == UCS_INPROGRESS ? Moved::begun() : Moved::failed(ECONNRESET);
 }
 
-Moved UcxPath::sent() {
+Moved UcxCarrier::sent() {
   if (!sending_.done) {
     send_blocked_ = true;
     return Moved::begun();
@@ -74,7 +74,7 @@ Moved UcxPath::sent() {
   return sending_.status == UCS_OK ? Moved::some(sending_.bytes, false) : Moved::failed(ECONNRESET);
 }
 
-Moved UcxPath::send_piece(const iovec& from, std::size_t leased) {
+Moved UcxCarrier::send_piece(const iovec& from, std::size_t leased) {
   if (!has_place()) {
     if (!std::exchange(asked_, true)) want_control(MessageKind::kAsk);
     send_blocked_ = true;
@@ -88,18 +88,18 @@ Moved UcxPath::send_piece(const iovec& from, std::size_t leased) {
   return status == UCS_INPROGRESS ? Moved::begun() : Moved::failed(ECONNRESET);
 }
 
-Moved UcxPath::reclaim_sending() {
+Moved UcxCarrier::reclaim_sending() {
   if (!sending_.active) return Moved::blocked();
   insist_on(sending_);
   return sent();
 }
 
-void UcxPath::want_control(MessageKind kind, std::uint32_t amount) noexcept {
+void UcxCarrier::want_control(MessageKind kind, std::uint32_t amount) noexcept {
   protocol_.want(kind, amount);
   send_control();
 }
 
-void UcxPath::send_control() noexcept {
+void UcxCarrier::send_control() noexcept {
   for (Operation& operation : controls_) {
     if (endpoint_.handle() == nullptr || failed_ != UCS_OK) return;
     if (operation.active) continue;
@@ -111,27 +111,27 @@ void UcxPath::send_control() noexcept {
   }
 }
 
-void UcxPath::end_sending() {
+void UcxCarrier::end_sending() {
   protocol_.end();
   send_control();
 }
 
 // So that nothing of ours is still inside UCX when the path is shut.
-void UcxPath::flush() noexcept {
+void UcxCarrier::flush() noexcept {
   flush_.path = this;
   flush_.active = true;
   flush_.done = false;
   ucp_request_param_t params;
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.cb.send = &UcxPath::on_sent;
+  params.cb.send = &UcxCarrier::on_sent;
   params.user_data = &flush_;
   if (note(flush_, ucp_ep_flush_nbx(endpoint_.handle(), &params)) == UCS_INPROGRESS) return;
   flushed_ = true;
   touch();
 }
 
-bool UcxPath::all_left() const {
+bool UcxCarrier::all_left() const {
   return failed_ != UCS_OK || (protocol_.peer_took_end() && flushed_ && !anything_in_flight());
 }
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

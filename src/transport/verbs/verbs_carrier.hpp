@@ -7,34 +7,34 @@
 #include <vector>
 
 #include "transport/message_protocol.hpp"
+#include "transport/verbs/carrier_terms.hpp"
 #include "transport/verbs/domain.hpp"
-#include "transport/verbs/path_address.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/ring.hpp"
 #include "weft/transport/path_end.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 /// One end of a connection's way over a queue pair.
 ///
 /// Bytes travel in messages of up to message_bytes: small ones inside the work request, others copied into
 /// registered memory, several at a time, so that one is copied while another is sent. A message is sent only
 /// with credit, which stands for a receive at the other side. An attachment in memory that the device knows
-/// is offered instead, and fetched by the other side's device (verbs_path_rendezvous.cpp).
+/// is offered instead, and fetched by the other side's device (verbs_carrier_rendezvous.cpp).
 ///
 /// What the device was given is in `sent_messages_`; shut() destroys the queue pair, after which the device
 /// touches nothing. Nothing is told to the owner inside a completion: those only note and schedule deliver_.
-class VerbsPath final : public PathEnd,
-                        public Carrier,
-                        public ListHook<StarvedTag>,
-                        public ListHook<SpareTag>,
-                        private verbs::CompletionHandler {
+class VerbsCarrier final : public PathEnd,
+                           public Carrier,
+                           public ListHook<StarvedTag>,
+                           public ListHook<SpareTag>,
+                           private verbs::CompletionHandler {
  public:
   /// By the domain's port, or by `port` if that is not 0. Errors: what the device does not grant.
-  static Result<std::unique_ptr<VerbsPath>> make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
-                                                 std::uint8_t port = 0);
-  VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner);
-  ~VerbsPath() override;
+  static Result<std::unique_ptr<VerbsCarrier>> make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
+                                                    std::uint8_t port = 0);
+  VerbsCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner);
+  ~VerbsCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override;
@@ -57,7 +57,7 @@ class VerbsPath final : public PathEnd,
 
   // Instead of address() and connect(), for whoever connects the queue pair by other means.
 
-  void take_terms(const PathTerms& peers) noexcept;
+  void take_terms(const CarrierTerms& peers) noexcept;
   verbs::QueuePair& pair() const noexcept { return *pair_; }
   WayFinder& ways() const noexcept { return domain_->ways(); }
   const ibv_device_attr& device_attributes() const noexcept {
@@ -83,9 +83,9 @@ class VerbsPath final : public PathEnd,
 
  private:
   struct Deliver : Ready {
-    explicit Deliver(VerbsPath& its) noexcept
+    explicit Deliver(VerbsCarrier& its) noexcept
         : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    VerbsPath& path;
+    VerbsCarrier& path;
   };
   /// What comes next: the rest of a message with bytes, the peer's end, or the next one of `offers_`.
   struct Arrival {
@@ -226,4 +226,4 @@ class VerbsPath final : public PathEnd,
   std::uint32_t place_ = 0;
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier
