@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "transport/ucx/message.hpp"
+#include "transport/ucx/active_message.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/wire/frame.hpp"
 #include "weft/wire/path.hpp"
@@ -28,13 +28,12 @@ void check_path_body(Bytes body) {
 }
 
 void check_message_header(Bytes input) {
-  const auto header = ucx_path::load_message_header(input);
+  const auto header = ucx_carrier::load_active_message_header(input);
   if (!header) return;
-  WEFT_ASSERT(
-      header->kind >= ucx_path::MessageKind::kProbe && header->kind <= ucx_path::MessageKind::kEndTaken,
-      "an unknown kind was accepted");
-  std::array<std::byte, ucx_path::kMessageHeaderBytes> again{};
-  ucx_path::store_message_header(again.data(), *header);
+  WEFT_ASSERT(header->message.kind >= MessageKind::kProbe && header->message.kind <= kLastMessageKind,
+              "an unknown kind was accepted");
+  std::array<std::byte, ucx_carrier::kActiveMessageHeaderBytes> again{};
+  ucx_carrier::store_active_message_header(again.data(), *header);
   WEFT_ASSERT(std::ranges::equal(again, input), "what was read does not survive being written");
 }
 

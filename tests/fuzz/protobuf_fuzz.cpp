@@ -2,6 +2,7 @@
 // Bodies that are no message: why is looked for in the same bytes that protobuf refused, and found within
 // them.
 #include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/struct.pb.h>
 
 #include <cstdint>
@@ -13,6 +14,16 @@
 #include "weft/protobuf/message.hpp"
 
 namespace {
+
+// How deep protobuf takes the entry of a map to nest depends on how its bytes were written. So it may read
+// what is nested as deep as it allows, and write that in its own way, which it does not read.
+bool is_read_when_it_may_nest_deeper(google::protobuf::Message& message, const std::string& text) {
+  google::protobuf::io::CodedInputStream input{reinterpret_cast<const std::uint8_t*>(text.data()),
+                                               static_cast<int>(text.size())};
+  input.SetRecursionLimit(2 * google::protobuf::io::CodedInputStream::GetDefaultRecursionLimit());
+  message.Clear();
+  return message.ParseFromCodedStream(&input);
+}
 
 // proto3 with maps and recursion; proto2 with required fields, packed lists.
 template <typename Message>
@@ -28,7 +39,8 @@ void parse(weft::Bytes body) {
   weft::protobuf::detail::write_message(message, reinterpret_cast<std::byte*>(text.data()));
   Message again;
   weft::protobuf::detail::read_message(again, weft::as_bytes(text), failure);
-  WEFT_ASSERT(failure.ok(), "what was read is written so that it can be read");
+  WEFT_ASSERT(failure.ok() || is_read_when_it_may_nest_deeper(again, text),
+              "what was read is written so that it can be read");
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/message_header.hpp"
 #include "transport/verbs/cm_address.hpp"
-#include "transport/verbs/message.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/verbs/address_info.hpp"
 #include "weft/verbs/memory.hpp"
@@ -30,18 +30,18 @@ void check_remote_memory(Bytes input) {
 }
 
 void check_message(Bytes input) {
-  const auto header = verbs_path::load_message_header(input);
+  const auto header = load_message_header(input);
   if (!header) return;
-  WEFT_ASSERT(header->kind >= verbs_path::MessageKind::kProbe && header->kind <= verbs_path::kLastKind,
+  WEFT_ASSERT(header->kind >= MessageKind::kProbe && header->kind <= kLastMessageKind,
               "an unknown kind was accepted");
-  std::array<std::byte, verbs_path::kMessageHeaderBytes> again{};
-  verbs_path::store_message_header(again.data(), *header);
+  std::array<std::byte, kMessageHeaderBytes> again{};
+  store_message_header(again.data(), *header);
   WEFT_ASSERT(std::ranges::equal(again, input.first(again.size())),
               "what was read does not survive being written");
 }
 
 void check_cm_address(Bytes input) {
-  const auto address = verbs_path::CmAddress::decode(as_text(input));
+  const auto address = verbs_carrier::CmAddress::decode(as_text(input));
   if (!address.ok()) {
     WEFT_ASSERT(!address.status().message().empty(), "a refusal says why");
     return;
@@ -50,10 +50,10 @@ void check_cm_address(Bytes input) {
 }
 
 void check_cm_request(Bytes input) {
-  const auto token = verbs_path::decode_request(input);
+  const auto token = verbs_carrier::decode_request(input);
   if (!token) return;
   WEFT_ASSERT(
-      std::ranges::equal(verbs_path::encode_request(*token), input.first(verbs_path::kCmRequestBytes)),
+      std::ranges::equal(verbs_carrier::encode_request(*token), input.first(verbs_carrier::kCmRequestBytes)),
       "what was read does not survive being written");
 }
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "transport/ucx/path_limits.hpp"
-#include "transport/ucx/ucx_path.hpp"
+#include "transport/ucx/limits.hpp"
+#include "transport/ucx/ucx_carrier.hpp"
 #include "weft/ucx/status.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 namespace {
 
@@ -28,7 +28,7 @@ Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<ucx::Co
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  handler.id = kMessageId;
+  handler.id = kActiveMessageId;
   handler.flags = UCP_AM_FLAG_PERSISTENT_DATA;
   handler.cb = &Domain::on_message;
   handler.arg = domain.get();
@@ -48,7 +48,7 @@ Domain::~Domain() {
   give_up();
 }
 
-Place Domain::enter(UcxPath& path) {
+Place Domain::enter(UcxCarrier& path) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(entries_.size()));
     entries_.emplace_back();
@@ -131,7 +131,7 @@ void Domain::give_up() {
   }
 }
 
-UcxPath* Domain::find(const MessageHeader& header) const noexcept {
+UcxCarrier* Domain::find(const ActiveMessageHeader& header) const noexcept {
   const Entry& entry = entries_[header.slot];
   return entry.key == header.key ? entry.path : nullptr;
 }
@@ -140,15 +140,15 @@ UcxPath* Domain::find(const MessageHeader& header) const noexcept {
 ucs_status_t Domain::on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
                                 std::size_t bytes, const ucp_am_recv_param_t* param) noexcept {
   auto& self = *static_cast<Domain*>(domain);
-  const auto loaded = load_message_header({static_cast<const std::byte*>(header), header_bytes});
+  const auto loaded = load_active_message_header({static_cast<const std::byte*>(header), header_bytes});
   if (!loaded || loaded->slot >= self.entries_.size()) [[unlikely]] {
     self.note_stray(header_bytes);
     return UCS_OK;
   }
   // What was on its way when a path was shut is nobody's fault.
-  UcxPath* const path = self.find(*loaded);
+  UcxCarrier* const path = self.find(*loaded);
   if (path == nullptr) return UCS_OK;
-  return path->arrived(*loaded, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
+  return path->arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
 }
 
 void Domain::note_stray(std::size_t header_bytes) {
@@ -156,8 +156,9 @@ void Domain::note_stray(std::size_t header_bytes) {
   const TimePoint now = loop_.clock().now();
   if (now < quiet_until_) return;
   quiet_until_ = now + kStrayInterval;
-  const char* what = header_bytes == kMessageHeaderBytes ? "no connection of this process, or another version"
-                                                         : "another protocol";
+  const char* what = header_bytes == kActiveMessageHeaderBytes
+                         ? "no connection of this process, or another version"
+                         : "another protocol";
   try {
     logger_->write(LogLevel::kWarning, "ucx: dropped an active message of " + std::string{what} + " (" +
                                            std::to_string(strays_) + " so far)");
@@ -166,4 +167,4 @@ void Domain::note_stray(std::size_t header_bytes) {
   }
 }
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

@@ -6,16 +6,16 @@
 #include <random>
 #include <vector>
 
-#include "transport/ucx/message.hpp"
+#include "transport/ucx/active_message.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 #include "weft/ucx/worker.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
-class UcxPath;
+class UcxCarrier;
 
 /// Where the active messages for a path go: its slot in the table of its domain, and a key that tells it from
 /// whoever had the slot before.
@@ -45,7 +45,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   Bytes address() const noexcept { return address_; }
   bool alive() const noexcept { return worker_ != nullptr; }
 
-  Place enter(UcxPath& path);
+  Place enter(UcxCarrier& path);
   /// After a peer that may have died the worker is watched until it is known not to be stuck.
   void leave(const Place& place, bool peer_may_be_dead) noexcept;
   /// Lets UCX work, outside of the loop's own turn. True when something happened.
@@ -64,7 +64,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
 
  private:
   struct Entry {
-    UcxPath* path = nullptr;
+    UcxCarrier* path = nullptr;
     std::uint32_t key = 0;
   };
 
@@ -73,7 +73,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   void settle();
   void on_timer() override;
   bool seems_stuck() noexcept;
-  UcxPath* find(const MessageHeader& header) const noexcept;
+  UcxCarrier* find(const ActiveMessageHeader& header) const noexcept;
   void note_stray(std::size_t header_bytes);
 
   void on_chunk_returned(MutableBytes memory) noexcept override;
@@ -96,4 +96,4 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   TimePoint quiet_until_{};
 };
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

@@ -7,10 +7,10 @@
 #include <memory>
 #include <type_traits>
 
-#include "transport/ucx/message.hpp"
+#include "transport/message_header.hpp"
 #include "weft/base/assert.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 /// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender. Whoever takes
 /// it gives its memory back; it is a plain value.
@@ -25,6 +25,7 @@ struct Arrival {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::size_t taken = 0;
+  std::uint32_t cost = 0;  ///< of credit; the peer gets it back with the last byte
 };
 
 /// What has arrived and was not received, in order. Allocates while it grows, never afterwards.
@@ -68,4 +69,4 @@ class Inbox {
   std::size_t capacity_ = 0;  // a power of two
 };
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "transport/path_transport.hpp"
-#include "transport/ucx/path_limits.hpp"
-#include "transport/ucx/ucx_path.hpp"
+#include "transport/ucx/limits.hpp"
+#include "transport/ucx/ucx_carrier.hpp"
 #include "weft/ucx/status.hpp"
 
 namespace weft {
 
-namespace ucx_path {
+namespace ucx_carrier {
 
 namespace {
 
@@ -42,7 +42,7 @@ Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
   }
   auto domain = domain_for(loop);
   if (!domain.ok()) return std::move(domain).status();
-  return std::unique_ptr<PathEnd>{std::make_unique<UcxPath>(*std::move(domain), owner, options_)};
+  return std::unique_ptr<PathEnd>{std::make_unique<UcxCarrier>(*std::move(domain), owner, options_)};
 }
 
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
@@ -95,11 +95,12 @@ Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {
   return domain;
 }
 
-}  // namespace ucx_path
+}  // namespace ucx_carrier
 
 Status check(const UcxOptions& options) {
   const char* why = nullptr;
-  if (options.window_bytes < ucx_path::kWindowBytesMin || options.window_bytes > ucx_path::kWindowBytesMax) {
+  if (options.window_bytes < ucx_carrier::kWindowBytesMin ||
+      options.window_bytes > ucx_carrier::kWindowBytesMax) {
     why = "UcxOptions::window_bytes: from 64 KiB to 256 MiB are possible";
   } else if (options.message_bytes < 512 || options.message_bytes > options.window_bytes / 4) {
     why = "UcxOptions::message_bytes: from 512 bytes to a quarter of window_bytes are possible";
@@ -114,13 +115,13 @@ Status check(const UcxOptions& options) {
 
 Result<UcxDescription> describe_ucx(const UcxOptions& options) {
   if (Status wrong = check(options); !wrong.ok()) return wrong;
-  const auto context = ucx_path::make_context(options);
+  const auto context = ucx_carrier::make_context(options);
   if (!context.ok()) return context.status();
   return UcxDescription{(*context)->description(), (*context)->configuration()};
 }
 
 std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options) {
-  return std::make_shared<ucx_path::Provider>(options);
+  return std::make_shared<ucx_carrier::Provider>(options);
 }
 
 std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {

@@ -11,7 +11,7 @@
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 /// The context that paths of these options use. Errors: those of ucx::Context::create().
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
@@ -44,4 +44,4 @@ class Provider final : public DataPathProvider {
   mutable std::map<Loop*, std::weak_ptr<Domain>> domains_;
 };
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

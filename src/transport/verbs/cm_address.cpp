@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
-constexpr std::size_t kPortAt = PathTerms::kEncodedBytes;
+constexpr std::size_t kPortAt = CarrierTerms::kEncodedBytes;
 constexpr std::size_t kTokenAt = 16;
 constexpr std::size_t kListeningBytes = kTokenAt + sizeof(CmToken);
 constexpr std::array<std::byte, 4> kMark{std::byte{'w'}, std::byte{'e'}, std::byte{'f'}, std::byte{1}};
@@ -20,7 +20,7 @@ bool all_zero(Bytes bytes) noexcept {
 }  // namespace
 
 std::string CmAddress::encode() const {
-  std::string text(listening ? kListeningBytes : PathTerms::kEncodedBytes, '\0');
+  std::string text(listening ? kListeningBytes : CarrierTerms::kEncodedBytes, '\0');
   auto* const at = reinterpret_cast<std::byte*>(text.data());
   terms.encode(at);
   if (listening) {
@@ -32,14 +32,14 @@ std::string CmAddress::encode() const {
 
 Result<CmAddress> CmAddress::decode(std::string_view from) {
   const Bytes bytes = as_bytes(from);
-  if (bytes.size() != PathTerms::kEncodedBytes && bytes.size() != kListeningBytes) {
+  if (bytes.size() != CarrierTerms::kEncodedBytes && bytes.size() != kListeningBytes) {
     return Status{StatusCode::kInvalidArgument, Layer::kTransport,
                   "the peer's address for rdma_cm is of another length"};
   }
-  const auto terms = PathTerms::decode(bytes);
+  const auto terms = CarrierTerms::decode(bytes);
   if (!terms.ok()) return terms.status();
   CmAddress address{.terms = *terms};
-  if (bytes.size() == PathTerms::kEncodedBytes) return address;
+  if (bytes.size() == CarrierTerms::kEncodedBytes) return address;
   CmListening& listening = address.listening.emplace();
   listening.port = load_le<std::uint16_t>(bytes.data() + kPortAt);
   std::memcpy(listening.token.data(), bytes.data() + kTokenAt, sizeof(CmToken));
@@ -66,4 +66,4 @@ std::optional<CmToken> decode_request(Bytes private_data) noexcept {
   return token;
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "transport/verbs/path_address.hpp"
+#include "transport/verbs/carrier_terms.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 /// What belongs to one connection among all that ask a listener of rdma_cm: random, told to one peer on its
 /// stream, good for one request.
@@ -34,7 +34,7 @@ struct CmListening {
 /// 24 |                                                                       |
 /// 32
 struct CmAddress {
-  PathTerms terms;
+  CarrierTerms terms;
   std::optional<CmListening> listening{};
 
   std::string encode() const;
@@ -53,4 +53,4 @@ std::array<std::byte, kCmRequestBytes> encode_request(const CmToken& token) noex
 /// Nothing for whatever encode_request() does not make; zeros may follow.
 std::optional<CmToken> decode_request(Bytes private_data) noexcept;
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

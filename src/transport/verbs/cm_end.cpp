@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <utility>
 
-#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/limits.hpp"
 #include "weft/transport/url.hpp"
 #include "weft/verbs/status.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
@@ -192,7 +192,7 @@ Status CmEnd::make_path() {
   const std::uint8_t port = driver().port(connection_.id());
   auto domain = support_.domain_of_route(loop_, device, port);
   if (!domain.ok()) return std::move(domain).status();
-  auto path = VerbsPath::make(*std::move(domain), owner_, port);
+  auto path = VerbsCarrier::make(*std::move(domain), owner_, port);
   if (!path.ok()) return std::move(path).status();
   path_ = *std::move(path);
   path_->take_terms(*peer_terms_);
@@ -291,4 +291,4 @@ void CmEnd::shut() {
   connection_.end();
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

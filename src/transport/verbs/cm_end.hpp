@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "transport/verbs/cm_hub.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 /// What an end needs of the provider that made it, which outlives it.
 class CmSupport {
@@ -106,14 +106,14 @@ class CmEnd final : public PathEnd, private CmHandler {
   sockaddr_storage to_{};
   /// The listening side's own; the connecting side's from the peer's address on.
   std::optional<CmListening> listening_;
-  std::optional<PathTerms> peer_terms_;
+  std::optional<CarrierTerms> peer_terms_;
   /// What the peer's request or response says.
   verbs::CmParameters theirs_;
   bool peer_ready_ = false;
-  std::unique_ptr<VerbsPath> path_;
+  std::unique_ptr<VerbsCarrier> path_;
   verbs::Transition to_receive_;
   WayFinder::Search search_;
   CmConnection connection_;
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -7,11 +7,11 @@
 
 #include <cerrno>
 
-#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/limits.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/verbs/status.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
@@ -148,4 +148,4 @@ void CmHub::on_request(const verbs::CmEvent& event) {
   handler.on_cm_request(std::move(connection), event);
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

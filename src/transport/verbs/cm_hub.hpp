@@ -14,7 +14,7 @@
 #include "weft/runtime/loop.hpp"
 #include "weft/verbs/cm_driver.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 class CmHub;
 
@@ -104,4 +104,4 @@ class CmHub final : private FdWatch, public std::enable_shared_from_this<CmHub> 
   Rest rest_{*this};
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

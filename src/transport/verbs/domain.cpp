@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "transport/verbs/message.hpp"
-#include "transport/verbs/path_limits.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/message_header.hpp"
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
@@ -180,7 +180,7 @@ Status Domain::enter(std::size_t credits) {
   return {};
 }
 
-void Domain::join(std::uint32_t queue_pair, VerbsPath& path) {
+void Domain::join(std::uint32_t queue_pair, VerbsCarrier& path) {
   paths_[queue_pair] = &path;
 }
 
@@ -236,7 +236,7 @@ std::size_t Domain::kept_for_others() const noexcept {
   return std::min(others * options_.credits_min, receives_max_ / 2);
 }
 
-bool Domain::promise_one(VerbsPath& path) noexcept {
+bool Domain::promise_one(VerbsCarrier& path) noexcept {
   const bool spare = promised_ + kept_for_others() < receives_max_;
   if (spare && (slots_ > promised_ || add_receive())) {
     ++promised_;
@@ -244,7 +244,7 @@ bool Domain::promise_one(VerbsPath& path) noexcept {
   }
   // Whoever used his longest ago is asked first, and not again before he has used them again.
   while (!spare_.empty()) {
-    VerbsPath& holder = spare_.pop_front();
+    VerbsCarrier& holder = spare_.pop_front();
     if (&holder != &path && holder.reclaim()) break;
   }
   return false;
@@ -255,19 +255,19 @@ void Domain::unpromise(std::size_t credits) noexcept {
   if (pool_.blocks() > 1) watch_memory();
 }
 
-void Domain::note_spare(VerbsPath& path, bool has) noexcept {
+void Domain::note_spare(VerbsCarrier& path, bool has) noexcept {
   static_cast<ListHook<SpareTag>&>(path).unlink();
   if (has) spare_.push_back(path);
 }
 
-VerbsPath* Domain::find(std::uint32_t queue_pair) const noexcept {
+VerbsCarrier* Domain::find(std::uint32_t queue_pair) const noexcept {
   const auto found = paths_.find(queue_pair);
   return found == paths_.end() ? nullptr : found->second;
 }
 
 // Inside a poll: only notes what came.
 void Domain::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept {
-  VerbsPath* const path = find(completion.qp_num);
+  VerbsCarrier* const path = find(completion.qp_num);
   if (completion.status != IBV_WC_SUCCESS) {
     post(slot);
     if (path != nullptr) path->fail(verbs::to_status(completion.status, "receiving by RDMA"));
@@ -281,7 +281,7 @@ void Domain::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcep
   path->arrived(slot, completion.opcode == IBV_WC_RECV ? completion.byte_len : 0);
 }
 
-ChunkRef Domain::lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) noexcept {
+ChunkRef Domain::lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& path) noexcept {
   ChunkRef chunk = loop_.chunks().lend(bytes, *this);
   if (!chunk) return {};
   // Where the message's head was, which nobody needs any more.
@@ -295,7 +295,7 @@ ChunkRef Domain::lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) n
 
 void Domain::on_chunk_returned(MutableBytes memory) noexcept {
   const std::byte* const head = memory.data() - kMessageHeaderBytes;
-  VerbsPath* const path = find(load_le<std::uint32_t>(head + 4));
+  VerbsCarrier* const path = find(load_le<std::uint32_t>(head + 4));
   const auto serial = load_le<std::uint64_t>(head + 8);
   post(load_le<std::uint32_t>(head));
   // A device gives the number of a queue pair that is gone to another one.
@@ -319,7 +319,7 @@ void Domain::Trimming::on_timer() {
   if (receives || landings) domain.watch_memory();
 }
 
-void Domain::wait_for_send_slot(VerbsPath& path) noexcept {
+void Domain::wait_for_send_slot(VerbsCarrier& path) noexcept {
   if (!static_cast<ListHook<StarvedTag>&>(path).linked()) starved_.push_back(path);
 }
 
@@ -354,7 +354,7 @@ void Domain::log(std::string_view what) {
 
 // A queue pair of which nobody is found was another domain's, or has ended since.
 void Domain::on_queue_pair_event(const verbs::DeviceEvent& event) {
-  VerbsPath* const path = find(event.queue_pair);
+  VerbsCarrier* const path = find(event.queue_pair);
   if (path == nullptr) return;
   const std::string what = std::string{event.to_string()}.append(", of ").append(path->who());
   log(what);
@@ -386,4 +386,4 @@ void Domain::on_device_event(const verbs::DeviceEvent& event) {
   }
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

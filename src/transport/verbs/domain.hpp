@@ -18,9 +18,9 @@
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/verbs.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
-class VerbsPath;
+class VerbsCarrier;
 struct StarvedTag;
 struct SpareTag;
 
@@ -62,7 +62,7 @@ class Domain final : private verbs::CompletionHandler,
   /// Room for a path with `credits` receives. Errors: kResourceExhausted.
   Status enter(std::size_t credits);
   /// From now on what comes to the queue pair of that number is `path`'s.
-  void join(std::uint32_t queue_pair, VerbsPath& path);
+  void join(std::uint32_t queue_pair, VerbsCarrier& path);
   void leave(std::uint32_t queue_pair) noexcept;
   /// A queue pair in error whose path has ended, and what the device may use until it is destroyed.
   struct Retired {
@@ -80,23 +80,23 @@ class Domain final : private verbs::CompletionHandler,
   bool broken() const noexcept { return broken_ || completions_->failed() != 0; }
   /// One receive more that `path`'s peer may be promised, or none; then somebody is asked for what it does
   /// not need.
-  bool promise_one(VerbsPath& path) noexcept;
+  bool promise_one(VerbsCarrier& path) noexcept;
   /// So many promises are not needed any more.
   void unpromise(std::size_t credits) noexcept;
   /// A number that no other path of this domain has had.
   std::uint64_t next_serial() noexcept { return ++serials_; }
   /// `path` has more than its due, and has used it just now; or has no more than that.
-  void note_spare(VerbsPath& path, bool has) noexcept;
+  void note_spare(VerbsCarrier& path, bool has) noexcept;
 
   /// The memory of a message, which goes back into the queue of receives.
   const std::byte* at(std::uint32_t slot) const noexcept { return pool_.at(slot).data; }
   void give_back(std::uint32_t slot) noexcept { post(slot); }
   /// All of a message's bytes as a chunk, that gives the slot back, and tells the path if it is there still.
   /// Null when memory is out.
-  ChunkRef lend(std::uint32_t slot, MutableBytes bytes, VerbsPath& path) noexcept;
+  ChunkRef lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& path) noexcept;
 
   /// `path` hears when there is memory to send from.
-  void wait_for_send_slot(VerbsPath& path) noexcept;
+  void wait_for_send_slot(VerbsCarrier& path) noexcept;
   void release_send_slot(std::uint32_t slot) noexcept;
   void release_control_slot(std::uint32_t slot) noexcept;
   /// The next one in line hears of free memory, if there is any: whoever heard last may have had no use for
@@ -138,7 +138,7 @@ class Domain final : private verbs::CompletionHandler,
   void watch_memory() noexcept;
   std::size_t kept_for_others() const noexcept;
   bool post(std::uint32_t slot) noexcept;
-  VerbsPath* find(std::uint32_t queue_pair) const noexcept;
+  VerbsCarrier* find(std::uint32_t queue_pair) const noexcept;
   void fail_all(const Status& why) noexcept;
 
   Loop& loop_;
@@ -161,7 +161,7 @@ class Domain final : private verbs::CompletionHandler,
   /// How many were when trim_receives() looked last; and of which blocks it leaves the slots posted.
   std::size_t promised_lately_ = 0;
   std::size_t kept_slots_ = SIZE_MAX;
-  std::unordered_map<std::uint32_t, VerbsPath*> paths_;
+  std::unordered_map<std::uint32_t, VerbsCarrier*> paths_;
   /// Oldest first.
   std::deque<Retired> retired_;
   bool broken_ = false;
@@ -170,13 +170,13 @@ class Domain final : private verbs::CompletionHandler,
   std::size_t lent_ = 0;
   std::uint64_t serials_ = 0;
   /// Who waits for memory to send from.
-  IntrusiveList<VerbsPath, StarvedTag> starved_;
+  IntrusiveList<VerbsCarrier, StarvedTag> starved_;
   /// Who has more receives than its due, the one that used them longest ago first.
-  IntrusiveList<VerbsPath, SpareTag> spare_;
+  IntrusiveList<VerbsCarrier, SpareTag> spare_;
   /// While something is lent.
   std::shared_ptr<Domain> self_;
   Trimming trimming_{*this};
   TimePoint quiet_until_{};
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
+#include "transport/message_header.hpp"
 #include "transport/path_transport.hpp"
-#include "transport/verbs/message.hpp"
-#include "transport/verbs/path_limits.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
 namespace weft {
 
-namespace verbs_path {
+namespace verbs_carrier {
 
 namespace {
 
@@ -87,7 +87,7 @@ Result<std::unique_ptr<PathEnd>> Provider::open_by_hello(Loop& loop, PathEndOwne
   Status refused;
   for (const std::string& device : *devices) {
     auto domain = domain_for(loop, device);
-    auto path = domain.ok() ? VerbsPath::make(*std::move(domain), owner) : std::move(domain).status();
+    auto path = domain.ok() ? VerbsCarrier::make(*std::move(domain), owner) : std::move(domain).status();
     if (path.ok()) return std::unique_ptr<PathEnd>{*std::move(path)};
     refused = std::move(path).status();
   }
@@ -240,10 +240,10 @@ Result<MemoryLease> Provider::register_memory(MutableBytes memory) const {
   return lease;
 }
 
-}  // namespace verbs_path
+}  // namespace verbs_carrier
 
 Status check(const VerbsOptions& options) {
-  using namespace verbs_path;
+  using namespace verbs_carrier;
   const char* why = nullptr;
   if (options.message_bytes < kMessageBytesMin || options.message_bytes > kMessageBytesMax) {
     why = "VerbsOptions::message_bytes: from 1 KiB to 1 MiB are possible";
@@ -279,14 +279,15 @@ VerbsMemory verbs_memory(const VerbsOptions& options) {
           .send_bytes_per_connection_max = options.sends_max * options.message_bytes,
           .receive_bytes_max = options.receive_bytes_max,
           .send_bytes_max = options.send_bytes_max,
-          .control_bytes_max = verbs_path::kControlBlockBytes +
-                               verbs_path::kControlBytes * (verbs_path::kControlSends + options.sends_max) *
-                                   options.connections_max,
+          .control_bytes_max =
+              verbs_carrier::kControlBlockBytes + verbs_carrier::kControlBytes *
+                                                      (verbs_carrier::kControlSends + options.sends_max) *
+                                                      options.connections_max,
           .attachment_bytes_max = options.attachment_bytes_max};
 }
 
 std::shared_ptr<const DataPathProvider> make_verbs_path_provider(const VerbsOptions& options) {
-  return std::make_shared<verbs_path::Provider>(options);
+  return std::make_shared<verbs_carrier::Provider>(options);
 }
 
 std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,

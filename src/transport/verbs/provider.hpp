@@ -15,7 +15,7 @@
 #include "weft/transport/data_path.hpp"
 #include "weft/transport/verbs.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 /// Makes the paths of some options. Devices are opened for the first path: who only might use RDMA pays
 /// nothing for it. Thread: any.
@@ -57,4 +57,4 @@ class Provider final : public DataPathProvider, private CmSupport {
   mutable std::map<Loop*, std::weak_ptr<CmHub>> hubs_;
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

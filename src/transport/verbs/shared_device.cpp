@@ -5,7 +5,7 @@
 
 #include "transport/verbs/domain.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::string_view name, const VerbsOptions& options) {
   verbs::Driver& driver = options.driver != nullptr ? *options.driver : verbs::system_driver();
@@ -52,4 +52,4 @@ void SharedDevice::tell(Domain& here, const verbs::DeviceEvent& event) {
   here.on_device_event(event);
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

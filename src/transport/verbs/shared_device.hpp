@@ -12,7 +12,7 @@
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/verbs.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 class Domain;
 
@@ -49,4 +49,4 @@ class SharedDevice {
   std::vector<Domain*> domains_;
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

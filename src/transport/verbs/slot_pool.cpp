@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
@@ -98,4 +98,4 @@ SlotPool::Slot SlotPool::at(std::uint32_t index) const noexcept {
           index};
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -11,8 +11,7 @@
 namespace weft::ucx_testing {
 namespace {
 
-using ucx_path::MessageHeader;
-using ucx_path::MessageKind;
+using ucx_carrier::ActiveMessageHeader;
 
 constexpr const char* kHostileKinds[] = {"peer_tcp", "none_shm"};
 
@@ -140,8 +139,8 @@ TEST_P(Bu5Hostile, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
 
 TEST_P(Bu5Hostile, MessagesForSlotsOfNobodyAreDropped) {
   const auto peer = peer_on_path();
-  MessageHeader header = peer->header(MessageKind::kBytes);
-  const MessageHeader right = header;
+  ActiveMessageHeader header = peer->header(MessageKind::kBytes);
+  const ActiveMessageHeader right = header;
   header.key ^= 1;
   peer->send_header(header, "for whoever had the slot before");
   header.slot = 0xFFFFFFFF;
@@ -174,15 +173,15 @@ const std::vector<path_testing::Misdeed<RawUcxPeer>> kMisdeeds = path_testing::m
        frame.body_bytes = 1u << 20;
        peer.send(MessageKind::kBytes, testing::header_bytes(frame));
        for (int i = 0; i < 3000; ++i) {
-         MessageHeader ahead = peer.header(MessageKind::kBytes);
-         ahead.sequence += 1;  // the one that is due never comes
+         ActiveMessageHeader ahead = peer.header(MessageKind::kBytes);
+         ahead.message.sequence += 1;  // the one that is due never comes
          peer.send_header(ahead, std::string(4000, 'x'));
        }
      }},
     {"a message over the whole window",
      [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes, std::string(2u << 20, 'x')); }},
     {"no bytes at all", [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes); }},
-    {"a piece without a grant",
+    {"a piece without a place",
      [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string(100'000, 'x')); }},
     {"an oversized piece",
      [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string((1u << 20) + 1, 'x')); }},
@@ -191,7 +190,14 @@ const std::vector<path_testing::Misdeed<RawUcxPeer>> kMisdeeds = path_testing::m
      [](RawUcxPeer& peer) {
        peer.send_header(peer.header(MessageKind::kBytes), std::string(100'000, 'x'), true);
      }},
-    {"a grant that nobody asked for", [](RawUcxPeer& peer) { peer.send(MessageKind::kGrant); }},
+    {"a place that nobody asked for",
+     [](RawUcxPeer& peer) {
+       ActiveMessageHeader place = peer.header(MessageKind::kPlace);
+       place.message.value = 1;
+       peer.send_header(place);
+     }},
+    {"a place for nothing", [](RawUcxPeer& peer) { peer.send(MessageKind::kPlace); }},
+    {"a kind that only RDMA has", [](RawUcxPeer& peer) { peer.send(MessageKind::kReclaim); }},
     {"a second probe", [](RawUcxPeer& peer) { peer.send(MessageKind::kProbe); }},
     {"a control message with bytes", [](RawUcxPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
     {"pieces before the last one has landed",
@@ -205,33 +211,33 @@ const std::vector<path_testing::Misdeed<RawUcxPeer>> kMisdeeds = path_testing::m
        wire::store_header(at, header);
        peer.send(MessageKind::kBytes, frame);
        peer.send(MessageKind::kAsk);
-       peer.hear_grant();
+       peer.hear_place();
        for (int i = 0; i < 16; ++i) peer.send(MessageKind::kPiece, std::string(1u << 20, 'x'));
      }},
     {"a sequence number again",
      [](RawUcxPeer& peer) {
-       MessageHeader again = peer.header(MessageKind::kCredit);
-       again.sequence = 0;
+       ActiveMessageHeader again = peer.header(MessageKind::kCredit);
+       again.message.sequence = 0;
        peer.send_header(again);
      }},
     {"an early sequence number again",
      [](RawUcxPeer& peer) {
-       MessageHeader early = peer.header(MessageKind::kBytes);
-       early.sequence += 5;
+       ActiveMessageHeader early = peer.header(MessageKind::kBytes);
+       early.message.sequence += 5;
        peer.send_header(early, std::string(4000, 'x'));
        peer.send_header(early, std::string(4000, 'x'));
      }},
     {"an early piece again",
      [](RawUcxPeer& peer) {
-       MessageHeader early = peer.header(MessageKind::kPiece);
-       early.sequence += 5;
+       ActiveMessageHeader early = peer.header(MessageKind::kPiece);
+       early.message.sequence += 5;
        peer.send_header(early, std::string(100'000, 'x'), true);
        peer.send_header(early, std::string(100'000, 'x'), true);
      }},
     {"a sequence number far ahead",
      [](RawUcxPeer& peer) {
-       MessageHeader far = peer.header(MessageKind::kBytes);
-       far.sequence += 1u << 20;
+       ActiveMessageHeader far = peer.header(MessageKind::kBytes);
+       far.message.sequence += 1u << 20;
        peer.send_header(far, "x");
      }},
 });

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "integration/raw_path_peer.hpp"
-#include "transport/ucx/message.hpp"
+#include "transport/ucx/active_message.hpp"
 #include "ucx/framed.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/wire/path.hpp"
@@ -25,7 +25,8 @@ namespace weft::ucx_testing {
 /// it posts is never cleaned up before its worker ends.
 class RawUcxPeer : public path_testing::RawPathPeer {
  public:
-  using Kind = ucx_path::MessageKind;
+  using Kind = MessageKind;
+  static constexpr std::uint32_t kWindow = 1u << 20;
   enum class Reach : std::uint8_t { kTcp, kSharedMemory };  ///< by what, in error mode peer
   RawUcxPeer(const std::string& url, UcxErrorMode mode, Reach reach = Reach::kTcp)
       : RawPathPeer(url, wire::DataPath::kUcx), mode_(mode), reach_(reach) {}
@@ -38,7 +39,7 @@ class RawUcxPeer : public path_testing::RawPathPeer {
 
   /// Hellos. `offer` is what follows the flag byte.
   bool greet(std::optional<std::string> offer = std::nullopt) {
-    const std::string usual{static_cast<char>(ucx_path::kMessageVersion), static_cast<char>(mode_)};
+    const std::string usual{static_cast<char>(kMessageVersion), static_cast<char>(mode_)};
     return RawPathPeer::greet(offer.value_or(usual));
   }
   /// Makes the worker, and finds the server by its address.
@@ -61,24 +62,27 @@ class RawUcxPeer : public path_testing::RawPathPeer {
   }
   static std::string address_with(const std::vector<std::byte>& framed) {
     std::string text(12, '\0');
-    store_le(reinterpret_cast<std::byte*>(text.data()) + 8, std::uint32_t{1u << 20});
+    store_le(reinterpret_cast<std::byte*>(text.data()) + 8, kWindow);
     return text.append(as_text(framed));
   }
   /// All of it, as an honest peer does: the path is up afterwards.
   bool come_up() {
     if (!greet() || !open() || !say(wire::PathStep::kAddress, address())) return false;
-    send(ucx_path::MessageKind::kProbe);
+    send(MessageKind::kProbe);
     return progress_until([&] { return stream().readable_within(std::chrono::milliseconds{0}); }) &&
            hear(wire::PathStep::kUp) && say(wire::PathStep::kUp);
   }
 
-  ucx_path::MessageHeader header(ucx_path::MessageKind kind) { return {kind, slot_, key_, sequence_++, 0}; }
-  void send(ucx_path::MessageKind kind, std::string data = {}) {
-    send_header(header(kind), std::move(data), kind == ucx_path::MessageKind::kPiece);
+  ucx_carrier::ActiveMessageHeader header(MessageKind kind) {
+    return {{kind, kWindow, 0, sequence_++}, slot_, key_};
   }
-  void send_header(const ucx_path::MessageHeader& its, std::string data = {}, bool rendezvous = false) {
-    std::string text(ucx_path::kMessageHeaderBytes, '\0');
-    ucx_path::store_message_header(reinterpret_cast<std::byte*>(text.data()), its);
+  void send(MessageKind kind, std::string data = {}) {
+    send_header(header(kind), std::move(data), kind == MessageKind::kPiece);
+  }
+  void send_header(const ucx_carrier::ActiveMessageHeader& its, std::string data = {},
+                   bool rendezvous = false) {
+    std::string text(ucx_carrier::kActiveMessageHeaderBytes, '\0');
+    ucx_carrier::store_active_message_header(reinterpret_cast<std::byte*>(text.data()), its);
     send_text(std::move(text), std::move(data), rendezvous);
   }
   /// Any bytes for a header.
@@ -111,13 +115,13 @@ class RawUcxPeer : public path_testing::RawPathPeer {
     params.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_FLAGS;
     params.datatype = datatype;
     params.flags = UCP_AM_SEND_FLAG_EAGER;
-    std::string head(ucx_path::kMessageHeaderBytes, '\0');
+    std::string head(ucx_carrier::kActiveMessageHeaderBytes, '\0');
     static_cast<void>(ucp_am_send_nbx(endpoint_, 0, head.data(), head.size(), nullptr, 1, &params));
     progress_until([] { return false; });  // it may have to wait for its turn
   }
   std::uint32_t sequence() const { return sequence_; }
-  bool hear_grant() {
-    return progress_until([this] { return grants_ > 0; });
+  bool hear_place() {
+    return progress_until([this] { return places_ > 0; });
   }
 
   template <typename Condition>
@@ -169,9 +173,10 @@ class RawUcxPeer : public path_testing::RawPathPeer {
     handler.arg = this;
     handler.cb = [](void* peer, const void* head, std::size_t size, void*, std::size_t,
                     const ucp_am_recv_param_t*) {
-      const auto header = ucx_path::load_message_header({static_cast<const std::byte*>(head), size});
-      const bool grant = header && header->kind == ucx_path::MessageKind::kGrant;
-      static_cast<RawUcxPeer*>(peer)->grants_ += grant ? 1 : 0;
+      const auto header =
+          ucx_carrier::load_active_message_header({static_cast<const std::byte*>(head), size});
+      const bool place = header && header->message.kind == MessageKind::kPlace;
+      static_cast<RawUcxPeer*>(peer)->places_ += place ? 1 : 0;
       return UCS_OK;
     };
     return ucp_worker_set_am_recv_handler(worker_, &handler) == UCS_OK;
@@ -194,7 +199,7 @@ class RawUcxPeer : public path_testing::RawPathPeer {
   std::uint32_t slot_ = 0;
   std::uint32_t key_ = 0;
   std::uint32_t sequence_ = 0;
-  int grants_ = 0;
+  int places_ = 0;
   std::deque<std::string> kept_;
 };
 

@@ -12,8 +12,8 @@
 namespace weft::verbs_testing {
 namespace {
 
-using verbs_path::CmAddress;
-using verbs_path::CmToken;
+using verbs_carrier::CmAddress;
+using verbs_carrier::CmToken;
 using Kind = verbs::CmEvent::Kind;
 
 class CmHostile : public ::testing::Test {
@@ -46,7 +46,7 @@ TEST_F(CmHostile, FAULT_requests_of_any_length_and_content_are_refused) {
     for (std::byte& each : asked.private_data) each = static_cast<std::byte>(random());
     if (i % 3 == 0) {
       // A right beginning.
-      const auto content = verbs_path::encode_request({});
+      const auto content = verbs_carrier::encode_request({});
       std::memcpy(asked.private_data.data(), content.data(), content.size() - 1);
     }
     stranger.ask(manager.listening_port(), asked);

@@ -107,19 +107,20 @@ TEST_F(Cr19CmReal, FAULT_strangers_are_refused_by_a_real_manager_too) {
   {
     RawCmPeer peer{url};
     ASSERT_TRUE(peer.greet());
-    const verbs_path::CmAddress address = peer.server();
+    const verbs_carrier::CmAddress address = peer.server();
     const std::uint16_t port = address.listening->port;
     Stranger stranger{*verbs::system_driver().cm(), url};
     stranger.ask(port, {});
     EXPECT_EQ(stranger.answer(), Kind::kRejected);
-    verbs_path::CmToken wrong = address.listening->token;
+    verbs_carrier::CmToken wrong = address.listening->token;
     wrong.front() ^= std::byte{1};
     stranger.ask(port, asking(wrong));
     EXPECT_EQ(stranger.answer(), Kind::kRejected);
     stranger.ask(port, asking(address.listening->token));
     stranger.ask(port, asking(address.listening->token));
     EXPECT_EQ(stranger.answer(), Kind::kRejected) << "the second one";
-    ASSERT_TRUE(peer.say(wire::PathStep::kAddress, verbs_path::CmAddress{.terms = address.terms}.encode()));
+    ASSERT_TRUE(
+        peer.say(wire::PathStep::kAddress, verbs_carrier::CmAddress{.terms = address.terms}.encode()));
     EXPECT_EQ(stranger.answer(), Kind::kResponse);
   }
   EXPECT_TRUE(eventually([&] { return server.stats().connections == 1; })) << "F5";

@@ -11,9 +11,9 @@
 
 #include "integration/raw_path_peer.hpp"
 #include "integration/verbs/cm_testing.hpp"
+#include "transport/message_header.hpp"
 #include "transport/tcp/socket_address.hpp"
 #include "transport/verbs/cm_address.hpp"
-#include "transport/verbs/message.hpp"
 #include "weft/verbs/cm_driver.hpp"
 
 namespace weft::verbs_testing {
@@ -24,11 +24,11 @@ class RawCmPeer final : public path_testing::RawPathPeer {
   explicit RawCmPeer(const std::string& url) : RawPathPeer(url, wire::DataPath::kVerbs) {}
   ~RawCmPeer() { stream().close(); }
 
-  bool greet() { return RawPathPeer::greet({static_cast<char>(verbs_path::kMessageVersion), 1}); }
-  verbs_path::CmAddress server() {
+  bool greet() { return RawPathPeer::greet({static_cast<char>(kMessageVersion), 1}); }
+  verbs_carrier::CmAddress server() {
     const auto said = hear(wire::PathStep::kAddress);
     EXPECT_TRUE(said.has_value());
-    return verbs_path::CmAddress::decode(said.value_or("")).value();
+    return verbs_carrier::CmAddress::decode(said.value_or("")).value();
   }
 };
 
@@ -94,11 +94,11 @@ class Stranger {
   std::deque<Kind> answers_;
 };
 
-inline verbs::CmParameters asking(const verbs_path::CmToken& token) {
+inline verbs::CmParameters asking(const verbs_carrier::CmToken& token) {
   verbs::CmParameters made;
   made.queue_pair = 0x99;
   made.reads_served = made.reads_asked = 2;
-  const auto content = verbs_path::encode_request(token);
+  const auto content = verbs_carrier::encode_request(token);
   std::memcpy(made.private_data.data(), content.data(), content.size());
   made.private_bytes = content.size();
   return made;

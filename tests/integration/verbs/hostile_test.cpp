@@ -9,10 +9,6 @@
 namespace weft::verbs_testing {
 namespace {
 
-using verbs_path::kMessageHeaderBytes;
-using verbs_path::MessageHeader;
-using verbs_path::MessageKind;
-
 class Cr18Hostile : public HostileTest {};
 INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Hostile, ::testing::ValuesIn(kKinds), name_of);
 
@@ -74,7 +70,9 @@ TEST_P(Cr18Hostile, CR19_steps_out_of_turn_end_the_connection) {
   expect_dismissed(*twice);
 }
 
-constexpr auto kUnknownKind = static_cast<std::uint8_t>(static_cast<unsigned>(verbs_path::kLastKind) + 1);
+constexpr auto kUnknownKind = static_cast<std::uint8_t>(static_cast<unsigned>(kLastMessageKind) + 1);
+
+constexpr auto kCreditKind = static_cast<std::uint8_t>(MessageKind::kCredit);
 
 std::string message_text(std::uint8_t version, std::uint8_t kind, std::uint8_t zero = 0) {
   std::string text(kMessageHeaderBytes, '\0');
@@ -114,14 +112,14 @@ std::string offer_text(std::uint64_t bytes) {
 /// What a peer may not do.
 const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing::misdeeds_with<RawVerbsPeer>({
     {"another version",
-     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion + 1, 3)); }},
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion + 1, kCreditKind)); }},
     {"an unknown kind",
-     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, kUnknownKind)); }},
-    {"kind 0", [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, 0)); }},
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion, kUnknownKind)); }},
+    {"kind 0", [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion, 0)); }},
     {"reserved bytes",
-     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, 3, 1)); }},
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion, kCreditKind, 1)); }},
     {"a short header",
-     [](RawVerbsPeer& peer) { peer.send_text(message_text(verbs_path::kMessageVersion, 3).substr(0, 15)); }},
+     [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion, kCreditKind).substr(0, 15)); }},
     {"no header", [](RawVerbsPeer& peer) { peer.send_text(""); }},
     {"bytes that are none", [](RawVerbsPeer& peer) { peer.send(MessageKind::kBytes); }},
     {"credit with bytes", [](RawVerbsPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
@@ -145,6 +143,13 @@ const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing:
      [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kReturn, 1000)); }},
     {"returns all the credit of the world",
      [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kReturn, ~0u)); }},
+    {"a message again",
+     [](RawVerbsPeer& peer) {
+       MessageHeader again = peer.header(MessageKind::kCredit);
+       again.sequence -= 1;
+       peer.send(again);
+     }},
+    {"a kind that only UCX has", [](RawVerbsPeer& peer) { peer.send(MessageKind::kAsk); }},
     {"a return of nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kReturn); }},
     {"a second probe", [](RawVerbsPeer& peer) { peer.send(MessageKind::kProbe); }},
     {"bytes after the end",

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "integration/raw_path_peer.hpp"
-#include "transport/verbs/message.hpp"
+#include "transport/message_header.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/verbs/verbs.hpp"
 
@@ -21,7 +21,7 @@ namespace weft::verbs_testing {
 /// has credit for it or not. Every message that comes gets a new receive.
 class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::CompletionHandler {
  public:
-  using Kind = verbs_path::MessageKind;
+  using Kind = MessageKind;
   static constexpr std::uint32_t kReceives = 64;
   static constexpr std::size_t kMessageBytes = 32 * 1024;
   static constexpr std::uint32_t kMessageBytesSaid = 16 * 1024;
@@ -30,7 +30,7 @@ class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::Comp
       : RawPathPeer(url, wire::DataPath::kVerbs), driver_(driver), loop_(loop) {}
   ~RawVerbsPeer() { stream().close(); }
 
-  bool greet(const std::string& offer = {static_cast<char>(verbs_path::kMessageVersion)}) {
+  bool greet(const std::string& offer = {static_cast<char>(kMessageVersion)}) {
     return RawPathPeer::greet(offer);
   }
   /// Takes the server's address, and makes the queue pair.
@@ -62,18 +62,16 @@ class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::Comp
   /// All of it, as an honest peer does: the path is up afterwards.
   bool come_up() {
     if (!greet() || !open() || !connect()) return false;
-    send(verbs_path::MessageKind::kProbe);
+    send(MessageKind::kProbe);
     return progress_until([this] { return received_ > 0; }) && hear(wire::PathStep::kUp) &&
            say(wire::PathStep::kUp);
   }
 
-  verbs_path::MessageHeader header(verbs_path::MessageKind kind) const {
-    return {kind, kReceives / 2 + received_, 0};
-  }
-  void send(verbs_path::MessageKind kind, std::string_view bytes = {}) { send(header(kind), bytes); }
-  void send(const verbs_path::MessageHeader& its, std::string_view bytes = {}) {
-    std::string text(verbs_path::kMessageHeaderBytes, '\0');
-    verbs_path::store_message_header(reinterpret_cast<std::byte*>(text.data()), its);
+  MessageHeader header(MessageKind kind) const { return {kind, kReceives / 2 + received_, 0, sent_}; }
+  void send(MessageKind kind, std::string_view bytes = {}) { send(header(kind), bytes); }
+  void send(const MessageHeader& its, std::string_view bytes = {}) {
+    std::string text(kMessageHeaderBytes, '\0');
+    store_message_header(reinterpret_cast<std::byte*>(text.data()), its);
     send_text(text.append(bytes));
   }
   /// Any bytes for a message.
@@ -92,22 +90,27 @@ class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::Comp
     ibv_send_wr* refused = nullptr;
     if (ibv_post_send(pair_->handle(), &request, &refused) == 0) ++sent_;
   }
-  /// So many messages of one byte, which the device is given at once. Waits until it is done with them.
+  /// At most kSlots messages of one byte, which the device is given at once. Waits until it is done with
+  /// them.
   void send_many(std::uint32_t count) {
-    std::byte* const at = sends_->memory().data();
-    verbs_path::store_message_header(at, header(verbs_path::MessageKind::kBytes));
-    ibv_sge piece{reinterpret_cast<std::uintptr_t>(at), verbs_path::kMessageHeaderBytes + 1,
-                  sends_->memory().block()->registration()->lkey};
+    progress_until([this] { return sent_ == completed_ || lost_; });
+    std::vector<ibv_sge> pieces(count);
     std::vector<ibv_send_wr> requests(count);
-    for (ibv_send_wr& request : requests) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::byte* const at = sends_->memory().data() + i % kSlots * kMessageBytes;
+      MessageHeader its = header(MessageKind::kBytes);
+      its.sequence += i;
+      store_message_header(at, its);
+      pieces[i] = {reinterpret_cast<std::uintptr_t>(at), kMessageHeaderBytes + 1,
+                   sends_->memory().block()->registration()->lkey};
+      ibv_send_wr& request = requests[i];
       request.wr_id = completions_->id_for(place_, kSendCookie);
       request.next = &request == &requests.back() ? nullptr : &request + 1;
-      request.sg_list = &piece;
+      request.sg_list = &pieces[i];
       request.num_sge = 1;
       request.opcode = IBV_WR_SEND;
       request.send_flags = IBV_SEND_SIGNALED;
     }
-    progress_until([this] { return sent_ == completed_ || lost_; });
     ibv_send_wr* refused = nullptr;
     if (ibv_post_send(pair_->handle(), requests.data(), &refused) == 0) sent_ += count;
     progress_until([this] { return sent_ == completed_ || lost_; });

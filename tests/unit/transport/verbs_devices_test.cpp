@@ -15,7 +15,7 @@ namespace {
 
 using testing::SimulatedDevice;
 using testing::SimulatedRdma;
-using verbs_path_testing::End;
+using verbs_carrier_testing::End;
 
 SimulatedDevice on_node(std::string name, std::uint8_t host, int node) {
   SimulatedDevice device = testing::roce_device(std::move(name), host);

@@ -11,7 +11,7 @@
 #include "transport/verbs/landing_pool.hpp"
 #include "transport/verbs/registrations.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 namespace {
 
 using std::chrono::seconds;
@@ -158,4 +158,4 @@ TEST_F(VerbsMemoryTest, CR17_a_landing_outlives_its_pool_and_ends_on_any_thread)
 }
 
 }  // namespace
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -14,7 +14,7 @@
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/verbs.hpp"
 
-namespace weft::verbs_path_testing {
+namespace weft::verbs_carrier_testing {
 
 /// One end of a path, without the connection that it would belong to.
 class End final : public PathEndOwner {
@@ -105,4 +105,4 @@ class World {
   std::shared_ptr<const DataPathProvider> there_;
 };
 
-}  // namespace weft::verbs_path_testing
+}  // namespace weft::verbs_carrier_testing

@@ -20,8 +20,8 @@ namespace weft {
 namespace {
 
 using testing::pattern;
-using verbs_path_testing::End;
-using verbs_path_testing::World;
+using verbs_carrier_testing::End;
+using verbs_carrier_testing::World;
 
 constexpr std::size_t kKilo = 1024;
 constexpr std::size_t kMega = 1024 * 1024;

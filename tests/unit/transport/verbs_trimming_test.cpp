@@ -13,8 +13,8 @@ namespace weft {
 namespace {
 
 using std::chrono::seconds;
-using verbs_path_testing::End;
-using verbs_path_testing::World;
+using verbs_carrier_testing::End;
+using verbs_carrier_testing::World;
 
 constexpr std::size_t kBlockBytes = 4096;
 

@@ -7,14 +7,15 @@
 #include <memory>
 #include <string>
 
+#include "transport/message_protocol.hpp"
+#include "transport/ucx/active_message.hpp"
 #include "transport/ucx/domain.hpp"
 #include "transport/ucx/inbox.hpp"
-#include "transport/ucx/message.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/transport/path_end.hpp"
 #include "weft/ucx/endpoint.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 /// One end of a connection's way over UCX's active messages.
 ///
@@ -25,10 +26,10 @@ namespace weft::ucx_path {
 /// What UCX was given (operations in flight) is in `sending_`, `landing_`, `controls_` and `flush_`; shut()
 /// returns only when none is left. Nothing is told to the owner inside a callback of UCX: those only note and
 /// schedule deliver_.
-class UcxPath final : public PathEnd, public Carrier {
+class UcxCarrier final : public PathEnd, public Carrier {
  public:
-  UcxPath(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options);
-  ~UcxPath() override;
+  UcxCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options);
+  ~UcxCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override { return endpoint_.description(); }
@@ -52,18 +53,23 @@ class UcxPath final : public PathEnd, public Carrier {
 
  private:
   struct Deliver : Ready {
-    explicit Deliver(UcxPath& its) noexcept
+    explicit Deliver(UcxCarrier& its) noexcept
         : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    UcxPath& path;
+    UcxCarrier& path;
   };
   /// An operation in flight, where UCX finds it again.
   struct Operation {
-    UcxPath* path = nullptr;
+    UcxCarrier* path = nullptr;
     bool active = false;
     bool done = false;
     ucs_status_t status = UCS_OK;
     std::size_t bytes = 0;
-    alignas(8) std::byte header[kMessageHeaderBytes];
+    alignas(8) std::byte header[kActiveMessageHeaderBytes];
+  };
+  /// A message that came before its turn.
+  struct Early {
+    MessageHeader header;
+    Arrival arrival;
   };
   static constexpr std::size_t kControlOperations = 4;
 
@@ -74,8 +80,8 @@ class UcxPath final : public PathEnd, public Carrier {
   void touch() noexcept;
   void deliver();
   bool take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept;
-  bool keep_early(std::uint32_t sequence, const Arrival& arrival) noexcept;
-  bool take_in(const Arrival& arrival) noexcept;
+  bool keep_early(const MessageHeader& header, const Arrival& arrival) noexcept;
+  bool take_in(const MessageHeader& header, const Arrival& arrival) noexcept;
   void drop(Arrival& arrival) noexcept;
   bool copy_out(Arrival& arrival) noexcept;
   void keep_own_copies() noexcept;
@@ -90,19 +96,19 @@ class UcxPath final : public PathEnd, public Carrier {
   bool lands_in_place() noexcept {
     return !inbox_.empty() && inbox_.front().memory == Arrival::Memory::kNone;
   }
-  void taken(std::size_t bytes) noexcept;
+  void taken(const Arrival& arrival) noexcept;
 
-  ucs_status_t post(Operation& operation, MessageKind kind, const void* data, std::size_t bytes) noexcept;
+  ucs_status_t post(Operation& operation, const MessageHeader& header, const void* data,
+                    std::size_t bytes) noexcept;
   ucs_status_t note(Operation& operation, ucs_status_ptr_t answer) noexcept;
   Moved sent();
   Moved send_piece(const iovec& from, std::size_t leased);
-  void want_control(MessageKind kind) noexcept;
+  void want_control(MessageKind kind, std::uint32_t amount = 0) noexcept;
   void send_control() noexcept;
   void flush() noexcept;
-  std::size_t window_left() const noexcept;
-  bool granted() const noexcept {
-    const bool ask_left = (wanted_ & 1u << static_cast<unsigned>(MessageKind::kAsk)) == 0;
-    return asked_ && ask_left && grants_ == asks_;
+  std::size_t room() const noexcept;
+  bool has_place() const noexcept {
+    return asked_ && !protocol_.wants(MessageKind::kAsk) && places_ == asks_;
   }
 
   bool wait_for(const Operation& operation, Duration at_most);
@@ -122,51 +128,32 @@ class UcxPath final : public PathEnd, public Carrier {
   std::uint32_t peer_slot_ = 0;
   std::uint32_t peer_key_ = 0;
   ucs_status_t failed_ = UCS_OK;
-  const char* misbehaviour_ = nullptr;
+  MessageProtocol protocol_;
 
   // Receiving.
   Inbox inbox_;
-  std::map<std::uint32_t, Arrival> early_;
-  std::uint32_t next_arrival_ = 0;
-  /// In the window's units, modulo 2^32: what arrived, what of it was received, what the peer was told.
-  std::uint32_t arrived_ = 0;
-  std::uint32_t received_ = 0;
-  std::uint32_t received_told_ = 0;
+  std::map<std::uint32_t, Early> early_;
   /// Where the piece at the front of the inbox is received to, which may be a copy of the inbox's own.
   Operation landing_;
-  bool heard_ = false;
   bool heard_told_ = false;
   std::uint32_t asks_queued_ = 0;
   std::uint32_t pieces_queued_ = 0;
-  /// Asks that were taken and not answered yet.
-  std::uint32_t grants_owed_ = 0;
   bool piece_expected_ = false;
-  bool end_arrived_ = false;
 
   // Sending.
   Operation sending_;
   std::array<Operation, kControlOperations> controls_;
   Operation flush_;
-  /// Kinds of control messages to be sent, a bit each.
-  std::uint32_t wanted_ = 0;
-  std::uint32_t peer_window_ = 0;
-  std::uint32_t next_message_ = 0;
-  std::uint32_t sent_ = 0;
-  std::uint32_t peer_received_ = 0;
   /// The bytes at the front were asked for by the last of `asks_`; every ask is answered, also one whose
   /// bytes went another way meanwhile.
   bool asked_ = false;
   std::uint32_t asks_ = 0;
-  std::uint32_t grants_ = 0;
-  /// Ours and the peer's end, and who has told the other that it was received. Only when both have may a side
-  /// close its endpoint: UCX cancels what is still landing at the other one then.
-  bool ended_ = false;
-  bool end_left_ = false;
-  bool end_taken_left_ = false;
-  bool peer_took_end_ = false;
+  std::uint32_t places_ = 0;
   bool send_blocked_ = false;
+  /// After both ends were told to have been received. Only then may a side close its endpoint: UCX cancels
+  /// what is still landing at the other one.
   bool flushed_ = false;
   bool shut_ = false;
 };
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

@@ -6,18 +6,13 @@
 
 #include "weft/base/time.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 inline constexpr std::size_t kMessageBytesMin = 1024;
 inline constexpr std::size_t kMessageBytesMax = 1024 * 1024;
 /// Two that are kept, and two so that one message may travel while the other is taken.
 inline constexpr std::size_t kCreditsMin = 4;
 inline constexpr std::size_t kCreditsMax = 4096;
-/// Bytes leave two credits unused: one for an answer to what the peer waits for (message.hpp), and the last
-/// one for whatever tells of new credit. Without the last, both sides could wait for each other's; without
-/// the other, a side that is not read could not give back memory that the peer offered.
-inline constexpr std::uint32_t kCreditsKeptByBytes = 2;
-inline constexpr std::uint32_t kCreditKept = 1;
 /// All that is sent is copied into the message once, so bytes that stay where they are until then are not
 /// copied before; below this the entry of their own costs more.
 inline constexpr std::size_t kLeaseBytesMin = 1024;
@@ -60,4 +55,4 @@ inline constexpr int kCmBacklog = 256;
 /// So many events of rdma_cm, then the loop's other work.
 inline constexpr unsigned kCmEventsPerTurn = 64;
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coming up, what the device tells, and the end. Bytes move in verbs_path_receive.cpp and
-// verbs_path_send.cpp.
-#include "transport/verbs/verbs_path.hpp"
+// Coming up, what the device tells, and the end. Bytes move in verbs_carrier_receive.cpp and
+// verbs_carrier_send.cpp.
+#include "transport/verbs/verbs_carrier.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,25 +9,30 @@
 #include <new>
 #include <utility>
 
-#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/limits.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
+constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind::kReclaim) |
+                                        bit_of(MessageKind::kReturn) | bit_of(MessageKind::kOffer) |
+                                        bit_of(MessageKind::kFetched) | bit_of(MessageKind::kDecline) |
+                                        bit_of(MessageKind::kWithdraw);
+
 // An address: the queue pair's, then the terms.
-constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + PathTerms::kEncodedBytes;
+constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + CarrierTerms::kEncodedBytes;
 
 }  // namespace
 
-Result<std::unique_ptr<VerbsPath>> VerbsPath::make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
-                                                   std::uint8_t port) {
-  auto path = std::make_unique<VerbsPath>(std::move(domain), owner);
+Result<std::unique_ptr<VerbsCarrier>> VerbsCarrier::make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
+                                                         std::uint8_t port) {
+  auto path = std::make_unique<VerbsCarrier>(std::move(domain), owner);
   if (Status failed = path->start(port); !failed.ok()) return failed;
   return path;
 }
 
-VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner)
+VerbsCarrier::VerbsCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner)
     : domain_(std::move(domain)),
       bring_up_(owner),
       options_(domain_->options()),
@@ -36,6 +41,11 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner)
                     .peer_may_vanish = true,
                     .receives_in_place = true},
       serial_(domain_->next_serial()),
+      protocol_({.kinds = kMessageKinds,
+                 .credit_max = kCreditsMax,
+                 .all_cost = true,
+                 .credit_due = kCreditsMin + 1,
+                 .over = "over RDMA"}),
       inbox_(options_.credits_max + 1 + kOffersKeptMax),
       offers_(kOffersKeptMax),
       sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)),
@@ -43,10 +53,10 @@ VerbsPath::VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner)
   report_to(owner);
 }
 
-Status VerbsPath::start(std::uint8_t port) {
+Status VerbsCarrier::start(std::uint8_t port) {
   if (Status full = domain_->enter(options_.credits_min); !full.ok()) return full;
   promised_ = options_.credits_min;
-  granted_ = granted_told_ = static_cast<std::uint32_t>(options_.credits_min);
+  protocol_.credit().begin(static_cast<std::uint32_t>(options_.credits_min));
   verbs::QueuePairOptions of_pair;
   of_pair.port = port != 0 ? port : domain_->port();
   of_pair.gid_index = options_.gid_index;
@@ -62,11 +72,11 @@ Status VerbsPath::start(std::uint8_t port) {
   return {};
 }
 
-VerbsPath::~VerbsPath() {
+VerbsCarrier::~VerbsCarrier() {
   shut();
 }
 
-std::string VerbsPath::description() const {
+std::string VerbsCarrier::description() const {
   verbs::Gid gid;
   gid.raw = pair_->address().gid;
   return std::string{domain_->protection()->device().name()} + ", port " + std::to_string(pair_->port()) +
@@ -76,7 +86,7 @@ std::string VerbsPath::description() const {
          " inline";
 }
 
-std::string VerbsPath::who() const {
+std::string VerbsCarrier::who() const {
   std::string text = "queue pair " + std::to_string(pair_->number());
   if (peer_.queue_pair == 0) return text + ", which no peer was named to";
   verbs::Gid gid;
@@ -85,16 +95,17 @@ std::string VerbsPath::who() const {
   return text + (gid.empty() ? "LID " + std::to_string(peer_.lid) : gid.to_string());
 }
 
-std::string VerbsPath::address() const {
+std::string VerbsCarrier::address() const {
   const auto encoded = pair_->address().encode();
   std::string text{as_text(encoded)};
   text.resize(kAddressBytes);
   auto* const at = reinterpret_cast<std::byte*>(text.data()) + verbs::AddressInfo::kEncodedBytes;
-  PathTerms{static_cast<std::uint32_t>(options_.message_bytes), granted_}.encode(at);
+  CarrierTerms{static_cast<std::uint32_t>(options_.message_bytes), protocol_.credit().peer_may_send()}.encode(
+      at);
   return text;
 }
 
-Status VerbsPath::connect(std::string_view peer_address) {
+Status VerbsCarrier::connect(std::string_view peer_address) {
   if (peer_address.size() != kAddressBytes) {
     return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's RDMA address is of another length"};
   }
@@ -102,7 +113,7 @@ Status VerbsPath::connect(std::string_view peer_address) {
   const auto peer = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
   if (!peer.ok()) return peer.status();
   peer_ = *peer;
-  const auto terms = PathTerms::decode(bytes.subspan(verbs::AddressInfo::kEncodedBytes));
+  const auto terms = CarrierTerms::decode(bytes.subspan(verbs::AddressInfo::kEncodedBytes));
   if (!terms.ok()) return terms.status();
   take_terms(*terms);
   const verbs::ConnectOptions how = connect_options();
@@ -118,12 +129,12 @@ Status VerbsPath::connect(std::string_view peer_address) {
   return {};
 }
 
-void VerbsPath::take_terms(const PathTerms& peers) noexcept {
+void VerbsCarrier::take_terms(const CarrierTerms& peers) noexcept {
   peer_message_bytes_ = peers.message_bytes;
-  peer_granted_ = peers.granted;
+  protocol_.credit().take_terms(peers.granted);
 }
 
-verbs::ConnectOptions VerbsPath::connect_options() const {
+verbs::ConnectOptions VerbsCarrier::connect_options() const {
   verbs::ConnectOptions how;
   how.hop_limit = options_.hop_limit;
   how.traffic_class = options_.traffic_class;
@@ -136,11 +147,11 @@ verbs::ConnectOptions VerbsPath::connect_options() const {
   return how;
 }
 
-Status VerbsPath::connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how) {
+Status VerbsCarrier::connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how) {
   return connected(pair_->connect(peer, how));
 }
 
-Status VerbsPath::connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send) {
+Status VerbsCarrier::connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send) {
   by_cm_ = true;
   const ibv_ah_attr& way = to_receive.attributes.ah_attr;
   peer_.queue_pair = to_receive.attributes.dest_qp_num;
@@ -149,80 +160,77 @@ Status VerbsPath::connect_by(const verbs::Transition& to_receive, const verbs::T
   return connected(pair_->connect(to_receive, to_send, connect_options()));
 }
 
-Status VerbsPath::connected(Status status) {
+Status VerbsCarrier::connected(Status status) {
   connected_ = status.ok();
   send_control();
   return status;
 }
 
-void VerbsPath::on_peer_ready() {
+void VerbsCarrier::on_peer_ready() {
   if (!std::exchange(peer_ready_, true)) want_control(MessageKind::kProbe);
 }
 
-void VerbsPath::touch() noexcept {
+void VerbsCarrier::touch() noexcept {
   if (!shut_ && !deliver_.is_scheduled()) domain_->loop().schedule(deliver_);
 }
 
-void VerbsPath::fail(Status why) noexcept {
+void VerbsCarrier::fail(Status why) noexcept {
   if (failure_.ok()) failure_ = std::move(why);
   touch();
 }
 
-void VerbsPath::on_queue_failed() noexcept {
+void VerbsCarrier::on_queue_failed() noexcept {
   fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device does not say any more what completed"});
 }
 
-void VerbsPath::misbehaved(const char* what) noexcept {
-  if (misbehaviour_ == nullptr) misbehaviour_ = what;
+void VerbsCarrier::misbehaved(const char* what) noexcept {
+  protocol_.misbehaved(what);
   touch();
 }
 
 // What the device said inside a poll, told outside of it. What arrived comes first: the failure that a peer's
 // end looks like may stand behind its last bytes.
-void VerbsPath::deliver() {
+void VerbsCarrier::deliver() {
   send_control();
-  if (heard_ && !std::exchange(heard_told_, true)) bring_up_.on_heard();
-  if (!shut_ && misbehaviour_ == nullptr && inbox_.size() > 0) owner().on_readable();
+  if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
+  if (!shut_ && !protocol_.misbehaves() && inbox_.size() > 0) owner().on_readable();
   if (!shut_ && send_blocked_ && may_get_on()) {
     send_blocked_ = false;
     owner().on_writable();
   }
   domain_->serve_starved();
-  const bool failed = !failure_.ok() || misbehaviour_ != nullptr;
-  if (shut_ || (!failed && !ended_)) return;
-  if (misbehaviour_ != nullptr) {
-    return owner().on_failed({StatusCode::kInvalidArgument, Layer::kTransport,
-                              std::string{"the peer "} + misbehaviour_ + " over RDMA"});
-  }
+  const bool failed = !failure_.ok() || protocol_.misbehaves();
+  if (shut_ || (!failed && !protocol_.ended())) return;
+  if (protocol_.misbehaves()) return owner().on_failed(protocol_.misbehaviour());
   // After the peer's end only our own bytes can be lost, and send() says so.
-  if (failed && !end_arrived_) {
+  if (failed && !protocol_.end_arrived()) {
     return owner().on_failed(
         {StatusCode::kUnavailable, Layer::kTransport, std::string{failure_.message()}, failure_.native()});
   }
   owner().on_writable();
 }
 
-void VerbsPath::catch_up() {
+void VerbsCarrier::catch_up() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kCatchUpAtMost;
-  for (unsigned idle = 0; idle < kIdleQuestions && !end_arrived_ && clock.now() < give_up_at;) {
-    const std::uint32_t before = arrived_;
+  for (unsigned idle = 0; idle < kIdleQuestions && !protocol_.end_arrived() && clock.now() < give_up_at;) {
+    const std::uint32_t before = protocol_.taken();
     domain_->progress();
-    idle = arrived_ != before ? 0 : idle + 1;
+    idle = protocol_.taken() != before ? 0 : idle + 1;
   }
 }
 
 // Whoever has ended sends no message that could have come in half. Memory that is not the domain's has to be
 // free at once.
-void VerbsPath::end_pair() {
+void VerbsCarrier::end_pair() {
   const std::uint32_t number = pair_->number();
   const bool attachment_moves = waits_for_answer() || reads_under_way();
-  if (!connected_ || end_arrived_ || attachment_moves || !retire_pair()) pair_.reset();
+  if (!connected_ || protocol_.end_arrived() || attachment_moves || !retire_pair()) pair_.reset();
   domain_->leave(number);
 }
 
 // What the device was given of the domain goes with the queue pair. False when it has to end at once.
-bool VerbsPath::retire_pair() noexcept {
+bool VerbsCarrier::retire_pair() noexcept {
   Domain::Retired retired;
   try {
     retired.sends.reserve(sends_under_way());
@@ -245,7 +253,7 @@ bool VerbsPath::retire_pair() noexcept {
 
 // A destroyed queue pair touches nothing, and one that is retired only what is the domain's: so everything
 // else that it was given is free then.
-void VerbsPath::shut() {
+void VerbsCarrier::shut() {
   if (std::exchange(shut_, true)) return;
   search_ = {};
   domain_->loop().unschedule(deliver_);
@@ -265,4 +273,4 @@ void VerbsPath::shut() {
   domain_->unpromise(promised_ - std::min(promised_, lent_));
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -6,50 +6,41 @@
 #include <new>
 #include <utility>
 
-#include "transport/ucx/path_limits.hpp"
-#include "transport/ucx/ucx_path.hpp"
+#include "transport/ucx/limits.hpp"
+#include "transport/ucx/ucx_carrier.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 namespace {
 
-// After its end a side still says what it has received, and that there is a place for what we send.
-bool carries_bytes(MessageKind kind) {
-  using enum MessageKind;
-  return kind != kCredit && kind != kGrant && kind != kEndTaken;
+std::uint32_t cost_of(std::size_t bytes) {
+  return static_cast<std::uint32_t>(bytes + kMessageCost);
 }
 
 }  // namespace
 
-// Inside progress. What the peer may not do is found here, before anything is kept.
-bool UcxPath::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
-  if (header.sequence - next_arrival_ >= kEarlyMax) return misbehaved("repeats a message"), false;
+// Inside progress. What the peer may not do whatever came before is found here, before anything is kept.
+bool UcxCarrier::accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept {
+  if (!protocol_.check(header, bytes)) return false;
+  if (protocol_.ahead(header) >= kEarlyMax) return misbehaved("repeats a message"), false;
   if (rendezvous != (header.kind == MessageKind::kPiece))
     return misbehaved("mixes up bytes and pieces"), false;
-  if (header.kind == MessageKind::kBytes) {
-    arrived_ += static_cast<std::uint32_t>(bytes + kMessageCost);
-    if (bytes == 0 || arrived_ - received_ > options_.window_bytes)
-      return misbehaved("overruns its window"), false;
-  } else if (header.kind == MessageKind::kPiece) {
-    if (bytes == 0 || bytes > kPieceBytes) return misbehaved("sent a piece of an impossible size"), false;
-  } else if (bytes != 0) {
-    return misbehaved("sent bytes with a control message"), false;
-  }
-  if (end_arrived_ && carries_bytes(header.kind)) return misbehaved("sends on after its end"), false;
-  if (!heard_ && header.kind != MessageKind::kProbe && header.sequence == 0) {
-    return misbehaved("did not begin with a probe"), false;
-  }
+  if (header.kind == MessageKind::kBytes && !protocol_.credit().use(cost_of(bytes)))
+    return misbehaved("overruns its window"), false;
+  if (header.kind == MessageKind::kPiece && bytes > kPieceBytes)
+    return misbehaved("sent a piece of an impossible size"), false;
   return true;
 }
 
-bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes,
-                      std::uint64_t attributes) noexcept {
+bool UcxCarrier::arrived(const MessageHeader& header, void* data, std::size_t bytes,
+                         std::uint64_t attributes) noexcept {
   const bool rendezvous = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  if (misbehaviour_ != nullptr || !accept(header, bytes, rendezvous)) [[unlikely]] {
+  touch();
+  if (!accept(header, bytes, rendezvous)) [[unlikely]] {
     return false;
   }
-  touch();
-  Arrival arrival{header.kind, Arrival::Memory::kNone, static_cast<std::byte*>(data), bytes, 0};
+  Arrival arrival{header.kind, Arrival::Memory::kNone, static_cast<std::byte*>(data), bytes};
+  if (header.kind == MessageKind::kBytes) arrival.cost = cost_of(bytes);
   if (bytes > 0) {
     const bool ours = rendezvous || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
     arrival.memory = ours ? Arrival::Memory::kUcx : Arrival::Memory::kNone;
@@ -62,27 +53,23 @@ bool UcxPath::arrived(const MessageHeader& header, void* data, std::size_t bytes
 }
 
 // UCX may deliver in another order over several lanes. False when the message is not kept.
-bool UcxPath::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
-  if (header.sequence != next_arrival_) [[unlikely]] {
-    return keep_early(header.sequence, arrival);
+bool UcxCarrier::take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept {
+  if (protocol_.ahead(header) != 0) [[unlikely]] {
+    return keep_early(header, arrival);
   }
-  // `received` of a message that came early is old, and says nothing new then.
-  peer_received_ = header.received;
-  ++next_arrival_;
-  const bool kept = take_in(arrival);
+  const bool kept = take_in(header, arrival);
   while (!early_.empty()) {
-    const auto next = early_.find(next_arrival_);
+    const auto next = early_.find(protocol_.taken());
     if (next == early_.end()) break;
-    if (!take_in(next->second)) drop(next->second);
+    if (!take_in(next->second.header, next->second.arrival)) drop(next->second.arrival);
     early_.erase(next);
-    ++next_arrival_;
   }
   return kept;
 }
 
-bool UcxPath::keep_early(std::uint32_t sequence, const Arrival& arrival) noexcept {
+bool UcxCarrier::keep_early(const MessageHeader& header, const Arrival& arrival) noexcept {
   try {
-    if (early_.try_emplace(sequence, arrival).second) return true;
+    if (early_.try_emplace(header.sequence, Early{header, arrival}).second) return true;
     misbehaved("repeats a message");
   } catch (const std::bad_alloc&) {
     fail(UCS_ERR_NO_MEMORY);
@@ -91,48 +78,39 @@ bool UcxPath::keep_early(std::uint32_t sequence, const Arrival& arrival) noexcep
 }
 
 // True when it is in the inbox.
-bool UcxPath::take_in(const Arrival& arrival) noexcept {
-  switch (arrival.kind) {
+bool UcxCarrier::take_in(const MessageHeader& header, const Arrival& arrival) noexcept {
+  if (!protocol_.take(header)) return false;
+  switch (header.kind) {
     case MessageKind::kBytes:
       piece_expected_ = false;
       break;
-    case MessageKind::kProbe:
-      if (std::exchange(heard_, true)) misbehaved("began twice");
-      return false;
-    case MessageKind::kCredit:
-      return false;
-    case MessageKind::kGrant:
-      if (grants_ == asks_) return misbehaved("grants what was not asked for"), false;
-      ++grants_;
+    case MessageKind::kPlace:
+      if (header.value > asks_ - places_) return misbehaved("has a place for what was not asked for"), false;
+      places_ += header.value;
       return false;
     case MessageKind::kAsk:
       if (++asks_queued_ > kAsksMax) return misbehaved("asks without an end"), false;
       break;
     case MessageKind::kPiece:
-      if (!piece_expected_) return misbehaved("sent a piece that was not granted"), false;
+      if (!piece_expected_) return misbehaved("sent a piece that has no place"), false;
       if (pieces_queued_ == kPiecesMax) return misbehaved("sends pieces before the last one landed"), false;
       ++pieces_queued_;
       break;
-    case MessageKind::kEnd:
-      end_arrived_ = true;
+    default:
       break;
-    case MessageKind::kEndTaken:
-      if (!end_left_) return misbehaved("took an end that was not sent"), false;
-      peer_took_end_ = true;
-      return false;
   }
   if (!inbox_.push(arrival)) return fail(UCS_ERR_NO_MEMORY), false;
   return true;
 }
 
-void UcxPath::drop(Arrival& arrival) noexcept {
+void UcxCarrier::drop(Arrival& arrival) noexcept {
   if (arrival.memory == Arrival::Memory::kUcx && domain_->alive()) domain_->release(arrival.data);
   if (arrival.memory == Arrival::Memory::kCopied) std::free(arrival.data);
   arrival.memory = Arrival::Memory::kNone;
 }
 
 // Into memory of ours. False when there is none.
-bool UcxPath::copy_out(Arrival& arrival) noexcept {
+bool UcxCarrier::copy_out(Arrival& arrival) noexcept {
   void* const copy = std::malloc(arrival.bytes);
   if (copy == nullptr) return false;
   std::memcpy(copy, arrival.data, arrival.bytes);
@@ -143,7 +121,7 @@ bool UcxPath::copy_out(Arrival& arrival) noexcept {
 }
 
 // The connection does not take them now; a small message must not hold a whole buffer of UCX's.
-void UcxPath::keep_own_copies() noexcept {
+void UcxCarrier::keep_own_copies() noexcept {
   // From the back: what was copied before lies in front of what came since.
   for (std::size_t i = inbox_.size(); i > 0; --i) {
     Arrival& arrival = inbox_[i - 1];
@@ -152,7 +130,7 @@ void UcxPath::keep_own_copies() noexcept {
   }
 }
 
-Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved UcxCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
   if (landing_.active) return landed();
   while (!inbox_.empty()) {
     switch (inbox_.front().kind) {
@@ -161,14 +139,13 @@ Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
       case MessageKind::kPiece:
         return take_piece(landing);
       case MessageKind::kEnd:
-        if (!end_taken_left_) want_control(MessageKind::kEndTaken);
+        if (protocol_.take_end()) send_control();
         return Moved::ended();
       default:  // kAsk: everything before it was received, so whoever wants more has a place for it
         inbox_.pop();
         --asks_queued_;
-        ++grants_owed_;
         piece_expected_ = true;
-        want_control(MessageKind::kGrant);
+        want_control(MessageKind::kPlace, 1);
     }
   }
   return Moved::blocked();
@@ -176,7 +153,7 @@ Moved UcxPath::receive(std::span<const iovec> into, MutableBytes landing) {
 
 // A message's bytes as a chunk that gives them back to UCX: only as long as few are held, because each holds
 // a whole buffer of UCX's however short it is.
-ChunkRef UcxPath::receive_in_place(bool& exhausted) {
+ChunkRef UcxCarrier::receive_in_place(bool& exhausted) {
   if (inbox_.empty() || landing_.active) return {};
   Arrival& front = inbox_.front();
   const bool whole =
@@ -184,13 +161,13 @@ ChunkRef UcxPath::receive_in_place(bool& exhausted) {
   if (!whole || reinterpret_cast<std::uintptr_t>(front.data) % 8 != 0) return {};
   ChunkRef chunk = domain_->lend({front.data, front.bytes});
   if (!chunk) return {};
-  taken(front.bytes);
+  taken(front);
   inbox_.pop();
   exhausted = inbox_.empty();
   return chunk;
 }
 
-Moved UcxPath::take_bytes(std::span<const iovec> into) {
+Moved UcxCarrier::take_bytes(std::span<const iovec> into) {
   std::size_t total = 0;
   for (iovec place : into) {
     while (place.iov_len > 0 && !inbox_.empty() && inbox_.front().kind == MessageKind::kBytes) {
@@ -202,7 +179,7 @@ Moved UcxPath::take_bytes(std::span<const iovec> into) {
       place.iov_base = static_cast<std::byte*>(place.iov_base) + part;
       place.iov_len -= part;
       if (front.taken < front.bytes) break;
-      taken(front.bytes);
+      taken(front);
       drop(front);
       inbox_.pop();
     }
@@ -211,13 +188,13 @@ Moved UcxPath::take_bytes(std::span<const iovec> into) {
 }
 
 // A message was received to its end: the peer is told once that is worth a message of its own.
-void UcxPath::taken(std::size_t bytes) noexcept {
-  received_ += static_cast<std::uint32_t>(bytes + kMessageCost);
-  if (received_ - received_told_ >= options_.window_bytes / 2) want_control(MessageKind::kCredit);
+void UcxCarrier::taken(const Arrival& arrival) noexcept {
+  protocol_.credit().grant(arrival.cost);
+  if (protocol_.credit().untold() >= options_.window_bytes / 2) want_control(MessageKind::kCredit);
 }
 
 // Into the attachment's own place where it fits; else (the attachment is not wanted) into memory of ours.
-Moved UcxPath::take_piece(MutableBytes landing) {
+Moved UcxCarrier::take_piece(MutableBytes landing) {
   Arrival& front = inbox_.front();
   void* const piece = front.data;
   std::byte* to = landing.data();
@@ -234,7 +211,7 @@ Moved UcxPath::take_piece(MutableBytes landing) {
   ucp_request_param_t params{};
   params.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  params.cb.recv_am = &UcxPath::on_landed;
+  params.cb.recv_am = &UcxCarrier::on_landed;
   params.user_data = &landing_;
   landing_.active = true;
   landing_.done = false;
@@ -247,7 +224,7 @@ Moved UcxPath::take_piece(MutableBytes landing) {
 }
 
 // What became of the piece at the front of the inbox.
-Moved UcxPath::landed() {
+Moved UcxCarrier::landed() {
   // A copy of ours is nobody else's memory.
   if (!landing_.done) return lands_in_place() ? Moved::begun() : Moved::blocked();
   landing_.active = landing_.done = false;
@@ -258,17 +235,16 @@ Moved UcxPath::landed() {
     inbox_.pop();
     return Moved::some(landing_.bytes, inbox_.empty());
   }
-  // From here on like any other bytes, though they were never in the window.
+  // From here on like any other bytes, which cost nothing.
   front.kind = MessageKind::kBytes;
-  received_ -= static_cast<std::uint32_t>(front.bytes + kMessageCost);
   touch();
   return Moved::blocked();
 }
 
-Moved UcxPath::reclaim_landing() {
+Moved UcxCarrier::reclaim_landing() {
   if (!landing_.active || !lands_in_place()) return Moved::blocked();
   insist_on(landing_);
   return landed();
 }
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

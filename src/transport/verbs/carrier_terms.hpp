@@ -4,17 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/verbs/path_limits.hpp"
+#include "transport/verbs/limits.hpp"
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 /// What an end says in its address whichever way its queue pair is connected, little-endian:
 ///
 ///      0        1        2        3        4        5        6        7
 ///  0 | its longest message               | how many may be sent to it        |
-struct PathTerms {
+struct CarrierTerms {
   static constexpr std::size_t kEncodedBytes = 8;
 
   std::uint32_t message_bytes = 0;
@@ -25,8 +25,8 @@ struct PathTerms {
     store_le(to + 4, granted);
   }
   /// Of at least kEncodedBytes. Errors: kInvalidArgument for what no end says.
-  static Result<PathTerms> decode(Bytes from) {
-    const PathTerms terms{load_le<std::uint32_t>(from.data()), load_le<std::uint32_t>(from.data() + 4)};
+  static Result<CarrierTerms> decode(Bytes from) {
+    const CarrierTerms terms{load_le<std::uint32_t>(from.data()), load_le<std::uint32_t>(from.data() + 4)};
     if (terms.message_bytes < kMessageBytesMin || terms.message_bytes > kMessageBytesMax ||
         terms.granted < kCreditsMin || terms.granted > kCreditsMax) {
       return Status{StatusCode::kInvalidArgument, Layer::kTransport,
@@ -36,4 +36,4 @@ struct PathTerms {
   }
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-using verbs_path_testing::End;
-using verbs_path_testing::World;
+using verbs_carrier_testing::End;
+using verbs_carrier_testing::World;
 
 const std::string kSmall(100, 'x');
 const std::string kLarge(60'000, 'y');
@@ -153,7 +153,7 @@ TEST_P(VerbsCredit, CR18_messages_that_are_kept_do_not_keep_the_peer_from_sendin
 INSTANTIATE_TEST_SUITE_P(Options, VerbsCredit, ::testing::Values("default", "tight", "little"),
                          [](const auto& made) { return std::string{made.param}; });
 
-TEST(VerbsPath, CR18_a_device_that_drops_completions_of_the_dead_costs_no_receive) {
+TEST(VerbsCarrier, CR18_a_device_that_drops_completions_of_the_dead_costs_no_receive) {
   for (const bool kept : {true, false}) {
     World world{with_credits(4, 4)};
     world.rdma.keep_completions_of_destroyed_pairs(kept);
@@ -179,7 +179,7 @@ TEST(VerbsPath, CR18_a_device_that_drops_completions_of_the_dead_costs_no_receiv
   }
 }
 
-TEST(VerbsPath, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
+TEST(VerbsCarrier, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
   World world;
   std::vector<ChunkRef> kept;
   {
@@ -209,7 +209,7 @@ TEST(VerbsPath, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
   EXPECT_EQ(world.receivers_not_ready(), 0u);
 }
 
-TEST(VerbsPath, CR17_who_finds_no_memory_to_send_from_waits_and_goes_on) {
+TEST(VerbsCarrier, CR17_who_finds_no_memory_to_send_from_waits_and_goes_on) {
   VerbsOptions options;
   options.send_bytes_max = options.block_bytes;  // 16 messages
   World world{options};
@@ -237,7 +237,7 @@ TEST(VerbsPath, CR17_who_finds_no_memory_to_send_from_waits_and_goes_on) {
   }
 }
 
-TEST(VerbsPath, CR17_when_memory_to_receive_into_is_used_up_no_further_path_comes_up) {
+TEST(VerbsCarrier, CR17_when_memory_to_receive_into_is_used_up_no_further_path_comes_up) {
   VerbsOptions options = with_credits(4, 4);
   options.receive_bytes_max = options.block_bytes;  // 16 messages: 4 paths
   World world{options};
@@ -255,7 +255,7 @@ TEST(VerbsPath, CR17_when_memory_to_receive_into_is_used_up_no_further_path_come
 }
 
 // A device tells an event once, to whoever asks first.
-TEST(VerbsPath, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hears_of_it) {
+TEST(VerbsCarrier, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hears_of_it) {
   World world;
   const auto other_loop = Loop::create({.mode = WaitMode::kWait}).value();
   End first;
@@ -272,7 +272,7 @@ TEST(VerbsPath, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hears_
   second.end.reset();
 }
 
-TEST(VerbsPath, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) {
+TEST(VerbsCarrier, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) {
   struct : Logger {
     void write(LogLevel, std::string_view message) override { said.emplace_back(message); }
     std::vector<std::string> said;
@@ -306,7 +306,7 @@ TEST(VerbsPath, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) {
 }
 
 // Its paths may take long to end; nothing new begins on what is broken.
-TEST(VerbsPath, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
+TEST(VerbsCarrier, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
   using testing::Call;
   World world;
   std::vector<std::unique_ptr<End>> ends;
@@ -330,7 +330,7 @@ TEST(VerbsPath, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
   }
 }
 
-TEST(VerbsPath, CR20_registered_memory_is_counted_by_what_it_is_for) {
+TEST(VerbsCarrier, CR20_registered_memory_is_counted_by_what_it_is_for) {
   VerbsOptions options;
   options.usage = std::make_shared<VerbsUsage>();
   options.inline_bytes = 0;
@@ -360,7 +360,7 @@ TEST(VerbsPath, CR20_registered_memory_is_counted_by_what_it_is_for) {
   EXPECT_EQ(all(), 0u);
 }
 
-TEST(VerbsPath, CR20_what_a_connection_that_is_used_grows_to_is_in_the_formula) {
+TEST(VerbsCarrier, CR20_what_a_connection_that_is_used_grows_to_is_in_the_formula) {
   const VerbsOptions options;
   const VerbsMemory formula = verbs_memory(options);
   EXPECT_EQ(formula.receive_bytes_per_connection_max, options.credits_max * options.message_bytes);
@@ -381,7 +381,7 @@ TEST(VerbsPath, CR20_what_a_connection_that_is_used_grows_to_is_in_the_formula) 
             received + 4 * options.block_bytes + 2 * formula.control_bytes_max);
 }
 
-TEST(VerbsPath, CR20_memory_is_what_the_formula_says_and_comes_back) {
+TEST(VerbsCarrier, CR20_memory_is_what_the_formula_says_and_comes_back) {
   VerbsOptions options;
   const VerbsMemory formula = verbs_memory(options);
   EXPECT_EQ(formula.receive_bytes_per_connection, options.credits_min * options.message_bytes);
@@ -412,7 +412,7 @@ TEST(VerbsPath, CR20_memory_is_what_the_formula_says_and_comes_back) {
   EXPECT_TRUE(world.rdma.faults().empty());
 }
 
-TEST(VerbsPath, CR18_small_messages_go_inline_and_few_of_them_are_signalled) {
+TEST(VerbsCarrier, CR18_small_messages_go_inline_and_few_of_them_are_signalled) {
   World world;
   End here;
   End there;
@@ -445,7 +445,7 @@ TEST(VerbsPath, CR18_small_messages_go_inline_and_few_of_them_are_signalled) {
   EXPECT_LE(after.sends_posted - before.sends_posted, kMessages + kMessages / 8);
 }
 
-TEST(VerbsPath, CR16_options_that_cannot_be_are_named) {
+TEST(VerbsCarrier, CR16_options_that_cannot_be_are_named) {
   const auto refused = [](auto change) {
     VerbsOptions options;
     change(options);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coming up, what UCX tells, and the end. Bytes move in ucx_path_receive.cpp and ucx_path_send.cpp.
-#include "transport/ucx/ucx_path.hpp"
+// Coming up, what UCX tells, and the end. Bytes move in ucx_carrier_receive.cpp and ucx_carrier_send.cpp.
+#include "transport/ucx/ucx_carrier.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "transport/ucx/path_limits.hpp"
+#include "transport/ucx/limits.hpp"
 #include "weft/ucx/status.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 namespace {
 
@@ -21,7 +21,7 @@ constexpr unsigned kQuestionsPerLook = 64;
 
 }  // namespace
 
-UcxPath::UcxPath(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options)
+UcxCarrier::UcxCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options)
     : domain_(std::move(domain)),
       bring_up_(owner),
       options_(options),
@@ -29,15 +29,20 @@ UcxPath::UcxPath(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxO
                     .lease_bytes_min = options.rendezvous_bytes_min,
                     .peer_may_vanish = true,
                     .receives_in_place = true},
-      place_(domain_->enter(*this)) {
+      place_(domain_->enter(*this)),
+      protocol_({.kinds = kCommonMessageKinds | bit_of(MessageKind::kAsk) | bit_of(MessageKind::kPlace) |
+                          bit_of(MessageKind::kPiece),
+                 .credit_max = static_cast<std::uint32_t>(kWindowBytesMax),
+                 .over = "over UCX"}) {
+  protocol_.credit().begin(static_cast<std::uint32_t>(options_.window_bytes));
   report_to(owner);
 }
 
-UcxPath::~UcxPath() {
+UcxCarrier::~UcxCarrier() {
   shut();
 }
 
-std::string UcxPath::address() const {
+std::string UcxCarrier::address() const {
   std::string text(kAddressHeadBytes, '\0');
   auto* const at = reinterpret_cast<std::byte*>(text.data());
   store_le(at, place_.slot);
@@ -46,7 +51,7 @@ std::string UcxPath::address() const {
   return text.append(as_text(domain_->address()));
 }
 
-Status UcxPath::connect(std::string_view peer_address) {
+Status UcxCarrier::connect(std::string_view peer_address) {
   if (!domain_->alive()) return ucx::to_status(UCS_ERR_CANCELED, "connecting by a worker that was given up");
   if (peer_address.size() <= kAddressHeadBytes) {
     return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's UCX address is cut short"};
@@ -54,11 +59,12 @@ Status UcxPath::connect(std::string_view peer_address) {
   const std::byte* const at = as_bytes(peer_address).data();
   peer_slot_ = load_le<std::uint32_t>(at);
   peer_key_ = load_le<std::uint32_t>(at + 4);
-  peer_window_ = load_le<std::uint32_t>(at + 8);
-  if (peer_window_ < kWindowBytesMin || peer_window_ > kWindowBytesMax) {
+  const auto window = load_le<std::uint32_t>(at + 8);
+  if (window < kWindowBytesMin || window > kWindowBytesMax) {
     return {StatusCode::kInvalidArgument, Layer::kTransport,
             "the peer's UCX address has an impossible window"};
   }
+  protocol_.credit().take_terms(window);
   const bool peer_mode = options_.error_mode == UcxErrorMode::kPeer;
   auto endpoint = ucx::Endpoint::connect(
       domain_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
@@ -74,41 +80,38 @@ Status UcxPath::connect(std::string_view peer_address) {
   return {};
 }
 
-void UcxPath::touch() noexcept {
+void UcxCarrier::touch() noexcept {
   if (!shut_ && !deliver_.is_scheduled()) domain_->loop().schedule(deliver_);
 }
 
-void UcxPath::fail(ucs_status_t status) noexcept {
+void UcxCarrier::fail(ucs_status_t status) noexcept {
   if (failed_ == UCS_OK) failed_ = status;
   touch();
 }
 
-void UcxPath::misbehaved(const char* what) noexcept {
-  if (misbehaviour_ == nullptr) misbehaviour_ = what;
+void UcxCarrier::misbehaved(const char* what) noexcept {
+  protocol_.misbehaved(what);
   touch();
 }
 
-Status UcxPath::failure() const {
-  if (misbehaviour_ != nullptr) {
-    return {StatusCode::kInvalidArgument, Layer::kTransport,
-            std::string{"the peer "} + misbehaviour_ + " over UCX"};
-  }
+Status UcxCarrier::failure() const {
+  if (protocol_.misbehaves()) return protocol_.misbehaviour();
   const Status status = ucx::to_status(failed_, "the UCX path");
   return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
 }
 
-void UcxPath::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
+void UcxCarrier::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
   auto& op = *static_cast<Operation*>(operation);
   ucp_request_free(request);
   op.path->completed(op, status);
 }
 
-void UcxPath::on_landed(void* request, ucs_status_t status, std::size_t, void* operation) noexcept {
+void UcxCarrier::on_landed(void* request, ucs_status_t status, std::size_t, void* operation) noexcept {
   on_sent(request, status, operation);
 }
 
 // What a later call of the owner fetches stays active until then.
-void UcxPath::completed(Operation& operation, ucs_status_t status) noexcept {
+void UcxCarrier::completed(Operation& operation, ucs_status_t status) noexcept {
   operation.done = true;
   operation.status = status;
   if (&operation != &sending_ && &operation != &landing_) operation.active = false;
@@ -119,32 +122,32 @@ void UcxPath::completed(Operation& operation, ucs_status_t status) noexcept {
 
 // What UCX said inside progress, told outside of it. What arrived comes first: the failure that a peer's end
 // looks like may stand behind its last bytes.
-void UcxPath::deliver() {
+void UcxCarrier::deliver() {
   send_control();
-  if (heard_ && !std::exchange(heard_told_, true)) bring_up_.on_heard();
-  if (!shut_ && misbehaviour_ == nullptr && (!inbox_.empty() || landing_.done)) owner().on_readable();
+  if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
+  if (!shut_ && !protocol_.misbehaves() && (!inbox_.empty() || landing_.done)) owner().on_readable();
   if (inbox_.size() > kHeldMessagesMax) keep_own_copies();
   const bool may_send = send_blocked_ && (sending_.active ? sending_.done
-                                          : asked_        ? granted()
-                                                          : window_left() > 0);
+                                          : asked_        ? has_place()
+                                                          : room() > 0);
   if (!shut_ && may_send) {
     send_blocked_ = false;
     owner().on_writable();
   }
-  const bool failed = failed_ != UCS_OK || misbehaviour_ != nullptr;
-  if (shut_ || (!failed && !ended_)) return;
+  const bool failed = failed_ != UCS_OK || protocol_.misbehaves();
+  if (shut_ || (!failed && !protocol_.ended())) return;
   // After the peer's end only our own bytes can be lost, and send() says so.
-  if (failed && (!end_arrived_ || misbehaviour_ != nullptr)) return owner().on_failed(failure());
+  if (failed && (!protocol_.end_arrived() || protocol_.misbehaves())) return owner().on_failed(failure());
   owner().on_writable();
 }
 
-bool UcxPath::anything_in_flight() const noexcept {
+bool UcxCarrier::anything_in_flight() const noexcept {
   const auto flies = [](const Operation& operation) { return operation.active && !operation.done; };
   return flies(sending_) || flies(landing_) || flies(flush_) ||
          std::any_of(controls_.begin(), controls_.end(), flies);
 }
 
-bool UcxPath::wait_for(const Operation& operation, Duration at_most) {
+bool UcxCarrier::wait_for(const Operation& operation, Duration at_most) {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + at_most;
   for (unsigned asked = 0; operation.active && !operation.done && domain_->alive(); ++asked) {
@@ -155,7 +158,7 @@ bool UcxPath::wait_for(const Operation& operation, Duration at_most) {
 }
 
 // The memory of `operation` has to come back, whatever that costs the path, or the worker.
-void UcxPath::insist_on(const Operation& operation) {
+void UcxCarrier::insist_on(const Operation& operation) {
   if (wait_for(operation, kReclaimAtMost)) return;
   fail(UCS_ERR_TIMED_OUT);
   close_endpoint();
@@ -163,28 +166,28 @@ void UcxPath::insist_on(const Operation& operation) {
 }
 
 // Others that share the worker may always have something to say, and their loop has to go on.
-void UcxPath::catch_up() {
+void UcxCarrier::catch_up() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   unsigned idle = 0;
-  while (idle < kIdleQuestions && !end_arrived_ && domain_->alive() && clock.now() < give_up_at) {
-    const std::uint32_t before = next_arrival_;
+  while (idle < kIdleQuestions && !protocol_.end_arrived() && domain_->alive() && clock.now() < give_up_at) {
+    const std::uint32_t before = protocol_.taken();
     domain_->progress();
-    idle = next_arrival_ != before ? 0 : idle + 1;
+    idle = protocol_.taken() != before ? 0 : idle + 1;
   }
 }
 
 // By force; in error mode none UCX refuses that, and only the end of the worker will do.
-void UcxPath::close_endpoint() noexcept {
+void UcxCarrier::close_endpoint() noexcept {
   if (!endpoint_) return;
   endpoint_ = {};
   if (options_.error_mode == UcxErrorMode::kNone) domain_->give_up();
 }
 
-void UcxPath::shut() {
+void UcxCarrier::shut() {
   if (std::exchange(shut_, true)) return;
   domain_->loop().unschedule(deliver_);
-  domain_->leave(place_, !end_arrived_);
+  domain_->leave(place_, !protocol_.end_arrived());
   forget_arrivals();
   close_endpoint();
   Clock& clock = steady_clock_source();
@@ -198,15 +201,15 @@ void UcxPath::shut() {
 }
 
 // But for the first one, while UCX may be writing to its memory.
-void UcxPath::forget_arrivals() noexcept {
+void UcxCarrier::forget_arrivals() noexcept {
   const bool first_is_landing = landing_.active && !landing_.done;
   for (std::size_t i = first_is_landing ? 1 : 0; i < inbox_.size(); ++i) drop(inbox_[i]);
-  for (auto& [sequence, arrival] : early_) drop(arrival);
+  for (auto& [sequence, early] : early_) drop(early.arrival);
   early_.clear();
   if (!first_is_landing) inbox_.clear();
 }
 
-void UcxPath::on_worker_gone() noexcept {
+void UcxCarrier::on_worker_gone() noexcept {
   const auto end = [this](Operation& operation) {
     if (operation.active && !operation.done) completed(operation, UCS_ERR_CANCELED);
   };
@@ -218,4 +221,4 @@ void UcxPath::on_worker_gone() noexcept {
   fail(UCS_ERR_CANCELED);
 }
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "transport/verbs/path_limits.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
@@ -23,7 +23,7 @@ Bytes bytes_of(const iovec& piece) {
 // The sender.
 
 // What began to be offered goes on so.
-bool VerbsPath::is_offered(const iovec& front, std::size_t leased) noexcept {
+bool VerbsCarrier::is_offered(const iovec& front, std::size_t leased) noexcept {
   if (offering_.bytes > 0) return true;
   if (offering_.declined) [[unlikely]] {
     offering_.declined = false;
@@ -42,19 +42,19 @@ bool VerbsPath::is_offered(const iovec& front, std::size_t leased) noexcept {
 }
 
 // It need not be: then it is a message of its own, and is looked at again.
-bool VerbsPath::may_be_offered(const iovec& piece) noexcept {
+bool VerbsCarrier::may_be_offered(const iovec& piece) noexcept {
   if (piece.iov_len < options_.rendezvous_bytes_min) [[likely]]
     return false;
   return readable_by_peers(bytes_of(piece)) != nullptr;
 }
 
-std::shared_ptr<const Registration> VerbsPath::readable_by_peers(Bytes bytes) noexcept {
+std::shared_ptr<const Registration> VerbsCarrier::readable_by_peers(Bytes bytes) noexcept {
   auto memory = domain_->registration_of(bytes);
   if (memory != nullptr && !memory->peers_may_read()) memory.reset();
   return memory;
 }
 
-Moved VerbsPath::offer(const iovec& front, std::size_t leased) {
+Moved VerbsCarrier::offer(const iovec& front, std::size_t leased) {
   if (const std::size_t done = std::exchange(offering_.fetched, 0); done > 0) {
     offering_.bytes -= done;
     offering_.declines = 0;
@@ -68,7 +68,7 @@ Moved VerbsPath::offer(const iovec& front, std::size_t leased) {
                                     offering_.memory->rkey()};
     std::array<std::byte, verbs::RemoteMemory::kEncodedBytes> encoded = piece.encode();
     const iovec content{encoded.data(), encoded.size()};
-    if (!may_send_bytes() || !post(MessageKind::kOffer, {&content, 1}, encoded.size())) {
+    if (!may_send_bytes() || !post({MessageKind::kOffer, 0}, {&content, 1}, encoded.size())) {
       offering_.short_of_credit = true;
       break;
     }
@@ -80,17 +80,17 @@ Moved VerbsPath::offer(const iovec& front, std::size_t leased) {
 }
 
 // Asking again would get on: there is news of what is offered, or credit for more.
-bool VerbsPath::may_get_on() const noexcept {
+bool VerbsCarrier::may_get_on() const noexcept {
   if (offering_.bytes == 0) return may_send_bytes();
   return offering_.fetched > 0 || !failure_.ok() || (offering_.short_of_credit && may_send_bytes());
 }
 
-void VerbsPath::take_fetched(std::uint32_t bytes) noexcept {
+void VerbsCarrier::take_fetched(std::uint32_t bytes) noexcept {
   if (bytes > offering_.bytes - offering_.fetched) return misbehaved("fetched more than it was offered");
   offering_.fetched += bytes;
 }
 
-void VerbsPath::take_decline(std::uint32_t bytes) noexcept {
+void VerbsCarrier::take_decline(std::uint32_t bytes) noexcept {
   if (bytes > offering_.bytes - offering_.fetched) return misbehaved("declined more than it was offered");
   offering_.bytes -= bytes;
   // Once for all pieces of an attachment.
@@ -100,7 +100,7 @@ void VerbsPath::take_decline(std::uint32_t bytes) noexcept {
 }
 
 // The peer answers to a withdrawal as soon as its device is done, which takes as long as two pieces.
-Moved VerbsPath::reclaim_sending() {
+Moved VerbsCarrier::reclaim_sending() {
   if (offering_.bytes > offering_.fetched) {
     offering_.reclaimed = true;
     want_control(MessageKind::kWithdraw);
@@ -108,11 +108,11 @@ Moved VerbsPath::reclaim_sending() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   while (offering_.bytes > offering_.fetched) {
-    if (!failure_.ok() || misbehaviour_ != nullptr || clock.now() >= give_up_at) return give_up_for_memory();
+    if (!failure_.ok() || protocol_.misbehaves() || clock.now() >= give_up_at) return give_up_for_memory();
     domain_->progress();
     send_control();
   }
-  wanted_ &= ~bit_of(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
+  protocol_.forget(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
   const std::size_t done = offering_.fetched;
   offering_.memory.reset();
   offering_.bytes = offering_.fetched = 0;
@@ -121,23 +121,22 @@ Moved VerbsPath::reclaim_sending() {
 }
 
 // Without its queue pair the device serves no reads, and makes none.
-Moved VerbsPath::give_up_for_memory() {
+Moved VerbsCarrier::give_up_for_memory() {
   fail({StatusCode::kUnavailable, Layer::kTransport, "the peer did not give memory back in time"});
   shut();
-  return Moved::failed(misbehaviour_ != nullptr ? EPROTO : ETIMEDOUT);
+  return Moved::failed(protocol_.misbehaves() ? EPROTO : ETIMEDOUT);
 }
 
 // The receiver.
 
-Buffer VerbsPath::landing_memory(std::size_t bytes) {
+Buffer VerbsCarrier::landing_memory(std::size_t bytes) {
   return bytes < options_.rendezvous_bytes_min ? Buffer{} : domain_->landing_memory(bytes);
 }
 
 // Inside a poll.
-void VerbsPath::take_offer(Bytes content) noexcept {
+void VerbsCarrier::take_offer(Bytes content) noexcept {
   const auto from = verbs::RemoteMemory::decode(content);
   if (!from || from->bytes == 0 || from->bytes > kOfferBytes) return misbehaved("made an impossible offer");
-  if (end_arrived_) return misbehaved("sends on after its end");
   if (declining_) return decline(*from);
   std::size_t unanswered = 0;
   for (std::size_t i = 0; i < offers_.size(); ++i) unanswered += offers_[i].told ? 0 : 1;
@@ -147,7 +146,7 @@ void VerbsPath::take_offer(Bytes content) noexcept {
 }
 
 // Inside a poll. What was not begun is last of what came, for whoever offers sends nothing else meanwhile.
-void VerbsPath::take_withdrawal() noexcept {
+void VerbsCarrier::take_withdrawal() noexcept {
   while (inbox_.size() > 0 && inbox_.back().kind == Arrival::Kind::kOffer &&
          offers_.back().state == Offer::State::kWaits) {
     decline(offers_.back().from);
@@ -161,7 +160,7 @@ void VerbsPath::take_withdrawal() noexcept {
 }
 
 // One call begins to read what is offered, a later one reports it.
-Moved VerbsPath::fetch(std::span<const iovec> into, MutableBytes landing) {
+Moved VerbsCarrier::fetch(std::span<const iovec> into, MutableBytes landing) {
   Offer& first = offers_.front();
   if (first.state == Offer::State::kRead) {
     const auto size = static_cast<std::size_t>(first.from.bytes);
@@ -175,7 +174,7 @@ Moved VerbsPath::fetch(std::span<const iovec> into, MutableBytes landing) {
 }
 
 // True when the device does not know the landing, or there is none: then nothing that comes next is fetched.
-bool VerbsPath::decline_if_unknown(MutableBytes landing) noexcept {
+bool VerbsCarrier::decline_if_unknown(MutableBytes landing) noexcept {
   if (!landing.empty()) landing_registration_ = domain_->registration_of(landing);
   if (!landing.empty() && landing_registration_ != nullptr) return false;
   while (inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kOffer) {
@@ -185,14 +184,13 @@ bool VerbsPath::decline_if_unknown(MutableBytes landing) noexcept {
   return true;
 }
 
-void VerbsPath::decline(const verbs::RemoteMemory& offered) noexcept {
+void VerbsCarrier::decline(const verbs::RemoteMemory& offered) noexcept {
   declining_ = true;
-  declined_untold_ += static_cast<std::uint32_t>(offered.bytes);
-  want_control(MessageKind::kDecline);
+  want_control(MessageKind::kDecline, static_cast<std::uint32_t>(offered.bytes));
 }
 
 // Those that stand one behind the other at the beginning of what comes.
-void VerbsPath::begin_reads(MutableBytes landing) noexcept {
+void VerbsCarrier::begin_reads(MutableBytes landing) noexcept {
   std::size_t offset = 0;
   for (std::size_t i = 0; i < inbox_.size() && inbox_[i].kind == Arrival::Kind::kOffer; ++i) {
     Offer& offer = offers_[i];
@@ -205,7 +203,7 @@ void VerbsPath::begin_reads(MutableBytes landing) noexcept {
   }
 }
 
-bool VerbsPath::read(const verbs::RemoteMemory& from, std::byte* to) noexcept {
+bool VerbsCarrier::read(const verbs::RemoteMemory& from, std::byte* to) noexcept {
   ibv_send_wr request{};
   request.opcode = IBV_WR_RDMA_READ;
   request.send_flags = IBV_SEND_SIGNALED;
@@ -220,7 +218,7 @@ bool VerbsPath::read(const verbs::RemoteMemory& from, std::byte* to) noexcept {
 }
 
 // Inside a poll. They end in the order in which they were begun.
-void VerbsPath::end_read() noexcept {
+void VerbsCarrier::end_read() noexcept {
   for (std::size_t i = 0; i < offers_.size(); ++i) {
     if (offers_[i].state != Offer::State::kIsRead) continue;
     offers_[i].state = Offer::State::kRead;
@@ -229,30 +227,29 @@ void VerbsPath::end_read() noexcept {
   }
 }
 
-void VerbsPath::tell_fetched(Offer& offer) noexcept {
+void VerbsCarrier::tell_fetched(Offer& offer) noexcept {
   if (std::exchange(offer.told, true)) return;
-  fetched_untold_ += static_cast<std::uint32_t>(offer.from.bytes);
-  want_control(MessageKind::kFetched);
+  want_control(MessageKind::kFetched, static_cast<std::uint32_t>(offer.from.bytes));
 }
 
-void VerbsPath::pop_offer() noexcept {
+void VerbsCarrier::pop_offer() noexcept {
   inbox_.pop_front();
   offers_.pop_front();
   if (!reads_under_way()) landing_registration_.reset();
 }
 
-bool VerbsPath::reads_under_way() noexcept {
+bool VerbsCarrier::reads_under_way() noexcept {
   for (std::size_t i = 0; i < offers_.size(); ++i) {
     if (offers_[i].state == Offer::State::kIsRead) return true;
   }
   return false;
 }
 
-Moved VerbsPath::reclaim_landing() {
+Moved VerbsCarrier::reclaim_landing() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   while (reads_under_way()) {
-    if (!failure_.ok() || misbehaviour_ != nullptr || clock.now() >= give_up_at) return give_up_for_memory();
+    if (!failure_.ok() || protocol_.misbehaves() || clock.now() >= give_up_at) return give_up_for_memory();
     domain_->progress();
   }
   std::size_t landed = 0;
@@ -266,4 +263,4 @@ Moved VerbsPath::reclaim_landing() {
   return landed > 0 ? Moved::some(landed, false) : Moved::blocked();
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -3,19 +3,18 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/verbs/path_limits.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 // Inside a poll. What the peer may not do is found here, before anything is kept.
-void VerbsPath::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
+void VerbsCarrier::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
   if (shut_) return domain_->give_back(slot);
-  if (peer_may_send() == 0) {
+  if (!protocol_.credit().use(1)) {
     misbehaved("sent a message without credit");
     return domain_->give_back(slot);
   }
-  ++arrived_;
   ++held_;
   if (promised_ > options_.credits_min) domain_->note_spare(*this, true);
   touch();
@@ -23,32 +22,23 @@ void VerbsPath::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
 }
 
 // True when the slot is kept.
-bool VerbsPath::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
-  const auto header = load_message_header({domain_->at(slot), bytes});
+bool VerbsCarrier::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
+  const Bytes message{domain_->at(slot), bytes};
+  const auto header = load_message_header(message);
   if (!header) return misbehaved("sent a message of another protocol or version"), false;
-  if (misbehaviour_ != nullptr || !take_grant(header->granted)) return false;
-  if (!take_kind(*header, Bytes{domain_->at(slot), bytes}.subspan(kMessageHeaderBytes))) return false;
+  const Bytes content = message.subspan(kMessageHeaderBytes);
+  if (!protocol_.check(*header, content.size()) || !protocol_.take(*header)) return false;
+  if (!take_kind(*header, content)) return false;
   inbox_.push_back({Arrival::Kind::kBytes, slot, kMessageHeaderBytes, static_cast<std::uint32_t>(bytes)});
   return true;
 }
 
 // True for a message whose bytes are to be received.
-bool VerbsPath::take_kind(const MessageHeader& header, Bytes content) noexcept {
-  if (content.empty() == has_content(header.kind)) return misbehaved("mixes up bytes and control"), false;
-  if ((header.value != 0) != has_value(header.kind)) {
-    return misbehaved("sent a number that means nothing"), false;
-  }
-  if (!heard_ && header.kind != MessageKind::kProbe) return misbehaved("did not begin with a probe"), false;
+bool VerbsCarrier::take_kind(const MessageHeader& header, Bytes content) noexcept {
   switch (header.kind) {
-    case MessageKind::kProbe:
-      if (std::exchange(heard_, true)) misbehaved("began twice");
-      return false;
     case MessageKind::kBytes:
-      if (end_arrived_) return misbehaved("sends on after its end"), false;
       declining_ = false;
       return true;
-    case MessageKind::kCredit:
-      return false;
     case MessageKind::kReclaim:
       want_control(MessageKind::kReturn);
       return false;
@@ -56,12 +46,7 @@ bool VerbsPath::take_kind(const MessageHeader& header, Bytes content) noexcept {
       take_return(header.value);
       return false;
     case MessageKind::kEnd:
-      if (std::exchange(end_arrived_, true)) return misbehaved("ended twice"), false;
       inbox_.push_back({Arrival::Kind::kEnd, 0, 0, 0});
-      return false;
-    case MessageKind::kEndTaken:
-      if (!end_left_) return misbehaved("took an end that was not sent"), false;
-      peer_took_end_ = true;
       return false;
     case MessageKind::kOffer:
       take_offer(content);
@@ -75,44 +60,35 @@ bool VerbsPath::take_kind(const MessageHeader& header, Bytes content) noexcept {
     case MessageKind::kWithdraw:
       take_withdrawal();
       return false;
+    default:
+      return false;
   }
-  return false;
 }
 
-// It counts up, and never by more than a window.
-bool VerbsPath::take_grant(std::uint32_t granted) noexcept {
-  if (granted - peer_granted_ > kCreditsMax || granted - sent_ > kCreditsMax) {
-    return misbehaved("takes credit back"), false;
-  }
-  peer_granted_ = granted;
-  return true;
-}
-
-void VerbsPath::take_return(std::uint32_t credits) noexcept {
-  if (credits > peer_may_send()) return misbehaved("returns credit that it does not have");
-  arrived_ += credits;
+void VerbsCarrier::take_return(std::uint32_t credits) noexcept {
+  if (!protocol_.credit().use(credits)) return misbehaved("returns credit that it does not have");
   const std::size_t spare = promised_ - std::max<std::size_t>(in_use(), options_.credits_min);
   promised_ -= spare;
   domain_->unpromise(spare);
 }
 
 // The slot goes back into the queue of receives, and may be promised again.
-void VerbsPath::done_with(std::uint32_t slot) noexcept {
+void VerbsCarrier::done_with(std::uint32_t slot) noexcept {
   domain_->give_back(slot);
   slot_returned();
 }
 
-void VerbsPath::slot_returned() noexcept {
+void VerbsCarrier::slot_returned() noexcept {
   --held_;
   grant();
 }
 
 // As many as came, and one more each time, so that who uses them up soon has many.
-void VerbsPath::grant() noexcept {
-  while (in_use() < promised_) ++granted_;
+void VerbsCarrier::grant() noexcept {
+  if (in_use() < promised_) protocol_.credit().grant(static_cast<std::uint32_t>(promised_ - in_use()));
   if (promised_ < options_.credits_max && domain_->promise_one(*this)) {
     ++promised_;
-    ++granted_;
+    protocol_.credit().grant(1);
     domain_->note_spare(*this, true);
   }
   tell_credit_if_due();
@@ -121,21 +97,22 @@ void VerbsPath::grant() noexcept {
 // Of what is lent out nothing comes back for long: the rest has to be told in time, or the peer would keep
 // its last credits for ever. While something is offered each single one is told that the peer
 // may need to answer, or to ask for an answer.
-void VerbsPath::tell_credit_if_due() noexcept {
-  const std::uint32_t untold = granted_ - granted_told_;
+void VerbsCarrier::tell_credit_if_due() noexcept {
+  const std::uint32_t untold = protocol_.credit().untold();
   const bool much = untold >= 2 && untold >= (promised_ - lent_) / 2;
   const bool about_an_offer = waits_for_answer() || offers_.size() > 0;
-  const bool peer_needs_it = about_an_offer && untold > 0 && granted_told_ - arrived_ <= kCreditKept;
+  const bool peer_needs_it =
+      about_an_offer && untold > 0 && protocol_.credit().peer_knows() <= MessageCredit::kKept;
   if (much || peer_needs_it) want_control(MessageKind::kCredit);
 }
 
-bool VerbsPath::reclaim() noexcept {
-  if (shut_ || peer_may_send() <= options_.credits_min) return false;
+bool VerbsCarrier::reclaim() noexcept {
+  if (shut_ || protocol_.credit().peer_may_send() <= options_.credits_min) return false;
   want_control(MessageKind::kReclaim);
   return true;
 }
 
-Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved VerbsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
   std::size_t total = 0;
   for (iovec place : into) {
     while (place.iov_len > 0 && inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kBytes) {
@@ -155,13 +132,13 @@ Moved VerbsPath::receive(std::span<const iovec> into, MutableBytes landing) {
   if (total > 0) return Moved::some(total, inbox_.size() == 0);
   if (inbox_.size() == 0) return Moved::blocked();
   if (inbox_.front().kind == Arrival::Kind::kOffer) return fetch(into, landing);
-  if (!end_taken_left_) want_control(MessageKind::kEndTaken);
+  if (protocol_.take_end()) send_control();
   return Moved::ended();
 }
 
 // A message's bytes where they lie: only as long as few are lent, because a peer whose messages are all being
 // looked at may send nothing.
-ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
+ChunkRef VerbsCarrier::receive_in_place(bool& exhausted) {
   if (inbox_.size() == 0 || inbox_.front().begin != kMessageHeaderBytes) return {};
   if (lent_ + kCreditsMin >= promised_) return {};
   const Arrival front = inbox_.front();
@@ -175,9 +152,9 @@ ChunkRef VerbsPath::receive_in_place(bool& exhausted) {
   return chunk;
 }
 
-void VerbsPath::lent_returned() noexcept {
+void VerbsCarrier::lent_returned() noexcept {
   --lent_;
   slot_returned();
 }
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

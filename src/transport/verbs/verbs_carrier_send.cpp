@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "transport/verbs/path_limits.hpp"
-#include "transport/verbs/verbs_path.hpp"
+#include "transport/verbs/limits.hpp"
+#include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 namespace {
 
@@ -26,28 +25,19 @@ void gather(std::byte* to, std::span<const iovec> from, std::size_t bytes) {
   }
 }
 
-constexpr unsigned answers() {
-  unsigned bits = 0;
-  for (unsigned kind = 1; kind <= static_cast<unsigned>(kLastKind); ++kind) {
-    if (is_answer(static_cast<MessageKind>(kind))) bits |= 1u << kind;
-  }
-  return bits;
-}
-constexpr unsigned kAnswers = answers();
-
 bool stays_until_acknowledged(MessageKind kind) {
   return kind == MessageKind::kEnd || kind == MessageKind::kEndTaken;
 }
 
 }  // namespace
 
-bool VerbsPath::may_send_bytes() const noexcept {
-  return !failure_.ok() || (credit() > kCreditsKeptByBytes && sends_under_way() < options_.sends_max);
+bool VerbsCarrier::may_send_bytes() const noexcept {
+  return !failure_.ok() || (protocol_.may_send_bytes() && sends_under_way() < options_.sends_max);
 }
 
 // A message ends before what is to be offered.
-Moved VerbsPath::send(std::span<const iovec> from, std::size_t leased) {
-  if (!failure_.ok() || misbehaviour_ != nullptr) return Moved::failed(ECONNRESET);
+Moved VerbsCarrier::send(std::span<const iovec> from, std::size_t leased) {
+  if (!failure_.ok() || protocol_.misbehaves()) return Moved::failed(ECONNRESET);
   if (is_offered(from.front(), leased)) return offer(from.front(), leased);
   const std::size_t room = std::min(peer_message_bytes_, options_.message_bytes) - kMessageHeaderBytes;
   std::size_t bytes = from.front().iov_len;
@@ -56,7 +46,7 @@ Moved VerbsPath::send(std::span<const iovec> from, std::size_t leased) {
     bytes += piece.iov_len;
   }
   bytes = std::min(bytes, room);
-  if (!may_send_bytes() || !post(MessageKind::kBytes, from, bytes)) {
+  if (!may_send_bytes() || !post({MessageKind::kBytes, 0}, from, bytes)) {
     send_blocked_ = true;
     return failure_.ok() ? Moved::blocked() : Moved::failed(ECONNRESET);
   }
@@ -65,8 +55,8 @@ Moved VerbsPath::send(std::span<const iovec> from, std::size_t leased) {
 }
 
 // False when there is no memory for it now, or the device refused it, which failure_ says.
-bool VerbsPath::post(MessageKind kind, std::span<const iovec> from, std::size_t bytes,
-                     std::uint32_t value) noexcept {
+bool VerbsCarrier::post(MessageProtocol::Control message, std::span<const iovec> from,
+                        std::size_t bytes) noexcept {
   const std::size_t size = kMessageHeaderBytes + bytes;
   std::array<std::byte, kInlineBytesMax> on_stack;
   SlotPool::Slot slot;
@@ -80,9 +70,10 @@ bool VerbsPath::post(MessageKind kind, std::span<const iovec> from, std::size_t 
     sent.slot = slot.index;
     at = slot.data;
   }
-  store_message_header(at, {kind, granted_, value});
+  store_message_header(at, protocol_.stamp(message));
   gather(at + kMessageHeaderBytes, from, bytes);
-  const bool signalled = !inside || ended_ || stays_until_acknowledged(kind) || signal_due();
+  const bool signalled =
+      !inside || protocol_.ended() || stays_until_acknowledged(message.kind) || signal_due();
   ibv_send_wr request{};
   request.opcode = IBV_WR_SEND;
   if (inside) request.send_flags |= IBV_SEND_INLINE;
@@ -94,17 +85,15 @@ bool VerbsPath::post(MessageKind kind, std::span<const iovec> from, std::size_t 
   }
   unsignalled_ = signalled ? 0 : unsignalled_ + 1;
   sent_messages_[posted_++ % sent_messages_.size()] = sent;
-  ++sent_;
-  granted_told_ = granted_;
   return true;
 }
 
 // Of as many as the device's queue holds some are signalled, or it would stay full for ever.
-bool VerbsPath::signal_due() const noexcept {
+bool VerbsCarrier::signal_due() const noexcept {
   return unsignalled_ + 1 >= std::min<std::size_t>(kSignalEvery, (options_.sends_max + kControlSends) / 2);
 }
 
-bool VerbsPath::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
+bool VerbsCarrier::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
   request.wr_id = domain_->completions().id_for(place_, posted_ & kSequenceMask);
   request.sg_list = &segment;
   request.num_sge = 1;
@@ -115,7 +104,7 @@ bool VerbsPath::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
 }
 
 // Those before it that were not signalled are done too.
-void VerbsPath::on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept {
+void VerbsCarrier::on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept {
   if (completion.status != IBV_WC_SUCCESS) {
     const Sent& failed = sent_messages_[sequence % sent_messages_.size()];
     const bool read = failed.memory == Sent::Memory::kLanding;
@@ -126,72 +115,39 @@ void VerbsPath::on_completion(std::uint32_t sequence, const ibv_wc& completion) 
   touch();
 }
 
-void VerbsPath::completed_up_to(std::uint32_t end) noexcept {
+void VerbsCarrier::completed_up_to(std::uint32_t end) noexcept {
   for (; completed_ != end; ++completed_) {
     release(std::exchange(sent_messages_[completed_ % sent_messages_.size()], {}));
   }
 }
 
-void VerbsPath::release(const Sent& sent) noexcept {
+void VerbsCarrier::release(const Sent& sent) noexcept {
   if (sent.memory == Sent::Memory::kBytes) domain_->release_send_slot(sent.slot);
   if (sent.memory == Sent::Memory::kControl) domain_->release_control_slot(sent.slot);
   if (sent.memory == Sent::Memory::kLanding) end_read();
 }
 
-void VerbsPath::want_control(MessageKind kind) noexcept {
-  wanted_ |= bit_of(kind);
+void VerbsCarrier::want_control(MessageKind kind, std::uint32_t amount) noexcept {
+  protocol_.want(kind, amount);
   send_control();
 }
 
-bool VerbsPath::has_credit_for(MessageKind kind) const noexcept {
-  const bool news = granted_ != granted_told_;
-  if (kind == MessageKind::kCredit) return credit() > 0;
-  if (is_answer(kind)) return credit() > (news ? 0 : kCreditKept);
-  return credit() > kCreditsKeptByBytes;
-}
-
-// Answers first; they tell the news of credit too.
-void VerbsPath::send_control() noexcept {
-  while (wanted_ != 0 && connected_ && peer_ready_ && !shut_ && failure_.ok()) {
-    const unsigned answers = wanted_ & kAnswers;
-    const auto kind = static_cast<MessageKind>(std::countr_zero(answers != 0 ? answers : wanted_));
-    if (!has_credit_for(kind) || sends_under_way() == options_.sends_max + kControlSends) return;
-    const std::uint32_t value = value_of(kind);
-    const bool pointless =
-        (has_value(kind) && value == 0) || (kind == MessageKind::kCredit && granted_ == granted_told_);
-    if (!pointless && !post(kind, {}, 0, value)) return;
-    wanted_ &= ~bit_of(kind);
-    note_left(kind, value);
+void VerbsCarrier::send_control() noexcept {
+  while (connected_ && peer_ready_ && !shut_ && failure_.ok()) {
+    const auto control = protocol_.due();
+    if (!control || sends_under_way() == options_.sends_max + kControlSends) return;
+    if (!post(*control, {}, 0)) return;
   }
 }
 
-std::uint32_t VerbsPath::value_of(MessageKind kind) const noexcept {
-  if (kind == MessageKind::kReturn) return credit_to_return();
-  if (kind == MessageKind::kFetched) return fetched_untold_;
-  return kind == MessageKind::kDecline ? declined_untold_ : 0;
+void VerbsCarrier::end_sending() {
+  protocol_.end();
+  send_control();
 }
 
-void VerbsPath::note_left(MessageKind kind, std::uint32_t value) noexcept {
-  if (kind == MessageKind::kReturn) sent_ += value;
-  if (kind == MessageKind::kFetched) fetched_untold_ -= value;
-  if (kind == MessageKind::kDecline) declined_untold_ -= value;
-  end_left_ = end_left_ || kind == MessageKind::kEnd;
-  end_taken_left_ = end_taken_left_ || kind == MessageKind::kEndTaken;
+bool VerbsCarrier::all_left() const {
+  return !failure_.ok() ||
+         (protocol_.peer_took_end() && protocol_.end_taken_left() && sends_under_way() == 0);
 }
 
-// All but what every connection has, and what the message that says so takes.
-std::uint32_t VerbsPath::credit_to_return() const noexcept {
-  const auto due = static_cast<std::uint32_t>(kCreditsMin + 1);
-  return credit() > due ? credit() - due : 0;
-}
-
-void VerbsPath::end_sending() {
-  ended_ = true;
-  want_control(MessageKind::kEnd);
-}
-
-bool VerbsPath::all_left() const {
-  return !failure_.ok() || (peer_took_end_ && end_taken_left_ && sends_under_way() == 0);
-}
-
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

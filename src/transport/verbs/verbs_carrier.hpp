@@ -6,35 +6,35 @@
 #include <string>
 #include <vector>
 
+#include "transport/message_protocol.hpp"
+#include "transport/verbs/carrier_terms.hpp"
 #include "transport/verbs/domain.hpp"
-#include "transport/verbs/message.hpp"
-#include "transport/verbs/path_address.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/ring.hpp"
 #include "weft/transport/path_end.hpp"
 
-namespace weft::verbs_path {
+namespace weft::verbs_carrier {
 
 /// One end of a connection's way over a queue pair.
 ///
 /// Bytes travel in messages of up to message_bytes: small ones inside the work request, others copied into
 /// registered memory, several at a time, so that one is copied while another is sent. A message is sent only
 /// with credit, which stands for a receive at the other side. An attachment in memory that the device knows
-/// is offered instead, and fetched by the other side's device (verbs_path_rendezvous.cpp).
+/// is offered instead, and fetched by the other side's device (verbs_carrier_rendezvous.cpp).
 ///
 /// What the device was given is in `sent_messages_`; shut() destroys the queue pair, after which the device
 /// touches nothing. Nothing is told to the owner inside a completion: those only note and schedule deliver_.
-class VerbsPath final : public PathEnd,
-                        public Carrier,
-                        public ListHook<StarvedTag>,
-                        public ListHook<SpareTag>,
-                        private verbs::CompletionHandler {
+class VerbsCarrier final : public PathEnd,
+                           public Carrier,
+                           public ListHook<StarvedTag>,
+                           public ListHook<SpareTag>,
+                           private verbs::CompletionHandler {
  public:
   /// By the domain's port, or by `port` if that is not 0. Errors: what the device does not grant.
-  static Result<std::unique_ptr<VerbsPath>> make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
-                                                 std::uint8_t port = 0);
-  VerbsPath(std::shared_ptr<Domain> domain, PathEndOwner& owner);
-  ~VerbsPath() override;
+  static Result<std::unique_ptr<VerbsCarrier>> make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
+                                                    std::uint8_t port = 0);
+  VerbsCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner);
+  ~VerbsCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override;
@@ -57,7 +57,7 @@ class VerbsPath final : public PathEnd,
 
   // Instead of address() and connect(), for whoever connects the queue pair by other means.
 
-  void take_terms(const PathTerms& peers) noexcept;
+  void take_terms(const CarrierTerms& peers) noexcept;
   verbs::QueuePair& pair() const noexcept { return *pair_; }
   WayFinder& ways() const noexcept { return domain_->ways(); }
   const ibv_device_attr& device_attributes() const noexcept {
@@ -83,9 +83,9 @@ class VerbsPath final : public PathEnd,
 
  private:
   struct Deliver : Ready {
-    explicit Deliver(VerbsPath& its) noexcept
+    explicit Deliver(VerbsCarrier& its) noexcept
         : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    VerbsPath& path;
+    VerbsCarrier& path;
   };
   /// What comes next: the rest of a message with bytes, the peer's end, or the next one of `offers_`.
   struct Arrival {
@@ -136,11 +136,9 @@ class VerbsPath final : public PathEnd,
   void misbehaved(const char* what) noexcept;
 
   // Receiving.
-  std::uint32_t peer_may_send() const noexcept { return granted_ - arrived_; }
-  std::size_t in_use() const noexcept { return peer_may_send() + held_; }
+  std::size_t in_use() const noexcept { return protocol_.credit().peer_may_send() + held_; }
   bool take_in(std::uint32_t slot, std::size_t bytes) noexcept;
   bool take_kind(const MessageHeader& header, Bytes content) noexcept;
-  bool take_grant(std::uint32_t granted) noexcept;
   void take_return(std::uint32_t credits) noexcept;
   void done_with(std::uint32_t slot) noexcept;
   void slot_returned() noexcept;
@@ -172,20 +170,14 @@ class VerbsPath final : public PathEnd,
   Moved give_up_for_memory();
 
   // Sending.
-  std::uint32_t credit() const noexcept { return peer_granted_ - sent_; }
   std::size_t sends_under_way() const noexcept { return posted_ - completed_; }
   bool may_send_bytes() const noexcept;
-  bool post(MessageKind kind, std::span<const iovec> from, std::size_t bytes,
-            std::uint32_t value = 0) noexcept;
+  bool post(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept;
   bool give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept;
-  std::uint32_t value_of(MessageKind kind) const noexcept;
-  void note_left(MessageKind kind, std::uint32_t value) noexcept;
   void completed_up_to(std::uint32_t end) noexcept;
   void release(const Sent& sent) noexcept;
   bool signal_due() const noexcept;
-  std::uint32_t credit_to_return() const noexcept;
-  bool has_credit_for(MessageKind kind) const noexcept;
-  void want_control(MessageKind kind) noexcept;
+  void want_control(MessageKind kind, std::uint32_t amount = 0) noexcept;
   void send_control() noexcept;
 
   std::shared_ptr<Domain> domain_;
@@ -203,48 +195,35 @@ class VerbsPath final : public PathEnd,
   /// The peer's end is connected: what is sent before gets lost.
   bool peer_ready_ = false;
 
+  MessageProtocol protocol_;
+
   // What comes. `promised_` of the domain's receives are this path's: at least credits_min.
   weft::detail::Ring<Arrival> inbox_;
-  std::uint32_t granted_ = 0;
-  std::uint32_t granted_told_ = 0;
-  std::uint32_t arrived_ = 0;
   std::size_t held_ = 0;
   std::size_t lent_ = 0;
   std::size_t promised_ = 0;
-  bool heard_ = false;
   bool heard_told_ = false;
-  bool end_arrived_ = false;
   weft::detail::Ring<Offer> offers_;
   /// Keeps the landing registered while the device reads into it.
   std::shared_ptr<const Registration> landing_registration_;
   /// Something was declined: what is offered until the peer sends bytes again crossed that, and does not
   /// begin where the landing does.
   bool declining_ = false;
-  std::uint32_t fetched_untold_ = 0;
-  std::uint32_t declined_untold_ = 0;
 
   // What goes.
   std::size_t peer_message_bytes_ = 0;
-  std::uint32_t peer_granted_ = 0;
-  std::uint32_t sent_ = 0;
   std::uint32_t posted_ = 0;
   std::uint32_t completed_ = 0;
   std::uint32_t unsignalled_ = 0;
   /// What was posted and has not completed, by its number; as many as a power of two.
   std::vector<Sent> sent_messages_;
-  unsigned wanted_ = 0;
   Offering offering_;
   bool send_blocked_ = false;
-  bool ended_ = false;
-  bool peer_took_end_ = false;
-  bool end_left_ = false;
-  bool end_taken_left_ = false;
 
-  const char* misbehaviour_ = nullptr;
   Status failure_;
   bool shut_ = false;
   /// In the completion queue's list of handlers. Last: a path of which a part could not be made is not in it.
   std::uint32_t place_ = 0;
 };
 
-}  // namespace weft::verbs_path
+}  // namespace weft::verbs_carrier

@@ -6,7 +6,7 @@
 
 #include "weft/base/time.hpp"
 
-namespace weft::ucx_path {
+namespace weft::ucx_carrier {
 
 /// What the window of a side may be.
 inline constexpr std::size_t kWindowBytesMin = 64 * 1024;
@@ -41,4 +41,4 @@ inline constexpr unsigned kStuckAfter = 4;
 /// How often UCX is asked in one look.
 inline constexpr unsigned kWatchQuestions = 64;
 
-}  // namespace weft::ucx_path
+}  // namespace weft::ucx_carrier

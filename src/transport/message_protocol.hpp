@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "transport/message_credit.hpp"
+#include "transport/message_header.hpp"
+#include "weft/base/status.hpp"
+
+namespace weft {
+
+/// The common part of the kinds of a carrier; those of a rendezvous, and credit that goes back, are added.
+inline constexpr std::uint32_t kCommonMessageKinds =
+    bit_of(MessageKind::kProbe) | bit_of(MessageKind::kBytes) | bit_of(MessageKind::kCredit) |
+    bit_of(MessageKind::kEnd) | bit_of(MessageKind::kEndTaken);
+
+/// The conversation of two ends of a connection in messages: who may send, what is due, who has ended.
+/// It posts nothing and keeps no bytes: the carrier asks it what is due, and tells it what has come.
+///
+///   sending      open --end()--> kEnd is wanted --stamp--> end_left() --kEndTaken comes--> peer_took_end()
+///   receiving    silent --kProbe--> heard --kEnd--> end_arrived() --kEndTaken is stamped--> end_taken_left()
+///
+/// A message that the peer may not send is noted (misbehaved()), and nothing is taken after it.
+class MessageProtocol {
+ public:
+  struct Rules {
+    std::uint32_t kinds = kCommonMessageKinds;
+    /// Neither side can be granted more than this at a time.
+    std::uint32_t credit_max = 0;
+    /// Each message takes one unit of credit, because a receive stands for it. Otherwise only bytes do, and
+    /// the carrier says how much.
+    bool all_cost = false;
+    /// Credit that is left when unneeded credit is returned.
+    std::uint32_t credit_due = 0;
+    /// Where this is, for people: "over UCX".
+    const char* over = "";
+  };
+  struct Control {
+    MessageKind kind{};
+    std::uint32_t value = 0;
+  };
+
+  explicit MessageProtocol(const Rules& rules) noexcept : rules_(rules), credit_(rules.credit_max) {}
+
+  MessageCredit& credit() noexcept { return credit_; }
+  const MessageCredit& credit() const noexcept { return credit_; }
+
+  // What comes.
+
+  /// How many messages are due before this one.
+  std::uint32_t ahead(const MessageHeader& header) const noexcept { return header.sequence - taken_; }
+  /// How many were taken.
+  std::uint32_t taken() const noexcept { return taken_; }
+  /// Judges the message by itself, in whatever order it came. False when the peer has misbehaved.
+  bool check(const MessageHeader& header, std::size_t content_bytes) noexcept;
+  /// Takes the next one in order, which was checked. True when the rest is the carrier's: bytes, their end,
+  /// a rendezvous, or credit that goes back.
+  bool take(const MessageHeader& header) noexcept;
+  bool heard() const noexcept { return heard_; }
+  bool end_arrived() const noexcept { return end_arrived_; }
+  void misbehaved(const char* what) noexcept {
+    if (misbehaviour_ == nullptr) misbehaviour_ = what;
+  }
+  /// The peer's first misdeed: kInvalidArgument; OK when there was none.
+  Status misbehaviour() const;
+  bool misbehaves() const noexcept { return misbehaviour_ != nullptr; }
+
+  // What goes.
+
+  /// A control message is to be sent. `amount` is added to its value if it has one.
+  void want(MessageKind kind, std::uint32_t amount = 0) noexcept;
+  /// It is not, unless it has left.
+  void forget(MessageKind kind) noexcept { wanted_ &= ~bit_of(kind); }
+  bool wants(MessageKind kind) const noexcept { return (wanted_ & bit_of(kind)) != 0; }
+  /// The control message that is to be sent next and may be; what has become pointless is forgotten. Nothing
+  /// changes until it is stamped, so that a posting that fails is tried again.
+  std::optional<Control> due() noexcept;
+  /// There is credit for a message of `units` with bytes.
+  bool may_send_bytes() const noexcept {
+    return credit_.left() > (rules_.all_cost ? MessageCredit::kKeptByBytes : 0);
+  }
+  /// The head of a message that is being posted now, which counts as sent. `units` is what it takes of the
+  /// credit where not all cost the same.
+  MessageHeader stamp(Control control, std::uint32_t units = 0) noexcept;
+  MessageHeader stamp(MessageKind kind, std::uint32_t units = 0) noexcept {
+    return stamp(Control{kind, 0}, units);
+  }
+  void end() noexcept {
+    ended_ = true;
+    want(MessageKind::kEnd);
+  }
+  /// The peer's end was received. False when it knows already.
+  bool take_end() noexcept {
+    if (!end_taken_left_) want(MessageKind::kEndTaken);
+    return !end_taken_left_;
+  }
+  bool ended() const noexcept { return ended_; }
+  bool end_left() const noexcept { return end_left_; }
+  bool end_taken_left() const noexcept { return end_taken_left_; }
+  bool peer_took_end() const noexcept { return peer_took_end_; }
+
+ private:
+  bool has_credit_for(MessageKind kind) const noexcept;
+  std::uint32_t value_of(MessageKind kind) const noexcept;
+
+  const Rules rules_;
+  MessageCredit credit_;
+  const char* misbehaviour_ = nullptr;
+  std::uint32_t taken_ = 0;
+  std::uint32_t stamped_ = 0;
+  /// Kinds of control messages to be sent, a bit each.
+  std::uint32_t wanted_ = 0;
+  /// The values of those that add up: kFetched, kDecline, kPlace.
+  std::array<std::uint32_t, 3> amounts_{};
+  bool heard_ = false;
+  bool end_arrived_ = false;
+  bool ended_ = false;
+  bool end_left_ = false;
+  bool end_taken_left_ = false;
+  bool peer_took_end_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a given number of small calls, in turns that one thread gives to the client and to the server, so
+// that the speed guard (guard.py) can count what a call costs. Nothing here depends on time.
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "support/heap_count.hpp"
+#include "weft/coro/scope.hpp"
+#include "weft/rpc/client.hpp"
+#include "weft/rpc/server.hpp"
+#include "weft/runtime/clock.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transport/memory.hpp"
+#include "weft/transport/tcp.hpp"
+
+namespace {
+
+using Payload = std::array<std::uint64_t, 16>;
+
+/// Calls that fill pools and tables before anything is counted.
+constexpr std::uint64_t kWarmUp = 2000;
+/// Time for a turn that has nothing to do, which no turn is once the calls have begun.
+constexpr weft::Duration kPatience = std::chrono::milliseconds{100};
+/// Turns without an answer after which the program gives up.
+constexpr int kIdleTurnsMax = 100;
+
+Payload echo(Payload payload) {
+  ++payload[0];
+  return payload;
+}
+
+struct Progress {
+  std::uint64_t to_start = 0;
+  std::uint64_t ended = 0;
+  std::uint64_t failed = 0;
+  std::size_t allocations_before = 0;
+};
+
+weft::Task<void> call_again_and_again(weft::RpcClient* client, Progress* progress) {
+  Payload payload{};
+  while (progress->to_start > 0) {
+    --progress->to_start;
+    weft::Result<Payload> answer = co_await client->call<echo>(payload);
+    if (!answer.ok() || (*answer)[0] != payload[0] + 1) ++progress->failed;
+    ++payload[0];
+    if (++progress->ended == kWarmUp) progress->allocations_before = weft::testing::heap_allocations();
+  }
+}
+
+weft::LoopOptions loop_options(weft::Clock& clock) {
+  return {.poller = weft::PollerKind::kEpoll, .mode = weft::WaitMode::kWait, .clock = &clock};
+}
+
+std::uint64_t number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? value : 0;
+}
+
+}  // namespace
+
+// The guard finds these by their names, and adds up what is executed below them.
+extern "C" {
+[[gnu::noinline]] void guard_turn_of_client(weft::Loop& loop) {
+  loop.run_once(kPatience);
+}
+[[gnu::noinline]] void guard_turn_of_server(weft::Loop& loop) {
+  loop.run_once(kPatience);
+}
+}
+
+int main(int argc, char** argv) {
+  const std::string_view transport = argc == 4 ? argv[1] : "";
+  const std::uint64_t in_flight = argc == 4 ? number(argv[2]) : 0;
+  const std::uint64_t calls = argc == 4 ? number(argv[3]) : 0;
+  if ((transport != "tcp" && transport != "memory") || in_flight == 0 || calls == 0) {
+    std::fprintf(stderr, "usage: guard_small_calls tcp|memory IN_FLIGHT CALLS\n");
+    return 2;
+  }
+
+  // It stands still: a server that sees a request late, as it does in a slow run, takes a longer way.
+  weft::ManualClock clock;
+  weft::TransportSet transports;
+  transports.add(weft::make_tcp_transport());
+  transports.add(std::make_unique<weft::MemoryNetwork>());
+  // Over memory both sides share a loop: two of them would wake each other by posted work, which is not the
+  // path of a call.
+  const std::unique_ptr<weft::Loop> client_loop = weft::Loop::create(loop_options(clock)).value();
+  const std::unique_ptr<weft::Loop> own_loop =
+      transport == "tcp" ? weft::Loop::create(loop_options(clock)).value() : nullptr;
+  weft::Loop& server_loop = own_loop != nullptr ? *own_loop : *client_loop;
+  const std::string listen = transport == "tcp" ? "tcp://127.0.0.1:0" : "memory://guard";
+
+  weft::RpcServer server{transports, {.listen = {listen}, .threads = 0, .loop = &server_loop}};
+  server.register_handler<echo>();
+  server.start().value();
+  weft::RpcClient client{*client_loop, transports, {.connect = server.urls().front()}};
+
+  Progress progress{.to_start = kWarmUp + calls};
+  weft::Scope callers;
+  client_loop->post([&] {
+    for (std::uint64_t i = 0; i < in_flight; ++i) callers.spawn(&call_again_and_again, &client, &progress);
+  });
+  int idle_turns = 0;
+  for (std::uint64_t ended = 0; ended < kWarmUp + calls; ended = progress.ended) {
+    guard_turn_of_client(*client_loop);
+    if (own_loop != nullptr) guard_turn_of_server(*own_loop);
+    idle_turns = progress.ended > ended ? 0 : idle_turns + 1;
+    if (idle_turns > kIdleTurnsMax) break;
+  }
+  const std::size_t allocations = weft::testing::heap_allocations() - progress.allocations_before;
+  if (progress.failed > 0 || progress.ended < kWarmUp + calls || callers.count() > 0) {
+    std::fprintf(stderr, "%llu calls ended, %llu of them failed\n",
+                 static_cast<unsigned long long>(progress.ended),
+                 static_cast<unsigned long long>(progress.failed));
+    std::fflush(stderr);
+    std::_Exit(1);
+  }
+  std::printf("{\"allocations\": %zu, \"compiler\": \"%s\"}\n", allocations, WEFT_GUARD_COMPILER);
+  return 0;
+}
