@@ -35,13 +35,17 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   const unsigned number = frame.header.status & 0xFF;
   const unsigned layer_number = frame.header.status >> 8 & 0xF;
   const unsigned retry_number = frame.header.status >> 12;
-  const auto code =
-      is_status_code(number) && number != 0 ? static_cast<StatusCode>(number) : StatusCode::kUnknown;
+  // A later build may have codes, layers and advice that this one does not know.
+  const bool known = is_status_code(number) && number != 0;
+  const auto code = known ? static_cast<StatusCode>(number) : StatusCode::kUnknown;
   const auto layer =
       layer_number <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(layer_number) : Layer::kNone;
-  const auto native = static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method));
+  const auto native = known ? static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method))
+                            : static_cast<std::int32_t>(number);
   std::string message{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
-  if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
+  if (!known) {
+    message = "status code " + std::to_string(number) + ", which this build does not know: " + message;
+  } else if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
     message += "; this caller takes it for " + method.schema_text(method);
   } else if (code == StatusCode::kUnimplemented && layer == Layer::kRpc) {
     // The server knows a method that it does not have by a number only.

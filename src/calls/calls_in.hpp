@@ -35,6 +35,8 @@ struct CallsHost {
   /// Records alive, those without a connection too.
   Counter running;
   Counter taken;
+  /// Frames of types that only a later build knows.
+  Counter frames_skipped;
   RejectionCounters rejections;
   /// Null on a client: there the one who called hears of it.
   FaultLog* faults = nullptr;

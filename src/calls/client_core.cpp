@@ -266,6 +266,7 @@ ClientStats ClientCore::stats() const {
   stats.calls_in_flight = session_ ? session_->calls_out().in_flight() : 0;
   for (const auto& session : retired_) stats.calls_in_flight += session->calls_out().in_flight();
   stats.calls_waiting = waiting_count_;
+  stats.frames_skipped = host_.frames_skipped.get();
   return stats;
 }
 

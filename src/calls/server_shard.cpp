@@ -129,6 +129,7 @@ void ServerShard::check_stopped() {
 void ServerShard::count(ServerStats& stats) const {
   stats.calls += host_.taken.get();
   stats.calls_running += host_.running.get();
+  stats.frames_skipped += host_.frames_skipped.get();
   for (std::size_t index = 0; index < kRejections; ++index) {
     const auto reason = static_cast<Rejection>(index);
     const std::uint64_t count = host_.rejections.get(reason);

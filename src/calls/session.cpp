@@ -147,12 +147,17 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       return {};
     case wire::FrameType::kPath:  // the connection's, and only before we hear anything
       break;
+    default:
+      if (!wire::is_skippable(frame.header.type)) break;
+      ++setup_.host.frames_skipped;
+      return {};
   }
   return unknown_type(frame.header, setup_.limits);
 }
 
 bool Session::wants_body(const wire::FrameHeader& header) {
-  return header.type != wire::FrameType::kRequest || in_.serves(header);
+  if (header.type == wire::FrameType::kRequest) return in_.serves(header);
+  return !wire::is_skippable(header.type);
 }
 
 Landing Session::on_attachment(const Frame& frame) {
@@ -169,6 +174,8 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
     status = in_.on_request_attachment_end(frame, chunk, landed);
   } else if (frame.header.type == wire::FrameType::kResponse) {
     out_.on_response_attachment_end(frame, landed);
+  } else {
+    ++setup_.host.frames_skipped;
   }
   setup_.owner.on_session_room(*this);
   // As with requests that are put off: nothing more is read before the peer has taken what it asked for.

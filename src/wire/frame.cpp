@@ -14,6 +14,7 @@ std::string_view to_string(FrameType type) {
   static constexpr std::string_view kNames[] = {"?",    "request", "response", "cancel",
                                                 "ping", "pong",    "goaway",   "path"};
   const auto index = static_cast<unsigned>(type);
+  if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
 }
 
@@ -30,8 +31,10 @@ std::string_view to_string(FrameFault fault) {
 
 FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& limits) noexcept {
   const auto type = static_cast<unsigned>(header.type);
-  if (type - 1 > 6) return FrameFault::kUnknownType;
-  if ((header.flags & ~FrameFlags::kOfType[type]) != 0) return FrameFault::kUnknownFlags;
+  const bool skippable = is_skippable(header.type);
+  if (type - 1 > 6 && !skippable) return FrameFault::kUnknownType;
+  const unsigned known = skippable ? FrameFlags::kAttachment : FrameFlags::kOfType[type];
+  if ((header.flags & ~(known | FrameFlags::kOptional)) != 0) return FrameFault::kUnknownFlags;
   // What a path frame says has to get through, whatever calls are limited to.
   const bool path = header.type == FrameType::kPath && header.body_bytes <= kPathBodyMax;
   if (header.body_bytes > limits.body_bytes_max && !path) return FrameFault::kBodyTooLarge;
@@ -39,6 +42,7 @@ FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& li
   if (((header.flags & FrameFlags::kAttachment) != 0) != (header.attachment_bytes != 0)) {
     return FrameFault::kUnexpectedField;
   }
+  if (skippable) return FrameFault::kNone;
   bool plausible = true;
   if (header.type == FrameType::kRequest) {
     const std::uint16_t metadata = metadata_bytes(header);
@@ -47,11 +51,7 @@ FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& li
     }
   } else if (header.type == FrameType::kResponse) {
     const unsigned code = header.status & 0xFF;
-    const unsigned layer = header.status >> 8 & 0xF;
-    const unsigned retry = header.status >> 12;
-    plausible = (header.timeout | header.schema) == 0 && is_status_code(code) &&
-                layer <= static_cast<unsigned>(Layer::kRpc) &&
-                retry <= static_cast<unsigned>(Retry::kReconnect) && (code != 0 || header.status == 0);
+    plausible = (header.timeout | header.schema) == 0 && (code != 0 || header.status == 0);
   } else {
     plausible = (header.status | header.method | header.timeout | header.schema) == 0;
     if (header.type == FrameType::kGoaway || header.type == FrameType::kPath) {

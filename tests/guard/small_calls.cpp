@@ -11,8 +11,8 @@
 
 #include "support/heap_count.hpp"
 #include "weft/coro/scope.hpp"
-#include "weft/rpc/client.hpp"
-#include "weft/rpc/server.hpp"
+#include "weft/functions/client.hpp"
+#include "weft/functions/server.hpp"
 #include "weft/runtime/clock.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/memory.hpp"

@@ -40,6 +40,7 @@ struct ClientStats {
   std::uint64_t connections = 0;       ///< connections that came up
   std::uint64_t connect_failures = 0;  ///< attempts that did not
   std::uint64_t late_answers = 0;      ///< answers to calls that had ended before, dropped
+  std::uint64_t frames_skipped = 0;    ///< of types that only a later build knows, dropped
   std::size_t calls_in_flight = 0;     ///< sent and unanswered now
   std::size_t calls_waiting = 0;       ///< waiting for a connection or for room now
 };

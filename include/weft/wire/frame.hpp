@@ -19,10 +19,18 @@ enum class FrameType : std::uint8_t {
   kGoaway = 6,
   /// Only between the hello and the first other frame: see wire/path.hpp.
   kPath = 7,
+  /// From here on, types that this build does not know: a later build may send them, and they are read, held
+  /// to the limits, dropped and counted.
+  kSkippable = 0x80,
 };
+/// True for a type that a receiver who does not know it drops.
+constexpr bool is_skippable(FrameType type) {
+  return static_cast<std::uint8_t>(type) >= static_cast<std::uint8_t>(FrameType::kSkippable);
+}
 std::string_view to_string(FrameType type);
 
-/// Bits of FrameHeader::flags. A bit that is not named here must be zero.
+/// Bits of FrameHeader::flags. Of the bits that are not named here those of kOptional are ignored, and the
+/// others must be zero.
 struct FrameFlags {
   /// A request or response: an attachment of FrameHeader::attachment_bytes follows the body. Set exactly when
   /// that length is not 0: an empty attachment is none.
@@ -32,6 +40,8 @@ struct FrameFlags {
   /// A request: the caller wants no answer bytes copied; it named a buffer for the attachment of the answer.
   static constexpr std::uint8_t kLandingNamed = 0x04;
   static constexpr std::uint8_t kAll = 0x07;
+  /// Bits that a later build may set on any frame: what they say may be passed over.
+  static constexpr std::uint8_t kOptional = 0xF0;
   /// The bits that a frame of each type may have.
   static constexpr std::uint8_t kOfType[] = {0, kAll, kAttachment, 0, 0, 0, 0, 0};
 };
@@ -54,7 +64,8 @@ struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Response: a StatusCode in the low byte, then four bits of the Layer that said so, four of Retry.
+  /// Response: a StatusCode in the low byte, then four bits of the Layer that said so, four of Retry; each of
+  /// them may be a number of a later build.
   /// Request: see metadata_bytes(). Otherwise 0.
   std::uint16_t status = 0;
   /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway and path:

@@ -40,6 +40,48 @@ TEST_F(BytesFromAServer, AnswersThatComeTwiceOrForNobodyAreDroppedAndCounted) {
   server.join();
 }
 
+TEST_F(BytesFromAServer, AFailureOfALaterBuildIsUnknownWithItsNumberAndTheConnectionLives) {
+  HostileListener listener;
+  std::thread server{[&] {
+    HostilePeer peer = listener.accept();
+    if (!peer.send(hello_bytes()) || !peer.receive_hello()) return;
+    const std::uint16_t statuses[] = {77, 0xFE00 | 200, 0xF000 | 14, 0};
+    for (const std::uint16_t status : statuses) {
+      const auto request = peer.receive_frame();
+      if (!request) return;
+      wire::FrameHeader header;
+      header.type = FrameType::kResponse;
+      header.flags = wire::FrameFlags::kOptional;
+      header.id = request->header.id;
+      header.status = status;
+      if (status != 0) header.method = 5;
+      peer.send(frame_bytes({.type = static_cast<FrameType>(0xC0)}, "what is this?"));
+      peer.send(status != 0 ? frame_bytes(header, "too new") : frame_bytes(header, body_of(7)));
+    }
+  }};
+  Client& caller = client(listener.url());
+  const Status first = wait_for(caller.start<&add>(3, 4)).status();
+  EXPECT_EQ(first.code(), StatusCode::kUnknown);
+  EXPECT_EQ(first.native(), 77);
+  EXPECT_EQ(first.retry(), Retry::kNever);
+  EXPECT_THAT(first.message(), testing::AllOf(testing::HasSubstr("77"), testing::HasSubstr("too new")));
+  const Status second = wait_for(caller.start<&add>(3, 4)).status();
+  EXPECT_EQ(second.code(), StatusCode::kUnknown);
+  EXPECT_EQ(second.native(), 200);
+  EXPECT_EQ(second.layer(), Layer::kNone);
+  EXPECT_EQ(second.retry(), Retry::kNever);
+  const Status third = wait_for(caller.start<&add>(3, 4)).status();
+  EXPECT_EQ(third.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(third.native(), 5);
+  EXPECT_EQ(third.retry(), Retry::kNever);
+  const Result<int> sum = wait_for(caller.start<&add>(3, 4));
+  EXPECT_TRUE(sum.ok() && *sum == 7);
+  EXPECT_EQ(caller.stats().frames_skipped, 4u);
+  EXPECT_EQ(caller.stats().connections, 1u);
+  caller.close();
+  server.join();
+}
+
 TEST_F(BytesFromAServer, AnAttachmentThatNobodyAskedForIsSkippedAlsoWhenItsCallEndsMeanwhile) {
   HostileListener listener;
   std::thread server{[&] {

@@ -75,7 +75,7 @@ TEST_F(Counters, NameTheReasonForWhichAConnectionWasEnded) {
   demanding.features_supported = demanding.features_required = std::uint64_t{1} << 40;
   expect_counted(server, wire::encode_hello(demanding), Rejection::kHelloMismatch);
   expect_counted(server, hello + control_bytes(static_cast<FrameType>(9)), Rejection::kUnknownType);
-  expect_counted(server, spoilt([](auto& h) { h.flags = 0x80; }), Rejection::kUnknownFlags);
+  expect_counted(server, spoilt([](auto& h) { h.flags = 0x08; }), Rejection::kUnknownFlags);
   expect_counted(server, spoilt([](auto& h) { h.body_bytes = 4097; }), Rejection::kBodyTooLarge);
   expect_counted(server, spoilt([](auto& h) { h.flags = 1, h.attachment_bytes = 10'001; }),
                  Rejection::kAttachmentTooLarge);
