@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults, part "bytes from a peer", from the other side: whatever a server answers, its client fails that
 // call or leaves that connection.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -64,7 +66,7 @@ TEST_F(BytesFromAServer, AFailureOfALaterBuildIsUnknownWithItsNumberAndTheConnec
   EXPECT_EQ(first.code(), StatusCode::kUnknown);
   EXPECT_EQ(first.native(), 77);
   EXPECT_EQ(first.retry(), Retry::kNever);
-  EXPECT_THAT(first.message(), testing::AllOf(testing::HasSubstr("77"), testing::HasSubstr("too new")));
+  EXPECT_THAT(first.message(), ::testing::AllOf(::testing::HasSubstr("77"), ::testing::HasSubstr("too new")));
   const Status second = wait_for(caller.start<&add>(3, 4)).status();
   EXPECT_EQ(second.code(), StatusCode::kUnknown);
   EXPECT_EQ(second.native(), 200);
