@@ -43,7 +43,7 @@ class ConnectionAwaiter : CancelListener {
 }  // namespace
 
 CallClient::CallClient(Loop& loop, const TransportSet& transports, ClientOptions options)
-    : core_(std::make_unique<ClientCore>(loop, transports, std::move(options))) {}
+    : core_(std::make_unique<ClientCore>(loop, transports, std::move(options))), target_(core_.get()) {}
 
 CallClient::~CallClient() = default;
 

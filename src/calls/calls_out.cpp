@@ -34,45 +34,34 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
 
 }  // namespace
 
-std::byte* CallsOut::refuse(PendingCall& call, Status failure) {
-  call.failure_ = std::move(failure);
-  call.state_ = PendingCall::State::kDone;
-  return nullptr;
+Begun CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
+  return call.refuse(over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's"));
 }
 
-std::byte* CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
-  return refuse(call, over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's"));
+Begun CallsOut::refuse_for_memory(PendingCall& call, std::uint64_t id) {
+  table_.leave(id);
+  return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
 }
 
-std::byte* CallsOut::refuse_for_memory(PendingCall& call, std::uint64_t id) {
-  free_slot(id);
-  return refuse(call, {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
-}
-
-void CallsOut::add_slot() {
-  first_free_ = static_cast<std::uint32_t>(slots_.size());
-  slots_.emplace_back();
-}
-
-std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_bytes) {
+Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_bytes) {
   const Bytes metadata = call.metadata();
   const std::size_t body_bytes = wire::padded(metadata.size()) + arguments_bytes;
   if (metadata.size() > wire::kMetadataBytesMax) {
-    return refuse(call, over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's"));
+    return call.refuse(over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's"));
   }
   if (body_bytes > session_.peer_body_bytes_max()) {
-    return refuse(call, over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
-                                   "the server's"));
+    return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
+                                  "the server's"));
   }
-  wire::FrameHeader header = request_header(*call.method_, body_bytes);
+  wire::FrameHeader header = request_header(call.method(), body_bytes);
   header.status = static_cast<std::uint16_t>(metadata.size());
-  set_timeout(header, call.deadline_, session_.loop().now());
-  if (call.extras_ != nullptr) {
-    const CallOptions& options = call.extras_->options;
+  set_timeout(header, call.deadline(), session_.loop().now());
+  if (call.extras() != nullptr) {
+    const CallOptions& options = call.extras()->options;
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer_attachment_bytes_max()) {
-      return refuse(call, over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
-                                     "the server's"));
+      return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
+                                    "the server's"));
     }
     if (attachment_bytes != 0) {
       header.flags |= wire::FrameFlags::kAttachment;
@@ -80,143 +69,64 @@ std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t arguments
     }
     if (!options.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
   }
-  std::byte* body = queue(call, header);
-  return body != nullptr ? put_metadata(body, metadata) : nullptr;
+  Begun begun = queue(call, header, call.extras() != nullptr || session_.frames_need_end());
+  if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
+  return begun;
 }
 
-void CallsOut::sent(PendingCall& call) {
+void CallsOut::sent(CallExtras* extras) {
   session_.end_frame();
-  if (call.extras_ != nullptr) queue_attachment(*call.extras_);
+  if (extras != nullptr && !extras->queue_attachment(session_.connection().outbox())) {
+    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
+  }
 }
 
-void CallsOut::queue_attachment(CallExtras& extras) {
-  const AttachmentView& attachment = extras.options.attachment;
+void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
   Outbox& outbox = session_.connection().outbox();
-  for (std::size_t i = 0; i < attachment.pieces(); ++i) {
-    const bool more_follows = i + 1 < attachment.pieces();
-    ++extras.lease.pieces;
-    if (!outbox.append_leased(attachment.piece(i), extras.lease, more_follows)) {
-      --extras.lease.pieces;
-      session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
-      break;
-    }
-  }
+  if (extras.take_over(outbox)) return;
+  // The frame cannot be completed without the caller's memory, so nothing may follow it.
+  outbox.release_all();
+  session_.close({StatusCode::kResourceExhausted, Layer::kRpc, std::string{text}});
 }
 
-void CallsOut::abandon(PendingCall& call) {
-  if (!take_attachment_over(call)) {
-    // The frame cannot be completed without the caller's memory, so nothing may follow it.
-    session_.connection().outbox().release_all();
-    session_.close(
-        {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an abandoned attachment"});
-  }
-  if (landing_call_ == &call) {
-    landing_call_ = nullptr;
+void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
+  if (landing_ == &exchange) {
+    landing_ = nullptr;
     session_.connection().abandon_landing();
   }
-  free_slot(call.id_);
-  call.out_ = nullptr;
+  table_.leave(id);
   wire::FrameHeader header;
   header.type = wire::FrameType::kCancel;
-  header.id = call.id_;
+  header.id = id;
   if (session_.begin_frame(header) != nullptr) session_.end_frame();
   session_.owner().on_session_room(session_);
 }
 
-// All pieces share the call's lease, and the outbox takes one of them over at a time.
-bool CallsOut::take_attachment_over(PendingCall& call) {
-  if (call.extras_ == nullptr) return true;
-  CallExtras::AttachmentLease& lease = call.extras_->lease;
-  while (lease.pieces != 0) {
-    if (!session_.connection().outbox().take_over(lease)) return false;
-  }
-  return true;
-}
-
-// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
-// refuses. The caller's memory is still being read then.
-void CallsOut::let_go(PendingCall& call) {
-  if (!take_attachment_over(call)) {
-    session_.connection().outbox().release_all();
-    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answered attachment"});
-  }
-  free_slot(call.id_);
-  call.out_ = nullptr;
-}
-
-void CallsOut::answer(PendingCall& call, const Frame& frame) {
-  let_go(call);
-  if (frame.header.status == 0) {
-    call.decode_answer(frame.body, call.failure_);
-  } else {
-    call.failure_ = answered_status(frame, *call.method_);
-  }
-  call.end();
-}
-
-// What nobody asked for is dropped.
-bool CallsOut::wants_attachment(const PendingCall& call) {
-  const CallExtras* extras = call.extras_;
-  return extras != nullptr && (extras->gives_attachment || !extras->options.landing.empty());
-}
-
 Landing CallsOut::on_response_attachment(const Frame& frame) {
-  PendingCall* const call = find(frame.header.id);
-  landing_call_ = nullptr;
-  landing_refusal_ = Status{};
-  if (call == nullptr || !wants_attachment(*call)) return Landing::skip();
-  CallExtras& extras = *call->extras_;
-  const std::size_t bytes = frame.header.attachment_bytes;
-  const RpcLimits& limits = session_.limits();
-  MutableBytes landing = extras.options.landing;
-  if (!landing.empty()) {
-    if (bytes <= landing.size()) {
-      landing_call_ = call;
-      return Landing::into(landing.first(bytes));
-    }
-    landing_refusal_ =
-        over_limit("an answer's attachment", bytes, landing.size(), "the caller's landing buffer's");
-  } else if (bytes > limits.unrequested_attachment_bytes_max) {
-    landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
-                                  "the unrequested attachment");
-  } else {
-    Result<Buffer> buffer = session_.connection().landing_memory(bytes, session_.host().memory);
-    if (buffer.ok()) {
-      extras.answer_attachment = std::move(*buffer);
-      landing_call_ = call;
-      return Landing::into(extras.answer_attachment.mutable_bytes());
-    }
-    landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
-  }
-  return Landing::skip();
+  Exchange* const exchange = table_.find(frame.header.id);
+  landing_ = nullptr;
+  if (exchange == nullptr) return Landing::skip();
+  const Landing landing = exchange->on_response_attachment(frame);
+  if (landing.kind == Landing::Kind::kInto) landing_ = exchange;
+  return landing;
 }
 
 void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
-  PendingCall* call = find(frame.header.id);
-  landing_call_ = nullptr;
-  if (call == nullptr) {
+  Exchange* const exchange = table_.take(frame.header.id);
+  landing_ = nullptr;
+  if (exchange == nullptr) {
     ++late_answers_;
     return;
   }
-  if (landed) call->extras_->answer_attachment_bytes = frame.header.attachment_bytes;
-  if (landed || !wants_attachment(*call) || frame.header.status != 0) return answer(*call, frame);
-  let_go(*call);
-  if (landing_refusal_.ok())
-    landing_refusal_ = {StatusCode::kInternal, Layer::kRpc, "an attachment did not land"};
-  call->finish(std::move(landing_refusal_));
+  exchange->on_response_attachment_end(frame, landed);
 }
 
 void CallsOut::fail_all(const Status& why) {
-  landing_call_ = nullptr;
+  landing_ = nullptr;
   const Status failure{StatusCode::kUnavailable, why.layer(),
                        std::string{why.message()} + "; the call may or may not have run", why.native()};
-  for (std::size_t index = 0; index < slots_.size(); ++index) {
-    PendingCall* call = slots_[index].call;
-    if (call == nullptr) continue;
-    free_slot(wire::make_id(static_cast<std::uint32_t>(index), slots_[index].generation));
-    call->out_ = nullptr;
-    call->finish(why.code() == StatusCode::kCancelled ? why : failure);
-  }
+  const Status& told = why.code() == StatusCode::kCancelled ? why : failure;
+  table_.take_all([&](Exchange& exchange) { exchange.on_connection_lost(told); });
 }
 
 }  // namespace weft

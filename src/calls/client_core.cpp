@@ -16,6 +16,13 @@ namespace {
 /// Between two lines of a client's about data paths that it goes without.
 constexpr Duration kRefusalInterval = std::chrono::seconds{1};
 
+// With options that are no good no call has a timeout: it is refused for them, and not for a time that is
+// over.
+CallTarget::Defaults defaults_of(const ClientOptions& options) {
+  const Duration timeout = check_options(options).ok() ? options.call_timeout : Duration::zero();
+  return {timeout, options.carries_metadata};
+}
+
 Status closed_status() {
   return {StatusCode::kCancelled, Layer::kRpc, "the client was closed"};
 }
@@ -23,50 +30,51 @@ Status closed_status() {
 }  // namespace
 
 ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options)
-    : loop_(loop),
+    : CallTarget(loop, defaults_of(options)),
       transports_(transports),
       options_(std::move(options)),
       misuse_(check_options(options_)),
       random_(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this) >> 4) ^
               static_cast<unsigned>(loop.now().time_since_epoch().count())) {
   host_.memory = std::make_shared<MemoryBudget>(options_.limits.process_memory_max);
-  // A call is refused for the misuse itself, not for a time that is over.
-  if (!misuse_.ok()) options_.call_timeout = Duration::zero();
 }
 
 ClientCore::~ClientCore() {
   close();
 }
 
-void ClientCore::wait_or_refuse(PendingCall& call, std::size_t body_bytes) {
-  call.state_ = PendingCall::State::kDone;
-  if (state_ == State::kClosed) {
-    call.failure_ = closed_status();
-  } else if (!misuse_.ok()) {
-    call.failure_ = misuse_;
-  } else if (body_bytes > options_.limits.body_bytes_max) {
-    call.failure_ = over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's");
-  } else if (waiting_count_ >= options_.limits.calls_waiting_max) {
-    call.failure_ = {StatusCode::kResourceExhausted, Layer::kRpc,
-                     "too many calls wait for the connection already (calls_waiting_max)"};
-  } else {
-    call.state_ = PendingCall::State::kWaiting;
-    waiting_.push_back(call);
-    ++waiting_count_;
-    need_connection();
+Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_bytes) {
+  if (state_ == State::kClosed) return call.refuse(closed_status());
+  if (!misuse_.ok()) return call.refuse(misuse_);
+  if (body_bytes > options_.limits.body_bytes_max) {
+    return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's"));
   }
+  if (waiting_count_ >= options_.limits.calls_waiting_max) {
+    return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc,
+                        "too many calls wait for the connection already (calls_waiting_max)"});
+  }
+  waiting_.push_back(call);
+  ++waiting_count_;
+  set_open_session(nullptr);
+  need_connection();
+  return call.wait();
 }
 
-void ClientCore::forget_waiting(PendingCall& call) {
+void ClientCore::withdraw(PendingCall& call) noexcept {
   static_cast<ListHook<WaitingCallTag>&>(call).unlink();
   --waiting_count_;
+  choose_open_session();
+}
+
+void ClientCore::choose_open_session() {
+  set_open_session(waiting_count_ == 0 ? session_.get() : nullptr);
 }
 
 void ClientCore::need_connection() {
   if (state_ != State::kIdle) return;
   state_ = State::kConnecting;
   // Never on the caller's stack: an attempt that fails at once must not find its call half begun.
-  loop_.arm(*this, loop_.now());
+  loop().arm(*this, loop().now());
 }
 
 void ClientCore::on_timer() {
@@ -94,19 +102,19 @@ Task<void> ClientCore::attempt() {
     co_return;
   }
   ConnectOptions connect;
-  const Deadline deadline = Deadline::after(loop_.now(), options_.connect_timeout);
+  const Deadline deadline = Deadline::after(loop().now(), options_.connect_timeout);
   connect.deadline = deadline;
   connect.local_address = options_.local_address;
   connect.connection = connection_options(options_.limits);
   Task<Result<std::unique_ptr<Connection>>> connecting =
-      (*transport)->connect(loop_, *url, std::move(connect));
+      (*transport)->connect(loop(), *url, std::move(connect));
   Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
   if (!connection.ok()) {
     attempt_failed(connection.status());
     co_return;
   }
   const SessionSetup setup{
-      loop_, *this, options_.limits, host_, logger(), options_.checksums, deadline.remaining(loop_.now()),
+      loop(), *this, options_.limits, host_, logger(), options_.checksums, deadline.remaining(loop().now()),
       true};
   session_ = std::make_unique<Session>(setup, std::move(*connection), connections_ + 1);
   session_->start();
@@ -118,8 +126,8 @@ void ClientCore::attempt_failed(const Status& why) {
                         std::max(options_.reconnect_wait_min, options_.reconnect_wait_max));
   std::uniform_real_distribution<double> jitter(0.5, 1.0);
   state_ = State::kBackoff;
-  loop_.arm(*this, loop_.now() + Duration{static_cast<Duration::rep>(static_cast<double>(backoff_.count()) *
-                                                                     jitter(random_))});
+  loop().arm(*this, loop().now() + Duration{static_cast<Duration::rep>(static_cast<double>(backoff_.count()) *
+                                                                       jitter(random_))});
   fail_waiting(why);
 }
 
@@ -129,13 +137,13 @@ void ClientCore::on_session_ready(Session& session) {
   state_ = State::kReady;
   backoff_ = Duration::zero();
   tell_of_refused_path(session.connection());
-  while (!connect_waiters_.empty()) loop_.schedule(connect_waiters_.pop_front().resumption);
+  while (!connect_waiters_.empty()) loop().schedule(connect_waiters_.pop_front().resumption);
   admit_waiting();
 }
 
 // Who prefers a data path should not have to wonder why calls are slow.
 void ClientCore::tell_of_refused_path(const Connection& connection) {
-  if (loop_.now() < refusal_quiet_until_) return;
+  if (loop().now() < refusal_quiet_until_) return;
   try {
     const std::vector<wire::DataPathOffer> offers = connection.path_offers();
     const std::string_view carrier = connection.capabilities().name;
@@ -143,7 +151,7 @@ void ClientCore::tell_of_refused_path(const Connection& connection) {
     if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
     const std::string refusal = connection.path_report().refusal;
     if (refusal.empty()) return;
-    refusal_quiet_until_ = loop_.now() + kRefusalInterval;
+    refusal_quiet_until_ = loop().now() + kRefusalInterval;
     logger().write(LogLevel::kWarning, "the connection to " + connection.remote_endpoint() + " goes by " +
                                            std::string{carrier} +
                                            " although both sides offer a data path: " + refusal);
@@ -154,7 +162,7 @@ void ClientCore::tell_of_refused_path(const Connection& connection) {
 
 void ClientCore::on_session_goaway(Session& session) {
   if (&session == session_.get()) {
-    retire(std::move(session_));
+    retire_session();
     state_ = State::kIdle;
     if (waiting_count_ != 0) need_connection();
   }
@@ -179,7 +187,7 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
   late_answers_ += session.calls_out().late_answers();
   if (&session == session_.get()) {
     const bool came_up = state_ == State::kReady;
-    retire(std::move(session_));
+    retire_session();
     if (came_up) {
       state_ = State::kIdle;
       if (waiting_count_ != 0) need_connection();
@@ -191,12 +199,13 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
   reap();
 }
 
-void ClientCore::retire(std::unique_ptr<Session> session) {
-  retired_.push_back(std::move(session));
+void ClientCore::retire_session() {
+  retired_.push_back(std::move(session_));
+  choose_open_session();
 }
 
 void ClientCore::reap() {
-  if (!reaper_.is_scheduled()) loop_.schedule(reaper_);
+  if (!reaper_.is_scheduled()) loop().schedule(reaper_);
 }
 
 void ClientCore::bury() {
@@ -216,32 +225,28 @@ void ClientCore::admit_waiting() {
   while (waiting_count_ != 0 && session_ != nullptr && session_->has_room()) {
     PendingCall& call = waiting_.pop_front();
     --waiting_count_;
-    if (std::byte* body = session_->calls_out().begin(call, call.body_bytes())) {
-      call.encode_body(body);
-      if (call.needs_sent()) session_->calls_out().sent(call);
-    } else {
-      call.end();
-    }
+    call.begin_waiting(session_->calls_out());
   }
+  choose_open_session();
 }
 
 void ClientCore::fail_waiting(const Status& why) {
   while (!connect_waiters_.empty()) {
     ConnectWaiter& waiter = connect_waiters_.pop_front();
     waiter.outcome = why;
-    loop_.schedule(waiter.resumption);
+    loop().schedule(waiter.resumption);
   }
   while (!waiting_.empty()) {
     PendingCall& call = waiting_.pop_front();
     --waiting_count_;
-    call.finish(why);
+    call.fail(why);
   }
 }
 
 void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
   if (state_ == State::kClosed || !misuse_.ok()) {
     waiter.outcome = state_ == State::kClosed ? closed_status() : misuse_;
-    return loop_.schedule(waiter.resumption);
+    return loop().schedule(waiter.resumption);
   }
   connect_waiters_.push_back(waiter);
   need_connection();
@@ -250,8 +255,9 @@ void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
 void ClientCore::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  loop_.disarm(*this);
+  loop().disarm(*this);
   attempt_.reset();
+  set_open_session(nullptr);
   session_.reset();
   retired_.clear();
   closed_.clear();

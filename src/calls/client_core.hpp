@@ -7,6 +7,7 @@
 
 #include "calls/session.hpp"
 #include "weft/base/intrusive_list.hpp"
+#include "weft/calls/call_target.hpp"
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/transports.hpp"
 #include "weft/coro/task.hpp"
@@ -34,22 +35,18 @@ struct ConnectWaiter : ListHook<ConnectWaiterTag> {
 /// A failed attempt fails every call that waited for it. A call made in kBackoff waits for the next attempt.
 /// A session that is lost or told to go away leaves `session_`, so that new calls make a new one; its own
 /// calls end with it. Thread: the loop's.
-class ClientCore final : private SessionOwner, private Timer {
+class ClientCore final : public CallTarget, private SessionOwner, private Timer {
  public:
   ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options);
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
 
-  /// See PendingCall::begin.
-  std::byte* begin(PendingCall& call, std::size_t body_bytes);
-  /// `call` leaves the queue of waiting calls.
-  void forget_waiting(PendingCall& call);
+  void withdraw(PendingCall& call) noexcept override;
 
   void add_connect_waiter(ConnectWaiter& waiter);
   void close();
 
-  Loop& loop() const { return loop_; }
   const ClientOptions& options() const { return options_; }
   Session* session() const { return session_.get(); }
   bool ready() const { return session_ != nullptr && session_->ready(); }
@@ -78,21 +75,22 @@ class ClientCore final : private SessionOwner, private Timer {
   void on_session_closed(Session& session, const Status& why) override;
   void on_timer() override;
 
-  void wait_or_refuse(PendingCall& call, std::size_t body_bytes);
+  Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;
+  /// New calls go to the session unless others wait before them.
+  void choose_open_session();
   void need_connection();
   void start_attempt();
   Task<void> attempt();
   void attempt_failed(const Status& why);
   void admit_waiting();
   void fail_waiting(const Status& why);
-  void retire(std::unique_ptr<Session> session);
+  void retire_session();
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
   void tell_of_refused_path(const Connection& connection);
   void reap();
   void bury();
 
-  Loop& loop_;
   const TransportSet& transports_;
   ClientOptions options_;
   /// Why no call can be made with these options.

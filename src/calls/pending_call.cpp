@@ -2,24 +2,25 @@
 #include "weft/calls/pending_call.hpp"
 
 #include "calls/call_path.hpp"
+#include "calls/call_status.hpp"
 
 namespace weft {
 
 inline Deadline PendingCall::earliest_deadline(const CancelScope* scope) const {
-  Duration timeout = client_->options().call_timeout;
+  Duration timeout = target_->defaults().timeout;
   Deadline deadline;
   if (extras_ != nullptr) {
     if (extras_->options.timeout != Duration::zero()) timeout = extras_->options.timeout;
     deadline = extras_->options.deadline;
   }
   if (timeout != Duration::zero()) {
-    deadline = deadline.earlier(Deadline::after(client_->loop().now(), timeout));
+    deadline = deadline.earlier(Deadline::after(target_->loop().now(), timeout));
   }
   return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
 }
 
-std::byte* PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
-  Loop& loop = client_->loop();
+Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
+  Loop& loop = target_->loop();
   WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &loop,
               "a client is used on its own loop's thread only; make one client for each loop");
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
@@ -31,27 +32,32 @@ std::byte* PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
     loop.arm(*this, deadline_.at());
   }
   if (scope != nullptr) {
-    if (!scope->carried().empty() && client_->options().carries_metadata) carrying_ = scope;
+    if (!scope->carried().empty() && target_->defaults().carries_metadata) carrying_ = scope;
     scope->add(*this);
   }
-  return client_->begin(*this, body_bytes);
+  return target_->begin(*this, body_bytes);
 }
 
-std::byte* PendingCall::end_before_begin(CancelReason reason) {
-  failure_ = to_status(reason);
-  state_ = State::kDone;
-  return nullptr;
+Begun PendingCall::end_before_begin(CancelReason reason) {
+  return refuse(to_status(reason));
+}
+
+void PendingCall::begin_waiting(CallsOut& out) {
+  const Begun begun = out.begin(*this, body_bytes());
+  if (begun.body == nullptr) return end();
+  encode_body(begun.body);
+  if (begun.needs_sent()) sent();
 }
 
 void PendingCall::sent() {
-  out_->sent(*this);
+  out_->sent(extras_);
 }
 
 void PendingCall::limit(Deadline deadline) {
   if (state_ == State::kDone || deadline.is_infinite() || deadline_.at() <= deadline.at()) return;
   deadline_ = deadline;
-  if (deadline.expired(client_->loop().now())) return on_cancel(CancelReason::kDeadline);
-  client_->loop().arm(*this, deadline.at());
+  if (deadline.expired(target_->loop().now())) return on_cancel(CancelReason::kDeadline);
+  target_->loop().arm(*this, deadline.at());
 }
 
 void PendingCall::on_cancel(CancelReason reason) noexcept {
@@ -59,17 +65,65 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   const bool waited = state_ == State::kWaiting;
   leave();
   // Whoever reads it is told that the call has not run, and why it is late.
-  finish(waited ? to_status(reason).with_context("not sent, still waiting for a connection or for room")
-                : to_status(reason));
+  fail(waited ? to_status(reason).with_context("not sent, still waiting for a connection or for room")
+              : to_status(reason));
 }
 
 void PendingCall::on_timer() {
   on_cancel(CancelReason::kDeadline);
 }
 
-void PendingCall::finish(Status failure) noexcept {
+void PendingCall::fail(Status failure) noexcept {
   failure_ = std::move(failure);
   end();
+}
+
+inline void PendingCall::end() noexcept {
+  state_ = State::kDone;
+  if (armed()) target_->loop().disarm(*this);
+  stop_listening();
+  if (waiter_ != nullptr) target_->loop().schedule(*waiter_);
+}
+
+void PendingCall::on_response(const Frame& frame) {
+  if (extras_ != nullptr || frame.header.status != 0) [[unlikely]] {
+    return take_answer(frame);
+  }
+  decode_answer(frame.body, failure_);
+  end();
+}
+
+void PendingCall::take_answer(const Frame& frame) {
+  keep_attachment();
+  if (frame.header.status == 0) {
+    decode_answer(frame.body, failure_);
+  } else {
+    failure_ = answered_status(frame, *method_);
+  }
+  end();
+}
+
+// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
+// refuses. The caller's memory is still being read then.
+void PendingCall::keep_attachment() {
+  if (extras_ != nullptr) out_->take_attachment_over(*extras_, "out of memory for an answered attachment");
+}
+
+Landing PendingCall::on_response_attachment(const Frame& frame) {
+  if (extras_ == nullptr || !extras_->wants_attachment()) return Landing::skip();
+  return extras_->land(frame.header.attachment_bytes, out_->session());
+}
+
+void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
+  if (landed) extras_->answer_attachment_bytes = frame.header.attachment_bytes;
+  const bool wanted = extras_ != nullptr && extras_->wants_attachment();
+  if (landed || !wanted || frame.header.status != 0) return take_answer(frame);
+  keep_attachment();
+  fail(extras_->take_landing_refusal());
+}
+
+void PendingCall::on_connection_lost(const Status& failure) {
+  fail(failure);
 }
 
 void PendingCall::abandon() noexcept {
@@ -78,8 +132,11 @@ void PendingCall::abandon() noexcept {
 }
 
 void PendingCall::leave() noexcept {
-  if (state_ == State::kWaiting) client_->forget_waiting(*this);
-  if (state_ == State::kSent && out_ != nullptr) out_->abandon(*this);
+  if (state_ == State::kWaiting) target_->withdraw(*this);
+  if (state_ == State::kSent) {
+    if (extras_ != nullptr) out_->take_attachment_over(*extras_, "out of memory for an abandoned attachment");
+    out_->abandon(*this, id_);
+  }
 }
 
 }  // namespace weft

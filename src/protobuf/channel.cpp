@@ -112,7 +112,7 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
     CallOptions options;
     if (ours != nullptr) options = ours->options_for_call();
     const std::shared_ptr<const MethodKey> key{methods, &methods->of(*method)};
-    const auto call = std::make_shared<detail::ChannelCall>(client.core(), client.loop(), key, ours, options);
+    const auto call = std::make_shared<detail::ChannelCall>(client.target(), key, ours, options);
     if (ours != nullptr) ours->begin(call);
     call->begin(*request, *response, what);
   };

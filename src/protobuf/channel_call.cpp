@@ -8,12 +8,12 @@
 
 namespace weft::protobuf::detail {
 
-ChannelCall::ChannelCall(ClientCore& client, Loop& loop, std::shared_ptr<const MethodKey> method,
-                         Controller* controller, const CallOptions& options)
+ChannelCall::ChannelCall(CallTarget& target, std::shared_ptr<const MethodKey> method, Controller* controller,
+                         const CallOptions& options)
     : WithExtras(options, true),
-      PendingCall(client, *method, WithExtras::get()),
+      PendingCall(target, *method, WithExtras::get()),
       Ready([](Ready* self) noexcept { static_cast<ChannelCall*>(self)->end(); }),
-      loop_(loop),
+      target_(target),
       method_(std::move(method)),
       controller_(controller) {}
 
@@ -24,19 +24,20 @@ void ChannelCall::begin(const google::protobuf::Message& request, google::protob
   response_ = &response;
   done_ = done;
   if (controller_ != nullptr && controller_->cancel_requested()) {
-    refuse(to_status(CancelReason::kRequested));
-    return loop_.schedule(*this);
+    static_cast<void>(refuse(to_status(CancelReason::kRequested)));
+    return target_.loop().schedule(*this);
   }
   if (!request.IsInitialized()) {
-    refuse(incomplete(request));
-    return loop_.schedule(*this);
+    static_cast<void>(refuse(incomplete(request)));
+    return target_.loop().schedule(*this);
   }
   set_waiter(this);
-  if (std::byte* body = PendingCall::begin(nullptr, body_bytes())) {
-    encode_body(body);
-    if (needs_sent()) sent();
-  } else if (PendingCall::done()) {
-    loop_.schedule(*this);
+  const Begun begun = PendingCall::begin(nullptr, body_bytes());
+  if (begun.body != nullptr) {
+    encode_body(begun.body);
+    if (begun.needs_sent()) sent();
+  } else if (!begun.waits()) {
+    target_.loop().schedule(*this);
   }
 }
 
@@ -46,7 +47,7 @@ std::size_t ChannelCall::body_bytes() const {
 }
 
 void ChannelCall::cancel_soon() {
-  run_on(loop_, [call = shared_from_this()] { call->cancel(CancelReason::kRequested); });
+  run_on(target_.loop(), [call = shared_from_this()] { call->cancel(CancelReason::kRequested); });
 }
 
 // Done when this returns, whoever else keeps it a moment longer to cancel it: messages and controller go.
@@ -54,7 +55,7 @@ void ChannelCall::drop() {
   const std::shared_ptr<ChannelCall> kept = std::move(self_);
   set_waiter(nullptr);
   cancel(CancelReason::kRequested);
-  if (is_scheduled()) loop_.unschedule(*this);
+  if (is_scheduled()) target_.loop().unschedule(*this);
   if (controller_ == nullptr) return;
   controller_->end();
   controller_->status_ = to_status(CancelReason::kRequested);
@@ -66,8 +67,8 @@ void ChannelCall::end() {
   if (controller_ != nullptr) {
     controller_->end();
     controller_->status_ = take_failure();
-    controller_->answer_attachment_ = std::move(extras.answer_attachment);
-    controller_->answer_attachment_bytes_ = extras.answer_attachment_bytes;
+    controller_->answer_attachment_ = std::move(WithExtras::extras.answer_attachment);
+    controller_->answer_attachment_bytes_ = WithExtras::extras.answer_attachment_bytes;
   }
   done_->Run();
 }

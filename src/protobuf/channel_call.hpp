@@ -19,7 +19,7 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
                           private PendingCall,
                           private Ready {
  public:
-  ChannelCall(ClientCore& client, Loop& loop, std::shared_ptr<const MethodKey> method, Controller* controller,
+  ChannelCall(CallTarget& target, std::shared_ptr<const MethodKey> method, Controller* controller,
               const CallOptions& options);
 
   /// `request`, `response` and `done` stay until `done` was run or the call is dropped.
@@ -41,7 +41,7 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
   }
   void end();
 
-  Loop& loop_;
+  CallTarget& target_;
   const std::shared_ptr<const MethodKey> method_;
   Controller* controller_;
   const google::protobuf::Message* request_ = nullptr;

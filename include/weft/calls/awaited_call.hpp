@@ -57,8 +57,8 @@ class AnsweredCall : public PendingCall {
   using R = typename Reader::Value;
 
   template <typename... Arguments>
-  AnsweredCall(ClientCore& client, const MethodKey& method, CallExtras* extras, Arguments&&... arguments)
-      : PendingCall(client, method, extras), body_(std::forward<Arguments>(arguments)...) {}
+  AnsweredCall(CallTarget& target, const MethodKey& method, CallExtras* extras, Arguments&&... arguments)
+      : PendingCall(target, method, extras), body_(std::forward<Arguments>(arguments)...) {}
   /// Only before it is begun.
   AnsweredCall(AnsweredCall&& other, CallExtras* extras) noexcept
       : PendingCall(std::move(other), extras),
@@ -119,8 +119,8 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
 
  public:
   template <typename... Arguments>
-  AwaitedCall(ClientCore& client, const MethodKey& method, Extras its, Arguments&&... arguments)
-      : Extras(std::move(its)), Base(client, method, Extras::get(), std::forward<Arguments>(arguments)...) {}
+  AwaitedCall(CallTarget& target, const MethodKey& method, Extras its, Arguments&&... arguments)
+      : Extras(std::move(its)), Base(target, method, Extras::get(), std::forward<Arguments>(arguments)...) {}
   /// Only before it is awaited.
   AwaitedCall(AwaitedCall&& other) noexcept
       : Extras(std::move(other)),
@@ -131,18 +131,19 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     if constexpr (requires(const Body& body) { body.check(); }) {
       if (Status misuse = Base::body_.check(); !misuse.ok()) [[unlikely]] {
-        Base::refuse(std::move(misuse));
+        static_cast<void>(Base::refuse(std::move(misuse)));
         return false;
       }
     }
     resumption_.handle = coroutine;
     Base::set_waiter(&resumption_);
-    if (std::byte* body = Base::begin(cancel_scope_of(coroutine), body_bytes())) [[likely]] {
-      encode_body(body);
-      if (Base::needs_sent()) Base::sent();
+    const Begun begun = Base::begin(cancel_scope_of(coroutine), body_bytes());
+    if (begun.body != nullptr) [[likely]] {
+      encode_body(begun.body);
+      if (begun.needs_sent()) Base::sent();
       return true;
     }
-    return !Base::done();
+    return begun.waits();
   }
   auto await_resume() {
     if constexpr (kGives == detail::Gives::kAnswer) {

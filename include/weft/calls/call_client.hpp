@@ -14,6 +14,7 @@
 
 namespace weft {
 
+class CallTarget;
 class ClientCore;
 
 /// Calls methods of one server over one connection, which it makes at the first call, and again when it was
@@ -52,10 +53,12 @@ class CallClient {
   ClientStats stats() const;
   Loop& loop() const;
   /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.
-  ClientCore& core() const { return *core_; }
+  CallTarget& target() const { return *target_; }
 
  private:
   std::unique_ptr<ClientCore> core_;
+  /// The core, for those who see no more of it.
+  CallTarget* target_;
 };
 
 }  // namespace weft

@@ -6,58 +6,38 @@
 
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
-#include "weft/calls/call_options.hpp"
+#include "weft/calls/call_extras.hpp"
+#include "weft/calls/call_target.hpp"
+#include "weft/calls/exchange.hpp"
 #include "weft/calls/method_key.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
-#include "weft/memory/buffer.hpp"
 #include "weft/runtime/timer.hpp"
-#include "weft/transport/outbox.hpp"
 
 namespace weft {
 
-class ClientCore;
 class CallsOut;
 struct WaitingCallTag;
 
-/// State of a call that was given options: kept apart, so that the others need not carry it.
-struct CallExtras {
-  explicit CallExtras(const CallOptions& its, bool gives) : options(its), gives_attachment(gives) {}
-
-  /// The pieces of the attachment while the connection reads from them.
-  struct AttachmentLease final : SendLease {
-    void on_released(bool) noexcept override { --pieces; }
-    std::uint32_t pieces = 0;
-  };
-
-  CallOptions options;
-  /// True if the awaiting side can be given the answer's attachment.
-  bool gives_attachment;
-  /// The answer's attachment: in the caller's buffer if one was named, else in this.
-  std::size_t answer_attachment_bytes = 0;
-  Buffer answer_attachment;
-  AttachmentLease lease;
-};
-
-/// One call as the client's machinery sees it, whoever waits for it: the part that knows no types.
+/// One call as the machinery of calls sees it, whoever waits for it: the part that knows no types.
 ///
 ///   kIdle ----begin()----> kSent ------answer, failure, cancel, deadline----> kDone
 ///     |                      ^                                                  ^
-///     +--no connection yet--> kWaiting (in the client's queue) --failure...-----+
+///     +--no connection yet--> kWaiting (at the target) --failure...-------------+
 ///
-/// kSent: owns a slot of `out_`, and the peer's answer finds it there. Only then leases may be out.
-/// kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
-/// Destroying it in any state ends the call: the slot is given up, the peer is told, leased bytes that are
-/// still unsent are copied. Thread: the client's loop. Moves in kIdle only.
-class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, private Timer {
+/// kSent: is an exchange in the table of `out_`, where the peer's answer finds it. Only then leases may be
+/// out. kDone: nobody but the owner knows it any more; `failure_` and the answer are final. Destroying it in
+/// any state ends the call: it leaves the table, the peer is told, leased bytes that are still unsent are
+/// copied. Thread: the target's loop. Moves in kIdle only.
+class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private CancelListener, private Timer {
  public:
   /// `extras` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
   /// without them.
-  PendingCall(ClientCore& client, const MethodKey& method, CallExtras* extras)
-      : client_(&client), method_(&method), extras_(extras) {}
+  PendingCall(CallTarget& target, const MethodKey& method, CallExtras* extras)
+      : target_(&target), method_(&method), extras_(extras) {}
   /// Only before begin().
   PendingCall(PendingCall&& other, CallExtras* extras) noexcept
-      : client_(other.client_), method_(other.method_), extras_(extras) {
+      : target_(other.target_), method_(other.method_), extras_(extras) {
     WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
   }
   PendingCall(const PendingCall&) = delete;
@@ -74,16 +54,48 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   bool has_waiter() const { return waiter_ != nullptr; }
   bool is_waiter(const Ready& waiter) const { return waiter_ == &waiter; }
 
+  /// What its request is made of, for those who send it.
+  const MethodKey& method() const { return *method_; }
+  CallExtras* extras() const { return extras_; }
+  Deadline deadline() const { return deadline_; }
+  /// Its own metadata, or what its scope carries.
+  Bytes metadata() const {
+    if (extras_ != nullptr && extras_->options.metadata.is_given()) return extras_->options.metadata.bytes();
+    return carrying_ != nullptr ? carrying_->carried() : Bytes{};
+  }
+  /// A request of nothing but arguments.
+  bool is_plain() const { return extras_ == nullptr && deadline_.is_infinite() && carrying_ == nullptr; }
+
+  /// The steps out of begin(), each taken by the target or by CallsOut. Ends the call: nothing could be sent.
+  Begun refuse(Status failure) {
+    failure_ = std::move(failure);
+    state_ = State::kDone;
+    return {};
+  }
+  /// The call is kept by its target, which begins it later or fails it.
+  Begun wait() {
+    state_ = State::kWaiting;
+    return {.outcome = Begun::Outcome::kWaits};
+  }
+  /// The request has its place in the output of `out` and the call the id `id` in its table.
+  void enter(CallsOut& out, std::uint64_t id) {
+    out_ = &out;
+    id_ = id;
+    state_ = State::kSent;
+  }
+  /// Sends a call that waited; it may end by that.
+  void begin_waiting(CallsOut& out);
+  /// Ends a call that waited, or that left its table.
+  void fail(Status failure) noexcept;
+
  protected:
   ~PendingCall() {
     if (state_ != State::kDone) abandon();
   }
 
-  /// Begins the call under `scope` (may be null). Answers where the body is to be encoded, after which, and
-  /// at once, sent() is called if needs_sent(); or null: then the call waits and encode_body() will be asked
-  /// for, or it is done already.
-  std::byte* begin(CancelScope* scope, std::size_t body_bytes);
-  bool needs_sent() const { return needs_sent_; }
+  /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
+  /// once, and sent() follows if the outcome says so; for a call that waits encode_body() will be asked for.
+  Begun begin(CancelScope* scope, std::size_t body_bytes);
   void sent();
 
   /// For calls that had to wait: what begin() was given, and the body itself.
@@ -96,36 +108,27 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   /// Brings the deadline forward; the call may be done afterwards.
   void limit(Deadline deadline);
 
-  /// Ends the call in place of begin(), because there is nothing that could be sent.
-  void refuse(Status failure) {
-    failure_ = std::move(failure);
-    state_ = State::kDone;
-  }
-
   Status take_failure() { return std::move(failure_); }
 
  private:
-  friend class ClientCore;
-  friend class CallsOut;
-
   enum class State : std::uint8_t { kIdle, kWaiting, kSent, kDone };
 
-  /// Its own, or what its scope carries.
-  Bytes metadata() const {
-    if (extras_ != nullptr && extras_->options.metadata.is_given()) return extras_->options.metadata.bytes();
-    return carrying_ != nullptr ? carrying_->carried() : Bytes{};
-  }
-
+  void on_response(const Frame& frame) final;
+  Landing on_response_attachment(const Frame& frame) final;
+  void on_response_attachment_end(const Frame& frame, bool landed) final;
+  void on_connection_lost(const Status& failure) final;
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
+
   Deadline earliest_deadline(const CancelScope* scope) const;
-  std::byte* end_before_begin(CancelReason reason);
-  void finish(Status failure) noexcept;
+  Begun end_before_begin(CancelReason reason);
+  void take_answer(const Frame& frame);
+  void keep_attachment();
   void end() noexcept;
   void abandon() noexcept;
   void leave() noexcept;
 
-  ClientCore* client_;
+  CallTarget* target_;
   CallsOut* out_ = nullptr;
   const MethodKey* method_;
   CallExtras* extras_;
@@ -136,7 +139,6 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   std::uint64_t id_ = 0;
   Status failure_;
   State state_ = State::kIdle;
-  bool needs_sent_ = false;
 };
 
 }  // namespace weft

@@ -193,8 +193,8 @@ class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
   using Base = AnsweredCall<CodecAnswer<R>>;
 
  public:
-  StartedCall(ClientCore& client, const MethodKey& method, const CallOptions& options)
-      : WithExtras(options, true), Base(client, method, WithExtras::get()) {}
+  StartedCall(CallTarget& target, const MethodKey& method, const CallOptions& options)
+      : WithExtras(options, true), Base(target, method, WithExtras::get()) {}
 
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
@@ -202,10 +202,11 @@ class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
   template <typename... Arguments>
   void start(const Arguments&... arguments) {
     const std::size_t size = encoded_size(arguments...);
-    if (std::byte* body = Base::begin(nullptr, size)) {
-      encode_to(body, arguments...);
-      if (this->needs_sent()) Base::sent();
-    } else if (!this->done()) {
+    const Begun begun = Base::begin(nullptr, size);
+    if (begun.body != nullptr) {
+      encode_to(begun.body, arguments...);
+      if (begun.needs_sent()) Base::sent();
+    } else if (begun.waits()) {
       waiting_body_.resize(size);
       encode_to(waiting_body_.data(), arguments...);
     }
@@ -216,7 +217,7 @@ class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
 
   using Base::take_result;
   using PendingCall::limit;
-  Result<Answer<R>> take_answer() { return Base::take_answer(extras); }
+  Result<Answer<R>> take_answer() { return Base::take_answer(WithExtras::extras); }
 
  private:
   std::size_t body_bytes() const override { return waiting_body_.size(); }

@@ -54,7 +54,7 @@ class RpcClient : public CallClient {
   template <auto M, detail::Gives kGives, typename Extras, typename... Given>
   auto make_call(Extras extras, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
-      return CallAwaitable<M, kGives, Extras, Given...>{core(), method_key<M>, std::move(extras),
+      return CallAwaitable<M, kGives, Extras, Given...>{target(), method_key<M>, std::move(extras),
                                                         std::in_place, std::forward<Given>(arguments)...};
     } else {
       explain<M, Given...>();
@@ -67,7 +67,8 @@ class RpcClient : public CallClient {
     if constexpr (CallableWith<M, Given...>) {
       typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
           std::forward<Given>(arguments)...};
-      auto record = std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(core(), method_key<M>, options);
+      auto record =
+          std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(target(), method_key<M>, options);
       std::apply([&](const auto&... values) { record->start(values...); }, kept);
       return Call<ResultOfMethod<M>>{std::move(record)};
     } else {

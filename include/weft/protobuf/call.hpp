@@ -98,10 +98,10 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
       auto operator co_await() && {
     if constexpr (kPlain) {
       return AwaitedCall<Body, kGives, weft::detail::WithoutExtras>{
-          client_->core(), *method_, weft::detail::WithoutExtras{}, request_, into_};
+          client_->target(), *method_, weft::detail::WithoutExtras{}, request_, into_};
     } else {
       return AwaitedCall<Body, kGives, weft::detail::WithExtras>{
-          client_->core(), *method_,
+          client_->target(), *method_,
           weft::detail::WithExtras{options_, kGives == weft::detail::Gives::kAnswer}, request_, into_};
     }
   }

@@ -49,7 +49,7 @@ class Lg1BadInput : public ProtobufTest {
   Lg1BadInput() : client_(client(serve_services(echo_, shop_))) {}
 
   Result<std::string> send(const MethodKey& method, std::string_view body) {
-    AwaitedCall<RawBody, detail::Gives::kResult, detail::WithoutExtras> call{client_.core(), method,
+    AwaitedCall<RawBody, detail::Gives::kResult, detail::WithoutExtras> call{client_.target(), method,
                                                                              detail::WithoutExtras{}, body};
     return loop().block_on(std::move(call));
   }
@@ -181,7 +181,7 @@ TEST_F(Lg1BadInput, IsCountedByTheServer) {
   Server& server = serve_services(echo);
   Client& caller = client(server);
   AwaitedCall<RawBody, detail::Gives::kResult, detail::WithoutExtras> call{
-      caller.core(), kSay, detail::WithoutExtras{}, "\x0a\x05hi"};
+      caller.target(), kSay, detail::WithoutExtras{}, "\x0a\x05hi"};
   EXPECT_FALSE(loop().block_on(std::move(call)).ok());
   EXPECT_EQ(server.stats().rejected[Rejection::kBadArguments], 1u);
   EXPECT_EQ(echo.calls, 0);

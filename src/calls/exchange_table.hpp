@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/calls/exchange.hpp"
+#include "weft/wire/frame.hpp"
+
+namespace weft {
+
+/// The exchanges that this side began on one connection, by their ids. An id is a slot and its generation;
+/// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody.
+class ExchangeTable {
+ public:
+  /// Gives `exchange` an id. Throws std::bad_alloc, and has changed nothing then.
+  std::uint64_t enter(Exchange& exchange) {
+    if (first_free_ == kNoSlot) [[unlikely]] {
+      add_slot();
+    }
+    const std::uint32_t index = first_free_;
+    Slot& slot = slots_[index];
+    first_free_ = slot.next_free;
+    slot.exchange = &exchange;
+    ++size_;
+    return wire::make_id(index, slot.generation);
+  }
+  /// `id` is in the table.
+  void leave(std::uint64_t id) { free(slots_[wire::slot_of(id)], wire::slot_of(id)); }
+  /// Null for an id that is not in the table, whatever the peer made it of.
+  Exchange* find(std::uint64_t id) const {
+    const std::uint32_t index = wire::slot_of(id);
+    if (index >= slots_.size() || slots_[index].generation != wire::generation_of(id)) return nullptr;
+    return slots_[index].exchange;
+  }
+  /// find(), and the exchange has left.
+  Exchange* take(std::uint64_t id) {
+    const std::uint32_t index = wire::slot_of(id);
+    if (index >= slots_.size()) [[unlikely]] {
+      return nullptr;
+    }
+    Slot& slot = slots_[index];
+    Exchange* const exchange = slot.exchange;
+    if (slot.generation != wire::generation_of(id) || exchange == nullptr) [[unlikely]] {
+      return nullptr;
+    }
+    free(slot, index);
+    return exchange;
+  }
+  std::uint32_t size() const { return size_; }
+
+  /// Takes every exchange out of the table and gives it to `visit`, which may enter new ones or let others
+  /// leave.
+  template <typename Visit>
+  void take_all(Visit visit) {
+    for (std::uint32_t index = 0; index < slots_.size(); ++index) {
+      Exchange* const exchange = slots_[index].exchange;
+      if (exchange == nullptr) continue;
+      free(slots_[index], index);
+      visit(*exchange);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kNoSlot = 0xFFFFFFFF;
+
+  struct Slot {
+    Exchange* exchange = nullptr;
+    std::uint32_t generation = 0;
+    std::uint32_t next_free = kNoSlot;
+  };
+
+  void free(Slot& slot, std::uint32_t index) {
+    slot.exchange = nullptr;
+    ++slot.generation;
+    slot.next_free = first_free_;
+    first_free_ = index;
+    --size_;
+  }
+  [[gnu::cold]] void add_slot();
+
+  std::vector<Slot> slots_;
+  std::uint32_t first_free_ = kNoSlot;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace weft

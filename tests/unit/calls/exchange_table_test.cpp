@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/exchange_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace weft {
+namespace {
+
+struct Idle final : Exchange {
+  void on_response(const Frame&) override {}
+  Landing on_response_attachment(const Frame&) override { return Landing::skip(); }
+  void on_response_attachment_end(const Frame&, bool) override {}
+  void on_connection_lost(const Status&) override {}
+};
+
+TEST(ExchangeTable, FindsEachExchangeByItsIdAndNobodyByAnother) {
+  ExchangeTable table;
+  std::vector<Idle> exchanges(100);
+  std::vector<std::uint64_t> ids;
+  for (Idle& exchange : exchanges) ids.push_back(table.enter(exchange));
+  EXPECT_EQ(std::set<std::uint64_t>(ids.begin(), ids.end()).size(), ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(table.find(ids[i]), &exchanges[i]);
+  EXPECT_EQ(table.find(wire::make_id(100, 0)), nullptr);
+  EXPECT_EQ(table.find(wire::make_id(0xFFFFFFFF, 0)), nullptr);
+  EXPECT_EQ(table.find(wire::make_id(5, 1)), nullptr);
+}
+
+TEST(ExchangeTable, AnIdThatLeftFindsNobodyAlsoWhenItsSlotIsTakenAgain) {
+  ExchangeTable table;
+  Idle first;
+  Idle second;
+  const std::uint64_t old = table.enter(first);
+  table.leave(old);
+  EXPECT_EQ(table.find(old), nullptr);
+  const std::uint64_t id = table.enter(second);
+  EXPECT_EQ(wire::slot_of(id), wire::slot_of(old)) << "slots are used again";
+  EXPECT_EQ(table.find(old), nullptr);
+  EXPECT_EQ(table.take(old), nullptr);
+  EXPECT_EQ(table.find(id), &second);
+}
+
+TEST(ExchangeTable, APeerThatGuessesTheNextGenerationOfAFreeSlotFindsNobody) {
+  ExchangeTable table;
+  Idle exchange;
+  const std::uint64_t id = table.enter(exchange);
+  table.leave(id);
+  const std::uint64_t guessed = wire::make_id(wire::slot_of(id), wire::generation_of(id) + 1);
+  EXPECT_EQ(table.find(guessed), nullptr);
+  EXPECT_EQ(table.take(guessed), nullptr);
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(ExchangeTable, TakingAnExchangeGivesItOnce) {
+  ExchangeTable table;
+  Idle exchange;
+  const std::uint64_t id = table.enter(exchange);
+  EXPECT_EQ(table.take(id), &exchange);
+  EXPECT_EQ(table.take(id), nullptr);
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(ExchangeTable, AllAreTakenOnceAlsoWhenVisitingEntersMoreAndLetsOthersLeave) {
+  ExchangeTable table;
+  std::vector<Idle> exchanges(3);
+  Idle late;
+  std::vector<std::uint64_t> ids;
+  for (Idle& exchange : exchanges) ids.push_back(table.enter(exchange));
+  std::vector<Exchange*> visited;
+  table.take_all([&](Exchange& exchange) {
+    visited.push_back(&exchange);
+    if (&exchange != &exchanges[0]) return;
+    table.leave(ids[1]);
+    table.enter(late);  // takes the slot that was left last, which is still to be visited
+  });
+  EXPECT_EQ(visited, (std::vector<Exchange*>{&exchanges[0], &late, &exchanges[2]}));
+  EXPECT_EQ(table.size(), 0u);
+}
+
+}  // namespace
+}  // namespace weft

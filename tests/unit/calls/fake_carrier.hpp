@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "weft/transport/carrier.hpp"
+
+namespace weft::calls_testing {
+
+/// Carrier of which the test is the peer: it keeps what was sent, and gives what the test says has arrived.
+class FakeCarrier final : public Carrier {
+ public:
+  const Capabilities& capabilities() const override { return capabilities_; }
+  std::string local_endpoint() const override { return "fake://here"; }
+  std::string remote_endpoint() const override { return "fake://there"; }
+
+  Moved receive(std::span<const iovec> into, MutableBytes) override {
+    if (arrived_.empty()) return peer_ended_ ? Moved::ended() : Moved::blocked();
+    std::size_t total = 0;
+    for (const iovec& place : into) {
+      const std::size_t part = std::min(place.iov_len, arrived_.size());
+      std::memcpy(place.iov_base, arrived_.data(), part);
+      arrived_.erase(0, part);
+      total += part;
+    }
+    return Moved::some(total, arrived_.empty() && !peer_ended_);
+  }
+  Moved send(std::span<const iovec> from, std::size_t) override {
+    std::size_t total = 0;
+    for (const iovec& piece : from) {
+      const std::size_t part = std::min(piece.iov_len, room_ - total);
+      sent_.append(static_cast<const char*>(piece.iov_base), part);
+      total += part;
+    }
+    room_ -= total;
+    return total == 0 ? Moved::blocked() : Moved::some(total, room_ == 0);
+  }
+  void end_sending() override { ended_ = true; }
+  void shut() override { shut_ = true; }
+
+  /// The peer's part. Outside of the loop's turns.
+  void arrive(std::string_view bytes) {
+    arrived_ += bytes;
+    owner().on_readable();
+  }
+  void end() {
+    peer_ended_ = true;
+    owner().on_readable();
+  }
+  void fail(Status why) { owner().on_failed(std::move(why)); }
+  /// From now on so many bytes more can be sent.
+  void set_room(std::size_t bytes) {
+    room_ = bytes;
+    if (bytes != 0) owner().on_writable();
+  }
+  std::string take_sent() { return std::exchange(sent_, {}); }
+  bool ended() const { return ended_; }
+  bool is_shut() const { return shut_; }
+
+ private:
+  Capabilities capabilities_{.name = "fake"};
+  std::string arrived_;
+  std::string sent_;
+  std::size_t room_ = SIZE_MAX;
+  bool peer_ended_ = false;
+  bool ended_ = false;
+  bool shut_ = false;
+};
+
+}  // namespace weft::calls_testing

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call from begin() to its end, over a session whose peer is the test.
+#include "weft/calls/pending_call.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/calls/session_rig.hpp"
+
+namespace weft::calls_testing {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::frame_bytes;
+using ::testing::HasSubstr;
+
+std::string schema_text(const MethodKey&) {
+  return "text to text";
+}
+const MethodKey kMethod{11, 22, "echo", &schema_text};
+
+/// Sends every call over one session, or keeps it.
+class Target final : public CallTarget {
+ public:
+  explicit Target(SessionRig& rig, const Defaults& defaults = {})
+      : CallTarget(rig.loop(), defaults), rig_(rig) {
+    set_open_session(&rig.session());
+  }
+  void withdraw(PendingCall& call) noexcept override {
+    EXPECT_EQ(&call, waiting);
+    waiting = nullptr;
+  }
+  void close() { set_open_session(nullptr); }
+  /// The call that waits may go.
+  void admit() { std::exchange(waiting, nullptr)->begin_waiting(rig_.session().calls_out()); }
+
+  PendingCall* waiting = nullptr;
+  bool refuses = false;
+
+ private:
+  Begun begin_without_session(PendingCall& call, std::size_t) override {
+    if (refuses) return call.refuse({StatusCode::kUnavailable, Layer::kRpc, "no session"});
+    waiting = &call;
+    return call.wait();
+  }
+
+  SessionRig& rig_;
+};
+
+/// A call with a text for a body.
+class TextCall final : public PendingCall {
+ public:
+  explicit TextCall(Target& target, std::string text = "hello", CallExtras* extras = nullptr)
+      : PendingCall(target, kMethod, extras), text_(std::move(text)) {
+    set_waiter(&waiter_);
+  }
+
+  bool begin(CancelScope* scope = nullptr) {
+    const Begun begun = PendingCall::begin(scope, text_.size());
+    if (begun.body != nullptr) {
+      encode_body(begun.body);
+      if (begun.needs_sent()) sent();
+    }
+    return begun.body != nullptr || begun.waits();
+  }
+  using PendingCall::limit;
+  using PendingCall::take_failure;
+  const std::string& answer() const { return answer_; }
+  int woken() const { return waiter_.runs; }
+
+ private:
+  struct Waiter : Ready {
+    Waiter() : Ready([](Ready* self) noexcept { ++static_cast<Waiter*>(self)->runs; }) {}
+    int runs = 0;
+  };
+
+  std::size_t body_bytes() const override { return text_.size(); }
+  void encode_body(std::byte* to) const override { std::memcpy(to, text_.data(), text_.size()); }
+  void decode_answer(Bytes body, Status&) noexcept override { answer_ = as_text(body); }
+
+  std::string text_;
+  std::string answer_;
+  Waiter waiter_;
+};
+
+std::string answer_bytes(std::uint64_t id, std::string_view body, std::string_view attachment = {}) {
+  return frame_bytes({.type = wire::FrameType::kResponse, .id = id}, body, attachment);
+}
+
+class PendingCallTest : public ::testing::Test {
+ protected:
+  void SetUp() override { rig_.greet(); }
+
+  SessionRig rig_;
+  Target target_{rig_};
+};
+
+TEST_F(PendingCallTest, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
+  TextCall call{target_};
+  ASSERT_TRUE(call.begin());
+  const SentFrame request = rig_.sent_frame();
+  EXPECT_EQ(request.header.type, wire::FrameType::kRequest);
+  EXPECT_EQ(request.header.method, kMethod.id);
+  EXPECT_EQ(request.header.schema, kMethod.schema);
+  EXPECT_EQ(request.body, "hello");
+  EXPECT_FALSE(call.done());
+  rig_.peer_sends(answer_bytes(request.header.id, "and back"));
+  EXPECT_TRUE(call.done());
+  EXPECT_EQ(call.woken(), 1);
+  EXPECT_EQ(call.answer(), "and back");
+  EXPECT_TRUE(call.take_failure().ok());
+  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+}
+
+TEST_F(PendingCallTest, ASecondAnswerToItIsDroppedAndCounted) {
+  TextCall call{target_};
+  call.begin();
+  const std::uint64_t id = rig_.sent_frame().header.id;
+  rig_.peer_sends(answer_bytes(id, "one") + answer_bytes(id, "two"));
+  EXPECT_EQ(call.answer(), "one");
+  EXPECT_EQ(rig_.session().calls_out().late_answers(), 1u);
+  EXPECT_TRUE(rig_.closed.empty());
+}
+
+TEST_F(PendingCallTest, AFailureOfThePeerIsItsOutcome) {
+  TextCall call{target_};
+  call.begin();
+  const std::uint64_t id = rig_.sent_frame().header.id;
+  rig_.peer_sends(frame_bytes({.type = wire::FrameType::kResponse,
+                               .status = static_cast<std::uint16_t>(StatusCode::kNotFound),
+                               .id = id,
+                               .method = 42},
+                              "no such key"));
+  const Status failure = call.take_failure();
+  EXPECT_EQ(failure.code(), StatusCode::kNotFound);
+  EXPECT_EQ(failure.native(), 42);
+  EXPECT_EQ(failure.message(), "no such key");
+}
+
+TEST_F(PendingCallTest, ACancelLeavesTheTableAndTellsThePeer) {
+  TextCall call{target_};
+  call.begin();
+  const std::uint64_t id = rig_.sent_frame().header.id;
+  call.cancel(CancelReason::kRequested);
+  EXPECT_TRUE(call.done());
+  EXPECT_EQ(call.take_failure().code(), StatusCode::kCancelled);
+  const SentFrame cancel = rig_.sent_frame();
+  EXPECT_EQ(cancel.header.type, wire::FrameType::kCancel);
+  EXPECT_EQ(cancel.header.id, id);
+  EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+}
+
+TEST_F(PendingCallTest, DroppingItIsACancelThatNobodyHearsOf) {
+  {
+    TextCall call{target_};
+    call.begin();
+    EXPECT_EQ(rig_.sent_frame().header.type, wire::FrameType::kRequest);
+  }
+  EXPECT_EQ(rig_.sent_frame().header.type, wire::FrameType::kCancel);
+}
+
+TEST_F(PendingCallTest, ItsDeadlineGoesAlongAndEndsIt) {
+  CallExtras extras{CallOptions{.timeout = 20ms}, false};
+  TextCall call{target_, "hello", &extras};
+  call.begin();
+  EXPECT_EQ(rig_.sent_frame().header.timeout, 20'000u);
+  rig_.pass(19ms);
+  EXPECT_FALSE(call.done());
+  rig_.pass(2ms);
+  EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(rig_.sent_frame().header.type, wire::FrameType::kCancel);
+}
+
+TEST_F(PendingCallTest, ADeadlineThatComesLaterThanBegunIsKept) {
+  TextCall call{target_};
+  call.begin();
+  call.limit(Deadline::after(rig_.clock.now(), 5ms));
+  rig_.pass(6ms);
+  EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(PendingCallTest, AScopeThatIsCancelledEndsItAndOneThatWasRefusesIt) {
+  CancelScope scope;
+  TextCall call{target_};
+  ASSERT_TRUE(call.begin(&scope));
+  scope.cancel(CancelReason::kRequested);
+  EXPECT_TRUE(call.done());
+  rig_.sent();
+  TextCall late{target_};
+  EXPECT_FALSE(late.begin(&scope));
+  EXPECT_TRUE(late.done());
+  EXPECT_TRUE(rig_.sent().empty()) << "nothing is sent for a call whose scope had ended";
+}
+
+TEST_F(PendingCallTest, OneThatWaitsIsSentWhenItsTargetSaysSo) {
+  target_.close();
+  TextCall call{target_};
+  ASSERT_TRUE(call.begin());
+  ASSERT_EQ(target_.waiting, &call);
+  EXPECT_TRUE(rig_.sent().empty());
+  target_.admit();
+  const SentFrame request = rig_.sent_frame();
+  EXPECT_EQ(request.body, "hello");
+  rig_.peer_sends(answer_bytes(request.header.id, "late"));
+  EXPECT_EQ(call.answer(), "late");
+}
+
+TEST_F(PendingCallTest, OneThatWaitsIsWithdrawnWhenItEnds) {
+  target_.close();
+  {
+    TextCall dropped{target_};
+    dropped.begin();
+  }
+  EXPECT_EQ(target_.waiting, nullptr);
+  TextCall call{target_};
+  call.begin();
+  call.cancel(CancelReason::kRequested);
+  EXPECT_EQ(target_.waiting, nullptr);
+  EXPECT_THAT(call.take_failure().to_string(), HasSubstr("not sent"));
+  EXPECT_TRUE(rig_.sent().empty());
+}
+
+TEST_F(PendingCallTest, ARefusalOfItsTargetIsItsOutcomeAndIsNotScheduled) {
+  target_.close();
+  target_.refuses = true;
+  TextCall call{target_};
+  EXPECT_FALSE(call.begin());
+  EXPECT_TRUE(call.done());
+  rig_.settle();
+  EXPECT_EQ(call.woken(), 0) << "whoever begins it sees its end at once";
+  EXPECT_EQ(call.take_failure().message(), "no session");
+}
+
+TEST_F(PendingCallTest, ALostConnectionEndsIt) {
+  TextCall call{target_};
+  call.begin();
+  rig_.carrier().end();
+  rig_.settle();
+  const Status failure = call.take_failure();
+  EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(call.woken(), 1);
+  ASSERT_EQ(rig_.closed.size(), 1u);
+}
+
+TEST_F(PendingCallTest, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
+  std::string attachment(100'000, 'a');
+  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  std::string first;
+  {
+    TextCall call{target_, "hello", &extras};
+    rig_.carrier().set_room(1000);
+    call.begin();
+    rig_.settle();
+    first = rig_.carrier().take_sent();
+    EXPECT_EQ(first.size(), 1000u);
+  }
+  std::fill(attachment.begin(), attachment.end(), 'b');
+  rig_.carrier().set_room(SIZE_MAX);
+  rig_.settle();
+  const std::string rest = rig_.carrier().take_sent();
+  EXPECT_EQ(rest.find('b'), std::string::npos) << "memory was read that belongs to its caller again";
+  EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);
+}
+
+TEST_F(PendingCallTest, AnAttachmentOfTheAnswerLandsWhereItsCallerSaid) {
+  std::vector<std::byte> landing(64);
+  CallExtras extras{CallOptions{.landing = landing}, false};
+  TextCall call{target_, "hello", &extras};
+  call.begin();
+  const SentFrame request = rig_.sent_frame();
+  EXPECT_NE(request.header.flags & wire::FrameFlags::kLandingNamed, 0);
+  rig_.peer_sends(answer_bytes(request.header.id, "body", "the attachment"));
+  EXPECT_TRUE(call.done());
+  EXPECT_EQ(call.answer(), "body");
+  EXPECT_EQ(extras.answer_attachment_bytes, 14u);
+  EXPECT_EQ(as_text(Bytes{landing}.first(14)), "the attachment");
+}
+
+TEST_F(PendingCallTest, AnAttachmentThatDoesNotFitFailsItAndLeavesTheConnection) {
+  std::vector<std::byte> landing(4);
+  CallExtras extras{CallOptions{.landing = landing}, false};
+  TextCall call{target_, "hello", &extras};
+  call.begin();
+  rig_.peer_sends(answer_bytes(rig_.sent_frame().header.id, "body", "the attachment"));
+  EXPECT_EQ(call.take_failure().code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(rig_.closed.empty());
+}
+
+TEST_F(PendingCallTest, WhenItEndsWhileItsAttachmentArrivesTheRestIsSkipped) {
+  std::vector<std::byte> landing(64);
+  const std::string attachment(64, 'x');
+  std::string bytes;
+  {
+    CallExtras extras{CallOptions{.landing = landing}, false};
+    TextCall call{target_, "hello", &extras};
+    call.begin();
+    bytes = answer_bytes(rig_.sent_frame().header.id, "body", attachment);
+    rig_.peer_sends(std::string_view{bytes}.substr(0, bytes.size() - 32));
+  }
+  std::fill(landing.begin(), landing.end(), std::byte{0});
+  rig_.peer_sends(std::string_view{bytes}.substr(bytes.size() - 32));
+  EXPECT_EQ(std::count(landing.begin(), landing.end(), std::byte{'x'}), 0);
+  TextCall next{target_};
+  next.begin();
+  const std::vector<SentFrame> frames = rig_.sent();
+  ASSERT_FALSE(frames.empty());
+  rig_.peer_sends(answer_bytes(frames.back().header.id, "fine"));
+  EXPECT_EQ(next.answer(), "fine");
+}
+
+}  // namespace
+}  // namespace weft::calls_testing
