@@ -21,8 +21,8 @@ namespace weft {
   if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
     return refuse_body(call, body_bytes);
   }
-  if (!call.is_plain()) return begin_with_options(call, body_bytes);
-  return queue(call, request_header(call.method(), body_bytes), session_.frames_need_end());
+  if (!call.request().is_plain()) return begin_with_options(call, body_bytes);
+  return queue(call, request_header(*call.request().method, body_bytes), session_.frames_need_end());
 }
 
 inline wire::FrameHeader CallsOut::request_header(const MethodKey& method, std::size_t body_bytes) {

@@ -44,7 +44,7 @@ Begun CallsOut::refuse_for_memory(PendingCall& call, std::uint64_t id) {
 }
 
 Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_bytes) {
-  const Bytes metadata = call.metadata();
+  const Bytes metadata = call.request().metadata();
   const std::size_t body_bytes = wire::padded(metadata.size()) + arguments_bytes;
   if (metadata.size() > wire::kMetadataBytesMax) {
     return call.refuse(over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's"));
@@ -53,11 +53,11 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
                                   "the server's"));
   }
-  wire::FrameHeader header = request_header(call.method(), body_bytes);
+  wire::FrameHeader header = request_header(*call.request().method, body_bytes);
   header.status = static_cast<std::uint16_t>(metadata.size());
-  set_timeout(header, call.deadline(), session_.loop().now());
-  if (call.extras() != nullptr) {
-    const CallOptions& options = call.extras()->options;
+  set_timeout(header, call.request().deadline, session_.loop().now());
+  if (call.request().extras != nullptr) {
+    const CallOptions& options = call.request().extras->options;
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer_attachment_bytes_max()) {
       return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
@@ -69,7 +69,7 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     }
     if (!options.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
   }
-  Begun begun = queue(call, header, call.extras() != nullptr || session_.frames_need_end());
+  Begun begun = queue(call, header, call.request().extras != nullptr || session_.frames_need_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }

@@ -6,40 +6,41 @@
 
 namespace weft {
 
-inline Deadline PendingCall::earliest_deadline(const CancelScope* scope) const {
-  Duration timeout = target_->defaults().timeout;
+namespace {
+
+inline Deadline earliest_deadline(const CallTarget& target, const CallExtras* extras,
+                                  const CancelScope* scope) {
+  Duration timeout = target.defaults().timeout;
   Deadline deadline;
-  if (extras_ != nullptr) {
-    if (extras_->options.timeout != Duration::zero()) timeout = extras_->options.timeout;
-    deadline = extras_->options.deadline;
+  if (extras != nullptr) {
+    if (extras->options.timeout != Duration::zero()) timeout = extras->options.timeout;
+    deadline = extras->options.deadline;
   }
   if (timeout != Duration::zero()) {
-    deadline = deadline.earlier(Deadline::after(target_->loop().now(), timeout));
+    deadline = deadline.earlier(Deadline::after(target.loop().now(), timeout));
   }
   return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
 }
+
+}  // namespace
 
 Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   Loop& loop = target_->loop();
   WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &loop,
               "a client is used on its own loop's thread only; make one client for each loop");
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
-    return end_before_begin(scope->reason());
+    return refuse(to_status(scope->reason()));
   }
-  deadline_ = earliest_deadline(scope);
-  if (!deadline_.is_infinite()) {
-    if (deadline_.expired(loop.now())) return end_before_begin(CancelReason::kDeadline);
-    loop.arm(*this, deadline_.at());
+  request_.deadline = earliest_deadline(*target_, request_.extras, scope);
+  if (!request_.deadline.is_infinite()) {
+    if (request_.deadline.expired(loop.now())) return refuse(to_status(CancelReason::kDeadline));
+    loop.arm(*this, request_.deadline.at());
   }
   if (scope != nullptr) {
-    if (!scope->carried().empty() && target_->defaults().carries_metadata) carrying_ = scope;
+    if (!scope->carried().empty() && target_->defaults().carries_metadata) request_.carrying = scope;
     scope->add(*this);
   }
   return target_->begin(*this, body_bytes);
-}
-
-Begun PendingCall::end_before_begin(CancelReason reason) {
-  return refuse(to_status(reason));
 }
 
 void PendingCall::begin_waiting(CallsOut& out) {
@@ -50,12 +51,12 @@ void PendingCall::begin_waiting(CallsOut& out) {
 }
 
 void PendingCall::sent() {
-  out_->sent(extras_);
+  out_->sent(request_.extras);
 }
 
 void PendingCall::limit(Deadline deadline) {
-  if (state_ == State::kDone || deadline.is_infinite() || deadline_.at() <= deadline.at()) return;
-  deadline_ = deadline;
+  if (state_ == State::kDone || deadline.is_infinite() || request_.deadline.at() <= deadline.at()) return;
+  request_.deadline = deadline;
   if (deadline.expired(target_->loop().now())) return on_cancel(CancelReason::kDeadline);
   target_->loop().arm(*this, deadline.at());
 }
@@ -86,7 +87,7 @@ inline void PendingCall::end() noexcept {
 }
 
 void PendingCall::on_response(const Frame& frame) {
-  if (extras_ != nullptr || frame.header.status != 0) [[unlikely]] {
+  if (request_.extras != nullptr || frame.header.status != 0) [[unlikely]] {
     return take_answer(frame);
   }
   decode_answer(frame.body, failure_);
@@ -98,7 +99,7 @@ void PendingCall::take_answer(const Frame& frame) {
   if (frame.header.status == 0) {
     decode_answer(frame.body, failure_);
   } else {
-    failure_ = answered_status(frame, *method_);
+    failure_ = answered_status(frame, *request_.method);
   }
   end();
 }
@@ -106,20 +107,21 @@ void PendingCall::take_answer(const Frame& frame) {
 // An answer can overtake the last bytes of its own request's attachment: the server need not read what it
 // refuses. The caller's memory is still being read then.
 void PendingCall::keep_attachment() {
-  if (extras_ != nullptr) out_->take_attachment_over(*extras_, "out of memory for an answered attachment");
+  if (request_.extras != nullptr)
+    out_->take_attachment_over(*request_.extras, "out of memory for an answered attachment");
 }
 
 Landing PendingCall::on_response_attachment(const Frame& frame) {
-  if (extras_ == nullptr || !extras_->wants_attachment()) return Landing::skip();
-  return extras_->land(frame.header.attachment_bytes, out_->session());
+  if (request_.extras == nullptr || !request_.extras->wants_attachment()) return Landing::skip();
+  return request_.extras->land(frame.header.attachment_bytes, out_->session());
 }
 
 void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
-  if (landed) extras_->answer_attachment_bytes = frame.header.attachment_bytes;
-  const bool wanted = extras_ != nullptr && extras_->wants_attachment();
+  if (landed) request_.extras->answer_attachment_bytes = frame.header.attachment_bytes;
+  const bool wanted = request_.extras != nullptr && request_.extras->wants_attachment();
   if (landed || !wanted || frame.header.status != 0) return take_answer(frame);
   keep_attachment();
-  fail(extras_->take_landing_refusal());
+  fail(request_.extras->take_landing_refusal());
 }
 
 void PendingCall::on_connection_lost(const Status& failure) {
@@ -134,7 +136,8 @@ void PendingCall::abandon() noexcept {
 void PendingCall::leave() noexcept {
   if (state_ == State::kWaiting) target_->withdraw(*this);
   if (state_ == State::kSent) {
-    if (extras_ != nullptr) out_->take_attachment_over(*extras_, "out of memory for an abandoned attachment");
+    if (request_.extras != nullptr)
+      out_->take_attachment_over(*request_.extras, "out of memory for an abandoned attachment");
     out_->abandon(*this, id_);
   }
 }

@@ -33,7 +33,7 @@ struct [[nodiscard]] Begun {
 /// test. Outlives its calls. Thread: its loop's.
 class CallTarget {
  public:
-  /// What a call takes from its target unless it has its own.
+  /// Terms of a call that has none of its own.
   struct Defaults {
     /// Zero: none.
     Duration timeout = Duration::zero();

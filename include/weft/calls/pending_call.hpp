@@ -6,10 +6,9 @@
 
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
-#include "weft/calls/call_extras.hpp"
+#include "weft/calls/call_request.hpp"
 #include "weft/calls/call_target.hpp"
 #include "weft/calls/exchange.hpp"
-#include "weft/calls/method_key.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/runtime/timer.hpp"
@@ -34,10 +33,10 @@ class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private Ca
   /// `extras` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
   /// without them.
   PendingCall(CallTarget& target, const MethodKey& method, CallExtras* extras)
-      : target_(&target), method_(&method), extras_(extras) {}
+      : target_(&target), request_{&method, extras} {}
   /// Only before begin().
   PendingCall(PendingCall&& other, CallExtras* extras) noexcept
-      : target_(other.target_), method_(other.method_), extras_(extras) {
+      : target_(other.target_), request_{other.request_.method, extras} {
     WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
   }
   PendingCall(const PendingCall&) = delete;
@@ -51,20 +50,9 @@ class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private Ca
   /// Sets the node that is scheduled when the call is done, a coroutine's Resumption or another; at most
   /// one, which may change or be taken back until then.
   void set_waiter(Ready* waiter) { waiter_ = waiter; }
-  bool has_waiter() const { return waiter_ != nullptr; }
-  bool is_waiter(const Ready& waiter) const { return waiter_ == &waiter; }
+  const Ready* waiter() const { return waiter_; }
 
-  /// What its request is made of, for those who send it.
-  const MethodKey& method() const { return *method_; }
-  CallExtras* extras() const { return extras_; }
-  Deadline deadline() const { return deadline_; }
-  /// Its own metadata, or what its scope carries.
-  Bytes metadata() const {
-    if (extras_ != nullptr && extras_->options.metadata.is_given()) return extras_->options.metadata.bytes();
-    return carrying_ != nullptr ? carrying_->carried() : Bytes{};
-  }
-  /// A request of nothing but arguments.
-  bool is_plain() const { return extras_ == nullptr && deadline_.is_infinite() && carrying_ == nullptr; }
+  const CallRequest& request() const { return request_; }
 
   /// The steps out of begin(), each taken by the target or by CallsOut. Ends the call: nothing could be sent.
   Begun refuse(Status failure) {
@@ -120,8 +108,6 @@ class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private Ca
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
 
-  Deadline earliest_deadline(const CancelScope* scope) const;
-  Begun end_before_begin(CancelReason reason);
   void take_answer(const Frame& frame);
   void keep_attachment();
   void end() noexcept;
@@ -130,12 +116,8 @@ class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private Ca
 
   CallTarget* target_;
   CallsOut* out_ = nullptr;
-  const MethodKey* method_;
-  CallExtras* extras_;
   Ready* waiter_ = nullptr;
-  /// The scope that it was begun under, if that carries anything.
-  const CancelScope* carrying_ = nullptr;
-  Deadline deadline_;
+  CallRequest request_;
   std::uint64_t id_ = 0;
   Status failure_;
   State state_ = State::kIdle;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/time.hpp"
+#include "weft/calls/call_extras.hpp"
+#include "weft/calls/method_key.hpp"
+#include "weft/coro/cancel.hpp"
+
+namespace weft {
+
+/// Request of a call but for its body: everything that its header is made of. Refers to what the call's owner
+/// keeps until the call has ended.
+struct CallRequest {
+  /// Its own metadata, or what its scope carries.
+  Bytes metadata() const {
+    if (extras != nullptr && extras->options.metadata.is_given()) return extras->options.metadata.bytes();
+    return carrying != nullptr ? carrying->carried() : Bytes{};
+  }
+  /// Nothing but arguments is to be sent.
+  bool is_plain() const { return extras == nullptr && deadline.is_infinite() && carrying == nullptr; }
+
+  const MethodKey* method;
+  /// May be null.
+  CallExtras* extras;
+  /// The scope that the call was begun under, if that carries anything.
+  const CancelScope* carrying = nullptr;
+  Deadline deadline{};
+};
+
+}  // namespace weft
