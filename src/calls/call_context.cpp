@@ -3,41 +3,39 @@
 
 #include <utility>
 
-#include "calls/calls_in.hpp"
-#include "calls/session.hpp"
 #include "weft/calls/method_entry.hpp"
 #include "weft/calls/served_call.hpp"
 
 namespace weft {
 
 std::uint64_t CallContext::connection_id() const {
-  return call_->connection_id_;
+  return call_->connection_id();
 }
 
 std::uint64_t CallContext::call_id() const {
-  return call_->id_;
+  return call_->id();
 }
 
 std::string_view CallContext::method() const {
-  return call_->method_->key.name;
+  return call_->method().key.name;
 }
 
 std::string CallContext::local_endpoint() const {
-  if (call_->endpoints_) return call_->endpoints_->local;
-  return call_->calls_ ? call_->calls_->session().connection().local_endpoint() : std::string{};
+  if (const auto& kept = call_->envelope().endpoints) return kept->local;
+  return call_->sink() != nullptr ? call_->sink()->local_endpoint() : std::string{};
 }
 
 std::string CallContext::remote_endpoint() const {
-  if (call_->endpoints_) return call_->endpoints_->remote;
-  return call_->calls_ ? call_->calls_->session().connection().remote_endpoint() : std::string{};
+  if (const auto& kept = call_->envelope().endpoints) return kept->remote;
+  return call_->sink() != nullptr ? call_->sink()->remote_endpoint() : std::string{};
 }
 
 Deadline CallContext::deadline() const {
-  return call_->scope_.deadline();
+  return call_->scope().deadline();
 }
 
 MetadataView CallContext::metadata() const {
-  return MetadataView{call_->scope_.carried()};
+  return MetadataView{call_->scope().carried()};
 }
 
 bool CallContext::cancelled() const {
@@ -45,28 +43,28 @@ bool CallContext::cancelled() const {
 }
 
 Bytes CallContext::attachment() const {
-  return call_->attachment_.bytes();
+  return call_->envelope().attachment.bytes();
 }
 
 Buffer CallContext::take_attachment() {
-  return std::move(call_->attachment_);
+  return std::move(call_->envelope().attachment);
 }
 
 void CallContext::set_attachment(Buffer attachment) {
-  call_->answer_attachment_ = std::move(attachment);
+  call_->envelope().answer_attachment = std::move(attachment);
 }
 
 void CallContext::on_answer_sent(UniqueFunction<void(bool sent)> callback) {
-  call_->on_answer_sent_ = std::move(callback);
+  call_->envelope().on_answer_sent = std::move(callback);
 }
 
 std::shared_ptr<void>& CallContext::connection_tag() {
   // A handler whose connection is gone may still put something here; it goes with the call.
-  return call_->calls_ ? call_->calls_->session().tag() : call_->orphan_tag_;
+  return call_->sink() != nullptr ? call_->sink()->connection_tag() : call_->envelope().orphan_tag;
 }
 
 void CallContext::close_connection() {
-  call_->close_after_answer_.store(true, std::memory_order_relaxed);
+  call_->envelope().close_after_answer.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace weft

@@ -5,11 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "calls/answer_lease.hpp"
 #include "calls/call_status.hpp"
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
-#include "calls/worker_pool.hpp"
 #include "weft/base/assert.hpp"
+#include "weft/calls/inline_call.hpp"
 
 namespace weft {
 
@@ -23,10 +24,6 @@ constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 constexpr std::size_t kFramesPerLook = 64;
 /// Who has waited for less than this is no sign of too much load.
 constexpr Duration kNoWait = std::chrono::milliseconds{1};
-
-Status exhausted(std::string text) {
-  return {StatusCode::kResourceExhausted, Layer::kRpc, std::move(text)};
-}
 
 Duration timeout_of(const wire::FrameHeader& header) {
   if (header.timeout == 0) return Duration::max();
@@ -74,7 +71,16 @@ constexpr std::uint16_t kNoMemory = static_cast<std::uint16_t>(
     static_cast<unsigned>(StatusCode::kResourceExhausted) | static_cast<unsigned>(Layer::kRpc) << 8 |
     static_cast<unsigned>(Retry::kBackoff) << 12);
 
+// A call that keeps its body where it was received keeps the whole chunk, so that is what counts.
+std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
+  if (arguments_bytes(frame.header) <= kCopiedBodyBytes) return padded_metadata(frame.header);
+  return method.keeps_body ? chunk->capacity() : frame.body.size();
+}
+
 }  // namespace
+
+CallsIn::CallsIn(Session& session, CallsHost& host)
+    : session_(session), host_(host), admission_(session.limits(), *host.memory), table_(host.table_secret) {}
 
 const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
   if (host_.methods == nullptr) return nullptr;
@@ -139,7 +145,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
-    InlineCall call{session_, frame.header.id, arguments_of(frame)};
+    InlineCall call{*this, frame.header.id, arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
   }
@@ -148,138 +154,56 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
 
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                              Buffer attachment) {
-  if (running_ >= session_.limits().calls_in_flight_max) [[unlikely]] {
-    refuse(frame.header.id,
-           {Rejection::kOverCallsInFlight,
-            exhausted("the server works on as many calls of this connection as it may "
-                      "(calls_in_flight_max); those that were cancelled count until they end")});
-    return {};
-  }
   // Asked before there is a record: one that is in no table could not be taken out of it again.
   if (table_.find(frame.header.id) != nullptr) [[unlikely]] {
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
-  const std::size_t kept = kept_bytes(method, frame, chunk);
-  if (kept != 0) [[unlikely]] {
-    if (const auto refusal = reserve_kept(kept, attachment.size())) {
-      refuse(frame.header.id, *refusal);
-      return {};
-    }
+  const Charge charge{kept_bytes(method, frame, chunk), attachment.size()};
+  if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
+    refuse(frame.header.id, *refusal);
+    return {};
   }
-  ServedCall* record = new_record(method, frame, chunk);
-  if (record == nullptr) [[unlikely]] {
-    if (kept != 0) host().memory->release(kept);
+  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(attachment));
+  if (call == nullptr) [[unlikely]] {
+    admission_.leave(charge.in_connection());
     refuse_without_memory(frame.header.id);
     return {};
   }
-  ServedCall& call = *record;
-  table_.insert(call);
-  calls_.push_back(call);
-  ++running_;
-  call.chunk_charge_ = kept;
-  call.connection_charge_ = kept + attachment.size();
-  bytes_held_ += call.connection_charge_;
-  if (!attachment.empty()) call.attachment_ = std::move(attachment);
-  const Deadline deadline = deadline_of(frame.header, session_.loop().now());
-  if (!deadline.is_infinite()) {
-    call.scope_.set_deadline(deadline);
-    session_.loop().arm(call, deadline.at());
-  }
-  run(call);
+  table_.insert(*call);
+  calls_.push_back(*call);
+  call->start();
   return {};
 }
 
-// A call that keeps its body where it was received keeps the whole chunk, so that is what counts.
-std::size_t CallsIn::kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
-  if (arguments_bytes(frame.header) <= kCopiedBodyBytes) return padded_metadata(frame.header);
-  return method.keeps_body ? chunk->capacity() : frame.body.size();
-}
-
-std::optional<Refusal> CallsIn::reserve_kept(std::size_t kept_bytes, std::size_t attachment_bytes) {
-  const std::size_t room = session_.limits().connection_memory_max - bytes_held_;
-  if (room < kept_bytes || room - kept_bytes < attachment_bytes) {
-    return Refusal{Rejection::kOverConnectionMemory,
-                   exhausted("the requests that this connection's calls keep fill its memory "
-                             "(connection_memory_max)")};
-  }
-  if (!host().memory->try_reserve(kept_bytes)) {
-    return Refusal{Rejection::kOverProcessMemory,
-                   exhausted("what the server's calls keep fills its memory (process_memory_max)")};
-  }
-  return std::nullopt;
-}
-
 // With its body, which is the chunk's or a copy (and the frame's if it is not kept), and with room for it in
-// the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out.
-ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
+// the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
+// was reserved for it is given back then.
+ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
+                                const Charge& charge, Buffer attachment) {
   const std::size_t metadata = wire::metadata_bytes(frame.header);
-  const bool keeps_chunk = method.keeps_body && arguments_bytes(frame.header) > kCopiedBodyBytes;
-  const Bytes wanted =
-      keeps_chunk ? Bytes{} : frame.body.first(method.keeps_body ? frame.body.size() : metadata);
-  std::byte* copy = nullptr;
+  ServedRequest request{.id = frame.header.id,
+                        .kept{*host_.memory, charge.kept},
+                        .attachment = std::move(attachment),
+                        .deadline = deadline_of(frame.header, session_.loop().now()),
+                        .connection_charge = charge.in_connection(),
+                        .answer_bytes_max = session_.limits().body_bytes_max};
   try {
     table_.reserve_one();
-    if (!wanted.empty()) copy = static_cast<std::byte*>(detail::allocate_frame(wanted.size()));
-    auto* call = new ServedCall(*this, host(), session_.loop(), method, frame.header.id);
-    if (copy != nullptr) {
-      std::memcpy(copy, wanted.data(), wanted.size());
-      call->copied_ = {copy, wanted.size()};
-    } else if (keeps_chunk) {
-      call->chunk_ = chunk;
+    if (method.keeps_body && arguments_bytes(frame.header) > kCopiedBodyBytes) {
+      request.kept.hold(chunk, frame.body);
+    } else {
+      request.kept.copy(frame.body.first(method.keeps_body ? frame.body.size() : metadata));
     }
-    const Bytes kept = copy != nullptr ? Bytes{call->copied_} : frame.body;
-    call->body_ = (method.keeps_body ? kept : frame.body).subspan(wire::padded(metadata));
-    if (metadata != 0) [[unlikely]] {
-      call->scope_.set_carried(kept.first(metadata));
-    }
-    return call;
+    request.metadata = request.kept.bytes().first(metadata);
+    request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
+    return new ServedCall(*this, host_, session_.loop(), method, std::move(request));
   } catch (const std::bad_alloc&) {
-    if (copy != nullptr) detail::release_frame(copy, wanted.size());
     return nullptr;
   }
 }
 
-void CallsIn::run(ServedCall& call) {
-  try {
-    start_handler(call);
-  } catch (const std::bad_alloc&) {
-    if (!call.answered()) {
-      refuse_without_memory(call.id());
-      call.settle();
-    }
-    call.let_go();
-  }
-}
-
-void CallsIn::start_handler(ServedCall& call) {
-  const MethodEntry& method = *call.method_;
-  switch (method.kind) {
-    case HandlerKind::kCoroutine:
-      call.task_ = method.serve_coroutine(&method, &call);
-      detail::start(call.task_, &call.scope_, call.task_end_);
-      return;
-    case HandlerKind::kBlocking:
-      if (method.takes_attachment) call.keep_endpoints();  // it has a context to ask
-      if (!host().workers->submit(call)) {
-        call.refuse({Rejection::kOverWorkerQueue,
-                     exhausted("all workers of the server are busy and their queue is full "
-                               "(worker_queue_max)")});
-        call.let_go();
-      }
-      return;
-    default:
-      method.serve_record(method, call);
-      if (method.delayed) return call.let_go_unanswered();
-      call.let_go();
-  }
-}
-
 void CallsIn::on_cancel(std::uint64_t id) {
-  ServedCall* call = table_.find(id);
-  if (call == nullptr || call->answered()) return;
-  call->cancel(CancelReason::kPeerCancelled);
-  // Nobody waits for an answer: whatever the handler gives is dropped.
-  call->settle();
+  if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
 }
 
 std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& header) const {
@@ -297,19 +221,14 @@ std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& head
     return Refusal{Rejection::kOverMethodsAttachment,
                    over_methods_limit("an attachment", bytes, limit, *method)};
   }
-  if (bytes > session_.limits().connection_memory_max - bytes_held_) {
-    return Refusal{Rejection::kOverConnectionMemory,
-                   exhausted("the attachments and requests that this connection's calls keep fill its "
-                             "memory (connection_memory_max)")};
-  }
-  return std::nullopt;
+  return admission_.refuse_attachment(bytes);
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
   landing_refusal_ = attachment_refusal(frame.header);
   if (!landing_refusal_ && !has_good_metadata(frame)) landing_refusal_ = bad_metadata();
   if (landing_refusal_) return Landing::skip();
-  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes, host().memory);
+  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes, host_.memory);
   if (!buffer.ok()) {
     landing_refusal_ = Refusal{Rejection::kOverProcessMemory,
                                buffer.status().with_context("an attachment (process_memory_max)")};
@@ -320,7 +239,7 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
-  ++host().taken;
+  ++host_.taken;
   Buffer attachment = std::move(landing_);
   if (!landed) {
     WEFT_ASSERT(landing_refusal_, "a request's attachment is skipped for a reason");
@@ -334,11 +253,11 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 void CallsIn::orphan_all() {
   landing_ = Buffer{};
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
-  while (!calls_.empty()) calls_.front().orphan(CancelReason::kPeerGone);
+  while (!calls_.empty()) calls_.front().orphan();
 }
 
 void CallsIn::wake_room_waiter() {
-  if (room_waiters_.empty() || session_.output_over_high_water()) return;
+  if (room_waiters_.empty() || !has_room()) return;
   session_.loop().schedule(room_waiters_.pop_front().node);
 }
 
@@ -363,9 +282,50 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
   return session_.begin_frame(header);
 }
 
-void CallsIn::refuse(std::uint64_t id, const Refusal& refusal) {
-  session_.reject(refusal.reason, refusal.status);
-  fail(id, refusal.status);
+void CallsIn::end_answer() {
+  session_.end_frame();
+}
+
+void CallsIn::end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) {
+  session_.end_frame();
+  if (!queue_answer_attachment(session_.connection().outbox(), std::move(attachment), std::move(on_sent))) {
+    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
+  }
+}
+
+bool CallsIn::has_room() const noexcept {
+  return !session_.output_over_high_water();
+}
+
+void CallsIn::forget(ServedCall& call) {
+  table_.erase(call);
+  admission_.leave(call.connection_charge());
+  wake_room_waiter();
+}
+
+std::uint64_t CallsIn::connection_id() const {
+  return session_.connection_id();
+}
+
+std::string CallsIn::local_endpoint() const {
+  return session_.connection().local_endpoint();
+}
+
+std::string CallsIn::remote_endpoint() const {
+  return session_.connection().remote_endpoint();
+}
+
+std::shared_ptr<void>& CallsIn::connection_tag() {
+  return session_.tag();
+}
+
+void CallsIn::finish() {
+  session_.finish();
+}
+
+void CallsIn::refuse(std::uint64_t id, Rejection reason, const Status& why) {
+  session_.reject(reason, why);
+  fail(id, why);
 }
 
 // Allocates nothing but the frame.

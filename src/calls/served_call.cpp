@@ -5,41 +5,14 @@
 #include <new>
 #include <utility>
 
+#include "calls/admission.hpp"
 #include "calls/call_status.hpp"
-#include "calls/calls_in.hpp"
-#include "calls/session.hpp"
+#include "calls/calls_host.hpp"
+#include "calls/worker_pool.hpp"
 #include "weft/calls/method_entry.hpp"
+#include "weft/runtime/loop.hpp"
 
 namespace weft {
-
-namespace {
-
-/// An answer's attachment, or only the wish to hear when everything before it has left, until the connection
-/// is done with it. Its own operation record: nobody else owns it.
-class AnswerLease final : public SendLease {
- public:
-  AnswerLease(Buffer attachment, UniqueFunction<void(bool)> callback)
-      : attachment_(std::move(attachment)), callback_(std::move(callback)) {}
-
-  Bytes bytes() const { return attachment_.bytes(); }
-  void on_released(bool sent) noexcept override {
-    if (callback_) callback_(sent);
-    delete this;
-  }
-
- private:
-  Buffer attachment_;
-  UniqueFunction<void(bool)> callback_;
-};
-
-bool queue_lease(Outbox& outbox, AnswerLease* lease) {
-  if (lease == nullptr) return false;
-  const bool queued = outbox.append_leased(lease->bytes(), *lease);
-  if (!queued) lease->on_released(false);
-  return queued;
-}
-
-}  // namespace
 
 /// An answer, or a failure, that waits in its record for room.
 struct ServedCall::LateAnswer : Ready, RoomWaiter {
@@ -69,47 +42,77 @@ Status status_of_exception() {
 
 }  // namespace detail
 
-std::byte* InlineCall::begin_answer(std::size_t bytes) {
-  return session_->calls_in().begin_answer(id_, bytes, 0);
-}
-
-void InlineCall::end_answer() {
-  session_->end_frame();
-}
-
-void InlineCall::fail(const Status& failure) {
-  session_->calls_in().fail(id_, failure);
-}
-
-void InlineCall::refuse_arguments(const Status& failure) {
-  session_->reject(Rejection::kBadArguments, failure);
-  fail(failure);
-}
-
-ServedCall::ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const MethodEntry& method,
-                       std::uint64_t id)
-    : calls_(&calls),
+ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
+                       ServedRequest request)
+    : sink_(&sink),
       host_(&host),
       loop_(&loop),
       method_(&method),
-      id_(id),
-      connection_id_(calls.session().connection_id()),
-      body_bytes_max_(calls.session().limits().body_bytes_max) {
+      id_(request.id),
+      connection_id_(sink.connection_id()),
+      connection_charge_(request.connection_charge),
+      answer_bytes_max_(request.answer_bytes_max),
+      kept_(std::move(request.kept)),
+      body_(request.body),
+      envelope_{.attachment = std::move(request.attachment)} {
   ++host.running;
   task_end_.call = this;
   task_end_.completed = [](detail::Completion& end, detail::TaskPromiseBase&) noexcept {
     static_cast<TaskEnd&>(end).call->let_go();
   };
+  if (!request.metadata.empty()) [[unlikely]] {
+    scope_.set_carried(request.metadata);
+  }
+  if (!request.deadline.is_infinite()) {
+    scope_.set_deadline(request.deadline);
+    loop.arm(*this, request.deadline.at());
+  }
 }
 
 ServedCall::~ServedCall() {
-  if (calls_ != nullptr) calls_->forget(*this);
-  if (on_answer_sent_) on_answer_sent_(false);
-  if (chunk_charge_ != 0) {
-    chunk_.reset();
-    host_->memory->release(chunk_charge_);
+  if (sink_ != nullptr) sink_->forget(*this);
+  if (envelope_.on_answer_sent) envelope_.on_answer_sent(false);
+}
+
+void ServedCall::start() {
+  try {
+    run_handler();
+  } catch (const std::bad_alloc&) {
+    if (!answered()) {
+      sink_->refuse_without_memory(id_);
+      settle();
+    }
+    let_go();
   }
-  if (!copied_.empty()) detail::release_frame(copied_.data(), copied_.size());
+}
+
+void ServedCall::run_handler() {
+  switch (method_->kind) {
+    case HandlerKind::kCoroutine:
+      task_ = method_->serve_coroutine(method_, this);
+      detail::start(task_, &scope_, task_end_);
+      return;
+    case HandlerKind::kBlocking:
+      return hand_to_worker();
+    default:
+      method_->serve_record(*method_, *this);
+      if (method_->delayed) return let_go_unanswered();
+      let_go();
+  }
+}
+
+// A worker cannot ask the connection, which may end meanwhile; so what the handler may ask for is noted
+// before.
+void ServedCall::hand_to_worker() {
+  if (method_->takes_attachment) {  // it has a context to ask
+    envelope_.endpoints = std::make_unique<const CallEnvelope::Endpoints>(
+        CallEnvelope::Endpoints{sink_->local_endpoint(), sink_->remote_endpoint()});
+  }
+  if (host_->workers->submit(*this)) return;
+  sink_->refuse(id_, Rejection::kOverWorkerQueue,
+                exhausted("all workers of the server are busy and their queue is full (worker_queue_max)"));
+  settle();
+  let_go();
 }
 
 void ServedCall::let_go() {
@@ -127,7 +130,7 @@ void ServedCall::let_go_unanswered() {
       late_failure_ = {StatusCode::kInternal, Layer::kRpc, "the handler dropped its Reply without an answer"};
     }
   } catch (const std::bad_alloc&) {  // this may run in a destructor
-    calls_->refuse_without_memory(id_);
+    sink_->refuse_without_memory(id_);
     settle();
     return let_go();
   }
@@ -136,8 +139,8 @@ void ServedCall::let_go_unanswered() {
 
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
-    if (bytes > body_bytes_max_) {
-      late_failure_ = over_limit("the answer", bytes, body_bytes_max_, "the server's");
+    if (bytes > answer_bytes_max_) {
+      late_failure_ = over_limit("the answer", bytes, answer_bytes_max_, "the server's");
       return nullptr;
     }
     late_body_.resize(bytes);
@@ -146,33 +149,20 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
     return bytes == 0 ? &nothing : late_body_.data();
   }
   if (state_ != State::kRunning) return nullptr;
-  std::byte* body = calls_->begin_answer(id_, bytes, answer_attachment_.size());
+  std::byte* body = sink_->begin_answer(id_, bytes, envelope_.answer_attachment.size());
   if (body == nullptr) settle();
   return body;
 }
 
 void ServedCall::end_answer() {
   if (off_loop_) return;
-  Session& session = calls_->session();
-  session.end_frame();
-  if (!answer_attachment_.empty() || on_answer_sent_) queue_leases(session);
+  if (envelope_.answer_attachment.empty() && !envelope_.on_answer_sent) {
+    sink_->end_answer();
+  } else {
+    sink_->end_answer_with(std::move(envelope_.answer_attachment),
+                           std::exchange(envelope_.on_answer_sent, {}));
+  }
   settle();
-}
-
-// The callback has a lease of its own behind everything: a small attachment is copied, and its lease is given
-// back when that was done, not when it left.
-void ServedCall::queue_leases(Session& session) {
-  Outbox& outbox = session.connection().outbox();
-  bool queued = true;
-  if (!answer_attachment_.empty()) {
-    queued = queue_lease(outbox, new (std::nothrow) AnswerLease(std::move(answer_attachment_), {}));
-  }
-  if (queued && on_answer_sent_) {
-    queued = queue_lease(outbox, new (std::nothrow) AnswerLease({}, std::exchange(on_answer_sent_, {})));
-  }
-  if (!queued) {
-    session.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
-  }
 }
 
 void ServedCall::fail(const Status& failure) {
@@ -181,8 +171,11 @@ void ServedCall::fail(const Status& failure) {
     return;
   }
   if (state_ != State::kRunning) return;
-  if (bad_arguments_) calls_->session().reject(Rejection::kBadArguments, failure);
-  calls_->fail(id_, failure);
+  if (bad_arguments_) {
+    sink_->refuse(id_, Rejection::kBadArguments, failure);
+  } else {
+    sink_->fail(id_, failure);
+  }
   settle();
 }
 
@@ -191,50 +184,46 @@ void ServedCall::refuse_arguments(const Status& failure) {
   fail(failure);
 }
 
-void ServedCall::refuse(const Refusal& refusal) {
-  calls_->refuse(id_, refusal);
-  settle();
-}
-
 void ServedCall::settle() {
   state_ = State::kAnswered;
   if (armed()) loop_->disarm(*this);
-  if (close_after_answer_.load(std::memory_order_relaxed)) calls_->session().finish();
+  if (envelope_.close_after_answer.load(std::memory_order_relaxed)) sink_->finish();
 }
 
 void ServedCall::answer_late(std::vector<std::byte> body) {
-  if (state_ == State::kRunning && calls_->session().output_over_high_water()) {
-    late_answer_.reset(new (std::nothrow) LateAnswer(*this));
-    if (late_answer_) {
-      late_answer_->body = std::move(body);
-      return calls_->add_room_waiter(*late_answer_);
-    }
-  }
+  Status success;
+  if (keep_for_room(body, success)) return;
   send_now(body, {});
   let_go();
 }
 
 void ServedCall::fail_late(Status failure) {
-  if (state_ == State::kRunning && calls_->session().output_over_high_water()) {
-    late_answer_.reset(new (std::nothrow) LateAnswer(*this));
-    if (late_answer_) {
-      late_answer_->failure = std::move(failure);
-      return calls_->add_room_waiter(*late_answer_);
-    }
-  }
+  std::vector<std::byte> nothing;
+  if (keep_for_room(nothing, failure)) return;
   send_now({}, failure);
   let_go();
+}
+
+// Takes body and failure only if it keeps them. Without memory for that they are sent over the mark.
+bool ServedCall::keep_for_room(std::vector<std::byte>& body, Status& failure) {
+  if (state_ != State::kRunning || sink_->has_room()) return false;
+  late_answer_.reset(new (std::nothrow) LateAnswer(*this));
+  if (late_answer_ == nullptr) return false;
+  late_answer_->body = std::move(body);
+  late_answer_->failure = std::move(failure);
+  sink_->add_room_waiter(*late_answer_);
+  return true;
 }
 
 // The end of a call wakes the next one who waits. When this is not the end, because the handler goes on after
 // its Reply was used, the next one is woken here.
 void ServedCall::send_late() {
-  CallsIn* calls = calls_;
+  AnswerSink* const sink = sink_;
   const bool ends = holders_ == 1;
   const std::unique_ptr<LateAnswer> late = std::move(late_answer_);
   send_now(late->body, late->failure);
   let_go();
-  if (!ends && calls != nullptr) calls->wake_room_waiter();
+  if (!ends && sink != nullptr) sink->wake_room_waiter();
 }
 
 void ServedCall::send_now(Bytes body, const Status& failure) {
@@ -243,12 +232,6 @@ void ServedCall::send_now(Bytes body, const Status& failure) {
   if (to == nullptr) return;
   if (!body.empty()) std::memcpy(to, body.data(), body.size());
   end_answer();
-}
-
-void ServedCall::keep_endpoints() {
-  const Connection& connection = calls_->session().connection();
-  endpoints_ =
-      std::make_unique<const Endpoints>(Endpoints{connection.local_endpoint(), connection.remote_endpoint()});
 }
 
 void ServedCall::run_off_loop() {
@@ -280,29 +263,20 @@ void ServedCall::cancel(CancelReason reason) {
   scope_.cancel(reason);
 }
 
-void ServedCall::orphan(CancelReason reason) {
+void ServedCall::cancel_by_peer() {
+  if (answered()) return;
+  cancel(CancelReason::kPeerCancelled);
+  settle();
+}
+
+void ServedCall::orphan() {
   unlink();
-  calls_->forget(*this);
-  calls_ = nullptr;
+  sink_->forget(*this);
+  sink_ = nullptr;
   state_ = State::kOrphaned;
   if (armed()) loop_->disarm(*this);
   host_->orphans.push_back(*this);
-  cancel(reason);
-}
-
-void CallsIn::forget(ServedCall& call) {
-  table_.erase(call);
-  --running_;
-  bytes_held_ -= call.connection_charge_;
-  wake_room_waiter();
-}
-
-bool ServedCall::has_room() const noexcept {
-  return calls_ == nullptr || !calls_->session().output_over_high_water();
-}
-
-void ServedCall::when_room(RoomWaiter& waiter) {
-  calls_->add_room_waiter(waiter);
+  cancel(CancelReason::kPeerGone);
 }
 
 }  // namespace weft

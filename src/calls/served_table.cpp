@@ -16,23 +16,23 @@ std::uint64_t new_table_secret() {
 
 void ServedTable::insert(ServedCall& call) {
   ServedCall*& head = buckets_[bucket(call.id())];
-  call.next_in_bucket_ = head;
+  call.next_in_bucket = head;
   head = &call;
   ++count_;
 }
 
 void ServedTable::erase(ServedCall& call) {
   ServedCall** link = &buckets_[bucket(call.id())];
-  while (*link != &call) link = &(*link)->next_in_bucket_;
-  *link = call.next_in_bucket_;
-  call.next_in_bucket_ = nullptr;
+  while (*link != &call) link = &(*link)->next_in_bucket;
+  *link = call.next_in_bucket;
+  call.next_in_bucket = nullptr;
   --count_;
 }
 
 ServedCall* ServedTable::find(std::uint64_t id) const {
   if (buckets_.empty()) return nullptr;
   ServedCall* call = buckets_[bucket(id)];
-  while (call != nullptr && call->id() != id) call = call->next_in_bucket_;
+  while (call != nullptr && call->id() != id) call = call->next_in_bucket;
   return call;
 }
 
@@ -42,9 +42,9 @@ void ServedTable::grow() {
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(buckets_.size()));
   for (ServedCall* call : old) {
     while (call != nullptr) {
-      ServedCall* next = call->next_in_bucket_;
+      ServedCall* next = call->next_in_bucket;
       ServedCall*& head = buckets_[bucket(call->id())];
-      call->next_in_bucket_ = head;
+      call->next_in_bucket = head;
       head = call;
       call = next;
     }

@@ -4,71 +4,62 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/calls/answer_sink.hpp"
 #include "weft/calls/call_context.hpp"
+#include "weft/calls/call_envelope.hpp"
+#include "weft/calls/kept_body.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/task.hpp"
-#include "weft/memory/buffer.hpp"
-#include "weft/memory/chunk_pool.hpp"
 #include "weft/runtime/timer.hpp"
 
 namespace weft {
 
-class CallsIn;
 class Loop;
 struct CallsHost;
-class Session;
 struct MethodEntry;
-struct Refusal;
+struct ServedCallTag;
 
-/// An ordinary handler's call while it runs inside the receiving of its request: nothing outlives that.
-class InlineCall {
- public:
-  InlineCall(Session& session, std::uint64_t id, Bytes body) : session_(&session), id_(id), body_(body) {}
-
-  Bytes body() const { return body_; }
-  /// Room for the answer's body, to be encoded at once, then end_answer(); null when it cannot be sent.
-  std::byte* begin_answer(std::size_t bytes);
-  void end_answer();
-  void fail(const Status& failure);
-  /// The body is not one of the method.
-  void refuse_arguments(const Status& failure);
-
- private:
-  Session* session_;
-  std::uint64_t id_;
-  Bytes body_;
+/// Request of a call that is to be served with a record.
+struct ServedRequest {
+  std::uint64_t id = 0;
+  /// Bytes that stay until the record ends: the body, or only the metadata before it.
+  KeptBody kept{};
+  /// The arguments; in `kept`, or only valid while the request is received.
+  Bytes body{};
+  /// In `kept`.
+  Bytes metadata{};
+  Buffer attachment{};
+  Deadline deadline{};
+  /// Bytes that the call counts in its connection.
+  std::size_t connection_charge = 0;
+  /// Larger answers are refused before they are encoded.
+  std::uint32_t answer_bytes_max = 0;
 };
 
-struct ServedCallTag;
-struct RoomWaiterTag;
-
-/// Somebody with an answer who waits until the connection's queue is under its high-water mark; `node` is
-/// scheduled then, or when the connection is gone.
-struct RoomWaiter : ListHook<RoomWaiterTag> {
-  explicit RoomWaiter(Ready& its_node) : node(its_node) {}
-  Ready& node;
+/// Place of a served call in the table of its connection; the table's.
+struct ServedTableNode {
+  ServedCall* next_in_bucket = nullptr;
 };
 
 /// A request that outlives the receiving of its bytes: a coroutine's, a delayed reply's, a worker's, or one
 /// whose handler asked for its CallContext. The operation record: owns what the handler looks at, knows its
-/// connection as long as there is one, and is gone only when both the answer was given and the handler has
-/// ended.
+/// connection (the sink) as long as there is one, and is gone only when both the answer was given and the
+/// handler has ended.
 ///
 ///   kRunning --answer or failure--> kAnswered --last holder lets go--> (freed)
 ///   kRunning --connection lost----> kOrphaned --last holder lets go--> (freed); an answer is dropped
 ///
 /// Thread: the connection's loop, but for what says otherwise.
-class ServedCall final : public ListHook<ServedCallTag>, private Timer {
+class ServedCall final : public ListHook<ServedCallTag>, public ServedTableNode, private Timer {
  public:
-  ServedCall(CallsIn& calls, CallsHost& host, Loop& loop, const MethodEntry& method, std::uint64_t id);
+  /// `sink` is told by forget() that the call uses it no longer; the others outlive the call.
+  ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request);
   ~ServedCall();
   ServedCall(const ServedCall&) = delete;
   ServedCall& operator=(const ServedCall&) = delete;
@@ -78,13 +69,25 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   std::uint64_t id() const { return id_; }
   Bytes body() const { return body_; }
   /// Keeps what the handler's arguments point into until the record ends. Where the handler runs, once.
-  void keep(std::shared_ptr<void> memory) { kept_ = std::move(memory); }
+  void keep(std::shared_ptr<void> memory) { kept_by_handler_ = std::move(memory); }
   CancelScope& scope() { return scope_; }
   CallContext& context() { return context_; }
+  CallEnvelope& envelope() { return envelope_; }
   const MethodEntry& method() const { return *method_; }
   Loop& loop() const { return *loop_; }
+  /// Null when the connection is gone.
+  AnswerSink* sink() const { return sink_; }
+  std::uint64_t connection_id() const { return connection_id_; }
+  std::size_t connection_charge() const { return connection_charge_; }
   /// Larger answers are refused before they are encoded. Any thread.
-  std::uint32_t body_bytes_max() const { return body_bytes_max_; }
+  std::uint32_t body_bytes_max() const { return answer_bytes_max_; }
+
+  /// Runs the handler, or hands the call to a worker. The record may be gone afterwards.
+  void start();
+  /// The peer gave the call up: nobody waits for an answer, and one that comes is dropped.
+  void cancel_by_peer();
+  /// The connection is gone.
+  void orphan();
 
   std::byte* begin_answer(std::size_t bytes);
   void end_answer();
@@ -105,8 +108,6 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   /// let_go() of a delayed call: the last one answers if nobody has.
   void let_go_unanswered();
 
-  /// Before a worker gets it: notes what the handler may ask about the connection, which may end meanwhile.
-  void keep_endpoints();
   /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
   void run_off_loop();
   void publish();
@@ -119,60 +120,43 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   bool cancelled_anywhere() const { return cancelled_.load(std::memory_order_relaxed); }
 
   /// An answer may be encoded: the connection's queue is not over its high-water mark, or nobody listens.
-  bool has_room() const noexcept;
+  bool has_room() const noexcept { return sink_ == nullptr || sink_->has_room(); }
   /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
-  void when_room(RoomWaiter& waiter);
+  void when_room(RoomWaiter& waiter) { sink_->add_room_waiter(waiter); }
   /// Awaited before an answer is encoded: suspends until has_room().
   class Room;
   Room room();
 
  private:
-  friend class CallsIn;
-  friend class CallContext;
-  friend class ServedTable;
-
   enum class State : std::uint8_t { kRunning, kAnswered, kOrphaned };
 
-  struct Endpoints {
-    std::string local;
-    std::string remote;
-  };
   struct TaskEnd : detail::Completion {
     ServedCall* call;
   };
   struct LateAnswer;
 
   void on_timer() override;
+  void run_handler();
+  void hand_to_worker();
   void cancel(CancelReason reason);
-  void orphan(CancelReason reason);
-  void refuse(const Refusal& refusal);
+  bool keep_for_room(std::vector<std::byte>& body, Status& failure);
   void send_late();
   void send_now(Bytes body, const Status& failure);
-  void queue_leases(Session& session);
   void settle();
 
-  CallsIn* calls_;
+  AnswerSink* sink_;
   CallsHost* host_;
   Loop* loop_;
   const MethodEntry* method_;
-  ServedCall* next_in_bucket_ = nullptr;
   std::uint64_t id_;
   std::uint64_t connection_id_;
-  std::uint32_t body_bytes_max_;
-  std::shared_ptr<void> orphan_tag_;
-  std::unique_ptr<const Endpoints> endpoints_;
+  std::size_t connection_charge_;
+  std::uint32_t answer_bytes_max_;
+  KeptBody kept_;
   Bytes body_;
-  ChunkRef chunk_;
-  /// The body, or only the metadata before it, if they were copied.
-  MutableBytes copied_;
-  Buffer attachment_;
-  /// Bytes that the call is charged in its connection, and of these in the process all but its attachment.
-  std::size_t connection_charge_ = 0;
-  std::size_t chunk_charge_ = 0;
-  Buffer answer_attachment_;
-  UniqueFunction<void(bool)> on_answer_sent_;
+  CallEnvelope envelope_;
   CancelScope scope_;
-  std::shared_ptr<void> kept_;
+  std::shared_ptr<void> kept_by_handler_;
   CallContext context_{*this};
   Task<void> task_;
   TaskEnd task_end_;
@@ -185,8 +169,6 @@ class ServedCall final : public ListHook<ServedCallTag>, private Timer {
   State state_ = State::kRunning;
   bool off_loop_ = false;
   bool bad_arguments_ = false;
-  /// Set where the handler runs, read on the loop.
-  std::atomic<bool> close_after_answer_ = false;
   std::atomic<bool> cancelled_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/calls/inline_call.hpp"
 #include "weft/calls/method_entry.hpp"
 #include "weft/calls/served_call.hpp"
 #include "weft/coro/owned_argument.hpp"

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "weft/base/intrusive_list.hpp"
+#include "weft/base/status.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/calls/rejection.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft {
+
+class ServedCall;
+struct RoomWaiterTag;
+
+/// Somebody with an answer who waits until the connection's queue is under its high-water mark; `node` is
+/// scheduled then, or when the connection is gone.
+struct RoomWaiter : ListHook<RoomWaiterTag> {
+  explicit RoomWaiter(Ready& its_node) : node(its_node) {}
+  Ready& node;
+};
+
+/// Takes the answers of calls that are served: a connection of Weft's, or of another protocol, or a test. A
+/// call is named by its id there. Thread: the loop of its calls.
+class AnswerSink {
+ public:
+  /// Room for an answer's body, to be written at once; one of the two ends follows. Null when there can be no
+  /// such answer: the call was failed in its place, or nobody listens any more.
+  virtual std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes,
+                                  std::uint64_t attachment_bytes) = 0;
+  virtual void end_answer() = 0;
+  /// Ends an answer that was begun with `attachment` (which may be empty). `on_sent` is called once if it is
+  /// not empty: with true when all of it has left for the peer.
+  virtual void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) = 0;
+  virtual void fail(std::uint64_t id, const Status& failure) = 0;
+  /// Fails the call, and counts and logs it for `reason`.
+  virtual void refuse(std::uint64_t id, Rejection reason, const Status& why) = 0;
+  /// Refuses the call and needs no memory for it but the frame's.
+  virtual void refuse_without_memory(std::uint64_t id) = 0;
+
+  /// An answer may be encoded: the queue is not over its high-water mark.
+  virtual bool has_room() const noexcept = 0;
+  /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
+  virtual void add_room_waiter(RoomWaiter& waiter) = 0;
+  /// The next answer that waited goes on, if there is room. The end of its call wakes another, so that all
+  /// who waited do not fill the queue at once.
+  virtual void wake_room_waiter() = 0;
+  /// `call` uses the sink no longer.
+  virtual void forget(ServedCall& call) = 0;
+
+  /// Identifies the connection among all of this process.
+  virtual std::uint64_t connection_id() const = 0;
+  virtual std::string local_endpoint() const = 0;
+  virtual std::string remote_endpoint() const = 0;
+  /// The user's own object on this connection.
+  virtual std::shared_ptr<void>& connection_tag() = 0;
+  /// Ends the connection once all that is queued has left.
+  virtual void finish() = 0;
+
+ protected:
+  ~AnswerSink() = default;
+};
+
+}  // namespace weft

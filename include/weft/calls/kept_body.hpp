@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "weft/base/bytes.hpp"
+#include "weft/memory/budget.hpp"
+#include "weft/memory/chunk_pool.hpp"
+
+namespace weft {
+
+/// Bytes of a request that outlive its receiving: a copy, or the chunk in which they were received. Gives
+/// back what they were charged when it ends.
+class KeptBody {
+ public:
+  KeptBody() = default;
+  /// `charge` was reserved in `budget`, which outlives this.
+  KeptBody(MemoryBudget& budget, std::size_t charge) : budget_(&budget), charge_(charge) {}
+  KeptBody(KeptBody&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, {})),
+        copied_(std::exchange(other.copied_, {})),
+        chunk_(std::move(other.chunk_)),
+        budget_(std::exchange(other.budget_, nullptr)),
+        charge_(std::exchange(other.charge_, 0)) {}
+  KeptBody& operator=(KeptBody&&) = delete;
+  ~KeptBody();
+
+  Bytes bytes() const { return bytes_; }
+  /// Keeps a copy of `bytes`. Once; throws std::bad_alloc.
+  void copy(Bytes bytes);
+  /// Keeps `bytes` where they are, in `chunk`. Once.
+  void hold(ChunkRef chunk, Bytes bytes) {
+    chunk_ = std::move(chunk);
+    bytes_ = bytes;
+  }
+
+ private:
+  Bytes bytes_;
+  MutableBytes copied_;
+  ChunkRef chunk_;
+  MemoryBudget* budget_ = nullptr;
+  std::size_t charge_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "calls/counter.hpp"
+#include "calls/rejections.hpp"
+#include "calls/served_table.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/base/time.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/calls/served_call.hpp"
+#include "weft/memory/budget.hpp"
+
+namespace weft {
+
+class FaultLog;
+class MethodTable;
+class WorkerPool;
+
+/// State that all the sessions of one loop share when they serve. Outlives the calls.
+struct CallsHost {
+  const MethodTable* methods = nullptr;
+  WorkerPool* workers = nullptr;
+  /// Shared, because an attachment may be kept for longer than the client or the server lives.
+  std::shared_ptr<MemoryBudget> memory;
+  /// See ServedTable.
+  std::uint64_t table_secret = new_table_secret();
+  /// Records alive, those without a connection too.
+  Counter running;
+  Counter taken;
+  /// Frames of types that only a later build knows.
+  Counter frames_skipped;
+  RejectionCounters rejections;
+  /// Null on a client: there the one who called hears of it.
+  FaultLog* faults = nullptr;
+  /// The time, read again after every so many requests: between two of them it is as good as now.
+  TimePoint now{};
+  std::size_t taken_since_look = 0;
+  /// Calls whose connection is gone and whose handler has not ended.
+  IntrusiveList<ServedCall, ServedCallTag> orphans;
+  /// Told when the last record went.
+  UniqueFunction<void()> on_idle;
+};
+
+}  // namespace weft

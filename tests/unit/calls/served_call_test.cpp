@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call that is served, from its start to its end, over a sink that is the test's: what any protocol meets
+// that serves calls.
+#include "weft/calls/served_call.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "calls/calls_host.hpp"
+#include "calls/worker_pool.hpp"
+#include "weft/calls/inline_call.hpp"
+#include "weft/calls/method_entry.hpp"
+#include "weft/calls/reply_right.hpp"
+#include "weft/runtime/clock.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Writes down what it is told.
+class NotingSink final : public AnswerSink {
+ public:
+  explicit NotingSink(Loop& loop) : loop_(loop) {}
+
+  std::byte* begin_answer(std::uint64_t id, std::size_t bytes, std::uint64_t attachment) override {
+    if (bytes > answer_max) {
+      fail(id, {StatusCode::kResourceExhausted, Layer::kRpc, "too large"});
+      return nullptr;
+    }
+    EXPECT_EQ(attachment == 0 ? 0 : 1, expects_attachment ? 1 : 0);
+    body_.resize(bytes + 1);
+    return body_.data();
+  }
+  void end_answer() override { answers.emplace_back(as_text(Bytes{body_}.first(body_.size() - 1))); }
+  void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) override {
+    end_answer();
+    attachments.push_back(std::move(attachment));
+    if (on_sent) on_sent(true);
+  }
+  void fail(std::uint64_t, const Status& failure) override { failures.push_back(failure); }
+  void refuse(std::uint64_t id, Rejection reason, const Status& why) override {
+    refusals.push_back(reason);
+    fail(id, why);
+  }
+  void refuse_without_memory(std::uint64_t id) override {
+    fail(id, {StatusCode::kResourceExhausted, Layer::kRpc, "no memory"});
+  }
+  bool has_room() const noexcept override { return room; }
+  void add_room_waiter(RoomWaiter& waiter) override { waiters_.push_back(waiter); }
+  void wake_room_waiter() override {
+    if (room && !waiters_.empty()) loop_.schedule(waiters_.pop_front().node);
+  }
+  void forget(ServedCall&) override {
+    ++forgotten;
+    wake_room_waiter();
+  }
+  std::uint64_t connection_id() const override { return 77; }
+  std::string local_endpoint() const override { return "test://here"; }
+  std::string remote_endpoint() const override { return "test://there"; }
+  std::shared_ptr<void>& connection_tag() override { return tag_; }
+  void finish() override { finished = true; }
+
+  std::vector<std::string> answers;
+  std::vector<Buffer> attachments;
+  std::vector<Status> failures;
+  std::vector<Rejection> refusals;
+  std::size_t answer_max = 1000;
+  int forgotten = 0;
+  bool room = true;
+  bool finished = false;
+  bool expects_attachment = false;
+
+ private:
+  Loop& loop_;
+  std::vector<std::byte> body_;
+  IntrusiveList<RoomWaiter, RoomWaiterTag> waiters_;
+  std::shared_ptr<void> tag_;
+};
+
+template <typename Call>
+void answer(Call& call, std::string_view text) {
+  if (std::byte* to = call.begin_answer(text.size())) {
+    std::memcpy(to, text.data(), text.size());
+    call.end_answer();
+  }
+}
+
+class ServedCallTest : public ::testing::Test {
+ protected:
+  ServedCallTest() {
+    LoopOptions options;
+    options.clock = &clock_;
+    loop_ = Loop::create(options).value();
+    host_.memory = std::make_shared<MemoryBudget>(10'000);
+    host_.workers = &workers_;
+    sink_ = std::make_unique<NotingSink>(*loop_);
+    method_.key.name = "work";
+  }
+  ~ServedCallTest() override {
+    EXPECT_EQ(host_.running.get(), 0u) << "a record was left";
+    EXPECT_EQ(host_.memory->used(), 0u) << "memory that was charged did not come back";
+  }
+
+  void handler(void (*function)(const MethodEntry&, ServedCall&), bool delayed = false) {
+    method_.kind = HandlerKind::kRecord;
+    method_.serve_record = function;
+    method_.delayed = delayed;
+  }
+  void coroutine(Task<void> (*function)(const MethodEntry*, ServedCall*)) {
+    method_.kind = HandlerKind::kCoroutine;
+    method_.serve_coroutine = function;
+  }
+  /// The record, which the caller need not look at again.
+  ServedCall& serve(std::string_view body = "ask", Deadline deadline = {}) {
+    EXPECT_TRUE(host_.memory->try_reserve(100));
+    ServedRequest request{.id = 5, .kept{*host_.memory, 100}, .deadline = deadline, .answer_bytes_max = 1000};
+    request.kept.copy(as_bytes(body));
+    request.body = request.kept.bytes();
+    auto* call = new ServedCall(*sink_, host_, *loop_, method_, std::move(request));
+    calls_.push_back(*call);
+    call->start();
+    loop_->run_until_idle();
+    return *call;
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<Loop> loop_;
+  WorkerPool workers_{1, 4};
+  CallsHost host_;
+  MethodEntry method_;
+  std::unique_ptr<NotingSink> sink_;
+  IntrusiveList<ServedCall, ServedCallTag> calls_;
+};
+
+TEST_F(ServedCallTest, AnOrdinaryHandlerAnswersAndTheRecordIsGone) {
+  handler([](const MethodEntry&, ServedCall& call) {
+    EXPECT_EQ(as_text(call.body()), "ask");
+    EXPECT_EQ(call.context().connection_id(), 77u);
+    EXPECT_EQ(call.context().remote_endpoint(), "test://there");
+    answer(call, "told");
+  });
+  serve();
+  EXPECT_THAT(sink_->answers, ElementsAre("told"));
+  EXPECT_EQ(sink_->forgotten, 1);
+}
+
+TEST_F(ServedCallTest, AnAttachmentGoesBehindTheAnswerAndItsSenderHearsOfIt) {
+  static bool sent = false;
+  sink_->expects_attachment = true;
+  handler([](const MethodEntry&, ServedCall& call) {
+    Buffer buffer = Buffer::try_allocate(3).value();
+    std::memcpy(buffer.mutable_bytes().data(), "xyz", 3);
+    call.context().set_attachment(std::move(buffer));
+    call.context().on_answer_sent([](bool left) { sent = left; });
+    answer(call, "told");
+  });
+  serve();
+  ASSERT_EQ(sink_->attachments.size(), 1u);
+  EXPECT_EQ(as_text(sink_->attachments.front().bytes()), "xyz");
+  EXPECT_TRUE(sent);
+}
+
+TEST_F(ServedCallTest, WhoWaitsForAnAnswerThatIsNeverSentHearsSo) {
+  static int heard = -1;
+  handler([](const MethodEntry&, ServedCall& call) {
+    call.context().on_answer_sent([](bool left) { heard = left ? 1 : 0; });
+    call.fail({StatusCode::kNotFound, Layer::kUser, "nothing there"});
+  });
+  serve();
+  EXPECT_EQ(heard, 0);
+  EXPECT_EQ(sink_->failures.front().code(), StatusCode::kNotFound);
+}
+
+TEST_F(ServedCallTest, AnAnswerThatTheSinkRefusesEndsTheCallOnce) {
+  sink_->answer_max = 2;
+  handler([](const MethodEntry&, ServedCall& call) {
+    answer(call, "told");
+    call.fail({StatusCode::kInternal, Layer::kUser, "a second outcome"});
+  });
+  serve();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  EXPECT_EQ(sink_->failures.size(), 1u);
+}
+
+TEST_F(ServedCallTest, BadArgumentsAreCountedForWhatTheyAre) {
+  handler([](const MethodEntry&, ServedCall& call) {
+    call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
+  });
+  serve();
+  EXPECT_THAT(sink_->refusals, ElementsAre(Rejection::kBadArguments));
+}
+
+std::coroutine_handle<> g_suspended;
+struct Suspend {
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> coroutine) noexcept { g_suspended = coroutine; }
+  void await_resume() const noexcept {}
+};
+
+Task<void> suspend_then_answer(const MethodEntry*, ServedCall* call) {
+  co_await Suspend{};
+  co_await call->room();
+  answer(*call, call->cancelled_anywhere() ? "cancelled" : "told");
+}
+
+TEST_F(ServedCallTest, ACoroutineAnswersWhenItGetsThere) {
+  coroutine(&suspend_then_answer);
+  serve();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  g_suspended.resume();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, ElementsAre("told"));
+}
+
+TEST_F(ServedCallTest, ACoroutineWithAnAnswerWaitsForRoom) {
+  coroutine(&suspend_then_answer);
+  serve();
+  sink_->room = false;
+  g_suspended.resume();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  sink_->room = true;
+  sink_->wake_room_waiter();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, ElementsAre("told"));
+}
+
+TEST_F(ServedCallTest, AfterThePeersCancelTheAnswerIsDropped) {
+  coroutine(&suspend_then_answer);
+  ServedCall& call = serve();
+  call.cancel_by_peer();
+  EXPECT_TRUE(call.scope().cancelled());
+  g_suspended.resume();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  EXPECT_THAT(sink_->failures, IsEmpty());
+}
+
+TEST_F(ServedCallTest, ItsDeadlineCancelsItsHandlerWhichMayStillAnswer) {
+  coroutine(&suspend_then_answer);
+  serve("ask", Deadline::after(clock_.now(), 5ms));
+  clock_.set(clock_.now() + 6ms);
+  loop_->run_until_idle();
+  g_suspended.resume();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, ElementsAre("cancelled"));
+}
+
+TEST_F(ServedCallTest, WithoutItsConnectionItLivesUntilItsHandlerEnds) {
+  coroutine(&suspend_then_answer);
+  ServedCall& call = serve();
+  call.orphan();
+  EXPECT_EQ(sink_->forgotten, 1);
+  sink_.reset();
+  EXPECT_EQ(host_.running.get(), 1u);
+  EXPECT_TRUE(call.context().remote_endpoint().empty());
+  call.context().connection_tag() = std::make_shared<int>(1);
+  g_suspended.resume();
+  loop_->run_until_idle();
+  EXPECT_EQ(host_.running.get(), 0u);
+}
+
+TEST_F(ServedCallTest, AReplyThatIsDroppedSaysSo) {
+  handler([](const MethodEntry&, ServedCall& call) { detail::ReplyRight dropped{call}; }, true);
+  serve();
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_THAT(sink_->failures.front().message(), HasSubstr("dropped its Reply"));
+}
+
+TEST_F(ServedCallTest, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
+  static std::unique_ptr<detail::ReplyRight> reply;
+  handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
+          true);
+  serve();
+  sink_->room = false;
+  reply->send(std::vector<std::byte>(3, std::byte{'r'}));
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  EXPECT_EQ(host_.running.get(), 1u);
+  sink_->room = true;
+  sink_->wake_room_waiter();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, ElementsAre("rrr"));
+  reply.reset();
+}
+
+TEST_F(ServedCallTest, ABlockingHandlerRunsElsewhereAndItsAnswerComesFromTheLoop) {
+  static std::thread::id ran_on;
+  handler([](const MethodEntry&, ServedCall& call) {
+    ran_on = std::this_thread::get_id();
+    EXPECT_EQ(call.context().local_endpoint(), "test://here");
+    answer(call, "worked");
+  });
+  method_.kind = HandlerKind::kBlocking;
+  method_.takes_attachment = true;
+  serve();
+  while (host_.running.get() != 0) loop_->run_once(1ms);
+  EXPECT_NE(ran_on, std::this_thread::get_id());
+  EXPECT_THAT(sink_->answers, ElementsAre("worked"));
+}
+
+TEST_F(ServedCallTest, ClosingItsConnectionComesBehindTheAnswer) {
+  handler([](const MethodEntry&, ServedCall& call) {
+    call.context().close_connection();
+    answer(call, "last");
+  });
+  serve();
+  EXPECT_THAT(sink_->answers, ElementsAre("last"));
+  EXPECT_TRUE(sink_->finished);
+}
+
+TEST_F(ServedCallTest, AnInlineCallNeedsNothingButASink) {
+  InlineCall call{*sink_, 9, as_bytes("ask")};
+  answer(call, "told");
+  call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
+  EXPECT_THAT(sink_->answers, ElementsAre("told"));
+  EXPECT_THAT(sink_->refusals, ElementsAre(Rejection::kBadArguments));
+}
+
+}  // namespace
+}  // namespace weft

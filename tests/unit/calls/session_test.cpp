@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// One session whose peer is the test: hello, liveness, goaway, and the ends.
+#include "calls/session.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/calls/session_rig.hpp"
+#include "weft/calls/inline_call.hpp"
+
+namespace weft::calls_testing {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::control_bytes;
+using testing::frame_bytes;
+using ::testing::HasSubstr;
+using testing::hello_bytes;
+
+std::string schema_text(const MethodKey&) {
+  return "text to text";
+}
+
+MethodEntry echo_entry() {
+  MethodEntry entry{{11, 22, "echo", &schema_text}, {}};
+  entry.serve_inline = [](const MethodEntry&, InlineCall& call) {
+    if (std::byte* to = call.begin_answer(call.body().size())) {
+      std::copy(call.body().begin(), call.body().end(), to);
+      call.end_answer();
+    }
+  };
+  return entry;
+}
+
+std::string request_bytes(std::uint64_t id, std::string_view body) {
+  return frame_bytes({.type = wire::FrameType::kRequest, .id = id, .method = 11, .schema = 22}, body);
+}
+
+class SessionTest : public ::testing::Test {
+ protected:
+  void start(const RpcLimits& limits = {}) {
+    methods_ = MethodTable::build({echo_entry()}).value();
+    rig_ = std::make_unique<SessionRig>(limits, &methods_);
+  }
+
+  MethodTable methods_;
+  std::unique_ptr<SessionRig> rig_;
+};
+
+TEST_F(SessionTest, IsReadyWithThePeersHelloAndServes) {
+  start();
+  EXPECT_FALSE(rig_->session().ready());
+  rig_->greet();
+  EXPECT_TRUE(rig_->session().ready());
+  EXPECT_EQ(rig_->ready, 1);
+  rig_->peer_sends(request_bytes(5, "hi"));
+  const SentFrame answer = rig_->sent_frame();
+  EXPECT_EQ(answer.header.type, wire::FrameType::kResponse);
+  EXPECT_EQ(answer.header.id, 5u);
+  EXPECT_EQ(answer.header.status, 0u);
+  EXPECT_EQ(answer.body, "hi");
+}
+
+TEST_F(SessionTest, EndsWithoutAHelloInTime) {
+  start();
+  rig_->pass(1001ms);
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_THAT(rig_->closed.front().message(), HasSubstr("no hello"));
+}
+
+TEST_F(SessionTest, AnUnknownMethodFailsTheCallAndNothingElse) {
+  start();
+  rig_->greet();
+  rig_->peer_sends(
+      frame_bytes({.type = wire::FrameType::kRequest, .id = 5, .method = 12, .schema = 22}, "hi"));
+  EXPECT_EQ(rig_->sent_frame().header.status & 0xFF, static_cast<unsigned>(StatusCode::kUnimplemented));
+  EXPECT_EQ(rig_->host.rejections.get(Rejection::kUnknownMethod), 1u);
+  EXPECT_TRUE(rig_->closed.empty());
+}
+
+TEST_F(SessionTest, PingsASilentPeerAndGivesItUp) {
+  RpcLimits limits;
+  limits.ping_interval = 10s;
+  start(limits);
+  rig_->greet();
+  rig_->pass(10s);
+  rig_->pass(10s);
+  EXPECT_EQ(rig_->sent_frame().header.type, wire::FrameType::kPing);
+  rig_->peer_sends(control_bytes(wire::FrameType::kPong, 7));
+  rig_->pass(20s);
+  EXPECT_TRUE(rig_->closed.empty()) << "a peer that answers lives";
+  rig_->pass(20s);
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_THAT(rig_->closed.front().message(), HasSubstr("silent"));
+}
+
+TEST_F(SessionTest, OfPingsThatComeWhileNothingCanBeSentTheLastIsAnswered) {
+  RpcLimits limits;
+  limits.outbox_high_water = 4096;
+  start(limits);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  const std::string large(8000, 'x');
+  rig_->peer_sends(request_bytes(5, large));
+  for (std::uint64_t id = 1; id <= 100; ++id) rig_->peer_sends(control_bytes(wire::FrameType::kPing, id));
+  rig_->carrier().set_room(SIZE_MAX);
+  std::vector<SentFrame> frames = rig_->sent();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[1].header.type, wire::FrameType::kPong);
+  EXPECT_EQ(frames[1].header.id, 100u);
+}
+
+TEST_F(SessionTest, RequestsWaitWhileItsOutputIsFullAndNoneIsLost) {
+  RpcLimits limits;
+  limits.outbox_high_water = 4096;
+  start(limits);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  std::string requests;
+  for (std::uint64_t id = 1; id <= 50; ++id) requests += request_bytes(id, std::string(1000, 'a'));
+  rig_->peer_sends(requests);
+  EXPECT_LT(rig_->host.taken.get(), 10u);
+  rig_->carrier().set_room(SIZE_MAX);
+  rig_->settle();
+  EXPECT_EQ(rig_->host.taken.get(), 50u);
+  EXPECT_EQ(rig_->sent().size(), 50u);
+}
+
+TEST_F(SessionTest, APeersGoawayIsToldAndWhatItStillAsksIsServed) {
+  start();
+  rig_->greet();
+  rig_->peer_sends(control_bytes(wire::FrameType::kGoaway));
+  EXPECT_EQ(rig_->goaways, 1);
+  EXPECT_FALSE(rig_->session().has_room()) << "no new calls go there";
+  rig_->peer_sends(request_bytes(5, "hi"));
+  EXPECT_EQ(rig_->sent_frame().body, "hi");
+}
+
+TEST_F(SessionTest, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {
+  start();
+  rig_->greet();
+  rig_->peer_sends(frame_bytes({.type = static_cast<wire::FrameType>(0x90)}, "from the future"));
+  EXPECT_EQ(rig_->host.frames_skipped.get(), 1u);
+  EXPECT_TRUE(rig_->closed.empty());
+  rig_->peer_sends(control_bytes(static_cast<wire::FrameType>(99)));
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_EQ(rig_->host.rejections.get(Rejection::kUnknownType), 1u);
+}
+
+TEST_F(SessionTest, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {
+  start();
+  rig_->greet();
+  rig_->session().finish();
+  rig_->settle();
+  EXPECT_TRUE(rig_->carrier().ended());
+  EXPECT_TRUE(rig_->closed.empty());
+  rig_->carrier().end();
+  rig_->settle();
+  EXPECT_EQ(rig_->closed.size(), 1u);
+}
+
+TEST_F(SessionTest, APeerThatDoesNotEndItsSideIsLeft) {
+  start();
+  rig_->greet();
+  rig_->session().finish();
+  rig_->pass(31s);
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_THAT(rig_->closed.front().message(), HasSubstr("did not end"));
+}
+
+TEST_F(SessionTest, ItMayBeDestroyedAtAnyTime) {
+  start();
+  rig_->greet();
+  rig_->peer_sends(request_bytes(5, "hi"));
+  rig_->destroy_session();
+  rig_->settle();
+  EXPECT_TRUE(rig_->closed.empty()) << "who destroys it is not told";
+}
+
+}  // namespace
+}  // namespace weft::calls_testing
