@@ -5,16 +5,25 @@
 
 namespace weft {
 
+namespace {
+
+/// A default timeout from this length on counts from the beginning of the loop's turn, so that a call that
+/// says nothing of time need not read the clock: no turn takes a part of it that anybody would notice.
+constexpr Duration kLongTimeout = std::chrono::seconds{5};
+
+}  // namespace
+
 inline Deadline PendingCall::earliest_deadline(const CancelScope* scope) const {
-  Duration timeout = client_->options().call_timeout;
+  Loop& loop = client_->loop();
+  const Duration of_client = client_->options().call_timeout;
   Deadline deadline;
-  if (extras_ != nullptr) {
-    if (extras_->options.timeout != Duration::zero()) timeout = extras_->options.timeout;
-    deadline = extras_->options.deadline;
+  if (extras_ != nullptr && extras_->options.timeout != Duration::zero()) {
+    const Duration timeout = extras_->options.timeout;
+    if (timeout != kNoTimeout) deadline = Deadline::after(loop.read_clock(), timeout);
+  } else if (of_client != kNoTimeout) {
+    deadline = Deadline::after(of_client >= kLongTimeout ? loop.now() : loop.read_clock(), of_client);
   }
-  if (timeout != Duration::zero()) {
-    deadline = deadline.earlier(Deadline::after(client_->loop().now(), timeout));
-  }
+  if (extras_ != nullptr) deadline = deadline.earlier(extras_->options.deadline);
   return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
 }
 
