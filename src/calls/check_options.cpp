@@ -65,10 +65,10 @@ Status check_options(const ClientOptions& options) {
     return misuse("ClientOptions::connect",
                   "a client needs a server; give it for example \"tcp://127.0.0.1:9000\"");
   }
-  Status status = check_above_zero({{"ClientOptions::connect_timeout", options.connect_timeout}});
+  Status status = check_above_zero({{"ClientOptions::connect_timeout", options.connect_timeout},
+                                    {"ClientOptions::call_timeout", options.call_timeout}});
   if (!status.ok()) return status;
-  status = check_not_negative({{"ClientOptions::call_timeout", options.call_timeout},
-                               {"ClientOptions::reconnect_wait_min", options.reconnect_wait_min},
+  status = check_not_negative({{"ClientOptions::reconnect_wait_min", options.reconnect_wait_min},
                                {"ClientOptions::reconnect_wait_max", options.reconnect_wait_max}});
   return status.ok() ? check_limits(options.limits) : status;
 }

@@ -15,16 +15,24 @@ namespace {
 
 /// Between two lines of a client's about data paths that it goes without.
 constexpr Duration kRefusalInterval = std::chrono::seconds{1};
+/// How many connections may wait for answers after a goaway.
+constexpr std::size_t kRetiredMax = 8;
 
 // With options that are no good no call has a timeout: it is refused for them, and not for a time that is
 // over.
 CallTarget::Defaults defaults_of(const ClientOptions& options) {
-  const Duration timeout = check_options(options).ok() ? options.call_timeout : Duration::zero();
+  const Duration timeout = check_options(options).ok() ? options.call_timeout : kNoTimeout;
   return {timeout, options.carries_metadata};
 }
 
 Status closed_status() {
   return {StatusCode::kCancelled, Layer::kRpc, "the client was closed"};
+}
+
+/// The time of an attempt is the client's own: a call that waits for it may have no deadline at all.
+Status not_in_time_is_unavailable(const Status& why) {
+  if (why.code() != StatusCode::kDeadlineExceeded) return why;
+  return {StatusCode::kUnavailable, why.layer(), std::string{why.message()}, why.native()};
 }
 
 }  // namespace
@@ -34,8 +42,7 @@ ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions
       transports_(transports),
       options_(std::move(options)),
       misuse_(check_options(options_)),
-      random_(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this) >> 4) ^
-              static_cast<unsigned>(loop.now().time_since_epoch().count())) {
+      reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max) {
   host_.memory = std::make_shared<MemoryBudget>(options_.limits.process_memory_max);
 }
 
@@ -102,7 +109,7 @@ Task<void> ClientCore::attempt() {
     co_return;
   }
   ConnectOptions connect;
-  const Deadline deadline = Deadline::after(loop().now(), options_.connect_timeout);
+  const Deadline deadline = Deadline::after(loop().read_clock(), options_.connect_timeout);
   connect.deadline = deadline;
   connect.local_address = options_.local_address;
   connect.connection = connection_options(options_.limits);
@@ -122,20 +129,21 @@ Task<void> ClientCore::attempt() {
 
 void ClientCore::attempt_failed(const Status& why) {
   ++connect_failures_;
-  backoff_ = std::clamp(backoff_ * 2, options_.reconnect_wait_min,
-                        std::max(options_.reconnect_wait_min, options_.reconnect_wait_max));
-  std::uniform_real_distribution<double> jitter(0.5, 1.0);
+  back_off();
+  fail_waiting(not_in_time_is_unavailable(why));
+}
+
+void ClientCore::back_off() {
   state_ = State::kBackoff;
-  loop().arm(*this, loop().now() + Duration{static_cast<Duration::rep>(static_cast<double>(backoff_.count()) *
-                                                                       jitter(random_))});
-  fail_waiting(why);
+  const TimePoint now = loop().now();
+  loop().arm(*this, now + reconnect_wait_.next(now, loop().random()));
 }
 
 void ClientCore::on_session_ready(Session& session) {
   if (&session != session_.get()) return;
   ++connections_;
   state_ = State::kReady;
-  backoff_ = Duration::zero();
+  reconnect_wait_.on_connected(loop().now());
   tell_of_refused_path(session.connection());
   while (!connect_waiters_.empty()) loop().schedule(connect_waiters_.pop_front().resumption);
   admit_waiting();
@@ -163,8 +171,7 @@ void ClientCore::tell_of_refused_path(const Connection& connection) {
 void ClientCore::on_session_goaway(Session& session) {
   if (&session == session_.get()) {
     retire_session();
-    state_ = State::kIdle;
-    if (waiting_count_ != 0) need_connection();
+    back_off();
   }
   finish_when_empty(session);
 }
@@ -189,8 +196,7 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
     const bool came_up = state_ == State::kReady;
     retire_session();
     if (came_up) {
-      state_ = State::kIdle;
-      if (waiting_count_ != 0) need_connection();
+      back_off();
     } else if (state_ != State::kClosed) {
       attempt_failed(why.with_context("connect to " + options_.connect));
     }
@@ -199,7 +205,17 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
   reap();
 }
 
+// A server that is well ends its old connections; one that tells each to go away, and answers nothing there,
+// would have us keep them for as long as their calls wait.
 void ClientCore::retire_session() {
+  if (retired_.size() - closed_.size() >= kRetiredMax) {
+    const auto is_open = [this](const auto& held) {
+      return std::find(closed_.begin(), closed_.end(), held.get()) == closed_.end();
+    };
+    (*std::find_if(retired_.begin(), retired_.end(), is_open))
+        ->close({StatusCode::kUnavailable, Layer::kRpc,
+                 "the server told one connection after the other to go away, and this was the oldest"});
+  }
   retired_.push_back(std::move(session_));
   choose_open_session();
 }

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <random>
 
+#include "calls/reconnect_wait.hpp"
 #include "calls/session.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/calls/call_target.hpp"
@@ -26,15 +26,16 @@ struct ConnectWaiter : ListHook<ConnectWaiterTag> {
 /// What is behind an RpcClient: the connection that calls go over now, how the next one is made, and the
 /// calls that wait for it.
 ///
-///   kIdle --first call--> kConnecting --hello--> kReady --lost, goaway--> kIdle
-///                           |     ^
-///                        failed   | next call, or calls still waiting
-///                           v     |
-///                         kBackoff
+///   kIdle --call--> kConnecting --hello--> kReady
+///     ^               |     ^                 |
+///     |            failed   | calls wait      | lost, goaway
+///     |               v     |                 |
+///     '---nobody----kBackoff <----------------'
+///         waits
 ///
 /// A failed attempt fails every call that waited for it. A call made in kBackoff waits for the next attempt.
 /// A session that is lost or told to go away leaves `session_`, so that new calls make a new one; its own
-/// calls end with it. Thread: the loop's.
+/// calls end with it. Of those that were told to go away only a few are kept. Thread: the loop's.
 class ClientCore final : public CallTarget, private SessionOwner, private Timer {
  public:
   ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options);
@@ -82,6 +83,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   void start_attempt();
   Task<void> attempt();
   void attempt_failed(const Status& why);
+  void back_off();
   void admit_waiting();
   void fail_waiting(const Status& why);
   void retire_session();
@@ -107,8 +109,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   Task<void> attempt_;
   AttemptEnd attempt_end_{*this};
   Reaper reaper_{*this};
-  Duration backoff_ = Duration::zero();
-  std::minstd_rand random_;
+  ReconnectWait reconnect_wait_;
   /// A peer that refuses connection after connection fills no log.
   TimePoint refusal_quiet_until_{};
   std::uint64_t connections_ = 0;

@@ -8,17 +8,22 @@ namespace weft {
 
 namespace {
 
+/// A default timeout from this length on counts from the beginning of the loop's turn, so that a call that
+/// says nothing of time need not read the clock: no turn takes a part of it that anybody would notice.
+constexpr Duration kLongTimeout = std::chrono::seconds{5};
+
 inline Deadline earliest_deadline(const CallTarget& target, const CallExtras* extras,
                                   const CancelScope* scope) {
-  Duration timeout = target.defaults().timeout;
+  Loop& loop = target.loop();
+  const Duration by_default = target.defaults().timeout;
   Deadline deadline;
-  if (extras != nullptr) {
-    if (extras->options.timeout != Duration::zero()) timeout = extras->options.timeout;
-    deadline = extras->options.deadline;
+  if (extras != nullptr && extras->options.timeout != Duration::zero()) {
+    const Duration timeout = extras->options.timeout;
+    if (timeout != kNoTimeout) deadline = Deadline::after(loop.read_clock(), timeout);
+  } else if (by_default != kNoTimeout) {
+    deadline = Deadline::after(by_default >= kLongTimeout ? loop.now() : loop.read_clock(), by_default);
   }
-  if (timeout != Duration::zero()) {
-    deadline = deadline.earlier(Deadline::after(target.loop().now(), timeout));
-  }
+  if (extras != nullptr) deadline = deadline.earlier(extras->options.deadline);
   return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
 }
 

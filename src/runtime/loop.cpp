@@ -148,7 +148,7 @@ std::size_t Loop::turn(Duration max_wait) noexcept {
 std::size_t Loop::full_turn(Duration max_wait) {
   now_ = clock_.now();
   ++stats_.turns;
-  budget_left_ = turn_budget_;
+  budget_left_ = options_.turn_budget;
   if (first_poller_ != nullptr) [[unlikely]]
     after_quick_turns();
   mailbox_->awake();
@@ -164,8 +164,8 @@ std::size_t Loop::full_turn(Duration max_wait) {
 
 // Whether the next turn would not sleep. A loop that waits has no spin to be quick in.
 bool Loop::may_be_quick() const noexcept {
-  if (!real_time_ || budget_left_ == 0 || mode_ == WaitMode::kWait) return false;
-  return mode_ == WaitMode::kBusy || now_ - last_activity_ < spin_;
+  if (!real_time_ || budget_left_ == 0 || options_.mode == WaitMode::kWait) return false;
+  return options_.mode == WaitMode::kBusy || now_ - last_activity_ < options_.spin;
 }
 
 void Loop::after_quick_turns() {
@@ -186,8 +186,9 @@ std::size_t Loop::wait_for_events(Duration max_wait) {
 
 // How long the mode, the work at hand, the timers and the caller let the loop sleep; zero is not at all.
 Duration Loop::time_to_sleep(Duration max_wait) {
-  if (mode_ == WaitMode::kBusy || has_work()) return Duration::zero();
-  if (mode_ == WaitMode::kAdaptive && real_time_ && now_ - last_activity_ < spin_) return Duration::zero();
+  if (options_.mode == WaitMode::kBusy || has_work()) return Duration::zero();
+  if (options_.mode == WaitMode::kAdaptive && real_time_ && now_ - last_activity_ < options_.spin)
+    return Duration::zero();
   const Timer* timer = timers_.earliest();
   if (timer == nullptr || (!real_time_ && timer->at() > now_)) return max_wait;
   const Duration left = Deadline{timer->at()}.remaining(now_);

@@ -109,12 +109,10 @@ Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
 
 Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
            std::unique_ptr<detail::Mailbox> mailbox)
-    : mode_(options.mode),
-      poller_kind_(options.poller),
-      spin_(options.spin),
-      turn_budget_(options.turn_budget),
+    : options_(options),
       clock_(options.clock != nullptr ? *options.clock : steady_clock_source()),
       real_time_(clock_.advances_by_itself()),
+      random_(options.seed == 0 && real_time_ ? RandomNumbers::of_system() : RandomNumbers{options.seed}),
       chunks_(options.chunks),
       fds_(std::move(fds)),
       watches_(std::make_unique<detail::WatchTable>()),

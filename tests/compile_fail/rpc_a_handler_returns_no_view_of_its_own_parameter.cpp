@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EXPECT: it returns a view, and a parameter that owns its memory is gone
+// EXPECT: it returns a view, or a type that holds one, and a parameter
 #include <string>
 #include <string_view>
 

@@ -39,7 +39,8 @@ class Herd {
   // Fewer where a sanitizer makes each of them slow.
   static constexpr std::size_t kClients = testing::kHeapIsCounted ? 10'000 : 4'000;
 
-  Herd() {
+  explicit Herd(std::size_t clients = kClients, std::uint64_t seed = 0)
+      : loop_(Loop::create({.clock = &clock_, .seed = seed}).value()) {
     auto network = std::make_unique<NotingNetwork>();
     network_ = network.get();
     transports_.add(std::move(network));
@@ -47,7 +48,7 @@ class Herd {
     options.connect = "memory://server";
     options.logger = &logger_;
     options.limits.ping_interval = 0s;
-    for (std::size_t i = 0; i < kClients; ++i) {
+    for (std::size_t i = 0; i < clients; ++i) {
       clients_.push_back(std::make_unique<RpcClient>(*loop_, transports_, options));
     }
   }
@@ -94,7 +95,7 @@ class Herd {
 
   ManualClock clock_;
   SilentLogger logger_;
-  std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_}).value();
+  std::unique_ptr<Loop> loop_;
   NotingNetwork* network_ = nullptr;
   TransportSet transports_;
   Service service_;
@@ -145,6 +146,20 @@ TEST(Reconnecting, ClientsByTheThousandSpreadTheirAttemptsAndAreAllServedAgainSo
   const std::uint64_t before = herd.succeeded();
   herd.pass(1s);
   EXPECT_GE(herd.succeeded() - before, Herd::kClients);
+}
+
+TEST(Reconnecting, HappensAtTheSameTimesInEachRunThatBeginsWithTheSameSeed) {
+  const auto attempts_of = [](std::uint64_t seed) {
+    Herd herd{20, seed};
+    herd.begin();
+    herd.pass(5s);
+    return herd.take_attempts();
+  };
+  const std::vector<TimePoint> attempts = attempts_of(7);
+  EXPECT_GE(attempts.size(), 100u);
+  EXPECT_EQ(attempts_of(7), attempts);
+  EXPECT_EQ(attempts_of(0), attempts_of(0));
+  EXPECT_NE(attempts_of(8), attempts);
 }
 
 }  // namespace

@@ -60,6 +60,11 @@ struct Service {
     Result<std::uint32_t> result = co_await inner->call<&Service::nap>(number, 5u);
     co_return result;
   }
+  /// How long its caller waits for it.
+  std::uint32_t microseconds_left(CallContext& context) {
+    const Duration left = context.deadline().remaining(Loop::current()->now());
+    return static_cast<std::uint32_t>(left / 1us);
+  }
   /// Keeps one of the promised answers. False when none is owed.
   bool answer_one() {
     if (owed.empty()) return false;
@@ -80,7 +85,7 @@ class SilentLogger final : public Logger {
 class World {
  public:
   World(const MemoryOptions& memory, const LoopOptions& loop_options, const RpcLimits& limits,
-        Duration call_timeout = Duration::zero())
+        Duration call_timeout = kNoTimeout)
       : started_at_(clock_.now()) {
     LoopOptions options = loop_options;
     options.clock = &clock_;
@@ -101,6 +106,7 @@ class World {
     server_->register_handler<&Service::take>(&service);
     server_->register_handler<&Service::give>(&service);
     server_->register_handler<&Service::relay>(&service);
+    server_->register_handler<&Service::microseconds_left>(&service);
     server_->start().value();
     ClientOptions client;
     client.connect = "memory://server";
@@ -124,6 +130,8 @@ class World {
   RpcClient& client() { return *client_; }
   RpcClient& inner() { return *inner_; }
   Duration elapsed() { return clock_.now() - started_at_; }
+  /// Lets time pass as work does that holds the loop's thread.
+  void compute(Duration time) { clock_.advance(time); }
 
   /// Does the next thing there is to do: a turn, an owed answer, or, when there is neither, moves the clock
   /// to the next timer. False when nothing will ever happen again.

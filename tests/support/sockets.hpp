@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <string>
 
 #include "weft/transport/url.hpp"
@@ -44,6 +45,35 @@ inline int connected_socket(const Url& url, int receive_buffer_bytes = 0) {
   ::inet_pton(AF_INET, url.host.c_str(), &address.sin_addr);
   return connected(AF_INET, address);
 }
+
+/// A socket on 127.0.0.1 to which nobody can connect: its backlog is full, so what asks is neither answered
+/// nor refused.
+class SwallowingListener {
+ public:
+  SwallowingListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), length) != 0 || ::listen(fd_, 0) != 0) return;
+    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = ntohs(address.sin_port);
+    filler_ = connected_socket({"tcp", "127.0.0.1", port_});
+  }
+  ~SwallowingListener() {
+    ::close(fd_);
+    ::close(filler_);
+  }
+  SwallowingListener(const SwallowingListener&) = delete;
+  SwallowingListener& operator=(const SwallowingListener&) = delete;
+
+  std::uint16_t port() const { return port_; }
+
+ private:
+  int fd_;
+  int filler_ = -1;
+  std::uint16_t port_ = 0;
+};
 
 /// A socket that listens on 127.0.0.1, on a port of its own. The system takes connections in, and nobody
 /// answers them before accept_fd().

@@ -10,6 +10,9 @@ namespace weft {
 using TimePoint = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::nanoseconds;
 
+/// A timeout that never passes.
+inline constexpr Duration kNoTimeout = Duration::max();
+
 /// The moment by which something must have ended; a value type.
 class Deadline {
  public:

@@ -41,9 +41,9 @@ class AttachmentView {
 /// Options of one call. Trivially copyable on purpose: g++ 12 destroys a braced temporary inside a co_await
 /// expression twice, which is harmless only for such a type (docs/pitfalls).
 struct CallOptions {
-  /// How long the call may take; the earliest of this, `deadline`, the client's default and the deadline that
-  /// the calling coroutine carries counts. Zero: none of its own. Negative, such as what is left of a time
-  /// that is over: it has passed.
+  /// How long the call may take, from its beginning on; zero: as long as ClientOptions::call_timeout says.
+  /// The earliest of this, `deadline` and the deadline that the calling coroutine carries counts. kNoTimeout:
+  /// only these two. Negative, such as what is left of a time that is over: it has passed.
   Duration timeout = Duration::zero();
   Deadline deadline{};
   /// Sent behind the request, leased until the call has ended.

@@ -35,8 +35,7 @@ class CallTarget {
  public:
   /// Terms of a call that has none of its own.
   struct Defaults {
-    /// Zero: none.
-    Duration timeout = Duration::zero();
+    Duration timeout = kNoTimeout;
     /// Calls carry the metadata of the scope that they were begun under.
     bool carries_metadata = true;
   };

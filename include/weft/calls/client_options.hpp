@@ -19,8 +19,8 @@ struct ClientOptions {
   std::string connect{};
   /// How long one attempt to connect may take, the hello included. Above zero.
   Duration connect_timeout = std::chrono::seconds{5};
-  /// For calls without a timeout of their own; zero: none.
-  Duration call_timeout = Duration::zero();
+  /// For calls without a timeout of their own; kNoTimeout: none. Above zero.
+  Duration call_timeout = std::chrono::seconds{30};
   /// Calls carry the metadata of the call that is being served, if they are given none. Set to
   /// false when calling a server that must not see the caller's metadata.
   bool carries_metadata = true;

@@ -15,6 +15,7 @@
 #include "weft/base/result.hpp"
 #include "weft/calls/awaited_call.hpp"
 #include "weft/functions/method.hpp"
+#include "weft/functions/views.hpp"
 
 namespace weft {
 
@@ -124,6 +125,11 @@ namespace detail {
 /// Reads an answer by the codec.
 template <typename R>
 class CodecAnswer {
+  static_assert(!holds_view<R>,
+                "weft cannot make this call: its result holds views, and the answer that they would show is "
+                "gone when the caller has it; let the handler return a type that owns what it holds, or call "
+                "it by its key with such a type: weft::remote<\"key\", R(...)>");
+
  public:
   using Value = R;
 

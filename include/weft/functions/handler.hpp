@@ -10,9 +10,9 @@
 #include "weft/calls/inline_call.hpp"
 #include "weft/calls/method_entry.hpp"
 #include "weft/calls/served_call.hpp"
-#include "weft/coro/owned_argument.hpp"
 #include "weft/functions/method.hpp"
 #include "weft/functions/reply.hpp"
+#include "weft/functions/views.hpp"
 
 namespace weft {
 
@@ -50,8 +50,7 @@ inline constexpr bool is_any_reply = is_reply<std::remove_cvref_t<T>>;
 
 /// A parameter by value that owns memory: it ends with the function, and so does what a view of it shows.
 template <typename T>
-inline constexpr bool dies_with_the_function =
-    !std::is_reference_v<T> && !is_view<T> && !std::is_trivially_copyable_v<T>;
+inline constexpr bool dies_with_the_function = !std::is_reference_v<T> && owns_memory<T>;
 
 /// Fails to compile with the reason in words when a handler's parameters cannot be served; true otherwise.
 /// `Declared` is what would travel.
@@ -62,7 +61,7 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared>) || ...);
   // A delayed handler answers through its Reply before it returns, or keeps what it answers with itself.
   constexpr bool kResultStays =
-      Traits::delayed || !is_view<typename Traits::Result> || !(dies_with_the_function<Declared> || ...);
+      Traits::delayed || !holds_view<typename Traits::Result> || !(dies_with_the_function<Declared> || ...);
   static_assert(kReplyInPlace,
                 "weft cannot serve this handler: Reply<R> is taken by value, as the first parameter of a "
                 "function that returns void; it answers through the Reply");
@@ -74,9 +73,9 @@ consteval bool explain_parameters(TypeList<Declared...>) {
                 "there never reaches the caller; take a value or a const reference, and return the result");
   static_assert(
       kResultStays,
-      "weft cannot serve this handler: it returns a view, and a parameter that owns its memory is gone "
-      "when the function returns; take a std::string_view, a span or a const reference, or return a "
-      "value");
+      "weft cannot serve this handler: it returns a view, or a type that holds one, and a parameter "
+      "that owns its memory is gone when the function returns; take a std::string_view, a span or a const "
+      "reference, or return a value");
   return kReplyInPlace && kContextInPlace && kNothingLost && kResultStays;
 }
 

@@ -20,6 +20,7 @@
 #include "weft/runtime/loop_options.hpp"
 #include "weft/runtime/poller.hpp"
 #include "weft/runtime/quick_stretch.hpp"
+#include "weft/runtime/random_numbers.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/runtime/turn_end_hook.hpp"
 
@@ -67,15 +68,20 @@ class Loop : public Executor {
   bool in_turn() const noexcept { return in_turn_; }
 
   /// The clock, read once per full turn and after each sleep; between turns the clock itself. With pollers it
-  /// may thus be some 50 us behind, never ahead: no timer fires early, and a timeout that is counted from
-  /// here may end so much the sooner. Timeouts are not meant to be that short; whoever must know better asks
-  /// clock().
+  /// may thus be some 50 us behind, and as much more as the turn's work has taken; never ahead: no timer
+  /// fires early, and a timeout that is counted from here ends so much the sooner. Whoever must know better
+  /// asks read_clock().
   TimePoint now() const noexcept { return in_turn_ ? now_ : clock_.now(); }
   Clock& clock() const noexcept { return clock_; }
+  /// Reads the clock, for a time that is counted from here on: a turn may have lasted long, and now() is its
+  /// beginning until this moves it.
+  TimePoint read_clock() noexcept { return now_ = clock_.now(); }
+  /// Numbers for what must differ and need not be secret; repeatable where the clock is (LoopOptions::seed).
+  RandomNumbers& random() noexcept { return random_; }
   ChunkPool& chunks() noexcept { return chunks_; }
   /// Returns the poller in use, which is epoll if io_uring was refused. Never kAuto.
-  PollerKind poller_kind() const noexcept { return poller_kind_; }
-  WaitMode mode() const noexcept { return mode_; }
+  PollerKind poller_kind() const noexcept { return options_.poller; }
+  WaitMode mode() const noexcept { return options_.mode; }
   LoopStats stats() const noexcept;
   std::size_t timers_armed() const noexcept { return timers_.size(); }
   std::size_t watches() const noexcept;
@@ -176,10 +182,7 @@ class Loop : public Executor {
 
   static inline constinit thread_local Loop* current_ = nullptr;
 
-  const WaitMode mode_;
-  const PollerKind poller_kind_;
-  const Duration spin_;
-  const std::size_t turn_budget_;
+  const LoopOptions options_;
   Clock& clock_;
   const bool real_time_;
   bool in_turn_ = false;
@@ -189,6 +192,7 @@ class Loop : public Executor {
   TimePoint now_{};
   TimePoint last_activity_{};
   std::size_t budget_left_ = 0;
+  RandomNumbers random_;
 
   ChunkPool chunks_;
   detail::TimerQueue timers_;

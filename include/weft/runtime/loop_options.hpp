@@ -40,6 +40,9 @@ struct LoopOptions {
   /// How many ready coroutines run before the loop looks at descriptors and timers again, in one turn or in
   /// several quick ones. Above zero.
   std::size_t turn_budget = 4096;
+  /// Beginning of the loop's random numbers. Zero: the system chooses; with a clock that does not advance
+  /// by itself they are the same in each run.
+  std::uint64_t seed = 0;
 };
 
 /// Counters of a loop since it was made, for tests and for people.

@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tcp/look_up.hpp"
 
-#include <system_error>
-
 namespace weft::tcp {
 
-LookUp::~LookUp() {
-  if (thread_.joinable()) thread_.join();
-  shared_->waiter = nullptr;
-}
-
-bool LookUp::await_suspend(std::coroutine_handle<> coroutine) {
-  resumption_.handle = coroutine;
-  try {
-    thread_ = std::thread([this, shared = shared_] {
-      found_ = blocking_look_up(host_, port_);
-      loop_.post([shared] {
-        if (shared->waiter != nullptr) shared->waiter->on_found();
-      });
-    });
-  } catch (const std::system_error& error) {
-    found_ = Status{StatusCode::kResourceExhausted, Layer::kTransport,
-                    "look up \"" + host_ + "\": the system gives no thread", error.code().value()};
+bool LookUp::begin(CancelScope* scope) {
+  if (scope != nullptr && scope->cancelled()) {
+    found_ = to_status(scope->reason());
     return false;
   }
+  auto search = resolver_.search(host_, port_, waiter_);
+  if (!search.ok()) {
+    found_ = std::move(search).status();
+    return false;
+  }
+  search_ = *std::move(search);
+  if (!deadline_.is_infinite()) loop_.arm(*this, deadline_.at());
+  if (scope != nullptr) scope->add(*this);
   return true;
 }
 
-void LookUp::on_found() {
-  thread_.join();
+void LookUp::on_timer() {
+  end(Status{StatusCode::kDeadlineExceeded, Layer::kTransport,
+             "look up \"" + host_ + "\": the system's resolver has not answered in time"});
+}
+
+void LookUp::end(Addresses found) {
+  if (resumption_.is_scheduled()) return;
+  found_ = std::move(found);
+  leave();
   loop_.schedule(resumption_);
+}
+
+void LookUp::leave() noexcept {
+  loop_.disarm(*this);
+  stop_listening();
+  if (const std::shared_ptr<Search> search = std::move(search_)) search->leave(waiter_);
 }
 
 }  // namespace weft::tcp

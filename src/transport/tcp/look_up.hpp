@@ -4,43 +4,56 @@
 #include <coroutine>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "transport/tcp/socket_address.hpp"
+#include "transport/tcp/resolver.hpp"
+#include "weft/base/time.hpp"
+#include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/timer.hpp"
 
 namespace weft::tcp {
 
-/// Asks the system for the addresses of a name, on a thread of its own, because that blocks. Cannot be
-/// cancelled: the awaiter waits for the answer, and dropping the coroutine blocks for it.
-class LookUp {
+/// Awaits the addresses of a name. Cancel: total, at once, and so is dropping the coroutine: the search goes
+/// on without it. Errors: kUnavailable, kDeadlineExceeded.
+class LookUp final : private SearchListener, private Timer, private CancelListener {
  public:
-  LookUp(Loop& loop, std::string host, std::uint16_t port)
-      : loop_(loop), host_(std::move(host)), port_(port), shared_(std::make_shared<Shared>(Shared{this})) {}
+  LookUp(Loop& loop, Resolver& resolver, std::string host, std::uint16_t port, Deadline deadline)
+      : loop_(loop),
+        resolver_(resolver),
+        host_(std::move(host)),
+        port_(port),
+        deadline_(deadline),
+        waiter_(std::make_shared<Search::Waiter>(Search::Waiter{loop, this})) {}
   LookUp(const LookUp&) = delete;
   LookUp& operator=(const LookUp&) = delete;
-  ~LookUp();
+  ~LookUp() { leave(); }
 
   bool await_ready() const noexcept { return false; }
-  bool await_suspend(std::coroutine_handle<> coroutine);
-  Result<std::vector<SocketAddress>> await_resume() { return std::move(found_); }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    resumption_.handle = coroutine;
+    return begin(cancel_scope_of(coroutine));
+  }
+  Addresses await_resume() { return std::move(found_); }
 
  private:
-  // Read on the loop's thread only; null once the LookUp is gone.
-  struct Shared {
-    LookUp* waiter;
-  };
-  void on_found();
+  bool begin(CancelScope* scope);
+  void on_found(const Addresses& found) override { end(found); }
+  void on_timer() override;
+  void on_cancel(CancelReason reason) noexcept override { end(to_status(reason)); }
+  void end(Addresses found);
+  void leave() noexcept;
 
   Loop& loop_;
+  Resolver& resolver_;
   const std::string host_;
   const std::uint16_t port_;
-  Result<std::vector<SocketAddress>> found_;
-  std::shared_ptr<Shared> shared_;
-  std::thread thread_;
+  const Deadline deadline_;
+  const std::shared_ptr<Search::Waiter> waiter_;
+  std::shared_ptr<Search> search_;
+  Addresses found_;
   Resumption resumption_;
 };
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
+#include "transport/tcp/tcp_transport.hpp"
+
 #include <utility>
 
-#include "transport/tcp/connect_wait.hpp"
+#include "transport/tcp/connect_race.hpp"
 #include "transport/tcp/look_up.hpp"
-#include "transport/tcp/socket.hpp"
 #include "transport/tcp/tcp_carrier.hpp"
 #include "transport/tcp/tcp_listener.hpp"
-#include "weft/transport/tcp.hpp"
 
 namespace weft {
 
@@ -16,7 +15,8 @@ namespace {
 
 class TcpTransport final : public Transport {
  public:
-  explicit TcpTransport(TcpOptions options) : options_(std::move(options)) {}
+  TcpTransport(TcpOptions options, std::shared_ptr<NameSource> names)
+      : options_(std::move(options)), resolver_(std::move(names)) {}
 
   bool handles(std::string_view scheme) const override { return scheme == "tcp" || scheme == "unix"; }
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
@@ -25,61 +25,21 @@ class TcpTransport final : public Transport {
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override;
 
  private:
-  Task<Result<std::vector<SocketAddress>>> find_addresses(Loop& loop, const Url& url);
-  Task<Status> connect_to(Loop& loop, const SocketAddress& address, const ConnectOptions& options,
-                          Result<Socket>& socket);
+  Task<Addresses> find_addresses(Loop& loop, const Url& url, Deadline deadline);
 
   const TcpOptions options_;
+  Resolver resolver_;
 };
 
-Status bind_to(const Socket& socket, int family, const std::string& local_address) {
-  if (local_address.empty() || family == AF_UNIX) return {};
-  auto address = parse_local_address(local_address);
-  if (!address) return std::move(address).status();
-  if (address->family() != family) {
-    return {StatusCode::kInvalidArgument, Layer::kTransport,
-            "the local address " + local_address + " is of another family than the peer's"};
-  }
-  if (::bind(socket.fd(), address->get(), address->length) == 0) return {};
-  return errno_status(Layer::kTransport, "bind to " + local_address, errno);
-}
-
-// Opens a socket and begins to connect it. `in_progress` when the answer is still to come.
-Result<Socket> begin_connect(const SocketAddress& address, const TcpOptions& options,
-                             const std::string& local_address, bool& in_progress) {
-  auto socket = open_socket(address.family());
-  if (!socket) return socket;
-  Status status = apply(options, socket->fd(), address.family());
-  if (status.ok()) status = bind_to(*socket, address.family(), local_address);
-  if (!status.ok()) return status;
-  in_progress = ::connect(socket->fd(), address.get(), address.length) != 0;
-  if (!in_progress || errno == EINPROGRESS) return socket;
-  Status failure = errno_status(Layer::kTransport, "connect", errno);
-  return failure;
-}
-
-Task<Result<std::vector<SocketAddress>>> TcpTransport::find_addresses(Loop& loop, const Url& url) {
+Task<Addresses> TcpTransport::find_addresses(Loop& loop, const Url& url, Deadline deadline) {
   auto addresses = addresses_of(url);
   if (!addresses.ok() || !addresses->empty()) co_return addresses;
-  LookUp look_up{loop, url.host, url.port};
+  LookUp look_up{loop, resolver_, url.host, url.port, deadline};
   auto found = co_await look_up;
-  CancelScope* scope = co_await this_cancel_scope();
-  if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());
+  if (found.ok() && found->empty()) {
+    co_return Status{StatusCode::kUnavailable, Layer::kTransport, "the host has no address"};
+  }
   co_return found;
-}
-
-// Ends ok when another address is worth a try; then `socket` has the connected socket or the failure.
-Task<Status> TcpTransport::connect_to(Loop& loop, const SocketAddress& address, const ConnectOptions& options,
-                                      Result<Socket>& socket) {
-  bool in_progress = false;
-  socket = begin_connect(address, options_, options.local_address, in_progress);
-  if (!socket.ok() || !in_progress) co_return Status{};
-  ConnectWait wait{loop, socket->fd(), options.deadline};
-  Status outcome = co_await wait;
-  if (outcome.ok()) co_return Status{};
-  if (!wait.answered()) co_return outcome;
-  socket = std::move(outcome);
-  co_return Status{};
 }
 
 Task<Result<std::unique_ptr<Connection>>> TcpTransport::connect(Loop& loop, Url url, ConnectOptions options) {
@@ -87,22 +47,25 @@ Task<Result<std::unique_ptr<Connection>>> TcpTransport::connect(Loop& loop, Url 
   if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());
   if (options.deadline.expired(loop.now())) co_return to_status(CancelReason::kDeadline);
   const std::string what = "connect to " + url.to_string();
-  auto addresses = co_await find_addresses(loop, url);
+  auto addresses = co_await find_addresses(loop, url, options.deadline);
   if (!addresses.ok()) co_return addresses.status().with_context(what);
-  Result<Socket> socket = Status{StatusCode::kUnavailable, Layer::kTransport, "the host has no address"};
-  for (const SocketAddress& address : *addresses) {
-    Status ended = co_await connect_to(loop, address, options, socket);
-    if (!ended.ok()) co_return ended.with_context(what);
-    if (socket.ok()) co_return TcpCarrier::connection(loop, std::move(*socket), address, options.connection);
-  }
-  co_return socket.status().with_context(what);
+  ConnectRace race{loop, *addresses, options_, options};
+  auto winner = co_await race;
+  if (!winner.ok()) co_return winner.status().with_context(what);
+  const SocketAddress peer = (*winner)->address();
+  co_return TcpCarrier::connection(loop, (*winner)->take_socket(), peer, options.connection);
 }
 
 }  // namespace
+
+std::unique_ptr<Transport> make_transport(TcpOptions options, std::shared_ptr<NameSource> names) {
+  return std::make_unique<TcpTransport>(std::move(options), std::move(names));
+}
+
 }  // namespace tcp
 
 std::unique_ptr<Transport> make_tcp_transport(TcpOptions options) {
-  return std::make_unique<tcp::TcpTransport>(std::move(options));
+  return tcp::make_transport(std::move(options), tcp::system_names());
 }
 
 }  // namespace weft

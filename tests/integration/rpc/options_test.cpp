@@ -50,6 +50,7 @@ using ::testing::StartsWith;
 TEST_F(Options, OfAClientAreRefusedByName) {
   EXPECT_THAT(client_says({.connect_timeout = 0ns}), StartsWith("ClientOptions::connect_timeout: "));
   EXPECT_THAT(client_says({.connect_timeout = -1s}), HasSubstr("give a time above zero"));
+  EXPECT_THAT(client_says({.call_timeout = 0ns}), HasSubstr("give a time above zero"));
   EXPECT_THAT(client_says({.call_timeout = -1ns}), StartsWith("ClientOptions::call_timeout: "));
   EXPECT_THAT(client_says({.reconnect_wait_min = -1ns}), StartsWith("ClientOptions::reconnect_wait_min: "));
   EXPECT_THAT(client_says({.reconnect_wait_max = -1ns}), StartsWith("ClientOptions::reconnect_wait_max: "));
@@ -97,7 +98,7 @@ TEST_F(Options, ZerosThatMeanNoneAreTaken) {
   none.calls_waiting_max = 0;
   none.ping_interval = 0ns;
   ClientOptions options{
-      .call_timeout = 0ns, .reconnect_wait_min = 0ns, .reconnect_wait_max = 0ns, .limits = none};
+      .reconnect_wait_min = 0ns, .reconnect_wait_max = 0ns, .limits = none};
   Client& caller = client(serve_here({.limits = none}, [](Server& its) { its.register_handler<next>(); }),
                           std::move(options));
   EXPECT_EQ(call<next>(caller, 1).status().code(), StatusCode::kResourceExhausted)

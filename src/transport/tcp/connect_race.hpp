@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <memory>
+#include <vector>
+
+#include "transport/tcp/connect_attempt.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/runtime/timer.hpp"
+#include "weft/transport/transport.hpp"
+
+namespace weft::tcp {
+
+/// Awaits a connection to the first of several addresses that answers (RFC 8305, "happy eyeballs"): they are
+/// tried in turns of their families, each 250 ms after the one before it, or at once when that has
+/// failed. The first that connects wins, and the others are closed. Gives the attempt that won.
+/// Cancel: total. Dropping the coroutine is as good as a cancel. Errors: kDeadlineExceeded; else the code
+/// that all addresses agree on, or kUnavailable. The text names each address and what became of it.
+class ConnectRace final : private ConnectAttemptOwner, private Timer, private CancelListener {
+ public:
+  /// `options` outlive it; there is at least one address.
+  ConnectRace(Loop& loop, const std::vector<SocketAddress>& addresses, const TcpOptions& tcp,
+              const ConnectOptions& options);
+
+  bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    resumption_.handle = coroutine;
+    return begin(cancel_scope_of(coroutine));
+  }
+  Result<ConnectAttempt*> await_resume() noexcept { return std::move(outcome_); }
+
+ private:
+  bool begin(CancelScope* scope);
+  void on_attempt_ended(ConnectAttempt& attempt) override;
+  void on_timer() override;
+  void on_cancel(CancelReason reason) noexcept override;
+  bool try_next();
+  bool any_under_way() const;
+  Status failure(StatusCode code) const;
+  StatusCode common_code() const;
+  void end(Result<ConnectAttempt*> outcome);
+
+  Loop& loop_;
+  const TcpOptions& tcp_;
+  const ConnectOptions& options_;
+  std::vector<std::unique_ptr<ConnectAttempt>> attempts_;
+  /// How many of them have begun.
+  std::size_t begun_ = 0;
+  bool ended_ = false;
+  Result<ConnectAttempt*> outcome_;
+  Resumption resumption_;
+};
+
+}  // namespace weft::tcp

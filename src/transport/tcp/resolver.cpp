@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tcp/resolver.hpp"
+
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "weft/runtime/post_surely.hpp"
+
+namespace weft::tcp {
+
+namespace {
+
+class SystemNames final : public NameSource {
+ public:
+  Addresses blocking_look_up(const std::string& host, std::uint16_t port) override {
+    return tcp::blocking_look_up(host, port);
+  }
+};
+
+Addresses blocking_ask(NameSource& names, const std::string& host, std::uint16_t port) {
+  try {
+    return names.blocking_look_up(host, port);
+  } catch (const std::bad_alloc&) {
+    return Status{StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a name's addresses"};
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<NameSource> system_names() {
+  return std::make_shared<SystemNames>();
+}
+
+bool Search::join(const std::shared_ptr<Waiter>& waiter) {
+  const std::lock_guard lock{mutex_};
+  if (!ended_) waiters_.push_back(waiter);
+  return !ended_;
+}
+
+void Search::leave(const std::shared_ptr<Waiter>& waiter) noexcept {
+  waiter->listener = nullptr;
+  const std::lock_guard lock{mutex_};
+  std::erase(waiters_, waiter);
+}
+
+// Under the lock: who has left is not posted to, for its loop may be gone.
+void Search::end(const Addresses& found) noexcept {
+  const std::lock_guard lock{mutex_};
+  ended_ = true;
+  for (const std::shared_ptr<Waiter>& waiter : waiters_) {
+    detail::post_surely(waiter->loop, [waiter, found] {
+      if (waiter->listener != nullptr) waiter->listener->on_found(found);
+    });
+  }
+  waiters_.clear();
+}
+
+Result<std::shared_ptr<Search>> Resolver::search(const std::string& host, std::uint16_t port,
+                                                 const std::shared_ptr<Search::Waiter>& waiter) {
+  const std::lock_guard lock{mutex_};
+  std::erase_if(searches_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Search>& known = searches_[{host, port}];
+  std::shared_ptr<Search> search = known.lock();
+  if (search != nullptr && search->join(waiter)) return search;
+  search = std::make_shared<Search>();
+  search->join(waiter);
+  try {
+    std::thread thread{
+        [search, names = names_, host, port] { search->end(blocking_ask(*names, host, port)); }};
+    // The system's resolver can be neither stopped nor given a time, and nobody who has given up shall wait
+    // for it; the thread shares nothing but what it holds itself.
+    thread.detach();  // allow(no_detach): see above
+  } catch (const std::system_error& error) {
+    return Status{StatusCode::kResourceExhausted, Layer::kTransport,
+                  "look up \"" + host + "\": the system gives no thread", error.code().value()};
+  }
+  known = search;
+  return search;
+}
+
+}  // namespace weft::tcp

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/tcp/name_source.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::tcp {
+
+/// Hears the end of a search, on its loop.
+class SearchListener {
+ public:
+  virtual void on_found(const Addresses& found) = 0;
+
+ protected:
+  ~SearchListener() = default;
+};
+
+/// One search for the addresses of a name, which cannot be stopped, and those who wait for it: each may leave
+/// at any time, and waits for nothing then. Thread: any, but where it says otherwise.
+class Search {
+ public:
+  /// One who waits. `listener` is read on the loop's thread only, and null once it has left.
+  struct Waiter {
+    Loop& loop;
+    SearchListener* listener;
+  };
+
+  /// False: the search has ended already.
+  bool join(const std::shared_ptr<Waiter>& waiter);
+  /// Thread: the waiter's loop's. The loop may end afterwards.
+  void leave(const std::shared_ptr<Waiter>& waiter) noexcept;
+  void end(const Addresses& found) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Waiter>> waiters_;
+  bool ended_ = false;
+};
+
+/// Asks for the addresses of names, each question on a thread of its own, because that blocks. Who asks for a
+/// name that is being looked up joins that search: so a resolver that does not answer holds one thread for
+/// each name, however often it is asked. Thread: any.
+class Resolver {
+ public:
+  explicit Resolver(std::shared_ptr<NameSource> names) : names_(std::move(names)) {}
+
+  /// Errors: kResourceExhausted when the system gives no thread.
+  Result<std::shared_ptr<Search>> search(const std::string& host, std::uint16_t port,
+                                         const std::shared_ptr<Search::Waiter>& waiter);
+
+ private:
+  const std::shared_ptr<NameSource> names_;
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::uint16_t>, std::weak_ptr<Search>> searches_;
+};
+
+}  // namespace weft::tcp

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "transport/tcp/name_source.hpp"
+#include "weft/transport/tcp.hpp"
+
+namespace weft::tcp {
+
+/// The same as weft::make_tcp_transport(), with names that `names` knows.
+std::unique_ptr<Transport> make_transport(TcpOptions options, std::shared_ptr<NameSource> names);
+
+}  // namespace weft::tcp
