@@ -22,7 +22,9 @@ namespace weft {
     return refuse_body(call, body_bytes);
   }
   if (!call.request().is_plain()) return begin_with_options(call, body_bytes);
-  return queue(call, request_header(*call.request().method, body_bytes), session_.frames_need_end());
+  wire::FrameHeader header = request_header(*call.request().method, body_bytes);
+  header.timeout = call.request().default_timeout;
+  return queue(call, header, session_.frames_need_end());
 }
 
 inline wire::FrameHeader CallsOut::request_header(const MethodKey& method, std::size_t body_bytes) {

@@ -20,9 +20,8 @@ constexpr std::size_t kRetiredMax = 8;
 
 // With options that are no good no call has a timeout: it is refused for them, and not for a time that is
 // over.
-CallTarget::Defaults defaults_of(const ClientOptions& options) {
-  const Duration timeout = check_options(options).ok() ? options.call_timeout : kNoTimeout;
-  return {timeout, options.carries_metadata};
+Duration default_timeout(const ClientOptions& options) {
+  return check_options(options).ok() ? options.call_timeout : kNoTimeout;
 }
 
 Status closed_status() {
@@ -38,7 +37,7 @@ Status not_in_time_is_unavailable(const Status& why) {
 }  // namespace
 
 ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options)
-    : CallTarget(loop, defaults_of(options)),
+    : CallTarget(loop, default_timeout(options), options.carries_metadata),
       transports_(transports),
       options_(std::move(options)),
       misuse_(check_options(options_)),
@@ -68,7 +67,7 @@ Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_byte
 }
 
 void ClientCore::withdraw(PendingCall& call) noexcept {
-  static_cast<ListHook<WaitingCallTag>&>(call).unlink();
+  static_cast<ListHook<TargetCallTag>&>(call).unlink();
   --waiting_count_;
   choose_open_session();
 }

@@ -103,7 +103,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   /// turn.
   std::vector<std::unique_ptr<Session>> retired_;
   std::vector<Session*> closed_;
-  IntrusiveList<PendingCall, WaitingCallTag> waiting_;
+  IntrusiveList<PendingCall, TargetCallTag> waiting_;
   std::size_t waiting_count_ = 0;
   IntrusiveList<ConnectWaiter, ConnectWaiterTag> connect_waiters_;
   Task<void> attempt_;

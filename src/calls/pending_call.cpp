@@ -8,44 +8,71 @@ namespace weft {
 
 namespace {
 
-/// A default timeout from this length on counts from the beginning of the loop's turn, so that a call that
-/// says nothing of time need not read the clock: no turn takes a part of it that anybody would notice.
-constexpr Duration kLongTimeout = std::chrono::seconds{5};
-
-inline Deadline earliest_deadline(const CallTarget& target, const CallExtras* extras,
-                                  const CancelScope* scope) {
-  Loop& loop = target.loop();
-  const Duration by_default = target.defaults().timeout;
+/// The end of a call that has options, or that no list of timeouts serves.
+Deadline earliest_deadline(CallTarget& target, const CallExtras* extras, Deadline of_scope) {
+  const CallTimeouts& timeouts = target.timeouts();
   Deadline deadline;
   if (extras != nullptr && extras->options.timeout != Duration::zero()) {
     const Duration timeout = extras->options.timeout;
-    if (timeout != kNoTimeout) deadline = Deadline::after(loop.read_clock(), timeout);
-  } else if (by_default != kNoTimeout) {
-    deadline = Deadline::after(by_default >= kLongTimeout ? loop.now() : loop.read_clock(), by_default);
+    if (timeout != kNoTimeout) deadline = Deadline::after(target.loop().read_clock(), timeout);
+  } else if (timeouts.timeout() != kNoTimeout) {
+    deadline = timeouts.serves() ? timeouts.from_now()
+                                 : Deadline::after(target.loop().read_clock(), timeouts.timeout());
   }
   if (extras != nullptr) deadline = deadline.earlier(extras->options.deadline);
-  return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
+  return deadline.earlier(of_scope);
 }
 
 }  // namespace
 
-Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
+// A call that has no time but its target's default needs no timer of its own, see CallTimeouts.
+inline bool PendingCall::take_default_timeout(Deadline of_scope) {
+  const CallTimeouts& timeouts = target_->timeouts();
+  if (request_.extras != nullptr || !timeouts.serves()) return false;
+  const Deadline deadline = timeouts.from_now();
+  if (of_scope.at() < deadline.at()) [[unlikely]] {
+    return false;
+  }
+  request_.deadline = deadline;
+  request_.default_timeout = timeouts.wire_timeout();
+  return true;
+}
+
+bool PendingCall::arm_deadline(Deadline of_scope) {
   Loop& loop = target_->loop();
-  WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &loop,
+  request_.deadline = earliest_deadline(*target_, request_.extras, of_scope);
+  if (request_.deadline.is_infinite()) return true;
+  if (request_.deadline.expired(loop.now())) return false;
+  loop.arm(*this, request_.deadline.at());
+  return true;
+}
+
+Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
+  WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &target_->loop(),
               "a client is used on its own loop's thread only; make one client for each loop");
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
     return refuse(to_status(scope->reason()));
   }
-  request_.deadline = earliest_deadline(*target_, request_.extras, scope);
-  if (!request_.deadline.is_infinite()) {
-    if (request_.deadline.expired(loop.now())) return refuse(to_status(CancelReason::kDeadline));
-    loop.arm(*this, request_.deadline.at());
+  const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
+  if (!take_default_timeout(of_scope) && !arm_deadline(of_scope)) [[unlikely]] {
+    return refuse(to_status(CancelReason::kDeadline));
   }
   if (scope != nullptr) {
-    if (!scope->carried().empty() && target_->defaults().carries_metadata) request_.carrying = scope;
+    if (!scope->carried().empty() && target_->carries_metadata()) request_.carrying = scope;
     scope->add(*this);
   }
   return target_->begin(*this, body_bytes);
+}
+
+// It is in the list of those that wait, so its time gets a timer; and when it is sent, less of its time is
+// left.
+Begun PendingCall::wait() {
+  state_ = State::kWaiting;
+  if (request_.default_timeout != 0) {
+    request_.default_timeout = 0;
+    target_->loop().arm(*this, request_.deadline.at());
+  }
+  return {.outcome = Begun::Outcome::kWaits};
 }
 
 void PendingCall::begin_waiting(CallsOut& out) {
@@ -61,6 +88,10 @@ void PendingCall::sent() {
 
 void PendingCall::limit(Deadline deadline) {
   if (state_ == State::kDone || deadline.is_infinite() || request_.deadline.at() <= deadline.at()) return;
+  if (request_.default_timeout != 0) {
+    request_.default_timeout = 0;
+    static_cast<ListHook<TargetCallTag>&>(*this).unlink();
+  }
   request_.deadline = deadline;
   if (deadline.expired(target_->loop().now())) return on_cancel(CancelReason::kDeadline);
   target_->loop().arm(*this, deadline.at());

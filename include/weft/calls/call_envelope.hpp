@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Attachments and wishes that belong to a served call beside the bodies of request and answer. Thread: where the handler
-/// runs, and then the loop.
+/// Attachments and wishes that belong to a served call beside the bodies of request and answer. Thread: where
+/// the handler runs, and then the loop.
 struct CallEnvelope {
   struct Endpoints {
     std::string local;

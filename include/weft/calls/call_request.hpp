@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "weft/base/bytes.hpp"
 #include "weft/base/time.hpp"
 #include "weft/calls/call_extras.hpp"
@@ -17,8 +19,10 @@ struct CallRequest {
     if (extras != nullptr && extras->options.metadata.is_given()) return extras->options.metadata.bytes();
     return carrying != nullptr ? carrying->carried() : Bytes{};
   }
-  /// Nothing but arguments is to be sent.
-  bool is_plain() const { return extras == nullptr && deadline.is_infinite() && carrying == nullptr; }
+  /// Nothing but arguments is to be sent, with no time but the target's default.
+  bool is_plain() const {
+    return extras == nullptr && carrying == nullptr && (deadline.is_infinite() || default_timeout != 0);
+  }
 
   const MethodKey* method;
   /// May be null.
@@ -26,6 +30,9 @@ struct CallRequest {
   /// The scope that the call was begun under, if that carries anything.
   const CancelScope* carrying = nullptr;
   Deadline deadline{};
+  /// The target's default timeout as a header has it, if `deadline` is from that and is served by
+  /// CallTimeouts.
+  std::uint32_t default_timeout = 0;
 };
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "weft/base/time.hpp"
+#include "weft/calls/call_timeouts.hpp"
 
 namespace weft {
 
@@ -33,14 +34,10 @@ struct [[nodiscard]] Begun {
 /// test. Outlives its calls. Thread: its loop's.
 class CallTarget {
  public:
-  /// Terms of a call that has none of its own.
-  struct Defaults {
-    Duration timeout = kNoTimeout;
-    /// Calls carry the metadata of the scope that they were begun under.
-    bool carries_metadata = true;
-  };
-
-  CallTarget(Loop& loop, const Defaults& defaults) : loop_(loop), defaults_(defaults) {}
+  /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
+  /// carry the metadata of the scope that they were begun under, if they have none of their own.
+  CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
+      : loop_(loop), timeouts_(loop, timeout), carries_metadata_(carries_metadata) {}
   CallTarget(const CallTarget&) = delete;
   CallTarget& operator=(const CallTarget&) = delete;
 
@@ -50,7 +47,8 @@ class CallTarget {
   virtual void withdraw(PendingCall& call) noexcept = 0;
 
   Loop& loop() const { return loop_; }
-  const Defaults& defaults() const { return defaults_; }
+  CallTimeouts& timeouts() { return timeouts_; }
+  bool carries_metadata() const { return carries_metadata_; }
 
  protected:
   ~CallTarget() = default;
@@ -62,7 +60,8 @@ class CallTarget {
 
  private:
   Loop& loop_;
-  const Defaults defaults_;
+  CallTimeouts timeouts_;
+  const bool carries_metadata_;
   Session* open_ = nullptr;
 };
 

@@ -16,7 +16,6 @@
 namespace weft {
 
 class CallsOut;
-struct WaitingCallTag;
 
 /// One call as the machinery of calls sees it, whoever waits for it: the part that knows no types.
 ///
@@ -28,7 +27,7 @@ struct WaitingCallTag;
 /// out. kDone: nobody but the owner knows it any more; `failure_` and the answer are final. Destroying it in
 /// any state ends the call: it leaves the table, the peer is told, leased bytes that are still unsent are
 /// copied. Thread: the target's loop. Moves in kIdle only.
-class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private CancelListener, private Timer {
+class PendingCall : public Exchange, public ListHook<TargetCallTag>, private CancelListener, private Timer {
  public:
   /// `extras` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
   /// without them.
@@ -61,15 +60,13 @@ class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private Ca
     return {};
   }
   /// The call is kept by its target, which begins it later or fails it.
-  Begun wait() {
-    state_ = State::kWaiting;
-    return {.outcome = Begun::Outcome::kWaits};
-  }
+  Begun wait();
   /// The request has its place in the output of `out` and the call the id `id` in its table.
   void enter(CallsOut& out, std::uint64_t id) {
     out_ = &out;
     id_ = id;
     state_ = State::kSent;
+    if (request_.default_timeout != 0) target_->timeouts().add(*this);
   }
   /// Sends a call that waited; it may end by that.
   void begin_waiting(CallsOut& out);
@@ -108,6 +105,8 @@ class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private Ca
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
 
+  bool take_default_timeout(Deadline of_scope);
+  bool arm_deadline(Deadline of_scope);
   void take_answer(const Frame& frame);
   void keep_attachment();
   void end() noexcept;
@@ -122,5 +121,12 @@ class PendingCall : public Exchange, public ListHook<WaitingCallTag>, private Ca
   Status failure_;
   State state_ = State::kIdle;
 };
+
+inline void CallTimeouts::add(PendingCall& call) {
+  calls_.push_back(call);
+  if (!armed()) [[unlikely]] {
+    loop_.arm(*this, call.request().deadline.at());
+  }
+}
 
 }  // namespace weft

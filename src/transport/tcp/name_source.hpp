@@ -17,8 +17,7 @@ class NameSource {
  public:
   virtual ~NameSource() = default;
   /// Blocks, for as long as it takes. Errors: kUnavailable.
-  virtual Addresses blocking_look_up(const std::string& host,
-                                                              std::uint16_t port) = 0;
+  virtual Addresses blocking_look_up(const std::string& host, std::uint16_t port) = 0;
 };
 
 /// Returns the system's resolver.

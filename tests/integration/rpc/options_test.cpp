@@ -97,8 +97,7 @@ TEST_F(Options, ZerosThatMeanNoneAreTaken) {
   none.outbox_high_water = 0;
   none.calls_waiting_max = 0;
   none.ping_interval = 0ns;
-  ClientOptions options{
-      .reconnect_wait_min = 0ns, .reconnect_wait_max = 0ns, .limits = none};
+  ClientOptions options{.reconnect_wait_min = 0ns, .reconnect_wait_max = 0ns, .limits = none};
   Client& caller = client(serve_here({.limits = none}, [](Server& its) { its.register_handler<next>(); }),
                           std::move(options));
   EXPECT_EQ(call<next>(caller, 1).status().code(), StatusCode::kResourceExhausted)

@@ -22,8 +22,8 @@ const MethodKey kMethod{11, 22, "echo", &schema_text};
 /// Sends every call over one session, or keeps it.
 class Target final : public CallTarget {
  public:
-  explicit Target(SessionRig& rig, const Defaults& defaults = {})
-      : CallTarget(rig.loop(), defaults), rig_(rig) {
+  explicit Target(SessionRig& rig, Duration timeout = kNoTimeout)
+      : CallTarget(rig.loop(), timeout, true), rig_(rig) {
     set_open_session(&rig.session());
   }
   void withdraw(PendingCall& call) noexcept override {
@@ -169,6 +169,65 @@ TEST_F(PendingCallTest, ItsDeadlineGoesAlongAndEndsIt) {
   rig_.pass(2ms);
   EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(rig_.sent_frame().header.type, wire::FrameType::kCancel);
+}
+
+TEST_F(PendingCallTest, TheTargetsTimeoutGoesAlongAndEndsThoseThatTakeLonger) {
+  Target target{rig_, 30s};
+  std::vector<std::unique_ptr<TextCall>> calls;
+  for (int i = 0; i < 5; ++i) {
+    calls.push_back(std::make_unique<TextCall>(target));
+    calls.back()->begin();
+    rig_.pass(1s);
+  }
+  const std::vector<SentFrame> requests = rig_.sent();
+  ASSERT_EQ(requests.size(), 5u);
+  EXPECT_EQ(requests[4].header.timeout, 30'000'000u);
+  EXPECT_LE(rig_.loop().timers_armed(), 3u) << "one timer for all, the session's and the connection's";
+  rig_.peer_sends(answer_bytes(requests[1].header.id, "in time"));
+  calls[2].reset();
+  rig_.pass(25s + 1ms);  // 30 s after the first
+  EXPECT_EQ(calls[0]->take_failure().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(calls[1]->take_failure().ok());
+  EXPECT_FALSE(calls[3]->done());
+  rig_.pass(3s);
+  EXPECT_EQ(calls[3]->take_failure().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(calls[4]->done());
+  rig_.pass(1s);
+  EXPECT_EQ(calls[4]->take_failure().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(PendingCallTest, ACallThatWaitedHasSoMuchLessTimeWhenItIsSent) {
+  Target target{rig_, 30s};
+  target.close();
+  TextCall call{target};
+  call.begin();
+  rig_.pass(10s);
+  target.admit();
+  EXPECT_EQ(rig_.sent_frame().header.timeout, 20'000'000u);
+  rig_.pass(20s);
+  EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(PendingCallTest, AScopeWithAnEarlierDeadlineCountsInPlaceOfTheTargets) {
+  Target target{rig_, 30s};
+  CancelScope scope;
+  scope.set_deadline(Deadline::after(rig_.clock.now(), 10s));
+  TextCall call{target};
+  call.begin(&scope);
+  EXPECT_EQ(rig_.sent_frame().header.timeout, 10'000'000u);
+  rig_.pass(10s);
+  EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(PendingCallTest, ALimitThatIsEarlierThanTheTargetsTimeoutCounts) {
+  Target target{rig_, 30s};
+  TextCall call{target};
+  call.begin();
+  call.limit(Deadline::after(rig_.clock.now(), 5ms));
+  rig_.pass(6ms);
+  EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
+  rig_.pass(30s);
+  EXPECT_EQ(call.woken(), 1);
 }
 
 TEST_F(PendingCallTest, ADeadlineThatComesLaterThanBegunIsKept) {

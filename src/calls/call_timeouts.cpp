@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/call_timeouts.hpp"
+
+#include <chrono>
+
+#include "calls/call_path.hpp"
+
+namespace weft {
+
+namespace {
+
+std::uint32_t in_header(Duration timeout) {
+  const auto micros = std::chrono::ceil<std::chrono::microseconds>(timeout).count();
+  return timeout != kNoTimeout && micros > 0 && micros < 0xFFFFFFFFLL ? static_cast<std::uint32_t>(micros) : 0;
+}
+
+}  // namespace
+
+CallTimeouts::CallTimeouts(Loop& loop, Duration timeout)
+    : loop_(loop), timeout_(timeout), wire_timeout_(in_header(timeout)) {}
+
+void CallTimeouts::on_timer() {
+  const TimePoint now = loop_.now();
+  while (!calls_.empty() && calls_.front().request().deadline.expired(now)) {
+    PendingCall& call = calls_.pop_front();
+    if (!call.done()) call.cancel(CancelReason::kDeadline);
+  }
+  if (!calls_.empty()) loop_.arm(*this, calls_.front().request().deadline.at());
+}
+
+}  // namespace weft
