@@ -10,7 +10,7 @@
 namespace weft::testing {
 namespace {
 
-/// What one call's context said.
+/// Facts that one call's context gave.
 struct Seen {
   std::uint64_t connection = 0;
   std::uint64_t call = 0;

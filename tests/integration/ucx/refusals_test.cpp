@@ -18,7 +18,7 @@ struct Quiet {
   faults::CountingLogger nobody;
 };
 
-/// What a client tells its logger. Of the test's thread.
+/// Keeps the lines that a client logs. Thread: the test's.
 class Words final : public Logger {
  public:
   void write(LogLevel, std::string_view message) override { text.append(message) += '\n'; }

@@ -69,8 +69,8 @@ class Cr18Counts : public SimulatedTest {
     loop().block_on(when_all(std::move(callers)));
   }
 
-  /// What `calls` calls cost, that have `payload_bytes` each, both ways together. bench/compare verbs prints
-  /// what is recorded here.
+  /// Counts the costs of `calls` calls that have `payload_bytes` each, both ways together. bench/compare
+  /// verbs prints what is recorded here.
   template <typename Run>
   Costs costs_of(const char* call, int calls, std::size_t payload_bytes, Run run_them) {
     const SimulatedRdmaCounters before = rdma.counters();

@@ -39,8 +39,8 @@ class Cr19Deaths : public ::testing::Test {
     EXPECT_TRUE(size.ok() && *size == neighbours_bytes_.size()) << "F4: " << size.status().to_string();
     EXPECT_EQ(neighbour_.stats().connections, 1u) << "F4";
   }
-  /// What this process holds when nothing of a victim is left but `pairs` of others. The first rounds still
-  /// find their level.
+  /// Expects that this process holds nothing of a victim any more, and `pairs` queue pairs of others. The
+  /// first rounds still find their level.
   void expect_nothing_new(int round, int pairs) {
     EXPECT_TRUE(turn_until(world_.loop(), [&] { return rdma_.live().queue_pairs == pairs; })) << "F5";
     if (round < 3) {

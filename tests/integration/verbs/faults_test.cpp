@@ -25,7 +25,7 @@ class Cr19Faults : public SimulatedTest {
     baseline_ = lasting();
     return made;
   }
-  /// What there is of a connection, however much memory it took.
+  /// Counts the objects of a connection, except the memory, which may differ.
   testing::SimulatedRdmaObjects lasting() const {
     testing::SimulatedRdmaObjects live = rdma.live();
     live.regions = 0;

@@ -109,7 +109,7 @@ std::string offer_text(std::uint64_t bytes) {
   return std::string{as_text(encoded)};
 }
 
-/// What a peer may not do.
+/// Lists the misdeeds of a peer.
 const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing::misdeeds_with<RawVerbsPeer>({
     {"another version",
      [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion + 1, kCreditKind)); }},

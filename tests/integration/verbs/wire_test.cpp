@@ -47,7 +47,8 @@ class Cr19Wire : public ::testing::Test {
   }
   RpcClient& client(const std::string& url) { return world_.client(url, at_end(0)); }
   static std::string required(const std::string& url) { return "verbs" + url.substr(url.find("://")); }
-  /// What had left is lost; what had not was for the next connection, which is refused.
+  /// Expects that every call is lost: what had left went with the connection, and the next connection is
+  /// refused.
   void expect_lost(Calls& calls) {
     EXPECT_EQ(calls.small.ok + calls.large.ok, 0);
     for (const Ends* ends : {&calls.small, &calls.large}) {
@@ -131,7 +132,7 @@ TEST_F(Cr19Wire, CR19_a_wire_that_carries_nothing_while_rdma_is_tried_costs_no_c
   world_.expect_alive(after);
 }
 
-/// What tc-netem does to the packets of both directions.
+/// Runs with tc-netem harming the packets of both directions.
 class Cr19SpoiltWire : public Cr19Wire, public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Verbs, Cr19SpoiltWire,
                          ::testing::Values("loss 5%", "duplicate 20%", "delay 5ms", "delay 2ms reorder 10%",

@@ -21,7 +21,7 @@ using bring_up_testing::Fault;
 using bring_up_testing::Side;
 using bring_up_testing::SideOptions;
 
-/// What can happen next.
+/// Events that can happen next.
 enum class Event : std::uint8_t { kDeliver, kHeard, kTimeout, kPathFails };
 constexpr std::array kEvents{Event::kDeliver, Event::kHeard, Event::kTimeout, Event::kPathFails};
 

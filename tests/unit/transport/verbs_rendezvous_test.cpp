@@ -30,8 +30,8 @@ std::span<std::byte> all_of(std::vector<std::byte>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-/// What a connection has to do with one end of a path, for one side's sending: its queue, and where things
-/// land at the other end.
+/// Plays the connection for one end of a path, in the direction that this side sends: its queue, and where
+/// things land at the other end.
 class Stream {
  public:
   enum class Landing : std::uint8_t { kNone, kPlain, kRegistered };

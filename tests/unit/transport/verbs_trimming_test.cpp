@@ -18,7 +18,7 @@ using verbs_carrier_testing::World;
 
 constexpr std::size_t kBlockBytes = 4096;
 
-/// What four messages need is a block, and a connection's due.
+/// Makes the memory for four messages a block, and the share of one connection.
 VerbsOptions blocks_of_four() {
   VerbsOptions options;
   options.message_bytes = 1024;

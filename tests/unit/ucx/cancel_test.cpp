@@ -23,7 +23,7 @@ constexpr std::size_t kSmall = 64;
 constexpr std::size_t kLarge = 300'000;
 constexpr int kTurnsMax = 12;
 
-/// What the other side of an operation is, and the operation itself.
+/// The other side of an operation, and the operation itself.
 struct Scene {
   Pair& pair;
   AmReceiver& receiver;

@@ -105,7 +105,7 @@ TEST_F(VerbsEndings, a_key_used_after_its_release_is_refused) {
   pair_.run(attempt(pair_));
 }
 
-/// What a peer may try with memory that it was told of, or was not.
+/// An attempt of a peer on memory that it was told of, or was not.
 struct Abuse {
   const char* what;
   enum class By : std::uint8_t { kWrite, kRead, kFetchAdd, kCompareSwap } by;

@@ -57,7 +57,7 @@ Task<Status> awaited(Posted posted, Gate& gate) {
   co_return std::move(ended).status();
 }
 
-/// What outlives the lives: two machines with a device each, and what lies at the other one.
+/// Objects that outlive the lives: two machines with a device each, and the memory of the other one.
 struct World {
   SimulatedRdma rdma{{weft::testing::roce_device("here", 1), weft::testing::roce_device("there", 2)}};
   std::unique_ptr<Loop> loop = Loop::create({.mode = WaitMode::kBusy}).value();
@@ -299,7 +299,7 @@ class Life final : private CompletionHandler {
   bool dropped_ = false;
   /// The queue that the operation was posted to.
   bool ended_ = false;
-  /// What the device was given and has completed, but for the operation: counted off.
+  /// Counts of what the device was given and has completed before the operation, to be subtracted.
   std::uint64_t posted_before_ = 0;
   std::uint64_t polled_before_ = 0;
   std::uint64_t others_ = 0;

@@ -68,7 +68,8 @@ TEST_P(VerbsLostDevices, the_end_of_what_was_made_on_a_device_that_is_gone_is_no
   EXPECT_EQ(gone.live().total(), 0U);
 }
 
-/// What connecting says on a device that refuses it with `error`, to an address that `elsewhere` changed.
+/// Returns the failure of connecting on a device that refuses it with `error`, to an address that
+/// `elsewhere` changed.
 Status refused_connect(SimulatedRdma& rdma, int error, void (*elsewhere)(AddressInfo&)) {
   auto loop = Loop::create().value();
   auto device = Device::open({}, rdma).value();
