@@ -10,9 +10,10 @@ import re
 import sys
 from collections.abc import Iterator
 
+import capabilities
 import class_sizes
 import layers
-from project_files import ROOT, cpp_files, project_files, read
+from project_files import cpp_files, project_files, read
 
 LINES_MAX = 500
 # A class is held small by class_sizes; this only keeps many small things from gathering in one file.
@@ -143,15 +144,16 @@ def no_machine_paths() -> Iterator[str]:
                 yield f"{path}:{number}: names a folder of somebody's machine: {line.strip()[:80]}"
 
 
-def capabilities_tested() -> Iterator[str]:
-    if not (ROOT / "tests/integration").is_dir():
-        return
-    tests = (path for path in project_files() if path.parts[0] == "tests" and path.suffix in (".cpp", ".py"))
-    text = "".join(read(path) for path in tests)
-    for family, last in (("CR", 9), ("LG", 4)):
-        for number in range(1, last + 1):
-            if not re.search(rf"\b{family}[-_]?{number}\b", text):
-                yield f"no test names {family}-{number}"
+def test_names() -> Iterator[str]:
+    """TEST(Subject, SaysWhatHolds): both in PascalCase, the second of several words, neither with a code in front."""
+    macro = re.compile(r"\b(?:TEST|TEST_F|TEST_P|TYPED_TEST)\(\s*(\w+),\s*(\w+)\)")
+    words = re.compile(r"(?!(?:Cr|Lg|Bu|Ux)[0-9])(?:[A-Z][a-z0-9]*)+")
+    for path in cpp_files():
+        for suite, name in macro.findall(read(path)) if path.parts[0] == "tests" else ():
+            if not words.fullmatch(suite) or (suite.endswith("Test") and not suite.endswith("DeathTest")):
+                yield f"{path}: the suite {suite} is not named after a subject, such as Timers or StatusDeathTest"
+            if not words.fullmatch(name) or sum(letter.isupper() for letter in name) < 2:
+                yield f"{path}: the test {suite}.{name} does not say in PascalCase what holds"
 
 
 RULES = {
@@ -163,7 +165,8 @@ RULES = {
     "no_silent_catch_all": no_silent_catch_all,
     "doc_comments_have_subjects": doc_comments_have_subjects,
     "no_machine_paths": no_machine_paths,
-    "capabilities_tested": capabilities_tested,
+    "capabilities": capabilities.problems,
+    "test_names": test_names,
     **{rule: (lambda rule=rule: pattern_problems(rule)) for rule in PATTERNS},
 }
 

@@ -18,14 +18,14 @@ int kills() {
 }
 
 /// A server and a client of it in this process, whom nothing may happen to.
-class Cr19Deaths : public ::testing::Test {
+class VerbsDeaths : public ::testing::Test {
  protected:
-  Cr19Deaths()
+  VerbsDeaths()
       : neighbours_server_(world_.serve(options_of("plain", neighbours_rdma_))),
         neighbour_(world_.client(neighbours_server_.urls().front(), options_of("plain", neighbours_rdma_))) {
     world_.expect_alive(neighbour_);
   }
-  ~Cr19Deaths() override {
+  ~VerbsDeaths() override {
     world_.end();
     EXPECT_EQ(rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
     EXPECT_EQ(neighbours_rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
@@ -63,7 +63,7 @@ class Cr19Deaths : public ::testing::Test {
   testing::CountedRdma::Objects objects_;
 };
 
-TEST_F(Cr19Deaths, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_and_is_found_again) {
+TEST_F(VerbsDeaths, AServerThatIsKilledFailsEachCallInFlightOnceAndIsFoundAgain) {
   Times ended;
   Times found;
   int cut = 0;
@@ -106,7 +106,7 @@ TEST_F(Cr19Deaths, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_a
   found.print("from the server's return to the first answer");
 }
 
-TEST_F(Cr19Deaths, CR19_a_client_that_is_killed_leaves_nothing_behind) {
+TEST_F(VerbsDeaths, AClientThatIsKilledLeavesNothingBehind) {
   Times ended;
   RpcServer& server = world_.serve(its(), World::Where::kHere);
   // Shares the receives of the loop with the victims, and with what they leave.

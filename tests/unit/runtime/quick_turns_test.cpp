@@ -420,7 +420,7 @@ class StretchOf {
   std::uint64_t reports_ = 0;
 };
 
-TEST(QuickStretchTest, LastsAsLongAsWhoBringsWorkAllows) {
+TEST(QuickStretches, LastsAsLongAsWhoBringsWorkAllows) {
   StretchOf of{20ns};
   const auto lasts = [&](Duration limit) { return of.length() <= limit && of.length() >= limit / 2; };
   of.repeat(40, true, false);
@@ -433,7 +433,7 @@ TEST(QuickStretchTest, LastsAsLongAsWhoBringsWorkAllows) {
   EXPECT_TRUE(lasts(QuickStretch::kWhileQuiet)) << of.length().count();
 }
 
-TEST(QuickStretchTest, IsCutAtOnceAndNeverBelowOneUnitNorAboveTheMost) {
+TEST(QuickStretches, IsCutAtOnceAndNeverBelowOneUnitNorAboveTheMost) {
   StretchOf fast{1ns};
   fast.repeat(20, true, false);
   EXPECT_EQ(fast.stretch.units(), QuickStretch::kUnitsAtMost);
@@ -446,7 +446,7 @@ TEST(QuickStretchTest, IsCutAtOnceAndNeverBelowOneUnitNorAboveTheMost) {
   EXPECT_EQ(slow.stretch.units(), 1);
 }
 
-TEST(QuickStretchTest, ThatWasNotBroughtToItsEndTeachesNothing) {
+TEST(QuickStretches, ThatWasNotBroughtToItsEndTeachesNothing) {
   QuickStretch stretch;
   const std::int64_t units = stretch.units();
   stretch.begin(TimePoint{1h}, 0);

@@ -400,25 +400,25 @@ INSTANTIATE_TEST_SUITE_P(Of, VerbsMoments, ::testing::ValuesIn(kFamilies), name_
 INSTANTIATE_TEST_SUITE_P(Of, VerbsMomentsOfSends, ::testing::ValuesIn(kFamilies, kFamilies + kSends),
                          name_of);
 
-TEST_P(VerbsMoments, UX7_a_cancel_at_any_moment_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ACancelAtAnyMomentLeavesTheDeviceItsMemory) {
   live(GetParam(), {});
   live(GetParam(), {.all_queues = true});
 }
 
-TEST_P(VerbsMoments, UX7_a_drop_at_any_moment_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ADropAtAnyMomentLeavesTheDeviceItsMemory) {
   live(GetParam(), {.drops = true});
   live(GetParam(), {.drops = true, .all_queues = true});
 }
 
-TEST_P(VerbsMoments, UX7_a_cancel_among_completions_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ACancelAmongCompletionsLeavesTheDeviceItsMemory) {
   live(GetParam(), {.in_poll = true});
 }
 
-TEST_P(VerbsMoments, UX7_a_drop_among_completions_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ADropAmongCompletionsLeavesTheDeviceItsMemory) {
   live(GetParam(), {.drops = true, .in_poll = true});
 }
 
-TEST_P(VerbsMomentsOfSends, UX7_a_failure_at_any_moment_leaves_the_device_its_memory) {
+TEST_P(VerbsMomentsOfSends, AFailureAtAnyMomentLeavesTheDeviceItsMemory) {
   live(GetParam(), {.fails = true});
   live(GetParam(), {.drops = true, .fails = true});
 }
