@@ -18,8 +18,6 @@ from project_files import cpp_files, project_files, read
 LINES_MAX = 500
 # A class is held small by class_sizes; this only keeps many small things from gathering in one file.
 CPP_LINES_MAX = 800
-# Doc comments by folder that still begin with "What ..." or "Who ...". These numbers only shrink.
-DOC_COMMENTS_LEFT = {"src": 30}
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 LINE_COMMENT = re.compile(r"//.*")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -117,22 +115,14 @@ def no_silent_catch_all() -> Iterator[str]:
 
 
 def doc_comments_have_subjects() -> Iterator[str]:
-    """The first sentence of a doc comment begins with a noun or a verb; see DOC_COMMENTS_LEFT for what is old."""
-    clause = re.compile(r"^[ \t]*///? ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much) ")
-    found: dict[str, list[str]] = {}
+    """The first sentence of a doc comment begins with a noun or a verb, not with a clause that lacks a subject."""
+    clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much) ")
     for path in cpp_files():
         before = ""
         for number, line in enumerate(read(path).splitlines(), 1):
-            if clause.match(line) and line.lstrip().startswith("///") and not before.lstrip().startswith("///"):
-                found.setdefault(path.parts[0], []).append(f"{path}:{number}: {line.strip()[:90]}")
+            if clause.match(line) and not before.lstrip().startswith("///"):
+                yield f"{path}:{number}: begins with a clause; begin with a noun or a verb: {line.strip()[:80]}"
             before = line
-    for folder, lines in found.items():
-        if len(lines) > DOC_COMMENTS_LEFT.get(folder, 0):
-            yield from lines
-            yield f"{folder}: {len(lines)} doc comments begin with a clause, {DOC_COMMENTS_LEFT.get(folder, 0)} are allowed"
-    for folder, count in DOC_COMMENTS_LEFT.items():
-        if len(found.get(folder, [])) < count:
-            yield f"{folder}: only {len(found.get(folder, []))} are left; say so in DOC_COMMENTS_LEFT"
 
 
 def no_machine_paths() -> Iterator[str]:
