@@ -15,7 +15,7 @@ enum class LoopMode : std::uint8_t {
   kWait,      ///< sleeps at once
 };
 
-/// What a command can be told about UCX.
+/// Options of a command that concern UCX.
 struct UcxFlags {
   /// UCX's transports and network devices by name; empty means UCX chooses.
   std::vector<std::string> transports = {};
@@ -27,7 +27,7 @@ struct UcxFlags {
   bool any() const { return !transports.empty() || !devices.empty() || mode_none; }
 };
 
-/// What a command can be told about RDMA.
+/// Options of a command that concern RDMA.
 struct RdmaFlags {
   /// An RDMA device by name; empty for all of them in turn.
   std::string device = {};
@@ -42,7 +42,7 @@ struct RdmaFlags {
   bool register_memory = false;
 };
 
-/// What every server of a measurement can be told.
+/// Options of every server of a measurement.
 struct ServerOptions {
   std::string listen = {};
   unsigned threads = 1;
@@ -57,7 +57,7 @@ struct ServerOptions {
   RdmaFlags rdma = {};
 };
 
-/// What every client of a measurement can be told.
+/// Options of every client of a measurement.
 struct ClientOptions {
   std::string connect = {};
   std::uint64_t size_bytes = 128;

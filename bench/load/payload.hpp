@@ -10,7 +10,7 @@
 
 namespace weft::load {
 
-/// What the payloads of a measurement hold: a tag that names the call, then a fixed pattern of words.
+/// Payloads of a measurement hold a tag that names the call, then a fixed pattern of words.
 ///
 ///     offset   0        8         16                     size
 ///              | tag    | word 1  | word 2  | ...        |

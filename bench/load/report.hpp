@@ -8,7 +8,7 @@
 
 namespace weft::load {
 
-/// What a client measured. Both commands print it the same way.
+/// The result of a client's measurement. Both commands print it the same way.
 struct Report {
   std::uint64_t calls = 0;
   double seconds = 0;
@@ -23,7 +23,7 @@ struct Report {
   std::uint64_t errors = 0;
   /// Processor time of the client's process for each call.
   double cpu_us_per_call = 0;
-  /// What carried the calls: "tcp", "ucx" and so on; empty of `weft raw`.
+  /// Name of the carrier of the calls: "tcp", "ucx" and so on; empty for `weft raw`.
   std::string carrier = {};
 };
 

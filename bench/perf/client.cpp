@@ -99,7 +99,7 @@ void start_all_callers(Scope& callers, Measurement& measurement, const Clients& 
   }
 }
 
-/// What is to be said of a measurement whose calls all came to an end before it did.
+/// Says how far a measurement came whose calls were answered no more.
 std::string how_far(const load::ClientOptions& options, const load::Meter& meter) {
   const double seconds = static_cast<double>(load::now_ns() - meter.begin_ns()) / 1e9;
   char text[100];

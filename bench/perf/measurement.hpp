@@ -16,7 +16,7 @@
 
 namespace weft::perf {
 
-/// What all calls of one measurement share. Thread: the client's loop.
+/// State that all calls of one measurement share. Thread: the client's loop.
 class Measurement {
  public:
   /// `carrier` is what carries the calls.

@@ -8,7 +8,7 @@
 
 namespace weft::raw {
 
-/// What a server does with the frames of one connection, once the hello has said what they are.
+/// Serves the frames of one connection, once the hello has said how long they are.
 /// Thread: the worker's.
 class Exchange {
  public:

@@ -12,7 +12,7 @@
 
 namespace weft::raw {
 
-/// What became of one receive.
+/// Outcome of one receive.
 enum class ReadOutcome : std::uint8_t {
   kOk,      ///< frames, or a part of one, or nothing yet
   kClosed,  ///< the peer has gone

@@ -10,7 +10,7 @@
 
 namespace weft::raw {
 
-/// What the limit speaks. A connection begins with one hello from the client:
+/// Protocol of `weft raw`. A connection begins with one hello from the client:
 ///
 ///     0        4        8                16               24
 ///     | magic  | version| request bytes  | reply bytes    |

@@ -33,7 +33,7 @@ double now_us() {
       .count();
 }
 
-/// What happened in one second.
+/// Events of one second.
 struct Second {
   std::vector<double> took_us;
   std::size_t failed = 0;

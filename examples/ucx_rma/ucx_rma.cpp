@@ -8,7 +8,7 @@
 
 namespace ucx = weft::ucx;
 
-/// What the owner of a region tells its peers, by any means.
+/// The owner of a region sends this to its peers, by any means.
 struct Offer {
   std::uint64_t address;
   std::vector<std::byte> key;

@@ -12,7 +12,7 @@ namespace weft {
 
 /// Memory that a call that is served is charged, in bytes.
 struct Charge {
-  /// What is kept of its request, in the connection and the process.
+  /// Kept of its request; counts in the connection and the process.
   std::size_t kept = 0;
   /// Its attachment, in the connection; the attachment's own Buffer counts in the process.
   std::size_t attachment = 0;

@@ -15,7 +15,8 @@ inline constexpr std::int32_t kSchemaMismatch = 1;
 /// A failure as an answer's header carries it: code, layer, and what to do; the message is the answer's body.
 std::uint16_t packed_status(const Status& failure);
 
-/// What is too large, and against whose limit. A value that the codec cannot encode is larger than any.
+/// Says that something is too large, and against whose limit. A value that the codec cannot encode is
+/// larger than any limit.
 Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose);
 
 /// The failure that an answer brought. Text and numbers are the peer's: the numbers are checked, the text is

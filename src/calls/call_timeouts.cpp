@@ -11,7 +11,8 @@ namespace {
 
 std::uint32_t in_header(Duration timeout) {
   const auto micros = std::chrono::ceil<std::chrono::microseconds>(timeout).count();
-  return timeout != kNoTimeout && micros > 0 && micros < 0xFFFFFFFFLL ? static_cast<std::uint32_t>(micros) : 0;
+  return timeout != kNoTimeout && micros > 0 && micros < 0xFFFFFFFFLL ? static_cast<std::uint32_t>(micros)
+                                                                      : 0;
 }
 
 }  // namespace

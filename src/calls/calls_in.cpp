@@ -20,9 +20,9 @@ namespace {
 /// not keep a whole chunk from being received into.
 constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 
-/// So many frames are taken before the clock is read again.
+/// Frames that are taken before the clock is read again.
 constexpr std::size_t kFramesPerLook = 64;
-/// Who has waited for less than this is no sign of too much load.
+/// A shorter wait than this is no sign of too much load.
 constexpr Duration kNoWait = std::chrono::milliseconds{1};
 
 Duration timeout_of(const wire::FrameHeader& header) {

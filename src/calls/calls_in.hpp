@@ -29,8 +29,8 @@ class CallsIn final : public AnswerSink {
 
   /// False when a request with this header is refused, whatever its body says.
   bool serves(const wire::FrameHeader& header) const { return method_for(header) != nullptr; }
-  /// So many frames are to be taken: looks at the clock, if it is time to, and at how long they may have
-  /// waited.
+  /// Prepares for taking `frames` frames: reads the clock, if it is time to, and finds how long they may
+  /// have waited.
   void begin_batch(std::size_t frames);
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);

@@ -23,8 +23,8 @@ struct ConnectWaiter : ListHook<ConnectWaiterTag> {
   Status outcome;
 };
 
-/// What is behind an RpcClient: the connection that calls go over now, how the next one is made, and the
-/// calls that wait for it.
+/// The part of an RpcClient behind its interface: holds the connection that calls use now, makes the next
+/// one, and keeps the calls that wait for it.
 ///
 ///   kIdle --call--> kConnecting --hello--> kReady
 ///     ^               |     ^                 |

@@ -25,20 +25,18 @@ Deadline earliest_deadline(CallTarget& target, const CallExtras* extras, Deadlin
 
 }  // namespace
 
-// A call that has no time but its target's default needs no timer of its own, see CallTimeouts.
-inline bool PendingCall::take_default_timeout(Deadline of_scope) {
+// A call that has no time but its target's default needs no timer of its own, see CallTimeouts. False when
+// the time is over.
+inline bool PendingCall::set_deadline(Deadline of_scope) {
   const CallTimeouts& timeouts = target_->timeouts();
-  if (request_.extras != nullptr || !timeouts.serves()) return false;
-  const Deadline deadline = timeouts.from_now();
-  if (of_scope.at() < deadline.at()) [[unlikely]] {
-    return false;
+  if (request_.extras == nullptr && timeouts.serves()) [[likely]] {
+    const Deadline deadline = timeouts.from_now();
+    if (of_scope.at() >= deadline.at()) [[likely]] {
+      request_.deadline = deadline;
+      request_.default_timeout = timeouts.wire_timeout();
+      return true;
+    }
   }
-  request_.deadline = deadline;
-  request_.default_timeout = timeouts.wire_timeout();
-  return true;
-}
-
-bool PendingCall::arm_deadline(Deadline of_scope) {
   Loop& loop = target_->loop();
   request_.deadline = earliest_deadline(*target_, request_.extras, of_scope);
   if (request_.deadline.is_infinite()) return true;
@@ -54,7 +52,7 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
     return refuse(to_status(scope->reason()));
   }
   const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
-  if (!take_default_timeout(of_scope) && !arm_deadline(of_scope)) [[unlikely]] {
+  if (!set_deadline(of_scope)) [[unlikely]] {
     return refuse(to_status(CancelReason::kDeadline));
   }
   if (scope != nullptr) {
@@ -162,11 +160,6 @@ void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
 
 void PendingCall::on_connection_lost(const Status& failure) {
   fail(failure);
-}
-
-void PendingCall::abandon() noexcept {
-  leave();
-  state_ = State::kDone;
 }
 
 void PendingCall::leave() noexcept {

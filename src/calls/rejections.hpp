@@ -16,7 +16,7 @@ struct Refusal {
   Status status;
 };
 
-/// What the peers of one loop sent and was rejected. Changed on that loop, read on any thread.
+/// Counts input from the peers of one loop that was rejected. Changed on that loop, read on any thread.
 class RejectionCounters {
  public:
   void count(Rejection why) { ++counters_[static_cast<std::size_t>(why)]; }

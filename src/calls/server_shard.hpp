@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// What a server does on one loop: the sessions of the peers that were given to it. Thread: its loop's.
+/// A server's part on one loop: the sessions of the peers that were given to it. Thread: its loop's.
 class ServerShard final : private SessionOwner, private Timer {
  public:
   struct Setup {

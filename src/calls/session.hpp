@@ -19,7 +19,8 @@ namespace weft {
 
 class Session;
 
-/// Who made a session and destroys it. Nothing here may destroy the session before it returned.
+/// Makes a session, hears of its events and destroys it. No callback may destroy the session before it
+/// returns.
 class SessionOwner {
  public:
   /// The hellos agree: calls may be made.
@@ -35,7 +36,7 @@ class SessionOwner {
   ~SessionOwner() = default;
 };
 
-/// What a session is made with; everything outlives it.
+/// Parameters of a session; everything that they refer to outlives it.
 struct SessionSetup {
   Loop& loop;
   SessionOwner& owner;
@@ -50,7 +51,7 @@ struct SessionSetup {
   bool connecting = false;
 };
 
-/// What a transport has to keep to of `limits`.
+/// Returns the options of a connection that follow from `limits`.
 ConnectionOptions connection_options(const RpcLimits& limits);
 
 struct SessionTag;

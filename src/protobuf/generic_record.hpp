@@ -93,8 +93,9 @@ class GenericRecord final : public google::protobuf::Closure,
   bool was_cancelled_ = false;
   std::mutex mutex_;
   google::protobuf::Closure* callback_ = nullptr;
-  /// Those that ended are taken out when there are `nested_pruned_at_`, which doubles what was left: a
-  /// service that makes calls again and again keeps few, and pays little for each.
+  /// Calls that this one made. Ended ones are taken out when there are `nested_pruned_at_`, which is then
+  /// set to twice the number that is left: a service that makes calls again and again keeps few, and pays
+  /// little for each.
   std::vector<std::weak_ptr<ChannelCall>> nested_;
   std::size_t nested_pruned_at_ = kNestedPrunedAtMin;
 };

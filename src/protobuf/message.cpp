@@ -21,7 +21,7 @@ namespace {
 /// lack none in front of one that does, so it names few and looks at not too many.
 class Missing {
  public:
-  /// Those within `message`, whose own path is `path`. Goes as deep as messages may be nested.
+  /// Looks into the fields of `message`, whose own path is `path`. Goes as deep as messages may be nested.
   void look_in(const google::protobuf::Message& message, const std::string& path) {
     const google::protobuf::Descriptor& type = *message.GetDescriptor();
     const google::protobuf::Reflection& look = *message.GetReflection();

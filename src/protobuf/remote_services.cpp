@@ -39,7 +39,7 @@ Status not_found(std::string text) {
   return {StatusCode::kNotFound, Layer::kRpc, std::move(text)};
 }
 
-/// What a failure to ask for descriptions means to who asked.
+/// Turns a failure to ask for descriptions into words for the caller.
 Status of_reflection(const Status& failure) {
   if (failure.code() != StatusCode::kUnimplemented) return failure;
   return {StatusCode::kUnimplemented, Layer::kRpc,
@@ -63,7 +63,8 @@ std::string methods_of(const ServiceDescriptor& service) {
   return names.empty() ? "none" : names;
 }
 
-/// What protobuf makes of types goes from one to the next as deep as they refer to each other.
+/// Limit of the message types in a description: protobuf builds them recursively, as deep as they refer to
+/// each other.
 constexpr std::size_t kTypesMax = 5000;
 
 /// The message types in `types`, those within them too. A description was parsed, so they are nested 100 deep
@@ -118,7 +119,7 @@ Result<const MethodDescriptor*> find_method(const DescriptorPool& pool, const st
 
 }  // namespace
 
-/// What was learnt so far.
+/// Descriptions that were received so far.
 class RemoteServices::Known {
  public:
   /// The files of a server nobody vouches for. False with the reason.

@@ -22,7 +22,7 @@ class Descriptor {
   }
 
   int get() const noexcept { return fd_; }
-  /// Whose it is from now on is the caller's business.
+  /// Gives the descriptor to the caller, who closes it.
   int release() noexcept { return std::exchange(fd_, -1); }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 

@@ -39,7 +39,7 @@ Result<std::unique_ptr<FdPoller>> make_epoll_poller();
 Result<std::unique_ptr<FdPoller>> make_uring_poller();
 bool built_with_uring() noexcept;
 
-/// What a poll mask says; both kernel interfaces share the bits.
+/// Translates a poll mask; both kernel interfaces share the bits.
 Readiness readiness_of(std::uint32_t poll_mask) noexcept;
 
 }  // namespace weft::detail

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "runtime/added_poller.hpp"
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
@@ -79,22 +80,22 @@ auto Loop::in_a_turn(Work work) noexcept {
 
 template <typename Done>
 void Loop::quick_turns(Done done) {
-  stretch_.begin(now_, stats_.reports);
+  burst_.begin(now_, stats_.reports);
   detail::Mailbox& mailbox = *mailbox_;
-  std::int64_t units = stretch_.units();
+  std::int64_t units = burst_.units();
   std::size_t did = 0;
   do {
     did = quick_turn(mailbox);
     if (did > 0) {
-      stretch_.brought_something();
+      burst_.brought_something();
       brought_ = did;
       if (done()) return;
-      units -= static_cast<std::int64_t>(did) * detail::QuickStretch::kUnitsPerThing;
+      units -= static_cast<std::int64_t>(did) * detail::QuickBurst::kUnitsPerThing;
       if (budget_left_ == 0) break;
     }
   } while (--units >= 0);
   brought_ = did;
-  stretch_.end();
+  burst_.end();
 }
 
 template <typename Done>
@@ -169,7 +170,7 @@ bool Loop::may_be_quick() const noexcept {
 }
 
 void Loop::after_quick_turns() {
-  if (stretch_.measure(now_)) last_activity_ = now_;
+  if (burst_.measure(now_)) last_activity_ = now_;
   if (pollers_removed_) forget_removed_pollers();
 }
 

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// What a transport over a stream and one kind of data path is made of.
+/// Parameters of a transport over a stream and one kind of data path.
 struct PathTransportParts {
   /// URLs of it mean tcp:// with the data path.
   std::string scheme;
@@ -19,7 +19,7 @@ struct PathTransportParts {
   PathPolicy connecting = PathPolicy::kForbid;
   PathPolicy listening = PathPolicy::kForbid;
   Duration bring_up_timeout{};
-  /// What is wrong with the options: every attempt to use the transport says so.
+  /// Fault of the options: every attempt to use the transport fails with it.
   Status misuse;
 };
 

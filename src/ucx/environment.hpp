@@ -11,9 +11,9 @@ namespace weft::ucx::detail {
 /// the environment; so are all of these.
 bool in_environment(std::string_view prefix, std::string_view name);
 
-/// What may be wrong with UCX's variables in the environment when UCX refused an argument and says no more:
-/// those that it cannot read and what they take, or else all that it knows. Empty when there are none. No
-/// other variable is told: a peer may hear of it. The transports' modules are loaded.
+/// Explains a refusal by UCX that names no reason: lists the variables in the environment that UCX cannot
+/// read and the values that they take, or else all variables that it knows. Empty when there are none. No
+/// other variable is told: a peer may hear of it. Loads the transports' modules.
 std::string suspects_in_environment(std::string_view prefix);
 
 }  // namespace weft::ucx::detail

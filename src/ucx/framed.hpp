@@ -9,8 +9,8 @@
 
 namespace weft::ucx::detail {
 
-/// What a frame holds. UCX reads addresses and keys without knowing where they end, so garbage must not
-/// reach it:
+/// Kind of the bytes in a frame. UCX reads addresses and keys without knowing where they end, so garbage
+/// must not reach it:
 ///
 ///   0        4        8                 16
 ///   | magic  | length | FNV-1a of bytes | bytes ...

@@ -9,7 +9,7 @@
 
 namespace weft::ucx::detail {
 
-/// What `print(FILE*)` writes; empty when memory is out.
+/// Returns what `print(FILE*)` writes; empty when memory is out.
 template <typename Print>
 std::string printed(Print&& print) {
   char* text = nullptr;

@@ -6,13 +6,14 @@
 
 namespace weft::ucx::detail {
 
-/// What a value of UCX's setting `name` (without "UCX_") has to be, in UCX's words, when `value` is none;
-/// empty when it is one, or nobody knows. UCX 1.13 finds out about transports' settings only when it opens
-/// the transport, says so in its log, and goes on with its own value. The transports' modules are loaded.
+/// Says in UCX's words which values its setting `name` (without "UCX_") takes, when `value` is none of
+/// them; empty when it is one, or when nobody knows. UCX 1.13 checks settings of transports only when it
+/// opens the transport; then it logs the fault and goes on with its own value. Loads the transports'
+/// modules.
 std::string misfit(const std::string& name, const std::string& value);
 
-/// What UCX has a setting at when nobody says anything; none for a name that is no setting. The transports'
-/// modules are loaded.
+/// Returns the value that UCX uses for a setting that nobody set; none for a name that is no setting. Loads
+/// the transports' modules.
 std::optional<std::string> usual_value(const std::string& name);
 
 }  // namespace weft::ucx::detail

@@ -9,7 +9,7 @@
 
 namespace weft::verbs::detail {
 
-/// What an operation is to be made of.
+/// Parameters of an operation.
 struct Asked {
   const ProtectionDomain& domain;
   std::span<const Memory> memory;

@@ -29,7 +29,7 @@ std::string_view to_string(FrameFault fault) {
   return index < std::size(kNames) ? kNames[index] : "?";
 }
 
-FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& limits) noexcept {
+FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept {
   const auto type = static_cast<unsigned>(header.type);
   const bool skippable = is_skippable(header.type);
   if (type - 1 > 6 && !skippable) return FrameFault::kUnknownType;

@@ -10,15 +10,14 @@ import re
 import sys
 from collections.abc import Iterator
 
+import capabilities
 import class_sizes
 import layers
-from project_files import ROOT, cpp_files, project_files, read
+from project_files import cpp_files, project_files, read
 
 LINES_MAX = 500
 # A class is held small by class_sizes; this only keeps many small things from gathering in one file.
 CPP_LINES_MAX = 800
-# Doc comments by folder that still begin with "What ..." or "Who ...". These numbers only shrink.
-DOC_COMMENTS_LEFT = {"bench": 18, "examples": 2, "src": 55, "tests": 49, "tools": 11}
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 LINE_COMMENT = re.compile(r"//.*")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -116,22 +115,14 @@ def no_silent_catch_all() -> Iterator[str]:
 
 
 def doc_comments_have_subjects() -> Iterator[str]:
-    """The first sentence of a doc comment begins with a noun or a verb; see DOC_COMMENTS_LEFT for what is old."""
-    clause = re.compile(r"^[ \t]*///? ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much) ")
-    found: dict[str, list[str]] = {}
+    """The first sentence of a doc comment begins with a noun or a verb, not with a clause that lacks a subject."""
+    clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much) ")
     for path in cpp_files():
         before = ""
         for number, line in enumerate(read(path).splitlines(), 1):
-            if clause.match(line) and line.lstrip().startswith("///") and not before.lstrip().startswith("///"):
-                found.setdefault(path.parts[0], []).append(f"{path}:{number}: {line.strip()[:90]}")
+            if clause.match(line) and not before.lstrip().startswith("///"):
+                yield f"{path}:{number}: begins with a clause; begin with a noun or a verb: {line.strip()[:80]}"
             before = line
-    for folder, lines in found.items():
-        if len(lines) > DOC_COMMENTS_LEFT.get(folder, 0):
-            yield from lines
-            yield f"{folder}: {len(lines)} doc comments begin with a clause, {DOC_COMMENTS_LEFT.get(folder, 0)} are allowed"
-    for folder, count in DOC_COMMENTS_LEFT.items():
-        if len(found.get(folder, [])) < count:
-            yield f"{folder}: only {len(found.get(folder, []))} are left; say so in DOC_COMMENTS_LEFT"
 
 
 def no_machine_paths() -> Iterator[str]:
@@ -143,15 +134,16 @@ def no_machine_paths() -> Iterator[str]:
                 yield f"{path}:{number}: names a folder of somebody's machine: {line.strip()[:80]}"
 
 
-def capabilities_tested() -> Iterator[str]:
-    if not (ROOT / "tests/integration").is_dir():
-        return
-    tests = (path for path in project_files() if path.parts[0] == "tests" and path.suffix in (".cpp", ".py"))
-    text = "".join(read(path) for path in tests)
-    for family, last in (("CR", 9), ("LG", 4)):
-        for number in range(1, last + 1):
-            if not re.search(rf"\b{family}[-_]?{number}\b", text):
-                yield f"no test names {family}-{number}"
+def test_names() -> Iterator[str]:
+    """TEST(Subject, SaysWhatHolds): both in PascalCase, the second of several words, neither with a code in front."""
+    macro = re.compile(r"\b(?:TEST|TEST_F|TEST_P|TYPED_TEST)\(\s*(\w+),\s*(\w+)\)")
+    words = re.compile(r"(?!(?:Cr|Lg|Bu|Ux)[0-9])(?:[A-Z][a-z0-9]*)+")
+    for path in cpp_files():
+        for suite, name in macro.findall(read(path)) if path.parts[0] == "tests" else ():
+            if not words.fullmatch(suite) or (suite.endswith("Test") and not suite.endswith("DeathTest")):
+                yield f"{path}: the suite {suite} is not named after a subject, such as Timers or StatusDeathTest"
+            if not words.fullmatch(name) or sum(letter.isupper() for letter in name) < 2:
+                yield f"{path}: the test {suite}.{name} does not say in PascalCase what holds"
 
 
 RULES = {
@@ -163,7 +155,8 @@ RULES = {
     "no_silent_catch_all": no_silent_catch_all,
     "doc_comments_have_subjects": doc_comments_have_subjects,
     "no_machine_paths": no_machine_paths,
-    "capabilities_tested": capabilities_tested,
+    "capabilities": capabilities.problems,
+    "test_names": test_names,
     **{rule: (lambda rule=rule: pattern_problems(rule)) for rule in PATTERNS},
 }
 

@@ -5,6 +5,8 @@ check_docs.py examples   each code block after `<!-- example: path -->` or `<!--
                          (without its licence line), or that region of it, word for word. A region lies between the
                          lines `// begin: region` and `// end: region`; the indentation they share is left out.
 check_docs.py links      each relative link of a .md file leads to a file, and its #anchor to a heading.
+check_docs.py symbols    a link with a name of code as its text, [`Class::function`](../src/file.cpp), leads to a file in
+                         which each part of that name stands.
 """
 
 import pathlib
@@ -19,6 +21,7 @@ from project_files import ROOT, project_files, read  # noqa: E402
 MARKER = re.compile(r"<!-- example: (\S+?)(?:#(\S+))? -->")
 BLOCK = re.compile(r"\s*```[^\n]*\n(.*?)\n?```", re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+SYMBOL_LINK = re.compile(r"\[`([\w:~]+)`\]\(([^)\s#]+\.(?:hpp|cpp))\)")
 FENCE = re.compile(r"```.*?```", re.DOTALL)
 
 
@@ -76,8 +79,21 @@ def link_problems() -> Iterator[str]:
                 yield f"{document}: links to {target}, and there is no such heading"
 
 
+def symbol_problems() -> Iterator[str]:
+    for document in documents():
+        for name, target in SYMBOL_LINK.findall(FENCE.sub("", read(document))):
+            path = (ROOT / document).parent / target
+            text = path.read_text() if path.exists() else ""
+            absent = [part for part in name.split("::") if not re.search(rf"\b{re.escape(part)}\b", text)]
+            if absent:
+                yield f"{document}: says that {target} has {name}, and there is no {' and no '.join(absent)}"
+
+
+CHECKS = {"examples": example_problems, "links": link_problems, "symbols": symbol_problems}
+
+
 def main(what: str) -> int:
-    found = list({"examples": example_problems, "links": link_problems}[what]())
+    found = list(CHECKS[what]())
     print("\n".join(found))
     return 1 if found else 0
 

@@ -36,7 +36,8 @@ constexpr std::uint64_t kInputs = 20'000;
 constexpr std::size_t kNoiseBytesMax = 512;
 constexpr std::size_t kInputBytesMax = 64 * 1024;
 
-/// What is running now, for the last words; written by this thread, read by the same thread when it dies.
+/// Name of the input that runs now, for the last words; written by this thread, read by the same thread
+/// when it dies.
 std::array<char, 128> g_running;
 
 void say_what_ran() {

@@ -8,7 +8,8 @@
 #include "support/pattern.hpp"
 #include "weft/coro/event.hpp"
 
-/// What the tests of the data paths (ucx://, verbs://) serve. Shared with a program that they kill.
+/// Handlers that the tests of the data paths (ucx://, verbs://) serve. Shared with a program that they
+/// kill.
 namespace weft::path_testing {
 
 using namespace std::chrono_literals;

@@ -18,7 +18,7 @@ struct Misdeed {
   void (*commit)(Peer& peer);
 };
 
-/// What may not be done over any path, in the messages of `Peer`'s, and then `own`.
+/// Lists the misdeeds over any path, in the messages of `Peer`, and then `own`.
 template <typename Peer>
 std::vector<Misdeed<Peer>> misdeeds_with(std::vector<Misdeed<Peer>> own) {
   using Kind = typename Peer::Kind;

@@ -8,7 +8,7 @@
 
 #include "integration/path_handlers.hpp"
 
-/// What a program does that is to be killed in the middle of it.
+/// Calls of a program that is killed in the middle of them.
 namespace weft::path_testing {
 
 /// A line for whoever started it.

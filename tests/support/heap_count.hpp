@@ -3,8 +3,9 @@
 
 #include <cstddef>
 
-/// What operator new has given out, over all threads, in a program that links heap_count.cpp. Nothing is
-/// counted where a sanitizer brings an operator new of its own; a test that compares asks kHeapIsCounted.
+/// Counts what operator new has given out, over all threads, in a program that links heap_count.cpp.
+/// Nothing is counted where a sanitizer brings an operator new of its own; a test that compares asks
+/// kHeapIsCounted.
 namespace weft::testing {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

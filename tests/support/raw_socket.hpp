@@ -31,7 +31,7 @@ class RawSocket {
     }
     return true;
   }
-  /// What is there now, at most `size` bytes; empty when nothing is, or at the end.
+  /// Receives the bytes that are there now, at most `size`; empty when there are none, or at the end.
   std::string receive_some(std::size_t size) {
     std::string bytes(size, '\0');
     const ssize_t got = ::recv(fd_, bytes.data(), size, MSG_DONTWAIT);

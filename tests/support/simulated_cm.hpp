@@ -26,8 +26,8 @@ class SimulatedCm final : public verbs::CmDriver {
   explicit SimulatedCm(simulated::Network& network);
   ~SimulatedCm() override;
 
-  /// Whoever connects does so over the device `from`, and whoever is asked has the request from `to`. At
-  /// first these are the first and the last device.
+  /// Sends connection requests out by the device `from` and in by the device `to`. At first these are the
+  /// first and the last device.
   void route(std::string_view from, std::string_view to);
   /// The next event of this kind becomes another one.
   void turn(Kind kind, Kind into, int status);

@@ -47,7 +47,7 @@ class SimulatedRdma final : public verbs::Driver {
   SimulatedRdmaCounters counters(std::string_view device = {}) const;
   /// Bytes in memory regions now.
   std::size_t registered_bytes() const;
-  /// What went wrong in the use of the devices, in words; empty in a good test.
+  /// Returns the faults in the use of the devices, in words; empty in a good test.
   std::vector<std::string> faults() const;
   /// All of a device, in the order in which they were made. Whoever made them owns them.
   std::vector<ibv_qp*> queue_pairs(std::string_view device = {}) const;
@@ -66,7 +66,7 @@ class SimulatedRdma final : public verbs::Driver {
   void hold();
   /// The same for the send queue of one queue pair. step(pair) still executes its work.
   void hold(ibv_qp* pair);
-  /// What was held executes, and from now on everything does at once.
+  /// Executes what was held; from now on everything executes at once.
   void release();
   void release(ibv_qp* pair);
   /// Executes the work request that was posted first of all that can. False: there is none.
@@ -80,8 +80,8 @@ class SimulatedRdma final : public verbs::Driver {
   void hold_completions(ibv_cq* queue);
   void release_completions(ibv_qp* pair);
   void release_completions(ibv_cq* queue);
-  /// What waits for a receive fails with RNR_RETRY_EXC_ERR (not with rnr_retry 7), what waits for the other
-  /// side with RETRY_EXC_ERR.
+  /// Fails work that waits for a receive with RNR_RETRY_EXC_ERR (not with rnr_retry 7), and work that waits
+  /// for the other side with RETRY_EXC_ERR.
   void expire_retries();
   /// From now on retries expire as soon as work would wait, for tests that also run on real devices. What
   /// waits already is not changed.

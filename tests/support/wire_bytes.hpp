@@ -9,7 +9,7 @@
 #include "weft/wire/frame.hpp"
 #include "weft/wire/hello.hpp"
 
-/// What a peer writes that makes its frames by hand.
+/// Builds the bytes of a peer that makes its frames by hand.
 namespace weft::testing {
 
 /// The bytes of a well-behaved hello.

@@ -19,7 +19,7 @@ struct Lane {
 /// The lanes in what UCX prints of an endpoint. Empty when it prints otherwise than it did up to now.
 std::vector<Lane> parse_lanes(std::string_view description);
 
-/// What UCX's word for a use of a lane means; the word itself when it is not known.
+/// Explains UCX's word for the use of a lane; returns the word itself when it is not known.
 std::string meaning_of(std::string_view use);
 
 }  // namespace weft::info

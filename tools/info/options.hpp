@@ -7,7 +7,7 @@
 
 namespace weft::info {
 
-/// What `weft info` can be told.
+/// Options of `weft info`.
 struct Options {
   /// A server to connect to; empty: only what is here.
   std::string connect = {};

@@ -11,16 +11,16 @@
 
 namespace weft::info {
 
-/// What became of connecting to a server, up to both hellos and the data path.
+/// Outcome of connecting to a server, up to both hellos and the data path.
 struct Probe {
   std::string local;
   std::string remote;
-  /// What carries the bytes: "tcp", "unix", "ucx", "verbs".
+  /// Name of the carrier: "tcp", "unix", "ucx", "verbs".
   std::string carrier;
   /// The data path that was asked for; UCX when none was.
   wire::DataPath path = wire::DataPath::kUcx;
   PathPolicy ours = PathPolicy::kForbid;
-  /// What the server's hello says of that path; kForbid: it does not offer it.
+  /// Policy of the server's hello for that path; kForbid: it does not offer it.
   PathPolicy theirs = PathPolicy::kForbid;
   /// Both ends have the same address: one host, as far as addresses tell.
   bool same_host = false;

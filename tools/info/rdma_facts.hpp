@@ -40,7 +40,7 @@ struct RdmaDevice {
   /// Why it could not be looked at; then there are no ports.
   std::string failure;
   std::vector<RdmaPort> ports;
-  /// What connections would use of it, and why; or why they would not use it.
+  /// Says which part of it connections would use, and why; or why they would not use it.
   std::string choice;
 };
 

@@ -22,7 +22,7 @@ struct UcxResource {
 struct UcxSetting {
   std::string name;
   std::string value;
-  /// What UCX has it at when nobody says anything; empty when UCX does not tell.
+  /// Value that UCX uses when nobody sets it; empty when UCX does not tell.
   std::string usual;
   bool differs() const { return value != usual; }
 };
@@ -35,8 +35,8 @@ struct UcxFacts {
   std::vector<UcxSetting> settings;
 };
 
-/// What Weft's transport would work with. Changes the environment for a moment: for a thread that is alone.
-/// Errors: kUnimplemented in a build without UCX; what making a context can fail with.
+/// Finds the settings that Weft's transport would work with. Changes the environment for a moment: for a
+/// thread that is alone. Errors: kUnimplemented in a build without UCX; those of making a context.
 Result<UcxFacts> ucx_facts(const Options& options);
 
 /// The resources in what ucx::Context::description() gives.

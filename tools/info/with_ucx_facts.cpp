@@ -68,7 +68,7 @@ std::string find(const Values& values, const std::string& name) {
   return found != values.end() ? found->second : std::string{};
 }
 
-/// What the environment says, and over it what the context was given.
+/// Reads the settings of the environment, and over them those that the context was given.
 std::vector<UcxSetting> settings_of(const std::string& in_effect, const Values& usual) {
   Values values = values_of(ucx::settings_before_contexts());
   for (auto& [name, value] : values_of(in_effect)) values.insert_or_assign(name, value);

@@ -17,7 +17,7 @@ struct Word {
   std::string name;
   std::string value;
   std::optional<std::uint64_t> number = {};
-  /// What people want to know besides; empty for most.
+  /// A remark for people; empty for most.
   std::string note = {};
 };
 

@@ -20,8 +20,8 @@ struct Options {
   double seconds = 10;
 };
 
-/// What is to be printed. Connects, asks and goes. Errors: the call's; kUnimplemented in a build without
-/// protobuf, or for a server without reflection.
+/// Connects, asks and disconnects; returns the text to print. Errors: the call's; kUnimplemented in a build
+/// without protobuf, or for a server without reflection.
 Result<std::string> blocking_ask(Question question, const Options& options);
 
 }  // namespace weft::services

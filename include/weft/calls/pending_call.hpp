@@ -75,7 +75,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
 
  protected:
   ~PendingCall() {
-    if (state_ != State::kDone) abandon();
+    if (state_ != State::kDone) leave();
   }
 
   /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
@@ -105,12 +105,10 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
 
-  bool take_default_timeout(Deadline of_scope);
-  bool arm_deadline(Deadline of_scope);
+  bool set_deadline(Deadline of_scope);
   void take_answer(const Frame& frame);
   void keep_attachment();
   void end() noexcept;
-  void abandon() noexcept;
   void leave() noexcept;
 
   CallTarget* target_;

@@ -19,7 +19,7 @@
 #include "weft/runtime/fd_watch.hpp"
 #include "weft/runtime/loop_options.hpp"
 #include "weft/runtime/poller.hpp"
-#include "weft/runtime/quick_stretch.hpp"
+#include "weft/runtime/quick_burst.hpp"
 #include "weft/runtime/random_numbers.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/runtime/turn_end_hook.hpp"
@@ -45,7 +45,7 @@ class WatchTable;
 ///   pollers -> posted work -> ready coroutines -> turn-end hooks
 ///
 /// without the clock, descriptors and timers. There are as many of them as take about 50 us while pollers
-/// bring work, 10 us while nobody or everybody does, 1 us while only descriptors do (detail::QuickStretch),
+/// bring work, 10 us while nobody or everybody does, 1 us while only descriptors do (detail::QuickBurst),
 /// and no more coroutines run in them and the full turn before than its budget. With a clock that does not
 /// advance by itself, and in run_once() and run_until_idle(), every turn is a full one.
 ///
@@ -92,7 +92,7 @@ class Loop : public Executor {
 
   /// Turns until stop(). Not inside a turn.
   void run();
-  /// Lets run() return after the turn it is in, or after the stretch of quick turns. Without a run() going
+  /// Lets run() return after the turn it is in, or after the burst of quick turns. Without a run() going
   /// on, the next one returns at once; each return of run() takes the request back. Thread: any; the loop
   /// must outlive the call.
   void stop();
@@ -205,7 +205,7 @@ class Loop : public Executor {
   std::vector<std::unique_ptr<AddedPoller>> pollers_;
   AddedPoller* first_poller_ = nullptr;  // of the chain in which they are asked
   std::size_t brought_ = 0;  // in the last turn that asked them; a new one counts as having something
-  detail::QuickStretch stretch_;
+  detail::QuickBurst burst_;
   LoopStats stats_;
   std::atomic<bool> stop_{false};
 };

@@ -131,8 +131,8 @@ std::string_view to_string(FrameFault fault);
 /// Checks a header against `limits` before anything is allocated for it. Does no I/O, never fails to answer.
 inline FrameFault check_header(const FrameHeader& header, const FrameLimits& limits) noexcept;
 
-/// check_header() for what is no plain request and no plain success.
-FrameFault check_unusual_header(const FrameHeader& header, const FrameLimits& limits) noexcept;
+/// The rest of check_header(): for all frames but plain requests and plain successes.
+FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept;
 
 /// The failure that ends a connection whose peer sent such a frame. `fault` is not kNone.
 Status fault_status(FrameFault fault, const FrameHeader& header, const FrameLimits& limits);
@@ -185,7 +185,7 @@ inline FrameFault check_header(const FrameHeader& header, const FrameLimits& lim
   if (plain && (request || success)) [[likely]] {
     return FrameFault::kNone;
   }
-  return check_unusual_header(header, limits);
+  return check_header_slow_path(header, limits);
 }
 
 }  // namespace weft::wire

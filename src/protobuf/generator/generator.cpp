@@ -39,7 +39,7 @@ bool check_method(const MethodDescriptor& method, bool skip_streams, std::string
   return false;
 }
 
-/// What would make C++ that no compiler takes: a class of ours that has a name of the file's.
+/// Refuses names that would make C++ which does not compile: a class of ours that has a name of the file's.
 bool check_names(const google::protobuf::ServiceDescriptor& service, std::string* error) {
   const FileDescriptor& file = *service.file();
   for (const std::string& ours : {service.name() + "Server", service.name() + "Stub"}) {

@@ -20,7 +20,7 @@ constexpr End other(End end) {
   return end == End::kClient ? End::kServer : End::kClient;
 }
 
-/// What a receiver may know of a pipe at some moment.
+/// A receiver's view of a pipe at some moment.
 struct Arrived {
   std::uint64_t bytes = 0;  ///< since the beginning
   bool ended = false;

@@ -41,7 +41,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   Loop& loop() const noexcept { return loop_; }
   /// While alive().
   ucx::Worker& worker() const noexcept { return *worker_; }
-  /// What a peer needs to reach the worker.
+  /// Returns the address by which a peer reaches the worker.
   Bytes address() const noexcept { return address_; }
   bool alive() const noexcept { return worker_ != nullptr; }
 

@@ -28,7 +28,8 @@ struct Arrival {
   std::uint32_t cost = 0;  ///< of credit; the peer gets it back with the last byte
 };
 
-/// What has arrived and was not received, in order. Allocates while it grows, never afterwards.
+/// Queue of the messages that have arrived and were not received yet, in order. Allocates while it grows,
+/// never afterwards.
 class Inbox {
  public:
   bool empty() const noexcept { return size_ == 0; }

@@ -8,16 +8,16 @@
 
 namespace weft::ucx_carrier {
 
-/// What the window of a side may be.
+/// Bounds of a side's window.
 inline constexpr std::size_t kWindowBytesMin = 64 * 1024;
 inline constexpr std::size_t kWindowBytesMax = 256 * 1024 * 1024;
-/// What a message takes of the window beside its bytes, so that small ones are bounded too.
+/// Bytes of the window that each message takes beside its own, so that small ones are bounded too.
 inline constexpr std::size_t kMessageCost = 64;
 /// Attachments go in pieces, so that taking memory back waits for one piece and not for all.
 inline constexpr std::size_t kPieceBytes = 1024 * 1024;
 /// How long that wait may be before the path is given up for it.
 inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
-/// So many messages are left in UCX's own memory, which is a whole buffer for each; more are copied.
+/// Messages that may stay in UCX's own memory, which is a whole buffer for each; more are copied.
 inline constexpr std::size_t kHeldMessagesMax = 64;
 /// A small call and what goes with it fit an element of the shared memory's queue. Measured: 128 bytes echoed
 /// take 1.4 us instead of 1.8. UCX takes the peer's to be the same, so it is a part of the messages' version.

@@ -10,7 +10,7 @@
 
 namespace weft::verbs_carrier {
 
-/// What an end says in its address whichever way its queue pair is connected, little-endian:
+/// Terms that an end sends in its address, whichever way its queue pair is connected, little-endian:
 ///
 ///      0        1        2        3        4        5        6        7
 ///  0 | its longest message               | how many may be sent to it        |

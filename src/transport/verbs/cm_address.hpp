@@ -13,8 +13,8 @@
 
 namespace weft::verbs_carrier {
 
-/// What belongs to one connection among all that ask a listener of rdma_cm: random, told to one peer on its
-/// stream, good for one request.
+/// Token by which a listener of rdma_cm knows the one connection that a request belongs to: random, told to
+/// one peer on its stream, good for one request.
 using CmToken = std::array<std::byte, 16>;
 
 /// Where the listening side waits, and for what.

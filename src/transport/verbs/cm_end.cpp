@@ -59,7 +59,7 @@ void set_port(sockaddr_storage& to, std::uint16_t port) {
   }
 }
 
-/// What an event that ends everything means.
+/// Explains an event that ends everything.
 Status status_of(const verbs::CmEvent& event) {
   const auto made = [&](const char* why) {
     std::string text{"rdma_cm reports "};

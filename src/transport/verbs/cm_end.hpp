@@ -14,11 +14,11 @@
 
 namespace weft::verbs_carrier {
 
-/// What an end needs of the provider that made it, which outlives it.
+/// Access of an end to the provider that made it, which outlives it.
 class CmSupport {
  public:
-  /// What the paths of `loop` over the device of that name share. Errors: it is not to be used, or not to be
-  /// had.
+  /// Returns the Domain that the paths of `loop` over the device of that name share. Errors: the options
+  /// exclude the device, or it cannot be opened.
   virtual Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
                                                           std::uint8_t port) const = 0;
 
@@ -107,7 +107,7 @@ class CmEnd final : public PathEnd, private CmHandler {
   /// The listening side's own; the connecting side's from the peer's address on.
   std::optional<CmListening> listening_;
   std::optional<CarrierTerms> peer_terms_;
-  /// What the peer's request or response says.
+  /// Parameters of the peer's request or response.
   verbs::CmParameters theirs_;
   bool peer_ready_ = false;
   std::unique_ptr<VerbsCarrier> path_;

@@ -39,7 +39,7 @@ class CmConnection {
   verbs::CmId* id_ = nullptr;
 };
 
-/// Whom a hub tells. Called in turns of its loop; may end anything, itself too.
+/// Callbacks of a hub. Called in turns of its loop; they may end anything, the hub too.
 class CmHandler {
  public:
   /// Of an id that was made for it or handed to it.
@@ -51,7 +51,7 @@ class CmHandler {
   ~CmHandler() = default;
 };
 
-/// What the connections of one loop share of rdma_cm: the channel that all events come by, and, as soon as
+/// Shares rdma_cm among the connections of one loop: the channel that all events come by, and, as soon as
 /// somebody awaits a request, a listener at all addresses. Requests without a token that is awaited are
 /// refused at once, whoever sends them. Ends with the last connection. Thread: the loop's.
 class CmHub final : private FdWatch, public std::enable_shared_from_this<CmHub> {

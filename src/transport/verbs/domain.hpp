@@ -24,8 +24,8 @@ class VerbsCarrier;
 struct StarvedTag;
 struct SpareTag;
 
-/// What the paths of one loop over one device share: the completion queue, the receives, and registered
-/// memory. Ends with the last of them. Thread: the loop's.
+/// Shares a device among the paths of one loop: the completion queue, the receives, and registered memory.
+/// Ends with the last of them. Thread: the loop's.
 ///
 /// Every credit that a peer was given stands for a receive that is posted, and no receive stands for two:
 ///
@@ -81,7 +81,7 @@ class Domain final : private verbs::CompletionHandler,
   /// One receive more that `path`'s peer may be promised, or none; then somebody is asked for what it does
   /// not need.
   bool promise_one(VerbsCarrier& path) noexcept;
-  /// So many promises are not needed any more.
+  /// Takes `credits` promises back that are not needed any more.
   void unpromise(std::size_t credits) noexcept;
   /// A number that no other path of this domain has had.
   std::uint64_t next_serial() noexcept { return ++serials_; }
@@ -103,7 +103,8 @@ class Domain final : private verbs::CompletionHandler,
   /// it.
   void serve_starved() noexcept;
 
-  /// What the device may be given a part of in place; null when it does not know all of `bytes`.
+  /// Returns the registration by which the device can use all of `bytes` in place; null when it does not
+  /// know them all.
   std::shared_ptr<const Registration> registration_of(Bytes bytes) noexcept {
     return registrations_.find(bytes);
   }
@@ -169,9 +170,9 @@ class Domain final : private verbs::CompletionHandler,
   bool memory_is_out_ = false;
   std::size_t lent_ = 0;
   std::uint64_t serials_ = 0;
-  /// Who waits for memory to send from.
+  /// Paths that wait for memory to send from.
   IntrusiveList<VerbsCarrier, StarvedTag> starved_;
-  /// Who has more receives than its due, the one that used them longest ago first.
+  /// Paths that have more receives than their due, the one that used them longest ago first.
   IntrusiveList<VerbsCarrier, SpareTag> spare_;
   /// While something is lent.
   std::shared_ptr<Domain> self_;

@@ -24,8 +24,9 @@ inline constexpr std::size_t kControlBlockBytes = kControlBytes * 1024;
 inline constexpr std::uint32_t kSignalEvery = 8;
 /// Work requests that a path keeps free for control messages.
 inline constexpr std::size_t kControlSends = 2;
-/// Whoever floods us without credit takes the receives of others for as long as our loop does not look: they
-/// try again six times after 10 ms (the InfiniBand code), which is long enough.
+/// Interval after which a sender that found no receive tries again, six times: 10 ms, in InfiniBand's code.
+/// A peer that floods us without credit takes the receives of others for as long as our loop does not look,
+/// and this is long enough for them.
 inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 /// Fetching less costs more than copying it, on any device.
 inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
@@ -33,7 +34,7 @@ inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
 /// the other transfers.
 inline constexpr std::size_t kOfferBytes = 1024 * 1024;
 inline constexpr std::size_t kOffersMax = 2;
-/// What a receiver keeps of them: two that were withdrawn while they were read, which it has not taken yet,
+/// Offers that a receiver keeps: two that were withdrawn while they were read, which it has not taken yet,
 /// and two new ones.
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
 /// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
@@ -52,7 +53,7 @@ inline constexpr Duration kRetirement = std::chrono::milliseconds{100};
 inline constexpr Duration kResolveAtMost = std::chrono::seconds{2};
 /// Requests that may wait for a loop to look at them; more are refused by the system.
 inline constexpr int kCmBacklog = 256;
-/// So many events of rdma_cm, then the loop's other work.
+/// Events of rdma_cm that are taken before the loop's other work.
 inline constexpr unsigned kCmEventsPerTurn = 64;
 
 }  // namespace weft::verbs_carrier

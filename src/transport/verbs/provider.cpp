@@ -35,7 +35,7 @@ bool has_gid_wanted(const verbs::Port& port, const VerbsOptions& options) {
                      [&](const verbs::Gid& gid) { return gid.index == *options.gid_index; });
 }
 
-/// Whoever registers what is registered already has a part in that.
+/// Registers `memory`. If exactly this memory is registered already, its registration is shared.
 Result<std::shared_ptr<const Registration>> register_with(SharedDevice& device, MutableBytes memory) {
   auto known = Registrations::View{device.registrations()}.find(memory);
   const bool same = known != nullptr && known->peers_may_read() && known->bytes().data() == memory.data() &&

@@ -34,7 +34,7 @@ class Registration {
   const bool peers_may_read_;
 };
 
-/// What is registered with a device, found by address. Thread: any.
+/// Finds memory that is registered with a device by its address. Thread: any.
 class Registrations {
   struct Range;
   using Ranges = std::vector<Range>;

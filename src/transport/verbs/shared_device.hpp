@@ -16,8 +16,8 @@ namespace weft::verbs_carrier {
 
 class Domain;
 
-/// What all loops have together of a device: it is opened once, so that memory is registered once, whichever
-/// loop's connections send from it. Thread: any.
+/// Shares a device among all loops: it is opened once, so that memory is registered once, whichever loop's
+/// connections send from it. Thread: any.
 class SharedDevice {
  public:
   /// Errors: those of opening it.

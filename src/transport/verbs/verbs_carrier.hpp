@@ -87,7 +87,8 @@ class VerbsCarrier final : public PathEnd,
         : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
     VerbsCarrier& path;
   };
-  /// What comes next: the rest of a message with bytes, the peer's end, or the next one of `offers_`.
+  /// Data that is received next: the rest of a message with bytes, the peer's end, or the next one of
+  /// `offers_`.
   struct Arrival {
     enum class Kind : std::uint8_t { kBytes, kOffer, kEnd };
     Kind kind = Kind::kBytes;
@@ -110,7 +111,7 @@ class VerbsCarrier final : public PathEnd,
     bool withdrawn = false;  ///< the peer is told of its end as soon as it is read
     bool told = false;
   };
-  /// What is offered to the peer: the beginning of what is to be sent.
+  /// Offer to the peer: the beginning of the bytes that are to be sent.
   struct Offering {
     std::shared_ptr<const Registration> memory;
     std::size_t bytes = 0;
@@ -215,7 +216,7 @@ class VerbsCarrier final : public PathEnd,
   std::uint32_t posted_ = 0;
   std::uint32_t completed_ = 0;
   std::uint32_t unsignalled_ = 0;
-  /// What was posted and has not completed, by its number; as many as a power of two.
+  /// Messages that were posted and have not completed, by their number; the size is a power of two.
   std::vector<Sent> sent_messages_;
   Offering offering_;
   bool send_blocked_ = false;

@@ -12,7 +12,8 @@ namespace weft::faults {
 namespace {
 
 constexpr std::uint32_t kPeers = 10'000;
-/// So many come at once: fewer than a listener's backlog holds, which would have them knock again much later.
+/// Number of peers that come at once: fewer than a listener's backlog holds, because those beyond it would
+/// knock again much later.
 constexpr std::uint32_t kWave = 2'000;
 
 /// Ten thousand hostile peers in a process of their own, so that their descriptors are not the server's. It
@@ -20,7 +21,7 @@ constexpr std::uint32_t kWave = 2'000;
 class Crowd {
  public:
   enum class Order : char { kCome = 'c', kSendAByte = 's', kBeAnswered = 'a', kSeeTheEnd = 'e' };
-  /// What the peers have to say, in turns, and how much of it at once.
+  /// Bytes that the peers send in turns, and how many of them at once.
   struct Speech {
     std::string text;
     std::size_t at_once;
@@ -123,7 +124,7 @@ class Crowds : public StillFaultTest {
     loop().chunks().trim();
     EXPECT_LE(heap_bytes(), before + kPeers * 64) << "memory did not come back";
   }
-  /// What one of them costs, given what there was before they came.
+  /// Returns the cost of one peer, given the count before they came.
   static std::size_t each(std::size_t now, std::size_t before) {
     return now > before ? (now - before) / kPeers : 0;
   }

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kHere = "192.0.2.1";
 constexpr const char* kThere = "192.0.2.2";
 
-/// What happens to packets, in percent.
+/// Shares of the packets that are harmed, in percent.
 struct Weather {
   unsigned lost = 0;
   unsigned duplicated = 0;

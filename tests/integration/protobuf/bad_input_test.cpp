@@ -44,9 +44,9 @@ test::Tree deep_tree(int levels) {
   return tree;
 }
 
-class Lg1BadInput : public ProtobufTest {
+class ProtobufBadInput : public ProtobufTest {
  protected:
-  Lg1BadInput() : client_(client(serve_services(echo_, shop_))) {}
+  ProtobufBadInput() : client_(client(serve_services(echo_, shop_))) {}
 
   Result<std::string> send(const MethodKey& method, std::string_view body) {
     AwaitedCall<RawBody, detail::Gives::kResult, detail::WithoutExtras> call{client_.target(), method,
@@ -69,7 +69,7 @@ class Lg1BadInput : public ProtobufTest {
 };
 
 // What the server sends is not the caller's fault. Grow() adds a level.
-TEST_F(Lg1BadInput, AnAnswerThatCannotBeReadIsTheServersFault) {
+TEST_F(ProtobufBadInput, AnAnswerThatCannotBeReadIsTheServersFault) {
   test::EchoStub stub{client_};
   const test::Tree as_deep_as_may_be = deep_tree(101);
   EXPECT_TRUE(await(stub.Grow(deep_tree(100))).ok());
@@ -101,13 +101,13 @@ std::string nested(int levels) {
   return bytes;
 }
 
-TEST_F(Lg1BadInput, OfAMessageThatEndsTooSoonNamesTheFieldAndTheByte) {
+TEST_F(ProtobufBadInput, OfAMessageThatEndsTooSoonNamesTheFieldAndTheByte) {
   EXPECT_THAT(refusal(kSay, "\x0a\x05hi", StatusCode::kInvalidArgument),
               AllOf(HasSubstr("weft.test.Echo/Say"), HasSubstr("weft.test.EchoRequest.text"),
                     HasSubstr("byte 1 of 4"), HasSubstr("longer than what is left")));
 }
 
-TEST_F(Lg1BadInput, OfRubbishSaysWhatIsWrong) {
+TEST_F(ProtobufBadInput, OfRubbishSaysWhatIsWrong) {
   EXPECT_THAT(refusal(kSay, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", StatusCode::kInvalidArgument),
               HasSubstr("more than ten bytes"));
   EXPECT_THAT(refusal(kSay, std::string_view{"\x00\x00", 2}, StatusCode::kInvalidArgument),
@@ -119,7 +119,7 @@ TEST_F(Lg1BadInput, OfRubbishSaysWhatIsWrong) {
               AllOf(HasSubstr("EchoRequest.copies"), HasSubstr("the bytes end inside a number")));
 }
 
-TEST_F(Lg1BadInput, OfTextThatIsNotUtf8NamesTheByte) {
+TEST_F(ProtobufBadInput, OfTextThatIsNotUtf8NamesTheByte) {
   EXPECT_THAT(refusal(kSay,
                       "\x0a\x03"
                       "a\xff"
@@ -129,19 +129,19 @@ TEST_F(Lg1BadInput, OfTextThatIsNotUtf8NamesTheByte) {
   EXPECT_THAT(refusal(kSay, "\x0a\x03\xed\xa0\x80", StatusCode::kInvalidArgument), HasSubstr("not UTF-8"));
 }
 
-TEST_F(Lg1BadInput, OfNestingWithoutEndIsRefusedWithAnEndToo) {
+TEST_F(ProtobufBadInput, OfNestingWithoutEndIsRefusedWithAnEndToo) {
   for (const int levels : {101, 1000, 100'000}) {
     EXPECT_THAT(refusal(kGrow, nested(levels), StatusCode::kInvalidArgument),
                 AllOf(HasSubstr("weft.test.Tree.child.child"), HasSubstr("nested more than 100 deep")));
   }
 }
 
-TEST_F(Lg1BadInput, OfARequiredFieldThatIsMissingNamesIt) {
+TEST_F(ProtobufBadInput, OfARequiredFieldThatIsMissingNamesIt) {
   EXPECT_THAT(refusal(kBuy, "", StatusCode::kInvalidArgument),
               AllOf(HasSubstr("weft.test.Order"), HasSubstr("required fields are missing: id")));
 }
 
-TEST_F(Lg1BadInput, OfManyRequiredFieldsThatAreMissingNamesThree) {
+TEST_F(ProtobufBadInput, OfManyRequiredFieldsThatAreMissingNamesThree) {
   std::string parts;
   for (int i = 0; i < 100'000; ++i) parts += std::string_view{"\x1a\x00", 2};
   const std::string text = refusal(kBuy, parts, StatusCode::kInvalidArgument);
@@ -154,19 +154,19 @@ TEST_F(Lg1BadInput, OfManyRequiredFieldsThatAreMissingNamesThree) {
 }
 
 // What is whole stands in front of what is not, so that a search for names looks at all of it.
-TEST_F(Lg1BadInput, OfARequiredFieldThatIsMissingFarInsideIsRefusedWithoutALongSearch) {
+TEST_F(ProtobufBadInput, OfARequiredFieldThatIsMissingFarInsideIsRefusedWithoutALongSearch) {
   std::string parts{"\x08\x01", 2};
   for (int i = 0; i < 500'000; ++i) parts += std::string_view{"\x1a\x02\x0a\x00", 4};
   parts += std::string_view{"\x1a\x00", 2};
   EXPECT_THAT(refusal(kBuy, parts, StatusCode::kInvalidArgument), HasSubstr("are missing: deep inside"));
 }
 
-TEST_F(Lg1BadInput, OfAMethodOrServiceThatIsNotThereNamesIt) {
+TEST_F(ProtobufBadInput, OfAMethodOrServiceThatIsNotThereNamesIt) {
   constexpr MethodKey kNone = protobuf::make_method("weft.test.Nobody/Say", "a.A", "b.B");
   EXPECT_THAT(refusal(kNone, "", StatusCode::kUnimplemented), HasSubstr("weft.test.Nobody/Say"));
 }
 
-TEST_F(Lg1BadInput, OfOtherMessagesNamesBothSides) {
+TEST_F(ProtobufBadInput, OfOtherMessagesNamesBothSides) {
   constexpr MethodKey kOther =
       protobuf::make_method("weft.test.Echo/Say", "weft.test.Tree", "weft.test.EchoResponse");
   EXPECT_THAT(refusal(kOther, "", StatusCode::kFailedPrecondition),
@@ -176,7 +176,7 @@ TEST_F(Lg1BadInput, OfOtherMessagesNamesBothSides) {
   EXPECT_THAT(refusal(kFunction, "", StatusCode::kFailedPrecondition), HasSubstr("(i32) -> (i32)"));
 }
 
-TEST_F(Lg1BadInput, IsCountedByTheServer) {
+TEST_F(ProtobufBadInput, IsCountedByTheServer) {
   Echo echo;
   Server& server = serve_services(echo);
   Client& caller = client(server);
@@ -187,7 +187,7 @@ TEST_F(Lg1BadInput, IsCountedByTheServer) {
   EXPECT_EQ(echo.calls, 0);
 }
 
-TEST_F(Lg1BadInput, RequestsWithoutARequiredFieldAreNotSent) {
+TEST_F(ProtobufBadInput, RequestsWithoutARequiredFieldAreNotSent) {
   test::ShopStub stub{client_};
   const Result<test::Receipt> answer = await(stub.Buy(test::Order{}));
   EXPECT_EQ(answer.status().code(), StatusCode::kInvalidArgument);
@@ -195,7 +195,7 @@ TEST_F(Lg1BadInput, RequestsWithoutARequiredFieldAreNotSent) {
   EXPECT_EQ(client_.stats().connections, 0u);
 }
 
-TEST_F(Lg1BadInput, AnswersWithoutARequiredFieldAreTheHandlersFault) {
+TEST_F(ProtobufBadInput, AnswersWithoutARequiredFieldAreTheHandlersFault) {
   test::ShopStub stub{client_};
   test::Order order;
   order.set_id(1);
@@ -204,9 +204,9 @@ TEST_F(Lg1BadInput, AnswersWithoutARequiredFieldAreTheHandlersFault) {
   EXPECT_THAT(answer.status().message(), HasSubstr("required fields are missing: number"));
 }
 
-class Lg1Limits : public ProtobufTest {};
+class ProtobufLimits : public ProtobufTest {};
 
-TEST_F(Lg1Limits, OfTheServerRefuseARequestBeforeItIsSent) {
+TEST_F(ProtobufLimits, OfTheServerRefuseARequestBeforeItIsSent) {
   Echo echo;
   ServerOptions options;
   options.limits.body_bytes_max = 1000;
@@ -222,7 +222,7 @@ TEST_F(Lg1Limits, OfTheServerRefuseARequestBeforeItIsSent) {
   EXPECT_EQ(echo.calls, 1);
 }
 
-TEST_F(Lg1Limits, OfAServiceNameTheMethod) {
+TEST_F(ProtobufLimits, OfAServiceNameTheMethod) {
   Echo echo;
   Server& server = serve_here([&](Server& its) {
     protobuf::Services services{its};
@@ -235,7 +235,7 @@ TEST_F(Lg1Limits, OfAServiceNameTheMethod) {
   EXPECT_TRUE(await(stub.Say(echo_request("short"))).ok());
 }
 
-TEST_F(Lg1Limits, OfTheCallerRefuseAnAnswer) {
+TEST_F(ProtobufLimits, OfTheCallerRefuseAnAnswer) {
   Echo echo;
   Server& server = serve_services(echo);
   ClientOptions options;
@@ -246,7 +246,7 @@ TEST_F(Lg1Limits, OfTheCallerRefuseAnAnswer) {
   EXPECT_THAT(answer.status().message(), HasSubstr("the caller's limit of 1000"));
 }
 
-TEST_F(Lg1Limits, OfMemoryCountWhatLargeRequestsBecame) {
+TEST_F(ProtobufLimits, OfMemoryCountWhatLargeRequestsBecame) {
   Echo echo;
   ServerOptions options;
   options.limits.connection_memory_max = 50'000;

@@ -108,7 +108,7 @@ Task<void> grow_again_and_again(test::EchoStub* stub, Count* count) {
   }
 }
 
-class Lg2Counts : public ProtobufTest {
+class ProtobufCounts : public ProtobufTest {
  protected:
   /// Made before anything is counted: the connection and its session.
   void connected() { ASSERT_TRUE(connect(client_).ok()); }
@@ -132,7 +132,7 @@ class Lg2Counts : public ProtobufTest {
   test::EchoStub stub_{client_};
 };
 
-TEST_F(Lg2Counts, OneCoroutineServesACallAndNoneIsMadeForTheCaller) {
+TEST_F(ProtobufCounts, OneCoroutineServesACallAndNoneIsMadeForTheCaller) {
   connected();
   const Frames frames = await(count_frames(&stub_, &echo_));
   // From the pool besides: the record of the call.
@@ -140,7 +140,7 @@ TEST_F(Lg2Counts, OneCoroutineServesACallAndNoneIsMadeForTheCaller) {
   EXPECT_EQ(frames.after, frames.before) << "a frame was not freed";
 }
 
-TEST_F(Lg2Counts, NoCoroutineServesACallOfProtobufsOwnService) {
+TEST_F(ProtobufCounts, NoCoroutineServesACallOfProtobufsOwnService) {
   connected();
   protobuf::Channel channel{client_};
   dropin::EchoService_Stub stub{&channel};
@@ -149,7 +149,7 @@ TEST_F(Lg2Counts, NoCoroutineServesACallOfProtobufsOwnService) {
   EXPECT_EQ(frames.after, frames.before);
 }
 
-TEST_F(Lg2Counts, FramesOfCallsThatEndBadlyAreFreedToo) {
+TEST_F(ProtobufCounts, FramesOfCallsThatEndBadlyAreFreedToo) {
   connected();
   const std::int64_t before = frames_alive();
   const auto give_up = [](test::EchoStub* stub) -> Task<void> {
@@ -165,14 +165,14 @@ TEST_F(Lg2Counts, FramesOfCallsThatEndBadlyAreFreedToo) {
   EXPECT_TRUE(turn_until(loop(), [&] { return frames_alive() == before; }));
 }
 
-TEST_F(Lg2Counts, CallsAllocateNothing) {
+TEST_F(ProtobufCounts, CallsAllocateNothing) {
   expect_no_allocations(256, say_again_and_again);
 }
-TEST_F(Lg2Counts, OneCallAtATimeAllocatesNothing) {
+TEST_F(ProtobufCounts, OneCallAtATimeAllocatesNothing) {
   expect_no_allocations(1, say_again_and_again);
 }
 // Each is small. Their shapes differ, and a cleared message keeps the room of all of them.
-TEST_F(Lg2Counts, SmallMessagesOfManyShapesDoNotPileUpInWhatIsKept) {
+TEST_F(ProtobufCounts, SmallMessagesOfManyShapesDoNotPileUpInWhatIsKept) {
   connected();
   const auto grow_all_over = [](test::ShopStub* shop) -> Task<void> {
     test::Order order;
@@ -194,7 +194,7 @@ TEST_F(Lg2Counts, SmallMessagesOfManyShapesDoNotPileUpInWhatIsKept) {
   }
 }
 
-TEST_F(Lg2Counts, CallsWhoseHandlersSuspendAllocateNothing) {
+TEST_F(ProtobufCounts, CallsWhoseHandlersSuspendAllocateNothing) {
   expect_no_allocations(200, grow_again_and_again);
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Lg1Endings = DropInTest;
-using Lg3Endings = DropInTest;
+using ProtobufDropInEndings = DropInTest;
+using ProtobufDropInDrops = DropInTest;
 
 /// Makes its call again and again with one controller, from what it hears of the end of each.
 struct Repeater {
@@ -28,14 +28,14 @@ struct Repeater {
   }
 };
 
-TEST_F(Lg1Endings, AControllerIsFreeForItsNextCallWhenDoneHears) {
+TEST_F(ProtobufDropInEndings, AControllerIsFreeForItsNextCallWhenDoneHears) {
   Repeater repeater{&stub_};
   repeater.call();
   EXPECT_TRUE(turn_until(loop(), [&] { return repeater.left == 0; }));
   EXPECT_EQ(repeater.good, 5);
 }
 
-TEST_F(Lg1Endings, AControllerIsFreeForItsNextCallAfterABlockingOne) {
+TEST_F(ProtobufDropInEndings, AControllerIsFreeForItsNextCallAfterABlockingOne) {
   constexpr int kCalls = 2000;
   int good = 0;
   std::atomic<bool> ended = false;
@@ -55,12 +55,12 @@ TEST_F(Lg1Endings, AControllerIsFreeForItsNextCallAfterABlockingOne) {
   EXPECT_EQ(good, kCalls);
 }
 
-TEST_F(Lg1Endings, AServiceThatThrowsWhenItIsDoneHasAnswered) {
+TEST_F(ProtobufDropInEndings, AServiceThatThrowsWhenItIsDoneHasAnswered) {
   EXPECT_EQ(await(echo(&stub_, "done then throw")).value(), "done then throw");
   EXPECT_EQ(await(echo(&stub_, "hi")).value(), "hi");
 }
 
-TEST_F(Lg1Endings, CallsThatAreNotBegunWhenTheirChannelEndsFail) {
+TEST_F(ProtobufDropInEndings, CallsThatAreNotBegunWhenTheirChannelEndsFail) {
   auto channel = std::make_unique<protobuf::Channel>(client_);
   const EchoRequest request = request_of("hi");
   EchoResponse response;
@@ -90,7 +90,7 @@ Task<void> keep(EchoService_Stub* stub, protobuf::Controller* controller) {
 
 // Three at once: the answer is on its way, another thread cancels, and the coroutine that holds the messages
 // is gone before either is seen.
-TEST_F(Lg3Endings, ADroppedCallTouchesNothingThatItsCoroutineOwned) {
+TEST_F(ProtobufDropInDrops, ADroppedCallTouchesNothingThatItsCoroutineOwned) {
   protobuf::Controller controller;
   struct Nobody : detail::Completion {
     Nobody() : Completion{[](detail::Completion&, detail::TaskPromiseBase&) noexcept {}} {}

@@ -33,14 +33,14 @@ class RelayImpl : public dropin::RelayService {
   EchoService_Stub stub_;
 };
 
-using Lg1DropIn = DropInTest;
-using Lg3DropIn = DropInTest;
+using ProtobufDropIn = DropInTest;
+using ProtobufDropInTimeouts = DropInTest;
 
-TEST_F(Lg1DropIn, StubsAreAwaitedByCoroutines) {
+TEST_F(ProtobufDropIn, StubsAreAwaitedByCoroutines) {
   EXPECT_EQ(await(echo(&stub_, "hi")).value(), "hi");
 }
 
-TEST_F(Lg1DropIn, StubsRunACallback) {
+TEST_F(ProtobufDropIn, StubsRunACallback) {
   const EchoRequest request = request_of("hi");
   EchoResponse response;
   protobuf::Controller controller;
@@ -52,7 +52,7 @@ TEST_F(Lg1DropIn, StubsRunACallback) {
   EXPECT_EQ(response.text(), "hi");
 }
 
-TEST_F(Lg1DropIn, StubsBlockOtherThreads) {
+TEST_F(ProtobufDropIn, StubsBlockOtherThreads) {
   std::atomic<int> good = 0;
   std::atomic<int> ended = 0;
   std::vector<std::thread> threads;
@@ -73,7 +73,7 @@ TEST_F(Lg1DropIn, StubsBlockOtherThreads) {
   EXPECT_EQ(good, 80);
 }
 
-TEST_F(Lg1DropIn, ABlockingCallOnTheLoopItselfFailsAndDoesNotHang) {
+TEST_F(ProtobufDropIn, ABlockingCallOnTheLoopItselfFailsAndDoesNotHang) {
   protobuf::Controller controller;
   run_in_turn([&] {
     const EchoRequest request = request_of("hi");
@@ -84,7 +84,7 @@ TEST_F(Lg1DropIn, ABlockingCallOnTheLoopItselfFailsAndDoesNotHang) {
 }
 
 // Nobody turns the loop meanwhile. What would begin the call finds that nobody waits, and touches nothing.
-TEST_F(Lg1DropIn, ABlockingCallWhoseLoopNobodyRunsEndsAtItsDeadline) {
+TEST_F(ProtobufDropIn, ABlockingCallWhoseLoopNobodyRunsEndsAtItsDeadline) {
   const int before = service_.calls;
   for (const bool by_timeout : {true, false}) {
     const auto request = std::make_unique<EchoRequest>(request_of("hi"));
@@ -100,7 +100,7 @@ TEST_F(Lg1DropIn, ABlockingCallWhoseLoopNobodyRunsEndsAtItsDeadline) {
   EXPECT_EQ(service_.calls, before + 1);
 }
 
-TEST_F(Lg1DropIn, AControllerOfTwoCallsAtATimeEndsTheProcess) {
+TEST_F(ProtobufDropIn, AControllerOfTwoCallsAtATimeEndsTheProcess) {
   const EchoRequest request = request_of("keep");
   EchoResponse response;
   const auto nothing = [] {};
@@ -134,7 +134,7 @@ class ForeignController final : public RpcController {
   std::string text_;
 };
 
-TEST_F(Lg1DropIn, AForeignControllerFailsItsCall) {
+TEST_F(ProtobufDropIn, AForeignControllerFailsItsCall) {
   const EchoRequest request = request_of("hi");
   EchoResponse response;
   bool called = false;
@@ -148,11 +148,11 @@ TEST_F(Lg1DropIn, AForeignControllerFailsItsCall) {
   EXPECT_TRUE(of_a_thread.Failed());
 }
 
-TEST_F(Lg1DropIn, DoneMayBeRunLaterByAnotherThread) {
+TEST_F(ProtobufDropIn, DoneMayBeRunLaterByAnotherThread) {
   EXPECT_EQ(await(echo(&stub_, "thread")).value(), "thread");
 }
 
-TEST_F(Lg1DropIn, AServiceMayBlockOnAWorker) {
+TEST_F(ProtobufDropIn, AServiceMayBlockOnAWorker) {
   EchoImpl service;
   Server& server = serve_here([&](Server& its) {
     protobuf::Services services{its};
@@ -165,7 +165,7 @@ TEST_F(Lg1DropIn, AServiceMayBlockOnAWorker) {
   EXPECT_THAT(await(echo(&stub, "throw")).status().message(), HasSubstr("thrown by a service"));
 }
 
-TEST_F(Lg1DropIn, FailuresOfAServiceAreErrorText) {
+TEST_F(ProtobufDropIn, FailuresOfAServiceAreErrorText) {
   const EchoRequest request = request_of("fail");
   EchoResponse response;
   protobuf::Controller controller;
@@ -183,13 +183,13 @@ TEST_F(Lg1DropIn, FailuresOfAServiceAreErrorText) {
   EXPECT_EQ(refused.status().layer(), Layer::kUser);
 }
 
-TEST_F(Lg1DropIn, AServiceThatThrowsFailsItsCallOnly) {
+TEST_F(ProtobufDropIn, AServiceThatThrowsFailsItsCallOnly) {
   EXPECT_THAT(await(echo(&stub_, "throw")).status().message(), HasSubstr("thrown by a service"));
   EXPECT_EQ(await(echo(&stub_, "hi")).value(), "hi");
   EXPECT_EQ(client_.stats().connections, 1u);
 }
 
-TEST_F(Lg1DropIn, AMethodThatIsNotOverriddenSaysSo) {
+TEST_F(ProtobufDropIn, AMethodThatIsNotOverriddenSaysSo) {
   const EchoRequest request;
   EchoResponse response;
   protobuf::Controller controller;
@@ -200,7 +200,7 @@ TEST_F(Lg1DropIn, AMethodThatIsNotOverriddenSaysSo) {
   EXPECT_THAT(controller.ErrorText(), HasSubstr("Other() not implemented"));
 }
 
-TEST_F(Lg1DropIn, AnUnknownServiceAnswersAndDoesNotCrash) {
+TEST_F(ProtobufDropIn, AnUnknownServiceAnswersAndDoesNotCrash) {
   protobuf::Channel channel{client_};
   dropin::RelayService_Stub stub{&channel};
   const EchoRequest request;
@@ -214,7 +214,7 @@ TEST_F(Lg1DropIn, AnUnknownServiceAnswersAndDoesNotCrash) {
   EXPECT_THAT(controller.ErrorText(), HasSubstr("weft.dropin.RelayService/RelayEcho"));
 }
 
-TEST_F(Lg1DropIn, AttachmentsTravelBesideTheMessages) {
+TEST_F(ProtobufDropIn, AttachmentsTravelBesideTheMessages) {
   const std::vector<std::byte> bytes = pattern(50'000);
   const EchoRequest request = request_of("with");
   EchoResponse response;
@@ -227,7 +227,7 @@ TEST_F(Lg1DropIn, AttachmentsTravelBesideTheMessages) {
   EXPECT_TRUE(std::ranges::equal(controller.take_answer_attachment().bytes(), bytes));
 }
 
-TEST_F(Lg1DropIn, ServicesTalkToGeneratedStubsOfOurs) {
+TEST_F(ProtobufDropIn, ServicesTalkToGeneratedStubsOfOurs) {
   // The same names on the wire: a coroutine's stub calls what protoc's service serves.
   constexpr MethodKey kEcho = protobuf::make_method("weft.dropin.EchoService/Echo", "weft.dropin.EchoRequest",
                                                     "weft.dropin.EchoResponse");
@@ -236,7 +236,7 @@ TEST_F(Lg1DropIn, ServicesTalkToGeneratedStubsOfOurs) {
   EXPECT_EQ(await(std::move(call)).value().text(), "either way");
 }
 
-TEST_F(Lg3DropIn, StartCancelEndsTheCallAndTellsTheService) {
+TEST_F(ProtobufDropInTimeouts, StartCancelEndsTheCallAndTellsTheService) {
   const EchoRequest request = request_of("keep");
   EchoResponse response;
   protobuf::Controller controller;
@@ -252,7 +252,7 @@ TEST_F(Lg3DropIn, StartCancelEndsTheCallAndTellsTheService) {
   EXPECT_EQ(service_.cancels_heard, 1);
 }
 
-TEST_F(Lg3DropIn, StartCancelBeforeTheCallKeepsItFromBeingMade) {
+TEST_F(ProtobufDropInTimeouts, StartCancelBeforeTheCallKeepsItFromBeingMade) {
   const EchoRequest request = request_of("hi");
   EchoResponse response;
   protobuf::Controller controller;
@@ -265,7 +265,7 @@ TEST_F(Lg3DropIn, StartCancelBeforeTheCallKeepsItFromBeingMade) {
   EXPECT_EQ(service_.calls, 0);
 }
 
-TEST_F(Lg3DropIn, NotifyOnCancelIsRunAtTheEndWhenNobodyCancels) {
+TEST_F(ProtobufDropInTimeouts, NotifyOnCancelIsRunAtTheEndWhenNobodyCancels) {
   auto call = echo(&stub_, "keep");
   const auto finish = [](EchoImpl* service) -> Task<void> {
     const Result<void> arrived = co_await service->arrived.wait();
@@ -278,18 +278,18 @@ TEST_F(Lg3DropIn, NotifyOnCancelIsRunAtTheEndWhenNobodyCancels) {
   EXPECT_EQ(service_.cancels_heard, 1);
 }
 
-TEST_F(Lg3DropIn, TimeoutsEndTheCall) {
+TEST_F(ProtobufDropInTimeouts, TimeoutsEndTheCall) {
   EXPECT_EQ(await(echo(&stub_, "keep", 20ms)).status().code(), StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(await(service_.cancelled.wait()).ok());
 }
 
-TEST_F(Lg3DropIn, ACancelledCoroutineCancelsItsCall) {
+TEST_F(ProtobufDropInTimeouts, ACancelledCoroutineCancelsItsCall) {
   const auto outcome = await(race(echo(&stub_, "keep"), sleep_for(20ms)));
   EXPECT_EQ(outcome.index, 1u);
   ASSERT_TRUE(await(service_.cancelled.wait()).ok());
 }
 
-TEST_F(Lg3DropIn, ADroppedCoroutineEndsItsCall) {
+TEST_F(ProtobufDropInTimeouts, ADroppedCoroutineEndsItsCall) {
   {
     Task<Result<std::string>> call = echo(&stub_, "keep");
     struct Nobody : detail::Completion {
@@ -300,7 +300,7 @@ TEST_F(Lg3DropIn, ADroppedCoroutineEndsItsCall) {
   ASSERT_TRUE(await(service_.cancelled.wait()).ok());
 }
 
-class Lg2Relay : public DropInTest {
+class ProtobufRelay : public DropInTest {
  protected:
   RelayImpl relay_{channel_};
   Server& relay_server_ = serve_services(relay_);
@@ -321,12 +321,12 @@ Task<Result<std::string>> relay_echo(dropin::RelayService_Stub* stub, std::strin
   co_return response.text();
 }
 
-TEST_F(Lg2Relay, AHandlerCallsOnAndAnswersWithWhatItHeard) {
+TEST_F(ProtobufRelay, AHandlerCallsOnAndAnswersWithWhatItHeard) {
   EXPECT_EQ(await(relay_echo(&relay_stub_, "relayed")).value(), "relayed");
   EXPECT_THAT(await(relay_echo(&relay_stub_, "fail")).status().message(), HasSubstr("as was asked"));
 }
 
-TEST_F(Lg2Relay, DeadlinesPassThroughTheNestedCall) {
+TEST_F(ProtobufRelay, DeadlinesPassThroughTheNestedCall) {
   protobuf::Controller controller;
   controller.options().timeout = 50ms;
   bool called = false;
@@ -338,7 +338,7 @@ TEST_F(Lg2Relay, DeadlinesPassThroughTheNestedCall) {
   EXPECT_FALSE(service_.deadline.is_infinite());
 }
 
-TEST_F(Lg2Relay, MetadataPassesThroughTheNestedCall) {
+TEST_F(ProtobufRelay, MetadataPassesThroughTheNestedCall) {
   const EchoRequest request = request_of("hi");
   const Metadata blue = metadata_of("blue");
   protobuf::Controller controller;
@@ -351,7 +351,7 @@ TEST_F(Lg2Relay, MetadataPassesThroughTheNestedCall) {
   EXPECT_EQ(service_.tenant, "blue");
 }
 
-TEST_F(Lg2Relay, CancelsPassThroughTheNestedCall) {
+TEST_F(ProtobufRelay, CancelsPassThroughTheNestedCall) {
   protobuf::Controller controller;
   bool called = false;
   const auto note = [](bool* what) { *what = true; };

@@ -21,7 +21,7 @@ class DropInEcho : public dropin::EchoService {
   }
 };
 
-class Lg1Reflection : public ProtobufTest {
+class ProtobufReflection : public ProtobufTest {
  protected:
   std::string call(std::string method, std::string json) {
     const Result<std::string> answer = await(services_.call(std::move(method), std::move(json)));
@@ -34,12 +34,12 @@ class Lg1Reflection : public ProtobufTest {
   protobuf::RemoteServices services_{client(server_)};
 };
 
-TEST_F(Lg1Reflection, ListsTheServices) {
+TEST_F(ProtobufReflection, ListsTheServices) {
   EXPECT_THAT(await(services_.list()).value(),
               ElementsAre("weft.dropin.EchoService", "weft.reflection.v1.Reflection", "weft.test.Echo"));
 }
 
-TEST_F(Lg1Reflection, DescribesServicesAndMessages) {
+TEST_F(ProtobufReflection, DescribesServicesAndMessages) {
   EXPECT_THAT(await(services_.describe("weft.test.Echo")).value(),
               AllOf(HasSubstr("rpc Say(.weft.test.EchoRequest) returns (.weft.test.EchoResponse)"),
                     HasSubstr("message EchoRequest {"), HasSubstr("message Tree {")));
@@ -49,18 +49,18 @@ TEST_F(Lg1Reflection, DescribesServicesAndMessages) {
   EXPECT_THAT(nothing.status().message(), HasSubstr("'weft.test.Nothing'"));
 }
 
-TEST_F(Lg1Reflection, TellsNothingOfServicesThatWereNotAdded) {
+TEST_F(ProtobufReflection, TellsNothingOfServicesThatWereNotAdded) {
   // This program has weft.test.Shop too.
   EXPECT_EQ(await(services_.describe("weft.test.Shop")).status().code(), StatusCode::kNotFound);
 }
 
-TEST_F(Lg1Reflection, CallsByJson) {
+TEST_F(ProtobufReflection, CallsByJson) {
   EXPECT_THAT(call("weft.test.Echo/Say", R"({"text": "hi", "copies": 1})"),
               AllOf(HasSubstr(R"("text": "hi")"), HasSubstr(R"("copies": [)")));
   EXPECT_THAT(call("weft.dropin.EchoService/Echo", R"({"text": "hi"})"), HasSubstr("hi by callback"));
 }
 
-TEST_F(Lg1Reflection, CallsWithOptions) {
+TEST_F(ProtobufReflection, CallsWithOptions) {
   const Metadata blue = metadata_of("blue");
   CallOptions options;
   options.metadata = blue;
@@ -68,7 +68,7 @@ TEST_F(Lg1Reflection, CallsWithOptions) {
   EXPECT_EQ(echo_.tenant, "blue");
 }
 
-TEST_F(Lg1Reflection, RefusesBadJsonWithThePlace) {
+TEST_F(ProtobufReflection, RefusesBadJsonWithThePlace) {
   EXPECT_THAT(call("weft.test.Echo/Say", R"({"text": hi})"),
               AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("weft.test.EchoRequest"), HasSubstr("hi}\n^")));
   EXPECT_THAT(call("weft.test.Echo/Say", R"({"text": "hi)"), HasSubstr("Closing quote expected"));
@@ -82,7 +82,7 @@ TEST_F(Lg1Reflection, RefusesBadJsonWithThePlace) {
   EXPECT_EQ(echo_.calls, 0);
 }
 
-TEST_F(Lg1Reflection, NamesTheMethodsThereAre) {
+TEST_F(ProtobufReflection, NamesTheMethodsThereAre) {
   EXPECT_THAT(call("weft.test.Echo/Shout", "{}"),
               AllOf(HasSubstr("NOT_FOUND"), HasSubstr("'Shout'"), HasSubstr("it has Say, Grow")));
   EXPECT_THAT(call("weft.test.Nobody/Say", "{}"),
@@ -146,14 +146,14 @@ class Liar {
   std::string response_;
 };
 
-TEST_F(Lg1Reflection, OfMessagesThatReferToEachOtherDeeplyWorks) {
+TEST_F(ProtobufReflection, OfMessagesThatReferToEachOtherDeeplyWorks) {
   Liar liar{5000};
   protobuf::RemoteServices services{client(serve_here([&](Server& its) { liar.serve_with(its); }))};
   EXPECT_THAT(await(services.describe("liar.Service")).value(), HasSubstr("message M4999"));
   EXPECT_EQ(await(services.call("liar.Service/Call", "{}")).status().code(), StatusCode::kUnimplemented);
 }
 
-TEST_F(Lg1Reflection, OfMoreMessagesThanAreSafeIsRefused) {
+TEST_F(ProtobufReflection, OfMoreMessagesThanAreSafeIsRefused) {
   Liar liar{5001};
   protobuf::RemoteServices services{client(serve_here([&](Server& its) { liar.serve_with(its); }))};
   const Result<std::string> answer = await(services.describe("liar.Service"));
@@ -161,7 +161,7 @@ TEST_F(Lg1Reflection, OfMoreMessagesThanAreSafeIsRefused) {
   EXPECT_THAT(answer.status().message(), HasSubstr("more than 5000 message types"));
 }
 
-TEST_F(Lg1Reflection, DescribesWhatSeveralServicesObjectsAdded) {
+TEST_F(ProtobufReflection, DescribesWhatSeveralServicesObjectsAdded) {
   Echo echo;
   Client& caller = client(serve_here([&](Server& its) {
     protobuf::Services{its}.add(echo);
@@ -177,7 +177,7 @@ TEST_F(Lg1Reflection, DescribesWhatSeveralServicesObjectsAdded) {
               HasSubstr("it has Say, Grow"));
 }
 
-TEST_F(Lg1Reflection, JsonThatIsCutShortIsRefusedInOneLine) {
+TEST_F(ProtobufReflection, JsonThatIsCutShortIsRefusedInOneLine) {
   Echo echo;
   protobuf::RemoteServices services{client(serve_services(echo))};
   for (const char* const json : {"{\"text\":", "[]", "{\"text\": }"}) {
@@ -189,7 +189,7 @@ TEST_F(Lg1Reflection, JsonThatIsCutShortIsRefusedInOneLine) {
   }
 }
 
-TEST_F(Lg1Reflection, CanBeSwitchedOff) {
+TEST_F(ProtobufReflection, CanBeSwitchedOff) {
   Echo echo;
   Server& quiet = serve_here([&](Server& its) {
     protobuf::Services services{its, {.reflection = false}};

@@ -35,7 +35,7 @@ class HeldDropIn : public dropin::EchoService {
   std::vector<google::protobuf::Closure*> held;
 };
 
-class Lg2Room : public ProtobufTest {
+class ProtobufRoom : public ProtobufTest {
  protected:
   /// All calls answer while the peer does not read. Then it reads.
   template <typename Answer>
@@ -73,13 +73,13 @@ class Lg2Room : public ProtobufTest {
   });
 };
 
-TEST_F(Lg2Room, IsWaitedForByCoroutines) {
+TEST_F(ProtobufRoom, IsWaitedForByCoroutines) {
   constexpr MethodKey kSay =
       protobuf::make_method("weft.test.Echo/Say", "weft.test.EchoRequest", "weft.test.EchoResponse");
   expect_bounded(kSay, [this] { echo_.open.set(); });
 }
 
-TEST_F(Lg2Room, IsWaitedForByProtobufsOwnServices) {
+TEST_F(ProtobufRoom, IsWaitedForByProtobufsOwnServices) {
   constexpr MethodKey kEcho = protobuf::make_method("weft.dropin.EchoService/Echo", "weft.dropin.EchoRequest",
                                                     "weft.dropin.EchoResponse");
   expect_bounded(kEcho, [this] {

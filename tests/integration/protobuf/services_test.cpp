@@ -13,12 +13,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-using Lg1Services = ProtobufTest;
-using Lg2Coroutines = ProtobufTest;
-using Lg3Deadlines = ProtobufTest;
-using Lg3Metadata = ProtobufTest;
+using ProtobufServices = ProtobufTest;
+using ProtobufCoroutines = ProtobufTest;
+using ProtobufDeadlines = ProtobufTest;
+using ProtobufMetadata = ProtobufTest;
 
-TEST_F(Lg1Services, AnswerWhatTheirMethodFillsIn) {
+TEST_F(ProtobufServices, AnswerWhatTheirMethodFillsIn) {
   Echo echo;
   Server& server = serve_services(echo);
   test::EchoStub stub{client(server)};
@@ -29,7 +29,7 @@ TEST_F(Lg1Services, AnswerWhatTheirMethodFillsIn) {
   EXPECT_EQ(answer->copies(1), "hi");
 }
 
-TEST_F(Lg1Services, TakeRequestsThatTheCallerKeepsAndThoseItGivesAway) {
+TEST_F(ProtobufServices, TakeRequestsThatTheCallerKeepsAndThoseItGivesAway) {
   Echo echo;
   Server& server = serve_services(echo);
   test::EchoStub stub{client(server)};
@@ -39,7 +39,7 @@ TEST_F(Lg1Services, TakeRequestsThatTheCallerKeepsAndThoseItGivesAway) {
   EXPECT_EQ(await(std::move(given_away)).value().text(), "given away");
 }
 
-TEST_F(Lg1Services, ReadAnswersIntoMessagesOfTheCaller) {
+TEST_F(ProtobufServices, ReadAnswersIntoMessagesOfTheCaller) {
   Echo echo;
   Server& server = serve_services(echo);
   test::EchoStub stub{client(server)};
@@ -53,7 +53,7 @@ TEST_F(Lg1Services, ReadAnswersIntoMessagesOfTheCaller) {
   EXPECT_EQ(response->GetArena(), &arena);
 }
 
-TEST_F(Lg1Services, CarryAttachmentsBesideTheirMessages) {
+TEST_F(ProtobufServices, CarryAttachmentsBesideTheirMessages) {
   Echo echo;
   Server& server = serve_services(echo);
   test::EchoStub stub{client(server)};
@@ -67,7 +67,7 @@ TEST_F(Lg1Services, CarryAttachmentsBesideTheirMessages) {
   EXPECT_TRUE(std::ranges::equal(answer->attachment.bytes(), bytes));
 }
 
-TEST_F(Lg1Services, LandAttachmentsWhereTheCallerSays) {
+TEST_F(ProtobufServices, LandAttachmentsWhereTheCallerSays) {
   Echo echo;
   Server& server = serve_services(echo);
   test::EchoStub stub{client(server)};
@@ -84,7 +84,7 @@ TEST_F(Lg1Services, LandAttachmentsWhereTheCallerSays) {
   EXPECT_EQ(landing, bytes);
 }
 
-TEST_F(Lg1Services, StandBesideEachOtherAndBesideFunctionsOnOneServer) {
+TEST_F(ProtobufServices, StandBesideEachOtherAndBesideFunctionsOnOneServer) {
   Echo first;
   Server& there = serve_services(first);
   Echo echo;
@@ -105,7 +105,7 @@ TEST_F(Lg1Services, StandBesideEachOtherAndBesideFunctionsOnOneServer) {
   EXPECT_EQ(first.calls, 1);
 }
 
-TEST_F(Lg1Services, ThatAreRegisteredTwiceAreRefused) {
+TEST_F(ProtobufServices, ThatAreRegisteredTwiceAreRefused) {
   Echo one;
   Echo other;
   Server server{{.listen = {kAnyPort}}};
@@ -118,7 +118,7 @@ TEST_F(Lg1Services, ThatAreRegisteredTwiceAreRefused) {
               AllOf(HasSubstr("weft.test.Echo/Say"), HasSubstr("registered already")));
 }
 
-TEST_F(Lg1Services, AreCoroutinesAndThereforeNotBlocking) {
+TEST_F(ProtobufServices, AreCoroutinesAndThereforeNotBlocking) {
   Echo echo;
   Server server{{.listen = {kAnyPort}}};
   protobuf::Services services{server};
@@ -126,7 +126,7 @@ TEST_F(Lg1Services, AreCoroutinesAndThereforeNotBlocking) {
   EXPECT_EQ(server.start().status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(Lg1Services, HaveIdsOfTheirFullNames) {
+TEST_F(ProtobufServices, HaveIdsOfTheirFullNames) {
   constexpr MethodKey kMethod = protobuf::make_method("weft.test.Echo/Say", "a.B", "c.D");
   EXPECT_EQ(kMethod.id, detail::hash_name("weft.test.Echo/Say"));
   EXPECT_EQ(kMethod.schema_text(kMethod), "protobuf a.B -> c.D");
@@ -160,7 +160,7 @@ class Failing : public Echo {
   bool saw_cancel = false;
 };
 
-TEST_F(Lg2Coroutines, GiveTheirFailuresAsTheyAre) {
+TEST_F(ProtobufCoroutines, GiveTheirFailuresAsTheyAre) {
   Failing failing;
   test::EchoStub stub{client(serve_services(failing))};
   const Result<test::EchoResponse> answer = await(stub.Say(echo_request("")));
@@ -169,7 +169,7 @@ TEST_F(Lg2Coroutines, GiveTheirFailuresAsTheyAre) {
   EXPECT_EQ(answer.status().message(), "no such luck");
 }
 
-TEST_F(Lg2Coroutines, ThatThrowFailTheirCallOnly) {
+TEST_F(ProtobufCoroutines, ThatThrowFailTheirCallOnly) {
   Failing failing;
   test::EchoStub stub{client(serve_services(failing))};
   const Result<test::EchoResponse> inside = await(stub.Say(echo_request("throw")));
@@ -179,7 +179,7 @@ TEST_F(Lg2Coroutines, ThatThrowFailTheirCallOnly) {
   EXPECT_EQ(stub.client().stats().connections, 1u);
 }
 
-TEST_F(Lg3Deadlines, EndTheCallAndReachTheHandler) {
+TEST_F(ProtobufDeadlines, EndTheCallAndReachTheHandler) {
   Failing failing;
   test::EchoStub stub{client(serve_services(failing))};
   CallOptions options;
@@ -190,7 +190,7 @@ TEST_F(Lg3Deadlines, EndTheCallAndReachTheHandler) {
   EXPECT_TRUE(failing.saw_cancel);
 }
 
-TEST_F(Lg3Deadlines, PassThroughNestedCalls) {
+TEST_F(ProtobufDeadlines, PassThroughNestedCalls) {
   Failing failing;
   Server& there = serve_services(failing);
   Relay relay{client(there)};
@@ -204,7 +204,7 @@ TEST_F(Lg3Deadlines, PassThroughNestedCalls) {
   EXPECT_FALSE(failing.ended_by.ok());
 }
 
-TEST_F(Lg3Metadata, PassesThroughNestedCalls) {
+TEST_F(ProtobufMetadata, PassesThroughNestedCalls) {
   Echo echo;
   Server& there = serve_services(echo);
   Relay relay{client(there)};
@@ -218,7 +218,7 @@ TEST_F(Lg3Metadata, PassesThroughNestedCalls) {
   EXPECT_EQ(echo.tenant, "none");
 }
 
-TEST_F(Lg3Deadlines, LeftByACancelledCallerReachTheInnermostHandler) {
+TEST_F(ProtobufDeadlines, LeftByACancelledCallerReachTheInnermostHandler) {
   Failing failing;
   Server& there = serve_services(failing);
   Relay relay{client(there)};

@@ -29,20 +29,20 @@ class RdmaDevice : public testing::Test {
   Context context_;
 };
 
-TEST_F(RdmaDevice, has_an_active_port) {
+TEST_F(RdmaDevice, HasAnActivePort) {
   ibv_port_attr port{};
   ASSERT_EQ(ibv_query_port(context_.get(), 1, &port), 0);
   EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
   EXPECT_GE(port.active_mtu, IBV_MTU_1024);
 }
 
-TEST_F(RdmaDevice, has_an_address) {
+TEST_F(RdmaDevice, HasAnAddress) {
   ibv_gid gid{};
   ASSERT_EQ(ibv_query_gid(context_.get(), 1, 0, &gid), 0);
   EXPECT_NE(gid.global.subnet_prefix | gid.global.interface_id, 0U);
 }
 
-TEST_F(RdmaDevice, registers_memory) {
+TEST_F(RdmaDevice, RegistersMemory) {
   std::array<char, 4096> memory{};
   ibv_pd* domain = ibv_alloc_pd(context_.get());
   ASSERT_NE(domain, nullptr);

@@ -68,7 +68,7 @@ void fill(Server& server) {
   server.register_handler<method<sum_up, "sum/small">>({.attachment_bytes_max = 1000});
 }
 
-class Cr8Attachments : public RpcTest {
+class Attachments : public RpcTest {
  protected:
   template <auto M, typename... Arguments>
   auto exchange(Client& caller, const CallOptions& options, Arguments&&... arguments) {
@@ -76,7 +76,7 @@ class Cr8Attachments : public RpcTest {
   }
 };
 
-TEST_F(Cr8Attachments, OfEverySizeReachTheHandlerWhole) {
+TEST_F(Attachments, OfEverySizeReachTheHandlerWhole) {
   Client& caller = client(serve({.threads = 1}, fill));
   for (const std::size_t size : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, std::size_t{16383},
                                  std::size_t{16384}, std::size_t{65537}, std::size_t{1'000'003}, kLarge}) {
@@ -89,7 +89,7 @@ TEST_F(Cr8Attachments, OfEverySizeReachTheHandlerWhole) {
   EXPECT_EQ(call<sum_up>(caller, CallOptions{.attachment = Bytes{}}).value(), 0u);
 }
 
-TEST_F(Cr8Attachments, OfManyPiecesAreGatheredInOrder) {
+TEST_F(Attachments, OfManyPiecesAreGatheredInOrder) {
   Client& caller = client(serve({.threads = 1}, fill));
   const std::vector<std::byte> whole = pattern(3'000'001);
   std::vector<Bytes> pieces;
@@ -104,7 +104,7 @@ TEST_F(Cr8Attachments, OfManyPiecesAreGatheredInOrder) {
   EXPECT_EQ(call<sum_up>(caller, options).value(), sum_of(whole));
 }
 
-TEST_F(Cr8Attachments, LandInTheCallersBuffer) {
+TEST_F(Attachments, LandInTheCallersBuffer) {
   Client& caller = client(serve({.threads = 1}, fill));
   std::vector<std::byte> landing(kLarge + 10, std::byte{0xEE});
   for (const std::size_t size : {std::size_t{3}, std::size_t{70'000}, kLarge}) {
@@ -119,7 +119,7 @@ TEST_F(Cr8Attachments, LandInTheCallersBuffer) {
   }
 }
 
-TEST_F(Cr8Attachments, ComeInABufferOfOursWhenSmallAndUnnamed) {
+TEST_F(Attachments, ComeInABufferOfOursWhenSmallAndUnnamed) {
   Client& caller = client(serve({.threads = 1}, fill));
   auto answer = exchange<produce>(caller, {}, 100'000u, 3u);
   ASSERT_TRUE(answer.ok());
@@ -133,7 +133,7 @@ TEST_F(Cr8Attachments, ComeInABufferOfOursWhenSmallAndUnnamed) {
   EXPECT_EQ(none.value().attachment_bytes, 0u);
 }
 
-TEST_F(Cr8Attachments, GoThereAndBackThroughEveryKindOfHandler) {
+TEST_F(Attachments, GoThereAndBackThroughEveryKindOfHandler) {
   Client& caller = client(serve({.threads = 1}, fill));
   const std::vector<std::byte> memory = pattern(kLarge, 77);
   std::vector<std::byte> landing(kLarge);
@@ -145,7 +145,7 @@ TEST_F(Cr8Attachments, GoThereAndBackThroughEveryKindOfHandler) {
   EXPECT_TRUE(landing == memory);
 }
 
-TEST_F(Cr8Attachments, WorkWithChecksumsAndOverUnixSockets) {
+TEST_F(Attachments, WorkWithChecksumsAndOverUnixSockets) {
   const std::string url = "unix:///tmp/weft-cr8-" + std::to_string(::getpid()) + ".sock";
   Client& caller = client(serve({.listen = {url}, .checksums = true}, fill));
   const std::vector<std::byte> memory = pattern(1'000'001, 5);
@@ -155,7 +155,7 @@ TEST_F(Cr8Attachments, WorkWithChecksumsAndOverUnixSockets) {
   EXPECT_TRUE(landing == memory);
 }
 
-TEST_F(Cr8Attachments, ThatDoNotFitTheLandingFailThatCallOnly) {
+TEST_F(Attachments, ThatDoNotFitTheLandingFailThatCallOnly) {
   Client& caller = client(serve_here(fill));
   std::vector<std::byte> landing(1000, std::byte{0xEE});
   Call<std::size_t> too_large = caller.start<produce>(CallOptions{.landing = landing}, kLarge, 1u);
@@ -169,7 +169,7 @@ TEST_F(Cr8Attachments, ThatDoNotFitTheLandingFailThatCallOnly) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr8Attachments, ThatAreLargeAndWereNotAskedForAreRefused) {
+TEST_F(Attachments, ThatAreLargeAndWereNotAskedForAreRefused) {
   ClientOptions options;
   options.limits.unrequested_attachment_bytes_max = 10'000;
   Client& caller = client(serve_here(fill), std::move(options));
@@ -178,7 +178,7 @@ TEST_F(Cr8Attachments, ThatAreLargeAndWereNotAskedForAreRefused) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr8Attachments, OfAnswersAreDroppedWhereOnlyTheResultIsAskedForWhateverItsOptions) {
+TEST_F(Attachments, OfAnswersAreDroppedWhereOnlyTheResultIsAskedForWhateverItsOptions) {
   ClientOptions options;
   options.limits.unrequested_attachment_bytes_max = 10'000;
   Client& caller = client(serve_here(fill), std::move(options));
@@ -187,7 +187,7 @@ TEST_F(Cr8Attachments, OfAnswersAreDroppedWhereOnlyTheResultIsAskedForWhateverIt
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr8Attachments, ThatAHandlerKeptOutliveTheServer) {
+TEST_F(Attachments, ThatAHandlerKeptOutliveTheServer) {
   struct Store {
     std::size_t put(CallContext& context) {
       kept = context.take_attachment();
@@ -207,7 +207,7 @@ TEST_F(Cr8Attachments, ThatAHandlerKeptOutliveTheServer) {
   EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), memory));
 }
 
-TEST_F(Cr8Attachments, OfAnswersAreHeldWithinTheClientsMemoryAndOutliveTheClient) {
+TEST_F(Attachments, OfAnswersAreHeldWithinTheClientsMemoryAndOutliveTheClient) {
   ClientOptions options;
   options.limits.process_memory_max = 25'000;
   Server& server = serve_here(fill);
@@ -229,7 +229,7 @@ TEST_F(Cr8Attachments, OfAnswersAreHeldWithinTheClientsMemoryAndOutliveTheClient
   EXPECT_TRUE(std::ranges::equal(kept.bytes(), expected));
 }
 
-TEST_F(Cr8Attachments, OverTheCallersLimitFailThatCallOnly) {
+TEST_F(Attachments, OverTheCallersLimitFailThatCallOnly) {
   ClientOptions options;
   options.limits.attachment_bytes_max = 10'000;
   Client& caller = client(serve_here(fill), std::move(options));
@@ -239,7 +239,7 @@ TEST_F(Cr8Attachments, OverTheCallersLimitFailThatCallOnly) {
       << "an answer over the caller's limit is refused where it is made";
 }
 
-TEST_F(Cr8Attachments, AreRefusedForHandlersThatCannotTakeThem) {
+TEST_F(Attachments, AreRefusedForHandlersThatCannotTakeThem) {
   Client& caller = client(serve_here(fill));
   const std::vector<std::byte> memory = pattern(1'000'000);
   const Status refused =
@@ -253,7 +253,7 @@ TEST_F(Cr8Attachments, AreRefusedForHandlersThatCannotTakeThem) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr8Attachments, OverTheServersLimitAreNotEvenSent) {
+TEST_F(Attachments, OverTheServersLimitAreNotEvenSent) {
   ServerOptions options;
   options.limits.attachment_bytes_max = 1000;
   Client& caller = client(serve_here(std::move(options), fill));
@@ -263,7 +263,7 @@ TEST_F(Cr8Attachments, OverTheServersLimitAreNotEvenSent) {
   EXPECT_TRUE(call<sum_up>(caller, CallOptions{.attachment = Bytes{memory}.first(1000)}).ok());
 }
 
-TEST_F(Cr8Attachments, OfDroppedCallsLeaveTheConnectionUsable) {
+TEST_F(Attachments, OfDroppedCallsLeaveTheConnectionUsable) {
   Server& server = serve_here(fill);
   Client& caller = client(server);
   EXPECT_TRUE(connect(caller).ok());
@@ -286,7 +286,7 @@ TEST_F(Cr8Attachments, OfDroppedCallsLeaveTheConnectionUsable) {
   EXPECT_EQ(server.stats().protocol_errors, 0u);
 }
 
-TEST_F(Cr8Attachments, OfCallsThatTimeOutMidwayLeaveTheConnectionUsable) {
+TEST_F(Attachments, OfCallsThatTimeOutMidwayLeaveTheConnectionUsable) {
   Client& caller = client(serve_here(fill));
   EXPECT_TRUE(connect(caller).ok());
   const std::vector<std::byte> memory = pattern(kLarge);
@@ -301,7 +301,7 @@ TEST_F(Cr8Attachments, OfCallsThatTimeOutMidwayLeaveTheConnectionUsable) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr8Attachments, ALandingIsTheCallersAgainOnceItsCallWasDropped) {
+TEST_F(Attachments, ALandingIsTheCallersAgainOnceItsCallWasDropped) {
   Server& server = serve({.threads = 1}, fill);
   Client& caller = client(server);
   EXPECT_TRUE(connect(caller).ok());
@@ -317,7 +317,7 @@ TEST_F(Cr8Attachments, ALandingIsTheCallersAgainOnceItsCallWasDropped) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr8Attachments, BelongToTheCallUntilItEndsAlsoWhenTheConnectionDies) {
+TEST_F(Attachments, BelongToTheCallUntilItEndsAlsoWhenTheConnectionDies) {
   Album album;
   auto server = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = 0, .loop = &loop()});
   server->register_handler<&Album::keep>(&album);

@@ -38,7 +38,7 @@ struct Hall {
   }
 };
 
-class Cr6Client : public RpcTest {
+class Clients : public RpcTest {
  protected:
   Hall hall_;
   Server& hall_here() {
@@ -48,9 +48,9 @@ class Cr6Client : public RpcTest {
     return turn_until(loop(), [&] { return hall_.inside == count; });
   }
 };
-class Cr7Pipeline : public Cr6Client {};
+class Pipelines : public Clients {};
 
-TEST_F(Cr6Client, ConnectsByUrlOverEveryFamily) {
+TEST_F(Clients, ConnectsByUrlOverEveryFamily) {
   const std::string path = "unix:///tmp/weft-cr6-" + std::to_string(::getpid()) + ".sock";
   for (const std::string& url : {std::string{kAnyPort}, std::string{"tcp://[::1]:0"}, path}) {
     Server& server = serve_here({.listen = {url}}, [](Server& its) { its.register_handler<next>(); });
@@ -63,13 +63,13 @@ TEST_F(Cr6Client, ConnectsByUrlOverEveryFamily) {
   }
 }
 
-TEST_F(Cr6Client, ConnectsByTheNameOfThisMachine) {
+TEST_F(Clients, ConnectsByTheNameOfThisMachine) {
   Server& server = serve_here([](Server& its) { its.register_handler<next>(); });
   const Url url = Url::parse(server.urls().front()).value();
   EXPECT_EQ(call<next>(client("tcp://localhost:" + std::to_string(url.port)), 1).value(), 2);
 }
 
-TEST_F(Cr6Client, RefusesUrlsThatAreWrong) {
+TEST_F(Clients, RefusesUrlsThatAreWrong) {
   for (const char* url : {"127.0.0.1", "smoke://signals:1", "tcp://127.0.0.1:99999", ""}) {
     Client& caller = client(url);
     EXPECT_EQ(call<next>(caller, 1).status().code(), StatusCode::kInvalidArgument) << url;
@@ -77,7 +77,7 @@ TEST_F(Cr6Client, RefusesUrlsThatAreWrong) {
   }
 }
 
-TEST_F(Cr6Client, SaysThatNobodyListens) {
+TEST_F(Clients, SaysThatNobodyListens) {
   std::string url;
   {
     const SilentListener gone;
@@ -90,7 +90,7 @@ TEST_F(Cr6Client, SaysThatNobodyListens) {
   EXPECT_EQ(caller.stats().connect_failures, 1u);
 }
 
-TEST_F(Cr6Client, GivesUpOnAPeerThatNeverSaysHello) {
+TEST_F(Clients, GivesUpOnAPeerThatNeverSaysHello) {
   const SilentListener silent;
   Client& caller = client(silent.url(), {.connect_timeout = 30ms});
   const auto before = std::chrono::steady_clock::now();
@@ -102,14 +102,14 @@ TEST_F(Cr6Client, GivesUpOnAPeerThatNeverSaysHello) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 5s);
 }
 
-TEST_F(Cr6Client, BindsTheLocalAddressItIsGiven) {
+TEST_F(Clients, BindsTheLocalAddressItIsGiven) {
   Server& server = serve_here([](Server& its) { its.register_handler<next>(); });
   Client& caller = client(server, {.local_address = "127.0.0.2"});
   EXPECT_EQ(call<next>(caller, 1).value(), 2);
   EXPECT_THAT(caller.local_endpoint(), ::testing::StartsWith("tcp://127.0.0.2:"));
 }
 
-TEST_F(Cr6Client, ATimeoutOfACallEndsThatCallAndNoNeighbour) {
+TEST_F(Clients, ATimeoutOfACallEndsThatCallAndNoNeighbour) {
   Client& caller = client(hall_here());
   Call<int> patient = caller.start<&Hall::stay>(1);
   Call<int> hasty = caller.start<&Hall::stay>(CallOptions{.timeout = 5ms}, 2);
@@ -124,7 +124,7 @@ TEST_F(Cr6Client, ATimeoutOfACallEndsThatCallAndNoNeighbour) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr6Client, TheDefaultTimeoutIsForCallsWithoutTheirOwn) {
+TEST_F(Clients, TheDefaultTimeoutIsForCallsWithoutTheirOwn) {
   Client& caller = client(hall_here(), {.call_timeout = 5ms});
   Call<int> with_own = caller.start<&Hall::stay>(CallOptions{.timeout = 1min}, 1);
   EXPECT_EQ(call<&Hall::stay>(caller, 2).status().code(), StatusCode::kDeadlineExceeded);
@@ -133,7 +133,7 @@ TEST_F(Cr6Client, TheDefaultTimeoutIsForCallsWithoutTheirOwn) {
   EXPECT_EQ(wait_for(std::move(with_own)).value(), 1);
 }
 
-TEST_F(Cr6Client, TheRemainingTimeReachesTheHandler) {
+TEST_F(Clients, TheRemainingTimeReachesTheHandler) {
   Client& caller = client(hall_here());
   Call<int> held = caller.start<&Hall::stay>(CallOptions{.timeout = 1min}, 1);
   ASSERT_TRUE(inside(1));
@@ -148,7 +148,7 @@ Task<Result<int>> stay_for_a_while(Client* caller) {
   Result<int> result = co_await caller->call<&Hall::stay>(1);
   co_return result;
 }
-TEST_F(Cr6Client, TheCallersDeadlineHoldsForTheCall) {
+TEST_F(Clients, TheCallersDeadlineHoldsForTheCall) {
   Client& caller = client(hall_here());
   EXPECT_TRUE(connect(caller).ok());
   Task<Result<int>> limited = with_deadline(Deadline::after(loop().now(), 5ms), stay_for_a_while(&caller));
@@ -156,7 +156,7 @@ TEST_F(Cr6Client, TheCallersDeadlineHoldsForTheCall) {
   ASSERT_TRUE(turn_until(loop(), [&] { return hall_.told_to_go == 1; }));
 }
 
-TEST_F(Cr6Client, ADeadlineThatHasPassedSendsNothing) {
+TEST_F(Clients, ADeadlineThatHasPassedSendsNothing) {
   Server& server = hall_here();
   Client& caller = client(server);
   EXPECT_TRUE(connect(caller).ok());
@@ -166,7 +166,7 @@ TEST_F(Cr6Client, ADeadlineThatHasPassedSendsNothing) {
   EXPECT_EQ(server.stats().calls, 1u);
 }
 
-TEST_F(Cr6Client, LateAnswersAreDroppedAndCounted) {
+TEST_F(Clients, LateAnswersAreDroppedAndCounted) {
   Server& server = serve({.threads = 1}, [](Server& its) { its.register_handler<next>(); });
   Client& caller = client(server);
   EXPECT_TRUE(connect(caller).ok());
@@ -178,7 +178,7 @@ TEST_F(Cr6Client, LateAnswersAreDroppedAndCounted) {
   EXPECT_EQ(caller.stats().late_answers, 1u);
 }
 
-TEST_F(Cr6Client, TheAnswerToACallThatTimedOutIsNotSent) {
+TEST_F(Clients, TheAnswerToACallThatTimedOutIsNotSent) {
   struct Desk {
     std::optional<Reply<int>> kept;
     void ask(Reply<int> reply) { kept.emplace(std::move(reply)); }
@@ -199,7 +199,7 @@ TEST_F(Cr6Client, TheAnswerToACallThatTimedOutIsNotSent) {
   EXPECT_EQ(caller.stats().late_answers, 0u);
 }
 
-TEST_F(Cr6Client, ReconnectsToAServerThatWasRestartedOnTheSamePort) {
+TEST_F(Clients, ReconnectsToAServerThatWasRestartedOnTheSamePort) {
   auto first = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = 1});
   first->register_handler<next>();
   first->start().value();
@@ -213,7 +213,7 @@ TEST_F(Cr6Client, ReconnectsToAServerThatWasRestartedOnTheSamePort) {
   EXPECT_EQ(second.stats().calls, 1u);
 }
 
-TEST_F(Cr6Client, CallsInFlightWhenTheConnectionIsLostSayThatTheirFateIsUnknown) {
+TEST_F(Clients, CallsInFlightWhenTheConnectionIsLostSayThatTheirFateIsUnknown) {
   Server& server = hall_here();
   Client& caller = client(server);
   std::vector<Call<int>> calls;
@@ -227,7 +227,7 @@ TEST_F(Cr6Client, CallsInFlightWhenTheConnectionIsLostSayThatTheirFateIsUnknown)
   }
 }
 
-TEST_F(Cr6Client, SeveralCallsWaitForOneConnection) {
+TEST_F(Clients, SeveralCallsWaitForOneConnection) {
   Server& server = serve({.threads = 1}, [](Server& its) { its.register_handler<next>(); });
   Client& caller = client(server);
   std::vector<Call<int>> calls;
@@ -241,7 +241,7 @@ TEST_F(Cr6Client, SeveralCallsWaitForOneConnection) {
   EXPECT_EQ(server.stats().calls, 99u);
 }
 
-TEST_F(Cr6Client, AFailedAttemptFailsAllThatWaitedForItAndTheNextCallTriesAgain) {
+TEST_F(Clients, AFailedAttemptFailsAllThatWaitedForItAndTheNextCallTriesAgain) {
   std::string url;
   {
     const SilentListener gone;
@@ -257,7 +257,7 @@ TEST_F(Cr6Client, AFailedAttemptFailsAllThatWaitedForItAndTheNextCallTriesAgain)
   EXPECT_EQ(call<next>(caller, 1).value(), 2);
 }
 
-TEST_F(Cr6Client, AClosedClientCallsNobody) {
+TEST_F(Clients, AClosedClientCallsNobody) {
   Client& caller = client(hall_here());
   EXPECT_EQ(call<next>(caller, 1).value(), 2);
   caller.close();
@@ -265,7 +265,7 @@ TEST_F(Cr6Client, AClosedClientCallsNobody) {
   EXPECT_EQ(connect(caller).status().code(), StatusCode::kCancelled);
 }
 
-TEST_F(Cr6Client, ChecksumsWorkWhoeverAsksForThem) {
+TEST_F(Clients, ChecksumsWorkWhoeverAsksForThem) {
   for (const bool by_server : {false, true}) {
     Server& server = serve_here({.checksums = by_server}, [](Server& its) { its.register_handler<next>(); });
     EXPECT_EQ(call<next>(client(server, {.checksums = !by_server}), 1).value(), 2);
@@ -274,7 +274,7 @@ TEST_F(Cr6Client, ChecksumsWorkWhoeverAsksForThem) {
 
 // CR-7
 
-TEST_F(Cr7Pipeline, ManyCallsAreAwaitedInAnyOrder) {
+TEST_F(Pipelines, ManyCallsAreAwaitedInAnyOrder) {
   Client& caller = client(serve({.threads = 1}, [](Server& its) { its.register_handler<next>(); }));
   std::vector<Call<int>> calls;
   for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<next>(i));
@@ -284,7 +284,7 @@ TEST_F(Cr7Pipeline, ManyCallsAreAwaitedInAnyOrder) {
   }
 }
 
-TEST_F(Cr7Pipeline, TellsHowManyAreInFlight) {
+TEST_F(Pipelines, TellsHowManyAreInFlight) {
   Client& caller = client(hall_here());
   EXPECT_TRUE(connect(caller).ok());
   std::vector<Call<int>> calls;
@@ -298,7 +298,7 @@ TEST_F(Cr7Pipeline, TellsHowManyAreInFlight) {
   EXPECT_EQ(caller.stats().calls_in_flight, 0u);
 }
 
-TEST_F(Cr7Pipeline, ADroppedCallIsCancelledAtTheServer) {
+TEST_F(Pipelines, ADroppedCallIsCancelledAtTheServer) {
   Server& server = hall_here();
   Client& caller = client(server);
   {
@@ -311,7 +311,7 @@ TEST_F(Cr7Pipeline, ADroppedCallIsCancelledAtTheServer) {
   EXPECT_EQ(call<next>(caller, 1).value(), 2);
 }
 
-TEST_F(Cr7Pipeline, ACancelledCallCanStillBeAwaited) {
+TEST_F(Pipelines, ACancelledCallCanStillBeAwaited) {
   Client& caller = client(hall_here());
   Call<int> cancelled = caller.start<&Hall::stay>(1);
   ASSERT_TRUE(inside(1));
@@ -329,7 +329,7 @@ Task<int> next_value(Client* caller) {
   Result<int> result = co_await caller->call<next>(41);
   co_return result.value();
 }
-TEST_F(Cr7Pipeline, TheLoserOfARaceIsCancelledAtTheServer) {
+TEST_F(Pipelines, TheLoserOfARaceIsCancelledAtTheServer) {
   Client& caller = client(hall_here());
   EXPECT_TRUE(connect(caller).ok());
   const auto winner = loop().block_on(race(stay_value(&caller), next_value(&caller)));
@@ -338,7 +338,7 @@ TEST_F(Cr7Pipeline, TheLoserOfARaceIsCancelledAtTheServer) {
   ASSERT_TRUE(turn_until(loop(), [&] { return hall_.told_to_go == 1; }));
 }
 
-TEST_F(Cr7Pipeline, ACallOutlivesItsClientsConnectionAndItsEnd) {
+TEST_F(Pipelines, ACallOutlivesItsClientsConnectionAndItsEnd) {
   auto caller = std::make_unique<Client>(loop(), ClientOptions{.connect = hall_here().urls().front()});
   Call<int> held = caller->start<&Hall::stay>(1);
   ASSERT_TRUE(inside(1));

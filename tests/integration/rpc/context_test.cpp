@@ -10,7 +10,7 @@
 namespace weft::testing {
 namespace {
 
-/// What one call's context said.
+/// Facts that one call's context gave.
 struct Seen {
   std::uint64_t connection = 0;
   std::uint64_t call = 0;
@@ -78,9 +78,9 @@ struct Inspector {
   }
 };
 
-using Cr4Context = RpcTest;
+using CallContexts = RpcTest;
 
-TEST_F(Cr4Context, TellsConnectionCallMethodAndEndpoints) {
+TEST_F(CallContexts, TellsConnectionCallMethodAndEndpoints) {
   Observer observer;
   Server& server = serve_here([&](Server& its) {
     its.register_handler<&Observer::look>(&observer);
@@ -108,7 +108,7 @@ TEST_F(Cr4Context, TellsConnectionCallMethodAndEndpoints) {
   EXPECT_TRUE(seen[2].has_deadline);
 }
 
-TEST_F(Cr4Context, OutlivesTheConnectionInACoroutine) {
+TEST_F(CallContexts, OutlivesTheConnectionInACoroutine) {
   Observer observer;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Observer::look_later>(&observer); });
   Client& caller = client(server);
@@ -122,7 +122,7 @@ TEST_F(Cr4Context, OutlivesTheConnectionInACoroutine) {
 }
 
 // The worker must not ask a connection that its loop is just taking down.
-TEST_F(Cr4Context, OfABlockingHandlerKnowsItsEndpointsWhenTheConnectionIsGone) {
+TEST_F(CallContexts, OfABlockingHandlerKnowsItsEndpointsWhenTheConnectionIsGone) {
   Inspector inspector;
   Server& server = serve({}, [&](Server& its) {
     its.register_handler<&Inspector::look_after_the_end>(&inspector, {.blocking = true});
@@ -142,7 +142,7 @@ TEST_F(Cr4Context, OfABlockingHandlerKnowsItsEndpointsWhenTheConnectionIsGone) {
   server.wait();  // the handler may still be in the inspector
 }
 
-TEST_F(Cr4Context, KeepsATagPerConnectionAndDropsItWithTheConnection) {
+TEST_F(CallContexts, KeepsATagPerConnectionAndDropsItWithTheConnection) {
   Observer observer;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Observer::count>(&observer); });
   Client& first = client(server);
@@ -153,7 +153,7 @@ TEST_F(Cr4Context, KeepsATagPerConnectionAndDropsItWithTheConnection) {
   EXPECT_EQ(call<&Observer::count>(first).value(), 3);
 }
 
-TEST_F(Cr4Context, ClosesTheConnectionAfterItsAnswerArrived) {
+TEST_F(CallContexts, ClosesTheConnectionAfterItsAnswerArrived) {
   Observer observer;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Observer::hang_up>(&observer); });
   Client& caller = client(server);
@@ -163,7 +163,7 @@ TEST_F(Cr4Context, ClosesTheConnectionAfterItsAnswerArrived) {
   EXPECT_EQ(caller.stats().connections, 2u);
 }
 
-TEST_F(Cr4Context, TellsThatAnAnswerLeft) {
+TEST_F(CallContexts, TellsThatAnAnswerLeft) {
   Observer observer;
   Server& server = serve_here([&](Server& its) {
     its.register_handler<&Observer::tell_when_sent>(&observer);
@@ -176,7 +176,7 @@ TEST_F(Cr4Context, TellsThatAnAnswerLeft) {
   EXPECT_EQ(observer.sent, (std::vector<bool>{true, true}));
 }
 
-TEST_F(Cr4Context, TellsThatAnAnswerNeverLeft) {
+TEST_F(CallContexts, TellsThatAnAnswerNeverLeft) {
   Observer observer;
   Server& server =
       serve_here([&](Server& its) { its.register_handler<&Observer::tell_when_sent_later>(&observer); });
@@ -230,7 +230,7 @@ Result<int> says_much() {
   return user_error(1, std::string(1 << 20, 'm'));
 }
 
-using Cr5Errors = RpcTest;
+using HandlerErrors = RpcTest;
 
 void fill_failures(Server& server) {
   server.register_handler<half_of_even>();
@@ -248,7 +248,7 @@ void fill_failures(Server& server) {
   server.register_handler<method<throws_with_reply, "reply/blocking">>({.blocking = true});
 }
 
-TEST_F(Cr5Errors, OfTheUserArriveWithCodeNumberAndMessage) {
+TEST_F(HandlerErrors, OfTheUserArriveWithCodeNumberAndMessage) {
   Client& caller = client(serve({.threads = 1}, fill_failures));
   EXPECT_EQ(call<half_of_even>(caller, 4).value(), 2);
   for (const Status& failure : {call<half_of_even>(caller, 5).status(), call<half_later>(caller, 5).status(),
@@ -265,7 +265,7 @@ TEST_F(Cr5Errors, OfTheUserArriveWithCodeNumberAndMessage) {
   EXPECT_EQ(caller.stats().connections, 1u) << "an error of a handler keeps the connection";
 }
 
-TEST_F(Cr5Errors, AThrowingHandlerIsAStatus) {
+TEST_F(HandlerErrors, AThrowingHandlerIsAStatus) {
   Server& server = serve({.threads = 1}, fill_failures);
   Client& caller = client(server);
   const auto text_of = [](const Status& status) { return std::string{status.message()}; };
@@ -287,14 +287,14 @@ TEST_F(Cr5Errors, AThrowingHandlerIsAStatus) {
   EXPECT_EQ(server.stats().calls_running, 0u);
 }
 
-TEST_F(Cr5Errors, SayWhatToDo) {
+TEST_F(HandlerErrors, SayWhatToDo) {
   Client& caller = client(serve_here(fill_failures));
   const Status later = call<says_unavailable>(caller).status();
   EXPECT_EQ(later.code(), StatusCode::kUnavailable);
   EXPECT_EQ(later.retry(), Retry::kBackoff) << "the server is alive: connecting again would not help";
 }
 
-TEST_F(Cr5Errors, WithLongMessagesHarmNobody) {
+TEST_F(HandlerErrors, WithLongMessagesHarmNobody) {
   Client& caller = client(serve_here(fill_failures));
   const Status much = call<says_much>(caller).status();
   EXPECT_EQ(much.native(), 1);
@@ -303,7 +303,7 @@ TEST_F(Cr5Errors, WithLongMessagesHarmNobody) {
   EXPECT_EQ(call<half_of_even>(caller, 4).value(), 2);
 }
 
-TEST_F(Cr5Errors, OfOneCallTouchNoNeighbour) {
+TEST_F(HandlerErrors, OfOneCallTouchNoNeighbour) {
   Client& caller = client(serve({.threads = 1}, fill_failures));
   std::vector<Call<int>> calls;
   for (int i = 0; i < 300; ++i) {

@@ -68,7 +68,7 @@ std::uint64_t echo_with_context(CallContext& context, std::uint64_t number) {
   return context.deadline().is_infinite() ? number + 1 : 0;
 }
 
-/// What was counted while `kCounted` calls ended, after `kWarmUp` others.
+/// Counts of the time in which `kCounted` calls ended, after `kWarmUp` others.
 struct Count {
   static constexpr std::size_t kWarmUp = 5000;
   static constexpr std::size_t kCounted = 10'000;

@@ -49,9 +49,9 @@ std::string count_text(std::string text) {
   return text;
 }
 
-using Cr9Evolution = RpcTest;
+using SchemaEvolution = RpcTest;
 
-TEST_F(Cr9Evolution, AnOldCallerIsServedByANewServer) {
+TEST_F(SchemaEvolution, AnOldCallerIsServedByANewServer) {
   Server& server = serve({.threads = 1}, [](Server& its) {
     its.register_handler<method<new_shop, "shop/order">>();
     its.register_handler<method<count_new, "count">>();
@@ -67,7 +67,7 @@ TEST_F(Cr9Evolution, AnOldCallerIsServedByANewServer) {
   EXPECT_EQ(mixed.text, "no note");
 }
 
-TEST_F(Cr9Evolution, ANewCallerIsServedByAnOldServer) {
+TEST_F(SchemaEvolution, ANewCallerIsServedByAnOldServer) {
   Server& server = serve({.threads = 1}, [](Server& its) {
     its.register_handler<method<old_shop, "shop/order">>();
     its.register_handler<method<count_old, "count">>();
@@ -80,7 +80,7 @@ TEST_F(Cr9Evolution, ANewCallerIsServedByAnOldServer) {
   EXPECT_EQ((call<method<count_new, "count">>(caller, 5, 3).value()), 5);
 }
 
-TEST_F(Cr9Evolution, AnotherSchemaIsAnErrorThatNamesBothSides) {
+TEST_F(SchemaEvolution, AnotherSchemaIsAnErrorThatNamesBothSides) {
   Server& server = serve({.threads = 1}, [](Server& its) {
     its.register_handler<method<old_shop, "shop/order">>();
     its.register_handler<method<count_old, "count">>();
@@ -102,7 +102,7 @@ TEST_F(Cr9Evolution, AnotherSchemaIsAnErrorThatNamesBothSides) {
   EXPECT_EQ(server.stats().calls_refused, 2u);
 }
 
-TEST_F(Cr9Evolution, AnotherResultAloneIsAnErrorToo) {
+TEST_F(SchemaEvolution, AnotherResultAloneIsAnErrorToo) {
   Server& server = serve_here([](Server& its) { its.register_handler<method<count_old, "count">>(); });
   Client& caller = client(server);
   EXPECT_EQ((call<remote<"count", std::string(int)>>(caller, 1).status().code()),
@@ -110,7 +110,7 @@ TEST_F(Cr9Evolution, AnotherResultAloneIsAnErrorToo) {
   EXPECT_EQ((call<remote<"count", int(int)>>(caller, 1).value()), 1);
 }
 
-TEST_F(Cr9Evolution, ViewsAndOwnersOfTheSameAreTheSameSchema) {
+TEST_F(SchemaEvolution, ViewsAndOwnersOfTheSameAreTheSameSchema) {
   Server& server = serve_here([](Server& its) { its.register_handler<method<count_text, "text">>(); });
   EXPECT_EQ((call<remote<"text", std::string_view(std::string_view)>>(client(server), "same").value()),
             "same");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-2: what can be a handler, and in which order handlers run. CR-3: what can be passed to them.
+// Capabilities: CR-23.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -92,10 +93,10 @@ void nothing_later(Reply<void> reply) {
   std::move(reply)();
 }
 
-using Cr2Handlers = RpcTest;
-using Cr3Values = RpcTest;
+using Handlers = RpcTest;
+using ArgumentsAndResults = RpcTest;
 
-TEST_F(Cr2Handlers, AreFunctionsMembersTemplatesAndWhatHasAKey) {
+TEST_F(Handlers, AreFunctionsMembersTemplatesAndWhatHasAKey) {
   Counter counter;
   DerivedCounter derived;
   const Counter fixed{42};
@@ -121,7 +122,7 @@ TEST_F(Cr2Handlers, AreFunctionsMembersTemplatesAndWhatHasAKey) {
   EXPECT_EQ((call<remote<"math/double", int(int)>>(caller, 5).value()), 10) << "known by name alone";
 }
 
-TEST_F(Cr2Handlers, CR23_several_are_registered_by_one_call) {
+TEST_F(Handlers, SeveralAreRegisteredByOneCall) {
   Counter counter;
   Server& server = serve({.threads = 1}, [&](Server& its) {
     its.register_handler<twice, largest<int>, method<twice, "math/double">>();
@@ -135,7 +136,7 @@ TEST_F(Cr2Handlers, CR23_several_are_registered_by_one_call) {
   EXPECT_EQ(call<&Counter::read>(caller).value(), 3);
 }
 
-TEST_F(Cr2Handlers, OrdinaryOnesRunAndAnswerInOrder) {
+TEST_F(Handlers, OrdinaryOnesRunAndAnswerInOrder) {
   Diary diary;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Diary::write>(&diary); });
   Client& caller = client(server);
@@ -146,7 +147,7 @@ TEST_F(Cr2Handlers, OrdinaryOnesRunAndAnswerInOrder) {
   EXPECT_TRUE(std::ranges::is_sorted(diary.order));
 }
 
-TEST_F(Cr2Handlers, CoroutinesRunAtTheSameTimeAndAnswerOutOfOrder) {
+TEST_F(Handlers, CoroutinesRunAtTheSameTimeAndAnswerOutOfOrder) {
   Turnstile turnstile;
   Server& server = serve_here([&](Server& its) {
     its.register_handler<&Turnstile::pass>(&turnstile);
@@ -167,7 +168,7 @@ TEST_F(Cr2Handlers, CoroutinesRunAtTheSameTimeAndAnswerOutOfOrder) {
   }
 }
 
-TEST_F(Cr2Handlers, AReplyMayBeGivenLaterInAnyOrder) {
+TEST_F(Handlers, AReplyMayBeGivenLaterInAnyOrder) {
   Desk desk;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Desk::ask>(&desk); });
   Client& caller = client(server);
@@ -184,7 +185,7 @@ TEST_F(Cr2Handlers, AReplyMayBeGivenLaterInAnyOrder) {
   EXPECT_EQ(server.stats().calls_running, 0u);
 }
 
-TEST_F(Cr2Handlers, AReplyMayBeGivenFromAnotherThread) {
+TEST_F(Handlers, AReplyMayBeGivenFromAnotherThread) {
   Couriers couriers;
   Server& server = serve({.threads = 2}, [&](Server& its) {
     its.register_handler<&Couriers::answer>(&couriers);
@@ -197,7 +198,7 @@ TEST_F(Cr2Handlers, AReplyMayBeGivenFromAnotherThread) {
   EXPECT_TRUE(call<nothing_later>(caller).ok());
 }
 
-TEST_F(Cr2Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {
+TEST_F(Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {
   Server& server = serve_here([](Server& its) {
     its.register_handler<drop_the_reply>();
     its.register_handler<fail_later>();
@@ -212,7 +213,7 @@ TEST_F(Cr2Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_F(Cr2Handlers, AReplyThatFailsWithSuccessIsAMistakeThatIsSaid) {
+TEST_F(Handlers, AReplyThatFailsWithSuccessIsAMistakeThatIsSaid) {
   EXPECT_DEATH(
       {
         Server& server = serve_here([](Server& its) { its.register_handler<fail_with_success>(); });
@@ -221,7 +222,7 @@ TEST_F(Cr2Handlers, AReplyThatFailsWithSuccessIsAMistakeThatIsSaid) {
       "a Reply fails with a Status that is a failure");
 }
 
-TEST_F(Cr2Handlers, AReplyOutlivesItsConnection) {
+TEST_F(Handlers, AReplyOutlivesItsConnection) {
   Desk desk;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Desk::ask>(&desk); });
   Client& caller = client(server);
@@ -237,7 +238,7 @@ TEST_F(Cr2Handlers, AReplyOutlivesItsConnection) {
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
 }
 
-TEST_F(Cr2Handlers, ANameIsRefusedTheSecondTime) {
+TEST_F(Handlers, ANameIsRefusedTheSecondTime) {
   Server server{{.listen = {kAnyPort}}};
   server.register_handler<method<twice, "math/double">>();
   server.register_handler<method<largest<int>, "math/double">>();
@@ -247,7 +248,7 @@ TEST_F(Cr2Handlers, ANameIsRefusedTheSecondTime) {
   EXPECT_EQ(started.status().message(), "method 'math/double' is registered already");
 }
 
-TEST_F(Cr2Handlers, BlockingOnesNeverRunOnALoop) {
+TEST_F(Handlers, BlockingOnesNeverRunOnALoop) {
   Couriers couriers;
   Server& server = serve_here({.worker_threads = 2}, [&](Server& its) {
     its.register_handler<where_am_i>();
@@ -274,7 +275,7 @@ inline constexpr auto slow_there = remote<"there/slow", int(int)>;
 inline constexpr auto later_there = remote<"there/later", int(int)>;
 inline constexpr auto caller_there = remote<"there/caller", std::string()>;
 
-TEST_F(Cr2Handlers, AreLambdasUnderAName) {
+TEST_F(Handlers, AreLambdasUnderAName) {
   int total = 0;
   std::vector<Reply<int>> open;
   Server& server = serve_here([&](Server& its) {
@@ -305,7 +306,7 @@ struct Named {
   const std::string& get() const { return name; }
 };
 
-TEST_F(Cr2Handlers, MayReturnReferencesWhichAreSentAsValues) {
+TEST_F(Handlers, MayReturnReferencesWhichAreSentAsValues) {
   Named named;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Named::get>(&named); });
   Client& caller = client(server);
@@ -318,7 +319,7 @@ struct Adder {
   int operator()(int number) const { return base + number; }
 };
 
-TEST_F(Cr2Handlers, AreFunctionObjectsUnderNamesMadeAtRunTime) {
+TEST_F(Handlers, AreFunctionObjectsUnderNamesMadeAtRunTime) {
   Server& server = serve({.worker_threads = 1}, [&](Server& its) {
     std::string name = "here/";
     its.register_handler(name + "add", Adder{100});
@@ -330,7 +331,7 @@ TEST_F(Cr2Handlers, AreFunctionObjectsUnderNamesMadeAtRunTime) {
   EXPECT_EQ(call<slow_there>(caller, 3).value(), 1003);
 }
 
-TEST_F(Cr2Handlers, ALambdasMistakesAreToldUnderItsName) {
+TEST_F(Handlers, ALambdasMistakesAreToldUnderItsName) {
   Server& server = serve_here(
       [&](Server& its) { its.register_handler("here/add", [](std::string text) { return text; }); });
   const Status other_types = call<add_here>(client(server), 3).status();
@@ -346,13 +347,13 @@ TEST_F(Cr2Handlers, ALambdasMistakesAreToldUnderItsName) {
 Task<int> a_coroutine() {
   co_return 1;
 }
-TEST_F(Cr2Handlers, ACoroutineCannotBeBlocking) {
+TEST_F(Handlers, ACoroutineCannotBeBlocking) {
   Server server{{.listen = {kAnyPort}}};
   server.register_handler<a_coroutine>({.blocking = true});
   EXPECT_EQ(server.start().status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(Cr2Handlers, AnUnknownMethodIsThatCallsErrorOnly) {
+TEST_F(Handlers, AnUnknownMethodIsThatCallsErrorOnly) {
   Server& server = serve_here([](Server& its) { its.register_handler<twice>(); });
   Client& caller = client(server);
   const Status unknown = call<a_coroutine>(caller).status();
@@ -424,7 +425,7 @@ double halve(double number) {
   return number / 2;
 }
 
-TEST_F(Cr3Values, OfAllKindsGoThereAndBack) {
+TEST_F(ArgumentsAndResults, OfAllKindsGoThereAndBack) {
   Server& server = serve({.threads = 1}, [](Server& its) {
     its.register_handler<mirror>();
     its.register_handler<numbers>();
@@ -444,7 +445,7 @@ TEST_F(Cr3Values, OfAllKindsGoThereAndBack) {
   EXPECT_EQ(call<maybe>(caller, false).value(), nullptr);
 }
 
-TEST_F(Cr3Values, ViewsPointIntoTheRequestAndMayBeTheResult) {
+TEST_F(ArgumentsAndResults, ViewsPointIntoTheRequestAndMayBeTheResult) {
   Server& server = serve_here([](Server& its) {
     its.register_handler<second_half>();
     its.register_handler<without_first>();
@@ -464,7 +465,7 @@ TEST_F(Cr3Values, ViewsPointIntoTheRequestAndMayBeTheResult) {
   }
 }
 
-TEST_F(Cr3Values, MayBeNone) {
+TEST_F(ArgumentsAndResults, MayBeNone) {
   Server& server = serve_here([](Server& its) {
     its.register_handler<nothing>();
     its.register_handler<nothing_in_coroutine>();
@@ -475,7 +476,7 @@ TEST_F(Cr3Values, MayBeNone) {
   EXPECT_EQ(calls_of_nothing, 2);
 }
 
-TEST_F(Cr3Values, AreConvertedAsInAnyCall) {
+TEST_F(ArgumentsAndResults, AreConvertedAsInAnyCall) {
   Server& server = serve_here([](Server& its) {
     its.register_handler<halve>();
     its.register_handler<second_half>();
@@ -497,7 +498,7 @@ Task<Result<std::string>> call_with_temporaries(Client* caller) {
   Result<std::string> result = co_await caller->call<second_half>(std::string(100, 'a') + "b");
   co_return result;
 }
-TEST_F(Cr3Values, GivenAsTemporariesLiveUntilTheCallIsSentAlsoWhenItWaits) {
+TEST_F(ArgumentsAndResults, GivenAsTemporariesLiveUntilTheCallIsSentAlsoWhenItWaits) {
   Server& server = serve_here([](Server& its) { its.register_handler<second_half>(); });
   EXPECT_EQ(loop().block_on(call_with_temporaries(&client(server))).value(), std::string(50, 'a') + "b");
 }

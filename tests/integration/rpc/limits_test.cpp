@@ -209,7 +209,7 @@ TEST_F(Limits, WorkerQueueMaxRefusesTheNextBlockingCall) {
   EXPECT_LE(served, 3);
 }
 
-/// What a server has produced for a peer that does not read; each answer is counted by its maker.
+/// Handlers of a server whose peer does not read; they count the answers that they make.
 struct Producer {
   std::size_t produced = 0;
   std::string inline_answer() { return make(); }

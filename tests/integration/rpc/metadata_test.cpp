@@ -50,9 +50,9 @@ struct Relay {
   }
 };
 
-class Cr4Metadata : public RpcTest {
+class CallMetadata : public RpcTest {
  protected:
-  Cr4Metadata() {
+  CallMetadata() {
     blue_.set("tenant", "blue").value();
     options_.metadata = blue_;
   }
@@ -83,7 +83,7 @@ class Cr4Metadata : public RpcTest {
   CallOptions options_;
 };
 
-TEST_F(Cr4Metadata, ReachesHandlersOfEveryKind) {
+TEST_F(CallMetadata, ReachesHandlersOfEveryKind) {
   Client& caller = client(serve_all());
   EXPECT_EQ(await(caller.call<tell>(options_)).value(), "tenant=blue;");
   EXPECT_EQ(await(caller.call<tell_beside>(options_, "beside")).value(), "tenant=blue;beside");
@@ -94,7 +94,7 @@ TEST_F(Cr4Metadata, ReachesHandlersOfEveryKind) {
   EXPECT_EQ(await(caller.call<tell>()).value(), "");
 }
 
-TEST_F(Cr4Metadata, StaysWithLargeBodiesAndAttachments) {
+TEST_F(CallMetadata, StaysWithLargeBodiesAndAttachments) {
   Client& caller = client(serve_all());
   const std::string large(100'000, 'x');
   EXPECT_EQ(await(caller.call<tell_beside>(options_, large)).value(), "tenant=blue;" + large);
@@ -104,7 +104,7 @@ TEST_F(Cr4Metadata, StaysWithLargeBodiesAndAttachments) {
   EXPECT_EQ(await(caller.call<take_attachment>(options_)).value(), bytes.size());
 }
 
-TEST_F(Cr4Metadata, OfAnySizeUpToTheLimitArrivesWhole) {
+TEST_F(CallMetadata, OfAnySizeUpToTheLimitArrivesWhole) {
   Client& caller = client(serve_all());
   for (const std::size_t bytes : {0u, 1u, 2u, 7u, 8u, 255u, 4000u, 8187u}) {
     Metadata metadata;
@@ -115,7 +115,7 @@ TEST_F(Cr4Metadata, OfAnySizeUpToTheLimitArrivesWhole) {
   }
 }
 
-TEST_F(Cr4Metadata, WaitsWithItsCallForAConnection) {
+TEST_F(CallMetadata, WaitsWithItsCallForAConnection) {
   Server& server = serve_all();
   Client& caller = client(server);
   Call<std::string> first = caller.start<tell>(options_);
@@ -124,7 +124,7 @@ TEST_F(Cr4Metadata, WaitsWithItsCallForAConnection) {
   EXPECT_EQ(await(std::move(second)).value(), "tenant=blue;x");
 }
 
-TEST_F(Cr4Metadata, GoesOnWithTheCallsOfAHandler) {
+TEST_F(CallMetadata, GoesOnWithTheCallsOfAHandler) {
   Server& there = serve_all();
   Relay relay{&client(there)};
   relay.own.set("mine", "yes").value();
@@ -138,7 +138,7 @@ TEST_F(Cr4Metadata, GoesOnWithTheCallsOfAHandler) {
   EXPECT_EQ(await(caller.call<&Relay::pass>()).value(), "");
 }
 
-TEST_F(Cr4Metadata, EndsWithAClientThatCarriesNone) {
+TEST_F(CallMetadata, EndsWithAClientThatCarriesNone) {
   ClientOptions quiet;
   quiet.carries_metadata = false;
   Relay relay{&client(serve_all(), quiet)};
@@ -148,7 +148,7 @@ TEST_F(Cr4Metadata, EndsWithAClientThatCarriesNone) {
   EXPECT_EQ(await(caller.call<&Relay::pass_its_own>()).value(), "tenant=blue;");
 }
 
-TEST_F(Cr4Metadata, DoesNotCountAgainstAMethodsLimit) {
+TEST_F(CallMetadata, DoesNotCountAgainstAMethodsLimit) {
   Server& server = serve_here([](Server& its) { its.register_handler<tell_beside>({.body_bytes_max = 16}); });
   Client& caller = client(server);
   EXPECT_EQ(await(caller.call<tell_beside>(options_, "short")).value(), "tenant=blue;short");
@@ -156,7 +156,7 @@ TEST_F(Cr4Metadata, DoesNotCountAgainstAMethodsLimit) {
             StatusCode::kResourceExhausted);
 }
 
-TEST_F(Cr4Metadata, IsChargedToTheMemoryOfItsConnection) {
+TEST_F(CallMetadata, IsChargedToTheMemoryOfItsConnection) {
   ServerOptions server_options;
   server_options.limits.connection_memory_max = 20'000;
   Server& server =
@@ -174,7 +174,7 @@ TEST_F(Cr4Metadata, IsChargedToTheMemoryOfItsConnection) {
   EXPECT_TRUE(await(caller.call<tell_later>(options_, "x")).ok()) << "what is over is given back";
 }
 
-TEST_F(Cr4Metadata, CountsAgainstTheServersLimitOfABody) {
+TEST_F(CallMetadata, CountsAgainstTheServersLimitOfABody) {
   ServerOptions server_options;
   server_options.limits.body_bytes_max = 1000;
   Server& server =
@@ -189,7 +189,7 @@ TEST_F(Cr4Metadata, CountsAgainstTheServersLimitOfABody) {
   EXPECT_THAT(answer.status().message(), ::testing::HasSubstr("the server's limit of 1000"));
 }
 
-TEST_F(Cr4Metadata, ThatIsNoneIsRefusedAndTheConnectionLives) {
+TEST_F(CallMetadata, ThatIsNoneIsRefusedAndTheConnectionLives) {
   Server& server = serve_all();
   RawPeer peer{server.urls().front()};
   peer.send_hello();

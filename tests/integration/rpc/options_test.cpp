@@ -11,7 +11,7 @@ int next(int number) {
 
 class Options : public RpcTest {
  protected:
-  /// What a client with these options says to every call and to connect().
+  /// Returns the failure that a client with these options gives to every call and to connect().
   std::string client_says(ClientOptions options) {
     options.connect = server_.urls().front();
     Client caller{loop(), std::move(options)};

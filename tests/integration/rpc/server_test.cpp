@@ -70,9 +70,9 @@ struct Gate {
   static Task<void> nap_once() { [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms); }
 };
 
-using Cr1Server = RpcTest;
+using Servers = RpcTest;
 
-TEST_F(Cr1Server, ServesAllItsListenersAndKnowsTheirRealUrls) {
+TEST_F(Servers, ServesAllItsListenersAndKnowsTheirRealUrls) {
   const std::string path = "/tmp/weft-cr1-" + std::to_string(::getpid()) + ".sock";
   ServerOptions options;
   options.listen = {kAnyPort, "tcp://[::1]:0", "unix://" + path, kAnyPort};
@@ -94,7 +94,7 @@ TEST_F(Cr1Server, ServesAllItsListenersAndKnowsTheirRealUrls) {
   EXPECT_EQ(server.stats().calls, 8u);
 }
 
-TEST_F(Cr1Server, SpreadsConnectionsOverItsThreads) {
+TEST_F(Servers, SpreadsConnectionsOverItsThreads) {
   Server& server = serve({.threads = 3}, fill_echo);
   std::vector<Client*> callers;
   for (int i = 0; i < 9; ++i) callers.push_back(&client(server));
@@ -102,7 +102,7 @@ TEST_F(Cr1Server, SpreadsConnectionsOverItsThreads) {
   EXPECT_EQ(server.stats().connections, 9u);
 }
 
-TEST_F(Cr1Server, SaysThatAPortIsTaken) {
+TEST_F(Servers, SaysThatAPortIsTaken) {
   Server& first = serve_here(fill_echo);
   Server second{{.listen = {first.urls().front()}}};
   second.register_handler<echo>();
@@ -114,7 +114,7 @@ TEST_F(Cr1Server, SaysThatAPortIsTaken) {
   EXPECT_TRUE(call<echo>(client(first), "still here").ok());
 }
 
-TEST_F(Cr1Server, RunsNothingWhenOneOfSeveralListenersCannotBe) {
+TEST_F(Servers, RunsNothingWhenOneOfSeveralListenersCannotBe) {
   Server& first = serve_here(fill_echo);
   Server second{{.listen = {kAnyPort, first.urls().front()}, .threads = 2}};
   const Result<void> started = second.start();
@@ -124,7 +124,7 @@ TEST_F(Cr1Server, RunsNothingWhenOneOfSeveralListenersCannotBe) {
   EXPECT_FALSE(peer.connected());
 }
 
-TEST_F(Cr1Server, StartsWithAllItsMethodsWhenAFirstStartHadFailed) {
+TEST_F(Servers, StartsWithAllItsMethodsWhenAFirstStartHadFailed) {
   auto first = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}});
   first->start().value();
   const std::string url = first->urls().front();
@@ -148,7 +148,7 @@ TEST_F(Cr1Server, StartsWithAllItsMethodsWhenAFirstStartHadFailed) {
   }
 }
 
-TEST_F(Cr1Server, RefusesUrlsThatAreWrong) {
+TEST_F(Servers, RefusesUrlsThatAreWrong) {
   for (const char* url : {"127.0.0.1", "tcp://127.0.0.1:notaport", "smoke://signals:1", "tcp://", ""}) {
     Server server{{.listen = {url}}};
     const Result<void> started = server.start();
@@ -157,14 +157,14 @@ TEST_F(Cr1Server, RefusesUrlsThatAreWrong) {
   }
 }
 
-TEST_F(Cr1Server, NeedsALoopWhenItHasNoThreads) {
+TEST_F(Servers, NeedsALoopWhenItHasNoThreads) {
   Server server{{.listen = {kAnyPort}, .threads = 0}};
   const Result<void> started = server.start();
   ASSERT_FALSE(started.ok());
   EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(Cr1Server, SaysWhatToSetWhenItHasNowhereToListen) {
+TEST_F(Servers, SaysWhatToSetWhenItHasNowhereToListen) {
   Server server{{.threads = 1}};
   const Result<void> started = server.start();
   ASSERT_FALSE(started.ok());
@@ -172,12 +172,12 @@ TEST_F(Cr1Server, SaysWhatToSetWhenItHasNowhereToListen) {
   EXPECT_THAT(started.status().message(), ::testing::HasSubstr("ServerOptions::listen"));
 }
 
-TEST_F(Cr1Server, AHandlerThatComesAfterTheStartIsAMistakeThatIsSaid) {
+TEST_F(Servers, AHandlerThatComesAfterTheStartIsAMistakeThatIsSaid) {
   Server& server = serve_here([](Server& its) { its.register_handler<echo>(); });
   EXPECT_DEATH(server.register_handler<echo_in_coroutine>(), "register handlers before start");
 }
 
-TEST_F(Cr1Server, RunBlocksUntilAnotherThreadStopsIt) {
+TEST_F(Servers, RunBlocksUntilAnotherThreadStopsIt) {
   Server server{{.listen = {kAnyPort}}};
   server.register_handler<echo>();
   std::promise<Result<void>> outcome;
@@ -190,12 +190,12 @@ TEST_F(Cr1Server, RunBlocksUntilAnotherThreadStopsIt) {
   EXPECT_TRUE(server.stopped());
 }
 
-TEST_F(Cr1Server, RunReturnsWhatKeptItFromStarting) {
+TEST_F(Servers, RunReturnsWhatKeptItFromStarting) {
   Server server{{.listen = {"smoke://signals:1"}}};
   EXPECT_EQ(server.run().status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(Cr1Server, MayBeStoppedFromInsideAnOrdinaryHandler) {
+TEST_F(Servers, MayBeStoppedFromInsideAnOrdinaryHandler) {
   Stopper stopper;
   Server& server = serve({.threads = 2}, [&](Server& its) { stopper.fill(its); });
   EXPECT_EQ(call<&Stopper::stop>(client(server), "last words").value(), "last words");
@@ -204,7 +204,7 @@ TEST_F(Cr1Server, MayBeStoppedFromInsideAnOrdinaryHandler) {
   EXPECT_TRUE(server.stopped());
 }
 
-TEST_F(Cr1Server, MayBeStoppedFromInsideACoroutineWhichStillAnswers) {
+TEST_F(Servers, MayBeStoppedFromInsideACoroutineWhichStillAnswers) {
   Stopper stopper;
   Server& server = serve({.threads = 2}, [&](Server& its) { stopper.fill(its); });
   EXPECT_EQ(call<&Stopper::stop_in_coroutine>(client(server), "last words").value(), "last words");
@@ -212,7 +212,7 @@ TEST_F(Cr1Server, MayBeStoppedFromInsideACoroutineWhichStillAnswers) {
   EXPECT_TRUE(server.stopped());
 }
 
-TEST_F(Cr1Server, MayBeStoppedByForceFromInsideAHandler) {
+TEST_F(Servers, MayBeStoppedByForceFromInsideAHandler) {
   Stopper stopper{nullptr, Duration::zero()};
   Server& server = serve_here([&](Server& its) { stopper.fill(its); });
   const auto answer = call<&Stopper::stop_in_coroutine>(client(server), "x");
@@ -222,7 +222,7 @@ TEST_F(Cr1Server, MayBeStoppedByForceFromInsideAHandler) {
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
 }
 
-TEST_F(Cr1Server, StopsWithoutEverHavingHadAPeer) {
+TEST_F(Servers, StopsWithoutEverHavingHadAPeer) {
   Server& server = serve({}, fill_echo);
   server.stop();
   server.stop();
@@ -230,7 +230,7 @@ TEST_F(Cr1Server, StopsWithoutEverHavingHadAPeer) {
   EXPECT_TRUE(server.stopped());
 }
 
-TEST_F(Cr1Server, IsAskedAboutEveryPeer) {
+TEST_F(Servers, IsAskedAboutEveryPeer) {
   int asked = 0;
   bool welcome = false;
   ServerOptions options;
@@ -251,7 +251,7 @@ TEST_F(Cr1Server, IsAskedAboutEveryPeer) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(Cr1Server, GracefulStopLetsEveryCallInFlightEnd) {
+TEST_F(Servers, GracefulStopLetsEveryCallInFlightEnd) {
   Gate gate;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Gate::wait>(&gate); });
   Client& caller = client(server);
@@ -269,7 +269,7 @@ TEST_F(Cr1Server, GracefulStopLetsEveryCallInFlightEnd) {
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
 }
 
-TEST_F(Cr1Server, AStopUnderLoadFailsNoCallWhenAnotherServerTakesOverThePort) {
+TEST_F(Servers, AStopUnderLoadFailsNoCallWhenAnotherServerTakesOverThePort) {
   Gate gate;
   Server& first = serve_here([&](Server& its) {
     fill_echo(its);
@@ -291,7 +291,7 @@ TEST_F(Cr1Server, AStopUnderLoadFailsNoCallWhenAnotherServerTakesOverThePort) {
   EXPECT_EQ(caller.stats().connections, 2u);
 }
 
-TEST_F(Cr1Server, AForcedStopEndsEveryCallWithAStatusAndWaitsForItsHandler) {
+TEST_F(Servers, AForcedStopEndsEveryCallWithAStatusAndWaitsForItsHandler) {
   Gate gate;
   Server& server = serve_here([&](Server& its) {
     its.register_handler<&Gate::wait>(&gate);
@@ -315,7 +315,7 @@ TEST_F(Cr1Server, AForcedStopEndsEveryCallWithAStatusAndWaitsForItsHandler) {
   EXPECT_EQ(gate.waiting, 0);
 }
 
-TEST_F(Cr1Server, ASecondStopShortensTheGraceOfTheFirst) {
+TEST_F(Servers, ASecondStopShortensTheGraceOfTheFirst) {
   Gate gate;
   Server& server = serve_here([&](Server& its) { its.register_handler<&Gate::wait>(&gate); });
   Call<int> held = client(server).start<&Gate::wait>(1);
@@ -330,7 +330,7 @@ TEST_F(Cr1Server, ASecondStopShortensTheGraceOfTheFirst) {
   server.stop(0s);
 }
 
-TEST_F(Cr1Server, ItsEndShortensTheGraceOfAStopThatWasAskedForBefore) {
+TEST_F(Servers, ItsEndShortensTheGraceOfAStopThatWasAskedForBefore) {
   for (const unsigned threads : {0u, 2u}) {
     Gate gate;
     auto server = std::make_unique<Server>(
@@ -346,7 +346,7 @@ TEST_F(Cr1Server, ItsEndShortensTheGraceOfAStopThatWasAskedForBefore) {
   }
 }
 
-TEST_F(Cr1Server, ItsEndEndsWhatStillRuns) {
+TEST_F(Servers, ItsEndEndsWhatStillRuns) {
   auto gate = std::make_unique<Gate>();
   auto server = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = 0, .loop = &loop()});
   server->register_handler<&Gate::wait>(gate.get());

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kLarge = std::size_t{8} << 20;
 
-class Bu1Calls : public UcxTest {
+class UcxCalls : public UcxTest {
  protected:
   template <typename R>
   Result<Answer<R>> wait_for_answer(Call<R> call) {
@@ -32,9 +32,9 @@ class Bu1Calls : public UcxTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Ucx, Bu1Calls, ::testing::ValuesIn(kAllKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Ucx, UcxCalls, ::testing::ValuesIn(kAllKinds), name_of);
 
-TEST_P(Bu1Calls, ManyInFlightAreAnswered) {
+TEST_P(UcxCalls, ManyInFlightAreAnswered) {
   Client& caller = client(serve(transports()).urls().front());
   std::vector<Call<int>> calls;
   for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
@@ -44,7 +44,7 @@ TEST_P(Bu1Calls, ManyInFlightAreAnswered) {
 }
 
 // Below and above UcxOptions::rendezvous_bytes_min, of one piece and of several, of odd lengths.
-TEST_P(Bu1Calls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
+TEST_P(UcxCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   Client& caller = client(serve(transports()).urls().front());
   for (const std::size_t size :
        {std::size_t{1}, std::size_t{1000}, std::size_t{32} * 1024 - 1, std::size_t{32} * 1024,
@@ -60,7 +60,7 @@ TEST_P(Bu1Calls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   }
 }
 
-TEST_P(Bu1Calls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
+TEST_P(UcxCalls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
   Client& caller = client(serve(transports()).urls().front());
   const std::vector<std::byte> sent = pattern(kLarge);
   std::vector<Call<std::uint64_t>> up;
@@ -79,7 +79,7 @@ TEST_P(Bu1Calls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
 
 // The memory is the caller's again as soon as the call is dropped: it is spoilt at once, and a neighbour's
 // bytes arrive all the same.
-TEST_P(Bu1Calls, ACallDroppedWhileItsAttachmentIsSentLeavesItsNeighboursAlive) {
+TEST_P(UcxCalls, ACallDroppedWhileItsAttachmentIsSentLeavesItsNeighboursAlive) {
   Client& caller = client(serve(transports()).urls().front());
   expect_alive(caller);
   const std::vector<std::byte> kept = pattern(kLarge, 2);
@@ -97,7 +97,7 @@ TEST_P(Bu1Calls, ACallDroppedWhileItsAttachmentIsSentLeavesItsNeighboursAlive) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_P(Bu1Calls, ACallDroppedWhileItsAnswerLandsLeavesItsNeighboursAlive) {
+TEST_P(UcxCalls, ACallDroppedWhileItsAnswerLandsLeavesItsNeighboursAlive) {
   Client& caller = client(serve(transports()).urls().front());
   expect_alive(caller);
   for (int turns = 0; turns < 40; turns += turns < 8 ? 1 : 8) {
@@ -114,7 +114,7 @@ TEST_P(Bu1Calls, ACallDroppedWhileItsAnswerLandsLeavesItsNeighboursAlive) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_P(Bu1Calls, ACallTimedOutWhileItsAttachmentIsMovingEndsAlone) {
+TEST_P(UcxCalls, ACallTimedOutWhileItsAttachmentIsMovingEndsAlone) {
   Client& caller = client(serve(transports()).urls().front());
   expect_alive(caller);
   std::vector<std::byte> sent = pattern(kLarge * 4);
@@ -129,7 +129,7 @@ TEST_P(Bu1Calls, ACallTimedOutWhileItsAttachmentIsMovingEndsAlone) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_P(Bu1Calls, ClientsOfTcpAreServedByTheSameListener) {
+TEST_P(UcxCalls, ClientsOfTcpAreServedByTheSameListener) {
   Server& server = serve(transports());
   Client& by_ucx = client(server.urls().front());
   Client& by_tcp = client(with_scheme(server, "tcp"));
@@ -140,14 +140,14 @@ TEST_P(Bu1Calls, ClientsOfTcpAreServedByTheSameListener) {
   EXPECT_EQ(server.stats().connections, 2u);
 }
 
-TEST_P(Bu1Calls, AServerWithoutUcxIsRefusedWithWhatToDo) {
+TEST_P(UcxCalls, AServerWithoutUcxIsRefusedWithWhatToDo) {
   Server& server = serve({}, false, "tcp://127.0.0.1:0");
   const Status status = wait_for(client(with_scheme(server, "ucx")).start<add>(1, 2)).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
   EXPECT_THAT(status.to_string(), HasSubstr("a tcp:// URL does without"));
 }
 
-TEST_P(Bu1Calls, TheOtherErrorModeIsRefusedWithWhatToDo) {
+TEST_P(UcxCalls, TheOtherErrorModeIsRefusedWithWhatToDo) {
   const bool peer = std::string_view{GetParam()}.starts_with("peer");
   for (const PathPolicy listening : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
     TransportOptions other = transports(peer ? "none_tcp" : "peer_tcp");
@@ -159,7 +159,7 @@ TEST_P(Bu1Calls, TheOtherErrorModeIsRefusedWithWhatToDo) {
   }
 }
 
-TEST_P(Bu1Calls, WhoOnlyPrefersUcxFallsBackToTcp) {
+TEST_P(UcxCalls, WhoOnlyPrefersUcxFallsBackToTcp) {
   const bool peer = std::string_view{GetParam()}.starts_with("peer");
   Server& server = serve(transports(peer ? "none_tcp" : "peer_tcp"));
   TransportOptions its = transports();
@@ -171,7 +171,7 @@ TEST_P(Bu1Calls, WhoOnlyPrefersUcxFallsBackToTcp) {
 }
 
 // UCX with nothing but one process's own transport: no way leads to anybody else.
-TEST_P(Bu1Calls, APathThatLeadsNowhereIsRefusedOrDoneWithout) {
+TEST_P(UcxCalls, APathThatLeadsNowhereIsRefusedOrDoneWithout) {
   TransportOptions nowhere = transports();
   nowhere.ucx.transports = {"self"};
   Server& server = serve(nowhere);
@@ -182,7 +182,7 @@ TEST_P(Bu1Calls, APathThatLeadsNowhereIsRefusedOrDoneWithout) {
   expect_alive(client(with_scheme(server, "tcp"), its));
 }
 
-TEST_P(Bu1Calls, ConnectionsComeAndGoWithoutATrace) {
+TEST_P(UcxCalls, ConnectionsComeAndGoWithoutATrace) {
   Server& server = serve(transports());
   std::size_t before = 0;
   for (int i = 0; i < 30; ++i) {
@@ -196,7 +196,7 @@ TEST_P(Bu1Calls, ConnectionsComeAndGoWithoutATrace) {
   EXPECT_TRUE(eventually([&] { return open_descriptors() <= before; })) << "F5";
 }
 
-TEST_P(Bu1Calls, AStopUnderLoadEndsEveryCall) {
+TEST_P(UcxCalls, AStopUnderLoadEndsEveryCall) {
   Server& server = serve(transports());
   Client& caller = client(server.urls().front());
   expect_alive(caller);

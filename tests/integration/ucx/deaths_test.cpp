@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BU-4: the peer is killed with calls in flight, in a loop; F1, F2, F4, F5. Each run of a test kills kKills
 // peers. A thousand of each: --gtest_repeat=40.
+// Capabilities: BU-5.
 #include <algorithm>
 #include <cstdio>
 #include <thread>
@@ -16,9 +17,9 @@ constexpr std::size_t kLarge = std::size_t{16} << 20;
 
 using Clock = std::chrono::steady_clock;
 
-class Bu4Deaths : public UcxTest {
+class UcxDeaths : public UcxTest {
  protected:
-  Bu4Deaths() : neighbour_server_(serve(transports())), neighbour_(client(neighbour_server_.urls().front())) {
+  UcxDeaths() : neighbour_server_(serve(transports())), neighbour_(client(neighbour_server_.urls().front())) {
     expect_alive(neighbour_);
   }
   /// Takes part in everything, and must notice nothing.
@@ -40,9 +41,9 @@ class Bu4Deaths : public UcxTest {
   const std::vector<std::byte> neighbours_bytes_ = pattern(std::size_t{1} << 20);
 };
 
-INSTANTIATE_TEST_SUITE_P(Ucx, Bu4Deaths, ::testing::ValuesIn(kAllKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Ucx, UcxDeaths, ::testing::ValuesIn(kAllKinds), name_of);
 
-TEST_P(Bu4Deaths, AServerThatIsKilledFailsEachCallInFlightOnce) {
+TEST_P(UcxDeaths, AServerThatIsKilledFailsEachCallInFlightOnce) {
   Times times;
   std::size_t descriptors = 0;
   for (int i = 0; i < kKills; ++i) {
@@ -68,7 +69,7 @@ TEST_P(Bu4Deaths, AServerThatIsKilledFailsEachCallInFlightOnce) {
   times.print("from the kill to the end of the last call");
 }
 
-TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
+TEST_P(UcxDeaths, AClientThatIsKilledLeavesNothingBehind) {
   Times times;
   Server& server = serve(transports(), true);
   // Of the same loop as the victims, in error mode peer of the same worker too.
@@ -103,7 +104,7 @@ TEST_P(Bu4Deaths, AClientThatIsKilledLeavesNothingBehind) {
 
 // It has taken a place in the queue of the server's worker, which all of the loop's peers share, and never
 // fills it: nothing that came after it can be received.
-TEST_P(Bu4Deaths, AClientThatIsKilledInTheMiddleOfAMessageBlocksNobodyForLong) {
+TEST_P(UcxDeaths, AClientThatIsKilledInTheMiddleOfAMessageBlocksNobodyForLong) {
   if (std::string_view{GetParam()} != "peer_shm") return;  // elsewhere no queue is shared
   Server& server = serve(transports(), true);
   Client& before = client(server.urls().front());
@@ -124,7 +125,7 @@ TEST_P(Bu4Deaths, AClientThatIsKilledInTheMiddleOfAMessageBlocksNobodyForLong) {
 
 // Stopped, not dead: nobody says so, and UCX gets no answer. What the caller takes back comes back all the
 // same.
-class Bu5Stopped : public Bu4Deaths {
+class UcxStoppedPeers : public UcxDeaths {
  protected:
   /// The longest that one turn, or one drop, blocked the loop.
   template <typename Work>
@@ -136,9 +137,9 @@ class Bu5Stopped : public Bu4Deaths {
   Times longest_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Ucx, Bu5Stopped, ::testing::ValuesIn(kAllKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Ucx, UcxStoppedPeers, ::testing::ValuesIn(kAllKinds), name_of);
 
-TEST_P(Bu5Stopped, AnAttachmentToAStoppedPeerComesBackWhenItsCallIsDropped) {
+TEST_P(UcxStoppedPeers, AnAttachmentToAStoppedPeerComesBackWhenItsCallIsDropped) {
   for (int i = 0; i < 6; ++i) {
     Victim victim{WEFT_UCX_VICTIM, {"server", GetParam()}};
     Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
@@ -161,7 +162,7 @@ TEST_P(Bu5Stopped, AnAttachmentToAStoppedPeerComesBackWhenItsCallIsDropped) {
   longest_.print("one turn, or one drop");
 }
 
-TEST_P(Bu5Stopped, ALandingFromAStoppedPeerComesBackWhenItsCallIsDropped) {
+TEST_P(UcxStoppedPeers, ALandingFromAStoppedPeerComesBackWhenItsCallIsDropped) {
   for (int i = 0; i < 6; ++i) {
     Victim victim{WEFT_UCX_VICTIM, {"server", GetParam()}};
     Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};

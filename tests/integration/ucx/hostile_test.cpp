@@ -15,9 +15,9 @@ using ucx_carrier::ActiveMessageHeader;
 
 constexpr const char* kHostileKinds[] = {"peer_tcp", "none_shm"};
 
-class Bu5Hostile : public UcxTest {
+class UcxHostilePeers : public UcxTest {
  protected:
-  Bu5Hostile()
+  UcxHostilePeers()
       : server_(serve(transports())),
         honest_(client(server_.urls().front())),
         mode_(options_of(GetParam()).error_mode) {
@@ -53,14 +53,14 @@ class Bu5Hostile : public UcxTest {
   const UcxErrorMode mode_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Ucx, Bu5Hostile, ::testing::ValuesIn(kHostileKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Ucx, UcxHostilePeers, ::testing::ValuesIn(kHostileKinds), name_of);
 
-TEST_P(Bu5Hostile, AHandMadePeerIsServedWhenItBehaves) {
+TEST_P(UcxHostilePeers, AHandMadePeerIsServedWhenItBehaves) {
   const auto peer = peer_on_path();
   expect_served(*peer);
 }
 
-TEST_P(Bu5Hostile, AnotherVersionOfTheOfferIsDeclined) {
+TEST_P(UcxHostilePeers, AnotherVersionOfTheOfferIsDeclined) {
   const auto one = peer();
   ASSERT_TRUE(one->greet(std::string{'\x09', static_cast<char>(mode_)}));
   EXPECT_TRUE(one->hear(wire::PathStep::kDown));
@@ -70,14 +70,14 @@ TEST_P(Bu5Hostile, AnotherVersionOfTheOfferIsDeclined) {
   expect_others_fine();
 }
 
-TEST_P(Bu5Hostile, AnotherProtocolsFirstBytesEndTheConnection) {
+TEST_P(UcxHostilePeers, AnotherProtocolsFirstBytesEndTheConnection) {
   const auto one = peer();
   ASSERT_TRUE(one->stream().send("GET / HTTP/1.1\r\nHost: weft\r\n\r\n"));
   expect_dismissed(*one);
 }
 
 // Whatever is no worker address in its frame; also one whose checksum is right.
-TEST_P(Bu5Hostile, AnAddressThatIsNoneIsDeclined) {
+TEST_P(UcxHostilePeers, AnAddressThatIsNoneIsDeclined) {
   std::vector<std::string> texts{"", "x", std::string(12, '\0'), std::string(300, '\xff')};
   {
     const auto one = peer();
@@ -99,7 +99,7 @@ TEST_P(Bu5Hostile, AnAddressThatIsNoneIsDeclined) {
   expect_others_fine();
 }
 
-TEST_P(Bu5Hostile, AnImpossibleWindowIsDeclined) {
+TEST_P(UcxHostilePeers, AnImpossibleWindowIsDeclined) {
   for (const std::uint32_t window : {0u, 1u, 0xFFFFFFFFu}) {
     const auto one = peer();
     ASSERT_TRUE(one->greet() && one->open());
@@ -111,7 +111,7 @@ TEST_P(Bu5Hostile, AnImpossibleWindowIsDeclined) {
   expect_others_fine();
 }
 
-TEST_P(Bu5Hostile, WhoLeavesDuringBringUpLeavesNothing) {
+TEST_P(UcxHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
   for (int steps = 0; steps < 4; ++steps) {
     const auto one = peer();
     ASSERT_TRUE(steps == 0 || one->greet());
@@ -123,7 +123,7 @@ TEST_P(Bu5Hostile, WhoLeavesDuringBringUpLeavesNothing) {
   }
 }
 
-TEST_P(Bu5Hostile, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
+TEST_P(UcxHostilePeers, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
   const auto peer = peer_on_path();
   peer->send_text("");
   peer->send_text("short");
@@ -137,7 +137,7 @@ TEST_P(Bu5Hostile, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
   expect_served(*peer);
 }
 
-TEST_P(Bu5Hostile, MessagesForSlotsOfNobodyAreDropped) {
+TEST_P(UcxHostilePeers, MessagesForSlotsOfNobodyAreDropped) {
   const auto peer = peer_on_path();
   ActiveMessageHeader header = peer->header(MessageKind::kBytes);
   const ActiveMessageHeader right = header;
@@ -151,7 +151,7 @@ TEST_P(Bu5Hostile, MessagesForSlotsOfNobodyAreDropped) {
   expect_served(*peer);
 }
 
-TEST_P(Bu5Hostile, MessagesForAConnectionThatIsClosedAreDropped) {
+TEST_P(UcxHostilePeers, MessagesForAConnectionThatIsClosedAreDropped) {
   const auto peer = peer_on_path();
   peer->stream().close();
   for (int i = 0; i < 100; ++i) peer->send(MessageKind::kBytes, std::string(1000, 'x'));
@@ -242,7 +242,7 @@ const std::vector<path_testing::Misdeed<RawUcxPeer>> kMisdeeds = path_testing::m
      }},
 });
 
-TEST_P(Bu5Hostile, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
+TEST_P(UcxHostilePeers, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
   for (const auto& misdeed : kMisdeeds) {
     SCOPED_TRACE(misdeed.name);
     const auto peer = peer_on_path();
@@ -253,7 +253,7 @@ TEST_P(Bu5Hostile, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
 }
 
 // Sequence numbers count from the peer's first message on, the probe.
-TEST_P(Bu5Hostile, WhoDoesNotBeginWithAProbeIsTurnedAway) {
+TEST_P(UcxHostilePeers, WhoDoesNotBeginWithAProbeIsTurnedAway) {
   const auto one = peer();
   ASSERT_TRUE(one->greet() && one->open() && one->say(wire::PathStep::kAddress, one->address()));
   one->send(MessageKind::kBytes, "x");

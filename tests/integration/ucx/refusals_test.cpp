@@ -18,7 +18,7 @@ struct Quiet {
   faults::CountingLogger nobody;
 };
 
-/// What a client tells its logger. Of the test's thread.
+/// Keeps the lines that a client logs. Thread: the test's.
 class Words final : public Logger {
  public:
   void write(LogLevel, std::string_view message) override { text.append(message) += '\n'; }
@@ -49,7 +49,7 @@ std::vector<Wrong> wrong_options() {
   return all;
 }
 
-class Bu1Refusals : public UcxTest {
+class UcxRefusals : public UcxTest {
  protected:
   static Status start(UcxOptions its, const char* url = "ucx://127.0.0.1:0") {
     Server server{{.listen = {url}}, {.tcp = {}, .ucx = std::move(its)}};
@@ -63,9 +63,9 @@ class Bu1Refusals : public UcxTest {
   const Quiet quiet_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Ucx, Bu1Refusals, ::testing::Values("peer_tcp"), name_of);
+INSTANTIATE_TEST_SUITE_P(Ucx, UcxRefusals, ::testing::Values("peer_tcp"), name_of);
 
-TEST_P(Bu1Refusals, AServerRefusesToStartWithOptionsThatUcxCannotHave) {
+TEST_P(UcxRefusals, AServerRefusesToStartWithOptionsThatUcxCannotHave) {
   for (const Wrong& wrong : wrong_options()) {
     const Status status = start(wrong.options);
     EXPECT_EQ(status.code(), wrong.code) << status.to_string();
@@ -77,7 +77,7 @@ TEST_P(Bu1Refusals, AServerRefusesToStartWithOptionsThatUcxCannotHave) {
 }
 
 // Each alone can be, and UCX finds out when it makes a worker.
-TEST_P(Bu1Refusals, AServerRefusesToStartWhenNoWorkerCanBeMade) {
+TEST_P(UcxRefusals, AServerRefusesToStartWhenNoWorkerCanBeMade) {
   UcxOptions options;
   options.transports = {"posix"};
   options.settings = {{"MM_FIFO_ELEM_SIZE", "3"}};
@@ -86,7 +86,7 @@ TEST_P(Bu1Refusals, AServerRefusesToStartWhenNoWorkerCanBeMade) {
   EXPECT_THAT(status.to_string(), HasSubstr("making a UCX worker"));
 }
 
-TEST_P(Bu1Refusals, AClientThatRequiresUcxIsToldOfItsOwnOptionsWhetherThereIsAServerOrNot) {
+TEST_P(UcxRefusals, AClientThatRequiresUcxIsToldOfItsOwnOptionsWhetherThereIsAServerOrNot) {
   const std::string url = serve(transports()).urls().front();
   for (const Wrong& wrong : wrong_options()) {
     for (const std::string& to : {url, std::string{"ucx://127.0.0.1:1"}}) {
@@ -98,7 +98,7 @@ TEST_P(Bu1Refusals, AClientThatRequiresUcxIsToldOfItsOwnOptionsWhetherThereIsASe
   }
 }
 
-TEST_P(Bu1Refusals, AClientThatOnlyPrefersUcxDoesWithoutWhatItCannotHave) {
+TEST_P(UcxRefusals, AClientThatOnlyPrefersUcxDoesWithoutWhatItCannotHave) {
   Server& server = serve(transports());
   UcxOptions its;
   its.connecting = PathPolicy::kPrefer;
@@ -106,7 +106,7 @@ TEST_P(Bu1Refusals, AClientThatOnlyPrefersUcxDoesWithoutWhatItCannotHave) {
   EXPECT_TRUE(call(with_scheme(server, "tcp"), its).ok());
 }
 
-TEST_P(Bu1Refusals, AClientThatPrefersUcxAndGoesWithoutSaysSo) {
+TEST_P(UcxRefusals, AClientThatPrefersUcxAndGoesWithoutSaysSo) {
   Server& server = serve(transports());
   TransportOptions its = transports();
   its.ucx.connecting = PathPolicy::kPrefer;
@@ -128,7 +128,7 @@ TEST_P(Bu1Refusals, AClientThatPrefersUcxAndGoesWithoutSaysSo) {
   EXPECT_THAT(said.text, HasSubstr("UCX_TLS=nonsense"));
 }
 
-TEST_P(Bu1Refusals, TheOtherErrorModeIsNamedOnBothSides) {
+TEST_P(UcxRefusals, TheOtherErrorModeIsNamedOnBothSides) {
   const std::string url = serve(transports()).urls().front();
   UcxOptions its = transports().ucx;
   its.error_mode = UcxErrorMode::kNone;
@@ -136,7 +136,7 @@ TEST_P(Bu1Refusals, TheOtherErrorModeIsNamedOnBothSides) {
               HasSubstr("this side uses UCX's error mode none and the other side mode peer"));
 }
 
-TEST_P(Bu1Refusals, TransportsOfWhichNoneIsCommonAreNamed) {
+TEST_P(UcxRefusals, TransportsOfWhichNoneIsCommonAreNamed) {
   const std::string url = serve(transports()).urls().front();  // tcp
   UcxOptions its = transports().ucx;
   its.transports = {"posix"};
@@ -144,7 +144,7 @@ TEST_P(Bu1Refusals, TransportsOfWhichNoneIsCommonAreNamed) {
               HasSubstr("with UCX_TLS=posix and UCX_NET_DEVICES=all on this side"));
 }
 
-TEST_P(Bu1Refusals, AServerThatRequiresUcxHasClientsWithoutItSayWhatToDo) {
+TEST_P(UcxRefusals, AServerThatRequiresUcxHasClientsWithoutItSayWhatToDo) {
   TransportOptions strict = transports();
   strict.ucx.listening = PathPolicy::kRequire;
   Server& server = serve(strict);
@@ -157,7 +157,7 @@ TEST_P(Bu1Refusals, AServerThatRequiresUcxHasClientsWithoutItSayWhatToDo) {
   }
 }
 
-TEST_P(Bu1Refusals, TheSideThatCannotBringUcxUpIsTheOneThatSaysSo) {
+TEST_P(UcxRefusals, TheSideThatCannotBringUcxUpIsTheOneThatSaysSo) {
   const std::string url = serve(transports()).urls().front();
   UcxOptions its;
   its.transports = {"posix"};

@@ -18,7 +18,7 @@ Payload echo(Payload payload) {
   return payload;
 }
 
-class Cr18Allocations : public VerbsTest {
+class VerbsAllocations : public VerbsTest {
  protected:
   static constexpr std::size_t kAttachmentBytes = std::size_t{64} << 10;
 
@@ -46,16 +46,16 @@ class Cr18Allocations : public VerbsTest {
   std::vector<std::byte> lent = pattern(kAttachmentBytes, 3);
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Allocations, ::testing::Values("plain"), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsAllocations, ::testing::Values("plain"), name_of);
 
-TEST_P(Cr18Allocations, CR18_small_calls_allocate_nothing) {
+TEST_P(VerbsAllocations, SmallCallsAllocateNothing) {
   RpcClient& caller = world.client(serve().urls().front(), options());
   const auto call = [&caller] { return caller.call<echo>(Payload{}); };
   EXPECT_EQ(loop().block_on(allocations_of(call, 1000)), 0u);
 }
 
 // The server's: a share of its budget for what lands, and the lease of what is answered.
-TEST_P(Cr18Allocations, CR18_registered_attachments_allocate_two_records_for_each_call) {
+TEST_P(VerbsAllocations, RegisteredAttachmentsAllocateTwoRecordsForEachCall) {
   RpcServer& server = serve();
   RpcClient& caller = world.client(server.urls().front(), options());
   std::vector<std::byte> sent = pattern(kAttachmentBytes);

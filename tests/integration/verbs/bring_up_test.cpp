@@ -22,7 +22,7 @@ constexpr Call kCallsThatMayFail[] = {
     Call::kPostRecv,          Call::kPostSrqRecv,   Call::kPollCq,      Call::kReqNotifyCq,
     Call::kCreateAh};
 
-class Cr19BringUp : public ::testing::TestWithParam<Call> {
+class VerbsBringUp : public ::testing::TestWithParam<Call> {
  protected:
   static constexpr std::uint64_t kNth = 40;  // far more than most of them are called
 
@@ -50,9 +50,9 @@ std::string number_of(const ::testing::TestParamInfo<Call>& call) {
   return std::to_string(static_cast<unsigned>(call.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19BringUp, ::testing::ValuesIn(kCallsThatMayFail), number_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsBringUp, ::testing::ValuesIn(kCallsThatMayFail), number_of);
 
-TEST_P(Cr19BringUp, CR19_a_call_that_fails_once_leaves_nothing_behind_and_no_call_unanswered) {
+TEST_P(VerbsBringUp, ACallThatFailsOnceLeavesNothingBehindAndNoCallUnanswered) {
   for (const int error : {ENOMEM, EINVAL, EIO}) {
     for (std::uint64_t nth = 1; nth <= kNth && fails(GetParam(), error, nth); ++nth) {
       if (HasFailure()) return;
@@ -60,7 +60,7 @@ TEST_P(Cr19BringUp, CR19_a_call_that_fails_once_leaves_nothing_behind_and_no_cal
   }
 }
 
-TEST_P(Cr19BringUp, CR19_a_server_whose_devices_fail_says_so_when_it_starts_or_serves_without) {
+TEST_P(VerbsBringUp, AServerWhoseDevicesFailSaysSoWhenItStartsOrServesWithout) {
   SimulatedWorld simulated;
   for (const int error : {ENOMEM, EIO}) {
     simulated.rdma.fail_every(GetParam(), error);
@@ -79,10 +79,10 @@ TEST_P(Cr19BringUp, CR19_a_server_whose_devices_fail_says_so_when_it_starts_or_s
   simulated.rdma.heal(GetParam());
 }
 
-class Cr20LockedMemory : public SimulatedTest {};
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr20LockedMemory, ::testing::ValuesIn(kKinds), name_of);
+class VerbsLockedMemory : public SimulatedTest {};
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsLockedMemory, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr20LockedMemory, CR20_too_little_memory_to_lock_is_said_by_the_name_of_the_limit) {
+TEST_P(VerbsLockedMemory, TooLittleMemoryToLockIsSaidByTheNameOfTheLimit) {
   const LockedMemory limit{2 * 4096};
   ASSERT_TRUE(limit.lowered());
   rdma.limit_registered_bytes(2 * 4096);
@@ -101,7 +101,7 @@ TEST_P(Cr20LockedMemory, CR20_too_little_memory_to_lock_is_said_by_the_name_of_t
 
 // Wherever the limit lies, a connection comes up with memory for both directions, or not at all: it never
 // waits for memory that nobody will give back.
-TEST_P(Cr20LockedMemory, CR20_any_limit_gives_calls_by_rdma_or_by_tcp) {
+TEST_P(VerbsLockedMemory, AnyLimitGivesCallsByRdmaOrByTcp) {
   VerbsOptions its = preferring();
   its.block_bytes = 64 * 1024;
   const std::vector<std::byte> bytes = pattern(300'000);

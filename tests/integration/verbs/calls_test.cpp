@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class Cr15Calls : public VerbsTest {
+class VerbsCalls : public VerbsTest {
  protected:
   /// So little credit takes a turn of both threads for each few messages.
   static bool tight() { return std::string_view{GetParam()} == "tight"; }
@@ -41,9 +41,9 @@ class Cr15Calls : public VerbsTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr15Calls, ::testing::ValuesIn(kKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCalls, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr15Calls, CR15_one_option_on_each_side_switches_rdma_on_and_tcp_is_served_on_the_same_port) {
+TEST_P(VerbsCalls, OneOptionOnEachSideSwitchesRdmaOnAndTcpIsServedOnTheSamePort) {
   RpcServer& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
   const std::string url = server.urls().front();
   EXPECT_THAT(world.way_to(url, preferring()).report.description, HasSubstr("reliable connection"));
@@ -56,7 +56,7 @@ TEST_P(Cr15Calls, CR15_one_option_on_each_side_switches_rdma_on_and_tcp_is_serve
   }
 }
 
-TEST_P(Cr15Calls, CR15_a_verbs_url_switches_rdma_on_and_tcp_is_served_on_the_same_port) {
+TEST_P(VerbsCalls, AVerbsUrlSwitchesRdmaOnAndTcpIsServedOnTheSamePort) {
   RpcServer& server = world.serve(options());
   EXPECT_TRUE(server.urls().front().starts_with("verbs://"));
   EXPECT_THAT(world.way_to(server.urls().front(), options()).report.description, HasSubstr("MTU"));
@@ -65,7 +65,7 @@ TEST_P(Cr15Calls, CR15_a_verbs_url_switches_rdma_on_and_tcp_is_served_on_the_sam
   EXPECT_EQ(server.stats().connections, 2u);
 }
 
-TEST_P(Cr15Calls, CR15_many_in_flight_are_answered) {
+TEST_P(VerbsCalls, ManyInFlightAreAnswered) {
   RpcClient& caller = connected();
   std::vector<Call<int>> calls;
   for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
@@ -76,7 +76,7 @@ TEST_P(Cr15Calls, CR15_many_in_flight_are_answered) {
 }
 
 // Around the sizes of inline, message and block, and of odd lengths.
-TEST_P(Cr15Calls, CR15_attachments_of_every_size_arrive_whole_and_land_in_the_callers_buffer) {
+TEST_P(VerbsCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   RpcClient& caller = connected();
   constexpr std::size_t kMessage = 16 * 1024;
   for (const std::size_t size :
@@ -89,7 +89,7 @@ TEST_P(Cr15Calls, CR15_attachments_of_every_size_arrive_whole_and_land_in_the_ca
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_P(Cr15Calls, CR15_attachments_in_both_directions_at_once_do_not_mix) {
+TEST_P(VerbsCalls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
   RpcClient& caller = connected();
   const std::vector<std::byte> sent = pattern(large());
   std::vector<Call<std::uint64_t>> up;
@@ -108,7 +108,7 @@ TEST_P(Cr15Calls, CR15_attachments_in_both_directions_at_once_do_not_mix) {
 
 // The memory is the caller's again as soon as the call is dropped: it is spoilt at once, and a neighbour's
 // bytes arrive all the same.
-TEST_P(Cr15Calls, CR15_a_call_dropped_in_flight_leaves_its_neighbours_alive) {
+TEST_P(VerbsCalls, ACallDroppedInFlightLeavesItsNeighboursAlive) {
   RpcClient& caller = connected();
   world.expect_alive(caller);
   const std::vector<std::byte> kept = pattern(large(), 2);
@@ -131,7 +131,7 @@ TEST_P(Cr15Calls, CR15_a_call_dropped_in_flight_leaves_its_neighbours_alive) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_P(Cr15Calls, CR15_a_deadline_that_passes_in_flight_ends_its_call_alone) {
+TEST_P(VerbsCalls, ADeadlineThatPassesInFlightEndsItsCallAlone) {
   RpcClient& caller = connected();
   world.expect_alive(caller);
   const Status never = world.wait_for(caller.start<wait_for_ever>({.timeout = 10ms}, 1)).status();
@@ -148,7 +148,7 @@ TEST_P(Cr15Calls, CR15_a_deadline_that_passes_in_flight_ends_its_call_alone) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_P(Cr15Calls, CR15_a_cancelled_call_ends_at_the_server_too) {
+TEST_P(VerbsCalls, ACancelledCallEndsAtTheServerToo) {
   RpcServer& server = world.serve(options());
   RpcClient& caller = world.client(server.urls().front(), options());
   world.expect_alive(caller);
@@ -160,7 +160,7 @@ TEST_P(Cr15Calls, CR15_a_cancelled_call_ends_at_the_server_too) {
   world.expect_alive(caller);
 }
 
-TEST_P(Cr15Calls, CR15_connections_come_and_go_without_a_trace) {
+TEST_P(VerbsCalls, ConnectionsComeAndGoWithoutATrace) {
   RpcServer& server = world.serve(options());
   std::size_t before = 0;
   for (int i = 0; i < 20; ++i) {
@@ -173,7 +173,7 @@ TEST_P(Cr15Calls, CR15_connections_come_and_go_without_a_trace) {
   EXPECT_TRUE(eventually([&] { return faults::open_descriptors() <= before; })) << "F5";
 }
 
-TEST_P(Cr15Calls, CR15_a_stop_under_load_ends_every_call) {
+TEST_P(VerbsCalls, AStopUnderLoadEndsEveryCall) {
   RpcServer& server = world.serve(options());
   RpcClient& caller = world.client(server.urls().front(), options());
   world.expect_alive(caller);
@@ -190,7 +190,7 @@ TEST_P(Cr15Calls, CR15_a_stop_under_load_ends_every_call) {
   stopper.join();
 }
 
-TEST_P(Cr15Calls, CR15_a_peer_without_rdma_is_refused_with_what_to_do_or_done_without) {
+TEST_P(VerbsCalls, APeerWithoutRdmaIsRefusedWithWhatToDoOrDoneWithout) {
   RpcServer& server = world.serve(options(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
   const Status status =
       world.wait_for(world.client(with_scheme(server, "verbs"), options()).start<add>(1, 2)).status();
@@ -201,7 +201,7 @@ TEST_P(Cr15Calls, CR15_a_peer_without_rdma_is_refused_with_what_to_do_or_done_wi
   EXPECT_EQ(preferred.stats().connect_failures, 0u);
 }
 
-TEST_P(Cr15Calls, CR15_a_server_that_requires_rdma_has_clients_without_it_say_what_to_do) {
+TEST_P(VerbsCalls, AServerThatRequiresRdmaHasClientsWithoutItSayWhatToDo) {
   VerbsOptions strict = options();
   strict.listening = PathPolicy::kRequire;
   RpcServer& server = world.serve(strict);
@@ -213,7 +213,7 @@ TEST_P(Cr15Calls, CR15_a_server_that_requires_rdma_has_clients_without_it_say_wh
 
 // The server's end comes up; the client's is refused by its device. Every call of those that waited is
 // answered, on the connection that they waited for.
-TEST_P(Cr15Calls, CR15_who_cannot_bring_rdma_up_falls_back_to_tcp_on_the_same_connection) {
+TEST_P(VerbsCalls, WhoCannotBringRdmaUpFallsBackToTcpOnTheSameConnection) {
   RpcServer& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
   VerbsOptions wrong = preferring();
   wrong.gid_index = 200;

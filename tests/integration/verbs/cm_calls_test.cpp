@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class Cr15CmCalls : public VerbsTest {
+class VerbsCmCalls : public VerbsTest {
  protected:
   std::string url(const std::string& scheme = "verbs") const {
     return routed_url(testing::rdma_devices(), scheme);
@@ -29,9 +29,9 @@ class Cr15CmCalls : public VerbsTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr15CmCalls, ::testing::ValuesIn(kKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCmCalls, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr15CmCalls, CR15_calls_go_over_a_path_that_rdma_cm_connected) {
+TEST_P(VerbsCmCalls, CallsGoOverAPathThatRdmaCmConnected) {
   RpcServer& server = serve(by_cm(options()));
   const std::string where = server.urls().front();
   EXPECT_THAT(world.way_to(where, by_cm(options())).report.description,
@@ -44,7 +44,7 @@ TEST_P(Cr15CmCalls, CR15_calls_go_over_a_path_that_rdma_cm_connected) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-TEST_P(Cr15CmCalls, CR15_attachments_in_registered_memory_are_fetched_over_it) {
+TEST_P(VerbsCmCalls, AttachmentsInRegisteredMemoryAreFetchedOverIt) {
   RpcClient& caller = world.client(serve(by_cm(options())).urls().front(), by_cm(options()));
   std::vector<std::byte> sent = pattern(std::size_t{3} << 20);
   const auto lease = caller.register_memory(sent);
@@ -53,7 +53,7 @@ TEST_P(Cr15CmCalls, CR15_attachments_in_registered_memory_are_fetched_over_it) {
 }
 
 // Whoever connects by the hello, or by TCP alone, is served on the same port.
-TEST_P(Cr15CmCalls, CR15_a_server_with_rdma_cm_serves_all_others_too) {
+TEST_P(VerbsCmCalls, AServerWithRdmaCmServesAllOthersToo) {
   RpcServer& server = serve(by_cm(options()));
   const std::string where = server.urls().front();
   EXPECT_THAT(world.way_to(where, options()).report.description, HasSubstr("reliable connection, MTU"));
@@ -62,7 +62,7 @@ TEST_P(Cr15CmCalls, CR15_a_server_with_rdma_cm_serves_all_others_too) {
   world.expect_alive(world.client(with_scheme(server, "tcp"), options()));
 }
 
-TEST_P(Cr15CmCalls, CR15_a_server_without_rdma_cm_is_said_or_done_without) {
+TEST_P(VerbsCmCalls, AServerWithoutRdmaCmIsSaidOrDoneWithout) {
   RpcServer& server = serve(preferring(), "tcp");
   const std::string where = server.urls().front();
   const Status required =
@@ -74,7 +74,7 @@ TEST_P(Cr15CmCalls, CR15_a_server_without_rdma_cm_is_said_or_done_without) {
   EXPECT_EQ(preferred.stats().connections, 1u);
 }
 
-TEST_P(Cr15CmCalls, CR15_many_connections_come_up_at_once_and_end_apart) {
+TEST_P(VerbsCmCalls, ManyConnectionsComeUpAtOnceAndEndApart) {
   RpcServer& server = serve(by_cm(options()));
   std::vector<RpcClient*> callers;
   std::vector<Call<int>> calls;
@@ -92,7 +92,7 @@ TEST_P(Cr15CmCalls, CR15_many_connections_come_up_at_once_and_end_apart) {
   world.expect_alive(world.client(server.urls().front(), by_cm(options())));
 }
 
-TEST_P(Cr15CmCalls, CR15_a_server_that_comes_again_is_found_again) {
+TEST_P(VerbsCmCalls, AServerThatComesAgainIsFoundAgain) {
   RpcServer& first = serve(by_cm(options()));
   const std::string where = first.urls().front();
   RpcClient& caller = world.client(where, by_cm(options()));

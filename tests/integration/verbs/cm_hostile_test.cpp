@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// faults.md, RDMA: whoever can reach a listener of rdma_cm can ask it. Nothing comes of that without a token
+// CR-19: whoever can reach a listener of rdma_cm can ask it. Nothing comes of that without a token
 // that is awaited, and nobody else notices.
 #include <gmock/gmock.h>
 
@@ -36,7 +36,7 @@ class CmHostile : public ::testing::Test {
   RpcClient& honest = world.client(url, options);
 };
 
-TEST_F(CmHostile, FAULT_requests_of_any_length_and_content_are_refused) {
+TEST_F(CmHostile, RequestsOfAnyLengthAndContentAreRefused) {
   Stranger stranger{manager, url};
   std::mt19937 random{7};
   for (int i = 0; i < 300; ++i) {
@@ -55,7 +55,7 @@ TEST_F(CmHostile, FAULT_requests_of_any_length_and_content_are_refused) {
   expect_alone();
 }
 
-TEST_F(CmHostile, FAULT_a_token_is_good_for_one_request_of_its_own_connection) {
+TEST_F(CmHostile, ATokenIsGoodForOneRequestOfItsOwnConnection) {
   RawCmPeer peer{url};
   ASSERT_TRUE(peer.greet());
   const CmAddress address = peer.server();
@@ -76,7 +76,7 @@ TEST_F(CmHostile, FAULT_a_token_is_good_for_one_request_of_its_own_connection) {
   expect_others_fine();
 }
 
-TEST_F(CmHostile, FAULT_a_token_ends_with_its_connection) {
+TEST_F(CmHostile, ATokenEndsWithItsConnection) {
   CmToken token;
   {
     RawCmPeer peer{url};
@@ -91,7 +91,7 @@ TEST_F(CmHostile, FAULT_a_token_ends_with_its_connection) {
 }
 
 // A request that waits for its stream ends with it, and one whose sender is gone is answered by nobody.
-TEST_F(CmHostile, FAULT_a_peer_that_leaves_in_the_middle_leaves_nothing) {
+TEST_F(CmHostile, APeerThatLeavesInTheMiddleLeavesNothing) {
   for (const bool stream_first : {false, true}) {
     auto peer = std::make_unique<RawCmPeer>(url);
     ASSERT_TRUE(peer->greet());
@@ -108,7 +108,7 @@ TEST_F(CmHostile, FAULT_a_peer_that_leaves_in_the_middle_leaves_nothing) {
   }
 }
 
-TEST_F(CmHostile, FAULT_impossible_queue_pairs_end_only_their_own_connection) {
+TEST_F(CmHostile, ImpossibleQueuePairsEndOnlyTheirOwnConnection) {
   for (const std::uint32_t number : {0u, 1u, 0xFF'FFFFu, 0xFFFF'FFFFu}) {
     RawCmPeer peer{url};
     ASSERT_TRUE(peer.greet());
@@ -124,7 +124,7 @@ TEST_F(CmHostile, FAULT_impossible_queue_pairs_end_only_their_own_connection) {
   expect_alone();
 }
 
-TEST_F(CmHostile, FAULT_addresses_that_no_client_says_are_refused) {
+TEST_F(CmHostile, AddressesThatNoClientSaysAreRefused) {
   std::mt19937 random{11};
   for (int i = 0; i < 200; ++i) {
     RawCmPeer peer{url};
@@ -138,7 +138,7 @@ TEST_F(CmHostile, FAULT_addresses_that_no_client_says_are_refused) {
   expect_alone();
 }
 
-TEST_F(CmHostile, FAULT_a_flood_of_requests_does_not_stop_the_others) {
+TEST_F(CmHostile, AFloodOfRequestsDoesNotStopTheOthers) {
   Stranger stranger{manager, url};
   for (int i = 0; i < 2000; ++i) stranger.ask(manager.listening_port(), {});
   expect_others_fine();

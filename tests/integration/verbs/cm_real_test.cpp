@@ -29,9 +29,9 @@ std::size_t cm_ids() {
   return found;
 }
 
-class Cr19CmReal : public ::testing::Test {
+class VerbsRealCm : public ::testing::Test {
  protected:
-  ~Cr19CmReal() override {
+  ~VerbsRealCm() override {
     world_.end();
     EXPECT_EQ(rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
     EXPECT_EQ(cm_ids(), 0u) << "F5";
@@ -43,7 +43,7 @@ class Cr19CmReal : public ::testing::Test {
   World world_;
 };
 
-TEST_F(Cr19CmReal, CR15_the_route_chooses_the_device) {
+TEST_F(VerbsRealCm, TheRouteChoosesTheDevice) {
   const std::string url = world_.serve(its(), World::Where::kOwnThread, where()).urls().front();
   EXPECT_THAT(world_.way_to(url, its()).report.description, HasSubstr("rxe1, port 1, from 10.77.0.2"));
   VerbsOptions named = its();
@@ -53,7 +53,7 @@ TEST_F(Cr19CmReal, CR15_the_route_chooses_the_device) {
   EXPECT_THAT(other.report.refusal, HasSubstr("leads over rxe1"));
 }
 
-TEST_F(Cr19CmReal, CR19_a_client_that_is_killed_leaves_nothing_behind) {
+TEST_F(VerbsRealCm, AClientThatIsKilledLeavesNothingBehind) {
   RpcServer& server = world_.serve(its(), World::Where::kHere, where());
   RpcClient& neighbour = world_.client(server.urls().front(), its());
   world_.expect_alive(neighbour);
@@ -80,7 +80,7 @@ TEST_F(Cr19CmReal, CR19_a_client_that_is_killed_leaves_nothing_behind) {
   }
 }
 
-TEST_F(Cr19CmReal, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_and_is_found_again) {
+TEST_F(VerbsRealCm, AServerThatIsKilledFailsEachCallInFlightOnceAndIsFoundAgain) {
   std::string url = where();
   auto victim = std::make_unique<Victim>(WEFT_VERBS_VICTIM, std::vector<std::string>{"server", url, "cm"});
   url = victim->read_line();
@@ -99,7 +99,7 @@ TEST_F(Cr19CmReal, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_a
   }
 }
 
-TEST_F(Cr19CmReal, FAULT_strangers_are_refused_by_a_real_manager_too) {
+TEST_F(VerbsRealCm, StrangersAreRefusedByARealManagerToo) {
   RpcServer& server = world_.serve(its(), World::Where::kOwnThread, where());
   const std::string url = server.urls().front();
   RpcClient& honest = world_.client(url, its());

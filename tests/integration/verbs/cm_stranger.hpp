@@ -57,7 +57,7 @@ class Stranger {
     EXPECT_EQ(manager_.resolve_addr(id, reinterpret_cast<const sockaddr*>(&to_), 2000), 0);
     EXPECT_TRUE(eventually([&] { return take(), asked.left; }));
   }
-  /// What the server says to the oldest request that it has not answered.
+  /// Returns the server's answer to the oldest request that it has not answered yet.
   Kind answer() {
     EXPECT_TRUE(eventually([&] { return take(), !answers_.empty(); }));
     const Kind first = answers_.front();

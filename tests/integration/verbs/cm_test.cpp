@@ -41,7 +41,7 @@ class CmWorld : public SimulatedWorld {
   testing::SimulatedCm& manager() { return rdma.manager(); }
 };
 
-class Cr19CmCalls : public ::testing::TestWithParam<Call> {
+class VerbsCmFailingCalls : public ::testing::TestWithParam<Call> {
  protected:
   static bool fails(Call call, int error, std::uint64_t nth) {
     CmWorld its;
@@ -61,10 +61,10 @@ class Cr19CmCalls : public ::testing::TestWithParam<Call> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19CmCalls, ::testing::ValuesIn(kCalls),
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCmFailingCalls, ::testing::ValuesIn(kCalls),
                          [](const auto& call) { return std::to_string(static_cast<unsigned>(call.param)); });
 
-TEST_P(Cr19CmCalls, CR19_a_call_that_fails_once_leaves_nothing_behind_and_no_call_unanswered) {
+TEST_P(VerbsCmFailingCalls, ACallThatFailsOnceLeavesNothingBehindAndNoCallUnanswered) {
   for (const int error : {ENOMEM, EINVAL, ENODEV}) {
     for (std::uint64_t nth = 1; nth <= 20 && fails(GetParam(), error, nth); ++nth) {
       if (HasFailure()) return;
@@ -72,14 +72,14 @@ TEST_P(Cr19CmCalls, CR19_a_call_that_fails_once_leaves_nothing_behind_and_no_cal
   }
 }
 
-class Cr19CmEvents : public ::testing::TestWithParam<Kind> {};
+class VerbsCmEvents : public ::testing::TestWithParam<Kind> {};
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19CmEvents,
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCmEvents,
                          ::testing::Values(Kind::kAddressResolved, Kind::kRouteResolved, Kind::kRequest,
                                            Kind::kResponse, Kind::kEstablished),
                          [](const auto& kind) { return std::to_string(static_cast<unsigned>(kind.param)); });
 
-TEST_P(Cr19CmEvents, CR19_an_event_that_never_comes_or_is_bad_news_leaves_tcp_or_a_clear_status) {
+TEST_P(VerbsCmEvents, AnEventThatNeverComesOrIsBadNewsLeavesTcpOrAClearStatus) {
   for (const Kind into :
        {Kind::kFailed, Kind::kRejected, Kind::kDisconnected, Kind::kDeviceGone, Kind::kOther}) {
     if (GetParam() == Kind::kRequest) break;
@@ -101,7 +101,7 @@ TEST_P(Cr19CmEvents, CR19_an_event_that_never_comes_or_is_bad_news_leaves_tcp_or
   its.end();
 }
 
-TEST(Cr15Cm, CR15_why_the_system_finds_no_way_is_said) {
+TEST(VerbsCm, WhyTheSystemFindsNoWayIsSaid) {
   CmWorld its;
   const std::string url = its.serve();
   its.manager().turn(Kind::kAddressResolved, Kind::kFailed, ENODEV);
@@ -114,7 +114,7 @@ TEST(Cr15Cm, CR15_why_the_system_finds_no_way_is_said) {
   EXPECT_EQ(its.sends(), 0u);
 }
 
-TEST(Cr15Cm, CR15_a_build_without_librdmacm_says_so_or_does_without) {
+TEST(VerbsCm, ABuildWithoutLibrdmacmSaysSoOrDoesWithout) {
   CmWorld its;
   its.rdma.take_manager_away();
   const std::string url = its.serve(its.preferring());
@@ -125,7 +125,7 @@ TEST(Cr15Cm, CR15_a_build_without_librdmacm_says_so_or_does_without) {
   EXPECT_THAT(server.start().status().to_string(), HasSubstr("install librdmacm-dev"));
 }
 
-TEST(Cr15Cm, CR15_a_stream_without_an_ip_address_has_no_route) {
+TEST(VerbsCm, AStreamWithoutAnIpAddressHasNoRoute) {
   CmWorld its;
   const std::string path = "unix://" + ::testing::TempDir() + "weft_cm_" + std::to_string(::getpid());
   its.world.serve(its.options(), World::Where::kHere, path);
@@ -134,7 +134,7 @@ TEST(Cr15Cm, CR15_a_stream_without_an_ip_address_has_no_route) {
               HasSubstr("needs a connection that goes"));
 }
 
-TEST(Cr15Cm, CR15_the_route_chooses_the_device_and_one_that_is_not_named_is_refused) {
+TEST(VerbsCm, TheRouteChoosesTheDeviceAndOneThatIsNotNamedIsRefused) {
   CmWorld its;
   const std::string url = its.serve();
   its.manager().route("sim1", "sim0");
@@ -149,7 +149,7 @@ TEST(Cr15Cm, CR15_the_route_chooses_the_device_and_one_that_is_not_named_is_refu
   EXPECT_THAT(its.world.way_to(url, named).report.refusal, HasSubstr("not VerbsOptions::port"));
 }
 
-TEST(Cr15Cm, CR15_infiniband_ports_are_connected_too) {
+TEST(VerbsCm, InfinibandPortsAreConnectedToo) {
   CmWorld its;
   SimulatedRdma infiniband{{testing::infiniband_device("ib0", 7), testing::infiniband_device("ib1", 8)}};
   VerbsOptions options = its.options();
@@ -162,7 +162,7 @@ TEST(Cr15Cm, CR15_infiniband_ports_are_connected_too) {
 }
 
 // As when a device reports a failure: the path ends, and the next call connects anew.
-TEST(Cr19Cm, CR19_a_device_that_goes_away_ends_its_paths) {
+TEST(VerbsCmEndings, ADeviceThatGoesAwayEndsItsPaths) {
   CmWorld its;
   const std::string url = its.required(its.serve());
   RpcClient& caller = its.world.client(url, its.options());
@@ -179,7 +179,7 @@ TEST(Cr19Cm, CR19_a_device_that_goes_away_ends_its_paths) {
 }
 
 // It may come before the stream's end, which says whether the peer closed or died.
-TEST(Cr19Cm, CR19_that_the_peer_disconnected_is_for_the_stream_to_judge) {
+TEST(VerbsCmEndings, ThatThePeerDisconnectedIsForTheStreamToJudge) {
   CmWorld its;
   const std::string url = its.required(its.serve());
   RpcClient& caller = its.world.client(url, its.options());
@@ -192,7 +192,7 @@ TEST(Cr19Cm, CR19_that_the_peer_disconnected_is_for_the_stream_to_judge) {
 }
 
 // After each event one side goes, in the middle of whatever it was about.
-TEST(Cr19Cm, CR19_either_side_may_die_at_every_step) {
+TEST(VerbsCmEndings, EitherSideMayDieAtEveryStep) {
   for (const bool server_dies : {false, true}) {
     for (int steps = 0; steps < 8; ++steps) {
       CmWorld its;

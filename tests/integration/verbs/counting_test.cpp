@@ -36,7 +36,7 @@ struct Costs {
 
 constexpr std::size_t kMega = std::size_t{1} << 20;
 
-class Cr18Counts : public SimulatedTest {
+class VerbsCounts : public SimulatedTest {
  protected:
   static constexpr int kCalls = 10'000;
 
@@ -69,8 +69,8 @@ class Cr18Counts : public SimulatedTest {
     loop().block_on(when_all(std::move(callers)));
   }
 
-  /// What `calls` calls cost, that have `payload_bytes` each, both ways together. bench/compare verbs prints
-  /// what is recorded here.
+  /// Counts the costs of `calls` calls that have `payload_bytes` each, both ways together. bench/compare
+  /// verbs prints what is recorded here.
   template <typename Run>
   Costs costs_of(const char* call, int calls, std::size_t payload_bytes, Run run_them) {
     const SimulatedRdmaCounters before = rdma.counters();
@@ -152,9 +152,9 @@ class Cr18Counts : public SimulatedTest {
   std::vector<std::byte> lent_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Counts, ::testing::Values("plain"), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCounts, ::testing::Values("plain"), name_of);
 
-TEST_P(Cr18Counts, CR18_a_small_call_is_one_inline_message_each_way_and_few_completions) {
+TEST_P(VerbsCounts, ASmallCallIsOneInlineMessageEachWayAndFewCompletions) {
   const Costs one = costs_of_small("128 B", 1);
   EXPECT_GE(one.doorbells, 2.0) << "a request and an answer: otherwise nothing was counted";
   EXPECT_LE(one.doorbells, 2.2) << "hardly a message that only says credit";
@@ -163,17 +163,17 @@ TEST_P(Cr18Counts, CR18_a_small_call_is_one_inline_message_each_way_and_few_comp
   EXPECT_LE(one.completions, one.doorbells * 1.25 + 0.01) << "those of receives, and every eighth send's";
 }
 
-TEST_P(Cr18Counts, CR18_many_small_calls_share_doorbells_and_completions) {
+TEST_P(VerbsCounts, ManySmallCallsShareDoorbellsAndCompletions) {
   const Costs many = costs_of_small("128 B, 256 in flight", 256);
   EXPECT_LE(many.doorbells, 0.2);
   EXPECT_LE(many.completions, 0.4);
 }
 
-TEST_P(Cr18Counts, CR18_a_call_of_64_bytes_is_one_message_each_way) {
+TEST_P(VerbsCounts, ACallOf64BytesIsOneMessageEachWay) {
   EXPECT_LE(costs_of_text("64 B", 64).messages, 2.2);
 }
 
-TEST_P(Cr18Counts, CR18_a_call_of_4_kib_is_one_message_each_way) {
+TEST_P(VerbsCounts, ACallOf4KibIsOneMessageEachWay) {
   const Costs made = costs_of_text("4 KiB", 4096);
   EXPECT_LE(made.messages, 2.2);
   EXPECT_LE(made.copied, 1.05) << "once, by its sender, and the heads";
@@ -181,27 +181,27 @@ TEST_P(Cr18Counts, CR18_a_call_of_4_kib_is_one_message_each_way) {
 
 // Up into memory of the transport's, down into the caller's: each is one read, and what goes besides is
 // inline. Unregistered, each is more than sixty messages of 16 KiB.
-TEST_P(Cr18Counts, CR18_registered_attachments_are_moved_by_the_device_alone) {
+TEST_P(VerbsCounts, RegisteredAttachmentsAreMovedByTheDeviceAlone) {
   const Costs made = costs_of_attachments("1 MiB, registered", kMega, true);
   EXPECT_EQ(made.reads, 2.0);
   EXPECT_EQ(made.messages, made.inlined);
   EXPECT_LE(made.copied, 0.001) << "only what tells of them";
 }
 
-TEST_P(Cr18Counts, CR18_the_smallest_registered_attachments_are_moved_by_the_device_alone) {
+TEST_P(VerbsCounts, TheSmallestRegisteredAttachmentsAreMovedByTheDeviceAlone) {
   const Costs made = costs_of_attachments("64 KiB, registered", 65'536, true);
   EXPECT_EQ(made.reads, 2.0);
   EXPECT_LE(made.copied, 0.01);
 }
 
-TEST_P(Cr18Counts, CR18_what_is_not_registered_is_copied_once_by_its_sender) {
+TEST_P(VerbsCounts, WhatIsNotRegisteredIsCopiedOnceByItsSender) {
   const Costs made = costs_of_attachments("1 MiB, copied", kMega, false);
   EXPECT_EQ(made.reads, 0.0);
   EXPECT_GE(made.copied, 1.0);
   EXPECT_LE(made.copied, 1.01);
 }
 
-TEST_P(Cr18Counts, CR18_what_is_just_large_enough_and_not_registered_is_copied_once_too) {
+TEST_P(VerbsCounts, WhatIsJustLargeEnoughAndNotRegisteredIsCopiedOnceToo) {
   const Costs made = costs_of_attachments("64 KiB, copied", 65'536, false);
   EXPECT_EQ(made.reads, 0.0);
   EXPECT_LE(made.copied, 1.01);

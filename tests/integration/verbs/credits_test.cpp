@@ -22,10 +22,10 @@ Task<std::uint64_t> hold_text(std::string_view text) {
   co_return text.size();
 }
 
-class Cr18Credits : public SimulatedTest {
+class VerbsCredits : public SimulatedTest {
  protected:
-  Cr18Credits() : server_(serve(options())) { gate = &opened_; }
-  ~Cr18Credits() override { gate = nullptr; }
+  VerbsCredits() : server_(serve(options())) { gate = &opened_; }
+  ~VerbsCredits() override { gate = nullptr; }
 
   RpcServer& serve(const VerbsOptions& its, const char* url = "verbs://127.0.0.1:0") {
     RpcServer& made = world.serve(its, World::Where::kHere, url,
@@ -47,9 +47,9 @@ class Cr18Credits : public SimulatedTest {
   RpcServer& server_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Credits, ::testing::ValuesIn(kKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCredits, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr18Credits, CR18_stress_in_both_directions_on_shared_receives_never_finds_no_receive) {
+TEST_P(VerbsCredits, StressInBothDirectionsOnSharedReceivesNeverFindsNoReceive) {
   const std::vector<std::byte> bytes = pattern(kLarge);
   std::vector<RpcClient*> callers;
   for (int i = 0; i < 5; ++i) callers.push_back(&world.client(url(), options()));
@@ -68,7 +68,7 @@ TEST_P(Cr18Credits, CR18_stress_in_both_directions_on_shared_receives_never_find
 }
 
 // What handlers keep is not there to be received into, and nobody sends into it.
-TEST_P(Cr18Credits, CR18_requests_that_handlers_keep_never_let_the_others_find_no_receive) {
+TEST_P(VerbsCredits, RequestsThatHandlersKeepNeverLetTheOthersFindNoReceive) {
   RpcClient& holder = world.client(url(), options());
   RpcClient& other = world.client(url(), options());
   std::vector<weft::Call<std::uint64_t>> held;
@@ -82,7 +82,7 @@ TEST_P(Cr18Credits, CR18_requests_that_handlers_keep_never_let_the_others_find_n
 }
 
 // A client that takes nothing, because its loop does not run: the server's messages wait for credit.
-TEST_P(Cr18Credits, CR18_a_client_that_takes_nothing_is_sent_no_more_than_it_has_receives_for) {
+TEST_P(VerbsCredits, AClientThatTakesNothingIsSentNoMoreThanItHasReceivesFor) {
   const RpcServer& apart = world.serve(options());
   RpcClient& caller = world.client(apart.urls().front(), options());
   world.expect_alive(caller);
@@ -104,7 +104,7 @@ TEST_P(Cr18Credits, CR18_a_client_that_takes_nothing_is_sent_no_more_than_it_has
 }
 
 // Whoever has many receives and does not use them gives them back to who needs them.
-TEST_P(Cr18Credits, CR18_receives_move_to_who_needs_them) {
+TEST_P(VerbsCredits, ReceivesMoveToWhoNeedsThem) {
   VerbsOptions scarce = options();
   scarce.receive_bytes_max = (3 * scarce.credits_max) * scarce.message_bytes;
   scarce.block_bytes = scarce.message_bytes;
@@ -121,7 +121,7 @@ TEST_P(Cr18Credits, CR18_receives_move_to_who_needs_them) {
   expect_no_rnr();
 }
 
-TEST_P(Cr18Credits, CR17_memory_to_send_from_that_is_used_up_makes_connections_wait) {
+TEST_P(VerbsCredits, MemoryToSendFromThatIsUsedUpMakesConnectionsWait) {
   VerbsOptions scarce = options();
   scarce.block_bytes = scarce.message_bytes;
   scarce.send_bytes_max = 2 * scarce.message_bytes;
@@ -143,7 +143,7 @@ TEST_P(Cr18Credits, CR17_memory_to_send_from_that_is_used_up_makes_connections_w
   expect_no_rnr();
 }
 
-TEST_P(Cr18Credits, CR17_memory_to_receive_into_that_is_used_up_leaves_the_next_connection_to_tcp) {
+TEST_P(VerbsCredits, MemoryToReceiveIntoThatIsUsedUpLeavesTheNextConnectionToTcp) {
   VerbsOptions scarce = preferring();
   scarce.devices = {"sim0"};
   scarce.block_bytes = scarce.message_bytes;
@@ -164,7 +164,7 @@ TEST_P(Cr18Credits, CR17_memory_to_receive_into_that_is_used_up_leaves_the_next_
   EXPECT_THAT(world.way_to(to, scarce).report.description, HasSubstr("sim0")) << "there is room again";
 }
 
-TEST_P(Cr18Credits, CR17_more_connections_than_there_may_be_go_by_tcp) {
+TEST_P(VerbsCredits, MoreConnectionsThanThereMayBeGoByTcp) {
   VerbsOptions scarce = preferring();
   scarce.devices = {"sim0"};
   scarce.connections_max = 1;
@@ -174,7 +174,7 @@ TEST_P(Cr18Credits, CR17_more_connections_than_there_may_be_go_by_tcp) {
   world.expect_alive(world.client(to, scarce));
 }
 
-class Cr20Memory : public Cr18Credits {
+class VerbsMemoryBounds : public VerbsCredits {
  protected:
   /// The most that one loop and device may have registered, blocks whole: what all connections receive into,
   /// what they send from, and what holds messages without bytes.
@@ -188,9 +188,9 @@ class Cr20Memory : public Cr18Credits {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr20Memory, ::testing::ValuesIn(kKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsMemoryBounds, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr20Memory, CR20_memory_per_connection_is_what_the_formula_says_and_goes_when_they_do) {
+TEST_P(VerbsMemoryBounds, MemoryPerConnectionIsWhatTheFormulaSaysAndGoesWhenTheyDo) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{100}, std::size_t{1000}}) {
     SCOPED_TRACE(count);
     VerbsOptions its = options();
@@ -225,7 +225,7 @@ TEST_P(Cr20Memory, CR20_memory_per_connection_is_what_the_formula_says_and_goes_
   expect_no_rnr();
 }
 
-TEST_P(Cr20Memory, CR20_the_limits_hold_whatever_connections_ask_for) {
+TEST_P(VerbsMemoryBounds, TheLimitsHoldWhateverConnectionsAskFor) {
   VerbsOptions its = preferring();
   its.devices = {"sim0"};
   its.block_bytes = its.message_bytes * 4;

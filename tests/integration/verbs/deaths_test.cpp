@@ -18,14 +18,14 @@ int kills() {
 }
 
 /// A server and a client of it in this process, whom nothing may happen to.
-class Cr19Deaths : public ::testing::Test {
+class VerbsDeaths : public ::testing::Test {
  protected:
-  Cr19Deaths()
+  VerbsDeaths()
       : neighbours_server_(world_.serve(options_of("plain", neighbours_rdma_))),
         neighbour_(world_.client(neighbours_server_.urls().front(), options_of("plain", neighbours_rdma_))) {
     world_.expect_alive(neighbour_);
   }
-  ~Cr19Deaths() override {
+  ~VerbsDeaths() override {
     world_.end();
     EXPECT_EQ(rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
     EXPECT_EQ(neighbours_rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
@@ -39,8 +39,8 @@ class Cr19Deaths : public ::testing::Test {
     EXPECT_TRUE(size.ok() && *size == neighbours_bytes_.size()) << "F4: " << size.status().to_string();
     EXPECT_EQ(neighbour_.stats().connections, 1u) << "F4";
   }
-  /// What this process holds when nothing of a victim is left but `pairs` of others. The first rounds still
-  /// find their level.
+  /// Expects that this process holds nothing of a victim any more, and `pairs` queue pairs of others. The
+  /// first rounds still find their level.
   void expect_nothing_new(int round, int pairs) {
     EXPECT_TRUE(turn_until(world_.loop(), [&] { return rdma_.live().queue_pairs == pairs; })) << "F5";
     if (round < 3) {
@@ -63,7 +63,7 @@ class Cr19Deaths : public ::testing::Test {
   testing::CountedRdma::Objects objects_;
 };
 
-TEST_F(Cr19Deaths, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_and_is_found_again) {
+TEST_F(VerbsDeaths, AServerThatIsKilledFailsEachCallInFlightOnceAndIsFoundAgain) {
   Times ended;
   Times found;
   int cut = 0;
@@ -106,7 +106,7 @@ TEST_F(Cr19Deaths, CR19_a_server_that_is_killed_fails_each_call_in_flight_once_a
   found.print("from the server's return to the first answer");
 }
 
-TEST_F(Cr19Deaths, CR19_a_client_that_is_killed_leaves_nothing_behind) {
+TEST_F(VerbsDeaths, AClientThatIsKilledLeavesNothingBehind) {
   Times ended;
   RpcServer& server = world_.serve(its(), World::Where::kHere);
   // Shares the receives of the loop with the victims, and with what they leave.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-19 and faults.md "RDMA and UCX": devices that fail under load. Every call that is under way ends once,
+// CR-19: devices that fail under load. Every call that is under way ends once,
 // the client's next one works again, and nothing of the devices is left.
+// Capabilities: CR-18.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,9 +16,9 @@ namespace {
 
 constexpr std::size_t kLarge = 200'000;
 
-class Cr19Faults : public SimulatedTest {
+class VerbsFaults : public SimulatedTest {
  protected:
-  Cr19Faults() : server_(world.serve(options(), World::Where::kHere)), caller_(connected()) {}
+  VerbsFaults() : server_(world.serve(options(), World::Where::kHere)), caller_(connected()) {}
 
   RpcClient& connected() {
     RpcClient& made = world.client(server_.urls().front(), options());
@@ -25,7 +26,7 @@ class Cr19Faults : public SimulatedTest {
     baseline_ = lasting();
     return made;
   }
-  /// What there is of a connection, however much memory it took.
+  /// Counts the objects of a connection, except the memory, which may differ.
   testing::SimulatedRdmaObjects lasting() const {
     testing::SimulatedRdmaObjects live = rdma.live();
     live.regions = 0;
@@ -88,22 +89,22 @@ class Cr19Faults : public SimulatedTest {
   std::vector<weft::Call<std::uint64_t>> sizes_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19Faults, ::testing::ValuesIn(kKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsFaults, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr19Faults, CR19_a_queue_pair_in_error_ends_its_calls_once_and_the_next_one_works) {
+TEST_P(VerbsFaults, AQueuePairInErrorEndsItsCallsOnceAndTheNextOneWorks) {
   for (const std::size_t side : {0, 1}) {
     expect_lost_by([&] { rdma.force_error(rdma.queue_pairs()[side]); });
     expect_lost_by([&] { rdma.raise_queue_pair_fatal(rdma.queue_pairs()[side]); });
   }
 }
 
-TEST_P(Cr19Faults, CR19_a_device_that_fails_ends_its_calls_once_and_the_next_one_works) {
+TEST_P(VerbsFaults, ADeviceThatFailsEndsItsCallsOnceAndTheNextOneWorks) {
   for (const char* device : {"sim0", "sim1", "sim0"}) {
     expect_lost_by([&] { rdma.raise_device_fatal(device); });
   }
 }
 
-TEST_P(Cr19Faults, CR19_a_completion_queue_that_fails_ends_its_calls_once_and_the_next_one_works) {
+TEST_P(VerbsFaults, ACompletionQueueThatFailsEndsItsCallsOnceAndTheNextOneWorks) {
   for (const std::size_t side : {0, 1}) {
     expect_lost_by([&] {
       const std::string device = rdma.queue_pairs("sim0").empty() ? "sim1" : "sim0";
@@ -115,7 +116,7 @@ TEST_P(Cr19Faults, CR19_a_completion_queue_that_fails_ends_its_calls_once_and_th
   }
 }
 
-TEST_P(Cr19Faults, CR19_a_port_that_goes_down_ends_its_calls_and_another_device_takes_over) {
+TEST_P(VerbsFaults, APortThatGoesDownEndsItsCallsAndAnotherDeviceTakesOver) {
   expect_lost_by([&] { rdma.set_port_state("sim0", 1, IBV_PORT_DOWN); });
   EXPECT_EQ(rdma.queue_pairs("sim0").size(), 0u);
   rdma.set_port_state("sim0", 1, IBV_PORT_ACTIVE);
@@ -123,7 +124,7 @@ TEST_P(Cr19Faults, CR19_a_port_that_goes_down_ends_its_calls_and_another_device_
   EXPECT_EQ(rdma.queue_pairs("sim1").size(), 0u);
 }
 
-TEST_P(Cr19Faults, CR19_news_of_a_device_that_harm_nobody_end_nothing) {
+TEST_P(VerbsFaults, NewsOfADeviceThatHarmNobodyEndNothing) {
   for (const ibv_event_type type : {IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR, IBV_EVENT_LID_CHANGE,
                                     IBV_EVENT_GID_CHANGE, IBV_EVENT_SM_CHANGE}) {
     ibv_async_event event{};
@@ -135,7 +136,7 @@ TEST_P(Cr19Faults, CR19_news_of_a_device_that_harm_nobody_end_nothing) {
   EXPECT_EQ(caller_.stats().connections, 1u);
 }
 
-TEST_P(Cr19Faults, CR19_a_send_that_fails_ends_its_connection_alone) {
+TEST_P(VerbsFaults, ASendThatFailsEndsItsConnectionAlone) {
   for (const ibv_wc_status status : {IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_LOC_PROT_ERR,
                                      IBV_WC_REM_OP_ERR, IBV_WC_FATAL_ERR, IBV_WC_GENERAL_ERR}) {
     for (const auto effect : {SimulatedRdma::Effect::kNone, SimulatedRdma::Effect::kDone}) {
@@ -144,20 +145,20 @@ TEST_P(Cr19Faults, CR19_a_send_that_fails_ends_its_connection_alone) {
   }
 }
 
-TEST_P(Cr19Faults, CR19_a_receive_that_fails_ends_its_connection_alone) {
+TEST_P(VerbsFaults, AReceiveThatFailsEndsItsConnectionAlone) {
   for (const ibv_wc_status status : {IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_PROT_ERR, IBV_WC_GENERAL_ERR}) {
     expect_lost_by([&] { rdma.complete_receive_with(rdma.queue_pairs().back(), status, 2); });
   }
 }
 
-TEST_P(Cr19Faults, CR19_a_device_that_refuses_a_send_ends_its_connection_alone) {
+TEST_P(VerbsFaults, ADeviceThatRefusesASendEndsItsConnectionAlone) {
   for (const std::uint64_t nth : {1, 2, 7}) {
     expect_lost_by([&] { rdma.fail(Call::kPostSend, ENOMEM, nth); });
   }
 }
 
 // The peer was promised it: its message would find no receive, now or much later.
-TEST_P(Cr19Faults, CR18_a_receive_that_is_refused_ends_the_connections_that_could_miss_it) {
+TEST_P(VerbsFaults, AReceiveThatIsRefusedEndsTheConnectionsThatCouldMissIt) {
   for (const std::uint64_t nth : {1, 2, 3, 5, 8, 13, 21}) {
     rdma.fail(Call::kPostSrqRecv, ENOMEM, nth);
     start_calls();
@@ -173,11 +174,11 @@ TEST_P(Cr19Faults, CR18_a_receive_that_is_refused_ends_the_connections_that_coul
   }
 }
 
-TEST_P(Cr19Faults, CR19_a_completion_queue_that_cannot_be_asked_ends_its_connections) {
+TEST_P(VerbsFaults, ACompletionQueueThatCannotBeAskedEndsItsConnections) {
   expect_lost_by([&] { rdma.fail_every(Call::kPollCq, EIO); }, [&] { rdma.heal(Call::kPollCq); });
 }
 
-TEST_P(Cr19Faults, CR19_a_completion_channel_that_cannot_be_armed_only_costs_time) {
+TEST_P(VerbsFaults, ACompletionChannelThatCannotBeArmedOnlyCostsTime) {
   rdma.fail_every(Call::kReqNotifyCq, EIO);
   for (int i = 0; i < 10; ++i) world.expect_alive(caller_);
   rdma.heal(Call::kReqNotifyCq);
@@ -186,7 +187,7 @@ TEST_P(Cr19Faults, CR19_a_completion_channel_that_cannot_be_armed_only_costs_tim
 
 // The device still has work of a connection that has ended: it touches no memory of it, and what it says
 // later is nobody's.
-TEST_P(Cr19Faults, CR19_completions_that_come_after_their_connections_end_harm_nobody) {
+TEST_P(VerbsFaults, CompletionsThatComeAfterTheirConnectionsEndHarmNobody) {
   for (const bool kept : {true, false}) {
     rdma.keep_completions_of_destroyed_pairs(kept);
     const std::vector<ibv_qp*> before = rdma.queue_pairs();
@@ -208,7 +209,7 @@ TEST_P(Cr19Faults, CR19_completions_that_come_after_their_connections_end_harm_n
 
 // A message has come, wholly or in half, and taken a receive that its queue pair gives back late: after the
 // path has ended, which was all that used it.
-TEST_P(Cr19Faults, CR19_a_receive_that_a_dying_queue_pair_had_taken_is_not_lost_to_the_others) {
+TEST_P(VerbsFaults, AReceiveThatADyingQueuePairHadTakenIsNotLostToTheOthers) {
   VerbsOptions one = options();
   one.devices = {"sim0"};
   RpcServer& server = world.serve(one, World::Where::kHere);
@@ -244,7 +245,7 @@ TEST_P(Cr19Faults, CR19_a_receive_that_a_dying_queue_pair_had_taken_is_not_lost_
 }
 
 // Whatever the device says, or leaves out: such a queue pair does not live on for long.
-TEST_P(Cr19Faults, CR19_a_queue_pair_that_never_gives_back_a_receive_ends_all_the_same) {
+TEST_P(VerbsFaults, AQueuePairThatNeverGivesBackAReceiveEndsAllTheSame) {
   const std::vector<ibv_qp*> before = rdma.queue_pairs();
   RpcClient& doomed = connected();
   for (ibv_qp* pair : rdma.queue_pairs()) {
@@ -257,7 +258,7 @@ TEST_P(Cr19Faults, CR19_a_queue_pair_that_never_gives_back_a_receive_ends_all_th
   world.expect_alive(caller_);
 }
 
-TEST_P(Cr19Faults, CR19_a_shared_receive_queue_that_fails_ends_its_connections) {
+TEST_P(VerbsFaults, ASharedReceiveQueueThatFailsEndsItsConnections) {
   for (const std::size_t side : {0, 1}) {
     expect_lost_by([&] {
       ibv_qp* const pair = rdma.queue_pairs()[side];
@@ -269,7 +270,7 @@ TEST_P(Cr19Faults, CR19_a_shared_receive_queue_that_fails_ends_its_connections) 
   }
 }
 
-TEST_P(Cr19Faults, CR19_work_that_is_under_way_when_its_connection_ends_is_never_executed) {
+TEST_P(VerbsFaults, WorkThatIsUnderWayWhenItsConnectionEndsIsNeverExecuted) {
   rdma.hold();
   start_calls();
   caller_.close();

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kAddresses = 10'000;
 
-class Cr19Addresses : public HostileTest {};
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19Addresses, ::testing::Values("plain"), name_of);
+class VerbsAddresses : public HostileTest {};
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsAddresses, ::testing::Values("plain"), name_of);
 
 /// Either noise, or what an honest peer says with some of its bits turned.
 std::string address_of_nobody(const std::string& honest, std::mt19937& random) {
@@ -30,7 +30,7 @@ std::string address_of_nobody(const std::string& honest, std::mt19937& random) {
   return turned;
 }
 
-TEST_P(Cr19Addresses, CR19_ten_thousand_addresses_of_nobody_disturb_nobody) {
+TEST_P(VerbsAddresses, TenThousandAddressesOfNobodyDisturbNobody) {
   std::mt19937 random{20};
   const auto model = peer();
   ASSERT_TRUE(model->greet() && model->open());

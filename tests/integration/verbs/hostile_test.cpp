@@ -9,10 +9,10 @@
 namespace weft::verbs_testing {
 namespace {
 
-class Cr18Hostile : public HostileTest {};
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Hostile, ::testing::ValuesIn(kKinds), name_of);
+class VerbsHostilePeers : public HostileTest {};
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsHostilePeers, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr18Hostile, CR18_a_hand_made_peer_is_served_when_it_behaves) {
+TEST_P(VerbsHostilePeers, AHandMadePeerIsServedWhenItBehaves) {
   const auto peer = peer_on_path();
   const std::uint64_t calls = server_.stats().calls;
   peer->send(MessageKind::kBytes, faults::request_bytes<&add>(7, 1, 2));
@@ -20,7 +20,7 @@ TEST_P(Cr18Hostile, CR18_a_hand_made_peer_is_served_when_it_behaves) {
   expect_others_fine();
 }
 
-TEST_P(Cr18Hostile, CR19_another_version_of_the_offer_is_declined) {
+TEST_P(VerbsHostilePeers, AnotherVersionOfTheOfferIsDeclined) {
   for (const char* offer : {"\x09", "", "\x7f\x01"}) {
     const auto one = peer();
     ASSERT_TRUE(one->greet(offer));
@@ -29,7 +29,7 @@ TEST_P(Cr18Hostile, CR19_another_version_of_the_offer_is_declined) {
   expect_alone();
 }
 
-TEST_P(Cr18Hostile, CR19_impossible_messages_and_credits_are_declined) {
+TEST_P(VerbsHostilePeers, ImpossibleMessagesAndCreditsAreDeclined) {
   constexpr std::uint32_t kImpossible[][2] = {{0, 8},     {1023, 8},  {(1u << 20) + 1, 8}, {~0u, 8},
                                               {16384, 0}, {16384, 2}, {16384, 4097},       {16384, ~0u}};
   for (const auto& [message_bytes, granted] : kImpossible) {
@@ -41,7 +41,7 @@ TEST_P(Cr18Hostile, CR19_impossible_messages_and_credits_are_declined) {
   expect_alone();
 }
 
-TEST_P(Cr18Hostile, CR19_who_leaves_during_bring_up_leaves_nothing) {
+TEST_P(VerbsHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
   for (int steps = 0; steps < 5; ++steps) {
     const auto one = peer();
     ASSERT_TRUE(steps == 0 || one->greet());
@@ -53,7 +53,7 @@ TEST_P(Cr18Hostile, CR19_who_leaves_during_bring_up_leaves_nothing) {
   }
 }
 
-TEST_P(Cr18Hostile, CR19_steps_out_of_turn_end_the_connection) {
+TEST_P(VerbsHostilePeers, StepsOutOfTurnEndTheConnection) {
   using enum wire::PathStep;
   const std::string none;
   for (const auto step : {kReady, kUp}) {
@@ -109,7 +109,7 @@ std::string offer_text(std::uint64_t bytes) {
   return std::string{as_text(encoded)};
 }
 
-/// What a peer may not do.
+/// Lists the misdeeds of a peer.
 const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing::misdeeds_with<RawVerbsPeer>({
     {"another version",
      [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion + 1, kCreditKind)); }},
@@ -180,7 +180,7 @@ const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing:
      }},
 });
 
-TEST_P(Cr18Hostile, CR18_what_a_peer_may_not_do_ends_its_connection_and_nothing_else) {
+TEST_P(VerbsHostilePeers, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
   for (const auto& misdeed : kMisdeeds) {
     SCOPED_TRACE(misdeed.name);
     const auto peer = peer_on_path();
@@ -190,7 +190,7 @@ TEST_P(Cr18Hostile, CR18_what_a_peer_may_not_do_ends_its_connection_and_nothing_
   }
 }
 
-TEST_P(Cr18Hostile, CR18_who_does_not_begin_with_a_probe_is_turned_away) {
+TEST_P(VerbsHostilePeers, WhoDoesNotBeginWithAProbeIsTurnedAway) {
   for (const auto kind : {MessageKind::kBytes, MessageKind::kCredit, MessageKind::kEnd}) {
     const auto one = peer();
     ASSERT_TRUE(one->greet() && one->open() && one->connect());
@@ -202,7 +202,7 @@ TEST_P(Cr18Hostile, CR18_who_does_not_begin_with_a_probe_is_turned_away) {
 }
 
 // Asking for credits again and again, or giving them back, is allowed, and costs the others nothing.
-TEST_P(Cr18Hostile, CR18_a_peer_that_only_asks_for_credit_disturbs_nobody) {
+TEST_P(VerbsHostilePeers, APeerThatOnlyAsksForCreditDisturbsNobody) {
   const auto peer = peer_on_path();
   for (std::uint32_t i = peer->sent(); i + 1 < peer->credit(); ++i) peer->send(MessageKind::kReclaim);
   expect_others_fine();

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class Cr15Policy : public SimulatedTest {
+class VerbsPolicy : public SimulatedTest {
  protected:
   Status call(const std::string& url, const VerbsOptions& its) {
     return world.wait_for(world.client(url, its).start<add>(1, 2)).status();
@@ -28,7 +28,7 @@ class Cr15Policy : public SimulatedTest {
 };
 
 /// Clients that share a transport.
-class Cr19Devices : public SimulatedTest {
+class VerbsDeviceChoice : public SimulatedTest {
  protected:
   RpcClient& another_client(const std::string& url) {
     clients_.push_back(std::make_unique<RpcClient>(loop(), set_, ClientOptions{.connect = url}));
@@ -39,10 +39,10 @@ class Cr19Devices : public SimulatedTest {
   std::vector<std::unique_ptr<RpcClient>> clients_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19Devices, ::testing::Values("plain"), name_of);
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr15Policy, ::testing::Values("plain"), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsDeviceChoice, ::testing::Values("plain"), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsPolicy, ::testing::Values("plain"), name_of);
 
-TEST_P(Cr15Policy, CR15_without_a_device_rdma_is_refused_or_done_without) {
+TEST_P(VerbsPolicy, WithoutADeviceRdmaIsRefusedOrDoneWithout) {
   const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   SimulatedRdma none{{}};
   VerbsOptions its = preferring();
@@ -58,13 +58,13 @@ TEST_P(Cr15Policy, CR15_without_a_device_rdma_is_refused_or_done_without) {
   expect_refused(start(its, "tcp://127.0.0.1:0"), "has no RDMA device");
 }
 
-TEST_P(Cr15Policy, CR15_a_kernel_without_rdma_is_like_no_device) {
+TEST_P(VerbsPolicy, AKernelWithoutRdmaIsLikeNoDevice) {
   const std::string url = world.serve(options(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   rdma.fail_every(Call::kGetDeviceList, ENOSYS);
   expect_refused(call("verbs" + url.substr(3), options()), "has no RDMA device");
 }
 
-TEST_P(Cr15Policy, CR15_a_port_that_is_down_refuses_rdma_until_it_is_up) {
+TEST_P(VerbsPolicy, APortThatIsDownRefusesRdmaUntilItIsUp) {
   const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   VerbsOptions its = preferring();
   its.devices = {"sim0"};
@@ -76,7 +76,7 @@ TEST_P(Cr15Policy, CR15_a_port_that_is_down_refuses_rdma_until_it_is_up) {
   EXPECT_THAT(world.way_to(url, its).report.description, HasSubstr("sim0, port 1"));
 }
 
-TEST_P(Cr15Policy, CR15_the_side_whose_port_is_down_is_the_one_that_is_named) {
+TEST_P(VerbsPolicy, TheSideWhosePortIsDownIsTheOneThatIsNamed) {
   VerbsOptions its = preferring();
   its.devices = {"sim0"};
   VerbsOptions at_server = preferring();
@@ -88,7 +88,7 @@ TEST_P(Cr15Policy, CR15_the_side_whose_port_is_down_is_the_one_that_is_named) {
   EXPECT_EQ(simulated.sends(), 0u);
 }
 
-TEST_P(Cr15Policy, CR15_an_address_that_nobody_answers_to_is_said_or_done_without) {
+TEST_P(VerbsPolicy, AnAddressThatNobodyAnswersToIsSaidOrDoneWithout) {
   const std::string url = world.serve(preferring(), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   for (const int error : {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH}) {
     rdma.fail_every(Call::kCreateAh, error);
@@ -101,7 +101,7 @@ TEST_P(Cr15Policy, CR15_an_address_that_nobody_answers_to_is_said_or_done_withou
   EXPECT_EQ(simulated.sends(), 0u);
 }
 
-TEST_P(Cr15Policy, CR15_a_device_that_is_named_and_not_there_is_refused_early) {
+TEST_P(VerbsPolicy, ADeviceThatIsNamedAndNotThereIsRefusedEarly) {
   const std::string url = world.serve(options(), World::Where::kHere).urls().front();
   VerbsOptions wrong = options();
   wrong.devices = {"sim0", "mlx5_7"};
@@ -111,7 +111,7 @@ TEST_P(Cr15Policy, CR15_a_device_that_is_named_and_not_there_is_refused_early) {
   expect_refused(start(wrong, "tcp://127.0.0.1:0"), "mlx5_7");
 }
 
-TEST_P(Cr15Policy, CR15_an_address_of_ours_that_is_not_there_is_refused_early) {
+TEST_P(VerbsPolicy, AnAddressOfOursThatIsNotThereIsRefusedEarly) {
   VerbsOptions wrong = options();
   wrong.gid_index = 77;
   expect_refused(start(wrong), "there is no GID 77 at sim0 port 1, sim1 port 1");
@@ -129,7 +129,7 @@ TEST_P(Cr15Policy, CR15_an_address_of_ours_that_is_not_there_is_refused_early) {
 }
 
 // The server has no word left to say it with when it ends the connection.
-TEST_P(Cr15Policy, CR15_a_client_that_cannot_give_a_server_what_it_requires_is_told_why) {
+TEST_P(VerbsPolicy, AClientThatCannotGiveAServerWhatItRequiresIsToldWhy) {
   VerbsOptions strict = options();
   strict.listening = PathPolicy::kRequire;
   const std::string url = world.serve(strict, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
@@ -146,7 +146,7 @@ TEST_P(Cr15Policy, CR15_a_client_that_cannot_give_a_server_what_it_requires_is_t
   EXPECT_GE(caller.stats().connect_failures, 1u);
 }
 
-TEST_P(Cr15Policy, CR15_options_that_cannot_be_are_refused_by_name) {
+TEST_P(VerbsPolicy, OptionsThatCannotBeAreRefusedByName) {
   const auto refusal = [&](auto change) {
     VerbsOptions wrong = options();
     change(wrong);
@@ -166,7 +166,7 @@ TEST_P(Cr15Policy, CR15_options_that_cannot_be_are_refused_by_name) {
   EXPECT_THAT(refusal([](VerbsOptions& its) { its.logger = nullptr; }), HasSubstr("logger"));
 }
 
-TEST_P(Cr19Devices, CR19_connections_take_the_devices_in_turn) {
+TEST_P(VerbsDeviceChoice, ConnectionsTakeTheDevicesInTurn) {
   const std::string url = world.serve(options(), World::Where::kHere).urls().front();
   // One transport, as a program has: the turn is its own.
   for (int i = 0; i < 4; ++i) world.expect_alive(another_client(url));
@@ -174,7 +174,7 @@ TEST_P(Cr19Devices, CR19_connections_take_the_devices_in_turn) {
   EXPECT_EQ(rdma.queue_pairs("sim1").size(), 4u);
 }
 
-TEST_P(Cr19Devices, CR19_a_device_whose_port_is_down_is_passed_over) {
+TEST_P(VerbsDeviceChoice, ADeviceWhosePortIsDownIsPassedOver) {
   const std::string url = world.serve(options(), World::Where::kHere).urls().front();
   for (int i = 0; i < 2; ++i) world.expect_alive(another_client(url));
   rdma.set_port_state("sim1", 1, IBV_PORT_DOWN);
@@ -184,7 +184,7 @@ TEST_P(Cr19Devices, CR19_a_device_whose_port_is_down_is_passed_over) {
 }
 
 // A hello of one kind of network does not fit the other.
-TEST_P(Cr15Policy, CR19_infiniband_here_and_ethernet_there_is_refused_in_words) {
+TEST_P(VerbsPolicy, InfinibandHereAndEthernetThereIsRefusedInWords) {
   SimulatedRdma infiniband{{testing::infiniband_device("ib0", 7)}};
   VerbsOptions its = preferring();
   its.driver = &infiniband;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-19, CR-20 and faults.md "RDMA and UCX" on a real RDMA stack: what simulated devices can only be told to
+// CR-19, CR-20 on a real RDMA stack: what simulated devices can only be told to
 // do.
 #include <gmock/gmock.h>
 
@@ -16,9 +16,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class Cr19RealFaults : public ::testing::Test {
+class VerbsRealFaults : public ::testing::Test {
  protected:
-  ~Cr19RealFaults() override {
+  ~VerbsRealFaults() override {
     world_.end();
     EXPECT_EQ(rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
     EXPECT_EQ(servers_rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
@@ -34,7 +34,7 @@ class Cr19RealFaults : public ::testing::Test {
   World world_;
 };
 
-TEST_F(Cr19RealFaults, CR19_a_queue_pair_forced_into_error_under_load_ends_its_calls_once) {
+TEST_F(VerbsRealFaults, AQueuePairForcedIntoErrorUnderLoadEndsItsCallsOnce) {
   RpcServer& server = world_.serve(options_of("plain", servers_rdma_));
   RpcClient& caller = world_.client(server.urls().front(), options_of("plain", rdma_));
   world_.expect_alive(caller);
@@ -60,7 +60,7 @@ TEST_F(Cr19RealFaults, CR19_a_queue_pair_forced_into_error_under_load_ends_its_c
   found.print("from there to the first answer");
 }
 
-TEST_F(Cr19RealFaults, CR20_a_limit_of_64_KiB_of_locked_memory_is_named_or_done_without) {
+TEST_F(VerbsRealFaults, ALimitOf64KiBOfLockedMemoryIsNamedOrDoneWithout) {
   const LockedMemory limit{64 * 1024};
   ASSERT_TRUE(limit.lowered());
   const std::string url =
@@ -76,7 +76,7 @@ TEST_F(Cr19RealFaults, CR20_a_limit_of_64_KiB_of_locked_memory_is_named_or_done_
 }
 
 // Two processes in one: each serves the other, and both connect in the same moment.
-TEST_F(Cr19RealFaults, CR19_both_sides_may_connect_at_once) {
+TEST_F(VerbsRealFaults, BothSidesMayConnectAtOnce) {
   constexpr int kRounds = 5;
   std::barrier together{2};
   std::array<std::string, 2> urls;
@@ -99,11 +99,11 @@ TEST_F(Cr19RealFaults, CR19_both_sides_may_connect_at_once) {
   other.join();
 }
 
-class Cr19Nowhere : public HostileTest {};
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19Nowhere, ::testing::Values("plain"), name_of);
+class VerbsNowhere : public HostileTest {};
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsNowhere, ::testing::Values("plain"), name_of);
 
 // The kernel looks for the way to such an address for a second, and whoever asked it waits.
-TEST_P(Cr19Nowhere, CR19_a_peer_whose_address_nobody_answers_to_holds_nobody_up) {
+TEST_P(VerbsNowhere, APeerWhoseAddressNobodyAnswersToHoldsNobodyUp) {
   std::vector<std::unique_ptr<RawVerbsPeer>> peers;
   for (int i = 0; i < 4; ++i) {
     peers.push_back(peer());

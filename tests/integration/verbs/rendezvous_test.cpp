@@ -38,7 +38,7 @@ struct Region {
   MemoryLease lease;
 };
 
-class Cr18Rendezvous : public VerbsTest {
+class VerbsAttachments : public VerbsTest {
  protected:
   /// A server that answers `lend` with its registered memory, and a client of it.
   void SetUp() override {
@@ -61,9 +61,9 @@ class Cr18Rendezvous : public VerbsTest {
   RpcClient* caller = nullptr;
 };
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr18Rendezvous, ::testing::ValuesIn(kKinds), name_of);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsAttachments, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr18Rendezvous, CR18_attachments_arrive_whole_whatever_of_them_is_registered) {
+TEST_P(VerbsAttachments, AttachmentsArriveWholeWhateverOfThemIsRegistered) {
   for (const std::size_t size :
        {64 * kKilo - 1, 64 * kKilo, 300 * kKilo + 3, scaled(4 * kMega), scaled(5 * kMega)}) {
     Region plain{pattern(size)};
@@ -83,7 +83,7 @@ TEST_P(Cr18Rendezvous, CR18_attachments_arrive_whole_whatever_of_them_is_registe
   EXPECT_EQ(caller->stats().connections, 1u);
 }
 
-TEST_P(Cr18Rendezvous, CR18_many_at_once_in_both_directions_do_not_mix) {
+TEST_P(VerbsAttachments, ManyAtOnceInBothDirectionsDoNotMix) {
   std::vector<Region> sent;
   std::vector<Region> landings;
   for (unsigned i = 0; i < 16; ++i) {
@@ -108,7 +108,7 @@ TEST_P(Cr18Rendezvous, CR18_many_at_once_in_both_directions_do_not_mix) {
 
 // Whoever drops a call has its memory back at once, and spoils it: the peer must not take that for what was
 // sent, and nothing may land there any more. Where a peer does not answer in time, the connection ends.
-TEST_P(Cr18Rendezvous, CR18_the_memory_of_a_dropped_call_is_the_callers_at_once) {
+TEST_P(VerbsAttachments, TheMemoryOfADroppedCallIsTheCallersAtOnce) {
   world.expect_alive(*caller);
   Region kept{pattern(scaled(kMega), 2)};
   kept.registered_with(*caller);
@@ -136,7 +136,7 @@ TEST_P(Cr18Rendezvous, CR18_the_memory_of_a_dropped_call_is_the_callers_at_once)
   }
 }
 
-TEST_P(Cr18Rendezvous, CR18_timeouts_at_any_moment_leave_neighbours_alone) {
+TEST_P(VerbsAttachments, TimeoutsAtAnyMomentLeaveNeighboursAlone) {
   Region sent{pattern(scaled(2 * kMega))};
   sent.registered_with(*caller);
   std::mt19937 random{7};
@@ -166,7 +166,7 @@ TEST_P(Cr18Rendezvous, CR18_timeouts_at_any_moment_leave_neighbours_alone) {
 }
 
 // As a program does that hands attachments on.
-TEST_P(Cr18Rendezvous, CR17_an_attachment_may_outlive_its_connection_and_its_server) {
+TEST_P(VerbsAttachments, AnAttachmentMayOutliveItsConnectionAndItsServer) {
   Buffer kept;
   {
     RpcServer& server =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-19 and faults.md "RDMA and UCX" on a real RDMA stack and a wire that the test cuts and spoils: the
+// CR-19 on a real RDMA stack and a wire that the test cuts and spoils: the
 // client's device is one end of it, the server's the other. The TCP connections beside the queue pairs go by
 // the loopback interface, which stays whole. Only in the emulated machine (docs/internals/rdma_vm.md).
 #include <gmock/gmock.h>
@@ -29,9 +29,9 @@ bool port_is_active(const char* device) {
   return state == "4: ACTIVE";
 }
 
-class Cr19Wire : public ::testing::Test {
+class VerbsWire : public ::testing::Test {
  protected:
-  ~Cr19Wire() override {
+  ~VerbsWire() override {
     world_.end();
     EXPECT_EQ(rdma_.live(), testing::CountedRdma::Objects{}) << "F5";
   }
@@ -47,7 +47,8 @@ class Cr19Wire : public ::testing::Test {
   }
   RpcClient& client(const std::string& url) { return world_.client(url, at_end(0)); }
   static std::string required(const std::string& url) { return "verbs" + url.substr(url.find("://")); }
-  /// What had left is lost; what had not was for the next connection, which is refused.
+  /// Expects that every call is lost: what had left went with the connection, and the next connection is
+  /// refused.
   void expect_lost(Calls& calls) {
     EXPECT_EQ(calls.small.ok + calls.large.ok, 0);
     for (const Ends* ends : {&calls.small, &calls.large}) {
@@ -61,7 +62,7 @@ class Cr19Wire : public ::testing::Test {
   std::uint8_t ack_timeout_ = VerbsOptions{}.ack_timeout;
 };
 
-TEST_F(Cr19Wire, CR19_a_port_that_goes_down_ends_what_is_under_way_and_calls_work_again_when_it_is_up) {
+TEST_F(VerbsWire, APortThatGoesDownEndsWhatIsUnderWayAndCallsWorkAgainWhenItIsUp) {
   Times ended;
   Times found;
   const std::string url = serve();
@@ -95,7 +96,7 @@ TEST_F(Cr19Wire, CR19_a_port_that_goes_down_ends_what_is_under_way_and_calls_wor
 }
 
 // Up to the end of the retries nobody notices. Those of this test take as long as the commands do.
-TEST_F(Cr19Wire, CR19_a_wire_that_carries_nothing_for_a_while_costs_no_call) {
+TEST_F(VerbsWire, AWireThatCarriesNothingForAWhileCostsNoCall) {
   ack_timeout_ = 19;  // 2 s, six times
   const std::string url = serve();
   RpcClient& caller = client(required(url));
@@ -112,7 +113,7 @@ TEST_F(Cr19Wire, CR19_a_wire_that_carries_nothing_for_a_while_costs_no_call) {
 }
 
 // The queue pairs connect, and nothing crosses: every call that waited is answered by TCP.
-TEST_F(Cr19Wire, CR19_a_wire_that_carries_nothing_while_rdma_is_tried_costs_no_call) {
+TEST_F(VerbsWire, AWireThatCarriesNothingWhileRdmaIsTriedCostsNoCall) {
   const std::string url = serve();
   for (const int end : {0, 1}) {
     wire("netem " + std::to_string(end) + " loss 100%");
@@ -131,14 +132,14 @@ TEST_F(Cr19Wire, CR19_a_wire_that_carries_nothing_while_rdma_is_tried_costs_no_c
   world_.expect_alive(after);
 }
 
-/// What tc-netem does to the packets of both directions.
-class Cr19SpoiltWire : public Cr19Wire, public ::testing::WithParamInterface<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Verbs, Cr19SpoiltWire,
+/// Runs with tc-netem harming the packets of both directions.
+class VerbsSpoiltWire : public VerbsWire, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsSpoiltWire,
                          ::testing::Values("loss 5%", "duplicate 20%", "delay 5ms", "delay 2ms reorder 10%",
                                            "corrupt 2%"));
 
 // Answered rightly, or ended with a status, each within its time; and what is answered went by RDMA.
-TEST_P(Cr19SpoiltWire, CR19_each_call_has_its_answer_or_a_status_in_time) {
+TEST_P(VerbsSpoiltWire, EachCallHasItsAnswerOrAStatusInTime) {
   const std::string url = serve();
   RpcClient& caller = client(required(url));
   world_.expect_alive(caller);

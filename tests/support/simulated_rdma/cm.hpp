@@ -9,7 +9,7 @@
 #include "support/simulated_cm.hpp"
 #include "support/simulated_rdma/network.hpp"
 
-/// What the handles of the simulated connection manager stand for. Guarded by the mutex of the network.
+/// Objects behind the handles of the simulated connection manager. Guarded by the mutex of the network.
 namespace weft::testing::simulated {
 
 using verbs::CmEvent;
@@ -18,7 +18,7 @@ struct CmChannelObject {
   Events<CmEvent> events;
 };
 
-/// What one side says of its queue pair.
+/// One side's description of its queue pair.
 struct CmSide {
   Device* device = nullptr;
   verbs::CmParameters parameters;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-/// What a simulated RDMA device is like, and what it counts.
+/// Describes a simulated RDMA device, and counts its calls.
 namespace weft::testing {
 
 struct SimulatedGid {
@@ -86,7 +86,7 @@ enum class Call : std::uint8_t {
 };
 inline constexpr std::size_t kCalls = static_cast<std::size_t>(Call::kCmInitQpAttr) + 1;
 
-/// What happened since the start. Failed calls count as calls.
+/// Counts since the start. Failed calls count as calls.
 struct SimulatedRdmaCounters {
   std::array<std::uint64_t, kCalls> calls{};
   /// Work requests that were taken in, and of those to the send queue: how many asked for a completion, how

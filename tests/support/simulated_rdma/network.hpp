@@ -46,7 +46,7 @@ struct Network {
   bool keep_completions = true;
   std::uint64_t next_sequence = 1;
   std::uint64_t next_order = 1;
-  /// Those with work in their send queue, by order, so that every run is alike.
+  /// Queue pairs with work in their send queue, ordered, so that every run is alike.
   std::map<std::uint64_t, QueuePair*> busy;
 
   // network.cpp
@@ -68,7 +68,8 @@ struct Network {
   int get_cq_event(Channel& channel, CompletionQueue** queue, std::unique_lock<std::mutex>& lock);
   void ack(const ibv_async_event& event);
   void raise(QueuePair& pair, ibv_event_type type);
-  /// Whose events an object's destruction waits for; null for events of ports and devices.
+  /// Returns the count of unacknowledged events that the destruction of the event's object waits for; null
+  /// for events of ports and devices.
   unsigned* events_out(const ibv_async_event& event) const;
   /// False, and a fault, while events about it are not acknowledged. Else those that nobody got are gone.
   bool end_events(Context& context, const void* object, unsigned out);

@@ -17,7 +17,7 @@
 
 #include "support/simulated_rdma/description.hpp"
 
-/// What the handles of libibverbs stand for. Everything is guarded by the mutex of the network.
+/// Objects behind the handles of libibverbs. Everything is guarded by the mutex of the network.
 namespace weft::testing::simulated {
 
 struct Network;
@@ -112,7 +112,7 @@ struct ReceiveQueue {
 
 struct Completion {
   ibv_wc wc{};
-  /// Whose it is, and which slots polling it frees: null, null and 0 once those are no more.
+  /// Owner of the completion, and the slots that polling it frees: null, null and 0 once those are no more.
   QueuePair* pair = nullptr;
   ReceiveQueue* receives = nullptr;
   std::uint32_t send_slots = 0;

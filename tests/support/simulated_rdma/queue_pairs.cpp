@@ -11,7 +11,7 @@ using namespace simulated;
 
 namespace {
 
-/// What a change of state of a reliable connection has to bring, and what it may.
+/// Attributes that a change of state of a reliable connection requires, and those that it allows.
 struct Transition {
   ibv_qp_state from;
   ibv_qp_state to;

@@ -45,7 +45,7 @@ struct Shape {
 
 class EveryShape : public ::testing::TestWithParam<Shape> {};
 
-TEST_P(EveryShape, is_answered_intact) {
+TEST_P(EveryShape, IsAnsweredIntact) {
   const auto server = serve();
   load::ClientOptions options = short_run(*server);
   options.size_bytes = GetParam().size;

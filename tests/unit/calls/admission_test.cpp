@@ -13,9 +13,9 @@ RpcLimits small_limits() {
   return limits;
 }
 
-class AdmissionTest : public ::testing::Test {
+class Admissions : public ::testing::Test {
  protected:
-  ~AdmissionTest() override { process_.release(process_.used()); }
+  ~Admissions() override { process_.release(process_.used()); }
 
   Rejection refused(const Charge& charge) {
     const std::optional<Refusal> refusal = admission_.admit(charge);
@@ -27,7 +27,7 @@ class AdmissionTest : public ::testing::Test {
   Admission admission_{limits_, process_};
 };
 
-TEST_F(AdmissionTest, CountsCallsUntilTheyLeave) {
+TEST_F(Admissions, CountsCallsUntilTheyLeave) {
   EXPECT_EQ(refused({}), Rejection::kCount);
   EXPECT_EQ(refused({}), Rejection::kCount);
   EXPECT_EQ(refused({}), Rejection::kOverCallsInFlight);
@@ -36,7 +36,7 @@ TEST_F(AdmissionTest, CountsCallsUntilTheyLeave) {
   EXPECT_EQ(admission_.calls(), 2u);
 }
 
-TEST_F(AdmissionTest, ARefusalHasChangedNothing) {
+TEST_F(Admissions, ARefusalHasChangedNothing) {
   EXPECT_EQ(refused({.kept = 601}), Rejection::kOverProcessMemory);
   EXPECT_EQ(refused({.kept = 1001}), Rejection::kOverConnectionMemory);
   EXPECT_EQ(admission_.calls(), 0u);
@@ -45,7 +45,7 @@ TEST_F(AdmissionTest, ARefusalHasChangedNothing) {
 }
 
 // An attachment was looked at when it was announced; by the time that it is there others may hold its place.
-TEST_F(AdmissionTest, AnAttachmentIsHeldToTheLimitWhenItsCallIsAdmittedToo) {
+TEST_F(Admissions, AnAttachmentIsHeldToTheLimitWhenItsCallIsAdmittedToo) {
   EXPECT_FALSE(admission_.refuse_attachment(900));
   EXPECT_EQ(refused({.kept = 200}), Rejection::kCount);
   EXPECT_EQ(refused({.attachment = 900}), Rejection::kOverConnectionMemory);
@@ -55,7 +55,7 @@ TEST_F(AdmissionTest, AnAttachmentIsHeldToTheLimitWhenItsCallIsAdmittedToo) {
   EXPECT_FALSE(admission_.refuse_attachment(800));
 }
 
-TEST_F(AdmissionTest, AttachmentsAreNotReservedInTheProcessTwice) {
+TEST_F(Admissions, AttachmentsAreNotReservedInTheProcessTwice) {
   EXPECT_EQ(refused({.kept = 100, .attachment = 500}), Rejection::kCount);
   EXPECT_EQ(process_.used(), 100u);
 }

@@ -21,7 +21,7 @@ struct Lines final : Logger {
   std::vector<std::string> lines;
 };
 
-class FaultLogTest : public ::testing::Test {
+class FaultLogs : public ::testing::Test {
  protected:
   void note(std::string_view endpoint, Duration after, std::uint64_t faults = 1) {
     log_.note(endpoint, "bad", faults, TimePoint{24h} + after);
@@ -30,7 +30,7 @@ class FaultLogTest : public ::testing::Test {
   FaultLog log_{lines_};
 };
 
-TEST_F(FaultLogTest, WritesOneLineASecondOfEachPeerAndSaysHowManyItLeftOut) {
+TEST_F(FaultLogs, WritesOneLineASecondOfEachPeerAndSaysHowManyItLeftOut) {
   note("tcp://10.0.0.1:1000", 0ms);
   note("tcp://10.0.0.2:1000", 0ms);
   for (int i = 0; i < 5; ++i) note("tcp://10.0.0.1:1000", 999ms);
@@ -41,7 +41,7 @@ TEST_F(FaultLogTest, WritesOneLineASecondOfEachPeerAndSaysHowManyItLeftOut) {
   EXPECT_EQ(lines_.lines[2], "tcp://10.0.0.1:1000: bad (9 more of this peer were not logged)");
 }
 
-TEST_F(FaultLogTest, TakesAPeerThatComesBackOnAnotherPortForTheSame) {
+TEST_F(FaultLogs, TakesAPeerThatComesBackOnAnotherPortForTheSame) {
   note("tcp://10.0.0.1:1000", 0ms);
   note("tcp://10.0.0.1:1001", 10ms);
   note("tcp://[::1]:1000", 20ms);
@@ -49,7 +49,7 @@ TEST_F(FaultLogTest, TakesAPeerThatComesBackOnAnotherPortForTheSame) {
   EXPECT_THAT(lines_.lines, ElementsAre("tcp://10.0.0.1:1000: bad", "tcp://[::1]:1000: bad"));
 }
 
-TEST_F(FaultLogTest, IsBoundedHoweverManyPeersThereAre) {
+TEST_F(FaultLogs, IsBoundedHoweverManyPeersThereAre) {
   const auto peer = [](std::size_t number) { return "tcp://10.0.0." + std::to_string(number) + ":1"; };
   for (std::size_t i = 0; i < FaultLog::kPeersMax * 2; ++i) note(peer(i), 0ms);
   EXPECT_EQ(lines_.lines.size(), FaultLog::kPeersMax);

@@ -87,7 +87,7 @@ std::string answer_bytes(std::uint64_t id, std::string_view body, std::string_vi
   return frame_bytes({.type = wire::FrameType::kResponse, .id = id}, body, attachment);
 }
 
-class PendingCallTest : public ::testing::Test {
+class PendingCalls : public ::testing::Test {
  protected:
   void SetUp() override { rig_.greet(); }
 
@@ -95,7 +95,7 @@ class PendingCallTest : public ::testing::Test {
   Target target_{rig_};
 };
 
-TEST_F(PendingCallTest, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
+TEST_F(PendingCalls, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
   TextCall call{target_};
   ASSERT_TRUE(call.begin());
   const SentFrame request = rig_.sent_frame();
@@ -112,7 +112,7 @@ TEST_F(PendingCallTest, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
   EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
 }
 
-TEST_F(PendingCallTest, ASecondAnswerToItIsDroppedAndCounted) {
+TEST_F(PendingCalls, ASecondAnswerToItIsDroppedAndCounted) {
   TextCall call{target_};
   call.begin();
   const std::uint64_t id = rig_.sent_frame().header.id;
@@ -122,7 +122,7 @@ TEST_F(PendingCallTest, ASecondAnswerToItIsDroppedAndCounted) {
   EXPECT_TRUE(rig_.closed.empty());
 }
 
-TEST_F(PendingCallTest, AFailureOfThePeerIsItsOutcome) {
+TEST_F(PendingCalls, AFailureOfThePeerIsItsOutcome) {
   TextCall call{target_};
   call.begin();
   const std::uint64_t id = rig_.sent_frame().header.id;
@@ -137,7 +137,7 @@ TEST_F(PendingCallTest, AFailureOfThePeerIsItsOutcome) {
   EXPECT_EQ(failure.message(), "no such key");
 }
 
-TEST_F(PendingCallTest, ACancelLeavesTheTableAndTellsThePeer) {
+TEST_F(PendingCalls, ACancelLeavesTheTableAndTellsThePeer) {
   TextCall call{target_};
   call.begin();
   const std::uint64_t id = rig_.sent_frame().header.id;
@@ -150,7 +150,7 @@ TEST_F(PendingCallTest, ACancelLeavesTheTableAndTellsThePeer) {
   EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
 }
 
-TEST_F(PendingCallTest, DroppingItIsACancelThatNobodyHearsOf) {
+TEST_F(PendingCalls, DroppingItIsACancelThatNobodyHearsOf) {
   {
     TextCall call{target_};
     call.begin();
@@ -159,7 +159,7 @@ TEST_F(PendingCallTest, DroppingItIsACancelThatNobodyHearsOf) {
   EXPECT_EQ(rig_.sent_frame().header.type, wire::FrameType::kCancel);
 }
 
-TEST_F(PendingCallTest, ItsDeadlineGoesAlongAndEndsIt) {
+TEST_F(PendingCalls, ItsDeadlineGoesAlongAndEndsIt) {
   CallExtras extras{CallOptions{.timeout = 20ms}, false};
   TextCall call{target_, "hello", &extras};
   call.begin();
@@ -171,7 +171,7 @@ TEST_F(PendingCallTest, ItsDeadlineGoesAlongAndEndsIt) {
   EXPECT_EQ(rig_.sent_frame().header.type, wire::FrameType::kCancel);
 }
 
-TEST_F(PendingCallTest, TheTargetsTimeoutGoesAlongAndEndsThoseThatTakeLonger) {
+TEST_F(PendingCalls, TheTargetsTimeoutGoesAlongAndEndsThoseThatTakeLonger) {
   Target target{rig_, 30s};
   std::vector<std::unique_ptr<TextCall>> calls;
   for (int i = 0; i < 5; ++i) {
@@ -196,7 +196,7 @@ TEST_F(PendingCallTest, TheTargetsTimeoutGoesAlongAndEndsThoseThatTakeLonger) {
   EXPECT_EQ(calls[4]->take_failure().code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(PendingCallTest, ACallThatWaitedHasSoMuchLessTimeWhenItIsSent) {
+TEST_F(PendingCalls, ACallThatWaitedHasSoMuchLessTimeWhenItIsSent) {
   Target target{rig_, 30s};
   target.close();
   TextCall call{target};
@@ -208,7 +208,7 @@ TEST_F(PendingCallTest, ACallThatWaitedHasSoMuchLessTimeWhenItIsSent) {
   EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(PendingCallTest, AScopeWithAnEarlierDeadlineCountsInPlaceOfTheTargets) {
+TEST_F(PendingCalls, AScopeWithAnEarlierDeadlineCountsInPlaceOfTheTargets) {
   Target target{rig_, 30s};
   CancelScope scope;
   scope.set_deadline(Deadline::after(rig_.clock.now(), 10s));
@@ -219,7 +219,7 @@ TEST_F(PendingCallTest, AScopeWithAnEarlierDeadlineCountsInPlaceOfTheTargets) {
   EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(PendingCallTest, ALimitThatIsEarlierThanTheTargetsTimeoutCounts) {
+TEST_F(PendingCalls, ALimitThatIsEarlierThanTheTargetsTimeoutCounts) {
   Target target{rig_, 30s};
   TextCall call{target};
   call.begin();
@@ -230,7 +230,7 @@ TEST_F(PendingCallTest, ALimitThatIsEarlierThanTheTargetsTimeoutCounts) {
   EXPECT_EQ(call.woken(), 1);
 }
 
-TEST_F(PendingCallTest, ADeadlineThatComesLaterThanBegunIsKept) {
+TEST_F(PendingCalls, ADeadlineThatComesLaterThanBegunIsKept) {
   TextCall call{target_};
   call.begin();
   call.limit(Deadline::after(rig_.clock.now(), 5ms));
@@ -238,7 +238,7 @@ TEST_F(PendingCallTest, ADeadlineThatComesLaterThanBegunIsKept) {
   EXPECT_EQ(call.take_failure().code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(PendingCallTest, AScopeThatIsCancelledEndsItAndOneThatWasRefusesIt) {
+TEST_F(PendingCalls, AScopeThatIsCancelledEndsItAndOneThatWasRefusesIt) {
   CancelScope scope;
   TextCall call{target_};
   ASSERT_TRUE(call.begin(&scope));
@@ -251,7 +251,7 @@ TEST_F(PendingCallTest, AScopeThatIsCancelledEndsItAndOneThatWasRefusesIt) {
   EXPECT_TRUE(rig_.sent().empty()) << "nothing is sent for a call whose scope had ended";
 }
 
-TEST_F(PendingCallTest, OneThatWaitsIsSentWhenItsTargetSaysSo) {
+TEST_F(PendingCalls, OneThatWaitsIsSentWhenItsTargetSaysSo) {
   target_.close();
   TextCall call{target_};
   ASSERT_TRUE(call.begin());
@@ -264,7 +264,7 @@ TEST_F(PendingCallTest, OneThatWaitsIsSentWhenItsTargetSaysSo) {
   EXPECT_EQ(call.answer(), "late");
 }
 
-TEST_F(PendingCallTest, OneThatWaitsIsWithdrawnWhenItEnds) {
+TEST_F(PendingCalls, OneThatWaitsIsWithdrawnWhenItEnds) {
   target_.close();
   {
     TextCall dropped{target_};
@@ -279,7 +279,7 @@ TEST_F(PendingCallTest, OneThatWaitsIsWithdrawnWhenItEnds) {
   EXPECT_TRUE(rig_.sent().empty());
 }
 
-TEST_F(PendingCallTest, ARefusalOfItsTargetIsItsOutcomeAndIsNotScheduled) {
+TEST_F(PendingCalls, ARefusalOfItsTargetIsItsOutcomeAndIsNotScheduled) {
   target_.close();
   target_.refuses = true;
   TextCall call{target_};
@@ -290,7 +290,7 @@ TEST_F(PendingCallTest, ARefusalOfItsTargetIsItsOutcomeAndIsNotScheduled) {
   EXPECT_EQ(call.take_failure().message(), "no session");
 }
 
-TEST_F(PendingCallTest, ALostConnectionEndsIt) {
+TEST_F(PendingCalls, ALostConnectionEndsIt) {
   TextCall call{target_};
   call.begin();
   rig_.carrier().end();
@@ -301,7 +301,7 @@ TEST_F(PendingCallTest, ALostConnectionEndsIt) {
   ASSERT_EQ(rig_.closed.size(), 1u);
 }
 
-TEST_F(PendingCallTest, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
+TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
   std::string attachment(100'000, 'a');
   CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
   std::string first;
@@ -321,7 +321,7 @@ TEST_F(PendingCallTest, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped)
   EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);
 }
 
-TEST_F(PendingCallTest, AnAttachmentOfTheAnswerLandsWhereItsCallerSaid) {
+TEST_F(PendingCalls, AnAttachmentOfTheAnswerLandsWhereItsCallerSaid) {
   std::vector<std::byte> landing(64);
   CallExtras extras{CallOptions{.landing = landing}, false};
   TextCall call{target_, "hello", &extras};
@@ -335,7 +335,7 @@ TEST_F(PendingCallTest, AnAttachmentOfTheAnswerLandsWhereItsCallerSaid) {
   EXPECT_EQ(as_text(Bytes{landing}.first(14)), "the attachment");
 }
 
-TEST_F(PendingCallTest, AnAttachmentThatDoesNotFitFailsItAndLeavesTheConnection) {
+TEST_F(PendingCalls, AnAttachmentThatDoesNotFitFailsItAndLeavesTheConnection) {
   std::vector<std::byte> landing(4);
   CallExtras extras{CallOptions{.landing = landing}, false};
   TextCall call{target_, "hello", &extras};
@@ -345,7 +345,7 @@ TEST_F(PendingCallTest, AnAttachmentThatDoesNotFitFailsItAndLeavesTheConnection)
   EXPECT_TRUE(rig_.closed.empty());
 }
 
-TEST_F(PendingCallTest, WhenItEndsWhileItsAttachmentArrivesTheRestIsSkipped) {
+TEST_F(PendingCalls, WhenItEndsWhileItsAttachmentArrivesTheRestIsSkipped) {
   std::vector<std::byte> landing(64);
   const std::string attachment(64, 'x');
   std::string bytes;

@@ -93,9 +93,9 @@ void answer(Call& call, std::string_view text) {
   }
 }
 
-class ServedCallTest : public ::testing::Test {
+class ServedCalls : public ::testing::Test {
  protected:
-  ServedCallTest() {
+  ServedCalls() {
     LoopOptions options;
     options.clock = &clock_;
     loop_ = Loop::create(options).value();
@@ -104,7 +104,7 @@ class ServedCallTest : public ::testing::Test {
     sink_ = std::make_unique<NotingSink>(*loop_);
     method_.key.name = "work";
   }
-  ~ServedCallTest() override {
+  ~ServedCalls() override {
     EXPECT_EQ(host_.running.get(), 0u) << "a record was left";
     EXPECT_EQ(host_.memory->used(), 0u) << "memory that was charged did not come back";
   }
@@ -140,7 +140,7 @@ class ServedCallTest : public ::testing::Test {
   IntrusiveList<ServedCall, ServedCallTag> calls_;
 };
 
-TEST_F(ServedCallTest, AnOrdinaryHandlerAnswersAndTheRecordIsGone) {
+TEST_F(ServedCalls, AnOrdinaryHandlerAnswersAndTheRecordIsGone) {
   handler([](const MethodEntry&, ServedCall& call) {
     EXPECT_EQ(as_text(call.body()), "ask");
     EXPECT_EQ(call.context().connection_id(), 77u);
@@ -152,7 +152,7 @@ TEST_F(ServedCallTest, AnOrdinaryHandlerAnswersAndTheRecordIsGone) {
   EXPECT_EQ(sink_->forgotten, 1);
 }
 
-TEST_F(ServedCallTest, AnAttachmentGoesBehindTheAnswerAndItsSenderHearsOfIt) {
+TEST_F(ServedCalls, AnAttachmentGoesBehindTheAnswerAndItsSenderHearsOfIt) {
   static bool sent = false;
   sink_->expects_attachment = true;
   handler([](const MethodEntry&, ServedCall& call) {
@@ -168,7 +168,7 @@ TEST_F(ServedCallTest, AnAttachmentGoesBehindTheAnswerAndItsSenderHearsOfIt) {
   EXPECT_TRUE(sent);
 }
 
-TEST_F(ServedCallTest, WhoWaitsForAnAnswerThatIsNeverSentHearsSo) {
+TEST_F(ServedCalls, WhoWaitsForAnAnswerThatIsNeverSentHearsSo) {
   static int heard = -1;
   handler([](const MethodEntry&, ServedCall& call) {
     call.context().on_answer_sent([](bool left) { heard = left ? 1 : 0; });
@@ -179,7 +179,7 @@ TEST_F(ServedCallTest, WhoWaitsForAnAnswerThatIsNeverSentHearsSo) {
   EXPECT_EQ(sink_->failures.front().code(), StatusCode::kNotFound);
 }
 
-TEST_F(ServedCallTest, AnAnswerThatTheSinkRefusesEndsTheCallOnce) {
+TEST_F(ServedCalls, AnAnswerThatTheSinkRefusesEndsTheCallOnce) {
   sink_->answer_max = 2;
   handler([](const MethodEntry&, ServedCall& call) {
     answer(call, "told");
@@ -190,7 +190,7 @@ TEST_F(ServedCallTest, AnAnswerThatTheSinkRefusesEndsTheCallOnce) {
   EXPECT_EQ(sink_->failures.size(), 1u);
 }
 
-TEST_F(ServedCallTest, BadArgumentsAreCountedForWhatTheyAre) {
+TEST_F(ServedCalls, BadArgumentsAreCountedForWhatTheyAre) {
   handler([](const MethodEntry&, ServedCall& call) {
     call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
   });
@@ -211,7 +211,7 @@ Task<void> suspend_then_answer(const MethodEntry*, ServedCall* call) {
   answer(*call, call->cancelled_anywhere() ? "cancelled" : "told");
 }
 
-TEST_F(ServedCallTest, ACoroutineAnswersWhenItGetsThere) {
+TEST_F(ServedCalls, ACoroutineAnswersWhenItGetsThere) {
   coroutine(&suspend_then_answer);
   serve();
   EXPECT_THAT(sink_->answers, IsEmpty());
@@ -220,7 +220,7 @@ TEST_F(ServedCallTest, ACoroutineAnswersWhenItGetsThere) {
   EXPECT_THAT(sink_->answers, ElementsAre("told"));
 }
 
-TEST_F(ServedCallTest, ACoroutineWithAnAnswerWaitsForRoom) {
+TEST_F(ServedCalls, ACoroutineWithAnAnswerWaitsForRoom) {
   coroutine(&suspend_then_answer);
   serve();
   sink_->room = false;
@@ -233,7 +233,7 @@ TEST_F(ServedCallTest, ACoroutineWithAnAnswerWaitsForRoom) {
   EXPECT_THAT(sink_->answers, ElementsAre("told"));
 }
 
-TEST_F(ServedCallTest, AfterThePeersCancelTheAnswerIsDropped) {
+TEST_F(ServedCalls, AfterThePeersCancelTheAnswerIsDropped) {
   coroutine(&suspend_then_answer);
   ServedCall& call = serve();
   call.cancel_by_peer();
@@ -244,7 +244,7 @@ TEST_F(ServedCallTest, AfterThePeersCancelTheAnswerIsDropped) {
   EXPECT_THAT(sink_->failures, IsEmpty());
 }
 
-TEST_F(ServedCallTest, ItsDeadlineCancelsItsHandlerWhichMayStillAnswer) {
+TEST_F(ServedCalls, ItsDeadlineCancelsItsHandlerWhichMayStillAnswer) {
   coroutine(&suspend_then_answer);
   serve("ask", Deadline::after(clock_.now(), 5ms));
   clock_.set(clock_.now() + 6ms);
@@ -254,7 +254,7 @@ TEST_F(ServedCallTest, ItsDeadlineCancelsItsHandlerWhichMayStillAnswer) {
   EXPECT_THAT(sink_->answers, ElementsAre("cancelled"));
 }
 
-TEST_F(ServedCallTest, WithoutItsConnectionItLivesUntilItsHandlerEnds) {
+TEST_F(ServedCalls, WithoutItsConnectionItLivesUntilItsHandlerEnds) {
   coroutine(&suspend_then_answer);
   ServedCall& call = serve();
   call.orphan();
@@ -268,14 +268,14 @@ TEST_F(ServedCallTest, WithoutItsConnectionItLivesUntilItsHandlerEnds) {
   EXPECT_EQ(host_.running.get(), 0u);
 }
 
-TEST_F(ServedCallTest, AReplyThatIsDroppedSaysSo) {
+TEST_F(ServedCalls, AReplyThatIsDroppedSaysSo) {
   handler([](const MethodEntry&, ServedCall& call) { detail::ReplyRight dropped{call}; }, true);
   serve();
   ASSERT_EQ(sink_->failures.size(), 1u);
   EXPECT_THAT(sink_->failures.front().message(), HasSubstr("dropped its Reply"));
 }
 
-TEST_F(ServedCallTest, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
+TEST_F(ServedCalls, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
   static std::unique_ptr<detail::ReplyRight> reply;
   handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
           true);
@@ -292,7 +292,7 @@ TEST_F(ServedCallTest, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
   reply.reset();
 }
 
-TEST_F(ServedCallTest, ABlockingHandlerRunsElsewhereAndItsAnswerComesFromTheLoop) {
+TEST_F(ServedCalls, ABlockingHandlerRunsElsewhereAndItsAnswerComesFromTheLoop) {
   static std::thread::id ran_on;
   handler([](const MethodEntry&, ServedCall& call) {
     ran_on = std::this_thread::get_id();
@@ -307,7 +307,7 @@ TEST_F(ServedCallTest, ABlockingHandlerRunsElsewhereAndItsAnswerComesFromTheLoop
   EXPECT_THAT(sink_->answers, ElementsAre("worked"));
 }
 
-TEST_F(ServedCallTest, ClosingItsConnectionComesBehindTheAnswer) {
+TEST_F(ServedCalls, ClosingItsConnectionComesBehindTheAnswer) {
   handler([](const MethodEntry&, ServedCall& call) {
     call.context().close_connection();
     answer(call, "last");
@@ -317,7 +317,7 @@ TEST_F(ServedCallTest, ClosingItsConnectionComesBehindTheAnswer) {
   EXPECT_TRUE(sink_->finished);
 }
 
-TEST_F(ServedCallTest, AnInlineCallNeedsNothingButASink) {
+TEST_F(ServedCalls, AnInlineCallNeedsNothingButASink) {
   InlineCall call{*sink_, 9, as_bytes("ask")};
   answer(call, "told");
   call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});

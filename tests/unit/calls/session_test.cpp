@@ -36,7 +36,7 @@ std::string request_bytes(std::uint64_t id, std::string_view body) {
   return frame_bytes({.type = wire::FrameType::kRequest, .id = id, .method = 11, .schema = 22}, body);
 }
 
-class SessionTest : public ::testing::Test {
+class Sessions : public ::testing::Test {
  protected:
   void start(const RpcLimits& limits = {}) {
     methods_ = MethodTable::build({echo_entry()}).value();
@@ -47,7 +47,7 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<SessionRig> rig_;
 };
 
-TEST_F(SessionTest, IsReadyWithThePeersHelloAndServes) {
+TEST_F(Sessions, IsReadyWithThePeersHelloAndServes) {
   start();
   EXPECT_FALSE(rig_->session().ready());
   rig_->greet();
@@ -61,14 +61,14 @@ TEST_F(SessionTest, IsReadyWithThePeersHelloAndServes) {
   EXPECT_EQ(answer.body, "hi");
 }
 
-TEST_F(SessionTest, EndsWithoutAHelloInTime) {
+TEST_F(Sessions, EndsWithoutAHelloInTime) {
   start();
   rig_->pass(1001ms);
   ASSERT_EQ(rig_->closed.size(), 1u);
   EXPECT_THAT(rig_->closed.front().message(), HasSubstr("no hello"));
 }
 
-TEST_F(SessionTest, AnUnknownMethodFailsTheCallAndNothingElse) {
+TEST_F(Sessions, AnUnknownMethodFailsTheCallAndNothingElse) {
   start();
   rig_->greet();
   rig_->peer_sends(
@@ -78,7 +78,7 @@ TEST_F(SessionTest, AnUnknownMethodFailsTheCallAndNothingElse) {
   EXPECT_TRUE(rig_->closed.empty());
 }
 
-TEST_F(SessionTest, PingsASilentPeerAndGivesItUp) {
+TEST_F(Sessions, PingsASilentPeerAndGivesItUp) {
   RpcLimits limits;
   limits.ping_interval = 10s;
   start(limits);
@@ -94,7 +94,7 @@ TEST_F(SessionTest, PingsASilentPeerAndGivesItUp) {
   EXPECT_THAT(rig_->closed.front().message(), HasSubstr("silent"));
 }
 
-TEST_F(SessionTest, OfPingsThatComeWhileNothingCanBeSentTheLastIsAnswered) {
+TEST_F(Sessions, OfPingsThatComeWhileNothingCanBeSentTheLastIsAnswered) {
   RpcLimits limits;
   limits.outbox_high_water = 4096;
   start(limits);
@@ -110,7 +110,7 @@ TEST_F(SessionTest, OfPingsThatComeWhileNothingCanBeSentTheLastIsAnswered) {
   EXPECT_EQ(frames[1].header.id, 100u);
 }
 
-TEST_F(SessionTest, RequestsWaitWhileItsOutputIsFullAndNoneIsLost) {
+TEST_F(Sessions, RequestsWaitWhileItsOutputIsFullAndNoneIsLost) {
   RpcLimits limits;
   limits.outbox_high_water = 4096;
   start(limits);
@@ -126,7 +126,7 @@ TEST_F(SessionTest, RequestsWaitWhileItsOutputIsFullAndNoneIsLost) {
   EXPECT_EQ(rig_->sent().size(), 50u);
 }
 
-TEST_F(SessionTest, APeersGoawayIsToldAndWhatItStillAsksIsServed) {
+TEST_F(Sessions, APeersGoawayIsToldAndWhatItStillAsksIsServed) {
   start();
   rig_->greet();
   rig_->peer_sends(control_bytes(wire::FrameType::kGoaway));
@@ -136,7 +136,7 @@ TEST_F(SessionTest, APeersGoawayIsToldAndWhatItStillAsksIsServed) {
   EXPECT_EQ(rig_->sent_frame().body, "hi");
 }
 
-TEST_F(SessionTest, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {
+TEST_F(Sessions, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {
   start();
   rig_->greet();
   rig_->peer_sends(frame_bytes({.type = static_cast<wire::FrameType>(0x90)}, "from the future"));
@@ -147,7 +147,7 @@ TEST_F(SessionTest, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {
   EXPECT_EQ(rig_->host.rejections.get(Rejection::kUnknownType), 1u);
 }
 
-TEST_F(SessionTest, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {
+TEST_F(Sessions, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {
   start();
   rig_->greet();
   rig_->session().finish();
@@ -159,7 +159,7 @@ TEST_F(SessionTest, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {
   EXPECT_EQ(rig_->closed.size(), 1u);
 }
 
-TEST_F(SessionTest, APeerThatDoesNotEndItsSideIsLeft) {
+TEST_F(Sessions, APeerThatDoesNotEndItsSideIsLeft) {
   start();
   rig_->greet();
   rig_->session().finish();
@@ -168,7 +168,7 @@ TEST_F(SessionTest, APeerThatDoesNotEndItsSideIsLeft) {
   EXPECT_THAT(rig_->closed.front().message(), HasSubstr("did not end"));
 }
 
-TEST_F(SessionTest, ItMayBeDestroyedAtAnyTime) {
+TEST_F(Sessions, ItMayBeDestroyedAtAnyTime) {
   start();
   rig_->greet();
   rig_->peer_sends(request_bytes(5, "hi"));

@@ -23,7 +23,7 @@
 
 namespace {
 
-/// What is allocated now and what was at most, while a test counts.
+/// Bytes that are allocated now, and the most that there were, while a test counts.
 struct HeapCount {
   bool on = false;
   std::size_t now = 0;

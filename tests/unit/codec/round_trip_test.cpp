@@ -18,7 +18,7 @@ namespace {
 
 using testing::encoded;
 
-/// What comes back for `value`; the round trip must succeed and use the bytes to the last.
+/// Encodes and decodes `value`; the round trip must succeed and use the bytes to the last.
 template <typename T>
 T round_trip(const T& value) {
   static_assert(Encodable<T> && Decodable<T>);

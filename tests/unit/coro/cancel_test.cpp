@@ -128,7 +128,7 @@ TEST(CancelScopeDeathTest, ListeningToACancelledScopeAsserts) {
   EXPECT_DEATH(scope.add(heard), "cancelled");
 }
 
-class CancelTest : public ::testing::Test {
+class Cancellation : public ::testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(frames_alive(), frames_before_); }
 
@@ -142,7 +142,7 @@ Task<CancelScope*> see() {
   co_return scope;
 }
 
-TEST_F(CancelTest, ATaskInheritsItsAwaitersScopeAndWithScopeReplacesIt) {
+TEST_F(Cancellation, ATaskInheritsItsAwaitersScopeAndWithScopeReplacesIt) {
   CancelScope outer;
   CancelScope inner(&outer);
   auto nested = [](CancelScope* replaced) -> Task<std::pair<CancelScope*, CancelScope*>> {
@@ -194,7 +194,7 @@ void open(Station& at, std::optional<Mutex::Guard>& held, int count) {
   if (count > 4) at.empty.try_push(1);
 }
 
-TEST_F(CancelTest, AtEachSuspensionPointEndsTheWaitWithTheReason) {
+TEST_F(Cancellation, AtEachSuspensionPointEndsTheWaitWithTheReason) {
   for (int point = 0; point < 5; ++point) {
     Station at;
     at.full.try_push(0);
@@ -213,7 +213,7 @@ TEST_F(CancelTest, AtEachSuspensionPointEndsTheWaitWithTheReason) {
   }
 }
 
-TEST_F(CancelTest, InACancelledScopeEveryWaitFailsAtOnceEvenIfItCouldSucceed) {
+TEST_F(Cancellation, InACancelledScopeEveryWaitFailsAtOnceEvenIfItCouldSucceed) {
   for (int point = 0; point < 5; ++point) {
     Station at;
     at.full.try_push(0);
@@ -228,7 +228,7 @@ TEST_F(CancelTest, InACancelledScopeEveryWaitFailsAtOnceEvenIfItCouldSucceed) {
   }
 }
 
-TEST_F(CancelTest, DroppedAtEachSuspensionPointATaskLeavesNothingBehind) {
+TEST_F(Cancellation, DroppedAtEachSuspensionPointATaskLeavesNothingBehind) {
   for (int point = 0; point < 5; ++point) {
     Station at;
     at.full.try_push(0);
@@ -246,7 +246,7 @@ TEST_F(CancelTest, DroppedAtEachSuspensionPointATaskLeavesNothingBehind) {
   }
 }
 
-TEST_F(CancelTest, ACancelAfterTheWaitWasGrantedIsTooLate) {
+TEST_F(Cancellation, ACancelAfterTheWaitWasGrantedIsTooLate) {
   Station at;
   CancelScope scope;
   Started<Status> task(journey(&at), &scope);
@@ -257,7 +257,7 @@ TEST_F(CancelTest, ACancelAfterTheWaitWasGrantedIsTooLate) {
   EXPECT_EQ(at.passed, 1) << "the event's wait succeeded, the next wait was refused";
 }
 
-TEST_F(CancelTest, AChildScopesTaskHearsOfTheParentsCancel) {
+TEST_F(Cancellation, AChildScopesTaskHearsOfTheParentsCancel) {
   CancelScope parent;
   CancelScope child(&parent);
   Event never;

@@ -57,7 +57,7 @@ class CombineTest : public ::testing::Test {
   Executor::Enter entered_{executor_};
 };
 
-using WhenAllTest = CombineTest;
+using WhenAll = CombineTest;
 
 /// An awaitable of a user's: no Task, ends at once, and knows how often it was moved.
 struct AtOnce {
@@ -86,7 +86,7 @@ static_assert(Awaitable<Task<int>> && Awaitable<AtOnce> && Awaitable<ByOperator>
 static_assert(!Awaitable<int> && !Awaitable<std::vector<Task<int>>> && !Awaitable<Task<int>&>);
 static_assert(std::is_same_v<AwaitResult<ByOperator>, int> && std::is_void_v<AwaitResult<YieldAwaiter>>);
 
-TEST_F(WhenAllTest, TakesWhatIsNoTask) {
+TEST_F(WhenAll, TakesWhatIsNoTask) {
   int moves = 0;
   int number = 3;
   auto all = [](int* counted, int* referred) -> Task<int> {
@@ -100,7 +100,7 @@ TEST_F(WhenAllTest, TakesWhatIsNoTask) {
   EXPECT_LE(moves, 2) << "into the task's parameter, and from there into its frame";
 }
 
-TEST_F(WhenAllTest, WaitsForEventsAndOwnsItsPlaceInTheirQueues) {
+TEST_F(WhenAll, WaitsForEventsAndOwnsItsPlaceInTheirQueues) {
   Event first;
   Event second;
   auto both = [](Event* one, Event* other) -> Task<bool> {
@@ -120,7 +120,7 @@ TEST_F(WhenAllTest, WaitsForEventsAndOwnsItsPlaceInTheirQueues) {
   dropped.drop();
 }
 
-TEST_F(WhenAllTest, TakesAVectorOfWhatIsNoTask) {
+TEST_F(WhenAll, TakesAVectorOfWhatIsNoTask) {
   int moves = 0;
   std::vector<AtOnce> several;
   several.reserve(3);
@@ -128,7 +128,7 @@ TEST_F(WhenAllTest, TakesAVectorOfWhatIsNoTask) {
   EXPECT_EQ(run(executor_, when_all(std::move(several))), (std::vector<int>{9, 9, 9}));
 }
 
-TEST_F(WhenAllTest, WhatIsNoTaskIsOwnedWhenItIsAwaitedLater) {
+TEST_F(WhenAll, WhatIsNoTaskIsOwnedWhenItIsAwaitedLater) {
   Event event;
   auto later = when_all(event.wait(), give(1));
   Started<std::tuple<Result<void>, int>> waiting{std::move(later)};
@@ -137,10 +137,10 @@ TEST_F(WhenAllTest, WhatIsNoTaskIsOwnedWhenItIsAwaitedLater) {
   ASSERT_TRUE(waiting.ended());
   EXPECT_TRUE(std::get<0>(waiting.result()).ok());
 }
-using RaceTest = CombineTest;
-using ScopeTest = CombineTest;
+using Races = CombineTest;
+using Scopes = CombineTest;
 
-TEST_F(WhenAllTest, GivesResultsOfDifferentTypesInOrderWhateverEndsFirst) {
+TEST_F(WhenAll, GivesResultsOfDifferentTypesInOrderWhateverEndsFirst) {
   auto text = []() -> Task<std::unique_ptr<std::string>> { co_return std::make_unique<std::string>("text"); };
   auto [number, unit, owned] = run(executor_, when_all(give_later(1, 5), nothing(), text()));
   EXPECT_EQ(number, 1);
@@ -148,7 +148,7 @@ TEST_F(WhenAllTest, GivesResultsOfDifferentTypesInOrderWhateverEndsFirst) {
   EXPECT_EQ(*owned, "text");
 }
 
-TEST_F(WhenAllTest, OfAVectorGivesAVectorInOrder) {
+TEST_F(WhenAll, OfAVectorGivesAVectorInOrder) {
   std::vector<Task<int>> tasks;
   for (int i = 0; i < 50; ++i) tasks.push_back(give_later(i, 50 - i));
   std::vector<int> results = run(executor_, when_all(std::move(tasks)));
@@ -157,7 +157,7 @@ TEST_F(WhenAllTest, OfAVectorGivesAVectorInOrder) {
   EXPECT_TRUE(run(executor_, when_all(std::vector<Task<int>>{})).empty());
 }
 
-TEST_F(WhenAllTest, RunsItsTasksAtTheSameTime) {
+TEST_F(WhenAll, RunsItsTasksAtTheSameTime) {
   Event first, second;
   auto meet = [](Event* mine, Event* other) -> Task<void> {
     mine->set();
@@ -170,7 +170,7 @@ TEST_F(WhenAllTest, RunsItsTasksAtTheSameTime) {
   run(executor_, when_all(std::move(tasks)));
 }
 
-TEST_F(WhenAllTest, WaitsForAllAndThenRethrowsWhatWasThrownFirst) {
+TEST_F(WhenAll, WaitsForAllAndThenRethrowsWhatWasThrownFirst) {
   bool slow_ended = false;
   auto slow = [](bool* ended) -> Task<int> {
     for (int turn = 0; turn < 9; ++turn) co_await yield();
@@ -193,7 +193,7 @@ TEST_F(WhenAllTest, WaitsForAllAndThenRethrowsWhatWasThrownFirst) {
   EXPECT_TRUE(slow_ended);
 }
 
-TEST_F(WhenAllTest, PassesTheCancelOnToEveryTask) {
+TEST_F(WhenAll, PassesTheCancelOnToEveryTask) {
   Event never;
   CancelScope scope;
   Started<std::tuple<CancelReason, CancelReason>> task(
@@ -204,7 +204,7 @@ TEST_F(WhenAllTest, PassesTheCancelOnToEveryTask) {
   EXPECT_EQ(task.result(), (std::tuple{CancelReason::kDeadline, CancelReason::kDeadline}));
 }
 
-TEST_F(WhenAllTest, DroppedWhileItWaitsDropsItsTasks) {
+TEST_F(WhenAll, DroppedWhileItWaitsDropsItsTasks) {
   Event never;
   Started<std::tuple<CancelReason, int>> task(when_all(until_cancelled(&never), give_later(1, 3)));
   task.drop();
@@ -212,7 +212,7 @@ TEST_F(WhenAllTest, DroppedWhileItWaitsDropsItsTasks) {
   EXPECT_FALSE(executor_.has_ready());
 }
 
-TEST_F(RaceTest, CancelsTheLosersAndWaitsForThem) {
+TEST_F(Races, CancelsTheLosersAndWaitsForThem) {
   Event never;
   bool loser_ended = false;
   auto winner = run(executor_, race(note_when_cancelled(&never, &loser_ended), give_later(7, 2)));
@@ -221,13 +221,13 @@ TEST_F(RaceTest, CancelsTheLosersAndWaitsForThem) {
   EXPECT_TRUE(loser_ended);
 }
 
-TEST_F(RaceTest, OfOneTypeGivesThatType) {
+TEST_F(Races, OfOneTypeGivesThatType) {
   RaceWinner<int> winner = run(executor_, race(give_later(1, 3), give_later(2, 1), give_later(3, 2)));
   EXPECT_EQ(winner.index, 1U);
   EXPECT_EQ(winner.value, 2);
 }
 
-TEST_F(RaceTest, OfAVectorGivesTheFirstToEnd) {
+TEST_F(Races, OfAVectorGivesTheFirstToEnd) {
   std::vector<Task<int>> tasks;
   for (int i = 0; i < 10; ++i) tasks.push_back(give_later(i * 100, 20 - i));
   RaceWinner<int> winner = run(executor_, race(std::move(tasks)));
@@ -235,7 +235,7 @@ TEST_F(RaceTest, OfAVectorGivesTheFirstToEnd) {
   EXPECT_EQ(winner.value, 900);
 }
 
-TEST_F(RaceTest, DoesNotStartWhoComesAfterASynchronousWinner) {
+TEST_F(Races, DoesNotStartWhoComesAfterASynchronousWinner) {
   auto mark = [](bool* ran) -> Task<int> {
     *ran = true;
     co_return 0;
@@ -246,13 +246,13 @@ TEST_F(RaceTest, DoesNotStartWhoComesAfterASynchronousWinner) {
   EXPECT_FALSE(started);
 }
 
-TEST_F(RaceTest, RethrowsOnlyWhatTheWinnerThrew) {
+TEST_F(Races, RethrowsOnlyWhatTheWinnerThrew) {
   EXPECT_THROW(run(executor_, race(throw_later("winner", 1), give_later(1, 2))), std::runtime_error);
   RaceWinner<int> winner = run(executor_, race(throw_later("loser", 2), give_later(1, 1)));
   EXPECT_EQ(winner.index, 1U);
 }
 
-TEST_F(RaceTest, EndsWhenItIsCancelledFromOutside) {
+TEST_F(Races, EndsWhenItIsCancelledFromOutside) {
   Event never;
   CancelScope scope;
   Started<RaceWinner<CancelReason>> task(race(until_cancelled(&never), until_cancelled(&never)), &scope);
@@ -263,7 +263,7 @@ TEST_F(RaceTest, EndsWhenItIsCancelledFromOutside) {
   EXPECT_EQ(scope.reason(), CancelReason::kPeerGone);
 }
 
-TEST_F(RaceTest, DroppedWhileItWaitsDropsItsTasks) {
+TEST_F(Races, DroppedWhileItWaitsDropsItsTasks) {
   Event never;
   CancelScope scope;
   Started<RaceWinner<CancelReason>> task(race(until_cancelled(&never), until_cancelled(&never)), &scope);
@@ -278,7 +278,7 @@ Task<void> join(Scope* scope, bool* joined) {
   *joined = true;
 }
 
-TEST_F(ScopeTest, JoinWaitsForAllAndOwnsTheirArguments) {
+TEST_F(Scopes, JoinWaitsForAllAndOwnsTheirArguments) {
   std::vector<std::string> said;
   Scope scope;
   {
@@ -309,7 +309,7 @@ TEST_F(ScopeTest, JoinWaitsForAllAndOwnsTheirArguments) {
                       "a text that is too long to sit inside the string object itself"}));
 }
 
-TEST_F(ScopeTest, TakesFunctionPointersMemberFunctionsAndMoveOnlyArguments) {
+TEST_F(Scopes, TakesFunctionPointersMemberFunctionsAndMoveOnlyArguments) {
   struct Actor {
     long sum = 0;
     Task<void> add(std::unique_ptr<int> number) {
@@ -329,7 +329,7 @@ TEST_F(ScopeTest, TakesFunctionPointersMemberFunctionsAndMoveOnlyArguments) {
   EXPECT_EQ(actor.sum, 25);
 }
 
-TEST_F(ScopeTest, CancelReachesTasksOfNowAndLater) {
+TEST_F(Scopes, CancelReachesTasksOfNowAndLater) {
   Event never;
   CancelReason first = CancelReason::kNone, late = CancelReason::kNone;
   auto record = [](Event* event, CancelReason* to) -> Task<void> { *to = co_await until_cancelled(event); };
@@ -345,7 +345,7 @@ TEST_F(ScopeTest, CancelReachesTasksOfNowAndLater) {
   EXPECT_EQ(scope.count(), 0U);
 }
 
-TEST_F(ScopeTest, ATaskMaySpawnIntoItsOwnScope) {
+TEST_F(Scopes, ATaskMaySpawnIntoItsOwnScope) {
   int spawned = 0;
   struct Grow {
     static Task<void> more(Scope* scope, int left, int* count) {
@@ -363,14 +363,14 @@ TEST_F(ScopeTest, ATaskMaySpawnIntoItsOwnScope) {
   EXPECT_EQ(spawned, 10);
 }
 
-TEST_F(ScopeTest, JoinOfAnEmptyScopeDoesNotSuspend) {
+TEST_F(Scopes, JoinOfAnEmptyScopeDoesNotSuspend) {
   Scope scope;
   bool joined = false;
   Started<void> joiner(join(&scope, &joined));
   EXPECT_TRUE(joined);
 }
 
-TEST_F(ScopeTest, DropAllDestroysTasksWhereTheyStand) {
+TEST_F(Scopes, DropAllDestroysTasksWhereTheyStand) {
   Event never;
   Scope scope;
   auto record = [](Event* event, std::shared_ptr<int> held) -> Task<void> {
@@ -384,7 +384,7 @@ TEST_F(ScopeTest, DropAllDestroysTasksWhereTheyStand) {
   EXPECT_EQ(scope.count(), 0U);
 }
 
-using ScopeDeathTest = ScopeTest;
+using ScopeDeathTest = Scopes;
 TEST_F(ScopeDeathTest, DestroyingAScopeWithTasksAsserts) {
   EXPECT_DEATH(
       {

@@ -23,7 +23,7 @@ namespace {
 using testing::drain;
 using testing::Started;
 
-/// What every world has: coroutines that are started, cancelled and dropped one by one.
+/// Base of every world: coroutines that are started, cancelled and dropped one by one.
 template <typename Self, int kWorkers, int kOwnOperations>
 class World {
  public:

@@ -30,10 +30,10 @@ class SyncTest : public ::testing::Test {
   std::string trace_;
 };
 
-using EventTest = SyncTest;
-using SemaphoreTest = SyncTest;
-using MutexTest = SyncTest;
-using ChannelTest = SyncTest;
+using Events = SyncTest;
+using Semaphores = SyncTest;
+using Mutexes = SyncTest;
+using Channels = SyncTest;
 
 Task<void> wait_on(Event* event, std::string* trace, char name) {
   Result<void> woken = co_await event->wait();
@@ -41,7 +41,7 @@ Task<void> wait_on(Event* event, std::string* trace, char name) {
   trace->push_back(name);
 }
 
-TEST_F(EventTest, SetWakesAllInOrderThroughTheQueueAndNotOnItsOwnStack) {
+TEST_F(Events, SetWakesAllInOrderThroughTheQueueAndNotOnItsOwnStack) {
   Event event;
   Started<void> a(wait_on(&event, &trace_, 'a'));
   Started<void> b(wait_on(&event, &trace_, 'b'));
@@ -66,7 +66,7 @@ Task<void> acquire(Semaphore* semaphore, std::size_t permits, std::string* trace
   trace->push_back(name);
 }
 
-TEST_F(SemaphoreTest, ServesInOrderAndDoesNotLetSmallRequestsOvertake) {
+TEST_F(Semaphores, ServesInOrderAndDoesNotLetSmallRequestsOvertake) {
   Semaphore semaphore(1);
   Started<void> large(acquire(&semaphore, 3, &trace_, 'L'));
   Started<void> small(acquire(&semaphore, 1, &trace_, 's'));
@@ -82,7 +82,7 @@ TEST_F(SemaphoreTest, ServesInOrderAndDoesNotLetSmallRequestsOvertake) {
   EXPECT_EQ(semaphore.available(), 0U);
 }
 
-TEST_F(SemaphoreTest, ALargeRequestThatIsCancelledLetsThoseBehindItGo) {
+TEST_F(Semaphores, ALargeRequestThatIsCancelledLetsThoseBehindItGo) {
   Semaphore semaphore(1);
   CancelScope scope;
   auto refused = [](Semaphore* from) -> Task<bool> {
@@ -97,7 +97,7 @@ TEST_F(SemaphoreTest, ALargeRequestThatIsCancelledLetsThoseBehindItGo) {
   EXPECT_EQ(trace_, "s");
 }
 
-TEST_F(SemaphoreTest, ALargeRequestThatIsDroppedLetsThoseBehindItGo) {
+TEST_F(Semaphores, ALargeRequestThatIsDroppedLetsThoseBehindItGo) {
   Semaphore semaphore(1);
   Started<void> large(acquire(&semaphore, 3, &trace_, 'L'));
   Started<void> small(acquire(&semaphore, 1, &trace_, 's'));
@@ -114,7 +114,7 @@ Task<void> work_locked(Mutex* mutex, std::string* trace, char name) {
   trace->push_back(name);
 }
 
-TEST_F(MutexTest, LetsOneInAtATimeInOrder) {
+TEST_F(Mutexes, LetsOneInAtATimeInOrder) {
   Mutex mutex;
   Started<void> a(work_locked(&mutex, &trace_, 'a'));
   Started<void> b(work_locked(&mutex, &trace_, 'b'));
@@ -125,7 +125,7 @@ TEST_F(MutexTest, LetsOneInAtATimeInOrder) {
   EXPECT_FALSE(mutex.is_locked());
 }
 
-TEST_F(MutexTest, AGuardUnlocksOnceAndMoves) {
+TEST_F(Mutexes, AGuardUnlocksOnceAndMoves) {
   Mutex mutex;
   std::optional<Mutex::Guard> first = mutex.try_lock();
   ASSERT_TRUE(first.has_value());
@@ -161,7 +161,7 @@ Task<std::vector<int>> consume(IntChannel* channel) {
   co_return values;
 }
 
-TEST_F(ChannelTest, DeliversEverythingInOrderForEveryCapacity) {
+TEST_F(Channels, DeliversEverythingInOrderForEveryCapacity) {
   for (std::size_t capacity : {1U, 2U, 3U, 7U, 100U}) {
     IntChannel channel(capacity);
     Started<void> producer(produce(&channel, 0, 20, true));
@@ -173,7 +173,7 @@ TEST_F(ChannelTest, DeliversEverythingInOrderForEveryCapacity) {
   }
 }
 
-TEST_F(ChannelTest, APopperThatCameFirstWaitsForValues) {
+TEST_F(Channels, APopperThatCameFirstWaitsForValues) {
   IntChannel channel(2);
   Started<std::vector<int>> consumer(consume(&channel));
   Started<void> producer(produce(&channel, 5, 3, true));
@@ -181,7 +181,7 @@ TEST_F(ChannelTest, APopperThatCameFirstWaitsForValues) {
   EXPECT_EQ(consumer.result(), (std::vector{5, 6, 7}));
 }
 
-TEST_F(ChannelTest, CloseFailsWaitingPushersAndLaterPushesButKeepsWhatIsIn) {
+TEST_F(Channels, CloseFailsWaitingPushersAndLaterPushesButKeepsWhatIsIn) {
   Channel<std::string> channel(1);
   auto push = [](Channel<std::string>* to, std::string value) -> Task<StatusCode> {
     Result<void> pushed = co_await to->push(std::move(value));
@@ -200,7 +200,7 @@ TEST_F(ChannelTest, CloseFailsWaitingPushersAndLaterPushesButKeepsWhatIsIn) {
   EXPECT_EQ(channel.try_pop(), std::nullopt);
 }
 
-TEST_F(ChannelTest, TryPopDoesNotTakeWhatAWokenPopperWasPromised) {
+TEST_F(Channels, TryPopDoesNotTakeWhatAWokenPopperWasPromised) {
   Channel<int> channel(4);
   auto pop = [](Channel<int>* from) -> Task<int> {
     Result<int> value = co_await from->pop();
@@ -215,7 +215,7 @@ TEST_F(ChannelTest, TryPopDoesNotTakeWhatAWokenPopperWasPromised) {
   EXPECT_EQ(channel.try_pop(), 2);
 }
 
-TEST_F(ChannelTest, DestroysTheValuesNobodyPopped) {
+TEST_F(Channels, DestroysTheValuesNobodyPopped) {
   auto witness = std::make_shared<int>(0);
   {
     Channel<std::shared_ptr<int>> channel(3);

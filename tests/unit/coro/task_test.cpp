@@ -20,7 +20,7 @@ using testing::drain;
 using testing::run;
 using testing::Started;
 
-class TaskTest : public ::testing::Test {
+class Tasks : public ::testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(frames_alive(), frames_before_); }
 
@@ -41,7 +41,7 @@ Task<int> wait_then_give(Event* event, int value) {
   co_return woken.ok() ? value : -1;
 }
 
-TEST_F(TaskTest, IsLazyAndDroppingItUnstartedRunsNothing) {
+TEST_F(Tasks, IsLazyAndDroppingItUnstartedRunsNothing) {
   bool ran = false;
   {
     // Kept on the heap, for a compiler may elide a frame whose life it sees.
@@ -51,7 +51,7 @@ TEST_F(TaskTest, IsLazyAndDroppingItUnstartedRunsNothing) {
   EXPECT_FALSE(ran);
 }
 
-TEST_F(TaskTest, GivesMoveOnlyResults) {
+TEST_F(Tasks, GivesMoveOnlyResults) {
   auto task = []() -> Task<std::unique_ptr<std::string>> {
     co_return std::make_unique<std::string>("moved");
   };
@@ -62,12 +62,12 @@ struct NoDefault {
   explicit NoDefault(int number) : value(number) {}
   int value;
 };
-TEST_F(TaskTest, GivesResultsWithoutADefaultConstructor) {
+TEST_F(Tasks, GivesResultsWithoutADefaultConstructor) {
   auto task = []() -> Task<NoDefault> { co_return NoDefault{7}; };
   EXPECT_EQ(run(executor_, task()).value, 7);
 }
 
-TEST_F(TaskTest, MovingATaskMovesItsCoroutine) {
+TEST_F(Tasks, MovingATaskMovesItsCoroutine) {
   Task<int> first = give(1);
   Task<int> second = std::move(first);
   EXPECT_FALSE(static_cast<bool>(first));  // NOLINT(bugprone-use-after-move): empty is promised
@@ -75,7 +75,7 @@ TEST_F(TaskTest, MovingATaskMovesItsCoroutine) {
   EXPECT_EQ(run(executor_, std::move(second)), 2);
 }
 
-TEST_F(TaskTest, AMillionSynchronousAwaitsUseNoStack) {
+TEST_F(Tasks, AMillionSynchronousAwaitsUseNoStack) {
   auto loop = [](int count) -> Task<long> {
     long sum = 0;
     for (int i = 0; i < count; ++i) {
@@ -96,7 +96,7 @@ Task<int> chain(int depth, Event* bottom) {
   co_return below + 1;
 }
 
-TEST_F(TaskTest, AChainOf100000TasksStartsSuspendsAndUnwindsOnAnOrdinaryStack) {
+TEST_F(Tasks, AChainOf100000TasksStartsSuspendsAndUnwindsOnAnOrdinaryStack) {
   Event bottom;
   Started<int> task(chain(100'000, &bottom));
   EXPECT_FALSE(task.ended());
@@ -106,13 +106,13 @@ TEST_F(TaskTest, AChainOf100000TasksStartsSuspendsAndUnwindsOnAnOrdinaryStack) {
   EXPECT_EQ(task.result(), 100'000);
 }
 
-TEST_F(TaskTest, ASynchronousChainOf100000TasksUsesNoStack) {
+TEST_F(Tasks, ASynchronousChainOf100000TasksUsesNoStack) {
   Event bottom;
   bottom.set();
   EXPECT_EQ(run(executor_, chain(100'000, &bottom)), 100'000);
 }
 
-TEST_F(TaskTest, AThrownExceptionReachesTheAwaiterThroughEveryLevel) {
+TEST_F(Tasks, AThrownExceptionReachesTheAwaiterThroughEveryLevel) {
   auto thrower = []() -> Task<int> {
     co_await yield();
     throw std::runtime_error("from below");
@@ -135,7 +135,7 @@ TEST_F(TaskTest, AThrownExceptionReachesTheAwaiterThroughEveryLevel) {
   EXPECT_EQ(run(executor_, catcher(middle(thrower()))), "from below");
 }
 
-TEST_F(TaskTest, DroppingASuspendedTaskDestroysItsWholeChainAndItsWait) {
+TEST_F(Tasks, DroppingASuspendedTaskDestroysItsWholeChainAndItsWait) {
   auto witness = std::make_shared<int>(0);
   auto holder = [](std::shared_ptr<int> held, Event* event) -> Task<int> {
     int got = co_await wait_then_give(event, 5);
@@ -151,7 +151,7 @@ TEST_F(TaskTest, DroppingASuspendedTaskDestroysItsWholeChainAndItsWait) {
   EXPECT_FALSE(task.ended());
 }
 
-TEST_F(TaskTest, DroppingATaskThatIsScheduledTakesItOutOfTheQueue) {
+TEST_F(Tasks, DroppingATaskThatIsScheduledTakesItOutOfTheQueue) {
   auto yielder = []() -> Task<void> { co_await yield(); };
   Started<void> task(yielder());
   EXPECT_TRUE(executor_.has_ready());
@@ -159,7 +159,7 @@ TEST_F(TaskTest, DroppingATaskThatIsScheduledTakesItOutOfTheQueue) {
   EXPECT_FALSE(executor_.has_ready());
 }
 
-TEST_F(TaskTest, YieldLetsEverythingThatIsReadyRunFirst) {
+TEST_F(Tasks, YieldLetsEverythingThatIsReadyRunFirst) {
   std::string trace;
   auto worker = [](std::string* to, char name) -> Task<void> {
     for (int round = 0; round < 3; ++round) {
@@ -174,7 +174,7 @@ TEST_F(TaskTest, YieldLetsEverythingThatIsReadyRunFirst) {
   EXPECT_EQ(trace, "abcabcabc");
 }
 
-TEST_F(TaskTest, ACoroutineStartedInsideAnotherLeavesTheOuterOneUndisturbed) {
+TEST_F(Tasks, ACoroutineStartedInsideAnotherLeavesTheOuterOneUndisturbed) {
   // The inner one ends asynchronously while the outer one is in the middle of its own run.
   Event inner_event;
   auto inner = [](Event* event) -> Task<void> {
@@ -192,7 +192,7 @@ TEST_F(TaskTest, ACoroutineStartedInsideAnotherLeavesTheOuterOneUndisturbed) {
   EXPECT_EQ(run(executor_, outer(inner(&inner_event), &inner_event)), "4");
 }
 
-TEST_F(TaskTest, ACoroutineOfAnotherKindCanAwaitATask) {
+TEST_F(Tasks, ACoroutineOfAnotherKindCanAwaitATask) {
   struct Detached {
     struct promise_type {
       Detached get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
@@ -219,7 +219,7 @@ TEST_F(TaskTest, ACoroutineOfAnotherKindCanAwaitATask) {
   foreign.handle.destroy();
 }
 
-TEST_F(TaskTest, AWaiterResumesOnTheExecutorItSuspendedOn) {
+TEST_F(Tasks, AWaiterResumesOnTheExecutorItSuspendedOn) {
   Event event;
   Executor other;
   Executor* resumed_on = nullptr;
@@ -277,7 +277,7 @@ TEST(Executor, EnterNestsAndRestores) {
   EXPECT_EQ(Executor::current(), nullptr);
 }
 
-using TaskDeathTest = TaskTest;
+using TaskDeathTest = Tasks;
 TEST_F(TaskDeathTest, AwaitingATaskTwiceAsserts) {
   auto twice = []() -> Task<int> {
     Task<int> task = give(1);

@@ -34,12 +34,12 @@ class AsNobody {
 };
 
 // A file in the place of the device, and who holds it open.
-class CpuLatencyTest : public ::testing::Test {
+class CpuLatencies : public ::testing::Test {
  protected:
-  CpuLatencyTest() : file_(::testing::TempDir() + "weft_cpu_latency_" + std::to_string(::getpid())) {
+  CpuLatencies() : file_(::testing::TempDir() + "weft_cpu_latency_" + std::to_string(::getpid())) {
     std::fclose(std::fopen(file_.c_str(), "wb"));
   }
-  ~CpuLatencyTest() override { std::filesystem::remove(file_); }
+  ~CpuLatencies() override { std::filesystem::remove(file_); }
 
   std::optional<std::int32_t> written() const {
     std::int32_t value = 0;
@@ -62,7 +62,7 @@ class CpuLatencyTest : public ::testing::Test {
   std::string file_;
 };
 
-TEST_F(CpuLatencyTest, WritesTheMicrosecondsAndHoldsTheDeviceOpenWhileItLives) {
+TEST_F(CpuLatencies, WritesTheMicrosecondsAndHoldsTheDeviceOpenWhileItLives) {
   {
     auto latency = request_cpu_latency(file_.c_str(), 17us);
     ASSERT_TRUE(latency.ok()) << latency.status().to_string();
@@ -74,27 +74,27 @@ TEST_F(CpuLatencyTest, WritesTheMicrosecondsAndHoldsTheDeviceOpenWhileItLives) {
   EXPECT_EQ(times_open(), 0);
 }
 
-TEST_F(CpuLatencyTest, TakesZeroAndCutsWhatDoesNotFit) {
+TEST_F(CpuLatencies, TakesZeroAndCutsWhatDoesNotFit) {
   EXPECT_TRUE(request_cpu_latency(file_.c_str(), 0us).ok());
   EXPECT_EQ(written(), 0);
   EXPECT_TRUE(request_cpu_latency(file_.c_str(), 24h).ok());
   EXPECT_EQ(written(), INT32_MAX);
 }
 
-TEST_F(CpuLatencyTest, ANegativeTimeIsRefusedAndNothingIsOpened) {
+TEST_F(CpuLatencies, ANegativeTimeIsRefusedAndNothingIsOpened) {
   const auto latency = request_cpu_latency(file_.c_str(), -1us);
   EXPECT_EQ(latency.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(written(), std::nullopt);
 }
 
-TEST_F(CpuLatencyTest, WithoutTheDeviceTheStatusSaysWhatToDo) {
+TEST_F(CpuLatencies, WithoutTheDeviceTheStatusSaysWhatToDo) {
   const auto latency = request_cpu_latency((file_ + "_not_there").c_str(), 0us);
   EXPECT_EQ(latency.status().code(), StatusCode::kUnimplemented);
   EXPECT_EQ(latency.status().native(), ENOENT);
   EXPECT_NE(latency.status().message().find("go on without"), std::string_view::npos);
 }
 
-TEST_F(CpuLatencyTest, WithoutPermissionTheStatusSaysWhatToDo) {
+TEST_F(CpuLatencies, WithoutPermissionTheStatusSaysWhatToDo) {
   std::filesystem::permissions(file_, std::filesystem::perms::none);
   const AsNobody nobody;
   const auto latency = request_cpu_latency(file_.c_str(), 0us);
@@ -102,7 +102,7 @@ TEST_F(CpuLatencyTest, WithoutPermissionTheStatusSaysWhatToDo) {
   EXPECT_NE(latency.status().message().find("udev rule"), std::string_view::npos);
 }
 
-TEST_F(CpuLatencyTest, WhatTheKernelRefusesToTakeIsAFailure) {
+TEST_F(CpuLatencies, WhatTheKernelRefusesToTakeIsAFailure) {
   const auto latency = request_cpu_latency("/dev/full", 0us);
   EXPECT_EQ(latency.status().native(), ENOSPC);
 }

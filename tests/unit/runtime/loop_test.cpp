@@ -223,7 +223,7 @@ TEST(Loop, WhatOutlivesTheLoopIsUnlinkedFromIt) {
   EXPECT_FALSE(hook.queued());
 }
 
-TEST(LoopOptionsTest, ThatLetNothingRunAreRefusedByName) {
+TEST(OptionsOfLoops, ThatLetNothingRunAreRefusedByName) {
   const auto refused = [](const LoopOptions& options, std::string_view name) {
     const auto loop = Loop::create(options);
     return !loop.ok() && loop.status().code() == StatusCode::kInvalidArgument &&

@@ -147,7 +147,7 @@ void expect_ends(const World& world, int depth) {
 
 class OperationStates : public ::testing::TestWithParam<OperationKind> {};
 
-TEST_P(OperationStates, UX5_memory_comes_back_once_and_only_after_completion_in_every_order) {
+TEST_P(OperationStates, MemoryComesBackOnceAndOnlyAfterCompletionInEveryOrder) {
   // Each move but cancel can happen once, so this is deeper than any order is long, but for idle cancels.
   constexpr int kDepth = 10;
   World world;
@@ -158,13 +158,13 @@ TEST_P(OperationStates, UX5_memory_comes_back_once_and_only_after_completion_in_
   EXPECT_GE(count.worlds.size(), 8U);
 }
 
-TEST_P(OperationStates, UX5_every_order_ends_with_a_free_record) {
+TEST_P(OperationStates, EveryOrderEndsWithAFreeRecord) {
   World world;
   world.kind = GetParam();
   expect_ends(world, 10);
 }
 
-TEST(OperationStatesMisuse, UX5_dropping_borrowed_memory_that_the_device_has_is_said_to_be_misuse) {
+TEST(OperationStatesMisuse, DroppingBorrowedMemoryThatTheDeviceHasIsSaidToBeMisuse) {
   constexpr OperationKind kBorrowed{.revocable = false, .owns_memory = false};
   EXPECT_TRUE(step(OperationState::kPosted, OperationEvent::kDrop, kBorrowed).misuse);
   EXPECT_TRUE(step(OperationState::kCancelRequested, OperationEvent::kDrop, kBorrowed).misuse);

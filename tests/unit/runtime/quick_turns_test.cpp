@@ -12,13 +12,13 @@
 
 #include "unit/runtime/loops.hpp"
 #include "weft/runtime/poller.hpp"
-#include "weft/runtime/quick_stretch.hpp"
+#include "weft/runtime/quick_burst.hpp"
 
 namespace weft {
 namespace {
 
 using namespace std::chrono_literals;
-using detail::QuickStretch;
+using detail::QuickBurst;
 using testing::CallbackTimer;
 using testing::make_loop;
 
@@ -144,7 +144,7 @@ TEST_P(QuickTurns, TakePostedWorkAtOnce) {
   EXPECT_LE(ran_at, 50'001u);
 }
 
-TEST_P(QuickTurns, LetTimersWaitForNoMoreThanAStretch) {
+TEST_P(QuickTurns, LetTimersWaitForNoMoreThanABurst) {
   std::uint64_t fired_at = 0;
   std::uint64_t now = 0;
   CallbackTimer timer{[&] {
@@ -155,10 +155,10 @@ TEST_P(QuickTurns, LetTimersWaitForNoMoreThanAStretch) {
     now = polls;
     if (polls == 50'000) loop->arm(timer, loop->now() + 1ns);
   });
-  EXPECT_LE(fired_at - 50'000, static_cast<std::uint64_t>(QuickStretch::kUnitsAtMost));
+  EXPECT_LE(fired_at - 50'000, static_cast<std::uint64_t>(QuickBurst::kUnitsAtMost));
 }
 
-TEST_P(QuickTurns, LetDescriptorsWaitForNoMoreThanAStretch) {
+TEST_P(QuickTurns, LetDescriptorsWaitForNoMoreThanABurst) {
   Event event;
   std::uint64_t reported_at = 0;
   std::uint64_t now = 0;
@@ -173,7 +173,7 @@ TEST_P(QuickTurns, LetDescriptorsWaitForNoMoreThanAStretch) {
     }
     if (polls == 50'000) event.add(1);
   });
-  EXPECT_LE(reported_at - 50'000, static_cast<std::uint64_t>(QuickStretch::kUnitsAtMost));
+  EXPECT_LE(reported_at - 50'000, static_cast<std::uint64_t>(QuickBurst::kUnitsAtMost));
 }
 
 TEST_P(QuickTurns, RunNoMoreCoroutinesThanOneTurnsBudget) {
@@ -396,23 +396,23 @@ TEST_P(PollersThatSleep, DoNotKeepTheLoopAwakeByADescriptorThatFiresForNothing) 
   }
 }
 
-// Stretches that take `per_unit` for each of their units.
-class StretchOf {
+// Bursts that take `per_unit` for each of their units.
+class BurstOf {
  public:
-  explicit StretchOf(Duration per_unit) : per_unit_(per_unit) {}
+  explicit BurstOf(Duration per_unit) : per_unit_(per_unit) {}
   void repeat(int times, bool pollers, bool descriptors) {
     for (int i = 0; i < times; ++i) {
       reports_ += descriptors ? 1 : 0;
-      stretch.begin(now_, reports_);
-      if (pollers) stretch.brought_something();
-      stretch.end();
-      now_ += stretch.units() * per_unit_;
-      EXPECT_EQ(stretch.measure(now_), pollers);
+      burst.begin(now_, reports_);
+      if (pollers) burst.brought_something();
+      burst.end();
+      now_ += burst.units() * per_unit_;
+      EXPECT_EQ(burst.measure(now_), pollers);
     }
   }
-  Duration length() const { return stretch.units() * per_unit_; }
+  Duration length() const { return burst.units() * per_unit_; }
 
-  QuickStretch stretch;
+  QuickBurst burst;
 
  private:
   Duration per_unit_;
@@ -420,39 +420,39 @@ class StretchOf {
   std::uint64_t reports_ = 0;
 };
 
-TEST(QuickStretchTest, LastsAsLongAsWhoBringsWorkAllows) {
-  StretchOf of{20ns};
+TEST(QuickBursts, LastsAsLongAsWhoBringsWorkAllows) {
+  BurstOf of{20ns};
   const auto lasts = [&](Duration limit) { return of.length() <= limit && of.length() >= limit / 2; };
   of.repeat(40, true, false);
-  EXPECT_TRUE(lasts(QuickStretch::kWhilePollersWork)) << of.length().count();
+  EXPECT_TRUE(lasts(QuickBurst::kWhilePollersWork)) << of.length().count();
   of.repeat(40, false, false);
-  EXPECT_TRUE(lasts(QuickStretch::kWhileQuiet)) << of.length().count();
+  EXPECT_TRUE(lasts(QuickBurst::kWhileQuiet)) << of.length().count();
   of.repeat(40, false, true);
-  EXPECT_TRUE(lasts(QuickStretch::kWhileDescriptorsWork)) << of.length().count();
+  EXPECT_TRUE(lasts(QuickBurst::kWhileDescriptorsWork)) << of.length().count();
   of.repeat(40, true, true);
-  EXPECT_TRUE(lasts(QuickStretch::kWhileQuiet)) << of.length().count();
+  EXPECT_TRUE(lasts(QuickBurst::kWhileQuiet)) << of.length().count();
 }
 
-TEST(QuickStretchTest, IsCutAtOnceAndNeverBelowOneUnitNorAboveTheMost) {
-  StretchOf fast{1ns};
+TEST(QuickBursts, IsCutAtOnceAndNeverBelowOneUnitNorAboveTheMost) {
+  BurstOf fast{1ns};
   fast.repeat(20, true, false);
-  EXPECT_EQ(fast.stretch.units(), QuickStretch::kUnitsAtMost);
-  fast.stretch.begin(TimePoint{2h}, 0);
-  fast.stretch.end();
-  fast.stretch.measure(TimePoint{2h} + 80us);
-  EXPECT_EQ(fast.stretch.units(), QuickStretch::kUnitsAtMost / 8);
-  StretchOf slow{1s};
+  EXPECT_EQ(fast.burst.units(), QuickBurst::kUnitsAtMost);
+  fast.burst.begin(TimePoint{2h}, 0);
+  fast.burst.end();
+  fast.burst.measure(TimePoint{2h} + 80us);
+  EXPECT_EQ(fast.burst.units(), QuickBurst::kUnitsAtMost / 8);
+  BurstOf slow{1s};
   slow.repeat(2, true, false);
-  EXPECT_EQ(slow.stretch.units(), 1);
+  EXPECT_EQ(slow.burst.units(), 1);
 }
 
-TEST(QuickStretchTest, ThatWasNotBroughtToItsEndTeachesNothing) {
-  QuickStretch stretch;
-  const std::int64_t units = stretch.units();
-  stretch.begin(TimePoint{1h}, 0);
-  stretch.brought_something();
-  EXPECT_FALSE(stretch.measure(TimePoint{2h}));
-  EXPECT_EQ(stretch.units(), units);
+TEST(QuickBursts, ThatWasNotBroughtToItsEndTeachesNothing) {
+  QuickBurst burst;
+  const std::int64_t units = burst.units();
+  burst.begin(TimePoint{1h}, 0);
+  burst.brought_something();
+  EXPECT_FALSE(burst.measure(TimePoint{2h}));
+  EXPECT_EQ(burst.units(), units);
 }
 
 }  // namespace

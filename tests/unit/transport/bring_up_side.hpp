@@ -21,7 +21,7 @@ namespace weft::bring_up_testing {
 
 inline constexpr Duration kBringUp = std::chrono::seconds{1};
 
-/// What goes wrong on one side, whatever the order.
+/// Fault of one side, whatever the order of events.
 enum class Fault : std::uint8_t { kNone, kOpen, kConnect };
 
 struct SideOptions {

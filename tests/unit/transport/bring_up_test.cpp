@@ -21,7 +21,7 @@ using bring_up_testing::Fault;
 using bring_up_testing::Side;
 using bring_up_testing::SideOptions;
 
-/// What can happen next.
+/// Events that can happen next.
 enum class Event : std::uint8_t { kDeliver, kHeard, kTimeout, kPathFails };
 constexpr std::array kEvents{Event::kDeliver, Event::kHeard, Event::kTimeout, Event::kPathFails};
 
@@ -170,7 +170,7 @@ class Model {
 constexpr std::array kPolicies{PathPolicy::kForbid, PathPolicy::kPrefer, PathPolicy::kRequire};
 constexpr std::array kFaults{Fault::kNone, Fault::kOpen, Fault::kConnect};
 
-TEST(Bu6BringUp, BothSidesComeToTheSameDecisionInEveryOrder) {
+TEST(BringUpOrders, BothSidesComeToTheSameDecisionInEveryOrder) {
   std::uint64_t orders = 0;
   for (PathPolicy first : kPolicies) {
     for (PathPolicy second : kPolicies) {
@@ -187,7 +187,7 @@ TEST(Bu6BringUp, BothSidesComeToTheSameDecisionInEveryOrder) {
   std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
 }
 
-TEST(Bu6BringUp, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherIsReady) {
+TEST(BringUpOrders, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherIsReady) {
   std::uint64_t orders = 0;
   for (PathPolicy second : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
     for (Fault fault : kFaults) {
@@ -201,7 +201,7 @@ TEST(Bu6BringUp, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherIsRe
   std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
 }
 
-TEST(Bu6BringUp, BothSidesMayBeUnableToOpenOrToConnect) {
+TEST(BringUpOrders, BothSidesMayBeUnableToOpenOrToConnect) {
   for (Fault first : {Fault::kOpen, Fault::kConnect}) {
     for (Fault second : {Fault::kOpen, Fault::kConnect}) {
       Model model{{PathPolicy::kPrefer, first}, {PathPolicy::kPrefer, second}};

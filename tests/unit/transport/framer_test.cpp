@@ -95,7 +95,7 @@ std::string stream_text(bool checksum) {
   return text + frame_text({.type = FrameType::kGoaway}, "bye", checksum);
 }
 
-class FramerTest : public ::testing::Test {
+class Framers : public ::testing::Test {
  protected:
   struct Run {
     Status status;
@@ -138,7 +138,7 @@ class FramerTest : public ::testing::Test {
   std::size_t largest_place_ = 0;
 };
 
-TEST_F(FramerTest, HowAStreamIsCutIntoPiecesMakesNoDifference) {
+TEST_F(Framers, HowAStreamIsCutIntoPiecesMakesNoDifference) {
   for (const bool checksum : {false, true}) {
     const std::string stream = stream_text(checksum);
     Transcript sink;
@@ -163,7 +163,7 @@ TEST_F(FramerTest, HowAStreamIsCutIntoPiecesMakesNoDifference) {
   EXPECT_EQ(pool_.chunks_out(), 0u);
 }
 
-TEST_F(FramerTest, SkippingLeavesTheSameFrames) {
+TEST_F(Framers, SkippingLeavesTheSameFrames) {
   const std::string stream = stream_text(true);
   Transcript sink;
   sink.checksums = sink.skip = true;
@@ -173,7 +173,7 @@ TEST_F(FramerTest, SkippingLeavesTheSameFrames) {
   EXPECT_EQ(whole.text.find("landed"), std::string::npos);
 }
 
-TEST_F(FramerTest, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
+TEST_F(Framers, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
   std::string stream = wire::encode_hello({});
   stream +=
       frame_text({.type = FrameType::kRequest, .flags = 1, .id = 5, .attachment_bytes = 13}, "body", true);
@@ -196,7 +196,7 @@ TEST_F(FramerTest, EveryFlippedBitIsFoundWhileChecksumsAreOn) {
   }
 }
 
-TEST_F(FramerTest, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
+TEST_F(Framers, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
   const std::string hello = wire::encode_hello({});
   const std::string frame =
       frame_text({.type = FrameType::kRequest, .id = 1}, std::string(1 << 20, 'x'), false);
@@ -220,7 +220,7 @@ TEST_F(FramerTest, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
   EXPECT_EQ(pool_.chunks_out(), 0u);
 }
 
-TEST_F(FramerTest, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
+TEST_F(Framers, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
   for (const bool checksum : {false, true}) {
     for (const std::size_t size : {29'999u, 30'000u}) {
       const FrameHeader plain{.type = FrameType::kRequest, .id = 2};
@@ -246,7 +246,7 @@ TEST_F(FramerTest, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
   EXPECT_LE(largest_place_, pool_.chunk_bytes());
 }
 
-TEST_F(FramerTest, AFaultInABodyThatIsDroppedIsFoundAllTheSame) {
+TEST_F(Framers, AFaultInABodyThatIsDroppedIsFoundAllTheSame) {
   std::string stream = wire::encode_hello({});
   stream += frame_text({.type = FrameType::kRequest, .id = 2}, std::string(30'001, 'x'), true);
   Transcript sink;
@@ -261,7 +261,7 @@ TEST_F(FramerTest, AFaultInABodyThatIsDroppedIsFoundAllTheSame) {
   }
 }
 
-TEST_F(FramerTest, OnlyPartsOfAnAttachmentAreProgressAndNoTrickle) {
+TEST_F(Framers, OnlyPartsOfAnAttachmentAreProgressAndNoTrickle) {
   limits_.attachment_bytes_max = std::uint64_t{1} << 30;
   for (const std::uint64_t length : {std::uint64_t{1} << 20, std::uint64_t{1} << 30}) {
     const std::uint64_t part = std::max<std::uint64_t>(64 * 1024, length / 1024);
@@ -291,7 +291,7 @@ TEST_F(FramerTest, OnlyPartsOfAnAttachmentAreProgressAndNoTrickle) {
   }
 }
 
-TEST_F(FramerTest, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
+TEST_F(Framers, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
   limits_.body_bytes_max = 1u << 20;
   limits_.attachment_bytes_max = std::uint64_t{1} << 40;
   FrameHeader header{
@@ -315,7 +315,7 @@ TEST_F(FramerTest, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
   EXPECT_GE(grown, (1u << 20) / (64 * 1024) / 2);
 }
 
-TEST_F(FramerTest, RandomBytesNeverGetPastTheirVerdict) {
+TEST_F(Framers, RandomBytesNeverGetPastTheirVerdict) {
   unsigned state = 12345;
   const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
   std::string good = stream_text(false);

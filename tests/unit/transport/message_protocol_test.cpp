@@ -68,7 +68,7 @@ std::vector<MessageKind> kinds_of(const std::vector<MessageHeader>& headers) {
   return kinds;
 }
 
-TEST(MessageProtocol, every_head_survives_being_written_and_an_unknown_one_is_none) {
+TEST(MessageProtocol, EveryHeadSurvivesBeingWrittenAndAnUnknownOneIsNone) {
   std::byte bytes[kMessageHeaderBytes];
   for (unsigned kind = 0; kind < 256; ++kind) {
     store_message_header(bytes, {static_cast<MessageKind>(kind), 0x01020304, 0x05060708, 0x090A0B0C});
@@ -83,7 +83,7 @@ TEST(MessageProtocol, every_head_survives_being_written_and_an_unknown_one_is_no
   }
 }
 
-TEST(MessageProtocol, what_a_peer_may_not_do_is_named_and_ends_all_taking) {
+TEST(MessageProtocol, WhatAPeerMayNotDoIsNamedAndEndsAllTaking) {
   struct Misdeed {
     const char* named;
     std::function<void(MessageProtocol&, MessageProtocol&)> commit;
@@ -140,19 +140,19 @@ TEST(MessageProtocol, what_a_peer_may_not_do_is_named_and_ends_all_taking) {
   }
 }
 
-TEST(MessageProtocol, a_kind_that_the_carrier_does_not_use_is_a_misdeed) {
+TEST(MessageProtocol, AKindThatTheCarrierDoesNotUseIsAMisdeed) {
   MessageProtocol plain{{.credit_max = 100, .over = "in a test"}};
   EXPECT_FALSE(plain.check({MessageKind::kOffer, 0, 0, 0}, 1));
   EXPECT_TRUE(plain.misbehaves());
 }
 
-TEST(MessageProtocol, who_does_not_begin_with_a_probe_misbehaves) {
+TEST(MessageProtocol, WhoDoesNotBeginWithAProbeMisbehaves) {
   End end;
   EXPECT_FALSE(end.receive({MessageKind::kBytes, kWindow, 0, 0}));
   EXPECT_NE(end.misdeed().find("did not begin with a probe"), std::string::npos);
 }
 
-TEST(MessageProtocol, bytes_leave_credit_for_an_answer_and_for_news_of_credit) {
+TEST(MessageProtocol, BytesLeaveCreditForAnAnswerAndForNewsOfCredit) {
   Pair pair;
   MessageProtocol& one = pair.one.protocol;
   while (one.may_send_bytes()) pair.other.receive(one.stamp(MessageKind::kBytes));
@@ -174,7 +174,7 @@ TEST(MessageProtocol, bytes_leave_credit_for_an_answer_and_for_news_of_credit) {
   EXPECT_FALSE(one.due());
 }
 
-TEST(MessageProtocol, a_peer_without_credit_is_found_out_and_a_grant_reaches_it_with_any_message) {
+TEST(MessageProtocol, APeerWithoutCreditIsFoundOutAndAGrantReachesItWithAnyMessage) {
   Pair pair;
   MessageCredit& of_peer = pair.other.protocol.credit();
   const std::uint32_t left = of_peer.peer_may_send();
@@ -188,7 +188,7 @@ TEST(MessageProtocol, a_peer_without_credit_is_found_out_and_a_grant_reaches_it_
   EXPECT_TRUE(pair.other.post().empty()) << "told already";
 }
 
-TEST(MessageProtocol, credit_goes_back_down_to_what_is_due) {
+TEST(MessageProtocol, CreditGoesBackDownToWhatIsDue) {
   Pair pair;
   MessageProtocol& one = pair.one.protocol;
   one.want(MessageKind::kReturn);
@@ -201,7 +201,7 @@ TEST(MessageProtocol, credit_goes_back_down_to_what_is_due) {
   EXPECT_TRUE(pair.one.post().empty());
 }
 
-TEST(MessageProtocol, credit_counts_on_over_the_end_of_its_numbers) {
+TEST(MessageProtocol, CreditCountsOnOverTheEndOfItsNumbers) {
   constexpr std::uint32_t kNearTheEnd = 0xFFFF'FFFE;
   MessageCredit credit{100};
   credit.begin(kNearTheEnd);
@@ -215,7 +215,7 @@ TEST(MessageProtocol, credit_counts_on_over_the_end_of_its_numbers) {
   EXPECT_EQ(credit.left(), 50u);
 }
 
-TEST(MessageProtocol, where_only_bytes_cost_control_never_waits) {
+TEST(MessageProtocol, WhereOnlyBytesCostControlNeverWaits) {
   End end{false, 0};
   end.protocol.want(MessageKind::kProbe);
   end.protocol.want(MessageKind::kAsk);
@@ -223,7 +223,7 @@ TEST(MessageProtocol, where_only_bytes_cost_control_never_waits) {
   EXPECT_EQ(end.post().size(), 2u);
 }
 
-TEST(MessageProtocol, each_end_is_taken_once_whichever_comes_first) {
+TEST(MessageProtocol, EachEndIsTakenOnceWhicheverComesFirst) {
   for (const bool both_at_once : {true, false}) {
     Pair pair;
     MessageProtocol& one = pair.one.protocol;
@@ -247,7 +247,7 @@ TEST(MessageProtocol, each_end_is_taken_once_whichever_comes_first) {
   }
 }
 
-TEST(MessageProtocol, the_end_is_the_last_to_leave) {
+TEST(MessageProtocol, TheEndIsTheLastToLeave) {
   Pair pair;
   pair.one.protocol.end();
   for (const auto kind : {MessageKind::kAsk, MessageKind::kWithdraw, MessageKind::kReclaim}) {
@@ -259,7 +259,7 @@ TEST(MessageProtocol, the_end_is_the_last_to_leave) {
 }
 
 // A post that fails is tried again from the same state, so that nothing is lost or said twice.
-TEST(MessageProtocol, a_post_that_fails_at_any_message_is_made_up_for) {
+TEST(MessageProtocol, APostThatFailsAtAnyMessageIsMadeUpFor) {
   for (std::size_t fails_at = 0; fails_at <= 4; ++fails_at) {
     SCOPED_TRACE(fails_at);
     Pair pair;

@@ -42,9 +42,9 @@ struct CountingDrain final : OutboxDrain {
   std::size_t consumed = 0;
 };
 
-class OutboxTest : public ::testing::Test {
+class Outboxes : public ::testing::Test {
  protected:
-  ~OutboxTest() override {
+  ~Outboxes() override {
     outbox_.release_all();
     EXPECT_EQ(pool_.chunks_out(), 0u);
   }
@@ -67,7 +67,7 @@ class OutboxTest : public ::testing::Test {
   Outbox outbox_{pool_, &drain_, 100};
 };
 
-TEST_F(OutboxTest, TellsWhenSomethingIsQueuedWhereNothingWas) {
+TEST_F(Outboxes, TellsWhenSomethingIsQueuedWhereNothingWas) {
   EXPECT_EQ(drain_.queued, 0);
   put("one.....");
   put("two.....");
@@ -77,7 +77,7 @@ TEST_F(OutboxTest, TellsWhenSomethingIsQueuedWhereNothingWas) {
   EXPECT_EQ(drain_.queued, 2);
 }
 
-TEST_F(OutboxTest, TellsWhenMuchIsQueuedBeforeMoreIsAppended) {
+TEST_F(Outboxes, TellsWhenMuchIsQueuedBeforeMoreIsAppended) {
   const std::string frame(1024, 'x');
   for (int at = 0; at < 4; ++at) put(frame);
   EXPECT_EQ(drain_.much, 0);
@@ -88,7 +88,7 @@ TEST_F(OutboxTest, TellsWhenMuchIsQueuedBeforeMoreIsAppended) {
   EXPECT_EQ(outbox_.queued_bytes(), 1024u) << "what is being appended was not there yet";
 }
 
-TEST_F(OutboxTest, MuchIsLessAtTheBeginningOfATurn) {
+TEST_F(Outboxes, MuchIsLessAtTheBeginningOfATurn) {
   const std::string frame(1024, 'x');
   drain_.consume_from = &outbox_;
   const auto frames_until_told = [&] {
@@ -105,7 +105,7 @@ TEST_F(OutboxTest, MuchIsLessAtTheBeginningOfATurn) {
   EXPECT_EQ(frames_until_told(), 4);
 }
 
-TEST_F(OutboxTest, ALeaseOfMuchIsToldOfAtOnce) {
+TEST_F(Outboxes, ALeaseOfMuchIsToldOfAtOnce) {
   Lease lease{std::string(Outbox::kMuchBytes, 'x')};
   ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
   EXPECT_GE(drain_.queued, 1);
@@ -113,7 +113,7 @@ TEST_F(OutboxTest, ALeaseOfMuchIsToldOfAtOnce) {
   outbox_.release_all();
 }
 
-TEST_F(OutboxTest, TellsNothingOfMuchWhileMemoryIsGivenBack) {
+TEST_F(Outboxes, TellsNothingOfMuchWhileMemoryIsGivenBack) {
   struct Again final : SendLease {
     Outbox* outbox = nullptr;
     std::string bytes = std::string(Outbox::kMuchBytes, 'x');
@@ -133,7 +133,7 @@ TEST_F(OutboxTest, TellsNothingOfMuchWhileMemoryIsGivenBack) {
   outbox_.release_all();
 }
 
-TEST_F(OutboxTest, WhatAReleaseQueuesNeverComesBetweenAFrameAndItsAttachment) {
+TEST_F(Outboxes, WhatAReleaseQueuesNeverComesBetweenAFrameAndItsAttachment) {
   struct Between final : SendLease {
     Outbox* outbox = nullptr;
     void on_released(bool) noexcept override { std::memcpy(outbox->append(8), "between.", 8); }
@@ -149,7 +149,7 @@ TEST_F(OutboxTest, WhatAReleaseQueuesNeverComesBetweenAFrameAndItsAttachment) {
   EXPECT_EQ(queued(), "between.");
 }
 
-TEST_F(OutboxTest, AnAttachmentThatBeginsWithAnEmptyPieceIsNotWholeAfterIt) {
+TEST_F(Outboxes, AnAttachmentThatBeginsWithAnEmptyPieceIsNotWholeAfterIt) {
   Lease nothing{""};
   Lease attached{"attached"};
   drain_.consume_from = &outbox_;
@@ -160,7 +160,7 @@ TEST_F(OutboxTest, AnAttachmentThatBeginsWithAnEmptyPieceIsNotWholeAfterIt) {
   EXPECT_EQ(drain_.much, 1);
 }
 
-TEST_F(OutboxTest, SmallFramesLieBehindEachOtherInOnePiece) {
+TEST_F(Outboxes, SmallFramesLieBehindEachOtherInOnePiece) {
   put("one.....");
   put("two.....three...");
   iovec pieces[4];
@@ -169,7 +169,7 @@ TEST_F(OutboxTest, SmallFramesLieBehindEachOtherInOnePiece) {
   EXPECT_EQ(outbox_.queued_bytes(), 24u);
 }
 
-TEST_F(OutboxTest, HoldsNoChunkOnceDrained) {
+TEST_F(Outboxes, HoldsNoChunkOnceDrained) {
   put("one.....");
   EXPECT_EQ(pool_.chunks_out(), 1u);
   outbox_.consume(3);
@@ -179,7 +179,7 @@ TEST_F(OutboxTest, HoldsNoChunkOnceDrained) {
   EXPECT_EQ(pool_.chunks_out(), 0u);
 }
 
-TEST_F(OutboxTest, GoesOnInFurtherChunksAndGivesThemBackOneByOne) {
+TEST_F(Outboxes, GoesOnInFurtherChunksAndGivesThemBackOneByOne) {
   std::string all;
   for (char c = 'a'; c < 'k'; ++c) {
     put(std::string(1000, c));
@@ -195,7 +195,7 @@ TEST_F(OutboxTest, GoesOnInFurtherChunksAndGivesThemBackOneByOne) {
   EXPECT_EQ(queued(), all.substr(4001));
 }
 
-TEST_F(OutboxTest, LeasedBytesAreNotCopiedAndReleasedOnceAllHaveLeft) {
+TEST_F(Outboxes, LeasedBytesAreNotCopiedAndReleasedOnceAllHaveLeft) {
   Lease lease{std::string(104, 'x')};
   put("before..");
   ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
@@ -211,7 +211,7 @@ TEST_F(OutboxTest, LeasedBytesAreNotCopiedAndReleasedOnceAllHaveLeft) {
   EXPECT_EQ(queued(), "behind..");
 }
 
-TEST_F(OutboxTest, SmallLeasesAreCopiedAndReleasedAtOnce) {
+TEST_F(Outboxes, SmallLeasesAreCopiedAndReleasedAtOnce) {
   Lease lease{"abc"};
   ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
   EXPECT_EQ(lease.released, 1);
@@ -220,7 +220,7 @@ TEST_F(OutboxTest, SmallLeasesAreCopiedAndReleasedAtOnce) {
   EXPECT_EQ(queued(), std::string("abc\0\0\0\0\0", 8));
 }
 
-TEST_F(OutboxTest, AttachmentsOfEveryLengthAndPiecesArePaddedAndFramesBehindThemAligned) {
+TEST_F(Outboxes, AttachmentsOfEveryLengthAndPiecesArePaddedAndFramesBehindThemAligned) {
   for (std::size_t first = 90; first < 110; ++first) {
     for (std::size_t second = 1; second < 20; ++second) {
       Lease one{std::string(first, 'a')};
@@ -239,7 +239,7 @@ TEST_F(OutboxTest, AttachmentsOfEveryLengthAndPiecesArePaddedAndFramesBehindThem
   }
 }
 
-TEST_F(OutboxTest, ChecksumsFollowTheWholeAttachment) {
+TEST_F(Outboxes, ChecksumsFollowTheWholeAttachment) {
   outbox_.use_checksums();
   Lease one{std::string(101, 'a')};
   Lease two{"bc"};
@@ -253,7 +253,7 @@ TEST_F(OutboxTest, ChecksumsFollowTheWholeAttachment) {
   EXPECT_EQ(one.released, 1);
 }
 
-TEST_F(OutboxTest, TakingALeaseOverKeepsItsUnsentBytes) {
+TEST_F(Outboxes, TakingALeaseOverKeepsItsUnsentBytes) {
   Lease lease{std::string(150, 'x') + std::string(154, 'y')};
   put("before..");
   ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
@@ -268,7 +268,7 @@ TEST_F(OutboxTest, TakingALeaseOverKeepsItsUnsentBytes) {
   EXPECT_EQ(lease.released, 1);
 }
 
-TEST_F(OutboxTest, WhoSendsIsAskedForALeaseOnlyWhenItMayBeReadingIt) {
+TEST_F(Outboxes, WhoSendsIsAskedForALeaseOnlyWhenItMayBeReadingIt) {
   Lease first{std::string(200, 'a')};
   Lease second{std::string(200, 'b')};
   ASSERT_TRUE(outbox_.append_leased(as_bytes(first.bytes), first, true));
@@ -281,7 +281,7 @@ TEST_F(OutboxTest, WhoSendsIsAskedForALeaseOnlyWhenItMayBeReadingIt) {
   EXPECT_EQ(drain_.taken_back, 2);
 }
 
-TEST_F(OutboxTest, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
+TEST_F(Outboxes, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
   outbox_.use_checksums();
   Lease at_once{""};
   ASSERT_TRUE(outbox_.append_leased({}, at_once));
@@ -307,7 +307,7 @@ TEST_F(OutboxTest, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
   EXPECT_FALSE(dropped.was_sent);
 }
 
-TEST_F(OutboxTest, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
+TEST_F(Outboxes, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
   std::vector<std::unique_ptr<Lease>> leases;
   std::string all;
   {
@@ -325,7 +325,7 @@ TEST_F(OutboxTest, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
   }
 }
 
-TEST_F(OutboxTest, AReleaseMayQueueMore) {
+TEST_F(Outboxes, AReleaseMayQueueMore) {
   Lease lease{std::string(120, 'x')};
   lease.then = &outbox_;
   ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
@@ -335,7 +335,7 @@ TEST_F(OutboxTest, AReleaseMayQueueMore) {
   EXPECT_EQ(outbox_.queued_bytes(), 8u);
 }
 
-TEST_F(OutboxTest, SteadyUseTakesNoNewChunks) {
+TEST_F(Outboxes, SteadyUseTakesNoNewChunks) {
   for (int round = 0; round < 1000; ++round) {
     put("request.");
     outbox_.consume(8);

@@ -179,9 +179,9 @@ class LocalProvider final : public DataPathProvider {
   Exchange& exchange_;
 };
 
-class Bu6PathConnection : public ConformanceTest {
+class PathConnections : public ConformanceTest {
  protected:
-  ~Bu6PathConnection() override {
+  ~PathConnections() override {
     client_.connection.reset();
     server_.connection.reset();
   }
@@ -228,9 +228,9 @@ class Bu6PathConnection : public ConformanceTest {
   Exchange exchange_;
 };
 
-INSTANTIATE_TEST_SUITE_P(OverMemory, Bu6PathConnection, ::testing::Values("memory"));
+INSTANTIATE_TEST_SUITE_P(OverMemory, PathConnections, ::testing::Values("memory"));
 
-TEST_P(Bu6PathConnection, BytesGoByThePathOnceBothAreUp) {
+TEST_P(PathConnections, BytesGoByThePathOnceBothAreUp) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   EXPECT_TRUE(on_path() && server_name() == "local");
   const std::size_t used = exchange_.in_use;
@@ -238,7 +238,7 @@ TEST_P(Bu6PathConnection, BytesGoByThePathOnceBothAreUp) {
   EXPECT_GT(exchange_.in_use, used);
 }
 
-TEST_P(Bu6PathConnection, AnAttachmentLandsWhereItIsWanted) {
+TEST_P(PathConnections, AnAttachmentLandsWhereItIsWanted) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   CountedLease lease{pattern(100'000)};
   client_.request_with(3, lease, "with");
@@ -248,7 +248,7 @@ TEST_P(Bu6PathConnection, AnAttachmentLandsWhereItIsWanted) {
   EXPECT_EQ(lease.released, 1);
 }
 
-TEST_P(Bu6PathConnection, AnAbandonedLandingLeavesTheNextFramesWhole) {
+TEST_P(PathConnections, AnAbandonedLandingLeavesTheNextFramesWhole) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.holds_landings = true;
   CountedLease lease{pattern(100'000)};
@@ -264,7 +264,7 @@ TEST_P(Bu6PathConnection, AnAbandonedLandingLeavesTheNextFramesWhole) {
   ASSERT_NO_FATAL_FAILURE(expect_frames_pass());
 }
 
-TEST_P(Bu6PathConnection, ALandingThatNobodyWritesToIsNotTakenBack) {
+TEST_P(PathConnections, ALandingThatNobodyWritesToIsNotTakenBack) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   client_.send({.type = wire::FrameType::kRequest,
                 .flags = wire::FrameFlags::kAttachment,
@@ -277,7 +277,7 @@ TEST_P(Bu6PathConnection, ALandingThatNobodyWritesToIsNotTakenBack) {
 }
 
 // Its path is shut in a later turn, and until then whoever dropped the attachment has the memory back.
-TEST_P(Bu6PathConnection, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
+TEST_P(PathConnections, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.holds_landings = true;
   CountedLease lease{pattern(100'000)};
@@ -292,7 +292,7 @@ TEST_P(Bu6PathConnection, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
   EXPECT_EQ(server_.sink.why.message(), "enough");
 }
 
-TEST_P(Bu6PathConnection, BothEndsFinishInOrder) {
+TEST_P(PathConnections, BothEndsFinishInOrder) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   client_.request(1, "last words");
   client_.connection->finish();
@@ -304,7 +304,7 @@ TEST_P(Bu6PathConnection, BothEndsFinishInOrder) {
 }
 
 // BU-4: as a killed peer leaves it.
-TEST_P(Bu6PathConnection, WhatLiesInThePathWhenTheStreamEndsIsReceivedAndThenTheEnd) {
+TEST_P(PathConnections, WhatLiesInThePathWhenTheStreamEndsIsReceivedAndThenTheEnd) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.tells_nobody = true;
   client_.request(1, "last words");
@@ -316,7 +316,7 @@ TEST_P(Bu6PathConnection, WhatLiesInThePathWhenTheStreamEndsIsReceivedAndThenThe
   EXPECT_EQ(server_.sink.frames.size(), 1u);
 }
 
-TEST_P(Bu6PathConnection, FallsBackToTheStreamWhenThePathCannotBeOpened) {
+TEST_P(PathConnections, FallsBackToTheStreamWhenThePathCannotBeOpened) {
   exchange_.refuses_to_open = true;
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   EXPECT_EQ(client_name(), "memory");
@@ -324,7 +324,7 @@ TEST_P(Bu6PathConnection, FallsBackToTheStreamWhenThePathCannotBeOpened) {
   EXPECT_EQ(exchange_.in_use, 0u);
 }
 
-TEST_P(Bu6PathConnection, FallsBackToTheStreamWhenNobodyIsHeard) {
+TEST_P(PathConnections, FallsBackToTheStreamWhenNobodyIsHeard) {
   exchange_.deaf = true;
   const TimePoint before = clock_.now();
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
@@ -334,7 +334,7 @@ TEST_P(Bu6PathConnection, FallsBackToTheStreamWhenNobodyIsHeard) {
   EXPECT_TRUE(exchange_.ends.empty()) << "an unused path stays";
 }
 
-TEST_P(Bu6PathConnection, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
+TEST_P(PathConnections, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
   for (bool deaf : {true, false}) {
     exchange_.deaf = deaf;
     client_.sink.during_hello = [&] { client_.connection->use_checksums(); };
@@ -355,7 +355,7 @@ TEST_P(Bu6PathConnection, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
   }
 }
 
-TEST_P(Bu6PathConnection, ARequiredPathThatDoesNotComeUpEndsBothSides) {
+TEST_P(PathConnections, ARequiredPathThatDoesNotComeUpEndsBothSides) {
   exchange_.deaf = true;
   ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kRequire), with(PathPolicy::kPrefer)));
   client_.send_hello();
@@ -365,7 +365,7 @@ TEST_P(Bu6PathConnection, ARequiredPathThatDoesNotComeUpEndsBothSides) {
   EXPECT_TRUE(client_.sink.hellos.empty());
 }
 
-TEST_P(Bu6PathConnection, BothSidesThatRequireAPathSayWhyThereIsNone) {
+TEST_P(PathConnections, BothSidesThatRequireAPathSayWhyThereIsNone) {
   exchange_.refuses_to_open = true;
   ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kRequire), with(PathPolicy::kRequire)));
   client_.send_hello();
@@ -378,7 +378,7 @@ TEST_P(Bu6PathConnection, BothSidesThatRequireAPathSayWhyThereIsNone) {
   }
 }
 
-TEST_P(Bu6PathConnection, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
+TEST_P(PathConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
   exchange_.deaf = true;
   ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kPrefer), with(PathPolicy::kPrefer)));
   client_.send_hello();
@@ -392,7 +392,7 @@ TEST_P(Bu6PathConnection, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
 
 // The hook of the loop that watches a real stream tells of an end once, and it may be while the verdict is
 // still unread.
-TEST_P(Bu6PathConnection, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
+TEST_P(PathConnections, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
   settle();
@@ -402,7 +402,7 @@ TEST_P(Bu6PathConnection, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
   EXPECT_EQ(server_.sink.hellos.size(), 1u);
 }
 
-TEST_P(Bu6PathConnection, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd) {
+TEST_P(PathConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd) {
   for (const std::size_t cut : {std::size_t{1}, std::size_t{8}, std::size_t{1000}}) {
     ASSERT_NO_FATAL_FAILURE(greet_by_hand());
     client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
@@ -420,7 +420,7 @@ TEST_P(Bu6PathConnection, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd) 
   }
 }
 
-TEST_P(Bu6PathConnection, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
+TEST_P(PathConnections, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
   settle();
@@ -431,7 +431,7 @@ TEST_P(Bu6PathConnection, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
   EXPECT_NE(server_.sink.why.to_string().find("sent on the stream"), std::string::npos);
 }
 
-TEST_P(Bu6PathConnection, APathThatFailsBetweenTheVerdictsEndsTheConnectionOnce) {
+TEST_P(PathConnections, APathThatFailsBetweenTheVerdictsEndsTheConnectionOnce) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
   settle();
@@ -444,13 +444,13 @@ TEST_P(Bu6PathConnection, APathThatFailsBetweenTheVerdictsEndsTheConnectionOnce)
   EXPECT_TRUE(server_.sink.hellos.empty());
 }
 
-TEST_P(Bu6PathConnection, APathThatFailsInUseEndsTheConnectionOnce) {
+TEST_P(PathConnections, APathThatFailsInUseEndsTheConnectionOnce) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.ends.begin()->second->break_down();
   ASSERT_TRUE(until([&] { return client_.sink.closed() && server_.sink.closed(); }));
 }
 
-TEST_P(Bu6PathConnection, AConnectionMayBeDestroyedAtEveryPointOfBringUp) {
+TEST_P(PathConnections, AConnectionMayBeDestroyedAtEveryPointOfBringUp) {
   std::size_t points = 0;
   for (bool goes_on = true; goes_on; ++points) {
     ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kPrefer), with(PathPolicy::kPrefer)));

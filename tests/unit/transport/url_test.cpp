@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Capabilities: CR-22.
 #include "weft/transport/url.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ TEST(Url, IsReadIntoItsParts) {
   EXPECT_EQ(Url::parse("ucx://10.0.0.1:7").value(), (Url{"ucx", "10.0.0.1", 7}));
 }
 
-TEST(Url, CR22_host_and_port_without_a_scheme_are_of_tcp) {
+TEST(Url, HostAndPortWithoutASchemeAreOfTcp) {
   EXPECT_EQ(Url::parse("127.0.0.1:9000").value(), (Url{"tcp", "127.0.0.1", 9000}));
   EXPECT_EQ(Url::parse("host.example:0").value(), (Url{"tcp", "host.example", 0}));
   EXPECT_EQ(Url::parse("[::1]:7").value(), (Url{"tcp", "::1", 7}));

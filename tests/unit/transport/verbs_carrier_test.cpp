@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way of a connection by RDMA, on simulated devices: credit, memory, and what outlives what.
+// Capabilities: CR-16, CR-17, CR-18, CR-19, CR-20.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,7 +120,7 @@ class VerbsCredit : public ::testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(VerbsCredit, CR18_there_is_a_receive_for_every_message_whatever_the_order) {
+TEST_P(VerbsCredit, ThereIsAReceiveForEveryMessageWhateverTheOrder) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random{seed};
@@ -132,7 +133,7 @@ TEST_P(VerbsCredit, CR18_there_is_a_receive_for_every_message_whatever_the_order
   }
 }
 
-TEST_P(VerbsCredit, CR18_messages_that_are_kept_do_not_keep_the_peer_from_sending) {
+TEST_P(VerbsCredit, MessagesThatAreKeptDoNotKeepThePeerFromSending) {
   World world{options()};
   End one;
   End other;
@@ -153,7 +154,7 @@ TEST_P(VerbsCredit, CR18_messages_that_are_kept_do_not_keep_the_peer_from_sendin
 INSTANTIATE_TEST_SUITE_P(Options, VerbsCredit, ::testing::Values("default", "tight", "little"),
                          [](const auto& made) { return std::string{made.param}; });
 
-TEST(VerbsCarrier, CR18_a_device_that_drops_completions_of_the_dead_costs_no_receive) {
+TEST(VerbsCarrier, ADeviceThatDropsCompletionsOfTheDeadCostsNoReceive) {
   for (const bool kept : {true, false}) {
     World world{with_credits(4, 4)};
     world.rdma.keep_completions_of_destroyed_pairs(kept);
@@ -179,7 +180,7 @@ TEST(VerbsCarrier, CR18_a_device_that_drops_completions_of_the_dead_costs_no_rec
   }
 }
 
-TEST(VerbsCarrier, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
+TEST(VerbsCarrier, AMessageOutlivesItsPathAndBelongsToNoOther) {
   World world;
   std::vector<ChunkRef> kept;
   {
@@ -209,7 +210,7 @@ TEST(VerbsCarrier, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
   EXPECT_EQ(world.receivers_not_ready(), 0u);
 }
 
-TEST(VerbsCarrier, CR17_who_finds_no_memory_to_send_from_waits_and_goes_on) {
+TEST(VerbsCarrier, WhoFindsNoMemoryToSendFromWaitsAndGoesOn) {
   VerbsOptions options;
   options.send_bytes_max = options.block_bytes;  // 16 messages
   World world{options};
@@ -237,7 +238,7 @@ TEST(VerbsCarrier, CR17_who_finds_no_memory_to_send_from_waits_and_goes_on) {
   }
 }
 
-TEST(VerbsCarrier, CR17_when_memory_to_receive_into_is_used_up_no_further_path_comes_up) {
+TEST(VerbsCarrier, WhenMemoryToReceiveIntoIsUsedUpNoFurtherPathComesUp) {
   VerbsOptions options = with_credits(4, 4);
   options.receive_bytes_max = options.block_bytes;  // 16 messages: 4 paths
   World world{options};
@@ -255,7 +256,7 @@ TEST(VerbsCarrier, CR17_when_memory_to_receive_into_is_used_up_no_further_path_c
 }
 
 // A device tells an event once, to whoever asks first.
-TEST(VerbsCarrier, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hears_of_it) {
+TEST(VerbsCarrier, AnEventReachesTheLoopThatItIsAboutWhicheverHearsOfIt) {
   World world;
   const auto other_loop = Loop::create({.mode = WaitMode::kWait}).value();
   End first;
@@ -272,7 +273,7 @@ TEST(VerbsCarrier, CR19_an_event_reaches_the_loop_that_it_is_about_whichever_hea
   second.end.reset();
 }
 
-TEST(VerbsCarrier, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) {
+TEST(VerbsCarrier, WhatADeviceReportsOfAQueuePairSaysWhoseItIs) {
   struct : Logger {
     void write(LogLevel, std::string_view message) override { said.emplace_back(message); }
     std::vector<std::string> said;
@@ -306,7 +307,7 @@ TEST(VerbsCarrier, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) 
 }
 
 // Its paths may take long to end; nothing new begins on what is broken.
-TEST(VerbsCarrier, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
+TEST(VerbsCarrier, WhatAllPathsShareIsMadeAnewAfterItFailed) {
   using testing::Call;
   World world;
   std::vector<std::unique_ptr<End>> ends;
@@ -330,7 +331,7 @@ TEST(VerbsCarrier, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
   }
 }
 
-TEST(VerbsCarrier, CR20_registered_memory_is_counted_by_what_it_is_for) {
+TEST(VerbsCarrier, RegisteredMemoryIsCountedByWhatItIsFor) {
   VerbsOptions options;
   options.usage = std::make_shared<VerbsUsage>();
   options.inline_bytes = 0;
@@ -360,7 +361,7 @@ TEST(VerbsCarrier, CR20_registered_memory_is_counted_by_what_it_is_for) {
   EXPECT_EQ(all(), 0u);
 }
 
-TEST(VerbsCarrier, CR20_what_a_connection_that_is_used_grows_to_is_in_the_formula) {
+TEST(VerbsCarrier, WhatAConnectionThatIsUsedGrowsToIsInTheFormula) {
   const VerbsOptions options;
   const VerbsMemory formula = verbs_memory(options);
   EXPECT_EQ(formula.receive_bytes_per_connection_max, options.credits_max * options.message_bytes);
@@ -381,7 +382,7 @@ TEST(VerbsCarrier, CR20_what_a_connection_that_is_used_grows_to_is_in_the_formul
             received + 4 * options.block_bytes + 2 * formula.control_bytes_max);
 }
 
-TEST(VerbsCarrier, CR20_memory_is_what_the_formula_says_and_comes_back) {
+TEST(VerbsCarrier, MemoryIsWhatTheFormulaSaysAndComesBack) {
   VerbsOptions options;
   const VerbsMemory formula = verbs_memory(options);
   EXPECT_EQ(formula.receive_bytes_per_connection, options.credits_min * options.message_bytes);
@@ -412,7 +413,7 @@ TEST(VerbsCarrier, CR20_memory_is_what_the_formula_says_and_comes_back) {
   EXPECT_TRUE(world.rdma.faults().empty());
 }
 
-TEST(VerbsCarrier, CR18_small_messages_go_inline_and_few_of_them_are_signalled) {
+TEST(VerbsCarrier, SmallMessagesGoInlineAndFewOfThemAreSignalled) {
   World world;
   End here;
   End there;
@@ -445,7 +446,7 @@ TEST(VerbsCarrier, CR18_small_messages_go_inline_and_few_of_them_are_signalled) 
   EXPECT_LE(after.sends_posted - before.sends_posted, kMessages + kMessages / 8);
 }
 
-TEST(VerbsCarrier, CR16_options_that_cannot_be_are_named) {
+TEST(VerbsCarrier, OptionsThatCannotBeAreNamed) {
   const auto refused = [](auto change) {
     VerbsOptions options;
     change(options);

@@ -62,12 +62,12 @@ class VerbsDevices : public ::testing::Test {
 
 using Got = std::map<std::string, int>;
 
-TEST_F(VerbsDevices, CR19_without_a_choice_all_take_turns_wherever_they_are) {
+TEST_F(VerbsDevices, WithoutAChoiceAllTakeTurnsWhereverTheyAre) {
   use({on_node("a", 1, 0), on_node("b", 2, 2), on_node("c", 3, -1)}, DeviceChoice::kRoundRobin);
   EXPECT_EQ(open(6, 0), (Got{{"a", 2}, {"b", 2}, {"c", 2}}));
 }
 
-TEST_F(VerbsDevices, CR19_each_thread_takes_the_device_that_is_nearest_to_it) {
+TEST_F(VerbsDevices, EachThreadTakesTheDeviceThatIsNearestToIt) {
   use({on_node("a", 1, 0), on_node("b", 2, 2)}, DeviceChoice::kNearest);
   EXPECT_EQ(open(3, 0), (Got{{"a", 3}}));
   EXPECT_EQ(open(3, 1), (Got{{"a", 3}})) << "12 is nearer than 22";
@@ -75,7 +75,7 @@ TEST_F(VerbsDevices, CR19_each_thread_takes_the_device_that_is_nearest_to_it) {
   EXPECT_EQ(open(3, 3), (Got{{"b", 3}}));
 }
 
-TEST_F(VerbsDevices, CR19_devices_that_are_equally_near_take_turns) {
+TEST_F(VerbsDevices, DevicesThatAreEquallyNearTakeTurns) {
   use({on_node("a", 1, 0), on_node("far", 2, 2), on_node("b", 3, 0), on_node("c", 4, 0)},
       DeviceChoice::kNearest);
   EXPECT_EQ(open(6, 0), (Got{{"a", 2}, {"b", 2}, {"c", 2}}));
@@ -83,7 +83,7 @@ TEST_F(VerbsDevices, CR19_devices_that_are_equally_near_take_turns) {
   EXPECT_EQ(open(3, 0), (Got{{"a", 1}, {"b", 1}, {"c", 1}})) << "another node's connections took no turn";
 }
 
-TEST_F(VerbsDevices, CR19_a_device_of_an_unknown_node_is_as_near_as_any) {
+TEST_F(VerbsDevices, ADeviceOfAnUnknownNodeIsAsNearAsAny) {
   use({on_node("a", 1, 0), on_node("b", 2, 2), on_node("virtual", 3, -1)}, DeviceChoice::kNearest);
   EXPECT_EQ(open(4, 0), (Got{{"a", 2}, {"virtual", 2}}));
   EXPECT_EQ(open(4, 2), (Got{{"b", 2}, {"virtual", 2}}));
@@ -91,13 +91,13 @@ TEST_F(VerbsDevices, CR19_a_device_of_an_unknown_node_is_as_near_as_any) {
   EXPECT_EQ(open(6, 9), (Got{{"a", 2}, {"b", 2}, {"virtual", 2}})) << "how far it is nobody knows";
 }
 
-TEST_F(VerbsDevices, CR19_a_machine_that_tells_no_distances_has_a_nearest_device_all_the_same) {
+TEST_F(VerbsDevices, AMachineThatTellsNoDistancesHasANearestDeviceAllTheSame) {
   use({on_node("a", 1, 0), on_node("b", 2, 0)}, DeviceChoice::kNearest);
   rdma_->set_distances({});
   EXPECT_EQ(open(4, 0), (Got{{"a", 2}, {"b", 2}}));
 }
 
-TEST_F(VerbsDevices, CR19_the_next_nearest_device_is_taken_when_the_nearest_cannot_be_had) {
+TEST_F(VerbsDevices, TheNextNearestDeviceIsTakenWhenTheNearestCannotBeHad) {
   use({on_node("far", 1, 2), on_node("near", 2, 0), on_node("next", 3, 1)}, DeviceChoice::kNearest);
   EXPECT_EQ(open(2, 0), (Got{{"near", 2}}));
   ends_.clear();
@@ -108,7 +108,7 @@ TEST_F(VerbsDevices, CR19_the_next_nearest_device_is_taken_when_the_nearest_cann
   EXPECT_EQ(open(2, 0), (Got{{"far", 2}}));
 }
 
-TEST(SystemDevices, CR19_a_processor_is_as_near_to_its_own_node_as_kernels_say) {
+TEST(SystemDevices, AProcessorIsAsNearToItsOwnNodeAsKernelsSay) {
   verbs::Driver& system = verbs::system_driver();
   const int node = system.current_numa_node();
   ASSERT_GE(node, 0);

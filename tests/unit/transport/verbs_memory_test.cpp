@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registered memory that several loops share: what is known by address, and what attachments land in.
+// Capabilities: CR-17.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,7 +20,7 @@ using std::chrono::seconds;
 constexpr std::size_t kKilo = 1024;
 constexpr TimePoint kBegin{seconds{100}};
 
-class VerbsMemoryTest : public ::testing::Test {
+class VerbsRegistrations : public ::testing::Test {
  protected:
   std::shared_ptr<const Registration> add(std::size_t begin, std::size_t size, bool peers_may_read = true) {
     return registrations->add(part(begin, size), {.remote_read = peers_may_read}).value();
@@ -36,7 +37,7 @@ class VerbsMemoryTest : public ::testing::Test {
   std::vector<std::byte> memory = std::vector<std::byte>(1000);
 };
 
-TEST_F(VerbsMemoryTest, CR17_memory_is_known_when_all_of_it_lies_in_one_registration) {
+TEST_F(VerbsRegistrations, MemoryIsKnownWhenAllOfItLiesInOneRegistration) {
   Registrations::View view{*registrations};
   EXPECT_EQ(view.find(part(0, 1)), nullptr);
   const auto left = add(100, 100);
@@ -51,7 +52,7 @@ TEST_F(VerbsMemoryTest, CR17_memory_is_known_when_all_of_it_lies_in_one_registra
   EXPECT_FALSE(right->peers_may_read());
 }
 
-TEST_F(VerbsMemoryTest, CR17_a_large_registration_is_found_behind_small_ones_within_it) {
+TEST_F(VerbsRegistrations, ALargeRegistrationIsFoundBehindSmallOnesWithinIt) {
   const auto large = add(0, 1000);
   std::vector<std::shared_ptr<const Registration>> small;
   for (std::size_t i = 0; i < 90; ++i) small.push_back(add(10 * i, 5));
@@ -60,7 +61,7 @@ TEST_F(VerbsMemoryTest, CR17_a_large_registration_is_found_behind_small_ones_wit
   EXPECT_EQ(view.find(part(891, 2)), small[89]);
 }
 
-TEST_F(VerbsMemoryTest, CR17_what_nobody_holds_any_more_is_known_no_longer_and_not_registered) {
+TEST_F(VerbsRegistrations, WhatNobodyHoldsAnyMoreIsKnownNoLongerAndNotRegistered) {
   Registrations::View view{*registrations};
   auto first = add(0, 100);
   const auto around = add(0, 500);
@@ -73,7 +74,7 @@ TEST_F(VerbsMemoryTest, CR17_what_nobody_holds_any_more_is_known_no_longer_and_n
   EXPECT_EQ(view.find(part(50, 10)), around);
 }
 
-TEST_F(VerbsMemoryTest, CR17_landings_are_used_again_for_what_is_about_as_large) {
+TEST_F(VerbsRegistrations, LandingsAreUsedAgainForWhatIsAboutAsLarge) {
   const auto landings = pool(1024 * kKilo);
   const std::byte* first = nullptr;
   {
@@ -91,7 +92,7 @@ TEST_F(VerbsMemoryTest, CR17_landings_are_used_again_for_what_is_about_as_large)
   EXPECT_NE(landings->acquire(99 * kKilo, kBegin).data(), first);
 }
 
-TEST_F(VerbsMemoryTest, CR17_landings_stay_within_their_budget_and_unused_ones_make_way) {
+TEST_F(VerbsRegistrations, LandingsStayWithinTheirBudgetAndUnusedOnesMakeWay) {
   const auto landings = pool(300 * kKilo);
   EXPECT_TRUE(landings->acquire(301 * kKilo, kBegin).empty());
   {
@@ -106,7 +107,7 @@ TEST_F(VerbsMemoryTest, CR17_landings_stay_within_their_budget_and_unused_ones_m
   EXPECT_LE(rdma.registered_bytes(), 300 * kKilo);
 }
 
-TEST_F(VerbsMemoryTest, CR17_landings_that_nobody_uses_go_back_to_the_system) {
+TEST_F(VerbsRegistrations, LandingsThatNobodyUsesGoBackToTheSystem) {
   const auto landings = pool(1024 * kKilo);
   Buffer used = landings->acquire(64 * kKilo, kBegin);
   landings->acquire(128 * kKilo, kBegin);
@@ -120,7 +121,7 @@ TEST_F(VerbsMemoryTest, CR17_landings_that_nobody_uses_go_back_to_the_system) {
   EXPECT_EQ(rdma.registered_bytes(), 0u);
 }
 
-TEST_F(VerbsMemoryTest, CR17_landings_that_nobody_looks_after_are_not_kept) {
+TEST_F(VerbsRegistrations, LandingsThatNobodyLooksAfterAreNotKept) {
   const auto landings = pool(1024 * kKilo);
   Buffer used = landings->acquire(64 * kKilo, kBegin);
   landings->acquire(64 * kKilo, kBegin);
@@ -133,7 +134,7 @@ TEST_F(VerbsMemoryTest, CR17_landings_that_nobody_looks_after_are_not_kept) {
   EXPECT_EQ(rdma.registered_bytes(), 64 * kKilo);
 }
 
-TEST_F(VerbsMemoryTest, CR17_unused_landings_do_not_make_way_in_vain) {
+TEST_F(VerbsRegistrations, UnusedLandingsDoNotMakeWayInVain) {
   const auto landings = pool(256 * kKilo);
   const Buffer used = landings->acquire(128 * kKilo, kBegin);
   landings->acquire(64 * kKilo, kBegin);
@@ -141,7 +142,7 @@ TEST_F(VerbsMemoryTest, CR17_unused_landings_do_not_make_way_in_vain) {
   EXPECT_EQ(landings->registered_bytes(), 192 * kKilo);
 }
 
-TEST_F(VerbsMemoryTest, CR17_a_system_that_gives_no_memory_is_not_asked_for_each_attachment) {
+TEST_F(VerbsRegistrations, ASystemThatGivesNoMemoryIsNotAskedForEachAttachment) {
   const auto landings = pool(1024 * kKilo);
   rdma.limit_registered_bytes(0);
   EXPECT_TRUE(landings->acquire(64 * kKilo, kBegin).empty());
@@ -150,7 +151,7 @@ TEST_F(VerbsMemoryTest, CR17_a_system_that_gives_no_memory_is_not_asked_for_each
   EXPECT_FALSE(landings->acquire(64 * kKilo, kBegin + seconds{1}).empty());
 }
 
-TEST_F(VerbsMemoryTest, CR17_a_landing_outlives_its_pool_and_ends_on_any_thread) {
+TEST_F(VerbsRegistrations, ALandingOutlivesItsPoolAndEndsOnAnyThread) {
   std::optional<Buffer> buffer = pool(1024 * kKilo)->acquire(64 * kKilo, kBegin);
   registrations.reset();
   std::thread{[&] { buffer.reset(); }}.join();

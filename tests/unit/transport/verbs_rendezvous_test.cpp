@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attachments that devices move themselves: what is offered, fetched, declined and taken back, on simulated
 // devices, where the test says what comes when.
+// Capabilities: CR-18.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,8 +31,8 @@ std::span<std::byte> all_of(std::vector<std::byte>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-/// What a connection has to do with one end of a path, for one side's sending: its queue, and where things
-/// land at the other end.
+/// Plays the connection for one end of a path, in the direction that this side sends: its queue, and where
+/// things land at the other end.
 class Stream {
  public:
   enum class Landing : std::uint8_t { kNone, kPlain, kRegistered };
@@ -165,7 +166,7 @@ class VerbsRendezvous : public ::testing::Test {
 
 using enum Stream::Landing;
 
-TEST_F(VerbsRendezvous, CR18_what_is_registered_on_both_sides_is_not_copied) {
+TEST_F(VerbsRendezvous, WhatIsRegisteredOnBothSidesIsNotCopied) {
   Stream stream{world, here, there};
   stream.attach(pattern(3 * kMega + 5), true, kRegistered);
   const std::uint64_t before = large_requests();
@@ -174,7 +175,7 @@ TEST_F(VerbsRendezvous, CR18_what_is_registered_on_both_sides_is_not_copied) {
   EXPECT_EQ(large_requests() - before, 4u) << "a read for each megabyte that was begun";
 }
 
-TEST_F(VerbsRendezvous, CR18_a_large_one_is_offered_in_pieces_two_at_a_time) {
+TEST_F(VerbsRendezvous, ALargeOneIsOfferedInPiecesTwoAtATime) {
   Stream stream{world, here, there};
   stream.say(pattern(100));
   stream.attach(pattern(21 * kMega), true, kRegistered);
@@ -183,7 +184,7 @@ TEST_F(VerbsRendezvous, CR18_a_large_one_is_offered_in_pieces_two_at_a_time) {
   stream.check_arrived();
 }
 
-TEST_F(VerbsRendezvous, CR18_what_a_message_could_still_hold_of_it_is_not_copied) {
+TEST_F(VerbsRendezvous, WhatAMessageCouldStillHoldOfItIsNotCopied) {
   Stream stream{world, here, there};
   stream.say(pattern(100));
   stream.attach(pattern(kMega), true, kRegistered);
@@ -194,7 +195,7 @@ TEST_F(VerbsRendezvous, CR18_what_a_message_could_still_hold_of_it_is_not_copied
   EXPECT_EQ(large_requests() - before, 1u);
 }
 
-TEST_F(VerbsRendezvous, CR18_what_is_not_registered_on_one_side_is_copied) {
+TEST_F(VerbsRendezvous, WhatIsNotRegisteredOnOneSideIsCopied) {
   for (const bool registered : {true, false}) {
     for (const auto landing : {kNone, kPlain, kRegistered}) {
       if (registered && landing == kRegistered) continue;
@@ -207,7 +208,7 @@ TEST_F(VerbsRendezvous, CR18_what_is_not_registered_on_one_side_is_copied) {
   }
 }
 
-TEST_F(VerbsRendezvous, CR18_whoever_declines_is_asked_less_and_less_often) {
+TEST_F(VerbsRendezvous, WhoeverDeclinesIsAskedLessAndLessOften) {
   std::vector<int> offered;
   for (int i = 0; i < 20; ++i) {
     Stream stream{world, here, there};
@@ -222,7 +223,7 @@ TEST_F(VerbsRendezvous, CR18_whoever_declines_is_asked_less_and_less_often) {
 
 // The second offer is on its way when the first is declined, and the landing becomes known in between: it
 // must not be read to where the first one belongs.
-TEST_F(VerbsRendezvous, CR18_what_crosses_a_decline_is_declined_too) {
+TEST_F(VerbsRendezvous, WhatCrossesADeclineIsDeclinedToo) {
   auto bytes = pattern(2 * kMega);
   const std::vector<std::byte> expected = bytes;
   std::vector<std::byte> landed(2 * kMega);
@@ -253,7 +254,7 @@ TEST_F(VerbsRendezvous, CR18_what_crosses_a_decline_is_declined_too) {
   EXPECT_TRUE(landed == expected);
 }
 
-TEST_F(VerbsRendezvous, CR18_what_was_declined_is_registered_no_longer_than_its_lease) {
+TEST_F(VerbsRendezvous, WhatWasDeclinedIsRegisteredNoLongerThanItsLease) {
   auto bytes = pattern(kMega);
   MemoryLease lease = world.register_memory(true, all_of(bytes));
   const std::size_t regions = world.rdma.live().regions;
@@ -267,7 +268,7 @@ TEST_F(VerbsRendezvous, CR18_what_was_declined_is_registered_no_longer_than_its_
   EXPECT_EQ(world.rdma.live().regions, regions - 1);
 }
 
-TEST_F(VerbsRendezvous, CR18_memory_that_the_peer_does_not_let_go_of_costs_the_path_and_is_free_then) {
+TEST_F(VerbsRendezvous, MemoryThatThePeerDoesNotLetGoOfCostsThePathAndIsFreeThen) {
   auto bytes = pattern(kMega);
   const MemoryLease lease = world.register_memory(true, all_of(bytes));
   const iovec piece{bytes.data(), bytes.size()};
@@ -287,7 +288,7 @@ TEST_F(VerbsRendezvous, CR18_memory_that_the_peer_does_not_let_go_of_costs_the_p
   EXPECT_FALSE(there.why.ok());
 }
 
-TEST_F(VerbsRendezvous, CR18_a_landing_is_the_callers_again_once_it_was_reclaimed) {
+TEST_F(VerbsRendezvous, ALandingIsTheCallersAgainOnceItWasReclaimed) {
   for (const bool done : {true, false}) {
     SCOPED_TRACE(done);
     End one;
@@ -313,7 +314,7 @@ TEST_F(VerbsRendezvous, CR18_a_landing_is_the_callers_again_once_it_was_reclaime
   }
 }
 
-TEST_F(VerbsRendezvous, CR18_a_lease_that_ends_early_disturbs_no_transfer_and_unregisters_after_it) {
+TEST_F(VerbsRendezvous, ALeaseThatEndsEarlyDisturbsNoTransferAndUnregistersAfterIt) {
   auto bytes = pattern(kMega);
   MemoryLease lease = world.register_memory(true, all_of(bytes));
   const std::size_t regions = world.rdma.live().regions;
@@ -347,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(Options, VerbsMixture, ::testing::Values("plain", "tigh
 
 // Somebody who is not read, because he whom he talks to has too much to say himself, can still take what is
 // offered to him.
-TEST_P(VerbsMixture, CR18_a_peer_that_reads_nothing_gets_its_answers) {
+TEST_P(VerbsMixture, APeerThatReadsNothingGetsItsAnswers) {
   World world{options()};
   End paused;
   End full;
@@ -369,7 +370,7 @@ TEST_P(VerbsMixture, CR18_a_peer_that_reads_nothing_gets_its_answers) {
 
 // Every mixture of what is registered, in both directions at once, with the two sides as far apart as chance
 // has it.
-TEST_P(VerbsMixture, CR18_nothing_is_lost_or_mixed_up) {
+TEST_P(VerbsMixture, NothingIsLostOrMixedUp) {
   for (unsigned seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random{seed};

@@ -18,7 +18,7 @@ using verbs_carrier_testing::World;
 
 constexpr std::size_t kBlockBytes = 4096;
 
-/// What four messages need is a block, and a connection's due.
+/// Makes the memory for four messages a block, and the share of one connection.
 VerbsOptions blocks_of_four() {
   VerbsOptions options;
   options.message_bytes = 1024;
@@ -60,7 +60,7 @@ class VerbsTrimming : public ::testing::Test {
   World world_{options_, &clock_};
 };
 
-TEST_F(VerbsTrimming, CR17_what_fewer_connections_do_not_need_goes_back_after_a_while) {
+TEST_F(VerbsTrimming, WhatFewerConnectionsDoNotNeedGoesBackAfterAWhile) {
   const Ends stays = joined(1);
   {
     const Ends gone = joined(7);
@@ -79,14 +79,14 @@ TEST_F(VerbsTrimming, CR17_what_fewer_connections_do_not_need_goes_back_after_a_
   EXPECT_EQ(blocks(), 8u);
 }
 
-TEST_F(VerbsTrimming, CR17_what_connections_were_promised_stays_however_quiet_they_are) {
+TEST_F(VerbsTrimming, WhatConnectionsWerePromisedStaysHoweverQuietTheyAre) {
   const Ends ends = joined(6);
   pass(seconds{100});
   exchange(ends, 10);
   EXPECT_EQ(blocks(), 6u);
 }
 
-TEST_F(VerbsTrimming, CR17_a_rush_that_comes_while_memory_is_given_back_finds_its_due) {
+TEST_F(VerbsTrimming, ARushThatComesWhileMemoryIsGivenBackFindsItsDue) {
   const Ends stays = joined(1);
   {
     const Ends gone = joined(7);

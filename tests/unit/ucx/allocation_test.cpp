@@ -79,7 +79,7 @@ Task<> both_sides(Echo echo, Ask ask, int rounds, Args... args) {
   co_await scope.join();
 }
 
-TEST_P(UcxAllocations, UX5_a_tag_ping_pong_takes_nothing_from_the_heap) {
+TEST_P(UcxAllocations, ATagPingPongTakesNothingFromTheHeap) {
   Pair pair{GetParam()};
   MemoryPool pool{64};
   pair.run(both_sides(&tag_echo, &tag_ask, kWarm, &pair, &pool));
@@ -88,7 +88,7 @@ TEST_P(UcxAllocations, UX5_a_tag_ping_pong_takes_nothing_from_the_heap) {
   EXPECT_EQ(weft::testing::heap_allocations() - before, 0U);
 }
 
-TEST_P(UcxAllocations, UX5_an_active_message_ping_pong_takes_nothing_from_the_heap) {
+TEST_P(UcxAllocations, AnActiveMessagePingPongTakesNothingFromTheHeap) {
   AmPair both{.pair = Pair{GetParam()}};
   both.pair.run(both_sides(&am_echo, &am_ask, kWarm, &both));
   const std::size_t before = weft::testing::heap_allocations();

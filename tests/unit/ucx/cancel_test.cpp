@@ -23,7 +23,7 @@ constexpr std::size_t kSmall = 64;
 constexpr std::size_t kLarge = 300'000;
 constexpr int kTurnsMax = 12;
 
-/// What the other side of an operation is, and the operation itself.
+/// The other side of an operation, and the operation itself.
 struct Scene {
   Pair& pair;
   AmReceiver& receiver;
@@ -250,19 +250,19 @@ void every_moment(const Way& way, End end) {
   }
 }
 
-TEST_P(UcxCancel, UX5_an_operation_is_cancelled_at_every_moment) {
+TEST_P(UcxCancel, AnOperationIsCancelledAtEveryMoment) {
   every_moment(GetParam(), End::kCancel);
 }
 
-TEST_P(UcxCancel, UX5_an_operation_is_dropped_at_every_moment) {
+TEST_P(UcxCancel, AnOperationIsDroppedAtEveryMoment) {
   every_moment(GetParam(), End::kDrop);
 }
 
-TEST_P(UcxCancel, UX5_the_worker_ends_at_every_moment) {
+TEST_P(UcxCancel, TheWorkerEndsAtEveryMoment) {
   every_moment(GetParam(), End::kWorkersEnd);
 }
 
-TEST_P(UcxCancel, UX5_a_cancelled_tag_receive_takes_no_later_message) {
+TEST_P(UcxCancel, ACancelledTagReceiveTakesNoLaterMessage) {
   Pair pair{GetParam()};
   const auto exchange = [](Pair& both) -> Task<> {
     CancelScope scope;
@@ -283,7 +283,7 @@ TEST_P(UcxCancel, UX5_a_cancelled_tag_receive_takes_no_later_message) {
   pair.run(exchange(pair));
 }
 
-TEST_P(UcxCancel, UX5_records_are_bounded) {
+TEST_P(UcxCancel, RecordsAreBounded) {
   Pair pair{GetParam(), {.operations_max = 32}};
   std::vector<std::unique_ptr<weft::testing::Started<Status>>> receives;
   const auto receive = [](Worker& worker) -> Task<Status> {

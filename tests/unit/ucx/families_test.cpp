@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every family of operations between two workers of one loop, over each way: UX-2, UX-3, UX-4.
+// Capabilities: UX-5.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -36,7 +37,7 @@ bool same(const Memory& one, const Memory& other) {
          (one.empty() || std::memcmp(one.data(), other.data(), one.size()) == 0);
 }
 
-TEST_P(UcxFamilies, UX3_a_tagged_message_arrives_with_its_tag_and_size) {
+TEST_P(UcxFamilies, ATaggedMessageArrivesWithItsTagAndSize) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const Memory into = Memory::allocate(64);
     auto [sent, received] = co_await when_all(tag_send(pair.to_b, 0x1234, text("hello")),
@@ -50,7 +51,7 @@ TEST_P(UcxFamilies, UX3_a_tagged_message_arrives_with_its_tag_and_size) {
   pair_.run(exchange(pair_));
 }
 
-TEST_P(UcxFamilies, UX3_a_synchronous_send_and_a_large_message_arrive) {
+TEST_P(UcxFamilies, ASynchronousSendAndALargeMessageArrive) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const Memory from = pattern(kLarge, 3);
     const Memory into = Memory::allocate(kLarge);
@@ -63,7 +64,7 @@ TEST_P(UcxFamilies, UX3_a_synchronous_send_and_a_large_message_arrive) {
   pair_.run(exchange(pair_));
 }
 
-TEST_P(UcxFamilies, UX3_a_message_that_is_too_long_is_said_to_be) {
+TEST_P(UcxFamilies, AMessageThatIsTooLongIsSaidToBe) {
   const auto exchange = [](Pair& pair) -> Task<> {
     auto [sent, received] = co_await when_all(tag_send(pair.to_b, 1, text("much too long")),
                                               tag_receive(*pair.b, 1, kWholeTag, Memory::allocate(4)));
@@ -74,7 +75,7 @@ TEST_P(UcxFamilies, UX3_a_message_that_is_too_long_is_said_to_be) {
   pair_.run(exchange(pair_));
 }
 
-TEST_P(UcxFamilies, UX3_a_probed_message_is_received_into_memory_of_its_size) {
+TEST_P(UcxFamilies, AProbedMessageIsReceivedIntoMemoryOfItsSize) {
   const auto send = [](Pair& pair) -> Task<> {
     EXPECT_TRUE((co_await tag_send(pair.to_b, 77, text("probed"))).ok());
     EXPECT_TRUE((co_await tag_send(pair.to_b, 78, text("thrown away"))).ok());
@@ -93,7 +94,7 @@ TEST_P(UcxFamilies, UX3_a_probed_message_is_received_into_memory_of_its_size) {
   EXPECT_EQ(text_of(into, received->bytes), "probed");
 }
 
-TEST_P(UcxFamilies, UX3_a_probe_waits_for_a_message_that_matches) {
+TEST_P(UcxFamilies, AProbeWaitsForAMessageThatMatches) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const auto answer = [](Pair* both) -> Task<Result<void>> {
       for (int turn = 0; turn < 5; ++turn) co_await yield();
@@ -117,7 +118,7 @@ Task<> probe(Pair* pair, std::uint64_t tag, std::vector<StatusCode>* ends) {
   ends->push_back((co_await tag_probe(*pair->b, tag, kWholeTag)).status().code());
 }
 
-TEST_P(UcxFamilies, UX5_a_probe_is_cancelled_and_takes_nothing) {
+TEST_P(UcxFamilies, AProbeIsCancelledAndTakesNothing) {
   std::vector<StatusCode> ends;
   const auto cancel = [](Pair* pair, std::vector<StatusCode>* into) -> Task<> {
     Scope tasks;
@@ -133,7 +134,7 @@ TEST_P(UcxFamilies, UX5_a_probe_is_cancelled_and_takes_nothing) {
 }
 
 // One probe waits still, the other has found its message and did not run yet.
-TEST_P(UcxFamilies, UX5_the_worker_ends_under_its_probes) {
+TEST_P(UcxFamilies, TheWorkerEndsUnderItsProbes) {
   std::vector<StatusCode> ends;
   const auto end_worker = [](Pair* pair, std::vector<StatusCode>* into) -> Task<> {
     Scope tasks;
@@ -152,7 +153,7 @@ TEST_P(UcxFamilies, UX5_the_worker_ends_under_its_probes) {
   EXPECT_EQ(ends, (std::vector<StatusCode>{StatusCode::kCancelled, StatusCode::kCancelled}));
 }
 
-TEST_P(UcxFamilies, UX3_a_stream_gives_bytes_as_they_come_and_all_when_asked) {
+TEST_P(UcxFamilies, AStreamGivesBytesAsTheyComeAndAllWhenAsked) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const Memory some = Memory::allocate(64);
     auto [sent, received] =
@@ -173,7 +174,7 @@ TEST_P(UcxFamilies, UX3_a_stream_gives_bytes_as_they_come_and_all_when_asked) {
   pair_.run(exchange(pair_));
 }
 
-TEST_P(UcxFamilies, UX3_an_active_message_brings_header_and_data_and_is_answered) {
+TEST_P(UcxFamilies, AnActiveMessageBringsHeaderAndDataAndIsAnswered) {
   AmReceiver at_b{*pair_.b, 5};
   AmReceiver at_a{*pair_.a, 6};
   const auto exchange = [](Pair& pair, AmReceiver& b, AmReceiver& a) -> Task<> {
@@ -198,7 +199,7 @@ TEST_P(UcxFamilies, UX3_an_active_message_brings_header_and_data_and_is_answered
   pair_.run(exchange(pair_, at_b, at_a));
 }
 
-TEST_P(UcxFamilies, UX3_active_messages_of_all_sizes_arrive_whole) {
+TEST_P(UcxFamilies, ActiveMessagesOfAllSizesArriveWhole) {
   AmReceiver at_b{*pair_.b, 5};
   const auto exchange = [](Pair& pair, AmReceiver& b, std::size_t size, AmProtocol protocol) -> Task<> {
     const Memory from = pattern(size, 1);
@@ -225,7 +226,7 @@ TEST_P(UcxFamilies, UX3_active_messages_of_all_sizes_arrive_whole) {
   pair_.run(exchange(pair_, at_b, kLarge, AmProtocol::kRendezvous));
 }
 
-TEST_P(UcxFamilies, UX3_an_active_message_of_several_pieces_and_a_long_header_arrive) {
+TEST_P(UcxFamilies, AnActiveMessageOfSeveralPiecesAndALongHeaderArrive) {
   AmReceiver at_b{*pair_.b, 5};
   const auto exchange = [](Pair& pair, AmReceiver& b) -> Task<> {
     MemoryVector pieces;
@@ -250,7 +251,7 @@ TEST_P(UcxFamilies, UX3_an_active_message_of_several_pieces_and_a_long_header_ar
   pair_.run(exchange(pair_, at_b));
 }
 
-TEST_P(UcxFamilies, UX4_put_and_get_reach_the_peers_memory) {
+TEST_P(UcxFamilies, PutAndGetReachThePeersMemory) {
   const auto exchange = [](Pair& pair) -> Task<> {
     auto region = MemoryRegion::allocate(pair.context, kLarge).value();
     const auto packed = region.pack_key().value();
@@ -272,7 +273,7 @@ TEST_P(UcxFamilies, UX4_put_and_get_reach_the_peers_memory) {
   pair_.run(exchange(pair_));
 }
 
-TEST_P(UcxFamilies, UX4_memory_of_ones_own_can_be_registered) {
+TEST_P(UcxFamilies, MemoryOfOnesOwnCanBeRegistered) {
   const auto exchange = [](Pair& pair) -> Task<> {
     auto region = MemoryRegion::register_memory(pair.context, Memory::allocate(8192)).value();
     const auto packed = region.pack_key().value();
@@ -320,15 +321,15 @@ Task<> all_atomics(Pair& pair) {
   EXPECT_EQ(*word, T{0b1100});
 }
 
-TEST_P(UcxFamilies, UX4_atomics_of_32_bits_do_what_they_say) {
+TEST_P(UcxFamilies, AtomicsOf32BitsDoWhatTheySay) {
   pair_.run(all_atomics<std::uint32_t>(pair_));
 }
 
-TEST_P(UcxFamilies, UX4_atomics_of_64_bits_do_what_they_say) {
+TEST_P(UcxFamilies, AtomicsOf64BitsDoWhatTheySay) {
   pair_.run(all_atomics<std::int64_t>(pair_));
 }
 
-TEST_P(UcxFamilies, UX2_an_endpoint_is_closed_after_a_flush) {
+TEST_P(UcxFamilies, AnEndpointIsClosedAfterAFlush) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const Memory into = Memory::allocate(8);
     auto [sent, received] =
@@ -344,7 +345,7 @@ TEST_P(UcxFamilies, UX2_an_endpoint_is_closed_after_a_flush) {
   pair_.run(exchange(pair_));
 }
 
-TEST_P(UcxFamilies, UX2_a_forced_close_is_refused_in_mode_none_and_ends_operations_in_mode_peer) {
+TEST_P(UcxFamilies, AForcedCloseIsRefusedInModeNoneAndEndsOperationsInModePeer) {
   const auto exchange = [](Pair& pair) -> Task<> {
     auto closed = co_await pair.to_b.close(CloseMode::kForce);
     if (pair.mode == ErrorMode::kNone) {

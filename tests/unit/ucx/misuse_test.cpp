@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong in a user's hands: the text says what happened and what to do (UX-1), an end in the wrong
 // order ends the process with a sentence (UX-5), and what UCX says goes where the program wants it.
+// Capabilities: UX-3.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -25,7 +26,7 @@ bool says(const Status& status, std::string_view words) {
   return status.message().find(words) != std::string_view::npos;
 }
 
-TEST(UcxTexts, UX3_a_header_that_is_too_long_is_told_the_limit) {
+TEST(UcxTexts, AHeaderThatIsTooLongIsToldTheLimit) {
   Pair pair{testing::ways().front()};
   const std::vector<std::byte> header(kAmHeaderCopiedMax + 1);
   const Status copied = am_send(pair.to_b, 1, Bytes{header}, text("x")).abandon().status();
@@ -38,7 +39,7 @@ TEST(UcxTexts, UX3_a_header_that_is_too_long_is_told_the_limit) {
   EXPECT_TRUE(says(given, "am_header_bytes_max()")) << given.to_string();
 }
 
-TEST(UcxTexts, UX3_a_forced_close_in_mode_none_is_told_what_does_instead) {
+TEST(UcxTexts, AForcedCloseInModeNoneIsToldWhatDoesInstead) {
   Pair pair{testing::ways()[1]};
   ASSERT_EQ(pair.mode, ErrorMode::kNone);
   const auto close = [](Endpoint& endpoint) -> Task<Status> {
@@ -51,7 +52,7 @@ TEST(UcxTexts, UX3_a_forced_close_in_mode_none_is_told_what_does_instead) {
   EXPECT_NE(pair.to_b.handle(), nullptr);
 }
 
-TEST(UcxTexts, UX3_a_region_of_no_bytes_is_told_that_it_needs_some) {
+TEST(UcxTexts, ARegionOfNoBytesIsToldThatItNeedsSome) {
   const auto context = testing::make_context(testing::ways().front());
   for (const Status& status : {MemoryRegion::allocate(context, 0).status(),
                                MemoryRegion::register_memory(context, Memory::allocate(0)).status()}) {
@@ -60,7 +61,7 @@ TEST(UcxTexts, UX3_a_region_of_no_bytes_is_told_that_it_needs_some) {
   }
 }
 
-TEST(UcxTexts, UX3_a_peers_shared_memory_that_is_gone_is_not_told_as_memory_that_is_out) {
+TEST(UcxTexts, APeersSharedMemoryThatIsGoneIsNotToldAsMemoryThatIsOut) {
   const Status status = to_status(UCS_ERR_SHMEM_SEGMENT, "connecting");
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_TRUE(says(status, "its owner has ended")) << status.to_string();
@@ -74,7 +75,7 @@ Result<Endpoint> connect_in_vain(Worker& worker, Bytes address, ErrorMode mode) 
   return Endpoint::connect(worker, address, {.error_mode = mode});
 }
 
-TEST(UcxTexts, UX3_connecting_to_a_worker_that_has_ended_says_so_where_UCX_knows) {
+TEST(UcxTexts, ConnectingToAWorkerThatHasEndedSaysSoWhereUcxKnows) {
   const testing::Way way{"posix_alone", {"posix"}, ErrorMode::kNone};
   const auto context = testing::make_context(way);
   const auto loop = Loop::create({.mode = WaitMode::kBusy}).value();
@@ -118,7 +119,7 @@ void end_a_loop_before_its_workers() {
   pair.loop.reset();
 }
 
-TEST(UcxOrderDeathTest, UX5_an_end_in_the_wrong_order_ends_the_process_with_a_sentence) {
+TEST(UcxOrderDeathTest, AnEndInTheWrongOrderEndsTheProcessWithASentence) {
   EXPECT_DEATH(end_a_worker_before_its_receiver(), "ended before an AmReceiver");
   EXPECT_DEATH(end_a_worker_before_its_message(), "ended before an AmReceiver");
   EXPECT_DEATH(end_a_worker_before_its_listener(), "Listener of it: they end first");
@@ -135,7 +136,7 @@ class KeepingLogger final : public Logger {
   std::vector<std::string> messages;
 };
 
-TEST(UcxLog, UX1_what_UCX_says_goes_to_the_logger_and_nowhere_else) {
+TEST(UcxLog, WhatUcxSaysGoesToTheLoggerAndNowhereElse) {
   KeepingLogger logger;
   const auto fail = [] {
     const auto made = Context::create({.features = {.tag = true},

@@ -26,7 +26,7 @@ inline Features all_features() {
           .atomics_64 = true};
 }
 
-/// What a suite runs over.
+/// A UCX transport that a suite runs over.
 struct Way {
   const char* name;
   std::vector<std::string> transports;

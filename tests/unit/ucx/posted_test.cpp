@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations are posted where they are called, and what they give is awaited, left alone or dropped later.
+// Capabilities: UX-1, UX-3, UX-5, UX-6.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -23,7 +24,7 @@ class UcxPosted : public ::testing::TestWithParam<Way> {
 
 INSTANTIATE_TEST_SUITE_P(Ways, UcxPosted, ::testing::ValuesIn(testing::ways()), testing::way_name);
 
-TEST_P(UcxPosted, UX1_several_are_posted_before_the_first_is_awaited) {
+TEST_P(UcxPosted, SeveralArePostedBeforeTheFirstIsAwaited) {
   const auto exchange = [](Pair* both) -> Task<> {
     const Memory first = Memory::allocate(16);
     const Memory second = Memory::allocate(16);
@@ -46,7 +47,7 @@ TEST_P(UcxPosted, UX1_several_are_posted_before_the_first_is_awaited) {
 }
 
 // Both are done when they are posted, and share the record that none of them needed.
-TEST_P(UcxPosted, UX1_what_was_done_at_once_keeps_its_own_value) {
+TEST_P(UcxPosted, WhatWasDoneAtOnceKeepsItsOwnValue) {
   const auto exchange = [](Pair* both) -> Task<> {
     for (const std::string_view word : {"a", "four"}) {
       EXPECT_TRUE((co_await tag_send(both->to_b, word.size(), text(word))).ok());
@@ -61,7 +62,7 @@ TEST_P(UcxPosted, UX1_what_was_done_at_once_keeps_its_own_value) {
   pair.run(exchange(&pair));
 }
 
-TEST_P(UcxPosted, UX5_what_completed_and_was_not_awaited_gives_its_memory_back) {
+TEST_P(UcxPosted, WhatCompletedAndWasNotAwaitedGivesItsMemoryBack) {
   Watched into{64};
   {
     auto dropped = tag_receive(*pair.b, 1, kWholeTag, into.memory());
@@ -73,7 +74,7 @@ TEST_P(UcxPosted, UX5_what_completed_and_was_not_awaited_gives_its_memory_back) 
   EXPECT_EQ(pair.b->operations_out(), 0u);
 }
 
-TEST_P(UcxPosted, UX5_a_receive_that_was_not_awaited_is_taken_back) {
+TEST_P(UcxPosted, AReceiveThatWasNotAwaitedIsTakenBack) {
   Watched into{64};
   {
     auto dropped = tag_receive(*pair.b, 1, kWholeTag, into.memory());
@@ -82,7 +83,7 @@ TEST_P(UcxPosted, UX5_a_receive_that_was_not_awaited_is_taken_back) {
   EXPECT_EQ(pair.b->operations_out(), 0u);
 }
 
-TEST_P(UcxPosted, UX5_the_worker_ends_before_what_was_posted_is_looked_at) {
+TEST_P(UcxPosted, TheWorkerEndsBeforeWhatWasPostedIsLookedAt) {
   Watched into{64};
   auto pending = tag_receive(*pair.b, 1, kWholeTag, into.memory());
   Watched abandoned{64};
@@ -100,7 +101,7 @@ TEST_P(UcxPosted, UX5_the_worker_ends_before_what_was_posted_is_looked_at) {
 constexpr std::size_t kLarge = 500'000;
 
 // UCX calls the completion of these inside the call that posts the receive.
-TEST_P(UcxPosted, UX3_a_large_probed_message_is_thrown_away_or_does_not_fit) {
+TEST_P(UcxPosted, ALargeProbedMessageIsThrownAwayOrDoesNotFit) {
   const auto exchange = [](Pair* both) -> Task<> {
     for (const std::size_t into : {std::size_t{0}, std::size_t{100}}) {
       auto sent = tag_send(both->to_b, 1, Memory::allocate(kLarge));
@@ -119,7 +120,7 @@ TEST_P(UcxPosted, UX3_a_large_probed_message_is_thrown_away_or_does_not_fit) {
   pair.until([&] { return pair.a->operations_out() + pair.b->operations_out() == 0; });
 }
 
-TEST_P(UcxPosted, UX3_a_large_active_message_fits_exactly_or_is_refused) {
+TEST_P(UcxPosted, ALargeActiveMessageFitsExactlyOrIsRefused) {
   AmReceiver at_b{*pair.b, 5};
   const auto exchange = [](Pair* both, AmReceiver* receiver, std::size_t size, std::size_t into) -> Task<> {
     const AmSendOptions options{.protocol = AmProtocol::kRendezvous};
@@ -142,7 +143,7 @@ TEST_P(UcxPosted, UX3_a_large_active_message_fits_exactly_or_is_refused) {
   }
 }
 
-TEST_P(UcxPosted, UX3_a_header_that_is_too_long_is_refused) {
+TEST_P(UcxPosted, AHeaderThatIsTooLongIsRefused) {
   const Memory header = Memory::allocate(pair.a->am_header_bytes_max() + 1);
   const Memory data = text("x");
   const auto send = [](Pair* both, Memory head, Memory body) -> Task<Status> {
@@ -152,7 +153,7 @@ TEST_P(UcxPosted, UX3_a_header_that_is_too_long_is_refused) {
 }
 
 // The way back to the sender is closed when its rendezvous is asked for.
-TEST_P(UcxPosted, UX6_a_rendezvous_of_an_endpoint_that_was_closed_ends) {
+TEST_P(UcxPosted, ARendezvousOfAnEndpointThatWasClosedEnds) {
   if (pair.mode == ErrorMode::kNone) return;  // nothing can be closed by force there
   AmReceiver at_b{*pair.b, 5};
   const auto exchange = [](Pair* both, AmReceiver* receiver) -> Task<> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts and their settings (UX-1), workers that sleep and run on loops of their own (UX-2, BU-2), foreign
 // pollers beside them (BU-7), connections by listener (UX-2), and what is no address and no key.
+// Capabilities: UX-6.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ using testing::text;
 using testing::text_of;
 using testing::Way;
 
-TEST(UcxContext, UX1_options_are_in_the_configuration_that_it_prints) {
+TEST(UcxContext, OptionsAreInTheConfigurationThatItPrints) {
   auto context = Context::create({.features = {.tag = true},
                                   .transports = {"tcp", "self"},
                                   .devices = {"lo"},
@@ -40,7 +41,7 @@ TEST(UcxContext, UX1_options_are_in_the_configuration_that_it_prints) {
   EXPECT_NE((*context)->description().find("tcp"), std::string::npos);
 }
 
-TEST(UcxContext, UX1_a_setting_that_UCX_does_not_know_is_refused_by_name) {
+TEST(UcxContext, ASettingThatUcxDoesNotKnowIsRefusedByName) {
   auto unknown = Context::create({.features = {.tag = true}, .settings = {{"NO_SUCH_THING", "1"}}});
   EXPECT_EQ(unknown.status().code(), StatusCode::kInvalidArgument);
   EXPECT_NE(unknown.status().message().find("NO_SUCH_THING"), std::string_view::npos);
@@ -49,7 +50,7 @@ TEST(UcxContext, UX1_a_setting_that_UCX_does_not_know_is_refused_by_name) {
   EXPECT_NE(inherited.status().message().find("MM_ERROR_HANDLING"), std::string_view::npos);
 }
 
-TEST(UcxContext, UX1_a_value_that_UCX_would_not_take_is_refused_with_what_it_takes) {
+TEST(UcxContext, AValueThatUcxWouldNotTakeIsRefusedWithWhatItTakes) {
   const auto with = [](const char* name, const char* value) {
     return Context::create({.features = {.tag = true}, .settings = {{name, value}}}).status();
   };
@@ -71,7 +72,7 @@ TEST(UcxContext, UX1_a_value_that_UCX_would_not_take_is_refused_with_what_it_tak
   }
 }
 
-TEST(UcxContext, UX1_a_transport_that_is_not_there_is_said_to_be_missing) {
+TEST(UcxContext, ATransportThatIsNotThereIsSaidToBeMissing) {
   auto context = Context::create(
       {.features = {.tag = true}, .transports = {"no_such_transport"}, .settings = {{"LOG_LEVEL", "fatal"}}});
   ASSERT_FALSE(context.ok());
@@ -81,7 +82,7 @@ TEST(UcxContext, UX1_a_transport_that_is_not_there_is_said_to_be_missing) {
   EXPECT_NE(context.status().message().find("UCX_NET_DEVICES=all"), std::string_view::npos);
 }
 
-TEST(UcxContext, UX1_it_leaves_no_signal_handlers_behind) {
+TEST(UcxContext, ItLeavesNoSignalHandlersBehind) {
   auto context = Context::create({.features = {.tag = true}});
   ASSERT_TRUE(context.ok());
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
@@ -95,7 +96,7 @@ TEST(UcxContext, UX1_it_leaves_no_signal_handlers_behind) {
   }
 }
 
-TEST(UcxEndpoint, UX2_what_is_no_address_and_no_key_is_refused) {
+TEST(UcxEndpoint, WhatIsNoAddressAndNoKeyIsRefused) {
   Pair pair{testing::ways().front()};
   std::vector<std::byte> address = pair.b->address().value();
   for (std::size_t at = 0; at < address.size(); at += 7) {
@@ -110,7 +111,7 @@ TEST(UcxEndpoint, UX2_what_is_no_address_and_no_key_is_refused) {
   EXPECT_EQ(RemoteKey::unpack(pair.to_b, as_bytes("a key")).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(UcxEndpoint, UX2_an_error_handler_hears_of_a_peer_that_is_gone) {
+TEST(UcxEndpoint, AnErrorHandlerHearsOfAPeerThatIsGone) {
   Pair pair{testing::ways().front()};
   int told = 0;
   EndpointOptions options;
@@ -135,7 +136,7 @@ TEST(UcxEndpoint, UX2_an_error_handler_hears_of_a_peer_that_is_gone) {
   EXPECT_EQ(told, 1);
 }
 
-TEST(UcxContext, UX1_transports_are_names_or_lists_of_names) {
+TEST(UcxContext, TransportsAreNamesOrListsOfNames) {
   const auto setting = [](std::vector<std::string> transports) {
     const std::string all = Context::create({.features = {.tag = true}, .transports = std::move(transports)})
                                 .value()
@@ -163,7 +164,7 @@ std::string configuration_of(const ContextOptions& options) {
   return Context::create(options).value()->configuration();
 }
 
-TEST(UcxContext, UX1_variables_choose_transports_and_win_over_the_defaults_that_are_ours) {
+TEST(UcxContext, VariablesChooseTransportsAndWinOverTheDefaultsThatAreOurs) {
   ContextOptions options{.features = {.tag = true}};
   options.shared_memory_element_bytes = 512;
   EXPECT_NE(configuration_of(options).find("MM_ERROR_HANDLING=y"), std::string::npos);
@@ -187,7 +188,7 @@ TEST(UcxContext, UX1_variables_choose_transports_and_win_over_the_defaults_that_
   EXPECT_EQ(configuration_of(options).find("MM_FIFO_ELEM_SIZE=512"), std::string::npos);
 }
 
-TEST(UcxWorker, UX1_a_variable_that_UCX_cannot_take_is_named_when_a_worker_cannot_be_made) {
+TEST(UcxWorker, AVariableThatUcxCannotTakeIsNamedWhenAWorkerCannotBeMade) {
   log_to(nullptr);
   const auto loop = Loop::create().value();
   const auto failure = [&] {
@@ -210,7 +211,7 @@ TEST(UcxWorker, UX1_a_variable_that_UCX_cannot_take_is_named_when_a_worker_canno
 }
 
 // The text may be read by a peer, and UCX does not read what has another prefix.
-TEST(UcxWorker, UX1_variables_that_are_not_UCXs_are_told_to_nobody) {
+TEST(UcxWorker, VariablesThatAreNotUcxsAreToldToNobody) {
   log_to(nullptr);
   const auto loop = Loop::create().value();
   const Variable tiny{"UCX_MM_FIFO_ELEM_SIZE", "3"};
@@ -232,7 +233,7 @@ TEST(UcxWorker, UX1_variables_that_are_not_UCXs_are_told_to_nobody) {
 }
 
 // What came outside of the loop's turn may be a part of what there is, and nobody announces the rest again.
-TEST(UcxWorker, BU2_a_worker_that_progressed_outside_of_a_turn_is_asked_before_the_loop_sleeps) {
+TEST(UcxWorker, AWorkerThatProgressedOutsideOfATurnIsAskedBeforeTheLoopSleeps) {
   Pair pair{testing::ways().front()};
   pair.until([&] { return pair.b->arm(); });
   ASSERT_TRUE(tag_send(pair.to_b, 1, text("x")).abandon().ok());
@@ -251,7 +252,7 @@ sockaddr_in any_port() {
   return address;
 }
 
-TEST(UcxListener, UX2_a_connection_is_accepted_and_another_rejected) {
+TEST(UcxListener, AConnectionIsAcceptedAndAnotherRejected) {
   Pair pair{testing::ways().front()};
   const sockaddr_in any = any_port();
   auto listener = Listener::create(*pair.b, reinterpret_cast<const sockaddr*>(&any), sizeof any).value();
@@ -305,7 +306,7 @@ class ForeignPoller final : public Poller {
   int turns = 0;
 };
 
-TEST(UcxWorker, BU7_a_foreign_poller_is_asked_beside_the_worker) {
+TEST(UcxWorker, AForeignPollerIsAskedBesideTheWorker) {
   Pair pair{testing::ways().front()};
   ForeignPoller foreign;
   ASSERT_TRUE(pair.loop->add_poller(foreign).ok());
@@ -343,7 +344,7 @@ Task<> ask(Worker& worker, const Endpoint& to, int rounds) {
   }
 }
 
-TEST_P(UcxTwoLoops, UX6_BU2_workers_of_two_threads_talk_busy_adaptive_and_asleep) {
+TEST_P(UcxTwoLoops, WorkersOfTwoThreadsTalkBusyAdaptiveAndAsleep) {
   const auto& [way, mode] = GetParam();
   constexpr int kRounds = 200;
   const auto context = testing::make_context(way);

@@ -22,7 +22,7 @@ class VerbsEndings : public ::testing::Test {
   Pair pair_;
 };
 
-TEST_F(VerbsEndings, sending_before_connecting_is_refused) {
+TEST_F(VerbsEndings, SendingBeforeConnectingIsRefused) {
   const auto attempt = [](Pair& pair) -> Task<> {
     const auto lonely = pair.make();
     const auto sent = co_await lonely->send(pair.text("to nobody"));
@@ -32,7 +32,7 @@ TEST_F(VerbsEndings, sending_before_connecting_is_refused) {
   pair_.run(attempt(pair_));
 }
 
-TEST_F(VerbsEndings, a_message_that_is_too_long_ends_both_queue_pairs_with_a_reason) {
+TEST_F(VerbsEndings, AMessageThatIsTooLongEndsBothQueuePairsWithAReason) {
   const auto attempt = [](Pair& pair) -> Task<> {
     auto receiving = pair.b->receive(pair.region(4).memory());
     const auto sent = co_await pair.a->send(pair.pattern(1000, 1));
@@ -45,7 +45,7 @@ TEST_F(VerbsEndings, a_message_that_is_too_long_ends_both_queue_pairs_with_a_rea
   pair_.run(attempt(pair_));
 }
 
-TEST_F(VerbsEndings, a_peer_without_a_receive_is_reported_and_not_waited_for_for_ever) {
+TEST_F(VerbsEndings, APeerWithoutAReceiveIsReportedAndNotWaitedForForEver) {
   const auto attempt = [](Pair& pair) -> Task<> {
     const auto one = pair.make();
     const auto other = pair.make();
@@ -57,7 +57,7 @@ TEST_F(VerbsEndings, a_peer_without_a_receive_is_reported_and_not_waited_for_for
   pair_.run(attempt(pair_));
 }
 
-TEST_F(VerbsEndings, a_key_used_out_of_bounds_touches_nothing_and_ends_that_queue_pair) {
+TEST_F(VerbsEndings, AKeyUsedOutOfBoundsTouchesNothingAndEndsThatQueuePair) {
   const auto attempt = [](Pair& pair) -> Task<> {
     const Memory around = pair.region(8192).memory();
     const MemoryRegion target =
@@ -76,7 +76,7 @@ TEST_F(VerbsEndings, a_key_used_out_of_bounds_touches_nothing_and_ends_that_queu
   pair_.run(attempt(pair_));
 }
 
-TEST_F(VerbsEndings, a_key_without_the_permission_is_refused) {
+TEST_F(VerbsEndings, AKeyWithoutThePermissionIsRefused) {
   const auto attempt = [](Pair& pair) -> Task<> {
     const MemoryRegion readable = pair.region(64, {.remote_read = true});
     const auto written = co_await pair.a->write(pair.text("no"), readable.remote());
@@ -86,7 +86,7 @@ TEST_F(VerbsEndings, a_key_without_the_permission_is_refused) {
   pair_.run(attempt(pair_));
 }
 
-TEST_F(VerbsEndings, a_key_used_after_its_release_is_refused) {
+TEST_F(VerbsEndings, AKeyUsedAfterItsReleaseIsRefused) {
   const auto attempt = [](Pair& pair) -> Task<> {
     std::array<std::byte, 64> own{};
     bool released = false;
@@ -105,7 +105,7 @@ TEST_F(VerbsEndings, a_key_used_after_its_release_is_refused) {
   pair_.run(attempt(pair_));
 }
 
-/// What a peer may try with memory that it was told of, or was not.
+/// An attempt of a peer on memory that it was told of, or was not.
 struct Abuse {
   const char* what;
   enum class By : std::uint8_t { kWrite, kRead, kFetchAdd, kCompareSwap } by;
@@ -142,7 +142,7 @@ Task<Status> attempt(QueuePair& pair, const Abuse& abuse, const Memory& own, Rem
   co_return Status{};
 }
 
-TEST_F(VerbsEndings, UX7_a_key_that_is_abused_ends_that_queue_pair_alone_and_touches_no_byte) {
+TEST_F(VerbsEndings, AKeyThatIsAbusedEndsThatQueuePairAloneAndTouchesNoByte) {
   const MemoryRegion around = pair_.region(3 * 4096);
   for (const Abuse& abuse : kAbuses) {
     SCOPED_TRACE(abuse.what);
@@ -171,7 +171,7 @@ TEST_F(VerbsEndings, UX7_a_key_that_is_abused_ends_that_queue_pair_alone_and_tou
   }
 }
 
-TEST_F(VerbsEndings, a_queue_pair_forced_to_fail_completes_everything_under_way) {
+TEST_F(VerbsEndings, AQueuePairForcedToFailCompletesEverythingUnderWay) {
   const auto attempt = [](Pair& pair) -> Task<> {
     std::vector<detail::Posted<detail::Receive>> receiving;
     const MemoryRegion into = pair.region(40 * 64);
@@ -189,7 +189,7 @@ TEST_F(VerbsEndings, a_queue_pair_forced_to_fail_completes_everything_under_way)
   EXPECT_EQ(pair_.completions->operations_out(), 0U);
 }
 
-TEST_F(VerbsEndings, sending_to_a_queue_pair_that_is_gone_ends_by_itself) {
+TEST_F(VerbsEndings, SendingToAQueuePairThatIsGoneEndsByItself) {
   const auto attempt = [](Pair& pair) -> Task<> {
     const auto one = pair.make();
     auto other = pair.make();
@@ -201,7 +201,7 @@ TEST_F(VerbsEndings, sending_to_a_queue_pair_that_is_gone_ends_by_itself) {
   pair_.run(attempt(pair_));
 }
 
-TEST_F(VerbsEndings, the_end_of_a_queue_pair_gives_back_what_the_device_had) {
+TEST_F(VerbsEndings, TheEndOfAQueuePairGivesBackWhatTheDeviceHad) {
   const MemoryRegion into = pair_.region(64);
   MemoryBlock* const block = into.memory().block();
   const std::uint32_t before = block->references();
@@ -223,7 +223,7 @@ TEST_F(VerbsEndings, the_end_of_a_queue_pair_gives_back_what_the_device_had) {
   EXPECT_EQ(pair_.completions->operations_out(), 0U);
 }
 
-TEST_F(VerbsEndings, memory_stays_with_the_device_when_the_coroutine_gives_up) {
+TEST_F(VerbsEndings, MemoryStaysWithTheDeviceWhenTheCoroutineGivesUp) {
   const MemoryRegion into = pair_.region(64);
   MemoryBlock* const block = into.memory().block();
   const std::uint32_t before = block->references();
@@ -242,7 +242,7 @@ TEST_F(VerbsEndings, memory_stays_with_the_device_when_the_coroutine_gives_up) {
   EXPECT_EQ(testing::text_of(into.memory(), 4), "late");
 }
 
-TEST_F(VerbsEndings, an_operation_that_waits_for_room_is_dropped_before_the_device_has_it) {
+TEST_F(VerbsEndings, AnOperationThatWaitsForRoomIsDroppedBeforeTheDeviceHasIt) {
   const auto one = pair_.make({.receives_max = 1});
   const MemoryRegion into = pair_.region(128);
   auto first = one->receive(into.slice(0, 64));
@@ -256,7 +256,7 @@ TEST_F(VerbsEndings, an_operation_that_waits_for_room_is_dropped_before_the_devi
   EXPECT_EQ(one->receives_posted(), 1U);
 }
 
-TEST_F(VerbsEndings, a_completion_queue_without_room_refuses_a_queue_pair) {
+TEST_F(VerbsEndings, ACompletionQueueWithoutRoomRefusesAQueuePair) {
   auto small = CompletionQueue::create(*pair_.loop, pair_.device, {.entries = 16}).value();
   const std::uint8_t port = pair_.device->active_port().value().number;
   const auto refused =
@@ -269,7 +269,7 @@ TEST_F(VerbsEndings, a_completion_queue_without_room_refuses_a_queue_pair) {
   }
 }
 
-TEST_F(VerbsEndings, what_cannot_be_asked_is_refused_with_words) {
+TEST_F(VerbsEndings, WhatCannotBeAskedIsRefusedWithWords) {
   const auto attempt = [](Pair& pair) -> Task<> {
     const MemoryRegion region = pair.region(64);
     const std::array<Memory, 5> pieces{region.slice(0, 1), region.slice(1, 1), region.slice(2, 1),

@@ -57,7 +57,7 @@ Task<Status> awaited(Posted posted, Gate& gate) {
   co_return std::move(ended).status();
 }
 
-/// What outlives the lives: two machines with a device each, and what lies at the other one.
+/// Objects that outlive the lives: two machines with a device each, and the memory of the other one.
 struct World {
   SimulatedRdma rdma{{weft::testing::roce_device("here", 1), weft::testing::roce_device("there", 2)}};
   std::unique_ptr<Loop> loop = Loop::create({.mode = WaitMode::kBusy}).value();
@@ -299,7 +299,7 @@ class Life final : private CompletionHandler {
   bool dropped_ = false;
   /// The queue that the operation was posted to.
   bool ended_ = false;
-  /// What the device was given and has completed, but for the operation: counted off.
+  /// Counts of what the device was given and has completed before the operation, to be subtracted.
   std::uint64_t posted_before_ = 0;
   std::uint64_t polled_before_ = 0;
   std::uint64_t others_ = 0;
@@ -400,25 +400,25 @@ INSTANTIATE_TEST_SUITE_P(Of, VerbsMoments, ::testing::ValuesIn(kFamilies), name_
 INSTANTIATE_TEST_SUITE_P(Of, VerbsMomentsOfSends, ::testing::ValuesIn(kFamilies, kFamilies + kSends),
                          name_of);
 
-TEST_P(VerbsMoments, UX7_a_cancel_at_any_moment_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ACancelAtAnyMomentLeavesTheDeviceItsMemory) {
   live(GetParam(), {});
   live(GetParam(), {.all_queues = true});
 }
 
-TEST_P(VerbsMoments, UX7_a_drop_at_any_moment_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ADropAtAnyMomentLeavesTheDeviceItsMemory) {
   live(GetParam(), {.drops = true});
   live(GetParam(), {.drops = true, .all_queues = true});
 }
 
-TEST_P(VerbsMoments, UX7_a_cancel_among_completions_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ACancelAmongCompletionsLeavesTheDeviceItsMemory) {
   live(GetParam(), {.in_poll = true});
 }
 
-TEST_P(VerbsMoments, UX7_a_drop_among_completions_leaves_the_device_its_memory) {
+TEST_P(VerbsMoments, ADropAmongCompletionsLeavesTheDeviceItsMemory) {
   live(GetParam(), {.drops = true, .in_poll = true});
 }
 
-TEST_P(VerbsMomentsOfSends, UX7_a_failure_at_any_moment_leaves_the_device_its_memory) {
+TEST_P(VerbsMomentsOfSends, AFailureAtAnyMomentLeavesTheDeviceItsMemory) {
   live(GetParam(), {.fails = true});
   live(GetParam(), {.drops = true, .fails = true});
 }

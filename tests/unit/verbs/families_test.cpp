@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // UX-7: every family of operations between two queue pairs. Runs on simulated devices, and on real ones.
+// Capabilities: BU-2.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +24,7 @@ class VerbsFamilies : public ::testing::Test {
   Pair pair_;
 };
 
-TEST_F(VerbsFamilies, UX7_a_message_arrives_with_its_length) {
+TEST_F(VerbsFamilies, AMessageArrivesWithItsLength) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const Memory into = pair.region(64).memory();
     auto receiving = pair.b->receive(into);
@@ -39,7 +40,7 @@ TEST_F(VerbsFamilies, UX7_a_message_arrives_with_its_length) {
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_a_large_message_arrives_whole) {
+TEST_F(VerbsFamilies, ALargeMessageArrivesWhole) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const Memory from = pair.pattern(kLarge, 3);
     const Memory into = pair.region(kLarge).memory();
@@ -52,7 +53,7 @@ TEST_F(VerbsFamilies, UX7_a_large_message_arrives_whole) {
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_a_message_of_no_bytes_and_a_number_arrive) {
+TEST_F(VerbsFamilies, AMessageOfNoBytesAndANumberArrive) {
   const auto exchange = [](Pair& pair) -> Task<> {
     auto receiving = pair.b->receive(std::span<const Memory>{});
     EXPECT_TRUE((co_await pair.a->send_with_immediate({}, 0x1234'5678)).ok());
@@ -65,7 +66,7 @@ TEST_F(VerbsFamilies, UX7_a_message_of_no_bytes_and_a_number_arrive) {
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_a_message_is_gathered_from_pieces_and_scattered_into_others) {
+TEST_F(VerbsFamilies, AMessageIsGatheredFromPiecesAndScatteredIntoOthers) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const std::array<Memory, 3> from{pair.text("one "), pair.text("two "), pair.text("three")};
     const std::array<Memory, 2> into{pair.region(6).memory(), pair.region(32).memory()};
@@ -81,7 +82,7 @@ TEST_F(VerbsFamilies, UX7_a_message_is_gathered_from_pieces_and_scattered_into_o
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_a_write_lands_where_it_was_meant_to_and_nowhere_else) {
+TEST_F(VerbsFamilies, AWriteLandsWhereItWasMeantToAndNowhereElse) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const MemoryRegion target = pair.region(1024);
     const auto written = co_await pair.a->write(pair.text("written"), target.remote().slice(100, 50));
@@ -92,7 +93,7 @@ TEST_F(VerbsFamilies, UX7_a_write_lands_where_it_was_meant_to_and_nowhere_else) 
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_a_write_with_a_number_takes_a_receive) {
+TEST_F(VerbsFamilies, AWriteWithANumberTakesAReceive) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const MemoryRegion target = pair.region(16);
     auto receiving = pair.b->receive(std::span<const Memory>{});
@@ -108,7 +109,7 @@ TEST_F(VerbsFamilies, UX7_a_write_with_a_number_takes_a_receive) {
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_a_read_fetches_what_lies_at_the_peer) {
+TEST_F(VerbsFamilies, AReadFetchesWhatLiesAtThePeer) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const Memory there = pair.pattern(kLarge, 9);
     const RemoteMemory remote{reinterpret_cast<std::uintptr_t>(there.data()), there.size(),
@@ -121,7 +122,7 @@ TEST_F(VerbsFamilies, UX7_a_read_fetches_what_lies_at_the_peer) {
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_atomics_say_what_was_there_before) {
+TEST_F(VerbsFamilies, AtomicsSayWhatWasThereBefore) {
   const auto exchange = [](Pair& pair) -> Task<> {
     const MemoryRegion target = pair.region(64);
     const RemoteMemory word = target.remote().slice(8, 8);
@@ -142,7 +143,7 @@ TEST_F(VerbsFamilies, UX7_atomics_say_what_was_there_before) {
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_two_queue_pairs_share_receives) {
+TEST_F(VerbsFamilies, TwoQueuePairsShareReceives) {
   const auto exchange = [](Pair& pair) -> Task<> {
     auto shared = SharedReceiveQueue::create(pair.domain, *pair.completions, {.receives_max = 4}).value();
     QueuePairOptions options;
@@ -173,7 +174,7 @@ TEST_F(VerbsFamilies, UX7_two_queue_pairs_share_receives) {
   pair_.run(exchange(pair_));
 }
 
-TEST_F(VerbsFamilies, UX7_more_operations_than_the_queue_holds_wait_for_room_and_keep_their_order) {
+TEST_F(VerbsFamilies, MoreOperationsThanTheQueueHoldsWaitForRoomAndKeepTheirOrder) {
   const auto exchange = [](Pair& pair) -> Task<> {
     constexpr std::size_t kCount = 200;
     const auto one = pair.make({.sends_max = 4});
@@ -200,7 +201,7 @@ TEST_F(VerbsFamilies, UX7_more_operations_than_the_queue_holds_wait_for_room_and
   EXPECT_EQ(pair_.completions->operations_out(), 0U);
 }
 
-TEST(VerbsLoop, BU2_a_busy_loop_needs_no_event_channel) {
+TEST(VerbsLoop, ABusyLoopNeedsNoEventChannel) {
   Pair pair{{}, WaitMode::kBusy};
   const auto exchange = [](Pair& of) -> Task<> {
     auto silent =
@@ -220,7 +221,7 @@ TEST(VerbsLoop, BU2_a_busy_loop_needs_no_event_channel) {
   pair.run(exchange(pair));
 }
 
-TEST(VerbsLoop, BU2_no_completion_is_lost_between_draining_and_sleeping) {
+TEST(VerbsLoop, NoCompletionIsLostBetweenDrainingAndSleeping) {
   Pair pair{{}, WaitMode::kWait};
   const auto echo = [](Pair& of) -> Task<> {
     const Memory there = of.region(64).memory();

@@ -28,7 +28,7 @@ class VerbsLostDevices : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(CompletionsOfTheDead, VerbsLostDevices, ::testing::Bool(),
                          [](const auto& made) { return made.param ? "stay" : "go"; });
 
-TEST_P(VerbsLostDevices, a_shared_receive_that_a_queue_pair_used_is_heard_of_after_its_end) {
+TEST_P(VerbsLostDevices, ASharedReceiveThatAQueuePairUsedIsHeardOfAfterItsEnd) {
   rdma().keep_completions_of_destroyed_pairs(GetParam());
   Pair pair;
   auto shared = SharedReceiveQueue::create(pair.domain, *pair.completions, {.receives_max = 4}).value();
@@ -49,7 +49,7 @@ TEST_P(VerbsLostDevices, a_shared_receive_that_a_queue_pair_used_is_heard_of_aft
   EXPECT_EQ(shared->posted(), 0U);
 }
 
-TEST_P(VerbsLostDevices, the_end_of_what_was_made_on_a_device_that_is_gone_is_no_misuse) {
+TEST_P(VerbsLostDevices, TheEndOfWhatWasMadeOnADeviceThatIsGoneIsNoMisuse) {
   rdma().keep_completions_of_destroyed_pairs(GetParam());
   SimulatedRdma gone{{weft::testing::roce_device("gone", 7)}};
   ibv_qp* kept = nullptr;
@@ -68,7 +68,8 @@ TEST_P(VerbsLostDevices, the_end_of_what_was_made_on_a_device_that_is_gone_is_no
   EXPECT_EQ(gone.live().total(), 0U);
 }
 
-/// What connecting says on a device that refuses it with `error`, to an address that `elsewhere` changed.
+/// Returns the failure of connecting on a device that refuses it with `error`, to an address that
+/// `elsewhere` changed.
 Status refused_connect(SimulatedRdma& rdma, int error, void (*elsewhere)(AddressInfo&)) {
   auto loop = Loop::create().value();
   auto device = Device::open({}, rdma).value();
@@ -82,7 +83,7 @@ Status refused_connect(SimulatedRdma& rdma, int error, void (*elsewhere)(Address
   return one->connect(peer);
 }
 
-TEST(VerbsConnect, a_device_that_refuses_an_address_has_both_addresses_named) {
+TEST(VerbsConnect, ADeviceThatRefusesAnAddressHasBothAddressesNamed) {
   SimulatedRdma rdma{{weft::testing::roce_device("sim", 7)}};
   const Status same = refused_connect(rdma, EINVAL, [](AddressInfo&) {});
   EXPECT_EQ(same.code(), StatusCode::kInvalidArgument);
@@ -118,7 +119,7 @@ class VerbsSilentQueue : public ::testing::Test {
   Pair pair_{{.sends_max = 2, .receives_max = 1}};
 };
 
-TEST_F(VerbsSilentQueue, every_operation_ends_and_says_why) {
+TEST_F(VerbsSilentQueue, EveryOperationEndsAndSaysWhy) {
   const MemoryRegion region = pair_.region(64);
   auto shared = SharedReceiveQueue::create(pair_.domain, *pair_.completions, {.receives_max = 2}).value();
   Scope scope;
@@ -145,7 +146,7 @@ TEST_F(VerbsSilentQueue, every_operation_ends_and_says_why) {
   pair_.b.reset();
 }
 
-TEST_F(VerbsSilentQueue, memory_stays_with_the_device_until_the_queue_pair_has_ended) {
+TEST_F(VerbsSilentQueue, MemoryStaysWithTheDeviceUntilTheQueuePairHasEnded) {
   const MemoryRegion into = pair_.region(64);
   MemoryBlock* const block = into.memory().block();
   const std::uint32_t before = block->references();
@@ -160,7 +161,7 @@ TEST_F(VerbsSilentQueue, memory_stays_with_the_device_until_the_queue_pair_has_e
   EXPECT_EQ(block->references(), before);
 }
 
-TEST_F(VerbsSilentQueue, an_operation_that_is_awaited_after_the_end_of_its_queues_says_why_too) {
+TEST_F(VerbsSilentQueue, AnOperationThatIsAwaitedAfterTheEndOfItsQueuesSaysWhyToo) {
   const MemoryRegion into = pair_.region(64);
   auto receiving = pair_.b->receive(into.memory());
   rdma().fail_every(Call::kPollCq, EIO);
@@ -171,7 +172,7 @@ TEST_F(VerbsSilentQueue, an_operation_that_is_awaited_after_the_end_of_its_queue
   expect_told(pair_.run(awaited(std::move(receiving))));
 }
 
-TEST(VerbsSharedReceives, complete_into_the_queue_of_their_queue_pairs) {
+TEST(VerbsSharedReceives, CompleteIntoTheQueueOfTheirQueuePairs) {
   Pair pair;
   auto shared = SharedReceiveQueue::create(pair.domain, *pair.completions, {.receives_max = 4}).value();
   auto another = CompletionQueue::create(*pair.loop, pair.device).value();

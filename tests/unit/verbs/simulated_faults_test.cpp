@@ -8,9 +8,9 @@
 namespace weft::testing {
 namespace {
 
-using SimulatedFaults = SimulatedRdmaTest;
+using SimulatedFaults = SimulatedDevices;
 
-TEST_F(SimulatedFaults, finite_retries_for_a_receive_end_when_the_test_says_so) {
+TEST_F(SimulatedFaults, FiniteRetriesForAReceiveEndWhenTheTestSaysSo) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b, 3);
@@ -21,7 +21,7 @@ TEST_F(SimulatedFaults, finite_retries_for_a_receive_end_when_the_test_says_so) 
   EXPECT_EQ(a.status(), IBV_WC_WR_FLUSH_ERR);
 }
 
-TEST_F(SimulatedFaults, finite_retries_end_at_once_when_the_test_wants_that) {
+TEST_F(SimulatedFaults, FiniteRetriesEndAtOnceWhenTheTestWantsThat) {
   rdma.expire_retries_at_once(true);
   Side a(rdma);
   Side b(rdma, {.device = 1});
@@ -30,7 +30,7 @@ TEST_F(SimulatedFaults, finite_retries_end_at_once_when_the_test_wants_that) {
   EXPECT_EQ(a.status(), IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-TEST_F(SimulatedFaults, a_queue_pair_in_error_flushes_its_work_in_order_and_all_that_comes) {
+TEST_F(SimulatedFaults, AQueuePairInErrorFlushesItsWorkInOrderAndAllThatComes) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -50,7 +50,7 @@ TEST_F(SimulatedFaults, a_queue_pair_in_error_flushes_its_work_in_order_and_all_
   EXPECT_EQ(rdma.run(), 0u);
 }
 
-TEST_F(SimulatedFaults, receives_of_a_shared_queue_stay_when_a_queue_pair_fails) {
+TEST_F(SimulatedFaults, ReceivesOfASharedQueueStayWhenAQueuePairFails) {
   Side a(rdma, {.shared_receives = true});
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -61,7 +61,7 @@ TEST_F(SimulatedFaults, receives_of_a_shared_queue_stay_when_a_queue_pair_fails)
   EXPECT_EQ(rdma.receives_waiting(a.receives), 1u);
 }
 
-TEST_F(SimulatedFaults, the_limit_of_a_shared_queue_raises_one_event) {
+TEST_F(SimulatedFaults, TheLimitOfASharedQueueRaisesOneEvent) {
   Side a(rdma);
   Side b(rdma, {.device = 1, .shared_receives = true});
   connect(a, b);
@@ -80,7 +80,7 @@ TEST_F(SimulatedFaults, the_limit_of_a_shared_queue_raises_one_event) {
   EXPECT_EQ(b.receive(8), 0);
 }
 
-TEST_F(SimulatedFaults, completions_of_a_destroyed_queue_pair_stay_or_go) {
+TEST_F(SimulatedFaults, CompletionsOfADestroyedQueuePairStayOrGo) {
   for (const bool keep : {true, false}) {
     rdma.keep_completions_of_destroyed_pairs(keep);
     Side a(rdma);
@@ -92,7 +92,7 @@ TEST_F(SimulatedFaults, completions_of_a_destroyed_queue_pair_stay_or_go) {
   }
 }
 
-TEST_F(SimulatedFaults, a_shared_receive_lost_with_its_queue_pair_frees_its_slot) {
+TEST_F(SimulatedFaults, ASharedReceiveLostWithItsQueuePairFreesItsSlot) {
   Side a(rdma);
   Side b(rdma, {.device = 1, .shared_receives = true});
   connect(a, b);
@@ -105,7 +105,7 @@ TEST_F(SimulatedFaults, a_shared_receive_lost_with_its_queue_pair_frees_its_slot
   EXPECT_EQ(b.receive(8), 0);
 }
 
-TEST_F(SimulatedFaults, work_of_a_destroyed_queue_pair_never_touches_memory) {
+TEST_F(SimulatedFaults, WorkOfADestroyedQueuePairNeverTouchesMemory) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -118,7 +118,7 @@ TEST_F(SimulatedFaults, work_of_a_destroyed_queue_pair_never_touches_memory) {
   EXPECT_EQ(a.poll(), std::nullopt);
 }
 
-TEST_F(SimulatedFaults, a_completion_queue_that_is_overrun_says_so) {
+TEST_F(SimulatedFaults, ACompletionQueueThatIsOverrunSaysSo) {
   Side a(rdma, {.completions = 1});
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -128,7 +128,7 @@ TEST_F(SimulatedFaults, a_completion_queue_that_is_overrun_says_so) {
   expected_faults = std::vector<std::string>(2, "a completion queue of 1 entries was overrun");
 }
 
-TEST_F(SimulatedFaults, an_event_that_was_got_has_to_be_acknowledged) {
+TEST_F(SimulatedFaults, AnEventThatWasGotHasToBeAcknowledged) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -142,7 +142,7 @@ TEST_F(SimulatedFaults, an_event_that_was_got_has_to_be_acknowledged) {
   expected_faults = {"destroyed with 1 events that were not acknowledged"};
 }
 
-TEST_F(SimulatedFaults, held_work_executes_in_posting_order_or_in_the_order_the_test_chooses) {
+TEST_F(SimulatedFaults, HeldWorkExecutesInPostingOrderOrInTheOrderTheTestChooses) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -158,7 +158,7 @@ TEST_F(SimulatedFaults, held_work_executes_in_posting_order_or_in_the_order_the_
   EXPECT_FALSE(rdma.step());
 }
 
-TEST_F(SimulatedFaults, the_work_of_one_queue_pair_is_held_alone) {
+TEST_F(SimulatedFaults, TheWorkOfOneQueuePairIsHeldAlone) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -170,7 +170,7 @@ TEST_F(SimulatedFaults, the_work_of_one_queue_pair_is_held_alone) {
   EXPECT_TRUE(a.poll());
 }
 
-TEST_F(SimulatedFaults, completions_come_late_when_they_are_held) {
+TEST_F(SimulatedFaults, CompletionsComeLateWhenTheyAreHeld) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -189,7 +189,7 @@ TEST_F(SimulatedFaults, completions_come_late_when_they_are_held) {
   EXPECT_TRUE(a.poll());
 }
 
-TEST_F(SimulatedFaults, work_waits_for_a_port_that_is_down_until_it_is_up_or_retries_expire) {
+TEST_F(SimulatedFaults, WorkWaitsForAPortThatIsDownUntilItIsUpOrRetriesExpire) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -206,7 +206,7 @@ TEST_F(SimulatedFaults, work_waits_for_a_port_that_is_down_until_it_is_up_or_ret
   EXPECT_EQ(a.status(), IBV_WC_RETRY_EXC_ERR);
 }
 
-TEST_F(SimulatedFaults, a_fatal_device_fails_all_that_it_has) {
+TEST_F(SimulatedFaults, AFatalDeviceFailsAllThatItHas) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -217,7 +217,7 @@ TEST_F(SimulatedFaults, a_fatal_device_fails_all_that_it_has) {
   EXPECT_EQ(rdma.state_of(b.pair), IBV_QPS_RTS);
 }
 
-TEST_F(SimulatedFaults, the_chosen_call_fails_with_the_chosen_error) {
+TEST_F(SimulatedFaults, TheChosenCallFailsWithTheChosenError) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -239,7 +239,7 @@ TEST_F(SimulatedFaults, the_chosen_call_fails_with_the_chosen_error) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST_F(SimulatedFaults, the_chosen_work_request_completes_with_the_chosen_status) {
+TEST_F(SimulatedFaults, TheChosenWorkRequestCompletesWithTheChosenStatus) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -252,7 +252,7 @@ TEST_F(SimulatedFaults, the_chosen_work_request_completes_with_the_chosen_status
   EXPECT_EQ(rdma.state_of(a.pair), IBV_QPS_ERR);
 }
 
-TEST_F(SimulatedFaults, the_chosen_receive_completes_with_the_chosen_status) {
+TEST_F(SimulatedFaults, TheChosenReceiveCompletesWithTheChosenStatus) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);

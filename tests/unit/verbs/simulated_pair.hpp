@@ -214,7 +214,7 @@ inline void connect(Side& a, Side& b, std::uint8_t rnr_retry = 7) {
 }
 
 /// Two devices; a test of them says which faults it expects.
-class SimulatedRdmaTest : public ::testing::Test {
+class SimulatedDevices : public ::testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(rdma.faults(), expected_faults); }
 

@@ -14,7 +14,7 @@
 namespace weft::testing {
 namespace {
 
-TEST_F(SimulatedRdmaTest, a_send_arrives_in_a_receive_with_both_completions) {
+TEST_F(SimulatedDevices, ASendArrivesInAReceiveWithBothCompletions) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -38,7 +38,7 @@ TEST_F(SimulatedRdmaTest, a_send_arrives_in_a_receive_with_both_completions) {
   EXPECT_TRUE(same(a, 0, b, 2048, 100));
 }
 
-TEST_F(SimulatedRdmaTest, pieces_are_gathered_and_scattered) {
+TEST_F(SimulatedDevices, PiecesAreGatheredAndScattered) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -57,7 +57,7 @@ TEST_F(SimulatedRdmaTest, pieces_are_gathered_and_scattered) {
   EXPECT_EQ(ibv_post_send(a.pair, &request, &bad), EINVAL);
 }
 
-TEST_F(SimulatedRdmaTest, memory_is_written_and_read_from_afar) {
+TEST_F(SimulatedDevices, MemoryIsWrittenAndReadFromAfar) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -77,7 +77,7 @@ TEST_F(SimulatedRdmaTest, memory_is_written_and_read_from_afar) {
   EXPECT_EQ(rdma.counters("sim0").moved_bytes, 410u);
 }
 
-TEST_F(SimulatedRdmaTest, atomics_change_a_word_and_bring_its_old_value) {
+TEST_F(SimulatedDevices, AtomicsChangeAWordAndBringItsOldValue) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -106,7 +106,7 @@ TEST_F(SimulatedRdmaTest, atomics_change_a_word_and_bring_its_old_value) {
   EXPECT_EQ(b.event(), IBV_EVENT_QP_REQ_ERR);
 }
 
-TEST_F(SimulatedRdmaTest, inline_data_is_copied_when_it_is_posted) {
+TEST_F(SimulatedDevices, InlineDataIsCopiedWhenItIsPosted) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -121,7 +121,7 @@ TEST_F(SimulatedRdmaTest, inline_data_is_copied_when_it_is_posted) {
   EXPECT_EQ(rdma.counters("sim0").inline_bytes, 64u);
 }
 
-TEST_F(SimulatedRdmaTest, a_send_queue_slot_is_free_when_a_completion_that_covers_it_was_polled) {
+TEST_F(SimulatedDevices, ASendQueueSlotIsFreeWhenACompletionThatCoversItWasPolled) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -137,7 +137,7 @@ TEST_F(SimulatedRdmaTest, a_send_queue_slot_is_free_when_a_completion_that_cover
   EXPECT_EQ(ibv_post_send(a.pair, &more, &bad), ENOMEM);
 }
 
-TEST_F(SimulatedRdmaTest, unsignalled_work_frees_its_slots_with_a_later_completion) {
+TEST_F(SimulatedDevices, UnsignalledWorkFreesItsSlotsWithALaterCompletion) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -153,7 +153,7 @@ TEST_F(SimulatedRdmaTest, unsignalled_work_frees_its_slots_with_a_later_completi
   EXPECT_EQ(rdma.counters().rnr_naks, 1u);
 }
 
-TEST_F(SimulatedRdmaTest, memory_outside_of_a_region_is_refused_at_the_side_that_named_it) {
+TEST_F(SimulatedDevices, MemoryOutsideOfARegionIsRefusedAtTheSideThatNamedIt) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -164,7 +164,7 @@ TEST_F(SimulatedRdmaTest, memory_outside_of_a_region_is_refused_at_the_side_that
   EXPECT_EQ(rdma.state_of(b.pair), IBV_QPS_RTS);
 }
 
-TEST_F(SimulatedRdmaTest, a_receive_without_a_key_to_its_memory_fails_at_both_sides) {
+TEST_F(SimulatedDevices, AReceiveWithoutAKeyToItsMemoryFailsAtBothSides) {
   Side a(rdma);
   Side b(rdma, {.device = 1, .region_access = 0});
   connect(a, b);
@@ -174,7 +174,7 @@ TEST_F(SimulatedRdmaTest, a_receive_without_a_key_to_its_memory_fails_at_both_si
   EXPECT_EQ(b.status(), IBV_WC_LOC_PROT_ERR);
 }
 
-TEST_F(SimulatedRdmaTest, a_wrong_remote_key_is_refused_and_puts_both_sides_into_error) {
+TEST_F(SimulatedDevices, AWrongRemoteKeyIsRefusedAndPutsBothSidesIntoError) {
   for (const int wrong : {0, 1, 2}) {
     Side a(rdma);
     Side b(rdma, {.device = 1});
@@ -189,7 +189,7 @@ TEST_F(SimulatedRdmaTest, a_wrong_remote_key_is_refused_and_puts_both_sides_into
   }
 }
 
-TEST_F(SimulatedRdmaTest, a_queue_pair_without_the_access_right_refuses_the_request) {
+TEST_F(SimulatedDevices, AQueuePairWithoutTheAccessRightRefusesTheRequest) {
   Side a(rdma);
   Side b(rdma, {.device = 1, .access = IBV_ACCESS_REMOTE_READ});
   connect(a, b);
@@ -197,7 +197,7 @@ TEST_F(SimulatedRdmaTest, a_queue_pair_without_the_access_right_refuses_the_requ
   EXPECT_EQ(a.status(), IBV_WC_REM_INV_REQ_ERR);
 }
 
-TEST_F(SimulatedRdmaTest, a_message_longer_than_its_receive_fails_at_both_sides) {
+TEST_F(SimulatedDevices, AMessageLongerThanItsReceiveFailsAtBothSides) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -207,7 +207,7 @@ TEST_F(SimulatedRdmaTest, a_message_longer_than_its_receive_fails_at_both_sides)
   EXPECT_EQ(b.status(), IBV_WC_LOC_LEN_ERR);
 }
 
-TEST_F(SimulatedRdmaTest, a_message_without_a_receive_waits_and_is_counted_once) {
+TEST_F(SimulatedDevices, AMessageWithoutAReceiveWaitsAndIsCountedOnce) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b, 7);
@@ -221,7 +221,7 @@ TEST_F(SimulatedRdmaTest, a_message_without_a_receive_waits_and_is_counted_once)
   EXPECT_EQ(b.status(), IBV_WC_SUCCESS);
 }
 
-TEST_F(SimulatedRdmaTest, an_armed_queue_tells_of_the_first_completion_after_arming_only) {
+TEST_F(SimulatedDevices, AnArmedQueueTellsOfTheFirstCompletionAfterArmingOnly) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -239,7 +239,7 @@ TEST_F(SimulatedRdmaTest, an_armed_queue_tells_of_the_first_completion_after_arm
   EXPECT_EQ(::poll(&readable, 1, 0), 0);
 }
 
-TEST_F(SimulatedRdmaTest, armed_for_solicited_ones_a_queue_tells_of_those_and_of_errors) {
+TEST_F(SimulatedDevices, ArmedForSolicitedOnesAQueueTellsOfThoseAndOfErrors) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);
@@ -254,7 +254,7 @@ TEST_F(SimulatedRdmaTest, armed_for_solicited_ones_a_queue_tells_of_those_and_of
   EXPECT_TRUE(b.completion_event());
 }
 
-TEST_F(SimulatedRdmaTest, two_threads_talk_and_one_sleeps_until_the_completion_comes) {
+TEST_F(SimulatedDevices, TwoThreadsTalkAndOneSleepsUntilTheCompletionComes) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);

@@ -7,9 +7,9 @@
 namespace weft::testing {
 namespace {
 
-using SimulatedSetup = SimulatedRdmaTest;
+using SimulatedSetup = SimulatedDevices;
 
-TEST_F(SimulatedSetup, the_device_list_ends_with_null_and_shows_what_was_configured) {
+TEST_F(SimulatedSetup, TheDeviceListEndsWithNullAndShowsWhatWasConfigured) {
   int count = 0;
   ibv_device** list = rdma.get_device_list(&count);
   EXPECT_EQ(count, 2);
@@ -29,7 +29,7 @@ TEST_F(SimulatedSetup, the_device_list_ends_with_null_and_shows_what_was_configu
   EXPECT_EQ(rdma.live().total(), 0u);
 }
 
-TEST_F(SimulatedSetup, what_is_in_use_cannot_be_destroyed_and_everything_is_counted) {
+TEST_F(SimulatedSetup, WhatIsInUseCannotBeDestroyedAndEverythingIsCounted) {
   {
     Side a(rdma, {.shared_receives = true});
     EXPECT_EQ(rdma.live(), (SimulatedRdmaObjects{.contexts = 1,
@@ -49,7 +49,7 @@ TEST_F(SimulatedSetup, what_is_in_use_cannot_be_destroyed_and_everything_is_coun
   EXPECT_EQ(rdma.live().total(), 0u);
 }
 
-TEST_F(SimulatedSetup, a_queue_pair_goes_through_its_states_with_all_attributes_only) {
+TEST_F(SimulatedSetup, AQueuePairGoesThroughItsStatesWithAllAttributesOnly) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   EXPECT_EQ(a.receive(1), EINVAL);
@@ -74,7 +74,7 @@ TEST_F(SimulatedSetup, a_queue_pair_goes_through_its_states_with_all_attributes_
   EXPECT_EQ(a.poll(), std::nullopt);
 }
 
-TEST_F(SimulatedSetup, a_peer_that_is_gone_or_another_one_is_not_reached) {
+TEST_F(SimulatedSetup, APeerThatIsGoneOrAnotherOneIsNotReached) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   Side stranger(rdma);
@@ -90,7 +90,7 @@ TEST_F(SimulatedSetup, a_peer_that_is_gone_or_another_one_is_not_reached) {
   EXPECT_EQ(a.status(), IBV_WC_RETRY_EXC_ERR);
 }
 
-TEST_F(SimulatedSetup, work_may_wait_for_a_peer_that_is_not_ready_yet) {
+TEST_F(SimulatedSetup, WorkMayWaitForAPeerThatIsNotReadyYet) {
   rdma.wait_for_peers(true);
   Side a(rdma);
   Side b(rdma, {.device = 1});
@@ -105,7 +105,7 @@ TEST_F(SimulatedSetup, work_may_wait_for_a_peer_that_is_not_ready_yet) {
   EXPECT_EQ(a.status(), IBV_WC_SUCCESS);
 }
 
-TEST_F(SimulatedSetup, queue_pairs_of_one_context_and_infiniband_devices_connect) {
+TEST_F(SimulatedSetup, QueuePairsOfOneContextAndInfinibandDevicesConnect) {
   SimulatedRdma fabric({infiniband_device("ib0", 4), infiniband_device("ib1", 5)});
   Side a(fabric);
   Side b(fabric, {.device = 1});
@@ -129,7 +129,7 @@ TEST_F(SimulatedSetup, queue_pairs_of_one_context_and_infiniband_devices_connect
   EXPECT_EQ(a.status(), IBV_WC_SUCCESS);
 }
 
-TEST_F(SimulatedSetup, queue_pairs_that_disagree_on_packet_numbers_or_mtu_do_not_talk) {
+TEST_F(SimulatedSetup, QueuePairsThatDisagreeOnPacketNumbersOrMtuDoNotTalk) {
   for (const bool numbers : {true, false}) {
     Side a(rdma);
     Side b(rdma, {.device = 1});
@@ -147,7 +147,7 @@ TEST_F(SimulatedSetup, queue_pairs_that_disagree_on_packet_numbers_or_mtu_do_not
   }
 }
 
-TEST_F(SimulatedSetup, the_limits_of_a_device_are_kept) {
+TEST_F(SimulatedSetup, TheLimitsOfADeviceAreKept) {
   SimulatedDevice small = roce_device("small", 1);
   small.attributes.max_qp = 1;
   small.attributes.max_cqe = 64;
@@ -169,7 +169,7 @@ TEST_F(SimulatedSetup, the_limits_of_a_device_are_kept) {
   EXPECT_EQ(limited.query_gid(a.context, 1, 1, &entry), ENODATA);
 }
 
-TEST_F(SimulatedSetup, registering_more_than_the_limit_fails) {
+TEST_F(SimulatedSetup, RegisteringMoreThanTheLimitFails) {
   Side a(rdma);
   EXPECT_EQ(rdma.registered_bytes(), 4096u);
   rdma.limit_registered_bytes(64 << 10);
@@ -182,7 +182,7 @@ TEST_F(SimulatedSetup, registering_more_than_the_limit_fails) {
   EXPECT_EQ(rdma.reg_mr(a.domain, large.data(), 4096, IBV_ACCESS_REMOTE_WRITE), nullptr);
 }
 
-TEST_F(SimulatedSetup, calls_and_work_requests_are_counted_per_device) {
+TEST_F(SimulatedSetup, CallsAndWorkRequestsAreCountedPerDevice) {
   Side a(rdma);
   Side b(rdma, {.device = 1});
   connect(a, b);

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "ucx_parts/fail.hpp"
-#include "ucx_parts/side_channel.hpp"
-#include "ucx_parts/station.hpp"
+#include "fail.hpp"
+#include "side_channel.hpp"
+#include "station.hpp"
 
 namespace weft::bench {
 namespace {

@@ -18,7 +18,7 @@ namespace {
 using ucx::AmReceiver;
 using ucx::kWholeTag;
 
-/// What the coroutines of a window share.
+/// State that the coroutines of a window share.
 struct Work {
   Station& station;
   std::uint64_t left;

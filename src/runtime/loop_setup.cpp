@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and ending a loop, and what is armed, watched and queued in it. The turn itself is in loop.cpp.
-#include <poll.h>
+// Makes and ends a loop; enters and removes what its turns look at. The turn itself is in loop.cpp.
 #include <sys/timerfd.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/added_poller.hpp"
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
@@ -28,14 +28,6 @@ void exception_escaped(const char* what) noexcept {
 }  // namespace detail
 
 namespace {
-
-// Finds nothing, for ever.
-class NoPoller final : public Poller {
- public:
-  std::size_t poll() override { return 0; }
-  bool arm() override { return true; }
-  int descriptor() const override { return -1; }
-};
 
 Status check(const LoopOptions& options) {
   const char* why = nullptr;
@@ -68,30 +60,6 @@ Result<ChosenPoller> choose_poller(PollerKind wanted) {
 }
 
 }  // namespace
-
-std::string_view to_string(WaitMode mode) {
-  switch (mode) {
-    case WaitMode::kBusy:
-      return "busy";
-    case WaitMode::kAdaptive:
-      return "adaptive";
-    case WaitMode::kWait:
-      return "wait";
-  }
-  return "unknown";
-}
-
-std::string_view to_string(PollerKind kind) {
-  switch (kind) {
-    case PollerKind::kAuto:
-      return "auto";
-    case PollerKind::kEpoll:
-      return "epoll";
-    case PollerKind::kIoUring:
-      return "io_uring";
-  }
-  return "unknown";
-}
 
 Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
   if (const Status misuse = check(options); !misuse.ok()) return misuse;
@@ -209,16 +177,6 @@ Result<void> Loop::add_poller(Poller& poller) {
   brought_ = 1;
   leave_to_foreign_loop();
   return {};
-}
-
-bool Loop::AddedPoller::must_look_again() noexcept {
-  pollfd question{.fd = poller_->descriptor(), .events = POLLIN, .revents = 0};
-  return ::poll(&question, 1, 0) > 0 && !std::exchange(looked_again_, true);
-}
-
-Poller& Loop::AddedPoller::no_poller() noexcept {
-  static constinit NoPoller none;
-  return none;
 }
 
 void Loop::remove_poller(Poller& poller) noexcept {

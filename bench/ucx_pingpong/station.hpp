@@ -27,7 +27,7 @@ struct Station {
   ucx::Endpoint peer;
   ucx::Memory out;
   ucx::Memory in;
-  /// What the other side puts to and gets from; the peer's by `key` and `peer_address`.
+  /// Memory that the other side puts to and gets from; the peer's is found by `key` and `peer_address`.
   std::optional<ucx::MemoryRegion> region;
   std::optional<ucx::RemoteKey> key;
   std::uint64_t peer_address = 0;

@@ -10,7 +10,7 @@
 #include "load/cpu.hpp"
 #include "load/histogram.hpp"
 
-/// What both programs are told and what they print: the same, so that they can be held against each other.
+/// Options and results of both programs: the same for both, so that they can be compared.
 namespace weft::bench {
 
 /// Text of which a message is 128 bytes on the wire.

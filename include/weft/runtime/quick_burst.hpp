@@ -11,15 +11,15 @@ namespace weft::detail {
 /// How far a loop with pollers goes by quick turns before it looks at the clock, descriptors and timers
 /// again.
 ///
-/// A stretch is measured in units, because reading the clock in each quick turn would cost more than the turn
+/// A burst is measured in units, because reading the clock in each quick turn would cost more than the turn
 /// does: an empty one is one unit, and everything that was done in it (a message, a coroutine, a hook) weighs
-/// kUnitsPerThing more, about as much longer as it takes. How many units make the time that a stretch should
+/// kUnitsPerThing more, about as much longer as it takes. How many units make the time that a burst should
 /// last is learnt from the full turns, which read the clock: too long, and the units are halved until it
 /// would have been short enough; less than half, and they are doubled.
 ///
 /// States: idle -begin-> begun -end-> ended -measure-> idle; one that is begun again without an end teaches
 /// nothing. Thread: its loop's.
-class QuickStretch {
+class QuickBurst {
  public:
   /// Pollers bring work. A look at the clock and at the descriptors costs about 0.4 us, which is under 1 % of
   /// this; and no timeout that makes sense is so short that the clock may not stand still for so long.
@@ -28,7 +28,7 @@ class QuickStretch {
   static constexpr Duration kWhileQuiet = std::chrono::microseconds{10};
   /// Only descriptors do: they must hardly notice that there are pollers.
   static constexpr Duration kWhileDescriptorsWork = std::chrono::microseconds{1};
-  /// How long descriptors that brought something count as working: a few of the longest stretches.
+  /// How long descriptors that brought something count as working: a few of the longest bursts.
   static constexpr Duration kLately = std::chrono::microseconds{200};
 
   static constexpr std::int64_t kUnitsPerThing = 8;
@@ -47,7 +47,7 @@ class QuickStretch {
   void brought_something() noexcept { brought_ = true; }
   /// It used up its units, or the budget.
   void end() noexcept { ended_ = true; }
-  /// In the full turn after a stretch: learns from how long it took. True when something was done in it.
+  /// In the full turn after a burst: learns from how long it took. True when something was done in it.
   bool measure(TimePoint now) noexcept;
 
  private:

@@ -5,17 +5,17 @@
 
 namespace weft::bench {
 
-/// What is measured, as ucx_perftest means it. "bw": the client issues, the server takes; "lat": both answer
-/// each other in turn.
+/// Tests, defined as ucx_perftest defines them. "bw": the client issues, the server takes; "lat": both
+/// answer each other in turn.
 enum class Test : std::uint32_t { kTagBw, kTagLat, kAmLat, kPutLat, kPutBw, kGetBw, kIdle };
 
-/// Whose loop runs the test.
+/// Style of the code that runs the test.
 enum class Style : std::uint32_t {
   kWeft,  ///< coroutines in a busy Loop
   kC,     ///< the calls of UCX and nothing else: what the first is counted against
 };
 
-/// What the client tells the server, as it lies in memory: both are the same program.
+/// The client's orders to the server, sent as they lie in memory: both are the same program.
 struct Plan {
   Test test = Test::kTagLat;
   Style style = Style::kWeft;

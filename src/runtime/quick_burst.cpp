@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/quick_stretch.hpp"
+#include "weft/runtime/quick_burst.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace weft::detail {
 
-bool QuickStretch::measure(TimePoint now) noexcept {
+bool QuickBurst::measure(TimePoint now) noexcept {
   if (!std::exchange(ended_, false)) return false;
   const Duration limit = wanted();
   Duration took = now - began_;
@@ -15,7 +15,7 @@ bool QuickStretch::measure(TimePoint now) noexcept {
   return brought_;
 }
 
-Duration QuickStretch::wanted() const noexcept {
+Duration QuickBurst::wanted() const noexcept {
   const bool descriptors = began_ - last_report_ < kLately;
   if (brought_ != descriptors) return brought_ ? kWhilePollersWork : kWhileDescriptorsWork;
   return kWhileQuiet;
