@@ -110,10 +110,16 @@ void add_ucx_flags(CLI::App& command, UcxFlags& flags) {
       ->delimiter(',')
       ->type_name("LIST");
   command
-      .add_option("--ucx-devices", flags.devices,
-                  "With UCX: only these network devices, such as lo or mlx5_0:1 (default: UCX chooses)")
+      .add_option(
+          "--ucx-devices", flags.devices,
+          "With UCX: only these network devices, such as mlx5_0:1 (default: UCX chooses); others than\n"
+          "lo with --ucx-trusted-network only")
       ->delimiter(',')
       ->type_name("LIST");
+  command.add_flag(
+      "--ucx-trusted-network", flags.trusted_network,
+      "With UCX: let it use network devices beside lo; everybody who reaches them can then speak\n"
+      "UCX to this process, without a hello");
   command.add_flag("--ucx-error-mode-none", flags.mode_none,
                    "With UCX: its error mode none, on both sides, with a worker for each connection; only\n"
                    "so does its transport cma copy from process to process");

@@ -22,9 +22,11 @@ struct UcxFlags {
   std::vector<std::string> devices = {};
   /// UCX's error mode none instead of peer.
   bool mode_none = false;
+  /// Network devices beside the loopback one.
+  bool trusted_network = false;
   /// With a tcp:// or unix:// URL: use UCX if the server offers it.
   bool prefer = false;
-  bool any() const { return !transports.empty() || !devices.empty() || mode_none; }
+  bool any() const { return !transports.empty() || !devices.empty() || mode_none || trusted_network; }
 };
 
 /// Options of a command that concern RDMA.

@@ -13,6 +13,7 @@ inline UcxOptions ucx_options(const UcxFlags& flags) {
   if (flags.prefer) options.connecting = PathPolicy::kPrefer;
   options.transports = flags.transports;
   options.devices = flags.devices;
+  options.trusted_network = flags.trusted_network;
   if (flags.mode_none) options.error_mode = UcxErrorMode::kNone;
   return options;
 }

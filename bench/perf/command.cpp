@@ -56,6 +56,7 @@ struct FlagOfScheme {
 constexpr FlagOfScheme kFlagsOfSchemes[] = {
     {"--ucx-tls", "ucx://", kPreferUcx},
     {"--ucx-devices", "ucx://", kPreferUcx},
+    {"--ucx-trusted-network", "ucx://", kPreferUcx},
     {"--ucx-error-mode-none", "ucx://", kPreferUcx},
     {"--rdma-device", "verbs://", kPreferRdma},
     {"--rdma-gid-index", "verbs://", kPreferRdma},
@@ -69,7 +70,8 @@ bool given(const CLI::App& command, const char* flag) {
 
 /// Refuses flags that would say nothing.
 void check_flags(const CLI::App& command, const std::string& url) {
-  const bool is_stream = url.starts_with("tcp://") || url.starts_with("unix://");
+  const bool has_scheme = url.find("://") != std::string::npos;  // without one it is of tcp
+  const bool is_stream = !has_scheme || url.starts_with("tcp://") || url.starts_with("unix://");
   for (const char* const flag : {kPreferUcx, kPreferRdma}) {
     if (!given(command, flag) || is_stream) continue;
     throw CLI::ValidationError(flag, "is about tcp:// and unix:// URLs only, and \"" + url + "\" is none");

@@ -75,6 +75,7 @@ std::vector<Word> effective_options(const Options& options) {
           policy_word("listening", ucx.listening, "ucx://"),
           choice_word("transports", ucx.transports, "UCX_TLS"),
           choice_word("devices", ucx.devices, "UCX_NET_DEVICES"),
+          {"trusted_network", ucx.trusted_network ? "yes" : "no"},
           {"error_mode", ucx.error_mode == UcxErrorMode::kPeer ? "peer" : "none"},
           size_word("window_bytes", ucx.window_bytes),
           size_word("message_bytes", ucx.message_bytes),

@@ -34,8 +34,14 @@ struct UcxOptions {
   /// UCX believes the worker address that a peer sends: offer it only to peers that are trusted not to forge
   /// one.
   PathPolicy listening = PathPolicy::kForbid;
+  /// Lets UCX use the networks that this host is in, and not only shared memory and the loopback device. On
+  /// each device that it uses UCX takes connections and messages from everybody who reaches it, as soon as
+  /// there is one peer; there is no hello, no limit and no secret between them and its code. So set this only
+  /// where everybody who can reach the host is trusted; better, name the `devices` too.
+  bool trusted_network = false;
   /// Transports and devices by UCX's names ("tcp", "posix", "cma", "rc"; "lo", "mlx5_0:1"); empty: UCX
-  /// chooses. Those that are not here are left out as long as one is.
+  /// chooses. Those that are not here are left out as long as one is. Without `trusted_network` the only
+  /// device is "lo".
   std::vector<std::string> transports{};
   std::vector<std::string> devices{};
   /// More of UCX's settings by name, without "UCX_": {"RNDV_THRESH", "8k"}.
@@ -75,9 +81,10 @@ std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions&
 /// with UCX or without as `options` say.
 ///
 /// What `options` cannot have is refused before there is a peer: by listen() wherever UCX is offered, which
-/// makes UCX's context and a worker to try it, and by connect() to ucx://, which makes the context. Errors
-/// beside the stream's: those of describe_ucx(). A client that only prefers UCX does without it then, and
-/// makes its context for the first server that offers UCX.
+/// makes UCX's context, and tries its shared memory with a worker, and by connect() to ucx://, which makes
+/// the context. A worker that could be reached from outside the host is made for the first peer that wants
+/// UCX. Errors beside the stream's: those of describe_ucx(). A client that only prefers UCX does without it
+/// then, and makes its context for the first server that offers UCX.
 std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream,
                                               const UcxOptions& options = {});
 

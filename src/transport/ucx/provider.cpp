@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/provider.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "transport/path_transport.hpp"
@@ -16,6 +19,47 @@ namespace {
 
 // What follows the flag byte of the offer: the version of the messages, the error mode.
 constexpr std::size_t kOfferBytes = 2;
+
+constexpr const char* kLoopback = "lo";
+
+/// Returns the transports that need no network device.
+std::vector<std::string> within_host(const UcxOptions& options) {
+  constexpr std::string_view kNames[] = {"self", "sm", "shm", "mm", "posix", "sysv", "xpmem", "cma", "knem"};
+  std::vector<std::string> names;
+  std::copy_if(options.transports.begin(), options.transports.end(), std::back_inserter(names),
+               [&](const std::string& name) {
+                 return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+               });
+  return names;
+}
+
+/// Tells whether the transports alone see to it that no network device is used.
+bool keeps_within_host(const UcxOptions& options) {
+  const auto chooses_transports = [](const auto& setting) { return setting.first == "TLS"; };
+  return !options.transports.empty() && within_host(options).size() == options.transports.size() &&
+         std::none_of(options.settings.begin(), options.settings.end(), chooses_transports);
+}
+
+Status network_not_trusted(const std::string& option, const std::string& devices) {
+  return {
+      StatusCode::kInvalidArgument, Layer::kTransport,
+      option + ": on \"" + devices +
+          "\" UCX takes connections and messages from everybody who reaches it, before any hello; if all of "
+          "them are trusted, set UcxOptions::trusted_network, else \"lo\" is the only device"};
+}
+
+Status check_devices(const UcxOptions& options) {
+  if (options.trusted_network) return {};
+  for (const std::string& device : options.devices) {
+    if (device != kLoopback) return network_not_trusted("UcxOptions::devices", device);
+  }
+  for (const auto& [name, value] : options.settings) {
+    if (name == "NET_DEVICES" && value != kLoopback) {
+      return network_not_trusted("UcxOptions::settings, NET_DEVICES", value);
+    }
+  }
+  return {};
+}
 
 Status other_error_mode(UcxErrorMode ours) {
   const bool peer = ours == UcxErrorMode::kPeer;
@@ -50,6 +94,10 @@ Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
   of_context.features.active_messages = true;
   of_context.transports = options.transports;
   of_context.devices = options.devices;
+  // Over UCX_NET_DEVICES of the environment, too. UCX would warn of a device that no transport uses.
+  if (!options.trusted_network && !keeps_within_host(options)) {
+    of_context.devices = {kLoopback};
+  }
   of_context.settings = options.settings;
   of_context.shared_memory_element_bytes = kSharedMemoryElementBytes;
   return ucx::Context::create(of_context);
@@ -69,7 +117,13 @@ Status Provider::require() const {
 
 Status Provider::try_out() const {
   const std::lock_guard lock{mutex_};
-  const auto of = context();
+  if (const auto of = context(); !of.ok()) return of.status();
+  UcxOptions reachable_by_nobody = options_;
+  reachable_by_nobody.transports = within_host(options_);
+  if (options_.transports.empty()) reachable_by_nobody.transports = {"shm", "self"};
+  if (reachable_by_nobody.transports.empty()) return {};
+  reachable_by_nobody.devices = {};
+  const auto of = make_context(reachable_by_nobody);
   if (!of.ok()) return of.status();
   ucp_worker_params_t params{};
   ucp_worker_h worker = nullptr;
@@ -109,7 +163,7 @@ Status check(const UcxOptions& options) {
   } else if (options.logger == nullptr) {
     why = "UcxOptions::logger: null; leave it out for stderr";
   }
-  if (why == nullptr) return {};
+  if (why == nullptr) return ucx_carrier::check_devices(options);
   return {StatusCode::kInvalidArgument, Layer::kTransport, why};
 }
 

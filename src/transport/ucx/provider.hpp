@@ -13,7 +13,8 @@
 
 namespace weft::ucx_carrier {
 
-/// The context that paths of these options use. Errors: those of ucx::Context::create().
+/// The context that paths of these options use. It has no sockets; workers of it may. Errors: those of
+/// ucx::Context::create().
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
 
 /// Makes the paths of one UCX context. The context is made when somebody is sure to want it (require()),
@@ -30,8 +31,8 @@ class Provider final : public DataPathProvider {
   /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a
   /// peer. Errors: those of make_context().
   Status require() const override;
-  /// The same, and that a worker can be made too, which is when UCX looks at its transports' settings. Takes
-  /// milliseconds.
+  /// The same, and that a worker can be made too, which is when UCX looks at its transports' settings: one with
+  /// its shared memory only, which listens on no socket. Takes milliseconds.
   Status try_out() const override;
 
  private:

@@ -89,7 +89,7 @@ TEST_F(CallContexts, TellsConnectionCallMethodAndEndpoints) {
   });
   Client& first = client(server);
   Client& second = client(server);
-  EXPECT_EQ(call<&Observer::look>(first, 1).value(), 1);
+  EXPECT_EQ(call<&Observer::look>(first, CallOptions{.timeout = kNoTimeout}, 1).value(), 1);
   EXPECT_EQ(call<&Observer::look_and_reply>(first, 2).value(), 2);
   EXPECT_EQ((call<method<&Observer::look, "look/keyed">>(second, CallOptions{.timeout = 1min}, 3).value()),
             3);
@@ -105,6 +105,7 @@ TEST_F(CallContexts, TellsConnectionCallMethodAndEndpoints) {
   EXPECT_EQ(seen[0].remote, first.local_endpoint());
   EXPECT_EQ(seen[2].remote, second.local_endpoint());
   EXPECT_FALSE(seen[0].has_deadline);
+  EXPECT_TRUE(seen[1].has_deadline) << "that of ClientOptions::call_timeout";
   EXPECT_TRUE(seen[2].has_deadline);
 }
 

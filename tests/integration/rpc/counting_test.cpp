@@ -65,7 +65,7 @@ Task<Payload> echo_after_a_turn(CallContext&, Payload payload) {
   co_return payload;
 }
 std::uint64_t echo_with_context(CallContext& context, std::uint64_t number) {
-  return context.deadline().is_infinite() ? number + 1 : 0;
+  return context.deadline().is_infinite() ? 0 : number + 1;
 }
 
 /// Counts of the time in which `kCounted` calls ended, after `kWarmUp` others.

@@ -38,6 +38,7 @@ std::vector<Wrong> wrong_options() {
   all[1] = {{}, StatusCode::kFailedPrecondition, "UCX_NET_DEVICES=nonsense0"};
   all[1].options.transports = {"tcp"};
   all[1].options.devices = {"nonsense0"};
+  all[1].options.trusted_network = true;
   all[2] = {{}, StatusCode::kInvalidArgument, "NO_SUCH_THING"};
   all[2].options.settings = {{"NO_SUCH_THING", "1"}};
   all[3] = {{}, StatusCode::kInvalidArgument, "RNDV_THRESH=soon"};
