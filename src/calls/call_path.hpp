@@ -40,10 +40,14 @@ inline wire::FrameHeader CallsOut::request_header(const MethodKey& method, std::
 
 // The header never has an address here, so it goes from registers into the outbox.
 [[gnu::always_inline]] inline std::byte* CallsOut::queue(PendingCall& call, wire::FrameHeader header) {
+  if (first_free_ == kNoSlot && !add_slot()) [[unlikely]] {
+    return refuse_for_memory(call);
+  }
   header.id = take_slot(call);
   std::byte* body = session_.begin_frame(header);
   if (body == nullptr) [[unlikely]] {
-    return refuse_for_memory(call, header.id);
+    free_slot(header.id);
+    return refuse_for_memory(call);
   }
   call.id_ = header.id;
   call.out_ = this;

@@ -24,8 +24,8 @@ constexpr std::size_t kFramesPerLook = 64;
 /// Who has waited for less than this is no sign of too much load.
 constexpr Duration kNoWait = std::chrono::milliseconds{1};
 
-Status exhausted(std::string text) {
-  return {StatusCode::kResourceExhausted, Layer::kRpc, std::move(text)};
+Status exhausted(std::string_view text) {
+  return {StatusCode::kResourceExhausted, Layer::kRpc, text};
 }
 
 Duration timeout_of(const wire::FrameHeader& header) {
@@ -64,8 +64,10 @@ Refusal bad_metadata() {
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
                           const MethodEntry& method) {
   return {StatusCode::kResourceExhausted, Layer::kRpc,
-          std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
-              std::to_string(limit) + " of method '" + std::string{method.key.name} + "'",
+          [&] {
+            return std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
+                   std::to_string(limit) + " of method '" + std::string{method.key.name} + "'";
+          },
           0, Retry::kNever};
 }
 
@@ -97,8 +99,10 @@ Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
   if (exact == nullptr) {
     return {Rejection::kWrongSchema,
             {StatusCode::kFailedPrecondition, Layer::kRpc,
-             "method '" + std::string{method->key.name} + "' is " + method->key.schema_text(method->key) +
-                 " on the server",
+             [&] {
+               return "method '" + std::string{method->key.name} + "' is " +
+                      method->key.schema_text(method->key) + " on the server";
+             },
              kSchemaMismatch}};
   }
   return {Rejection::kOverMethodsBody,
@@ -288,9 +292,10 @@ std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& head
   const std::uint64_t bytes = header.attachment_bytes;
   if (!method->takes_attachment) {
     return Refusal{Rejection::kAttachmentNotTaken,
-                   {StatusCode::kInvalidArgument, Layer::kRpc,
-                    "method '" + std::string{method->key.name} +
-                        "' takes no attachment; a handler that does has a parameter CallContext&"}};
+                   {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
+                      return "method '" + std::string{method->key.name} +
+                             "' takes no attachment; a handler that does has a parameter CallContext&";
+                    }}};
   }
   const std::uint64_t limit = method->options.attachment_bytes_max;
   if (limit != 0 && bytes > limit) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "calls/call_path.hpp"
@@ -44,14 +45,18 @@ std::byte* CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
   return refuse(call, over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's"));
 }
 
-std::byte* CallsOut::refuse_for_memory(PendingCall& call, std::uint64_t id) {
-  free_slot(id);
+std::byte* CallsOut::refuse_for_memory(PendingCall& call) {
   return refuse(call, {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
 }
 
-void CallsOut::add_slot() {
-  first_free_ = static_cast<std::uint32_t>(slots_.size());
-  slots_.emplace_back();
+bool CallsOut::add_slot() noexcept {
+  try {
+    slots_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  first_free_ = static_cast<std::uint32_t>(slots_.size() - 1);
+  return true;
 }
 
 std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_bytes) {
@@ -87,6 +92,14 @@ std::byte* CallsOut::begin_with_options(PendingCall& call, std::size_t arguments
 void CallsOut::sent(PendingCall& call) {
   session_.end_frame();
   if (call.extras_ != nullptr) queue_attachment(*call.extras_);
+}
+
+void CallsOut::take_back(PendingCall& call, const std::byte* body) noexcept {
+  const std::size_t metadata =
+      call.extras_ != nullptr || call.carrying_ != nullptr ? wire::padded(call.metadata().size()) : 0;
+  session_.take_back_frame(body - metadata);
+  free_slot(call.id_);
+  call.out_ = nullptr;
 }
 
 void CallsOut::queue_attachment(CallExtras& extras) {
@@ -208,8 +221,8 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
 
 void CallsOut::fail_all(const Status& why) {
   landing_call_ = nullptr;
-  const Status failure{StatusCode::kUnavailable, why.layer(),
-                       std::string{why.message()} + "; the call may or may not have run", why.native()};
+  const auto text = [&] { return std::string{why.message()} + "; the call may or may not have run"; };
+  const Status failure{StatusCode::kUnavailable, why.layer(), text, why.native()};
   for (std::size_t index = 0; index < slots_.size(); ++index) {
     PendingCall* call = slots_[index].call;
     if (call == nullptr) continue;

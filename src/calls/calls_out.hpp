@@ -24,6 +24,8 @@ class CallsOut {
   std::byte* begin(PendingCall& call, std::size_t body_bytes);
   /// The body is written: ends the frame and queues the attachment.
   void sent(PendingCall& call);
+  /// Its body could not be written: takes the frame back and gives the slot up.
+  void take_back(PendingCall& call, const std::byte* body) noexcept;
   /// `call` ends before its answer: gives its slot up, tells the peer, and takes its unsent bytes over.
   void abandon(PendingCall& call);
 
@@ -45,10 +47,8 @@ class CallsOut {
     std::uint32_t next_free = kNoSlot;
   };
 
+  /// There is one that is free.
   std::uint64_t take_slot(PendingCall& call) {
-    if (first_free_ == kNoSlot) [[unlikely]] {
-      add_slot();
-    }
     const std::uint32_t index = first_free_;
     Slot& slot = slots_[index];
     first_free_ = slot.next_free;
@@ -64,14 +64,15 @@ class CallsOut {
     first_free_ = wire::slot_of(id);
     --in_flight_;
   }
-  [[gnu::cold]] void add_slot();
+  /// False when memory is out.
+  [[gnu::cold]] bool add_slot() noexcept;
   PendingCall* find(std::uint64_t id) const {
     const std::uint32_t index = wire::slot_of(id);
     if (index >= slots_.size() || slots_[index].generation != wire::generation_of(id)) return nullptr;
     return slots_[index].call;
   }
   [[gnu::cold]] std::byte* refuse_body(PendingCall& call, std::size_t body_bytes);
-  [[gnu::cold]] std::byte* refuse_for_memory(PendingCall& call, std::uint64_t id);
+  [[gnu::cold]] std::byte* refuse_for_memory(PendingCall& call);
   std::byte* refuse(PendingCall& call, Status failure);
   std::byte* begin_with_options(PendingCall& call, std::size_t arguments_bytes);
   static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);

@@ -2,6 +2,7 @@
 #include "calls/client_core.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -16,8 +17,21 @@ namespace {
 /// Between two lines of a client's about data paths that it goes without.
 constexpr Duration kRefusalInterval = std::chrono::seconds{1};
 
-Status closed_status() {
+Status closed_status() noexcept {
   return {StatusCode::kCancelled, Layer::kRpc, "the client was closed"};
+}
+
+/// The failure of an attempt that threw.
+Status status_of(const std::exception_ptr& thrown) noexcept {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    return Status::of<kOutOfMemory>();
+  } catch (const std::exception& exception) {
+    return {StatusCode::kUnavailable, Layer::kTransport, exception.what()};
+  } catch (...) {
+    return {StatusCode::kUnavailable, Layer::kTransport, "the transport threw something unknown"};
+  }
 }
 
 }  // namespace
@@ -78,7 +92,11 @@ void ClientCore::on_timer() {
 void ClientCore::start_attempt() {
   state_ = State::kConnecting;
   attempt_done_ = false;
-  attempt_ = attempt();
+  try {
+    attempt_ = attempt();
+  } catch (const std::bad_alloc&) {
+    return attempt_failed(Status::of<kOutOfMemory>());
+  }
   detail::start(attempt_, nullptr, attempt_end_);
 }
 
@@ -154,7 +172,7 @@ void ClientCore::tell_of_refused_path(const Connection& connection) {
 
 void ClientCore::on_session_goaway(Session& session) {
   if (&session == session_.get()) {
-    retire(std::move(session_));
+    retired_.add(std::move(session_));
     state_ = State::kIdle;
     if (waiting_count_ != 0) need_connection();
   }
@@ -179,20 +197,17 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
   late_answers_ += session.calls_out().late_answers();
   if (&session == session_.get()) {
     const bool came_up = state_ == State::kReady;
-    retire(std::move(session_));
+    closed_.add(std::move(session_));
     if (came_up) {
       state_ = State::kIdle;
       if (waiting_count_ != 0) need_connection();
     } else if (state_ != State::kClosed) {
-      attempt_failed(why.with_context("connect to " + options_.connect));
+      attempt_failed(why.with_context([this] { return "connect to " + options_.connect; }));
     }
+  } else {
+    closed_.take_over(session);
   }
-  closed_.push_back(&session);
   reap();
-}
-
-void ClientCore::retire(std::unique_ptr<Session> session) {
-  retired_.push_back(std::move(session));
 }
 
 void ClientCore::reap() {
@@ -200,14 +215,16 @@ void ClientCore::reap() {
 }
 
 void ClientCore::bury() {
-  for (Session* session : std::exchange(closed_, {})) {
-    std::erase_if(retired_, [session](const auto& held) { return held.get() == session; });
-  }
+  closed_.clear();
   if (std::exchange(attempt_done_, false)) attempt_.reset();
 }
 
-void ClientCore::AttemptEnd::ended(Completion& self, detail::TaskPromiseBase&) noexcept {
+void ClientCore::AttemptEnd::ended(Completion& self, detail::TaskPromiseBase& task) noexcept {
   ClientCore& core = static_cast<AttemptEnd&>(self).core;
+  if (task.failed()) {
+    core.attempt_failed(
+        status_of(task.error).with_context([&] { return "connect to " + core.options_.connect; }));
+  }
   core.attempt_done_ = true;
   core.reap();
 }
@@ -216,13 +233,23 @@ void ClientCore::admit_waiting() {
   while (waiting_count_ != 0 && session_ != nullptr && session_->has_room()) {
     PendingCall& call = waiting_.pop_front();
     --waiting_count_;
-    if (std::byte* body = session_->calls_out().begin(call, call.body_bytes())) {
-      call.encode_body(body);
-      if (call.needs_sent()) session_->calls_out().sent(call);
-    } else {
-      call.end();
-    }
+    begin_late(call);
   }
+}
+
+// There is room now for a call that had to wait.
+void ClientCore::begin_late(PendingCall& call) noexcept {
+  CallsOut& out = session_->calls_out();
+  std::byte* body = nullptr;
+  try {
+    body = out.begin(call, call.body_bytes());
+    if (body != nullptr) call.encode_body(body);
+  } catch (...) {  // a hook of the user's
+    if (body != nullptr) out.take_back(call, body);
+    return call.finish(status_of_encoding());
+  }
+  if (body == nullptr) return call.end();
+  if (call.needs_sent()) out.sent(call);
 }
 
 void ClientCore::fail_waiting(const Status& why) {
@@ -264,7 +291,7 @@ ClientStats ClientCore::stats() const {
   stats.connect_failures = connect_failures_;
   stats.late_answers = late_answers_ + (session_ ? session_->calls_out().late_answers() : 0);
   stats.calls_in_flight = session_ ? session_->calls_out().in_flight() : 0;
-  for (const auto& session : retired_) stats.calls_in_flight += session->calls_out().in_flight();
+  retired_.for_each([&](Session& session) { stats.calls_in_flight += session.calls_out().in_flight(); });
   stats.calls_waiting = waiting_count_;
   stats.frames_skipped = host_.frames_skipped.get();
   return stats;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "calls/session.hpp"
+#include "calls/session_list.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/transports.hpp"
@@ -63,7 +64,7 @@ class ClientCore final : private SessionOwner, private Timer {
 
   struct AttemptEnd : detail::Completion {
     explicit AttemptEnd(ClientCore& owner) : Completion{&ended}, core(owner) {}
-    static void ended(Completion& self, detail::TaskPromiseBase&) noexcept;
+    static void ended(Completion& self, detail::TaskPromiseBase& task) noexcept;
     ClientCore& core;
   };
   struct Reaper : Ready {
@@ -84,8 +85,8 @@ class ClientCore final : private SessionOwner, private Timer {
   Task<void> attempt();
   void attempt_failed(const Status& why);
   void admit_waiting();
+  void begin_late(PendingCall& call) noexcept;
   void fail_waiting(const Status& why);
-  void retire(std::unique_ptr<Session> session);
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
   void tell_of_refused_path(const Connection& connection);
@@ -101,8 +102,8 @@ class ClientCore final : private SessionOwner, private Timer {
   std::unique_ptr<Session> session_;
   /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this
   /// turn.
-  std::vector<std::unique_ptr<Session>> retired_;
-  std::vector<Session*> closed_;
+  mutable SessionList retired_;  // what counts them changes none
+  SessionList closed_;
   IntrusiveList<PendingCall, WaitingCallTag> waiting_;
   std::size_t waiting_count_ = 0;
   IntrusiveList<ConnectWaiter, ConnectWaiterTag> connect_waiters_;

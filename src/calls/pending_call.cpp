@@ -2,6 +2,7 @@
 #include "weft/calls/pending_call.hpp"
 
 #include "calls/call_path.hpp"
+#include "calls/call_status.hpp"
 
 namespace weft {
 
@@ -41,6 +42,12 @@ std::byte* PendingCall::end_before_begin(CancelReason reason) {
   failure_ = to_status(reason);
   state_ = State::kDone;
   return nullptr;
+}
+
+void PendingCall::take_back(const std::byte* body) noexcept {
+  out_->take_back(*this, body);
+  waiter_ = nullptr;
+  finish(status_of_encoding());
 }
 
 void PendingCall::sent() {

@@ -32,6 +32,9 @@ class AnswerLease final : public SendLease {
   UniqueFunction<void(bool)> callback_;
 };
 
+constexpr FixedFailure kReplyDropped{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
+                                     "the handler dropped its Reply without an answer"};
+
 bool queue_lease(Outbox& outbox, AnswerLease* lease) {
   if (lease == nullptr) return false;
   const bool queued = outbox.append_leased(lease->bytes(), *lease);
@@ -61,7 +64,8 @@ Status status_of_exception() {
   } catch (const std::bad_alloc&) {
     return {StatusCode::kResourceExhausted, Layer::kUser, "the handler ran out of memory"};
   } catch (const std::exception& exception) {
-    return {StatusCode::kUnknown, Layer::kUser, std::string{"the handler threw: "} + exception.what()};
+    return {StatusCode::kUnknown, Layer::kUser,
+            [&] { return std::string{"the handler threw: "} + exception.what(); }};
   } catch (...) {
     return {StatusCode::kUnknown, Layer::kUser, "the handler threw something that is no std::exception"};
   }
@@ -75,6 +79,10 @@ std::byte* InlineCall::begin_answer(std::size_t bytes) {
 
 void InlineCall::end_answer() {
   session_->end_frame();
+}
+
+void InlineCall::take_back_answer(const std::byte* body) {
+  session_->take_back_frame(body);
 }
 
 void InlineCall::fail(const Status& failure) {
@@ -122,15 +130,7 @@ void ServedCall::let_go() {
 
 void ServedCall::let_go_unanswered() {
   if (holders_ != 1 || state_ != State::kRunning) return let_go();
-  try {
-    if (late_failure_.ok()) {
-      late_failure_ = {StatusCode::kInternal, Layer::kRpc, "the handler dropped its Reply without an answer"};
-    }
-  } catch (const std::bad_alloc&) {  // this may run in a destructor
-    calls_->refuse_without_memory(id_);
-    settle();
-    return let_go();
-  }
+  if (late_failure_.ok()) late_failure_ = Status::of<kReplyDropped>();
   fail_late(std::move(late_failure_));
 }
 
@@ -157,6 +157,10 @@ void ServedCall::end_answer() {
   session.end_frame();
   if (!answer_attachment_.empty() || on_answer_sent_) queue_leases(session);
   settle();
+}
+
+void ServedCall::take_back_answer(const std::byte* body) {
+  if (!off_loop_) calls_->session().take_back_frame(body);
 }
 
 // The callback has a lease of its own behind everything: a small attachment is copied, and its lease is given
@@ -187,7 +191,7 @@ void ServedCall::fail(const Status& failure) {
 }
 
 void ServedCall::refuse_arguments(const Status& failure) {
-  note_bad_arguments();
+  bad_arguments_ = true;
   fail(failure);
 }
 

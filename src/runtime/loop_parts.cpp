@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -180,7 +181,11 @@ void Loop::at_turn_end(TurnEndHook& hook) noexcept {
 
 Result<void> Loop::watch(FdWatch& watch, int fd) {
   WEFT_ASSERT(!watch.watched(), "an FdWatch watches one descriptor at a time");
-  watch.token_ = watches_->add(watch);
+  try {
+    watch.token_ = watches_->add(watch);
+  } catch (const std::bad_alloc&) {
+    return Status::of<kOutOfMemory>();
+  }
   Result<void> watched = fds_->watch(fd, watch.token_);
   if (!watched.ok()) {
     watches_->remove(watch.token_);

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <new>
 #include <vector>
 
 #include "runtime/watch_table.hpp"
@@ -52,7 +53,11 @@ class UringPoller final : public FdPoller {
   Result<void> watch(int fd, std::uint64_t token) override {
     if (::fcntl(fd, F_GETFD) < 0) return errno_status(Layer::kRuntime, "watching a descriptor", errno);
     const std::size_t index = WatchTable::index_of(token);
-    if (index >= polls_.size()) polls_.resize(index + 1);
+    try {
+      if (index >= polls_.size()) polls_.resize(index + 1);
+    } catch (const std::bad_alloc&) {
+      return Status::of<kOutOfMemory>();
+    }
     polls_[index] = {token, fd};
     return begin_poll(polls_[index]);
   }

@@ -63,9 +63,9 @@ struct FixedFailure {
 
 /// The outcome of something that can fail: success, or what happened and what to do.
 ///
-/// Nothing here throws. Success is a null pointer. A failure keeps its text in a counted block that its copies
-/// share, from any thread; where there is no memory for one, a failure is everything but the text, and message()
-/// says so.
+/// Nothing here throws. Success is a null pointer. A failure keeps its text in a counted block that its
+/// copies share, from any thread; where there is no memory for one, a failure is everything but the text, and
+/// message() says so.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -137,8 +137,8 @@ class [[nodiscard]] Status {
   };
   struct Text;
 
-  // What word_ is, when it is not null, in its two lowest bits: the address of a Text, of a FixedFailure, or the
-  // facts themselves.
+  // What word_ is, when it is not null, in its two lowest bits: the address of a Text, of a FixedFailure, or
+  // the facts themselves.
   static constexpr std::uint64_t kFixed = 1;
   static constexpr std::uint64_t kBare = 2;
   static constexpr std::uint64_t kKinds = 3;

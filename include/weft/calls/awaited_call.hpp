@@ -138,7 +138,12 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
     resumption_.handle = coroutine;
     Base::set_waiter(&resumption_);
     if (std::byte* body = Base::begin(cancel_scope_of(coroutine), body_bytes())) [[likely]] {
-      encode_body(body);
+      try {
+        encode_body(body);
+      } catch (...) {  // a hook of the user's
+        Base::take_back(body);
+        return false;
+      }
       if (Base::needs_sent()) Base::sent();
       return true;
     }

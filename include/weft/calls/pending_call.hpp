@@ -89,6 +89,9 @@ class PendingCall : public ListHook<WaitingCallTag>, private CancelListener, pri
   /// For calls that had to wait: what begin() was given, and the body itself.
   virtual std::size_t body_bytes() const = 0;
   virtual void encode_body(std::byte* to) const = 0;
+  /// In place of sent(), from within a catch: what was thrown while `body` was encoded becomes the failure,
+  /// and nothing is sent. Nobody who waits is told.
+  void take_back(const std::byte* body) noexcept;
   /// Takes the answer's body, which is only valid now. Sets `failure`, which becomes the call's, if that
   /// fails.
   virtual void decode_answer(Bytes body, Status& failure) noexcept = 0;

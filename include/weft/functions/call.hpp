@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -136,6 +137,10 @@ class CodecAnswer {
       }
     } catch (const std::bad_alloc&) {
       failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for the result of a call"};
+    } catch (const std::exception& exception) {  // a hook of the user's
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec, exception.what()};
+    } catch (...) {
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec, "decoding the result threw something unknown"};
     }
   }
 
@@ -203,7 +208,11 @@ class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
   void start(const Arguments&... arguments) {
     const std::size_t size = encoded_size(arguments...);
     if (std::byte* body = Base::begin(nullptr, size)) {
-      encode_to(body, arguments...);
+      try {
+        encode_to(body, arguments...);
+      } catch (...) {  // a hook of the user's
+        return Base::take_back(body);
+      }
       if (this->needs_sent()) Base::sent();
     } else if (!this->done()) {
       waiting_body_.resize(size);

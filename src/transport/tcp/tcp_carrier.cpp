@@ -102,7 +102,7 @@ void TcpCarrier::on_ready(Readiness readiness) {
     int error = 0;
     socklen_t length = sizeof error;
     ::getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-    return owner().on_failed(connection_lost("connection to " + remote_, error != 0 ? error : ECONNRESET));
+    return owner().on_failed(connection_lost("connection to ", remote_, error != 0 ? error : ECONNRESET));
   }
   if (readiness.readable || hangup_) owner().on_readable();
   if (readiness.writable || hangup_) owner().on_writable();

@@ -31,6 +31,7 @@ class TcpListener final : public Listener, private FdWatch, private Timer, priva
   void on_timer() override;
   void on_turn_end() override;
   void accept_some();
+  bool hand_over(Socket socket, const SocketAddress& peer);
   void pause(int error);
 
   Loop& loop_;
