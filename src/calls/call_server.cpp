@@ -35,7 +35,7 @@ class CallServer::State {
   void stop(Duration grace);
   void wait();
   bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
-  void end();
+  void end(bool in_child);
   ServerStats stats() const;
 
   void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
@@ -256,8 +256,17 @@ void CallServer::State::wait() {
   stopped_.wait(lock, [this] { return stopped(); });
 }
 
-void CallServer::State::end() {
+// In a child of fork the threads are missing, and what they had in hand is in no state to be taken down.
+// Closed is what would keep others from listening, and, where no thread is missing, what peers wait for the
+// end of.
+void CallServer::State::end(bool in_child) {
   if (phase_ == Phase::kNew) return;
+  if (in_child) {
+    listeners_.clear();
+    if (!threads_.empty()) return;
+    for (const auto& shard : shards_) shard->drop_sessions();
+    return;
+  }
   stop(Duration::zero());
   wait();
   take_down();
@@ -284,7 +293,8 @@ CallServer::CallServer(const TransportSet& transports, ServerOptions options)
     : state_(std::make_unique<State>(transports, std::move(options))) {}
 
 CallServer::~CallServer() {
-  state_->end();
+  state_->end(made_in_.in_child());
+  if (made_in_.in_child()) static_cast<void>(state_.release());
 }
 
 std::shared_ptr<void>& CallServer::part_of(const std::type_info& layer) {

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Owner of sessions. It moves them without an allocation, for sessions end when there may be no memory, and each
-/// is found from itself.
+/// Owner of sessions. It moves them without an allocation, for sessions end when there may be no memory, and
+/// each is found from itself.
 class SessionList {
  public:
   SessionList() = default;

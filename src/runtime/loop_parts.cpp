@@ -131,8 +131,8 @@ Result<void> Loop::watch_internals() {
 }
 
 Loop::~Loop() {
-  WEFT_ASSERT(!in_turn_, "a loop was destroyed inside one of its own turns");
-  WEFT_ASSERT(!running_, "a loop was destroyed while it runs");
+  WEFT_ASSERT(!in_turn_ || mailbox_->in_child(), "a loop was destroyed inside one of its own turns");
+  WEFT_ASSERT(!running_ || mailbox_->in_child(), "a loop was destroyed while it runs");
   forget_removed_pollers();
   WEFT_ASSERT(pollers_.empty(), "a loop was destroyed before a poller of it, such as a ucx::Worker");
   foreign_ = false;
@@ -259,7 +259,7 @@ int Loop::descriptor() {
 }
 
 void Loop::leave_to_foreign_loop() noexcept {
-  if (!foreign_ || in_turn_) return;
+  if (!foreign_ || in_turn_ || mailbox_->in_child()) return;
   fds_->flush();
   if (has_work() || !prepare_to_sleep()) mailbox_->signal();
   const Timer* earliest = timers_.earliest();

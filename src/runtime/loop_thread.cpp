@@ -63,8 +63,15 @@ LoopThread::~LoopThread() {
   stop();
 }
 
+// The thread is not in this process, and what it was doing when it was copied is in no state to be ended.
+void LoopThread::leave_to_parent() {
+  static_cast<void>(new std::thread{std::move(thread_)});
+  static_cast<void>(loop_.release());
+}
+
 void LoopThread::stop() {
   if (!thread_.joinable()) return;
+  if (made_in_.in_child()) return leave_to_parent();
   WEFT_ASSERT(thread_.get_id() != std::this_thread::get_id(), "a LoopThread was stopped from its own thread");
   loop_->stop();
   thread_.join();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/watch_table.hpp"
+#include "weft/base/fork_mark.hpp"
 
 namespace weft::detail {
 
@@ -63,6 +64,7 @@ class UringPoller final : public FdPoller {
   }
 
   void unwatch(int, std::uint64_t token) noexcept override {
+    if (made_in_.in_child()) return;  // the queues are memory that the parent uses too
     polls_[WatchTable::index_of(token)] = {};
     // Without room the poll stays until its descriptor ends, and what it reports names nobody.
     if (io_uring_sqe* sqe = next_sqe()) {
@@ -132,6 +134,7 @@ class UringPoller final : public FdPoller {
     return true;
   }
 
+  const ForkMark made_in_;
   io_uring ring_{};
   bool open_ = false;
   std::vector<Poll> polls_;

@@ -74,6 +74,7 @@ Moved TcpCarrier::receive(std::span<const iovec> into, MutableBytes) {
 }
 
 Moved TcpCarrier::send(std::span<const iovec> from, std::size_t) {
+  if (made_in_.in_child()) return Moved::failed(EPIPE);  // the parent's stream
   while (true) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(from.data());

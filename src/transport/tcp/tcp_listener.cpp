@@ -109,7 +109,7 @@ Status TcpListener::open(const SocketAddress& address, const TcpOptions& options
 
 TcpListener::~TcpListener() {
   loop_.unwatch(*this);
-  if (!path_to_remove_.empty()) ::unlink(path_to_remove_.c_str());
+  if (!path_to_remove_.empty() && !made_in_.in_child()) ::unlink(path_to_remove_.c_str());
 }
 
 void TcpListener::start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) {

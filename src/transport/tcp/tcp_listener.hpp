@@ -5,6 +5,7 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
+#include "weft/base/fork_mark.hpp"
 #include "weft/runtime/fd_watch.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/timer.hpp"
@@ -37,6 +38,7 @@ class TcpListener final : public Listener, private FdWatch, private Timer, priva
   Loop& loop_;
   Logger* const logger_;
   Socket socket_;
+  const ForkMark made_in_;
   SocketAddress address_;
   std::string path_to_remove_;
   TimePoint report_again_at_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, part "resources and load": each allocation of a server and its client fails once, and thirty of them in a
-// row, from the first that they make to the last.
+// Faults, part "resources and load": each allocation of a server and its client fails once, and thirty of
+// them in a row, from the first that they make to the last.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -125,8 +125,7 @@ class World {
 
  private:
   template <auto M, typename... Arguments>
-  static auto called(Client& client, Arguments... arguments)
-      -> Task<Result<ResultOfMethod<M>>> {
+  static auto called(Client& client, Arguments... arguments) -> Task<Result<ResultOfMethod<M>>> {
     CallOptions options;
     options.timeout = 5s;
     auto result = co_await client.call<M>(options, arguments...);
@@ -213,14 +212,16 @@ constexpr Part kParts[] = {
     {"a delayed reply", &connected, [](World& world) { world.call<later>(kText); }},
     {"a handler on a worker", &connected, [](World& world) { world.call<on_worker>(kText); }},
     {"a failing handler", &connected, [](World& world) { world.call<refuse_all>(); }},
-    {"an unknown method", &connected, [](World& world) {
+    {"an unknown method", &connected,
+     [](World& world) {
        attempt([&] {
          Call<std::string> call = world.client().start<nobody>(kText);
          world.settle();
          if (!call.done()) std::abort();
        });
      }},
-    {"an attachment", &connected, [](World& world) {
+    {"an attachment", &connected,
+     [](World& world) {
        static const std::vector<std::byte> kBytes(100'000);
        CallOptions options;
        options.attachment = AttachmentView{Bytes{kBytes}};
@@ -230,17 +231,20 @@ constexpr Part kParts[] = {
          if (!call.done()) std::abort();
        });
      }},
-    {"the client closes", &connected, [](World& world) {
+    {"the client closes", &connected,
+     [](World& world) {
        with_calls_under_way(world, [&] { world.client().close(); });
        world.drop_client();
        world.settle();
      }},
-    {"a peer that is no Weft", &connected, [](World& world) {
+    {"a peer that is no Weft", &connected,
+     [](World& world) {
        HostilePeer peer{world.url()};
        peer.send("GET / HTTP/1.1\r\n\r\n");
        world.settle();
      }},
-    {"a peer that resets", &connected, [](World& world) {
+    {"a peer that resets", &connected,
+     [](World& world) {
        HostilePeer peer{world.url()};
        peer.send(hello_bytes());
        world.settle();
@@ -249,7 +253,8 @@ constexpr Part kParts[] = {
        peer.close();
        world.settle();
      }},
-    {"a peer that ends inside a frame", &connected, [](World& world) {
+    {"a peer that ends inside a frame", &connected,
+     [](World& world) {
        HostilePeer peer{world.url()};
        peer.send(hello_bytes());
        peer.send(request_bytes<echo>(1, kText).substr(0, 60));
