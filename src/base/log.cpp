@@ -23,4 +23,11 @@ Logger& stderr_logger() {
   return logger;
 }
 
+void detail::write_line(Logger& logger, LogLevel level, const TextMaker& make_text) noexcept {
+  try {
+    logger.write(level, make_text());
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a line of the log is nothing that a call fails for
+  }
+}
+
 }  // namespace weft

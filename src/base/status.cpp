@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/base/status.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <iterator>
+#include <new>
 #include <system_error>
 
 #include "weft/base/assert.hpp"
@@ -10,6 +13,9 @@
 namespace weft {
 
 namespace {
+
+// More than any text of ours, and what its size is kept in can say.
+constexpr std::size_t kTextBytesMax = 0x7FFFFFFF;
 
 Retry default_retry(StatusCode code) {
   switch (code) {
@@ -51,12 +57,101 @@ std::string_view to_string(Retry retry) {
   return index < std::size(kNames) ? kNames[index] : "?";
 }
 
-Status::Status(StatusCode code, Layer layer, std::string message, std::int32_t native)
-    : Status(code, layer, std::move(message), native, default_retry(code)) {}
+/// A failure and, behind it in the same block, its text.
+struct Status::Text {
+  std::atomic<std::uint32_t> shared_by;
+  std::uint32_t size;
+  Facts facts;
 
-Status::Status(StatusCode code, Layer layer, std::string message, std::int32_t native, Retry retry) {
-  WEFT_ASSERT(code != StatusCode::kOk, "a failure needs a code other than kOk");
-  failure_ = std::make_unique<Failure>(Failure{code, layer, retry, native, std::move(message)});
+  char* begin() noexcept { return reinterpret_cast<char*>(this + 1); }
+  std::string_view view() noexcept { return {begin(), size}; }
+};
+
+Status::Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native) noexcept
+    : Status(Facts{code, layer, default_retry(code), native}, {}, message) {}
+
+Status::Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native,
+               Retry retry) noexcept
+    : Status(Facts{code, layer, retry, native}, {}, message) {}
+
+Status::Status(StatusCode code, Layer layer, const detail::TextMaker& make_text, std::int32_t native) noexcept
+    : Status(Facts{code, layer, default_retry(code), native}, make_text) {}
+
+Status::Status(const Facts& facts, const detail::TextMaker& make_text) noexcept : Status(bare(facts)) {
+  try {
+    *this = Status{facts, {}, make_text()};
+  } catch (...) {  // NOLINT(bugprone-empty-catch): there was no memory for the text, and it goes without
+  }
+}
+
+Status::Status(const Facts& facts, std::string_view before, std::string_view message) noexcept {
+  WEFT_ASSERT(facts.code != StatusCode::kOk, "a failure needs a code other than kOk");
+  static_assert(alignof(Text) > kKinds && alignof(FixedFailure) > kKinds, "the lowest bits tell the kinds");
+  const std::string_view between = before.empty() ? "" : ": ";
+  const std::size_t size = std::min(before.size() + between.size() + message.size(), kTextBytesMax);
+  void* const block = ::operator new(sizeof(Text) + size, std::nothrow);
+  if (block == nullptr) {
+    *this = bare(facts);
+    return;
+  }
+  Text& text = *::new (block) Text{1, static_cast<std::uint32_t>(size), facts};
+  std::size_t at = 0;
+  for (const std::string_view part : {before, between, message}) {
+    at += part.copy(text.begin() + at, size - at);
+  }
+  word_ = reinterpret_cast<std::uintptr_t>(&text);
+}
+
+Status Status::bare(const Facts& facts) noexcept {
+  WEFT_ASSERT(facts.code != StatusCode::kOk, "a failure needs a code other than kOk");
+  Status status;
+  status.word_ = kBare | std::uint64_t{static_cast<std::uint8_t>(facts.code)} << 8 |
+                 std::uint64_t{static_cast<std::uint8_t>(facts.layer)} << 16 |
+                 std::uint64_t{static_cast<std::uint8_t>(facts.retry)} << 24 |
+                 std::uint64_t{static_cast<std::uint32_t>(facts.native)} << 32;
+  return status;
+}
+
+const FixedFailure& Status::fixed() const noexcept {
+  return *reinterpret_cast<const FixedFailure*>(static_cast<std::uintptr_t>(word_ - kFixed));
+}
+
+Status::Text& Status::text() const noexcept {
+  return *reinterpret_cast<Text*>(static_cast<std::uintptr_t>(word_));
+}
+
+Status::Facts Status::facts() const noexcept {
+  if (ok()) return {StatusCode::kOk, Layer::kNone, Retry::kNever, 0};
+  switch (word_ & kKinds) {
+    case kFixed:
+      return {fixed().code, fixed().layer, fixed().retry, 0};
+    case kBare:
+      return {static_cast<StatusCode>(word_ >> 8 & 0xFF), static_cast<Layer>(word_ >> 16 & 0xFF),
+              static_cast<Retry>(word_ >> 24 & 0xFF), static_cast<std::int32_t>(word_ >> 32)};
+    default:
+      return text().facts;
+  }
+}
+
+std::string_view Status::message() const noexcept {
+  if (ok()) return {};
+  switch (word_ & kKinds) {
+    case kFixed:
+      return fixed().message;
+    case kBare:
+      return "there was no memory for the reason";
+    default:
+      return text().view();
+  }
+}
+
+void Status::share() const noexcept {
+  if ((word_ & kKinds) == 0) text().shared_by.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Status::drop() noexcept {
+  if ((word_ & kKinds) != 0) return;
+  if (text().shared_by.fetch_sub(1, std::memory_order_acq_rel) == 1) ::operator delete(&text());
 }
 
 std::string Status::to_string() const {
@@ -70,15 +165,21 @@ std::string Status::to_string() const {
   return text;
 }
 
-Status Status::with_context(std::string_view text) const {
-  Status copy = *this;
-  if (copy.failure_) copy.failure_->message.insert(0, std::string{text} + ": ");
-  return copy;
+Status Status::with_context(std::string_view text) const noexcept {
+  if (ok() || text.empty()) return *this;
+  Status longer{facts(), text, message()};
+  return (longer.word_ & kKinds) == kBare ? *this : longer;
 }
 
-Status errno_status(Layer layer, std::string_view what, int error_number) {
-  std::string message{what};
-  message += ": " + std::generic_category().message(error_number);
+Status Status::with_made_context(const detail::TextMaker& make_text) const noexcept {
+  try {
+    return with_context(make_text());
+  } catch (...) {  // there was no memory for the context
+    return *this;
+  }
+}
+
+Status errno_status(Layer layer, std::string_view what, int error_number) noexcept {
   StatusCode code = StatusCode::kUnavailable;
   if (error_number == EINVAL || error_number == EADDRNOTAVAIL) code = StatusCode::kInvalidArgument;
   if (error_number == EACCES || error_number == EPERM) code = StatusCode::kPermissionDenied;
@@ -86,11 +187,12 @@ Status errno_status(Layer layer, std::string_view what, int error_number) {
   if (error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM || error_number == ENOBUFS) {
     code = StatusCode::kResourceExhausted;
   }
-  return {code, layer, std::move(message), error_number};
+  const auto text = [&] { return std::string{what} + ": " + std::generic_category().message(error_number); };
+  return {code, layer, text, error_number};
 }
 
-Status user_error(std::int32_t user_code, std::string message, StatusCode code) {
-  return {code, Layer::kUser, std::move(message), user_code};
+Status user_error(std::int32_t user_code, std::string_view message, StatusCode code) noexcept {
+  return {code, Layer::kUser, message, user_code};
 }
 
 }  // namespace weft

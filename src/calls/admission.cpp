@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/admission.hpp"
 
-#include <string>
-#include <utility>
-
 namespace weft {
 
-Status exhausted(std::string text) {
-  return {StatusCode::kResourceExhausted, Layer::kRpc, std::move(text)};
+Status exhausted(std::string_view text) {
+  return {StatusCode::kResourceExhausted, Layer::kRpc, text};
 }
 
 std::optional<Refusal> Admission::admit(const Charge& charge) {

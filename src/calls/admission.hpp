@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "calls/rejections.hpp"
 #include "weft/calls/limits.hpp"
@@ -50,6 +51,6 @@ class Admission {
 };
 
 /// kResourceExhausted of the rpc layer.
-Status exhausted(std::string text);
+Status exhausted(std::string_view text);
 
 }  // namespace weft

@@ -39,10 +39,14 @@ inline wire::FrameHeader CallsOut::request_header(const MethodKey& method, std::
 // The header never has an address here, so it goes from registers into the outbox.
 [[gnu::always_inline]] inline Begun CallsOut::queue(PendingCall& call, wire::FrameHeader header,
                                                     bool needs_sent) {
+  if (!table_.has_slot()) [[unlikely]] {
+    return refuse_for_memory(call);
+  }
   header.id = table_.enter(call);
   std::byte* body = session_.begin_frame(header);
   if (body == nullptr) [[unlikely]] {
-    return refuse_for_memory(call, header.id);
+    table_.leave(header.id);
+    return refuse_for_memory(call);
   }
   call.enter(*this, header.id);
   return {body, needs_sent ? Begun::Outcome::kWriteThenSent : Begun::Outcome::kWrite};

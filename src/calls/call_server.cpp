@@ -14,6 +14,7 @@
 #include "calls/server_shard.hpp"
 #include "calls/worker_pool.hpp"
 #include "weft/runtime/loop_thread.hpp"
+#include "weft/runtime/post_surely.hpp"
 
 namespace weft {
 
@@ -34,7 +35,7 @@ class CallServer::State {
   void stop(Duration grace);
   void wait();
   bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
-  void end();
+  void end(bool in_child);
   ServerStats stats() const;
 
   void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
@@ -54,7 +55,7 @@ class CallServer::State {
 
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
   Loop& loop(std::size_t index) { return threads_.empty() ? *options_.loop : threads_[index]->loop(); }
-  Result<void> make_loops();
+  Result<void> make_threads();
   Result<void> listen();
   Result<void> listen_on(const std::string& text);
   void on_incoming(std::unique_ptr<Incoming> incoming);
@@ -96,32 +97,40 @@ void CallServer::State::run_on(Loop& loop, Work work) {
   std::mutex mutex;
   std::condition_variable done;
   bool finished = false;
-  loop.post([&] {
+  const auto run_here = [&] {
     work();
     const std::lock_guard lock(mutex);
     finished = true;
     done.notify_one();
-  });
+  };
+  detail::post_surely(loop, [&run_here] { run_here(); });
   std::unique_lock lock(mutex);
   done.wait(lock, [&] { return finished; });
 }
 
 Result<void> CallServer::State::start() {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
-  Result<MethodTable> methods = MethodTable::build(entries_);
-  if (!methods.ok()) return std::move(methods).status();
-  methods_ = std::move(*methods);
-  if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
-  if (methods_.has_blocking()) {
-    workers_ = std::make_unique<WorkerPool>(options_.worker_threads, options_.worker_queue_max);
+  Result<void> made;
+  try {
+    Result<MethodTable> methods = MethodTable::build(entries_);
+    if (!methods.ok()) return std::move(methods).status();
+    methods_ = std::move(*methods);
+    if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
+    made = make_threads();
+    if (made.ok()) made = listen();
+  } catch (const std::bad_alloc&) {
+    made = Status::of<kOutOfMemory>();
   }
-  Result<void> made = make_loops();
-  if (made.ok()) made = listen();
   if (!made.ok()) take_down();
   return made;
 }
 
-Result<void> CallServer::State::make_loops() {
+Result<void> CallServer::State::make_threads() {
+  if (methods_.has_blocking()) {
+    auto workers = WorkerPool::start(options_.worker_threads, options_.worker_queue_max);
+    if (!workers.ok()) return std::move(workers).status();
+    workers_ = std::move(*workers);
+  }
   for (unsigned i = 0; i < options_.threads; ++i) {
     LoopThreadOptions thread;
     thread.loop = options_.loop_options;
@@ -145,9 +154,14 @@ Result<void> CallServer::State::listen() {
   urls_.clear();
   Result<void> outcome;
   run_on(loop(0), [&] {
-    for (const std::string& text : options_.listen) {
-      outcome = listen_on(text);
-      if (!outcome.ok()) return;
+    try {
+      for (const std::string& text : options_.listen) {
+        outcome = listen_on(text);
+        if (!outcome.ok()) return;
+      }
+    } catch (const std::bad_alloc&) {
+      outcome = Status::of<kOutOfMemory>();
+      return;
     }
     phase_ = Phase::kRunning;
     for (const auto& listener : listeners_) {
@@ -170,14 +184,20 @@ Result<void> CallServer::State::listen_on(const std::string& text) {
 }
 
 void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
-  const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
-  if (full || (options_.accept && !options_.accept(incoming->remote_endpoint()))) {
-    ++refused_;
-    return;
+  bool counted = false;
+  try {
+    const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
+    if (full || (options_.accept && !options_.accept(incoming->remote_endpoint()))) {
+      ++refused_;
+      return;
+    }
+    connections_.fetch_add(1, std::memory_order_relaxed);
+    counted = true;
+    ++accepted_;
+    deal_out(std::move(incoming));
+  } catch (const std::bad_alloc&) {  // also on its way to another loop
+    if (counted) connections_.fetch_sub(1, std::memory_order_relaxed);
   }
-  ++accepted_;
-  connections_.fetch_add(1, std::memory_order_relaxed);
-  deal_out(std::move(incoming));
 }
 
 void CallServer::State::deal_out(std::unique_ptr<Incoming> incoming) {
@@ -194,7 +214,7 @@ void CallServer::State::stop(Duration grace) {
   if (!phase_.compare_exchange_strong(phase, Phase::kStopping) && phase != Phase::kStopping) return;
   if (!hold_open()) return;
   // Always posted, so that a handler may stop its own server.
-  loop(0).post([this, grace] {
+  detail::post_surely(loop(0), [this, grace] {
     listeners_.clear();
     stop_shards(grace);
     release();
@@ -204,7 +224,7 @@ void CallServer::State::stop(Duration grace) {
 void CallServer::State::stop_shards(Duration grace) {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     ++left_;
-    loop(i).post([this, i, grace] {
+    detail::post_surely(loop(i), [this, i, grace] {
       shards_[i]->stop(grace, [this] { release(); });
       release();
     });
@@ -236,8 +256,17 @@ void CallServer::State::wait() {
   stopped_.wait(lock, [this] { return stopped(); });
 }
 
-void CallServer::State::end() {
+// In a child of fork the threads are missing, and what they had in hand is in no state to be taken down.
+// Closed is what would keep others from listening, and, where no thread is missing, what peers wait for the
+// end of.
+void CallServer::State::end(bool in_child) {
   if (phase_ == Phase::kNew) return;
+  if (in_child) {
+    listeners_.clear();
+    if (!threads_.empty()) return;
+    for (const auto& shard : shards_) shard->drop_sessions();
+    return;
+  }
   stop(Duration::zero());
   wait();
   take_down();
@@ -264,7 +293,8 @@ CallServer::CallServer(const TransportSet& transports, ServerOptions options)
     : state_(std::make_unique<State>(transports, std::move(options))) {}
 
 CallServer::~CallServer() {
-  state_->end();
+  state_->end(made_in_.in_child());
+  if (made_in_.in_child()) static_cast<void>(state_.release());
 }
 
 std::shared_ptr<void>& CallServer::part_of(const std::type_info& layer) {

@@ -2,6 +2,8 @@
 #include "calls/call_status.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "weft/base/bytes.hpp"
@@ -22,13 +24,29 @@ std::uint16_t packed_status(const Status& failure) {
 
 Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
   if (bytes == kUnencodable) {
-    return {StatusCode::kInvalidArgument, Layer::kCodec,
-            std::string{what} + " cannot be encoded: it is nested too deep or has too many elements"};
+    return {StatusCode::kInvalidArgument, Layer::kCodec, [&] {
+              return std::string{what} + " cannot be encoded: it is nested too deep or has too many elements";
+            }};
   }
   return {StatusCode::kResourceExhausted, Layer::kRpc,
-          std::string{what} + " of " + std::to_string(bytes) + " bytes is over " + std::string{whose} +
-              " limit of " + std::to_string(limit),
+          [&] {
+            return std::string{what} + " of " + std::to_string(bytes) + " bytes is over " +
+                   std::string{whose} + " limit of " + std::to_string(limit);
+          },
           0, Retry::kNever};
+}
+
+Status status_of_encoding() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for an argument"};
+  } catch (const std::exception& exception) {
+    return {StatusCode::kInvalidArgument, Layer::kCodec,
+            [&] { return std::string{"encoding an argument threw: "} + exception.what(); }};
+  } catch (...) {
+    return {StatusCode::kInvalidArgument, Layer::kCodec, "encoding an argument threw something unknown"};
+  }
 }
 
 Status answered_status(const Frame& frame, const MethodKey& method) {
@@ -42,20 +60,22 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
       layer_number <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(layer_number) : Layer::kNone;
   const auto native = known ? static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method))
                             : static_cast<std::int32_t>(number);
-  std::string message{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
-  if (!known) {
-    message = "status code " + std::to_string(number) + ", which this build does not know: " + message;
-  } else if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
-    message += "; this caller takes it for " + method.schema_text(method);
-  } else if (code == StatusCode::kUnimplemented && layer == Layer::kRpc) {
+  const auto message = [&]() -> std::string {
+    const std::string theirs{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
+    if (!known)
+      return "status code " + std::to_string(number) + ", which this build does not know: " + theirs;
+    if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
+      return theirs + "; this caller takes it for " + method.schema_text(method);
+    }
     // The server knows a method that it does not have by a number only.
-    message = "'" + std::string{method.name} + "': " + message;
-  }
+    const bool names_it = code == StatusCode::kUnimplemented && layer == Layer::kRpc;
+    return names_it ? "'" + std::string{method.name} + "': " + theirs : theirs;
+  };
   // The server answered, so it is alive and the call's fate is known: reconnecting would not help.
   auto retry = retry_number <= static_cast<unsigned>(Retry::kReconnect) ? static_cast<Retry>(retry_number)
                                                                         : Retry::kNever;
   if (retry == Retry::kReconnect) retry = Retry::kBackoff;
-  return {code, layer, std::move(message), native, retry};
+  return {code, layer, message, native, retry};
 }
 
 }  // namespace weft

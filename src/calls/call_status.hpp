@@ -19,6 +19,9 @@ std::uint16_t packed_status(const Status& failure);
 /// larger than any limit.
 Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose);
 
+/// From within a catch: what was thrown while an argument was encoded.
+Status status_of_encoding() noexcept;
+
 /// The failure that an answer brought. Text and numbers are the peer's: the numbers are checked, the text is
 /// cut.
 Status answered_status(const Frame& frame, const MethodKey& method);

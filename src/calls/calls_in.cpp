@@ -61,8 +61,10 @@ Refusal bad_metadata() {
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
                           const MethodEntry& method) {
   return {StatusCode::kResourceExhausted, Layer::kRpc,
-          std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
-              std::to_string(limit) + " of method '" + std::string{method.key.name} + "'",
+          [&] {
+            return std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
+                   std::to_string(limit) + " of method '" + std::string{method.key.name} + "'";
+          },
           0, Retry::kNever};
 }
 
@@ -80,7 +82,11 @@ std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const Chun
 }  // namespace
 
 CallsIn::CallsIn(Session& session, CallsHost& host)
-    : session_(session), host_(host), admission_(session.limits(), *host.memory), table_(host.table_secret) {}
+    : AnswerSink(session.connection_id()),
+      session_(session),
+      host_(host),
+      admission_(session.limits(), *host.memory),
+      table_(host.table_secret) {}
 
 const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
   if (host_.methods == nullptr) return nullptr;
@@ -103,8 +109,10 @@ Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
   if (exact == nullptr) {
     return {Rejection::kWrongSchema,
             {StatusCode::kFailedPrecondition, Layer::kRpc,
-             "method '" + std::string{method->key.name} + "' is " + method->key.schema_text(method->key) +
-                 " on the server",
+             [&] {
+               return "method '" + std::string{method->key.name} + "' is " +
+                      method->key.schema_text(method->key) + " on the server";
+             },
              kSchemaMismatch}};
   }
   return {Rejection::kOverMethodsBody,
@@ -212,9 +220,10 @@ std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& head
   const std::uint64_t bytes = header.attachment_bytes;
   if (!method->takes_attachment) {
     return Refusal{Rejection::kAttachmentNotTaken,
-                   {StatusCode::kInvalidArgument, Layer::kRpc,
-                    "method '" + std::string{method->key.name} +
-                        "' takes no attachment; a handler that does has a parameter CallContext&"}};
+                   {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
+                      return "method '" + std::string{method->key.name} +
+                             "' takes no attachment; a handler that does has a parameter CallContext&";
+                    }}};
   }
   const std::uint64_t limit = method->options.attachment_bytes_max;
   if (limit != 0 && bytes > limit) {
@@ -286,6 +295,10 @@ void CallsIn::end_answer() {
   session_.end_frame();
 }
 
+void CallsIn::take_back_answer(const std::byte* body) {
+  session_.take_back_frame(body);
+}
+
 void CallsIn::end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) {
   session_.end_frame();
   if (!queue_answer_attachment(session_.connection().outbox(), std::move(attachment), std::move(on_sent))) {
@@ -301,10 +314,6 @@ void CallsIn::forget(ServedCall& call) {
   table_.erase(call);
   admission_.leave(call.connection_charge());
   wake_room_waiter();
-}
-
-std::uint64_t CallsIn::connection_id() const {
-  return session_.connection_id();
 }
 
 std::string CallsIn::local_endpoint() const {

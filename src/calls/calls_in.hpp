@@ -44,6 +44,7 @@ class CallsIn final : public AnswerSink {
  private:
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
   void end_answer() override;
+  void take_back_answer(const std::byte* body) override;
   void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) override;
   void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, Rejection reason, const Status& why) override;
@@ -51,7 +52,6 @@ class CallsIn final : public AnswerSink {
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
   void forget(ServedCall& call) override;
-  std::uint64_t connection_id() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
   std::shared_ptr<void>& connection_tag() override;

@@ -38,8 +38,7 @@ Begun CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
   return call.refuse(over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's"));
 }
 
-Begun CallsOut::refuse_for_memory(PendingCall& call, std::uint64_t id) {
-  table_.leave(id);
+Begun CallsOut::refuse_for_memory(PendingCall& call) {
   return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
 }
 
@@ -81,12 +80,18 @@ void CallsOut::sent(CallExtras* extras) {
   }
 }
 
+void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
+  const bool has_metadata = request.extras != nullptr || request.carrying != nullptr;
+  session_.take_back_frame(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
+  table_.leave(id);
+}
+
 void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
   Outbox& outbox = session_.connection().outbox();
   if (extras.take_over(outbox)) return;
   // The frame cannot be completed without the caller's memory, so nothing may follow it.
   outbox.release_all();
-  session_.close({StatusCode::kResourceExhausted, Layer::kRpc, std::string{text}});
+  session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
 void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
@@ -123,8 +128,8 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
 
 void CallsOut::fail_all(const Status& why) {
   landing_ = nullptr;
-  const Status failure{StatusCode::kUnavailable, why.layer(),
-                       std::string{why.message()} + "; the call may or may not have run", why.native()};
+  const auto text = [&] { return std::string{why.message()} + "; the call may or may not have run"; };
+  const Status failure{StatusCode::kUnavailable, why.layer(), text, why.native()};
   const Status& told = why.code() == StatusCode::kCancelled ? why : failure;
   table_.take_all([&](Exchange& exchange) { exchange.on_connection_lost(told); });
 }

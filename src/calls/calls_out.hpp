@@ -23,6 +23,8 @@ class CallsOut {
   Begun begin(PendingCall& call, std::size_t body_bytes);
   /// The body is written: ends the frame and queues the attachment, if there is one.
   void sent(CallExtras* extras);
+  /// In place of sent(): the body could not be written. Takes the frame back, and the call leaves the table.
+  void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
   /// `exchange` ends before the peer ended it: it leaves the table, and the peer is told.
   void abandon(const Exchange& exchange, std::uint64_t id);
   /// Afterwards the caller's memory is no longer read from. When memory for the copy is out, the connection
@@ -48,7 +50,7 @@ class CallsOut {
 
  private:
   [[gnu::cold]] Begun refuse_body(PendingCall& call, std::size_t body_bytes);
-  [[gnu::cold]] Begun refuse_for_memory(PendingCall& call, std::uint64_t id);
+  [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
   static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);
   Begun queue(PendingCall& call, wire::FrameHeader header, bool needs_sent);

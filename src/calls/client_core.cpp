@@ -2,6 +2,7 @@
 #include "calls/client_core.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -24,14 +25,27 @@ Duration default_timeout(const ClientOptions& options) {
   return check_options(options).ok() ? options.call_timeout : kNoTimeout;
 }
 
-Status closed_status() {
+Status closed_status() noexcept {
   return {StatusCode::kCancelled, Layer::kRpc, "the client was closed"};
 }
 
 /// The time of an attempt is the client's own: a call that waits for it may have no deadline at all.
 Status not_in_time_is_unavailable(const Status& why) {
   if (why.code() != StatusCode::kDeadlineExceeded) return why;
-  return {StatusCode::kUnavailable, why.layer(), std::string{why.message()}, why.native()};
+  return {StatusCode::kUnavailable, why.layer(), why.message(), why.native()};
+}
+
+/// The failure of an attempt that threw.
+Status status_of(const std::exception_ptr& thrown) noexcept {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    return Status::of<kOutOfMemory>();
+  } catch (const std::exception& exception) {
+    return {StatusCode::kUnavailable, Layer::kTransport, exception.what()};
+  } catch (...) {
+    return {StatusCode::kUnavailable, Layer::kTransport, "the transport threw something unknown"};
+  }
 }
 
 }  // namespace
@@ -92,7 +106,11 @@ void ClientCore::on_timer() {
 void ClientCore::start_attempt() {
   state_ = State::kConnecting;
   attempt_done_ = false;
-  attempt_ = attempt();
+  try {
+    attempt_ = attempt();
+  } catch (const std::bad_alloc&) {
+    return attempt_failed(Status::of<kOutOfMemory>());
+  }
   detail::start(attempt_, nullptr, attempt_end_);
 }
 
@@ -193,29 +211,28 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
   late_answers_ += session.calls_out().late_answers();
   if (&session == session_.get()) {
     const bool came_up = state_ == State::kReady;
-    retire_session();
+    closed_.add(std::move(session_));
+    choose_open_session();
     if (came_up) {
       back_off();
     } else if (state_ != State::kClosed) {
-      attempt_failed(why.with_context("connect to " + options_.connect));
+      attempt_failed(why.with_context([this] { return "connect to " + options_.connect; }));
     }
+  } else {
+    closed_.take_over(session);
   }
-  closed_.push_back(&session);
   reap();
 }
 
 // A server that is well ends its old connections; one that tells each to go away, and answers nothing there,
 // would have us keep them for as long as their calls wait.
 void ClientCore::retire_session() {
-  if (retired_.size() - closed_.size() >= kRetiredMax) {
-    const auto is_open = [this](const auto& held) {
-      return std::find(closed_.begin(), closed_.end(), held.get()) == closed_.end();
-    };
-    (*std::find_if(retired_.begin(), retired_.end(), is_open))
-        ->close({StatusCode::kUnavailable, Layer::kRpc,
-                 "the server told one connection after the other to go away, and this was the oldest"});
+  if (retired_.count() >= kRetiredMax) {
+    retired_.oldest().close(
+        {StatusCode::kUnavailable, Layer::kRpc,
+         "the server told one connection after the other to go away, and this was the oldest"});
   }
-  retired_.push_back(std::move(session_));
+  retired_.add(std::move(session_));
   choose_open_session();
 }
 
@@ -224,14 +241,16 @@ void ClientCore::reap() {
 }
 
 void ClientCore::bury() {
-  for (Session* session : std::exchange(closed_, {})) {
-    std::erase_if(retired_, [session](const auto& held) { return held.get() == session; });
-  }
+  closed_.clear();
   if (std::exchange(attempt_done_, false)) attempt_.reset();
 }
 
-void ClientCore::AttemptEnd::ended(Completion& self, detail::TaskPromiseBase&) noexcept {
+void ClientCore::AttemptEnd::ended(Completion& self, detail::TaskPromiseBase& task) noexcept {
   ClientCore& core = static_cast<AttemptEnd&>(self).core;
+  if (task.failed()) {
+    core.attempt_failed(
+        status_of(task.error).with_context([&] { return "connect to " + core.options_.connect; }));
+  }
   core.attempt_done_ = true;
   core.reap();
 }
@@ -285,7 +304,7 @@ ClientStats ClientCore::stats() const {
   stats.connect_failures = connect_failures_;
   stats.late_answers = late_answers_ + (session_ ? session_->calls_out().late_answers() : 0);
   stats.calls_in_flight = session_ ? session_->calls_out().in_flight() : 0;
-  for (const auto& session : retired_) stats.calls_in_flight += session->calls_out().in_flight();
+  retired_.for_each([&](Session& session) { stats.calls_in_flight += session.calls_out().in_flight(); });
   stats.calls_waiting = waiting_count_;
   stats.frames_skipped = host_.frames_skipped.get();
   return stats;

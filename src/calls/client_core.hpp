@@ -6,6 +6,7 @@
 
 #include "calls/reconnect_wait.hpp"
 #include "calls/session.hpp"
+#include "calls/session_list.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/calls/call_target.hpp"
 #include "weft/calls/client_options.hpp"
@@ -61,7 +62,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
 
   struct AttemptEnd : detail::Completion {
     explicit AttemptEnd(ClientCore& owner) : Completion{&ended}, core(owner) {}
-    static void ended(Completion& self, detail::TaskPromiseBase&) noexcept;
+    static void ended(Completion& self, detail::TaskPromiseBase& task) noexcept;
     ClientCore& core;
   };
   struct Reaper : Ready {
@@ -101,8 +102,8 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   std::unique_ptr<Session> session_;
   /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this
   /// turn.
-  std::vector<std::unique_ptr<Session>> retired_;
-  std::vector<Session*> closed_;
+  mutable SessionList retired_;  // what counts them changes none
+  SessionList closed_;
   IntrusiveList<PendingCall, TargetCallTag> waiting_;
   std::size_t waiting_count_ = 0;
   IntrusiveList<ConnectWaiter, ConnectWaiterTag> connect_waiters_;

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/exchange_table.hpp"
 
+#include <new>
+
 namespace weft {
 
-void ExchangeTable::add_slot() {
-  slots_.emplace_back();
+bool ExchangeTable::add_slot() noexcept {
+  try {
+    slots_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   first_free_ = static_cast<std::uint32_t>(slots_.size() - 1);
+  return true;
 }
 
 }  // namespace weft

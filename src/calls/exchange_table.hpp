@@ -13,11 +13,10 @@ namespace weft {
 /// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody.
 class ExchangeTable {
  public:
-  /// Gives `exchange` an id. Throws std::bad_alloc, and has changed nothing then.
+  /// Makes room for one more, if there is none. False when memory is out.
+  bool has_slot() noexcept { return first_free_ != kNoSlot || add_slot(); }
+  /// Gives `exchange` an id. has_slot() is asked before.
   std::uint64_t enter(Exchange& exchange) {
-    if (first_free_ == kNoSlot) [[unlikely]] {
-      add_slot();
-    }
     const std::uint32_t index = first_free_;
     Slot& slot = slots_[index];
     first_free_ = slot.next_free;
@@ -77,7 +76,7 @@ class ExchangeTable {
     first_free_ = index;
     --size_;
   }
-  [[gnu::cold]] void add_slot();
+  [[gnu::cold]] bool add_slot() noexcept;
 
   std::vector<Slot> slots_;
   std::uint32_t first_free_ = kNoSlot;

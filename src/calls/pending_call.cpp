@@ -73,11 +73,23 @@ Begun PendingCall::wait() {
   return {.outcome = Begun::Outcome::kWaits};
 }
 
-void PendingCall::begin_waiting(CallsOut& out) {
-  const Begun begun = out.begin(*this, body_bytes());
+void PendingCall::begin_waiting(CallsOut& out) noexcept {
+  Begun begun;
+  try {
+    begun = out.begin(*this, body_bytes());
+    if (begun.body != nullptr) encode_body(begun.body);
+  } catch (...) {  // a hook of the user's
+    if (begun.body != nullptr) out.take_back(request_, id_, begun.body);
+    return fail(status_of_encoding());
+  }
   if (begun.body == nullptr) return end();
-  encode_body(begun.body);
   if (begun.needs_sent()) sent();
+}
+
+void PendingCall::take_back(const std::byte* body) noexcept {
+  out_->take_back(request_, id_, body);
+  waiter_ = nullptr;
+  fail(status_of_encoding());
 }
 
 void PendingCall::sent() {
@@ -122,27 +134,26 @@ inline void PendingCall::end() noexcept {
 
 void PendingCall::on_response(const Frame& frame) {
   if (request_.extras != nullptr || frame.header.status != 0) [[unlikely]] {
-    return take_answer(frame);
+    return take_answer(frame, {});
   }
   decode_answer(frame.body, failure_);
   end();
 }
 
-void PendingCall::take_answer(const Frame& frame) {
-  keep_attachment();
-  if (frame.header.status == 0) {
+// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
+// refuses. The caller's memory is still being read then.
+void PendingCall::take_answer(const Frame& frame, Status refused) {
+  if (request_.extras != nullptr) {
+    out_->take_attachment_over(*request_.extras, "out of memory for an answered attachment");
+  }
+  if (!refused.ok()) {
+    failure_ = std::move(refused);
+  } else if (frame.header.status == 0) {
     decode_answer(frame.body, failure_);
   } else {
     failure_ = answered_status(frame, *request_.method);
   }
   end();
-}
-
-// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
-// refuses. The caller's memory is still being read then.
-void PendingCall::keep_attachment() {
-  if (request_.extras != nullptr)
-    out_->take_attachment_over(*request_.extras, "out of memory for an answered attachment");
 }
 
 Landing PendingCall::on_response_attachment(const Frame& frame) {
@@ -153,9 +164,8 @@ Landing PendingCall::on_response_attachment(const Frame& frame) {
 void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
   if (landed) request_.extras->answer_attachment_bytes = frame.header.attachment_bytes;
   const bool wanted = request_.extras != nullptr && request_.extras->wants_attachment();
-  if (landed || !wanted || frame.header.status != 0) return take_answer(frame);
-  keep_attachment();
-  fail(request_.extras->take_landing_refusal());
+  const bool refused = !landed && wanted && frame.header.status == 0;
+  take_answer(frame, refused ? request_.extras->take_landing_refusal() : Status{});
 }
 
 void PendingCall::on_connection_lost(const Status& failure) {

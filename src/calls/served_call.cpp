@@ -14,6 +14,13 @@
 
 namespace weft {
 
+namespace {
+
+constexpr FixedFailure kReplyDropped{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
+                                     "the handler dropped its Reply without an answer"};
+
+}  // namespace
+
 /// An answer, or a failure, that waits in its record for room.
 struct ServedCall::LateAnswer : Ready, RoomWaiter {
   explicit LateAnswer(ServedCall& its_call)
@@ -34,7 +41,8 @@ Status status_of_exception() {
   } catch (const std::bad_alloc&) {
     return {StatusCode::kResourceExhausted, Layer::kUser, "the handler ran out of memory"};
   } catch (const std::exception& exception) {
-    return {StatusCode::kUnknown, Layer::kUser, std::string{"the handler threw: "} + exception.what()};
+    return {StatusCode::kUnknown, Layer::kUser,
+            [&] { return std::string{"the handler threw: "} + exception.what(); }};
   } catch (...) {
     return {StatusCode::kUnknown, Layer::kUser, "the handler threw something that is no std::exception"};
   }
@@ -125,15 +133,7 @@ void ServedCall::let_go() {
 
 void ServedCall::let_go_unanswered() {
   if (holders_ != 1 || state_ != State::kRunning) return let_go();
-  try {
-    if (late_failure_.ok()) {
-      late_failure_ = {StatusCode::kInternal, Layer::kRpc, "the handler dropped its Reply without an answer"};
-    }
-  } catch (const std::bad_alloc&) {  // this may run in a destructor
-    sink_->refuse_without_memory(id_);
-    settle();
-    return let_go();
-  }
+  if (late_failure_.ok()) late_failure_ = Status::of<kReplyDropped>();
   fail_late(std::move(late_failure_));
 }
 
@@ -165,6 +165,10 @@ void ServedCall::end_answer() {
   settle();
 }
 
+void ServedCall::take_back_answer(const std::byte* body) {
+  if (!off_loop_) sink_->take_back_answer(body);
+}
+
 void ServedCall::fail(const Status& failure) {
   if (off_loop_) {
     late_failure_ = failure;
@@ -180,7 +184,7 @@ void ServedCall::fail(const Status& failure) {
 }
 
 void ServedCall::refuse_arguments(const Status& failure) {
-  note_bad_arguments();
+  bad_arguments_ = true;
   fail(failure);
 }
 

@@ -27,12 +27,23 @@ ServerShard::~ServerShard() {
   WEFT_ASSERT(sessions_.empty() && host_.running.get() == 0, "a shard is stopped before it is destroyed");
 }
 
-void ServerShard::adopt(std::unique_ptr<Incoming> incoming) {
-  auto connection = incoming->adopt(setup_.loop, connection_options(setup_.options.limits));
+void ServerShard::adopt(std::unique_ptr<Incoming> incoming) noexcept {
+  try {
+    begin_session(*incoming);
+  } catch (const std::bad_alloc&) {
+    setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+    write_line(setup_.logger, LogLevel::kWarning, [] { return "a new connection: out of memory"; });
+  }
+}
+
+// Throws std::bad_alloc before there is a session; afterwards the session pays.
+void ServerShard::begin_session(Incoming& incoming) {
+  auto connection = incoming.adopt(setup_.loop, connection_options(setup_.options.limits));
   if (!connection.ok() || stopping_) {
     setup_.connections.fetch_sub(1, std::memory_order_relaxed);
     if (!connection.ok()) {
-      setup_.logger.write(LogLevel::kWarning, "a new connection: " + connection.status().to_string());
+      write_line(setup_.logger, LogLevel::kWarning,
+                 [&] { return "a new connection: " + connection.status().to_string(); });
     }
     return;
   }
@@ -40,11 +51,8 @@ void ServerShard::adopt(std::unique_ptr<Incoming> incoming) {
   const SessionSetup setup{setup_.loop,         *this, limits, host_, setup_.logger, setup_.options.checksums,
                            limits.hello_timeout};
   const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
-  // Owned by the list until it is closed: there are many, and each is found from itself.
-  Session* session = std::make_unique<Session>(setup, std::move(*connection), id).release();
-  sessions_.push_back(*session);
-  ++session_count_;
-  session->start();
+  Session& session = sessions_.add(std::make_unique<Session>(setup, std::move(*connection), id));
+  session.start();
 }
 
 void ServerShard::on_session_ready(Session& session) {
@@ -60,13 +68,12 @@ void ServerShard::on_session_room(Session&) {}
 void ServerShard::on_session_closed(Session& session, const Status& why) {
   const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
   if (!common && !breach_of(why)) {
-    setup_.logger.write(LogLevel::kInfo, "connection of " + session.connection().remote_endpoint() +
-                                             " closed: " + why.to_string());
+    write_line(setup_.logger, LogLevel::kInfo, [&] {
+      return "connection of " + session.connection().remote_endpoint() + " closed: " + why.to_string();
+    });
   }
-  static_cast<ListHook<SessionTag>&>(session).unlink();
-  --session_count_;
   setup_.connections.fetch_sub(1, std::memory_order_relaxed);
-  graveyard_.emplace_back(&session);
+  graveyard_.take_over(session);
   reap();
 }
 
@@ -114,9 +121,10 @@ void ServerShard::end_by_force() {
 
 void ServerShard::report_held_calls() {
   host_.orphans.for_each([this](ServedCall& call) {
-    setup_.logger.write(LogLevel::kWarning, "the server waits for a handler of '" +
-                                                std::string{call.method().key.name} +
-                                                "' to end, or for its Reply to be used or dropped");
+    write_line(setup_.logger, LogLevel::kWarning, [&] {
+      return "the server waits for a handler of '" + std::string{call.method().key.name} +
+             "' to end, or for its Reply to be used or dropped";
+    });
   });
 }
 

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "calls/session.hpp"
+#include "calls/session_list.hpp"
 #include "weft/base/unique_function.hpp"
 #include "weft/calls/server_options.hpp"
 #include "weft/calls/transports.hpp"
@@ -30,13 +30,18 @@ class ServerShard final : private SessionOwner, private Timer {
   explicit ServerShard(const Setup& setup);
   ~ServerShard();
 
-  void adopt(std::unique_ptr<Incoming> incoming);
+  void adopt(std::unique_ptr<Incoming> incoming) noexcept;
 
   /// Says goaway to every peer, waits for them to leave for at most `grace`, then closes what is left and
   /// cancels what still runs. `stopped` is called once, when no session and no handler is left. Again it may
   /// only shorten the grace; that `stopped` is not called.
   void stop(Duration grace, UniqueFunction<void()> stopped);
 
+  /// Closes every connection at once and tells nobody: in a child of fork.
+  void drop_sessions() noexcept {
+    sessions_.clear();
+    graveyard_.clear();
+  }
   /// Adds this shard's counts to `stats`.
   void count(ServerStats& stats) const;
 
@@ -53,6 +58,7 @@ class ServerShard final : private SessionOwner, private Timer {
   void on_session_closed(Session& session, const Status& why) override;
   void on_timer() override;
 
+  void begin_session(Incoming& incoming);
   void reap();
   void bury();
   void check_stopped();
@@ -62,9 +68,8 @@ class ServerShard final : private SessionOwner, private Timer {
 
   Setup setup_;
   CallsHost host_;
-  std::vector<std::unique_ptr<Session>> graveyard_;
-  IntrusiveList<Session, SessionTag> sessions_;
-  std::size_t session_count_ = 0;
+  SessionList sessions_;
+  SessionList graveyard_;
   Reaper reaper_{*this};
   UniqueFunction<void()> stopped_;
   bool stopping_ = false;

@@ -13,6 +13,9 @@ namespace weft {
 
 namespace {
 
+constexpr FixedFailure kNoMemoryForHello{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
+                                         "out of memory for a hello"};
+
 Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
 }
@@ -40,26 +43,30 @@ Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   put_off_.reset();
   connection_.reset();
-  const Status why{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"};
-  out_.fail_all(why);
+  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"});
   in_.orphan_all();
 }
 
-void Session::start() {
+// From its beginning on the connection reports, also that there was no memory for a hello.
+void Session::start() noexcept {
+  connection_->start(*this);
+  loop().arm(*this, Deadline::after(loop().now(), setup_.hello_timeout).at());
   wire::Hello hello;
   hello.features_supported = wire::Features::kChecksum;
   hello.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
   hello.body_bytes_max = setup_.limits.body_bytes_max;
   hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
   hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
-  hello.paths = connection_->path_offers();
-  const std::string bytes = wire::encode_hello(hello);
-  connection_->start(*this);
-  std::byte* room = connection_->outbox().append(bytes.size());
-  if (room == nullptr)
-    return close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a hello"});
-  std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
-  loop().arm(*this, Deadline::after(loop().now(), setup_.hello_timeout).at());
+  try {
+    hello.paths = connection_->path_offers();
+    const std::string bytes = wire::encode_hello(hello);
+    if (std::byte* room = outbox_.append(bytes.size())) {
+      std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
+      return;
+    }
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as without room
+  }
+  close(Status::of<kNoMemoryForHello>());
 }
 
 Status Session::on_hello(Bytes bytes) {
@@ -196,11 +203,20 @@ void Session::on_drained() {
   if (put_off_ == nullptr) connection_->resume_receiving();
 }
 
+void Session::take_back_frame(const std::byte* body) noexcept {
+  WEFT_ASSERT(body == frame_ + wire::kHeaderBytes, "while a body was encoded, another frame was begun");
+  outbox_.take_back(frame_);
+}
+
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
   if (const auto breach = breach_of(why)) reject(*breach, why);
   if (faults_kept_back_ != 0) {
-    setup_.host.faults->keep_back(connection_->remote_endpoint(), faults_kept_back_);
+    try {
+      setup_.host.faults->keep_back(connection_->remote_endpoint(), faults_kept_back_);
+    } catch (const std::bad_alloc&) {
+      // They are counted; the log does without.
+    }
   }
   loop().disarm(*this);
   put_off_.reset();

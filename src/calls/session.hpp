@@ -70,7 +70,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Session& operator=(const Session&) = delete;
 
   /// Sends our hello and begins to receive.
-  void start();
+  void start() noexcept;
 
   bool ready() const { return state_ == State::kReady; }
   /// New calls may be queued: ready, and under the high-water mark.
@@ -106,6 +106,8 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   }
   /// end_frame() has something to do.
   bool frames_need_end() const { return checksums_; }
+  /// Takes the frame back whose body this is: nothing of it is sent. It is the last that was begun.
+  void take_back_frame(const std::byte* body) noexcept;
   /// Has to follow when the body was written.
   void end_frame() {
     if (checksums_) [[unlikely]] {
@@ -115,7 +117,6 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
 
   Loop& loop() const { return setup_.loop; }
   SessionOwner& owner() const { return setup_.owner; }
-  Logger& logger() const { return setup_.logger; }
   const RpcLimits& limits() const { return setup_.limits; }
   Connection& connection() { return *connection_; }
   CallsOut& calls_out() { return out_; }

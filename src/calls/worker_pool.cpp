@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/worker_pool.hpp"
 
+#include <system_error>
+
 #include "weft/calls/served_call.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/post_surely.hpp"
 
 namespace weft {
 
-WorkerPool::WorkerPool(unsigned threads, std::size_t queue_max) : queue_max_(queue_max) {
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+Result<std::unique_ptr<WorkerPool>> WorkerPool::start(unsigned threads, std::size_t queue_max) {
+  std::unique_ptr<WorkerPool> pool{new WorkerPool{queue_max}};
+  try {
+    for (unsigned i = 0; i < threads; ++i) {
+      pool->threads_.emplace_back([its = pool.get()] { its->work(); });
+    }
+  } catch (const std::system_error& error) {
+    return Status{StatusCode::kResourceExhausted, Layer::kRpc, "the system gives no thread for a worker",
+                  error.code().value()};
+  }
+  return pool;
 }
 
 WorkerPool::~WorkerPool() {

@@ -4,9 +4,12 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "weft/base/result.hpp"
 
 namespace weft {
 
@@ -16,7 +19,8 @@ class ServedCall;
 /// small-message path: a lock and a wake-up are little against what such a handler does.
 class WorkerPool {
  public:
-  WorkerPool(unsigned threads, std::size_t queue_max);
+  /// Errors: kResourceExhausted when the system gives fewer threads; none is left then.
+  static Result<std::unique_ptr<WorkerPool>> start(unsigned threads, std::size_t queue_max);
   /// Runs what is queued, then ends the threads.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -27,6 +31,7 @@ class WorkerPool {
   bool submit(ServedCall& call);
 
  private:
+  explicit WorkerPool(std::size_t queue_max) : queue_max_(queue_max) {}
   void work();
 
   const std::size_t queue_max_;

@@ -44,11 +44,14 @@ const char* describe(DecodeFault fault) {
 }  // namespace
 
 Status decode_failure(DecodeFault fault, std::size_t offset, std::size_t size, unsigned value) {
-  std::string message = "malformed message: ";
-  message += describe(fault);
-  if (fault != DecodeFault::kTrailer) message += ", in value " + std::to_string(value + 1);
-  message += ", at byte " + std::to_string(offset) + " of " + std::to_string(size);
-  return Status{StatusCode::kInvalidArgument, Layer::kCodec, std::move(message)};
+  const auto text = [&] {
+    std::string message = "malformed message: ";
+    message += describe(fault);
+    if (fault != DecodeFault::kTrailer) message += ", in value " + std::to_string(value + 1);
+    message += ", at byte " + std::to_string(offset) + " of " + std::to_string(size);
+    return message;
+  };
+  return Status{StatusCode::kInvalidArgument, Layer::kCodec, text};
 }
 
 bool is_trailer(Bytes rest) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/coro/cancel.hpp"
 
-#include <string>
-
 namespace weft {
 
 std::string_view to_string(CancelReason reason) {
@@ -29,7 +27,7 @@ Status to_status(CancelReason reason) {
   WEFT_ASSERT(reason != CancelReason::kNone, "what is not cancelled has no status");
   const StatusCode code =
       reason == CancelReason::kDeadline ? StatusCode::kDeadlineExceeded : StatusCode::kCancelled;
-  return Status{code, Layer::kRuntime, std::string{to_string(reason)}};
+  return Status{code, Layer::kRuntime, to_string(reason)};
 }
 
 CancelScope::CancelScope(CancelScope* parent) : parent_(parent) {

@@ -30,13 +30,15 @@ Buffer adopt_container(Container container) {
 
 Status memory_out(std::size_t size) {
   return {StatusCode::kResourceExhausted, Layer::kRuntime,
-          "no memory for " + std::to_string(size) + " bytes"};
+          [&] { return "no memory for " + std::to_string(size) + " bytes"; }};
 }
 
 Status budget_out(std::size_t size, const MemoryBudget& budget) {
-  return {StatusCode::kResourceExhausted, Layer::kRuntime,
-          std::to_string(size) + " bytes do not fit the memory budget of " + std::to_string(budget.limit()) +
-              " bytes (" + std::to_string(budget.used()) + " used) or one above it"};
+  return {StatusCode::kResourceExhausted, Layer::kRuntime, [&] {
+            return std::to_string(size) + " bytes do not fit the memory budget of " +
+                   std::to_string(budget.limit()) + " bytes (" + std::to_string(budget.used()) +
+                   " used) or one above it";
+          }};
 }
 
 /// `buffer`, which keeps the budget that it counts in.

@@ -29,8 +29,7 @@ void GenericRecord::serve(const MethodEntry& method, ServedCall& call) {
     Status failure;
     read_message(*record->request_, call.body(), failure);
     if (!failure.ok()) {
-      call.note_bad_arguments();
-      call.unless_answered(failure.with_context(its.described.name));
+      call.unless_answered(failure.with_context(its.described.name), true);
       return record->let_go();
     }
   } catch (...) {

@@ -8,6 +8,7 @@
 
 #include "runtime/descriptor.hpp"
 #include "runtime/fd_poller.hpp"
+#include "weft/base/fork_mark.hpp"
 
 namespace weft::detail {
 
@@ -38,6 +39,7 @@ class EpollPoller final : public FdPoller {
   }
 
   void unwatch(int fd, std::uint64_t) noexcept override {
+    if (made_in_.in_child()) return;  // the interest is the parent's too
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   }
 
@@ -66,6 +68,7 @@ class EpollPoller final : public FdPoller {
     return ::epoll_wait(epoll_.get(), fetched_.data(), kEventsPerWait, to_milliseconds(timeout));
   }
 
+  const ForkMark made_in_;
   Descriptor epoll_;
   bool exact_timeouts_ = true;
   std::array<epoll_event, kEventsPerWait> fetched_;

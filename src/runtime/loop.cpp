@@ -26,6 +26,8 @@ class Loop::TurnGuard {
  public:
   explicit TurnGuard(Loop& loop) noexcept : loop_(loop), entered_(loop), outer_(current_) {
     WEFT_ASSERT(!loop.in_turn_, "a loop was driven from inside one of its own turns");
+    WEFT_ASSERT(!loop.mailbox_->in_child(),
+                "a loop of the parent was driven in a child of fork; make one here");
     loop_.in_turn_ = true;
     current_ = &loop_;
   }

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -96,8 +97,8 @@ Result<void> Loop::watch_internals() {
 }
 
 Loop::~Loop() {
-  WEFT_ASSERT(!in_turn_, "a loop was destroyed inside one of its own turns");
-  WEFT_ASSERT(!running_, "a loop was destroyed while it runs");
+  WEFT_ASSERT(!in_turn_ || mailbox_->in_child(), "a loop was destroyed inside one of its own turns");
+  WEFT_ASSERT(!running_ || mailbox_->in_child(), "a loop was destroyed while it runs");
   forget_removed_pollers();
   WEFT_ASSERT(pollers_.empty(), "a loop was destroyed before a poller of it, such as a ucx::Worker");
   foreign_ = false;
@@ -146,7 +147,11 @@ void Loop::at_turn_end(TurnEndHook& hook) noexcept {
 
 Result<void> Loop::watch(FdWatch& watch, int fd) {
   WEFT_ASSERT(!watch.watched(), "an FdWatch watches one descriptor at a time");
-  watch.token_ = watches_->add(watch);
+  try {
+    watch.token_ = watches_->add(watch);
+  } catch (const std::bad_alloc&) {
+    return Status::of<kOutOfMemory>();
+  }
   Result<void> watched = fds_->watch(fd, watch.token_);
   if (!watched.ok()) {
     watches_->remove(watch.token_);
@@ -210,7 +215,7 @@ int Loop::descriptor() {
 }
 
 void Loop::leave_to_foreign_loop() noexcept {
-  if (!foreign_ || in_turn_) return;
+  if (!foreign_ || in_turn_ || mailbox_->in_child()) return;
   fds_->flush();
   if (has_work() || !prepare_to_sleep()) mailbox_->signal();
   const Timer* earliest = timers_.earliest();

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <new>
 #include <system_error>
 
 namespace weft {
@@ -18,7 +19,7 @@ Result<void> pin_to(int cpu) {
   const int error = ::pthread_setaffinity_np(::pthread_self(), sizeof cpus, &cpus);
   if (error == 0) return {};
   return Status{StatusCode::kInvalidArgument, Layer::kRuntime,
-                "a thread cannot be pinned to processor " + std::to_string(cpu), error};
+                [&] { return "a thread cannot be pinned to processor " + std::to_string(cpu); }, error};
 }
 
 Result<std::unique_ptr<Loop>> begin_thread(const LoopThreadOptions& options) {
@@ -35,7 +36,11 @@ Result<std::unique_ptr<LoopThread>> LoopThread::start(LoopThreadOptions options)
   Result<std::unique_ptr<Loop>> created{std::unique_ptr<Loop>{}};
   try {
     self->thread_ = std::thread([&options, &created, &begun = self->begun_] {
-      created = begin_thread(options);
+      try {
+        created = begin_thread(options);
+      } catch (const std::bad_alloc&) {
+        created = Status::of<kOutOfMemory>();
+      }
       // The starter takes the loop out of `created`, which ends with start(): nothing of it is touched after.
       Loop* loop = created.ok() ? created->get() : nullptr;
       begun.count_down();
@@ -58,8 +63,15 @@ LoopThread::~LoopThread() {
   stop();
 }
 
+// The thread is not in this process, and what it was doing when it was copied is in no state to be ended.
+void LoopThread::leave_to_parent() {
+  static_cast<void>(new std::thread{std::move(thread_)});
+  static_cast<void>(loop_.release());
+}
+
 void LoopThread::stop() {
   if (!thread_.joinable()) return;
+  if (made_in_.in_child()) return leave_to_parent();
   WEFT_ASSERT(thread_.get_id() != std::this_thread::get_id(), "a LoopThread was stopped from its own thread");
   loop_->stop();
   thread_.join();

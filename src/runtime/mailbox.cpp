@@ -30,6 +30,7 @@ void Mailbox::wake() noexcept {
 }
 
 void Mailbox::signal() noexcept {
+  if (in_child()) return;
   const std::uint64_t one = 1;
   // Can fail only when the counter is full, after 2^64 signals.
   [[maybe_unused]] const auto written = ::write(signal_.get(), &one, sizeof one);

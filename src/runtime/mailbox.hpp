@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "runtime/descriptor.hpp"
+#include "weft/base/fork_mark.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/unique_function.hpp"
 
@@ -64,6 +65,8 @@ class Mailbox {
   void signal() noexcept;
 
   int descriptor() const noexcept { return signal_.get(); }
+  /// The loop is a copy that a child of fork inherited.
+  bool in_child() const noexcept { return made_in_.in_child(); }
   std::uint64_t wakeups() const noexcept { return wakeups_.load(std::memory_order_relaxed); }
 
  private:
@@ -77,6 +80,7 @@ class Mailbox {
   std::atomic<bool> asleep_{false};
   std::atomic<std::uint64_t> wakeups_{0};
   Descriptor signal_;
+  const ForkMark made_in_;
 };
 
 }  // namespace weft::detail

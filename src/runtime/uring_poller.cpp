@@ -9,9 +9,11 @@
 
 #include <array>
 #include <cerrno>
+#include <new>
 #include <vector>
 
 #include "runtime/watch_table.hpp"
+#include "weft/base/fork_mark.hpp"
 
 namespace weft::detail {
 
@@ -52,12 +54,17 @@ class UringPoller final : public FdPoller {
   Result<void> watch(int fd, std::uint64_t token) override {
     if (::fcntl(fd, F_GETFD) < 0) return errno_status(Layer::kRuntime, "watching a descriptor", errno);
     const std::size_t index = WatchTable::index_of(token);
-    if (index >= polls_.size()) polls_.resize(index + 1);
+    try {
+      if (index >= polls_.size()) polls_.resize(index + 1);
+    } catch (const std::bad_alloc&) {
+      return Status::of<kOutOfMemory>();
+    }
     polls_[index] = {token, fd};
     return begin_poll(polls_[index]);
   }
 
   void unwatch(int, std::uint64_t token) noexcept override {
+    if (made_in_.in_child()) return;  // the queues are memory that the parent uses too
     polls_[WatchTable::index_of(token)] = {};
     // Without room the poll stays until its descriptor ends, and what it reports names nobody.
     if (io_uring_sqe* sqe = next_sqe()) {
@@ -127,6 +134,7 @@ class UringPoller final : public FdPoller {
     return true;
   }
 
+  const ForkMark made_in_;
   io_uring ring_{};
   bool open_ = false;
   std::vector<Poll> polls_;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/transport/carrier.hpp"
 
+#include <string>
+#include <system_error>
+
 namespace weft {
 
-Status connection_lost(std::string_view what, int error) {
-  Status status = errno_status(Layer::kTransport, what, error);
-  if (status.code() == StatusCode::kUnavailable) return status;
-  return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, error};
+Status connection_lost(std::string_view what, std::string_view whom, int error) noexcept {
+  const auto text = [&] {
+    return std::string{what} + std::string{whom} + ": " + std::generic_category().message(error);
+  };
+  return {StatusCode::kUnavailable, Layer::kTransport, text, error};
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,22 @@ constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
 constexpr std::size_t kStreamHoldsAtMost = 8 * 1024 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
 
+constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
+                                 "out of memory for the connection"};
+constexpr FixedFailure kNoMemoryToReceive{StatusCode::kResourceExhausted, Layer::kTransport,
+                                          Retry::kReconnect, "no memory to receive into"};
+
+// Does what the loop or a carrier asked for. Whatever is thrown for want of memory, in here or in the sink,
+// the connection pays.
+template <typename Work>
+[[gnu::always_inline]] inline void or_close(Connection& connection, Work work) noexcept {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    connection.close(Status::of<kNoMemory>());
+  }
+}
+
 }  // namespace
 
 struct Connection::BringingUp final : BringUpHost {
@@ -35,7 +52,9 @@ struct Connection::BringingUp final : BringUpHost {
     return true;
   }
   void send_what_is_queued() override { connection.on_much_queued(); }
-  void on_path_decided() override { connection.on_path_decided(); }
+  void on_path_decided() override {
+    or_close(connection, [this] { connection.on_path_decided(); });
+  }
   void on_bring_up_failed(Status why) override { connection.fail(std::move(why)); }
   void on_peer_gone(int error) override { connection.on_peer_gone(error); }
 
@@ -127,7 +146,7 @@ void Connection::on_peer_gone(int error) {
   if (ending()) return;
   peer_gone_ = true;
   if (receive_ended_) return fail({});
-  carrier_->catch_up();
+  or_close(*this, [this] { carrier_->catch_up(); });
   on_readable();
   if (ending()) return;
   if (error != 0) return fail(lost("the peer is gone: ", error));
@@ -202,8 +221,10 @@ void Connection::schedule_work() {
 }
 
 void Connection::work() {
-  if (resume_ && started()) resume_parsing();
-  if (readable_ && started()) receive_all();
+  or_close(*this, [this] {
+    if (resume_ && started()) resume_parsing();
+    if (readable_ && started()) receive_all();
+  });
   if (sending_ == Sending::kFailed && !ending()) fail(std::exchange(why_, {}));
   if (ending()) conclude();
 }
@@ -225,7 +246,7 @@ void Connection::on_readable() {
   }
   readable_ = true;
   if (!started()) return;
-  receive_all();
+  or_close(*this, [this] { receive_all(); });
   // At once: what runs later in this turn must not queue more for a peer that is known to be gone.
   if (ending()) conclude();
 }
@@ -264,8 +285,7 @@ Moved Connection::receive_once() {
   iovec places[2];
   const std::size_t count = framer_.receive_into(places);
   if (count == 0) {
-    fail({StatusCode::kResourceExhausted, Layer::kTransport, "no memory to receive into", 0,
-          Retry::kReconnect});
+    fail(Status::of<kNoMemoryToReceive>());
     return {};
   }
   const Moved moved = receive_some({places, count});
@@ -320,12 +340,14 @@ void Connection::peer_ended() {
 void Connection::on_writable() {
   if (ending() || sending_ == Sending::kFailed) return;
   if (sending_ == Sending::kEnded) return end_if_due();
-  if (std::exchange(write_blocked_, false)) flush();
+  if (std::exchange(write_blocked_, false)) or_close(*this, [this] { flush(); });
 }
 
 // The queue need not wait for the turn's end.
 void Connection::on_settled() {
-  if (TurnEndHook::queued() && state_ != State::kClosed && !write_blocked_ && !outbox_.empty()) flush();
+  if (TurnEndHook::queued() && state_ != State::kClosed && !write_blocked_ && !outbox_.empty()) {
+    or_close(*this, [this] { flush(); });
+  }
 }
 
 void Connection::on_failed(Status why) {
@@ -335,7 +357,7 @@ void Connection::on_failed(Status why) {
 void Connection::on_turn_end() {
   if (state_ == State::kClosed) return outbox_.release_all();
   outbox_.expect_little();
-  if (!write_blocked_) flush();
+  if (!write_blocked_) or_close(*this, [this] { flush(); });
   if (readable_ && !ending()) schedule_work();
 }
 
@@ -431,9 +453,10 @@ TimePoint Connection::check_stall() {
   if (!write_blocked_) return TimePoint::max();
   const TimePoint due = Deadline::after(send_since_, options_.stall_timeout).at();
   if (due > loop_.now()) return due;
-  fail({StatusCode::kUnavailable, Layer::kTransport,
-        remote_endpoint() + " stopped taking what is sent to it, " + std::to_string(outbox_.queued_bytes()) +
-            " bytes are queued"});
+  fail({StatusCode::kUnavailable, Layer::kTransport, [this] {
+          return remote_endpoint() + " stopped taking what is sent to it, " +
+                 std::to_string(outbox_.queued_bytes()) + " bytes are queued";
+        }});
   return TimePoint::max();
 }
 
@@ -442,7 +465,7 @@ TimePoint Connection::check_frame() {
   const TimePoint due = Deadline::after(frame_since_, options_.frame_timeout).at();
   if (due > loop_.now()) return due;
   fail({StatusCode::kUnavailable, Layer::kTransport,
-        remote_endpoint() + " began a frame or its hello and did not get on with it"});
+        [this] { return remote_endpoint() + " began a frame or its hello and did not get on with it"; }});
   return TimePoint::max();
 }
 
@@ -468,7 +491,11 @@ void Connection::conclude() {
 }
 
 Status Connection::lost(const char* what, int error) const {
-  return connection_lost(what + remote_endpoint(), error);
+  try {
+    return connection_lost(what, remote_endpoint(), error);
+  } catch (const std::bad_alloc&) {
+    return connection_lost(what, "the peer", error);
+  }
 }
 
 }  // namespace weft

@@ -69,6 +69,12 @@ void Outbox::tell_much() noexcept {
   drain_->on_much_queued();
 }
 
+void Outbox::take_back(std::byte* at) noexcept {
+  WEFT_ASSERT(open_begin_ <= at && at <= cursor_, "only what was queued last is taken back");
+  cursor_ = at;
+  if (empty()) drained();
+}
+
 bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
   if (!queue_leased(bytes, lease, more_follows)) return false;
   if (!more_follows) tell_much();
@@ -134,7 +140,9 @@ void Outbox::queue_end_of_attachment() noexcept {
 
 bool Outbox::take_over(SendLease& lease) noexcept {
   // Only the front is ever read in place.
-  if (drain_ != nullptr && front_is(lease)) drain_->on_take_back();
+  const std::uint32_t first = front();
+  const bool at_front = first < count_ && segment(first).lease == &lease;
+  if (drain_ != nullptr && at_front) drain_->on_take_back();
   for (std::size_t index = 0; index < count_; ++index) {
     Segment& piece = segment(index);
     if (piece.lease != &lease) continue;

@@ -96,7 +96,8 @@ Status StreamFramer::ended() const {
   if (!inside()) return {};
   std::string_view what = "inside a frame";
   if (state_ == State::kHello) what = pending_bytes() == 0 ? "before its hello" : "inside its hello";
-  return {StatusCode::kUnavailable, Layer::kTransport, "the peer ended the stream " + std::string{what}};
+  return {StatusCode::kUnavailable, Layer::kTransport,
+          [&] { return "the peer ended the stream " + std::string{what}; }};
 }
 
 void StreamFramer::abandon_landing() noexcept {

@@ -17,6 +17,7 @@ std::atomic<std::size_t> given_back = 0;
 std::atomic<std::size_t> living = 0;
 std::atomic<std::size_t> peak = 0;
 thread_local std::size_t until_failure = 0;
+thread_local std::size_t failures_left = 0;
 
 }  // namespace
 
@@ -41,7 +42,12 @@ void restart_heap_peak() noexcept {
 }
 
 void fail_allocation(std::size_t countdown) noexcept {
-  until_failure = countdown;
+  fail_allocations(countdown, 1);
+}
+
+void fail_allocations(std::size_t first, std::size_t count) noexcept {
+  until_failure = first;
+  failures_left = first != 0 ? count : 0;
 }
 
 bool allocation_still_to_fail() noexcept {
@@ -61,7 +67,10 @@ void* heap_counted(void* block) noexcept {
 }
 
 void* heap_take(std::size_t size, std::size_t alignment) noexcept {
-  if (until_failure != 0 && --until_failure == 0) return nullptr;
+  if (failures_left != 0 && (until_failure == 0 || --until_failure == 0)) {
+    --failures_left;
+    return nullptr;
+  }
   if (alignment <= alignof(std::max_align_t)) return heap_counted(std::malloc(size != 0 ? size : 1));
   return heap_counted(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
 }

@@ -32,7 +32,10 @@ void restart_heap_peak() noexcept;
 
 /// Lets one allocation of the calling thread fail: the `countdown`-th from now on, 0 = none.
 void fail_allocation(std::size_t countdown) noexcept;
-/// One is still to fail.
+/// The same for `count` of them, one after the other, from the `first` on; 0 ends it.
+inline constexpr std::size_t kForEver = static_cast<std::size_t>(-1);
+void fail_allocations(std::size_t first, std::size_t count = 1) noexcept;
+/// The first is still to fail.
 bool allocation_still_to_fail() noexcept;
 
 }  // namespace weft::testing

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <type_traits>
+
+#include "weft/base/text_maker.hpp"
 
 namespace weft {
 
@@ -18,5 +22,17 @@ class Logger {
 
 /// Writes warnings and errors to stderr, one line each; the default.
 Logger& stderr_logger();
+
+namespace detail {
+void write_line(Logger& logger, LogLevel level, const TextMaker& make_text) noexcept;
+}  // namespace detail
+
+/// Writes the text that `make_text` returns. Without memory for it, or when the logger throws, a line less is
+/// written and nothing else happens.
+template <typename MakeText>
+  requires std::is_invocable_r_v<std::string, const MakeText&>
+void write_line(Logger& logger, LogLevel level, const MakeText& make_text) noexcept {
+  detail::write_line(logger, level, detail::TextMaker{make_text});
+}
 
 }  // namespace weft

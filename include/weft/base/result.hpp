@@ -34,12 +34,12 @@ class [[nodiscard]] Result {
     requires(std::is_constructible_v<T, U &&> && !std::is_same_v<std::remove_cvref_t<U>, Result> &&
              !std::is_same_v<std::remove_cvref_t<U>, Status>)
   Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
-  Result(Status failure) : state_(std::in_place_index<1>, std::move(failure)) {
+  Result(Status failure) noexcept : state_(std::in_place_index<1>, std::move(failure)) {
     WEFT_ASSERT(!std::get<1>(state_).ok(), "a Result made of a Status needs a failure");
   }
 
-  bool ok() const { return state_.index() == 0; }
-  explicit operator bool() const { return ok(); }
+  bool ok() const noexcept { return state_.index() == 0; }
+  explicit operator bool() const noexcept { return ok(); }
 
   /// The value; aborts with the failure's text when there is none.
   T& value() & { return checked(); }
@@ -58,8 +58,8 @@ class [[nodiscard]] Result {
 
   /// The failure, or an ok Status. Of a Result that has a name it is a reference, valid as long as the Result
   /// is and keeps its failure.
-  const Status& status() const& { return ok() ? detail::ok_status() : std::get<1>(state_); }
-  Status status() && { return ok() ? Status{} : std::move(std::get<1>(state_)); }
+  const Status& status() const& noexcept { return ok() ? detail::ok_status() : std::get<1>(state_); }
+  Status status() && noexcept { return ok() ? Status{} : std::move(std::get<1>(state_)); }
 
  private:
   T& checked() {
@@ -76,18 +76,18 @@ class [[nodiscard]] Result<void> {
  public:
   using value_type = void;
 
-  Result() = default;
-  Result(Status status) : status_(std::move(status)) {}
+  Result() noexcept = default;
+  Result(Status status) noexcept : status_(std::move(status)) {}
 
-  bool ok() const { return status_.ok(); }
-  explicit operator bool() const { return ok(); }
+  bool ok() const noexcept { return status_.ok(); }
+  explicit operator bool() const noexcept { return ok(); }
   /// Aborts with the failure's text when there is one.
   void value() const {
     if (!ok()) detail::value_of_failure(status_);
   }
   /// The failure, or an ok Status; a reference as above.
-  const Status& status() const& { return status_; }
-  Status status() && { return std::move(status_); }
+  const Status& status() const& noexcept { return status_; }
+  Status status() && noexcept { return std::move(status_); }
 
  private:
   Status status_;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/text_maker.hpp"
 
 namespace weft {
 
@@ -50,55 +53,121 @@ constexpr bool is_status_code(unsigned number) {
   return number <= 16;
 }
 
+/// A failure whose text is part of the program. A Status of one takes no memory: Status::of<kConstant>().
+struct FixedFailure {
+  StatusCode code;
+  Layer layer;
+  Retry retry;
+  std::string_view message;
+};
+
 /// The outcome of something that can fail: success, or what happened and what to do.
-/// Success is one null pointer; a failure keeps its text on the heap.
+///
+/// Nothing here throws. Success is a null pointer. A failure keeps its text in a counted block that its
+/// copies share, from any thread; where there is no memory for one, a failure is everything but the text, and
+/// message() says so.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
   /// `code` must not be kOk. `native` is the number of the layer below: errno, ucs_status_t, a user's own
   /// code.
-  Status(StatusCode code, Layer layer, std::string message, std::int32_t native = 0);
-  Status(StatusCode code, Layer layer, std::string message, std::int32_t native, Retry retry);
+  Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native = 0) noexcept;
+  Status(StatusCode code, Layer layer, std::string_view message, std::int32_t native, Retry retry) noexcept;
+  /// The same with a text that `make_text` returns. Text that is put together inside it may fail for want of
+  /// memory without a harm: the failure goes without.
+  template <typename MakeText>
+    requires std::is_invocable_r_v<std::string, const MakeText&>
+  Status(StatusCode code, Layer layer, const MakeText& make_text, std::int32_t native = 0) noexcept
+      : Status(code, layer, detail::TextMaker{make_text}, native) {}
+  template <typename MakeText>
+    requires std::is_invocable_r_v<std::string, const MakeText&>
+  Status(StatusCode code, Layer layer, const MakeText& make_text, std::int32_t native, Retry retry) noexcept
+      : Status(Facts{code, layer, retry, native}, detail::TextMaker{make_text}) {}
+  /// A failure that needs no memory, for ever.
+  template <const FixedFailure& kFailure>
+  static Status of() noexcept {
+    static_assert(kFailure.code != StatusCode::kOk, "a failure needs a code other than kOk");
+    Status status;
+    status.word_ = reinterpret_cast<std::uintptr_t>(&kFailure) | kFixed;
+    return status;
+  }
 
-  Status(const Status& other)
-      : failure_(other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr) {}
-  Status& operator=(const Status& other) {
-    failure_ = other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr;
+  Status(const Status& other) noexcept : word_(other.word_) {
+    if (word_ != 0) share();
+  }
+  Status& operator=(const Status& other) noexcept {
+    Status copy{other};
+    std::swap(word_, copy.word_);
     return *this;
   }
-  Status(Status&&) noexcept = default;
-  Status& operator=(Status&&) noexcept = default;
-
-  bool ok() const { return failure_ == nullptr; }
-  StatusCode code() const { return failure_ ? failure_->code : StatusCode::kOk; }
-  Layer layer() const { return failure_ ? failure_->layer : Layer::kNone; }
-  std::int32_t native() const { return failure_ ? failure_->native : 0; }
-  /// Empty when ok; valid as long as this Status is.
-  std::string_view message() const {
-    return failure_ ? std::string_view{failure_->message} : std::string_view{};
+  Status(Status&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
+  Status& operator=(Status&& other) noexcept {
+    Status taken{std::move(other)};
+    std::swap(word_, taken.word_);
+    return *this;
   }
-  Retry retry() const { return failure_ ? failure_->retry : Retry::kNever; }
-  /// One line for people: "UNAVAILABLE (transport, 111): connect to ...".
+  ~Status() {
+    if (word_ != 0) drop();
+  }
+
+  bool ok() const noexcept { return word_ == 0; }
+  StatusCode code() const noexcept { return ok() ? StatusCode::kOk : facts().code; }
+  Layer layer() const noexcept { return facts().layer; }
+  std::int32_t native() const noexcept { return facts().native; }
+  /// Empty when ok; valid as long as this Status is.
+  std::string_view message() const noexcept;
+  Retry retry() const noexcept { return facts().retry; }
+  /// One line for people: "UNAVAILABLE (transport, 111): connect to ...". Throws when there is no memory.
   std::string to_string() const;
 
-  /// The same failure with `text: ` before its message.
-  Status with_context(std::string_view text) const;
+  /// The same failure with `text: ` before its message; without, when there is no memory for it.
+  Status with_context(std::string_view text) const noexcept;
+  template <typename MakeText>
+    requires std::is_invocable_r_v<std::string, const MakeText&>
+  Status with_context(const MakeText& make_text) const noexcept {
+    return ok() ? Status{} : with_made_context(detail::TextMaker{make_text});
+  }
 
  private:
-  struct Failure {
+  struct Facts {
     StatusCode code;
     Layer layer;
     Retry retry;
     std::int32_t native;
-    std::string message;
   };
-  std::unique_ptr<Failure> failure_;
+  struct Text;
+
+  // What word_ is, when it is not null, in its two lowest bits: the address of a Text, of a FixedFailure, or
+  // the facts themselves.
+  static constexpr std::uint64_t kFixed = 1;
+  static constexpr std::uint64_t kBare = 2;
+  static constexpr std::uint64_t kKinds = 3;
+
+  Status(StatusCode code, Layer layer, const detail::TextMaker& make_text, std::int32_t native) noexcept;
+  Status(const Facts& facts, const detail::TextMaker& make_text) noexcept;
+  Status(const Facts& facts, std::string_view before, std::string_view message) noexcept;
+
+  static Status bare(const Facts& facts) noexcept;
+
+  Status with_made_context(const detail::TextMaker& make_text) const noexcept;
+  Facts facts() const noexcept;
+  Text& text() const noexcept;
+  const FixedFailure& fixed() const noexcept;
+  void share() const noexcept;
+  void drop() noexcept;
+
+  std::uint64_t word_ = 0;
 };
 
 /// A failed system call: `what` says what was tried, the errno's text is added.
-Status errno_status(Layer layer, std::string_view what, int error_number);
+Status errno_status(Layer layer, std::string_view what, int error_number) noexcept;
 
 /// A handler's own failure: it reaches the caller with `user_code` and `message` and keeps the connection.
-Status user_error(std::int32_t user_code, std::string message, StatusCode code = StatusCode::kUnknown);
+Status user_error(std::int32_t user_code, std::string_view message,
+                  StatusCode code = StatusCode::kUnknown) noexcept;
+
+/// An allocation that failed, for whoever has nothing more to say about it.
+inline constexpr FixedFailure kOutOfMemory{StatusCode::kResourceExhausted, Layer::kRuntime, Retry::kBackoff,
+                                           "out of memory"};
 
 }  // namespace weft

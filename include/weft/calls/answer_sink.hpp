@@ -29,11 +29,13 @@ struct RoomWaiter : ListHook<RoomWaiterTag> {
 /// call is named by its id there. Thread: the loop of its calls.
 class AnswerSink {
  public:
-  /// Room for an answer's body, to be written at once; one of the two ends follows. Null when there can be no
+  /// Room for an answer's body, to be written at once; one of the ends follows. Null when there can be no
   /// such answer: the call was failed in its place, or nobody listens any more.
   virtual std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes,
                                   std::uint64_t attachment_bytes) = 0;
   virtual void end_answer() = 0;
+  /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
+  virtual void take_back_answer(const std::byte* body) = 0;
   /// Ends an answer that was begun with `attachment` (which may be empty). `on_sent` is called once if it is
   /// not empty: with true when all of it has left for the peer.
   virtual void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) = 0;
@@ -54,7 +56,7 @@ class AnswerSink {
   virtual void forget(ServedCall& call) = 0;
 
   /// Identifies the connection among all of this process.
-  virtual std::uint64_t connection_id() const = 0;
+  std::uint64_t connection_id() const { return connection_id_; }
   virtual std::string local_endpoint() const = 0;
   virtual std::string remote_endpoint() const = 0;
   /// The user's own object on this connection.
@@ -63,7 +65,11 @@ class AnswerSink {
   virtual void finish() = 0;
 
  protected:
+  explicit AnswerSink(std::uint64_t connection_id) : connection_id_(connection_id) {}
   ~AnswerSink() = default;
+
+ private:
+  const std::uint64_t connection_id_;
 };
 
 }  // namespace weft

@@ -139,7 +139,12 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
     Base::set_waiter(&resumption_);
     const Begun begun = Base::begin(cancel_scope_of(coroutine), body_bytes());
     if (begun.body != nullptr) [[likely]] {
-      encode_body(begun.body);
+      try {
+        encode_body(begun.body);
+      } catch (...) {  // a hook of the user's
+        Base::take_back(begun.body);
+        return false;
+      }
       if (begun.needs_sent()) Base::sent();
       return true;
     }

@@ -6,6 +6,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "weft/base/fork_mark.hpp"
 #include "weft/base/result.hpp"
 #include "weft/calls/method_entry.hpp"
 #include "weft/calls/server_options.hpp"
@@ -61,6 +62,7 @@ class CallServer {
  private:
   class State;
   std::unique_ptr<State> state_;
+  ForkMark made_in_;
 };
 
 }  // namespace weft

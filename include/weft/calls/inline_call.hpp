@@ -18,6 +18,8 @@ class InlineCall {
   /// Room for the answer's body, to be encoded at once, then end_answer(); null when it cannot be sent.
   std::byte* begin_answer(std::size_t bytes) { return sink_->begin_answer(id_, bytes, 0); }
   void end_answer() { sink_->end_answer(); }
+  /// In place of end_answer(): the answer that was begun cannot be encoded, and something else is answered.
+  void take_back_answer(const std::byte* body) { sink_->take_back_answer(body); }
   void fail(const Status& failure) { sink_->fail(id_, failure); }
   /// The body is not one of the method.
   void refuse_arguments(const Status& failure) { sink_->refuse(id_, Rejection::kBadArguments, failure); }

@@ -69,7 +69,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
     if (request_.default_timeout != 0) target_->timeouts().add(*this);
   }
   /// Sends a call that waited; it may end by that.
-  void begin_waiting(CallsOut& out);
+  void begin_waiting(CallsOut& out) noexcept;
   /// Ends a call that waited, or that left its table.
   void fail(Status failure) noexcept;
 
@@ -86,6 +86,9 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   /// For calls that had to wait: what begin() was given, and the body itself.
   virtual std::size_t body_bytes() const = 0;
   virtual void encode_body(std::byte* to) const = 0;
+  /// In place of sent(), from within a catch: what was thrown while `body` was encoded becomes the failure,
+  /// and nothing is sent. Nobody who waits is told.
+  void take_back(const std::byte* body) noexcept;
   /// Takes the answer's body, which is only valid now. Sets `failure`, which becomes the call's, if that
   /// fails.
   virtual void decode_answer(Bytes body, Status& failure) noexcept = 0;
@@ -106,8 +109,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_timer() override;
 
   bool set_deadline(Deadline of_scope);
-  void take_answer(const Frame& frame);
-  void keep_attachment();
+  void take_answer(const Frame& frame, Status refused);
   void end() noexcept;
   void leave() noexcept;
 

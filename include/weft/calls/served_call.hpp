@@ -91,20 +91,23 @@ class ServedCall final : public ListHook<ServedCallTag>, public ServedTableNode,
 
   std::byte* begin_answer(std::size_t bytes);
   void end_answer();
+  /// In place of end_answer(), as with an InlineCall.
+  void take_back_answer(const std::byte* body);
   void fail(const Status& failure);
   /// The body is not one of the method. Where the handler runs.
   void refuse_arguments(const Status& failure);
-  /// The next failure says that the body is not one of the method.
-  void note_bad_arguments() { bad_arguments_ = true; }
   bool answered() const { return state_ != State::kRunning; }
 
   /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
   /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
   void answer_late(std::vector<std::byte> body);
   void fail_late(Status failure);
-  /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer. Where
-  /// it runs.
-  void unless_answered(Status failure) { late_failure_ = std::move(failure); }
+  /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer; with
+  /// `bad_arguments` it is that the body is not one of the method. Where it runs.
+  void unless_answered(Status failure, bool bad_arguments = false) {
+    late_failure_ = std::move(failure);
+    bad_arguments_ = bad_arguments;
+  }
   /// let_go() of a delayed call: the last one answers if nobody has.
   void let_go_unanswered();
 

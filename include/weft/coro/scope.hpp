@@ -34,7 +34,8 @@ class Scope {
   /// Starts the Task<void> that `function(args...)` returns; it runs on this stack up to its first
   /// suspension. `function` has no state; the scope owns copies of `args` until the task ends. Pointers are
   /// copied as they are: what they point to must outlive the scope. An exception that leaves the task
-  /// terminates.
+  /// terminates. Throws what was thrown before there was a task: std::bad_alloc, or what copying the
+  /// arguments or a function that is no coroutine threw. Nothing was spawned then.
   template <typename Function, typename... Args>
   void spawn(Function&& function, Args&&... args) {
     static_assert(
@@ -50,10 +51,12 @@ class Scope {
     static_assert(std::is_same_v<typename Node::Made, Task<void>>,
                   "a spawned function returns Task<void>: it awaits what may fail, a call for instance, and "
                   "looks at the result");
-    auto* node = new Node(*this, std::forward<Function>(function), std::forward<Args>(args)...);
+    // What has not begun is no task of this scope: the frame may not be had, and a plain function may throw.
+    auto made = std::make_unique<Node>(*this, std::forward<Function>(function), std::forward<Args>(args)...);
+    made->make();
+    Node* node = made.release();
     tasks_.push_back(*node);
     ++count_;
-    node->make();
     detail::start(node->task, &cancel_scope_, *node);
   }
 

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -142,6 +143,10 @@ class CodecAnswer {
       }
     } catch (const std::bad_alloc&) {
       failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for the result of a call"};
+    } catch (const std::exception& exception) {  // a hook of the user's
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec, exception.what()};
+    } catch (...) {
+      failure = {StatusCode::kInvalidArgument, Layer::kCodec, "decoding the result threw something unknown"};
     }
   }
 
@@ -210,7 +215,11 @@ class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
     const std::size_t size = encoded_size(arguments...);
     const Begun begun = Base::begin(nullptr, size);
     if (begun.body != nullptr) {
-      encode_to(begun.body, arguments...);
+      try {
+        encode_to(begun.body, arguments...);
+      } catch (...) {  // a hook of the user's
+        return Base::take_back(begun.body);
+      }
       if (begun.needs_sent()) Base::sent();
     } else if (begun.waits()) {
       waiting_body_.resize(size);

@@ -21,7 +21,12 @@ namespace detail {
 template <typename Call, typename... Values>
 void answer_with(Call& call, const Values&... values) {
   if (std::byte* body = call.begin_answer(encoded_size(values...))) {
-    encode_to(body, values...);
+    try {
+      encode_to(body, values...);
+    } catch (...) {  // a hook of the user's
+      call.take_back_answer(body);
+      throw;
+    }
     call.end_answer();
   }
 }
@@ -170,8 +175,7 @@ struct HandlerOf {
     // The handler may look at its arguments until it replies.
     if (!arena.empty()) call.keep(std::make_shared<DecodeArena>(std::move(arena)));
     if (!decoded.ok()) {
-      call.note_bad_arguments();
-      call.unless_answered(decoded.status().with_context(method.key.name));
+      call.unless_answered(decoded.status().with_context(method.key.name), true);
     }
     return decoded.ok();
   }

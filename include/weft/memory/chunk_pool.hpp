@@ -7,6 +7,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/base/bytes.hpp"
+#include "weft/base/fork_mark.hpp"
 
 namespace weft {
 
@@ -142,6 +143,7 @@ class ChunkPool {
   static void free_memory(Chunk* chunk) noexcept;
 
   const ChunkPoolOptions options_;
+  const ForkMark made_in_;
   Chunk* free_ = nullptr;
   Chunk* free_lent_ = nullptr;
   std::size_t cached_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "weft/base/fork_mark.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/unique_function.hpp"
 #include "weft/runtime/loop.hpp"
@@ -42,10 +43,12 @@ class LoopThread {
 
  private:
   LoopThread() = default;
+  void leave_to_parent();
 
   std::unique_ptr<Loop> loop_;
   std::latch begun_{1};
   std::thread thread_;
+  ForkMark made_in_;
 };
 
 }  // namespace weft

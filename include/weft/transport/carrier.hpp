@@ -148,7 +148,7 @@ class Carrier {
 };
 
 /// Returns the end that `error` makes of a connection: always kUnavailable, whatever the errno stands for
-/// elsewhere. `what` has to say to whom.
-Status connection_lost(std::string_view what, int error);
+/// elsewhere. `what` says what was tried, `whom` with whom.
+Status connection_lost(std::string_view what, std::string_view whom, int error) noexcept;
 
 }  // namespace weft

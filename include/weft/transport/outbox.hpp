@@ -74,6 +74,8 @@ class Outbox {
     cursor_ += bytes;
     return at;
   }
+  /// Takes back what the last append() queued, at `at`, before anything else was called.
+  void take_back(std::byte* at) noexcept;
   /// Queues `bytes` of leased memory after what is queued: an attachment, of any length. It may be queued in
   /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
   /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the
@@ -138,10 +140,6 @@ class Outbox {
     std::uint32_t index = 0;
     while (index < count_ && segment(index).size == 0) ++index;
     return index;
-  }
-  bool front_is(const SendLease& lease) const noexcept {
-    const std::uint32_t index = front();
-    return index < count_ && segment(index).lease == &lease;
   }
   bool append_marker(SendLease& lease) noexcept;
   void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;

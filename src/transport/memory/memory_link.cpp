@@ -6,6 +6,7 @@
 
 #include "transport/memory/memory_carrier.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/post_surely.hpp"
 
 namespace weft::memory {
 
@@ -35,7 +36,7 @@ void MemoryLink::detach(End end) {
 void MemoryLink::notify(End end) {
   Side& side = sides_[index(end)];
   if (side.loop == nullptr || std::exchange(side.notified, true)) return;
-  side.loop->post([link = shared_from_this(), end] {
+  detail::post_surely(*side.loop, [link = shared_from_this(), end] {
     MemoryCarrier* carrier = nullptr;
     {
       const std::lock_guard lock{link->mutex_};

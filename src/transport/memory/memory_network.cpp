@@ -10,6 +10,7 @@
 #include "weft/base/assert.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/runtime/post_surely.hpp"
 #include "weft/transport/memory.hpp"
 
 namespace weft {
@@ -66,7 +67,7 @@ class MemoryListener final : public Listener {
 
   // The lock of `backlog` is held.
   static void wake(const std::shared_ptr<Backlog>& backlog) {
-    backlog->loop->post([backlog] {
+    detail::post_surely(*backlog->loop, [backlog] {
       if (backlog->listener != nullptr) backlog->listener->hand_over();
     });
   }

@@ -74,6 +74,7 @@ Moved TcpCarrier::receive(std::span<const iovec> into, MutableBytes) {
 }
 
 Moved TcpCarrier::send(std::span<const iovec> from, std::size_t) {
+  if (made_in_.in_child()) return Moved::failed(EPIPE);  // the parent's stream
   while (true) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(from.data());
@@ -102,7 +103,7 @@ void TcpCarrier::on_ready(Readiness readiness) {
     int error = 0;
     socklen_t length = sizeof error;
     ::getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-    return owner().on_failed(connection_lost("connection to " + remote_, error != 0 ? error : ECONNRESET));
+    return owner().on_failed(connection_lost("connection to ", remote_, error != 0 ? error : ECONNRESET));
   }
   if (readiness.readable || hangup_) owner().on_readable();
   if (readiness.writable || hangup_) owner().on_writable();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
+#include "weft/base/fork_mark.hpp"
 #include "weft/runtime/fd_watch.hpp"
 #include "weft/transport/connection.hpp"
 
@@ -34,6 +35,7 @@ class TcpCarrier final : public Carrier, private FdWatch {
 
   Loop& loop_;
   Socket socket_;
+  const ForkMark made_in_;
   /// The peer has ended its side, or will be found to have: read on until the end is there.
   bool hangup_ = false;
   const bool unix_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "transport/tcp/tcp_carrier.hpp"
@@ -108,7 +109,7 @@ Status TcpListener::open(const SocketAddress& address, const TcpOptions& options
 
 TcpListener::~TcpListener() {
   loop_.unwatch(*this);
-  if (!path_to_remove_.empty()) ::unlink(path_to_remove_.c_str());
+  if (!path_to_remove_.empty() && !made_in_.in_child()) ::unlink(path_to_remove_.c_str());
 }
 
 void TcpListener::start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) {
@@ -137,7 +138,7 @@ void TcpListener::accept_some() {
     Socket socket{::accept4(socket_.fd(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
     if (socket) {
       ++accepted;
-      on_incoming_(std::make_unique<TcpIncoming>(std::move(socket), peer, address_));
+      if (!hand_over(std::move(socket), peer)) return pause(ENOMEM);
       continue;
     }
     error = errno;
@@ -149,13 +150,25 @@ void TcpListener::accept_some() {
   loop_.at_turn_end(*this);
 }
 
+// False, and the peer is let go, when memory is out.
+bool TcpListener::hand_over(Socket socket, const SocketAddress& peer) {
+  try {
+    on_incoming_(std::make_unique<TcpIncoming>(std::move(socket), peer, address_));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 void TcpListener::pause(int error) {
   const TimePoint now = loop_.now();
   loop_.arm(*this, now + kPause);
   if (logger_ == nullptr || now < report_again_at_) return;
   report_again_at_ = now + kBetweenReports;
-  const Status status = errno_status(Layer::kTransport, local_url().to_string() + " cannot accept", error);
-  logger_->write(LogLevel::kError, status.to_string() + "; peers wait until it can");
+  write_line(*logger_, LogLevel::kError, [&] {
+    const std::string what = local_url().to_string() + " cannot accept";
+    return errno_status(Layer::kTransport, what, error).to_string() + "; peers wait until it can";
+  });
 }
 
 }  // namespace weft::tcp

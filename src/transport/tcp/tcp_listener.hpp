@@ -5,6 +5,7 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
+#include "weft/base/fork_mark.hpp"
 #include "weft/runtime/fd_watch.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/timer.hpp"
@@ -31,11 +32,13 @@ class TcpListener final : public Listener, private FdWatch, private Timer, priva
   void on_timer() override;
   void on_turn_end() override;
   void accept_some();
+  bool hand_over(Socket socket, const SocketAddress& peer);
   void pause(int error);
 
   Loop& loop_;
   Logger* const logger_;
   Socket socket_;
+  const ForkMark made_in_;
   SocketAddress address_;
   std::string path_to_remove_;
   TimePoint report_again_at_{};

@@ -31,8 +31,8 @@ class Provider final : public DataPathProvider {
   /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a
   /// peer. Errors: those of make_context().
   Status require() const override;
-  /// The same, and that a worker can be made too, which is when UCX looks at its transports' settings: one with
-  /// its shared memory only, which listens on no socket. Takes milliseconds.
+  /// The same, and that a worker can be made too, which is when UCX looks at its transports' settings: one
+  /// with its shared memory only, which listens on no socket. Takes milliseconds.
   Status try_out() const override;
 
  private:

@@ -16,11 +16,16 @@ struct Idle final : Exchange {
   void on_connection_lost(const Status&) override {}
 };
 
+std::uint64_t enter(ExchangeTable& table, Exchange& exchange) {
+  EXPECT_TRUE(table.has_slot());
+  return table.enter(exchange);
+}
+
 TEST(ExchangeTable, FindsEachExchangeByItsIdAndNobodyByAnother) {
   ExchangeTable table;
   std::vector<Idle> exchanges(100);
   std::vector<std::uint64_t> ids;
-  for (Idle& exchange : exchanges) ids.push_back(table.enter(exchange));
+  for (Idle& exchange : exchanges) ids.push_back(enter(table, exchange));
   EXPECT_EQ(std::set<std::uint64_t>(ids.begin(), ids.end()).size(), ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(table.find(ids[i]), &exchanges[i]);
   EXPECT_EQ(table.find(wire::make_id(100, 0)), nullptr);
@@ -32,10 +37,10 @@ TEST(ExchangeTable, AnIdThatLeftFindsNobodyAlsoWhenItsSlotIsTakenAgain) {
   ExchangeTable table;
   Idle first;
   Idle second;
-  const std::uint64_t old = table.enter(first);
+  const std::uint64_t old = enter(table, first);
   table.leave(old);
   EXPECT_EQ(table.find(old), nullptr);
-  const std::uint64_t id = table.enter(second);
+  const std::uint64_t id = enter(table, second);
   EXPECT_EQ(wire::slot_of(id), wire::slot_of(old)) << "slots are used again";
   EXPECT_EQ(table.find(old), nullptr);
   EXPECT_EQ(table.take(old), nullptr);
@@ -45,7 +50,7 @@ TEST(ExchangeTable, AnIdThatLeftFindsNobodyAlsoWhenItsSlotIsTakenAgain) {
 TEST(ExchangeTable, APeerThatGuessesTheNextGenerationOfAFreeSlotFindsNobody) {
   ExchangeTable table;
   Idle exchange;
-  const std::uint64_t id = table.enter(exchange);
+  const std::uint64_t id = enter(table, exchange);
   table.leave(id);
   const std::uint64_t guessed = wire::make_id(wire::slot_of(id), wire::generation_of(id) + 1);
   EXPECT_EQ(table.find(guessed), nullptr);
@@ -56,7 +61,7 @@ TEST(ExchangeTable, APeerThatGuessesTheNextGenerationOfAFreeSlotFindsNobody) {
 TEST(ExchangeTable, TakingAnExchangeGivesItOnce) {
   ExchangeTable table;
   Idle exchange;
-  const std::uint64_t id = table.enter(exchange);
+  const std::uint64_t id = enter(table, exchange);
   EXPECT_EQ(table.take(id), &exchange);
   EXPECT_EQ(table.take(id), nullptr);
   EXPECT_EQ(table.size(), 0u);
@@ -67,13 +72,13 @@ TEST(ExchangeTable, AllAreTakenOnceAlsoWhenVisitingEntersMoreAndLetsOthersLeave)
   std::vector<Idle> exchanges(3);
   Idle late;
   std::vector<std::uint64_t> ids;
-  for (Idle& exchange : exchanges) ids.push_back(table.enter(exchange));
+  for (Idle& exchange : exchanges) ids.push_back(enter(table, exchange));
   std::vector<Exchange*> visited;
   table.take_all([&](Exchange& exchange) {
     visited.push_back(&exchange);
     if (&exchange != &exchanges[0]) return;
     table.leave(ids[1]);
-    table.enter(late);  // takes the slot that was left last, which is still to be visited
+    enter(table, late);  // takes the slot that was left last, which is still to be visited
   });
   EXPECT_EQ(visited, (std::vector<Exchange*>{&exchanges[0], &late, &exchanges[2]}));
   EXPECT_EQ(table.size(), 0u);

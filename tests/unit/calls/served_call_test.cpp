@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 /// Writes down what it is told.
 class NotingSink final : public AnswerSink {
  public:
-  explicit NotingSink(Loop& loop) : loop_(loop) {}
+  explicit NotingSink(Loop& loop) : AnswerSink(77), loop_(loop) {}
 
   std::byte* begin_answer(std::uint64_t id, std::size_t bytes, std::uint64_t attachment) override {
     if (bytes > answer_max) {
@@ -40,6 +40,7 @@ class NotingSink final : public AnswerSink {
     return body_.data();
   }
   void end_answer() override { answers.emplace_back(as_text(Bytes{body_}.first(body_.size() - 1))); }
+  void take_back_answer(const std::byte*) override { body_.clear(); }
   void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) override {
     end_answer();
     attachments.push_back(std::move(attachment));
@@ -62,7 +63,6 @@ class NotingSink final : public AnswerSink {
     ++forgotten;
     wake_room_waiter();
   }
-  std::uint64_t connection_id() const override { return 77; }
   std::string local_endpoint() const override { return "test://here"; }
   std::string remote_endpoint() const override { return "test://there"; }
   std::shared_ptr<void>& connection_tag() override { return tag_; }
@@ -100,7 +100,7 @@ class ServedCalls : public ::testing::Test {
     options.clock = &clock_;
     loop_ = Loop::create(options).value();
     host_.memory = std::make_shared<MemoryBudget>(10'000);
-    host_.workers = &workers_;
+    host_.workers = workers_.get();
     sink_ = std::make_unique<NotingSink>(*loop_);
     method_.key.name = "work";
   }
@@ -133,7 +133,7 @@ class ServedCalls : public ::testing::Test {
 
   ManualClock clock_;
   std::unique_ptr<Loop> loop_;
-  WorkerPool workers_{1, 4};
+  std::unique_ptr<WorkerPool> workers_ = WorkerPool::start(1, 4).value();
   CallsHost host_;
   MethodEntry method_;
   std::unique_ptr<NotingSink> sink_;
@@ -188,6 +188,19 @@ TEST_F(ServedCalls, AnAnswerThatTheSinkRefusesEndsTheCallOnce) {
   serve();
   EXPECT_THAT(sink_->answers, IsEmpty());
   EXPECT_EQ(sink_->failures.size(), 1u);
+}
+
+TEST_F(ServedCalls, AnAnswerThatCannotBeEncodedIsTakenBackAndAnotherGivenInItsPlace) {
+  handler([](const MethodEntry&, ServedCall& call) {
+    std::byte* body = call.begin_answer(4);
+    ASSERT_NE(body, nullptr);
+    call.take_back_answer(body);
+    call.fail({StatusCode::kUnknown, Layer::kUser, "the hook threw"});
+  });
+  serve();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().message(), "the hook threw");
 }
 
 TEST_F(ServedCalls, BadArgumentsAreCountedForWhatTheyAre) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "calls/session.hpp"
+#include "weft/base/intrusive_list.hpp"
+
+namespace weft {
+
+/// Owner of sessions. It moves them without an allocation, for sessions end when there may be no memory, and
+/// each is found from itself.
+class SessionList {
+ public:
+  SessionList() = default;
+  SessionList(const SessionList&) = delete;
+  SessionList& operator=(const SessionList&) = delete;
+  ~SessionList() { clear(); }
+
+  Session& add(std::unique_ptr<Session> session) noexcept {
+    sessions_.push_back(*session);
+    return *session.release();
+  }
+  /// `session` is owned by another list, and by this one from now on.
+  void take_over(Session& session) noexcept {
+    static_cast<ListHook<SessionTag>&>(session).unlink();
+    sessions_.push_back(session);
+  }
+  /// Destroys all of them. A session's end may reach its owner, but adds nothing to this list.
+  void clear() noexcept {
+    while (!sessions_.empty()) delete &sessions_.pop_front();
+  }
+
+  /// The one that was added first; there is one.
+  Session& oldest() { return sessions_.front(); }
+  /// Counts them one by one.
+  std::size_t count() {
+    std::size_t found = 0;
+    sessions_.for_each([&found](Session&) { ++found; });
+    return found;
+  }
+  bool empty() const noexcept { return sessions_.empty(); }
+  /// Calls `visit(Session&)` on each.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    sessions_.for_each(visit);
+  }
+
+ private:
+  IntrusiveList<Session, SessionTag> sessions_;
+};
+
+}  // namespace weft

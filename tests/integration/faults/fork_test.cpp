@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults, part "lifetime": a child of fork inherits everything and must change nothing of its parent's.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+#include <weft/weft.hpp>
+
+#include "integration/faults/faults_testing.hpp"
+#include "weft/coro/event.hpp"
+
+namespace weft::faults {
+namespace {
+
+/// Its calls are under way when the process is doubled.
+struct Gate {
+  Event event;
+  Task<int> pass(std::uint32_t) {
+    [[maybe_unused]] const Result<void> opened = co_await event.wait();
+    co_return 7;
+  }
+};
+
+/// A server and a client, over TCP and over a Unix socket. Everything is the parent's.
+struct World {
+  explicit World(PollerKind poller, unsigned threads) : loop(Loop::create({.poller = poller}).value()) {
+    directory = std::filesystem::temp_directory_path() / ("weft-fork-" + std::to_string(::getpid()));
+    std::filesystem::create_directory(directory);
+    ServerOptions options;
+    options.listen = {"tcp://127.0.0.1:0", "unix://" + (directory / "socket").string()};
+    options.threads = threads;
+    options.loop = threads == 0 ? loop.get() : nullptr;
+    options.loop_options.poller = poller;
+    server = std::make_unique<Server>(std::move(options));
+    server->register_handler<&Gate::pass>(&gate);
+    server->register_handler<add>();
+    server->start().value();
+    for (const std::string& url : server->urls()) clients.push_back(client_of(url));
+    for (const auto& client : clients) EXPECT_TRUE(connect(*client));
+  }
+  ~World() {
+    clients.clear();
+    server.reset();
+    if (!directory.empty()) std::filesystem::remove_all(directory);
+  }
+
+  std::unique_ptr<Client> client_of(const std::string& url) {
+    ClientOptions options;
+    options.connect = url;
+    options.call_timeout = 10s;
+    return std::make_unique<Client>(*loop, std::move(options));
+  }
+  bool connect(Client& client) { return loop->block_on(client.connect()).ok(); }
+  bool answers(Client& client) {
+    return loop->block_on(outcome_of(client.start<add>(3, 4))).value_or(0) == 7;
+  }
+
+  std::filesystem::path directory;
+  Gate gate;
+  std::unique_ptr<Loop> loop;
+  std::unique_ptr<Server> server;
+  std::vector<std::unique_ptr<Client>> clients;
+};
+
+/// `work` in a child that ends itself when it hangs. True when it ended in order.
+template <typename Work>
+bool in_a_child(Work work) {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    work();
+    std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class Fork : public ::testing::TestWithParam<std::tuple<PollerKind, unsigned>> {
+ protected:
+  World world_{std::get<0>(GetParam()), std::get<1>(GetParam())};
+
+  void expect_untouched() {
+    struct stat there{};
+    EXPECT_EQ(::lstat((world_.directory / "socket").c_str(), &there), 0)
+        << "the child removed the socket's file";
+    for (const auto& client : world_.clients) {
+      EXPECT_TRUE(world_.answers(*client)) << "the connection is as it was";
+      EXPECT_EQ(client->stats().connections, 1u);
+    }
+    for (const std::string& url : world_.server->urls()) {
+      EXPECT_TRUE(world_.answers(*world_.client_of(url))) << "the parent still accepts at " << url;
+    }
+  }
+};
+
+TEST_P(Fork, AChildThatEndsInOrderTakesNothingFromItsParent) {
+  EXPECT_TRUE(in_a_child([&] {
+    world_.directory.clear();
+    world_.clients.clear();
+    world_.server.reset();
+    world_.loop.reset();
+  }));
+  expect_untouched();
+}
+
+TEST_P(Fork, CallsUnderWayThatAChildDropsAreNotCancelled) {
+  // So many that their cancels would be much, and be sent at once.
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(world_.clients.front()->start<&Gate::pass>(1u));
+  ASSERT_TRUE(world_.answers(*world_.clients.front()));
+  EXPECT_TRUE(in_a_child([&] {
+    world_.directory.clear();
+    calls.clear();
+    world_.clients.clear();
+  }));
+  ASSERT_TRUE(world_.answers(*world_.clients.front()));
+  EXPECT_EQ(world_.server->stats().calls_running, calls.size());
+}
+
+TEST_P(Fork, AChildMakesALoopAServerAndAClientOfItsOwn) {
+  const PollerKind poller = std::get<0>(GetParam());
+  EXPECT_TRUE(in_a_child([&] {
+    World own{poller, 1};
+    for (const auto& client : own.clients) EXPECT_TRUE(own.answers(*client));
+  }));
+  expect_untouched();
+}
+
+TEST_P(Fork, AChildThatDrivesItsParentsLoopIsToldSo) {
+  EXPECT_DEATH(world_.loop->run_once(0s), "a loop of the parent was driven in a child of fork");
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<PollerKind, unsigned>>& info) {
+  const std::string poller = std::get<0>(info.param) == PollerKind::kEpoll ? "Epoll" : "IoUring";
+  return poller + (std::get<1>(info.param) == 0 ? "OneLoop" : "OwnThread");
+}
+INSTANTIATE_TEST_SUITE_P(Each, Fork,
+                         ::testing::Combine(::testing::Values(PollerKind::kEpoll, PollerKind::kIoUring),
+                                            ::testing::Values(0u, 1u)),
+                         name_of);
+
+}  // namespace
+}  // namespace weft::faults
