@@ -40,9 +40,9 @@ Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
   if (peer_offer[1] != static_cast<char>(options_.error_mode)) {
     return other_error_mode(options_.error_mode);
   }
-  auto domain = domain_for(loop);
-  if (!domain.ok()) return std::move(domain).status();
-  return std::unique_ptr<PathEnd>{std::make_unique<UcxCarrier>(*std::move(domain), owner, options_)};
+  auto worker = worker_for(loop);
+  if (!worker.ok()) return std::move(worker).status();
+  return std::unique_ptr<PathEnd>{std::make_unique<UcxCarrier>(*std::move(worker), owner, options_)};
 }
 
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
@@ -79,20 +79,20 @@ Status Provider::try_out() const {
   return {};
 }
 
-Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {
+Result<std::shared_ptr<SharedWorker>> Provider::worker_for(Loop& loop) const {
   const std::lock_guard lock{mutex_};
   const bool shared = options_.error_mode == UcxErrorMode::kPeer;
-  std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(workers_, [](const auto& entry) { return entry.second.expired(); });
   if (shared) {
-    const auto found = domains_.find(&loop);
-    std::shared_ptr<Domain> domain = found != domains_.end() ? found->second.lock() : nullptr;
-    if (domain != nullptr && domain->alive()) return domain;
+    const auto found = workers_.find(&loop);
+    std::shared_ptr<SharedWorker> worker = found != workers_.end() ? found->second.lock() : nullptr;
+    if (worker != nullptr && worker->alive()) return worker;
   }
   auto of = context();
   if (!of.ok()) return std::move(of).status();
-  auto domain = Domain::make(loop, *std::move(of), options_);
-  if (domain.ok() && shared) domains_.insert_or_assign(&loop, *domain);
-  return domain;
+  auto worker = SharedWorker::make(loop, *std::move(of), options_);
+  if (worker.ok() && shared) workers_.insert_or_assign(&loop, *worker);
+  return worker;
 }
 
 }  // namespace ucx_carrier

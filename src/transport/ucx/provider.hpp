@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "transport/ucx/domain.hpp"
+#include "transport/ucx/shared_worker.hpp"
 #include "weft/transport/data_path.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
@@ -36,12 +36,12 @@ class Provider final : public DataPathProvider {
 
  private:
   Result<std::shared_ptr<ucx::Context>> context() const;
-  Result<std::shared_ptr<Domain>> domain_for(Loop& loop) const;
+  Result<std::shared_ptr<SharedWorker>> worker_for(Loop& loop) const;
 
   const UcxOptions options_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<ucx::Context> context_;
-  mutable std::map<Loop*, std::weak_ptr<Domain>> domains_;
+  mutable std::map<Loop*, std::weak_ptr<SharedWorker>> workers_;
 };
 
 }  // namespace weft::ucx_carrier

@@ -9,8 +9,8 @@
 
 #include "transport/message_protocol.hpp"
 #include "transport/ucx/active_message.hpp"
-#include "transport/ucx/domain.hpp"
 #include "transport/ucx/inbox.hpp"
+#include "transport/ucx/shared_worker.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/transport/path_end.hpp"
 #include "weft/ucx/endpoint.hpp"
@@ -28,7 +28,7 @@ namespace weft::ucx_carrier {
 /// schedule deliver_.
 class UcxCarrier final : public PathEnd, public Carrier {
  public:
-  UcxCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options);
+  UcxCarrier(std::shared_ptr<SharedWorker> shared, PathEndOwner& owner, const UcxOptions& options);
   ~UcxCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
@@ -46,7 +46,7 @@ class UcxCarrier final : public PathEnd, public Carrier {
   void catch_up() override;
   void shut() override;
 
-  /// For the domain, inside progress. True: `data` stays ours.
+  /// For the shared worker, inside progress. True: `data` stays ours.
   bool arrived(const MessageHeader& header, void* data, std::size_t bytes, std::uint64_t attributes) noexcept;
   /// The worker has ended: UCX touches nothing of ours any more.
   void on_worker_gone() noexcept;
@@ -118,7 +118,7 @@ class UcxCarrier final : public PathEnd, public Carrier {
   void close_endpoint() noexcept;
   Status failure() const;
 
-  const std::shared_ptr<Domain> domain_;
+  const std::shared_ptr<SharedWorker> shared_;
   PathEndOwner& bring_up_;
   const UcxOptions& options_;
   Capabilities capabilities_;

@@ -190,9 +190,9 @@ Status CmEnd::make_path() {
     return {StatusCode::kUnavailable, Layer::kTransport, "rdma_cm knows no device that leads to the peer"};
   }
   const std::uint8_t port = driver().port(connection_.id());
-  auto domain = support_.domain_of_route(loop_, device, port);
-  if (!domain.ok()) return std::move(domain).status();
-  auto path = VerbsCarrier::make(*std::move(domain), owner_, port);
+  auto loop_device = support_.loop_device_of_route(loop_, device, port);
+  if (!loop_device.ok()) return std::move(loop_device).status();
+  auto path = VerbsCarrier::make(*std::move(loop_device), owner_, port);
   if (!path.ok()) return std::move(path).status();
   path_ = *std::move(path);
   path_->take_terms(*peer_terms_);

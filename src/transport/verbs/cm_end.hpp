@@ -19,8 +19,8 @@ class CmSupport {
  public:
   /// What the paths of `loop` over the device of that name share. Errors: it is not to be used, or not to be
   /// had.
-  virtual Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
-                                                          std::uint8_t port) const = 0;
+  virtual Result<std::shared_ptr<LoopDevice>> loop_device_of_route(Loop& loop, const std::string& device,
+                                                                   std::uint8_t port) const = 0;
 
  protected:
   ~CmSupport() = default;

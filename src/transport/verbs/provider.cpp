@@ -86,8 +86,9 @@ Result<std::unique_ptr<PathEnd>> Provider::open_by_hello(Loop& loop, PathEndOwne
   if (!devices.ok()) return devices.status();
   Status refused;
   for (const std::string& device : *devices) {
-    auto domain = domain_for(loop, device);
-    auto path = domain.ok() ? VerbsCarrier::make(*std::move(domain), owner) : std::move(domain).status();
+    auto loop_device = loop_device_for(loop, device);
+    auto path = loop_device.ok() ? VerbsCarrier::make(*std::move(loop_device), owner)
+                                 : std::move(loop_device).status();
     if (path.ok()) return std::unique_ptr<PathEnd>{*std::move(path)};
     refused = std::move(path).status();
   }
@@ -118,8 +119,8 @@ Result<std::shared_ptr<CmHub>> Provider::hub_for(Loop& loop) const {
   return hub;
 }
 
-Result<std::shared_ptr<Domain>> Provider::domain_of_route(Loop& loop, const std::string& device,
-                                                          std::uint8_t port) const {
+Result<std::shared_ptr<LoopDevice>> Provider::loop_device_of_route(Loop& loop, const std::string& device,
+                                                                   std::uint8_t port) const {
   const std::vector<std::string>& named = options_.devices;
   if (!named.empty() && std::find(named.begin(), named.end(), device) == named.end()) {
     return no_path("the way to the peer leads over " + device +
@@ -129,7 +130,7 @@ Result<std::shared_ptr<Domain>> Provider::domain_of_route(Loop& loop, const std:
     return no_path("the way to the peer leads over port " + std::to_string(port) + " of " + device +
                    ", which is not VerbsOptions::port");
   }
-  return domain_for(loop, device);
+  return loop_device_for(loop, device);
 }
 
 Result<std::vector<std::string>> Provider::devices_in_turn() const {
@@ -188,20 +189,20 @@ Status Provider::find_devices() const {
   return {};
 }
 
-Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::string& device) const {
+Result<std::shared_ptr<LoopDevice>> Provider::loop_device_for(Loop& loop, const std::string& device) const {
   const std::lock_guard lock{mutex_};
-  std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Domain>& known = domains_[{&loop, device}];
-  if (std::shared_ptr<Domain> domain = known.lock()) {
-    if (!domain->broken()) return domain;
+  std::erase_if(loop_devices_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<LoopDevice>& known = loop_devices_[{&loop, device}];
+  if (std::shared_ptr<LoopDevice> loop_device = known.lock()) {
+    if (!loop_device->broken()) return loop_device;
     // As long as it lives it hears of the device's events, and a loop can watch a device once.
-    domain->device().condemn();
+    loop_device->device().condemn();
   }
   auto shared = shared_device(device);
   if (!shared.ok()) return std::move(shared).status();
-  auto domain = Domain::make(loop, *std::move(shared), options_, ways_);
-  if (domain.ok()) known = *domain;
-  return domain;
+  auto loop_device = LoopDevice::make(loop, *std::move(shared), options_, ways_);
+  if (loop_device.ok()) known = *loop_device;
+  return loop_device;
 }
 
 // Under the lock. What was registered with one that failed is copied from then on.

@@ -10,7 +10,7 @@
 
 #include "transport/verbs/cm_end.hpp"
 #include "transport/verbs/device_turns.hpp"
-#include "transport/verbs/domain.hpp"
+#include "transport/verbs/loop_device.hpp"
 #include "transport/verbs/shared_device.hpp"
 #include "weft/transport/data_path.hpp"
 #include "weft/transport/verbs.hpp"
@@ -39,13 +39,13 @@ class Provider final : public DataPathProvider, private CmSupport {
                                               const std::string& connected_to) const;
   Status check_cm() const;
   Result<std::shared_ptr<CmHub>> hub_for(Loop& loop) const;
-  Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
-                                                  std::uint8_t port) const override;
+  Result<std::shared_ptr<LoopDevice>> loop_device_of_route(Loop& loop, const std::string& device,
+                                                           std::uint8_t port) const override;
   Status find_devices() const;
   Result<std::vector<std::string>> devices_in_turn() const;
   std::vector<std::shared_ptr<SharedDevice>> open_devices() const;
   Result<std::shared_ptr<SharedDevice>> shared_device(const std::string& name) const;
-  Result<std::shared_ptr<Domain>> domain_for(Loop& loop, const std::string& device) const;
+  Result<std::shared_ptr<LoopDevice>> loop_device_for(Loop& loop, const std::string& device) const;
 
   const VerbsOptions options_;
   const std::shared_ptr<WayFinder> ways_ = std::make_shared<WayFinder>();
@@ -53,7 +53,7 @@ class Provider final : public DataPathProvider, private CmSupport {
   mutable std::vector<std::string> devices_;
   mutable DeviceTurns turns_;
   mutable std::map<std::string, std::weak_ptr<SharedDevice>> shared_;
-  mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<Domain>> domains_;
+  mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<LoopDevice>> loop_devices_;
   mutable std::map<Loop*, std::weak_ptr<CmHub>> hubs_;
 };
 

@@ -33,17 +33,18 @@ struct SpareTag;
 ///
 /// Each path always has credits_min; what else there is goes to those whose peers use theirs up, and is asked
 /// back from those whose peers do not (`spare`).
-class Domain final : private verbs::CompletionHandler,
-                     private ChunkLender,
-                     private Timer,
-                     public std::enable_shared_from_this<Domain> {
+class LoopDevice final : private verbs::CompletionHandler,
+                         private ChunkLender,
+                         private Timer,
+                         public std::enable_shared_from_this<LoopDevice> {
  public:
   /// Errors: what the device does not give.
-  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<SharedDevice> device,
-                                              const VerbsOptions& options, std::shared_ptr<WayFinder> ways);
-  Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
-         std::shared_ptr<WayFinder> ways);
-  ~Domain();
+  static Result<std::shared_ptr<LoopDevice>> make(Loop& loop, std::shared_ptr<SharedDevice> device,
+                                                  const VerbsOptions& options,
+                                                  std::shared_ptr<WayFinder> ways);
+  LoopDevice(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
+             std::shared_ptr<WayFinder> ways);
+  ~LoopDevice();
 
   Loop& loop() const noexcept { return loop_; }
   const std::shared_ptr<verbs::ProtectionDomain>& protection() const noexcept {
@@ -83,7 +84,7 @@ class Domain final : private verbs::CompletionHandler,
   bool promise_one(VerbsCarrier& path) noexcept;
   /// So many promises are not needed any more.
   void unpromise(std::size_t credits) noexcept;
-  /// A number that no other path of this domain has had.
+  /// A number that no other path of this loop over the device has had.
   std::uint64_t next_serial() noexcept { return ++serials_; }
   /// `path` has more than its due, and has used it just now; or has no more than that.
   void note_spare(VerbsCarrier& path, bool has) noexcept;
@@ -117,9 +118,9 @@ class Domain final : private verbs::CompletionHandler,
  private:
   /// Looks now and then for memory that nobody uses any more: of attachments, and of receives.
   struct Trimming final : Timer {
-    explicit Trimming(Domain& its) noexcept : domain(its) {}
+    explicit Trimming(LoopDevice& its) noexcept : loop_device(its) {}
     void on_timer() override;
-    Domain& domain;
+    LoopDevice& loop_device;
   };
 
   Status start();
@@ -174,7 +175,7 @@ class Domain final : private verbs::CompletionHandler,
   /// Who has more receives than its due, the one that used them longest ago first.
   IntrusiveList<VerbsCarrier, SpareTag> spare_;
   /// While something is lent.
-  std::shared_ptr<Domain> self_;
+  std::shared_ptr<LoopDevice> self_;
   Trimming trimming_{*this};
   TimePoint quiet_until_{};
 };

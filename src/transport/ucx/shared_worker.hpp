@@ -17,8 +17,8 @@ namespace weft::ucx_carrier {
 
 class UcxCarrier;
 
-/// Where the active messages for a path go: its slot in the table of its domain, and a key that tells it from
-/// whoever had the slot before.
+/// Where the active messages for a path go: its slot in the table of its shared worker, and a key that tells
+/// it from whoever had the slot before.
 struct Place {
   std::uint32_t slot = 0;
   std::uint32_t key = 0;
@@ -27,16 +27,18 @@ struct Place {
 /// The paths of one loop that share a worker, and so share its fate: all of the loop's in
 /// UcxErrorMode::kPeer, one in kNone. Ends with the last of them. Thread: the loop's.
 ///
-/// Memory of UCX's that was lent to be looked at keeps the domain, and so the worker, until it is back.
+/// Memory of UCX's that was lent to be looked at keeps this, and so the worker, until it is back.
 ///
 /// Over shared memory all peers send into one queue. One that dies in the middle of a message leaves a place
 /// in it that is never filled, and nothing behind it can be received: a worker that is stuck so is given up.
-class Domain final : private ChunkLender, private Timer, public std::enable_shared_from_this<Domain> {
+class SharedWorker final : private ChunkLender,
+                           private Timer,
+                           public std::enable_shared_from_this<SharedWorker> {
  public:
-  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<ucx::Context> context,
-                                              const UcxOptions& options);
-  Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options);
-  ~Domain();
+  static Result<std::shared_ptr<SharedWorker>> make(Loop& loop, std::shared_ptr<ucx::Context> context,
+                                                    const UcxOptions& options);
+  SharedWorker(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options);
+  ~SharedWorker();
 
   Loop& loop() const noexcept { return loop_; }
   /// While alive().
@@ -68,7 +70,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
     std::uint32_t key = 0;
   };
 
-  static ucs_status_t on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
+  static ucs_status_t on_message(void* shared, const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) noexcept;
   void settle();
   void on_timer() override;
@@ -83,7 +85,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   const std::size_t lent_max_;
   std::size_t lent_ = 0;
   /// While something is lent.
-  std::shared_ptr<Domain> self_;
+  std::shared_ptr<SharedWorker> self_;
   std::unique_ptr<ucx::Worker> worker_;
   std::unique_ptr<ucx::Worker> resting_;
   std::vector<std::byte> address_;
