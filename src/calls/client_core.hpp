@@ -88,7 +88,7 @@ class ClientCore final : private SessionOwner, private Timer {
   void retire(std::unique_ptr<Session> session);
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
-  void tell_of_refused_path(const Connection& connection);
+  void tell_of_refused_carrier(const Connection& connection);
   void reap();
   void bury();
 

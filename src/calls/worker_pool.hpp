@@ -13,7 +13,7 @@ namespace weft {
 class ServedCall;
 
 /// Threads on which handlers that were declared blocking run. Takes calls in order, bounded. Not on the
-/// small-message path: a lock and a wake-up are little against what such a handler does.
+/// small messages: a lock and a wake-up are little against what such a handler does.
 class WorkerPool {
  public:
   WorkerPool(unsigned threads, std::size_t queue_max);

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "transport/path_transport.hpp"
+#include "transport/carrier_transport.hpp"
 #include "transport/ucx/limits.hpp"
 #include "transport/ucx/ucx_carrier.hpp"
 #include "weft/ucx/status.hpp"
@@ -31,8 +31,8 @@ std::string Provider::offer() const {
   return {static_cast<char>(kMessageVersion), static_cast<char>(options_.error_mode)};
 }
 
-Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
-                                                std::string_view peer_offer) const {
+Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& owner,
+                                                   std::string_view peer_offer) const {
   if (peer_offer.size() < kOfferBytes || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over UCX"};
@@ -42,7 +42,7 @@ Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
   }
   auto worker = worker_for(loop);
   if (!worker.ok()) return std::move(worker).status();
-  return std::unique_ptr<PathEnd>{std::make_unique<UcxCarrier>(*std::move(worker), owner, options_)};
+  return std::unique_ptr<CarrierEnd>{std::make_unique<UcxCarrier>(*std::move(worker), owner, options_)};
 }
 
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
@@ -120,17 +120,17 @@ Result<UcxDescription> describe_ucx(const UcxOptions& options) {
   return UcxDescription{(*context)->description(), (*context)->configuration()};
 }
 
-std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options) {
+std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options) {
   return std::make_shared<ucx_carrier::Provider>(options);
 }
 
 std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {
-  return make_path_transport(std::move(stream), {.scheme = "ucx",
-                                                 .provider = make_ucx_path_provider(options),
-                                                 .connecting = options.connecting,
-                                                 .listening = options.listening,
-                                                 .bring_up_timeout = options.bring_up_timeout,
-                                                 .misuse = check(options)});
+  return make_carrier_transport(std::move(stream), {.scheme = "ucx",
+                                                    .provider = make_ucx_carriers(options),
+                                                    .connecting = options.connecting,
+                                                    .listening = options.listening,
+                                                    .bring_up_timeout = options.bring_up_timeout,
+                                                    .misuse = check(options)});
 }
 
 }  // namespace weft

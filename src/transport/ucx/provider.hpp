@@ -7,25 +7,26 @@
 #include <string>
 
 #include "transport/ucx/shared_worker.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 
 namespace weft::ucx_carrier {
 
-/// The context that paths of these options use. Errors: those of ucx::Context::create().
+/// The context that carriers of these options use. Errors: those of ucx::Context::create().
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
 
-/// Makes the paths of one UCX context. The context is made when somebody is sure to want it (require()),
-/// or for the first path: a client that only prefers UCX, and meets none, pays nothing for it. Thread: any.
-class Provider final : public DataPathProvider {
+/// Makes the carriers of one UCX context. The context is made when somebody is sure to want it (require()),
+/// or for the first carrier: a client that only prefers UCX, and meets none, pays nothing for it. Thread:
+/// any.
+class Provider final : public CarrierProvider {
  public:
   explicit Provider(UcxOptions options) : options_(std::move(options)) {}
 
-  wire::DataPath kind() const override { return wire::DataPath::kUcx; }
+  wire::CarrierKind kind() const override { return wire::CarrierKind::kUcx; }
   std::string offer() const override;
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner,
-                                        std::string_view peer_offer) const override;
+  Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
+                                           std::string_view peer_offer) const override;
 
   /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a
   /// peer. Errors: those of make_context().

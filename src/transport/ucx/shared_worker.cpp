@@ -48,14 +48,14 @@ SharedWorker::~SharedWorker() {
   give_up();
 }
 
-Place SharedWorker::enter(UcxCarrier& path) {
+Place SharedWorker::enter(UcxCarrier& carrier) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(entries_.size()));
     entries_.emplace_back();
   }
   const Place place{free_.back(), static_cast<std::uint32_t>(random_())};
   free_.pop_back();
-  entries_[place.slot] = {&path, place.key};
+  entries_[place.slot] = {&carrier, place.key};
   return place;
 }
 
@@ -127,13 +127,13 @@ void SharedWorker::give_up() {
   }
   worker_.reset();
   for (const Entry& entry : entries_) {
-    if (entry.path != nullptr) entry.path->on_worker_gone();
+    if (entry.carrier != nullptr) entry.carrier->on_worker_gone();
   }
 }
 
 UcxCarrier* SharedWorker::find(const ActiveMessageHeader& header) const noexcept {
   const Entry& entry = entries_[header.slot];
-  return entry.key == header.key ? entry.path : nullptr;
+  return entry.key == header.key ? entry.carrier : nullptr;
 }
 
 // Called inside ucp_worker_progress: only notes what came.
@@ -145,10 +145,10 @@ ucs_status_t SharedWorker::on_message(void* shared, const void* header, std::siz
     self.note_stray(header_bytes);
     return UCS_OK;
   }
-  // What was on its way when a path was shut is nobody's fault.
-  UcxCarrier* const path = self.find(*loaded);
-  if (path == nullptr) return UCS_OK;
-  return path->arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
+  // What was on its way when a carrier was shut is nobody's fault.
+  UcxCarrier* const carrier = self.find(*loaded);
+  if (carrier == nullptr) return UCS_OK;
+  return carrier->arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
 }
 
 void SharedWorker::note_stray(std::size_t header_bytes) {

@@ -17,14 +17,14 @@ namespace weft::ucx_carrier {
 
 class UcxCarrier;
 
-/// Where the active messages for a path go: its slot in the table of its shared worker, and a key that tells
-/// it from whoever had the slot before.
+/// Where the active messages for a carrier go: its slot in the table of its shared worker, and a key that
+/// tells it from whoever had the slot before.
 struct Place {
   std::uint32_t slot = 0;
   std::uint32_t key = 0;
 };
 
-/// The paths of one loop that share a worker, and so share its fate: all of the loop's in
+/// The carriers of one loop that share a worker, and so share its fate: all of the loop's in
 /// UcxErrorMode::kPeer, one in kNone. Ends with the last of them. Thread: the loop's.
 ///
 /// Memory of UCX's that was lent to be looked at keeps this, and so the worker, until it is back.
@@ -47,7 +47,7 @@ class SharedWorker final : private ChunkLender,
   Bytes address() const noexcept { return address_; }
   bool alive() const noexcept { return worker_ != nullptr; }
 
-  Place enter(UcxCarrier& path);
+  Place enter(UcxCarrier& carrier);
   /// After a peer that may have died the worker is watched until it is known not to be stuck.
   void leave(const Place& place, bool peer_may_be_dead) noexcept;
   /// Lets UCX work, outside of the loop's own turn. True when something happened.
@@ -59,14 +59,14 @@ class SharedWorker final : private ChunkLender,
   /// The memory of a message as a chunk. Null when too much is lent already, or the worker may have to end
   /// at any time (UcxErrorMode::kNone).
   ChunkRef lend(MutableBytes memory) noexcept;
-  /// Ends the worker, because memory is held by operations that do not end by themselves: every path is lost,
-  /// and nothing of any of them is touched any more. While a message is lent the worker only rests, and ends
-  /// when that is back.
+  /// Ends the worker, because memory is held by operations that do not end by themselves: every carrier is
+  /// lost, and nothing of any of them is touched any more. While a message is lent the worker only rests, and
+  /// ends when that is back.
   void give_up();
 
  private:
   struct Entry {
-    UcxCarrier* path = nullptr;
+    UcxCarrier* carrier = nullptr;
     std::uint32_t key = 0;
   };
 

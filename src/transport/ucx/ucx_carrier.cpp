@@ -21,7 +21,8 @@ constexpr unsigned kQuestionsPerLook = 64;
 
 }  // namespace
 
-UcxCarrier::UcxCarrier(std::shared_ptr<SharedWorker> shared, PathEndOwner& owner, const UcxOptions& options)
+UcxCarrier::UcxCarrier(std::shared_ptr<SharedWorker> shared, CarrierEndOwner& owner,
+                       const UcxOptions& options)
     : shared_(std::move(shared)),
       bring_up_(owner),
       options_(options),
@@ -96,14 +97,14 @@ void UcxCarrier::misbehaved(const char* what) noexcept {
 
 Status UcxCarrier::failure() const {
   if (protocol_.misbehaves()) return protocol_.misbehaviour();
-  const Status status = ucx::to_status(failed_, "the UCX path");
+  const Status status = ucx::to_status(failed_, "the UCX carrier");
   return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
 }
 
 void UcxCarrier::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
   auto& op = *static_cast<Operation*>(operation);
   ucp_request_free(request);
-  op.path->completed(op, status);
+  op.carrier->completed(op, status);
 }
 
 void UcxCarrier::on_landed(void* request, ucs_status_t status, std::size_t, void* operation) noexcept {
@@ -157,7 +158,7 @@ bool UcxCarrier::wait_for(const Operation& operation, Duration at_most) {
   return !operation.active || operation.done;
 }
 
-// The memory of `operation` has to come back, whatever that costs the path, or the worker.
+// The memory of `operation` has to come back, whatever that costs the carrier, or the worker.
 void UcxCarrier::insist_on(const Operation& operation) {
   if (wait_for(operation, kReclaimAtMost)) return;
   fail(UCS_ERR_TIMED_OUT);

@@ -12,7 +12,7 @@
 #include "transport/ucx/inbox.hpp"
 #include "transport/ucx/shared_worker.hpp"
 #include "weft/coro/executor.hpp"
-#include "weft/transport/path_end.hpp"
+#include "weft/transport/carrier_end.hpp"
 #include "weft/ucx/endpoint.hpp"
 
 namespace weft::ucx_carrier {
@@ -26,9 +26,9 @@ namespace weft::ucx_carrier {
 /// What UCX was given (operations in flight) is in `sending_`, `landing_`, `controls_` and `flush_`; shut()
 /// returns only when none is left. Nothing is told to the owner inside a callback of UCX: those only note and
 /// schedule deliver_.
-class UcxCarrier final : public PathEnd, public Carrier {
+class UcxCarrier final : public CarrierEnd, public Carrier {
  public:
-  UcxCarrier(std::shared_ptr<SharedWorker> shared, PathEndOwner& owner, const UcxOptions& options);
+  UcxCarrier(std::shared_ptr<SharedWorker> shared, CarrierEndOwner& owner, const UcxOptions& options);
   ~UcxCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
@@ -54,12 +54,12 @@ class UcxCarrier final : public PathEnd, public Carrier {
  private:
   struct Deliver : Ready {
     explicit Deliver(UcxCarrier& its) noexcept
-        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    UcxCarrier& path;
+        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->carrier.deliver(); }), carrier(its) {}
+    UcxCarrier& carrier;
   };
   /// An operation in flight, where UCX finds it again.
   struct Operation {
-    UcxCarrier* path = nullptr;
+    UcxCarrier* carrier = nullptr;
     bool active = false;
     bool done = false;
     ucs_status_t status = UCS_OK;
@@ -119,7 +119,7 @@ class UcxCarrier final : public PathEnd, public Carrier {
   Status failure() const;
 
   const std::shared_ptr<SharedWorker> shared_;
-  PathEndOwner& bring_up_;
+  CarrierEndOwner& bring_up_;
   const UcxOptions& options_;
   Capabilities capabilities_;
   const Place place_;

@@ -206,7 +206,7 @@ Moved UcxCarrier::take_piece(MutableBytes landing) {
     front.memory = Arrival::Memory::kNone;
   }
   front.data = to;
-  landing_.path = this;
+  landing_.carrier = this;
   landing_.bytes = front.bytes;
   ucp_request_param_t params{};
   params.op_attr_mask =

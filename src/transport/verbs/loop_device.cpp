@@ -94,7 +94,7 @@ Status LoopDevice::start() {
 }
 
 LoopDevice::~LoopDevice() {
-  WEFT_ASSERT(paths_.empty() && lent_ == 0, "a loop_device ends after its paths");
+  WEFT_ASSERT(carriers_.empty() && lent_ == 0, "a LoopDevice ends after its carriers");
   loop_.disarm(trimming_);
   device_->strike(*this);
   while (!retired_.empty()) bury_oldest();
@@ -127,7 +127,7 @@ bool LoopDevice::post(std::uint32_t slot) noexcept {
 }
 
 void LoopDevice::fail_all(const Status& why) noexcept {
-  for (const auto& [number, path] : paths_) path->fail(why);
+  for (const auto& [number, carrier] : carriers_) carrier->fail(why);
 }
 
 bool LoopDevice::add_receive() noexcept {
@@ -156,13 +156,13 @@ void LoopDevice::watch_memory() noexcept {
 }
 
 Status LoopDevice::enter(std::size_t credits) {
-  if (paths_.size() == options_.connections_max) {
+  if (carriers_.size() == options_.connections_max) {
     return {StatusCode::kResourceExhausted, Layer::kTransport,
             "VerbsOptions::connections_max: " + std::to_string(options_.connections_max) +
                 " connections of this loop use RDMA"};
   }
   // Each has its room in the completion queue.
-  while (!retired_.empty() && paths_.size() + retired_.size() >= options_.connections_max) bury_oldest();
+  while (!retired_.empty() && carriers_.size() + retired_.size() >= options_.connections_max) bury_oldest();
   memory_is_out_ = false;
   while (slots_ < promised_ + credits) {
     if (add_receive()) continue;
@@ -181,12 +181,12 @@ Status LoopDevice::enter(std::size_t credits) {
   return {};
 }
 
-void LoopDevice::join(std::uint32_t queue_pair, VerbsCarrier& path) {
-  paths_[queue_pair] = &path;
+void LoopDevice::join(std::uint32_t queue_pair, VerbsCarrier& carrier) {
+  carriers_[queue_pair] = &carrier;
 }
 
 void LoopDevice::leave(std::uint32_t queue_pair) noexcept {
-  paths_.erase(queue_pair);
+  carriers_.erase(queue_pair);
 }
 
 void LoopDevice::retire(Retired retired) noexcept {
@@ -233,11 +233,11 @@ void LoopDevice::on_timer() {
 
 // What connections that may still come have a right to, up to half of all.
 std::size_t LoopDevice::kept_for_others() const noexcept {
-  const std::size_t others = options_.connections_max - paths_.size();
+  const std::size_t others = options_.connections_max - carriers_.size();
   return std::min(others * options_.credits_min, receives_max_ / 2);
 }
 
-bool LoopDevice::promise_one(VerbsCarrier& path) noexcept {
+bool LoopDevice::promise_one(VerbsCarrier& carrier) noexcept {
   const bool spare = promised_ + kept_for_others() < receives_max_;
   if (spare && (slots_ > promised_ || add_receive())) {
     ++promised_;
@@ -246,7 +246,7 @@ bool LoopDevice::promise_one(VerbsCarrier& path) noexcept {
   // Whoever used his longest ago is asked first, and not again before he has used them again.
   while (!spare_.empty()) {
     VerbsCarrier& holder = spare_.pop_front();
-    if (&holder != &path && holder.reclaim()) break;
+    if (&holder != &carrier && holder.reclaim()) break;
   }
   return false;
 }
@@ -256,52 +256,52 @@ void LoopDevice::unpromise(std::size_t credits) noexcept {
   if (pool_.blocks() > 1) watch_memory();
 }
 
-void LoopDevice::note_spare(VerbsCarrier& path, bool has) noexcept {
-  static_cast<ListHook<SpareTag>&>(path).unlink();
-  if (has) spare_.push_back(path);
+void LoopDevice::note_spare(VerbsCarrier& carrier, bool has) noexcept {
+  static_cast<ListHook<SpareTag>&>(carrier).unlink();
+  if (has) spare_.push_back(carrier);
 }
 
 VerbsCarrier* LoopDevice::find(std::uint32_t queue_pair) const noexcept {
-  const auto found = paths_.find(queue_pair);
-  return found == paths_.end() ? nullptr : found->second;
+  const auto found = carriers_.find(queue_pair);
+  return found == carriers_.end() ? nullptr : found->second;
 }
 
 // Inside a poll: only notes what came.
 void LoopDevice::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept {
-  VerbsCarrier* const path = find(completion.qp_num);
+  VerbsCarrier* const carrier = find(completion.qp_num);
   if (completion.status != IBV_WC_SUCCESS) {
     post(slot);
-    if (path != nullptr) path->fail(verbs::to_status(completion.status, "receiving by RDMA"));
+    if (carrier != nullptr) carrier->fail(verbs::to_status(completion.status, "receiving by RDMA"));
     return;
   }
-  // What was on its way when a path was shut is nobody's fault.
-  if (path == nullptr) {
+  // What was on its way when a carrier was shut is nobody's fault.
+  if (carrier == nullptr) {
     post(slot);
     return;
   }
-  path->arrived(slot, completion.opcode == IBV_WC_RECV ? completion.byte_len : 0);
+  carrier->arrived(slot, completion.opcode == IBV_WC_RECV ? completion.byte_len : 0);
 }
 
-ChunkRef LoopDevice::lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& path) noexcept {
+ChunkRef LoopDevice::lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& carrier) noexcept {
   ChunkRef chunk = loop_.chunks().lend(bytes, *this);
   if (!chunk) return {};
   // Where the message's head was, which nobody needs any more.
   std::byte* const head = bytes.data() - kMessageHeaderBytes;
   store_le(head, slot);
-  store_le(head + 4, path.queue_pair());
-  store_le(head + 8, path.serial());
+  store_le(head + 4, carrier.queue_pair());
+  store_le(head + 8, carrier.serial());
   if (lent_++ == 0) self_ = shared_from_this();
   return chunk;
 }
 
 void LoopDevice::on_chunk_returned(MutableBytes memory) noexcept {
   const std::byte* const head = memory.data() - kMessageHeaderBytes;
-  VerbsCarrier* const path = find(load_le<std::uint32_t>(head + 4));
+  VerbsCarrier* const carrier = find(load_le<std::uint32_t>(head + 4));
   const auto serial = load_le<std::uint64_t>(head + 8);
   post(load_le<std::uint32_t>(head));
   // A device gives the number of a queue pair that is gone to another one.
-  if (path != nullptr && path->serial() == serial) {
-    path->lent_returned();
+  if (carrier != nullptr && carrier->serial() == serial) {
+    carrier->lent_returned();
   } else {
     unpromise(1);
   }
@@ -320,8 +320,8 @@ void LoopDevice::Trimming::on_timer() {
   if (receives || landings) loop_device.watch_memory();
 }
 
-void LoopDevice::wait_for_send_slot(VerbsCarrier& path) noexcept {
-  if (!static_cast<ListHook<StarvedTag>&>(path).linked()) starved_.push_back(path);
+void LoopDevice::wait_for_send_slot(VerbsCarrier& carrier) noexcept {
+  if (!static_cast<ListHook<StarvedTag>&>(carrier).linked()) starved_.push_back(carrier);
 }
 
 void LoopDevice::release_send_slot(std::uint32_t slot) noexcept {
@@ -355,11 +355,11 @@ void LoopDevice::log(std::string_view what) {
 
 // A queue pair of which nobody is found was another loop's, or has ended since.
 void LoopDevice::on_queue_pair_event(const verbs::DeviceEvent& event) {
-  VerbsCarrier* const path = find(event.queue_pair);
-  if (path == nullptr) return;
-  const std::string what = std::string{event.to_string()}.append(", of ").append(path->who());
+  VerbsCarrier* const carrier = find(event.queue_pair);
+  if (carrier == nullptr) return;
+  const std::string what = std::string{event.to_string()}.append(", of ").append(carrier->who());
   log(what);
-  path->fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device reports: " + what});
+  carrier->fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device reports: " + what});
 }
 
 void LoopDevice::on_device_event(const verbs::DeviceEvent& event) {

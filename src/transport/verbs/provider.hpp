@@ -12,31 +12,31 @@
 #include "transport/verbs/device_turns.hpp"
 #include "transport/verbs/loop_device.hpp"
 #include "transport/verbs/shared_device.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/verbs.hpp"
 
 namespace weft::verbs_carrier {
 
-/// Makes the paths of some options. Devices are opened for the first path: who only might use RDMA pays
+/// Makes the carriers of some options. Devices are opened for the first carrier: who only might use RDMA pays
 /// nothing for it. Thread: any.
-class Provider final : public DataPathProvider, private CmSupport {
+class Provider final : public CarrierProvider, private CmSupport {
  public:
   explicit Provider(VerbsOptions options);
 
-  wire::DataPath kind() const override { return wire::DataPath::kVerbs; }
+  wire::CarrierKind kind() const override { return wire::CarrierKind::kVerbs; }
   std::string offer() const override;
   /// Errors: there is no device with an active port.
   Status require() const override;
   /// Errors: there is none of a name that was given.
   Status try_out() const override;
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner,
-                                        std::string_view peer_offer) const override;
+  Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
+                                           std::string_view peer_offer) const override;
   Result<MemoryLease> register_memory(MutableBytes memory) const override;
 
  private:
-  Result<std::unique_ptr<PathEnd>> open_by_hello(Loop& loop, PathEndOwner& owner) const;
-  Result<std::unique_ptr<PathEnd>> open_by_cm(Loop& loop, PathEndOwner& owner,
-                                              const std::string& connected_to) const;
+  Result<std::unique_ptr<CarrierEnd>> open_by_hello(Loop& loop, CarrierEndOwner& owner) const;
+  Result<std::unique_ptr<CarrierEnd>> open_by_cm(Loop& loop, CarrierEndOwner& owner,
+                                                 const std::string& connected_to) const;
   Status check_cm() const;
   Result<std::shared_ptr<CmHub>> hub_for(Loop& loop) const;
   Result<std::shared_ptr<LoopDevice>> loop_device_of_route(Loop& loop, const std::string& device,

@@ -26,13 +26,13 @@ constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + Carrie
 }  // namespace
 
 Result<std::unique_ptr<VerbsCarrier>> VerbsCarrier::make(std::shared_ptr<LoopDevice> loop_device,
-                                                         PathEndOwner& owner, std::uint8_t port) {
-  auto path = std::make_unique<VerbsCarrier>(std::move(loop_device), owner);
-  if (Status failed = path->start(port); !failed.ok()) return failed;
-  return path;
+                                                         CarrierEndOwner& owner, std::uint8_t port) {
+  auto carrier = std::make_unique<VerbsCarrier>(std::move(loop_device), owner);
+  if (Status failed = carrier->start(port); !failed.ok()) return failed;
+  return carrier;
 }
 
-VerbsCarrier::VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, PathEndOwner& owner)
+VerbsCarrier::VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOwner& owner)
     : loop_device_(std::move(loop_device)),
       bring_up_(owner),
       options_(loop_device_->options()),

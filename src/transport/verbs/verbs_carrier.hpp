@@ -11,7 +11,7 @@
 #include "transport/verbs/loop_device.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/ring.hpp"
-#include "weft/transport/path_end.hpp"
+#include "weft/transport/carrier_end.hpp"
 
 namespace weft::verbs_carrier {
 
@@ -24,7 +24,7 @@ namespace weft::verbs_carrier {
 ///
 /// What the device was given is in `sent_messages_`; shut() destroys the queue pair, after which the device
 /// touches nothing. Nothing is told to the owner inside a completion: those only note and schedule deliver_.
-class VerbsCarrier final : public PathEnd,
+class VerbsCarrier final : public CarrierEnd,
                            public Carrier,
                            public ListHook<StarvedTag>,
                            public ListHook<SpareTag>,
@@ -32,8 +32,8 @@ class VerbsCarrier final : public PathEnd,
  public:
   /// By the LoopDevice's port, or by `port` if that is not 0. Errors: what the device does not grant.
   static Result<std::unique_ptr<VerbsCarrier>> make(std::shared_ptr<LoopDevice> loop_device,
-                                                    PathEndOwner& owner, std::uint8_t port = 0);
-  VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, PathEndOwner& owner);
+                                                    CarrierEndOwner& owner, std::uint8_t port = 0);
+  VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOwner& owner);
   ~VerbsCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
@@ -67,7 +67,7 @@ class VerbsCarrier final : public PathEnd,
 
   // For the LoopDevice.
 
-  /// Inside a poll. The slot is this path's until it is given back.
+  /// Inside a poll. The slot is this carrier's until it is given back.
   void arrived(std::uint32_t slot, std::size_t bytes) noexcept;
   /// A slot that was lent out is back with the LoopDevice.
   void lent_returned() noexcept;
@@ -84,8 +84,8 @@ class VerbsCarrier final : public PathEnd,
  private:
   struct Deliver : Ready {
     explicit Deliver(VerbsCarrier& its) noexcept
-        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    VerbsCarrier& path;
+        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->carrier.deliver(); }), carrier(its) {}
+    VerbsCarrier& carrier;
   };
   /// What comes next: the rest of a message with bytes, the peer's end, or the next one of `offers_`.
   struct Arrival {
@@ -181,7 +181,7 @@ class VerbsCarrier final : public PathEnd,
   void send_control() noexcept;
 
   std::shared_ptr<LoopDevice> loop_device_;
-  PathEndOwner& bring_up_;
+  CarrierEndOwner& bring_up_;
   const VerbsOptions& options_;  // the LoopDevice's
   Capabilities capabilities_;
   const std::uint64_t serial_;
@@ -197,7 +197,7 @@ class VerbsCarrier final : public PathEnd,
 
   MessageProtocol protocol_;
 
-  // What comes. `promised_` of the LoopDevice's receives are this path's: at least credits_min.
+  // What comes. `promised_` of the LoopDevice's receives are this carrier's: at least credits_min.
   weft::detail::Ring<Arrival> inbox_;
   std::size_t held_ = 0;
   std::size_t lent_ = 0;
@@ -222,7 +222,8 @@ class VerbsCarrier final : public PathEnd,
 
   Status failure_;
   bool shut_ = false;
-  /// In the completion queue's list of handlers. Last: a path of which a part could not be made is not in it.
+  /// In the completion queue's list of handlers. Last: a carrier of which a part could not be made is not in
+  /// it.
   std::uint32_t place_ = 0;
 };
 

@@ -203,7 +203,7 @@ TEST_P(Cr15Calls, CR15_a_peer_without_rdma_is_refused_with_what_to_do_or_done_wi
 
 TEST_P(Cr15Calls, CR15_a_server_that_requires_rdma_has_clients_without_it_say_what_to_do) {
   VerbsOptions strict = options();
-  strict.listening = PathPolicy::kRequire;
+  strict.listening = CarrierPolicy::kRequire;
   RpcServer& server = world.serve(strict);
   const Status status =
       world.wait_for(world.client(with_scheme(server, "tcp"), options()).start<add>(1, 2)).status();

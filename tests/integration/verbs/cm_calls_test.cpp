@@ -31,7 +31,7 @@ class Cr15CmCalls : public VerbsTest {
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Cr15CmCalls, ::testing::ValuesIn(kKinds), name_of);
 
-TEST_P(Cr15CmCalls, CR15_calls_go_over_a_path_that_rdma_cm_connected) {
+TEST_P(Cr15CmCalls, CR15_calls_go_over_a_carrier_that_rdma_cm_connected) {
   RpcServer& server = serve(by_cm(options()));
   const std::string where = server.urls().front();
   EXPECT_THAT(world.way_to(where, by_cm(options())).report.description,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-15, CR-19: what goes wrong between rdma_cm and a path. On simulated devices, where every call can fail,
-// every event be late, lost or another one, and either side die at every step.
+// CR-15, CR-19: what goes wrong between rdma_cm and a carrier. On simulated devices, where every call can
+// fail, every event be late, lost or another one, and either side die at every step.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -161,8 +161,8 @@ TEST(Cr15Cm, CR15_infiniband_ports_are_connected_too) {
   EXPECT_EQ(infiniband.live().total(), 0u);
 }
 
-// As when a device reports a failure: the path ends, and the next call connects anew.
-TEST(Cr19Cm, CR19_a_device_that_goes_away_ends_its_paths) {
+// As when a device reports a failure: the carrier ends, and the next call connects anew.
+TEST(Cr19Cm, CR19_a_device_that_goes_away_ends_its_carriers) {
   CmWorld its;
   const std::string url = its.required(its.serve());
   RpcClient& caller = its.world.client(url, its.options());

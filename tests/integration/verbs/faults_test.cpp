@@ -207,7 +207,7 @@ TEST_P(Cr19Faults, CR19_completions_that_come_after_their_connections_end_harm_n
 }
 
 // A message has come, wholly or in half, and taken a receive that its queue pair gives back late: after the
-// path has ended, which was all that used it.
+// carrier has ended, which was all that used it.
 TEST_P(Cr19Faults, CR19_a_receive_that_a_dying_queue_pair_had_taken_is_not_lost_to_the_others) {
   VerbsOptions one = options();
   one.devices = {"sim0"};

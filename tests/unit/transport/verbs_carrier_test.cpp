@@ -63,7 +63,7 @@ struct Traffic {
         break;
       case 3: {
         const iovec piece{const_cast<char*>(kLarge.data()), kLarge.size()};
-        sent[i][side] += end.path->send({&piece, 1}, 0).bytes;
+        sent[i][side] += end.carrier->send({&piece, 1}, 0).bytes;
         break;
       }
       case 4:
@@ -71,7 +71,7 @@ struct Traffic {
         break;
       case 5: {
         bool exhausted = false;
-        if (ChunkRef chunk = end.path->receive_in_place(exhausted)) {
+        if (ChunkRef chunk = end.carrier->receive_in_place(exhausted)) {
           received[i][1 - side] += chunk->capacity();
           kept[i].push_back(std::move(chunk));
         }
@@ -143,7 +143,7 @@ TEST_P(VerbsCredit, CR18_messages_that_are_kept_do_not_keep_the_peer_from_sendin
     ASSERT_TRUE(one.send(kSmall)) << "message " << i << ", " << kept.size() << " kept";
     world.settle();
     bool exhausted = false;
-    while (ChunkRef chunk = other.path->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
+    while (ChunkRef chunk = other.carrier->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
     copied += other.receive();
     world.settle();
   }
@@ -166,8 +166,8 @@ TEST(VerbsCarrier, CR18_a_device_that_drops_completions_of_the_dead_costs_no_rec
       ASSERT_NO_FATAL_FAILURE(world.join(here, there)) << i;
       while (here.send(kSmall)) {
       }
-      there.path->shut();
-      here.path->shut();
+      there.carrier->shut();
+      here.carrier->shut();
     }
     for (int i = 0; i < 30; ++i) {
       ASSERT_TRUE(idle_here.send(kSmall)) << i;
@@ -179,7 +179,7 @@ TEST(VerbsCarrier, CR18_a_device_that_drops_completions_of_the_dead_costs_no_rec
   }
 }
 
-TEST(VerbsCarrier, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
+TEST(VerbsCarrier, CR18_a_message_outlives_its_carrier_and_belongs_to_no_other) {
   World world;
   std::vector<ChunkRef> kept;
   {
@@ -190,7 +190,7 @@ TEST(VerbsCarrier, CR18_a_message_outlives_its_path_and_belongs_to_no_other) {
       ASSERT_TRUE(here.send(kSmall));
       world.settle();
       bool exhausted = false;
-      if (ChunkRef chunk = there.path->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
+      if (ChunkRef chunk = there.carrier->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
       there.receive();
     }
     ASSERT_FALSE(kept.empty());
@@ -237,9 +237,9 @@ TEST(VerbsCarrier, CR17_who_finds_no_memory_to_send_from_waits_and_goes_on) {
   }
 }
 
-TEST(VerbsCarrier, CR17_when_memory_to_receive_into_is_used_up_no_further_path_comes_up) {
+TEST(VerbsCarrier, CR17_when_memory_to_receive_into_is_used_up_no_further_carrier_comes_up) {
   VerbsOptions options = with_credits(4, 4);
-  options.receive_bytes_max = options.block_bytes;  // 16 messages: 4 paths
+  options.receive_bytes_max = options.block_bytes;  // 16 messages: 4 carriers
   World world{options};
   std::vector<std::unique_ptr<End>> ends;
   for (int i = 0; i < 4; ++i) {
@@ -305,8 +305,8 @@ TEST(VerbsCarrier, CR19_what_a_device_reports_of_a_queue_pair_says_whose_it_is) 
   elsewhere.end.reset();
 }
 
-// Its paths may take long to end; nothing new begins on what is broken.
-TEST(VerbsCarrier, CR19_what_all_paths_share_is_made_anew_after_it_failed) {
+// Its carriers may take long to end; nothing new begins on what is broken.
+TEST(VerbsCarrier, CR19_what_all_carriers_share_is_made_anew_after_it_failed) {
   using testing::Call;
   World world;
   std::vector<std::unique_ptr<End>> ends;
@@ -352,7 +352,7 @@ TEST(VerbsCarrier, CR20_registered_memory_is_counted_by_what_it_is_for) {
     EXPECT_LE(usage.control_bytes, 2 * formula.control_bytes_max);
     EXPECT_EQ(usage.attachment_bytes, 0u);
     {
-      const Buffer landing = here.path->landing_memory(100'000);
+      const Buffer landing = here.carrier->landing_memory(100'000);
       EXPECT_GE(usage.attachment_bytes, 100'000u);
       EXPECT_EQ(all(), world.rdma.registered_bytes());
     }

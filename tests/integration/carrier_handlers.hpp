@@ -8,8 +8,8 @@
 #include "support/pattern.hpp"
 #include "weft/coro/event.hpp"
 
-/// What the tests of the data paths (ucx://, verbs://) serve. Shared with a program that they kill.
-namespace weft::path_testing {
+/// What the tests of the carriers (ucx://, verbs://) serve. Shared with a program that they kill.
+namespace weft::carrier_testing {
 
 using namespace std::chrono_literals;
 using testing::pattern;
@@ -51,4 +51,4 @@ inline void register_all(RpcServer& server) {
   server.register_handler<produce>();
 }
 
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing
