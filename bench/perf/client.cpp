@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "load/carrier_options.hpp"
 #include "load/cpu.hpp"
-#include "load/path_options.hpp"
 #include "perf/exchanges.hpp"
 #include "perf/limits.hpp"
 #include "perf/measurement.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/server.hpp"
 
-#include "load/path_options.hpp"
+#include "load/carrier_options.hpp"
 #include "perf/handlers.hpp"
 #include "perf/limits.hpp"
 

@@ -73,8 +73,8 @@ std::string_view CallClient::carried_by() const {
   return core_->ready() ? core_->session()->connection().capabilities().name : std::string_view{};
 }
 
-PathReport CallClient::path_report() const {
-  return core_->ready() ? core_->session()->connection().path_report() : PathReport{};
+CarrierReport CallClient::carrier_report() const {
+  return core_->ready() ? core_->session()->connection().carrier_report() : CarrierReport{};
 }
 
 std::string CallClient::remote_endpoint() const {

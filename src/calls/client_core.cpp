@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-/// Between two lines of a client's about data paths that it goes without.
+/// Between two lines of a client's about carriers that it goes without.
 constexpr Duration kRefusalInterval = std::chrono::seconds{1};
 /// How many connections may wait for answers after a goaway.
 constexpr std::size_t kRetiredMax = 8;
@@ -161,27 +161,27 @@ void ClientCore::on_session_ready(Session& session) {
   ++connections_;
   state_ = State::kReady;
   reconnect_wait_.on_connected(loop().now());
-  tell_of_refused_path(session.connection());
+  tell_of_refused_carrier(session.connection());
   while (!connect_waiters_.empty()) loop().schedule(connect_waiters_.pop_front().resumption);
   admit_waiting();
 }
 
-// Who prefers a data path should not have to wonder why calls are slow.
-void ClientCore::tell_of_refused_path(const Connection& connection) {
+// Who prefers a carrier should not have to wonder why calls are slow.
+void ClientCore::tell_of_refused_carrier(const Connection& connection) {
   if (loop().now() < refusal_quiet_until_) return;
   try {
-    const std::vector<wire::DataPathOffer> offers = connection.path_offers();
+    const std::vector<wire::CarrierOffer> offers = connection.carrier_offers();
     const std::string_view carrier = connection.capabilities().name;
-    const auto carries = [&](const wire::DataPathOffer& offer) { return to_string(offer.path) == carrier; };
+    const auto carries = [&](const wire::CarrierOffer& offer) { return to_string(offer.kind) == carrier; };
     if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
-    const std::string refusal = connection.path_report().refusal;
+    const std::string refusal = connection.carrier_report().refusal;
     if (refusal.empty()) return;
     refusal_quiet_until_ = loop().now() + kRefusalInterval;
     logger().write(LogLevel::kWarning, "the connection to " + connection.remote_endpoint() + " goes by " +
                                            std::string{carrier} +
-                                           " although both sides offer a data path: " + refusal);
+                                           " although both sides offer another carrier: " + refusal);
   } catch (const std::bad_alloc&) {
-    // path_report() says it to whoever asks.
+    // carrier_report() says it to whoever asks.
   }
 }
 

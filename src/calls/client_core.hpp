@@ -90,7 +90,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   void retire_session();
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
-  void tell_of_refused_path(const Connection& connection);
+  void tell_of_refused_carrier(const Connection& connection);
   void reap();
   void bury();
 

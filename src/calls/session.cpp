@@ -7,7 +7,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/fault_log.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 
 namespace weft {
 
@@ -58,7 +58,7 @@ void Session::start() noexcept {
   hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
   hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
   try {
-    hello.paths = connection_->path_offers();
+    hello.carriers = connection_->carrier_offers();
     const std::string bytes = wire::encode_hello(hello);
     if (std::byte* room = outbox_.append(bytes.size())) {
       std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
@@ -76,9 +76,9 @@ Status Session::on_hello(Bytes bytes) {
   wire::Hello ours;
   ours.features_supported = wire::Features::kChecksum;
   ours.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
-  // Who offered something has had its data path judged already.
-  if (setup_.connecting && connection_->path_offers().empty()) {
-    if (Status refused = refuse_demands(theirs->paths); !refused.ok()) return refused;
+  // Who offered something has had its carrier judged already.
+  if (setup_.connecting && connection_->carrier_offers().empty()) {
+    if (Status refused = refuse_demands(theirs->carriers); !refused.ok()) return refused;
   }
   const Result<std::uint64_t> features = wire::agree_features(ours, *theirs);
   if (!features.ok()) return features.status();
@@ -152,7 +152,7 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       if (state_ == State::kReady) state_ = State::kDraining;
       setup_.owner.on_session_goaway(*this);
       return {};
-    case wire::FrameType::kPath:  // the connection's, and only before we hear anything
+    case wire::FrameType::kCarrier:  // the connection's, and only before we hear anything
       break;
     default:
       if (!wire::is_skippable(frame.header.type)) break;

@@ -46,7 +46,7 @@ struct SessionSetup {
   bool checksums = false;
   /// From start() to the peer's whole hello.
   Duration hello_timeout;
-  /// This side made the connection: it says so when the peer requires a data path that it does not offer. The
+  /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;
 };

@@ -16,7 +16,7 @@ namespace weft {
 class ServedCall;
 
 /// Threads on which handlers that were declared blocking run. Takes calls in order, bounded. Not on the
-/// small-message path: a lock and a wake-up are little against what such a handler does.
+/// small messages: a lock and a wake-up are little against what such a handler does.
 class WorkerPool {
  public:
   /// Errors: kResourceExhausted when the system gives fewer threads; none is left then.

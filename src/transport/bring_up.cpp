@@ -21,18 +21,18 @@ constexpr std::size_t kStrayBytesMax = 64;
 
 Status out_of_turn(std::string_view what) {
   return {StatusCode::kInvalidArgument, Layer::kTransport,
-          std::string{what} + " came while a data path was being brought up"};
+          std::string{what} + " came while a carrier was being brought up"};
 }
 
-Status unusable(wire::DataPath kind, std::string_view why) {
+Status unusable(wire::CarrierKind kind, std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport,
-          "the data path '" + std::string{to_string(kind)} + "' is required and not to be had: " +
+          "the carrier '" + std::string{to_string(kind)} + "' is required and not to be had: " +
               std::string{why} + " (a tcp:// URL does without, unless its policy is kRequire)"};
 }
 
-Status demanded_by_peer(wire::DataPath kind, std::string_view why) {
+Status demanded_by_peer(wire::CarrierKind kind, std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport,
-          "the peer requires the data path '" + std::string{to_string(kind)} +
+          "the peer requires the carrier '" + std::string{to_string(kind)} +
               "', and it is not to be had: " + std::string{why}};
 }
 
@@ -53,22 +53,22 @@ std::string of_peer(std::string_view reason) {
 
 }  // namespace
 
-Status refuse_demands(const std::vector<wire::DataPathOffer>& theirs) {
-  for (const wire::DataPathOffer& offer : theirs) {
-    if (policy_of(offer) != PathPolicy::kRequire) continue;
-    const std::string_view name = to_string(offer.path);
-    std::string why = "the peer requires the data path '";
+Status refuse_demands(const std::vector<wire::CarrierOffer>& theirs) {
+  for (const wire::CarrierOffer& offer : theirs) {
+    if (policy_of(offer) != CarrierPolicy::kRequire) continue;
+    const std::string_view name = to_string(offer.kind);
+    std::string why = "the peer requires the carrier '";
     why.append(name).append("', and this side does not offer it (connect to a ").append(name);
-    why += ":// URL or prefer it with tcp://, or let the other side prefer it: PathPolicy)";
+    why += ":// URL or prefer it with tcp://, or let the other side prefer it: CarrierPolicy)";
     return {StatusCode::kFailedPrecondition, Layer::kTransport, std::move(why)};
   }
   return {};
 }
 
-PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept {
-  if (offer.parameters.empty()) return PathPolicy::kForbid;
-  if (offer.parameters[0] == kRequired) return PathPolicy::kRequire;
-  return offer.parameters[0] == kOptional ? PathPolicy::kPrefer : PathPolicy::kForbid;
+CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept {
+  if (offer.parameters.empty()) return CarrierPolicy::kForbid;
+  if (offer.parameters[0] == kRequired) return CarrierPolicy::kRequire;
+  return offer.parameters[0] == kOptional ? CarrierPolicy::kPrefer : CarrierPolicy::kForbid;
 }
 
 BringUp::~BringUp() {
@@ -77,11 +77,11 @@ BringUp::~BringUp() {
 
 void BringUp::shut() {
   loop_.disarm(*this);
-  if (path_ != nullptr) path_->shut();
+  if (end_ != nullptr) end_->shut();
 }
 
 Carrier& BringUp::move(CarrierOwner& owner) {
-  Carrier& carrier = path_->carrier();
+  Carrier& carrier = end_->carrier();
   carrier.report_to(owner);
   stream_.report_to(stream_watch_);
   return carrier;
@@ -89,7 +89,7 @@ Carrier& BringUp::move(CarrierOwner& owner) {
 
 Status BringUp::stray_bytes() const {
   return {StatusCode::kInvalidArgument, Layer::kTransport,
-          stream_.remote_endpoint() + " sent on the stream although its bytes go by another path"};
+          stream_.remote_endpoint() + " sent on the stream although its bytes go by another carrier"};
 }
 
 void BringUp::check_stream() {
@@ -104,34 +104,36 @@ void BringUp::check_stream() {
 }
 
 std::string BringUp::connected_to() const {
-  return paths_->connecting ? stream_.remote_endpoint() : std::string{};
+  return carriers_->connecting ? stream_.remote_endpoint() : std::string{};
 }
 
 // A side that requires one offers no other, which might be chosen, and whose failure ends on the stream.
-bool BringUp::is_offered(const DataPaths::Choice& choice) const {
-  const auto required = [](const DataPaths::Choice& each) { return each.policy == PathPolicy::kRequire; };
+bool BringUp::is_offered(const CarrierChoices::Choice& choice) const {
+  const auto required = [](const CarrierChoices::Choice& each) {
+    return each.policy == CarrierPolicy::kRequire;
+  };
   if (required(choice)) return true;
-  return choice.policy == PathPolicy::kPrefer &&
-         std::none_of(paths_->choices.begin(), paths_->choices.end(), required);
+  return choice.policy == CarrierPolicy::kPrefer &&
+         std::none_of(carriers_->choices.begin(), carriers_->choices.end(), required);
 }
 
-std::vector<wire::DataPathOffer> BringUp::offers() const {
-  std::vector<wire::DataPathOffer> offers;
-  for (const DataPaths::Choice& choice : paths_->choices) {
+std::vector<wire::CarrierOffer> BringUp::offers() const {
+  std::vector<wire::CarrierOffer> offers;
+  for (const CarrierChoices::Choice& choice : carriers_->choices) {
     if (!is_offered(choice)) continue;
-    const char flag = choice.policy == PathPolicy::kRequire ? kRequired : kOptional;
+    const char flag = choice.policy == CarrierPolicy::kRequire ? kRequired : kOptional;
     offers.push_back({choice.provider->kind(), flag + choice.provider->offer()});
   }
   return offers;
 }
 
-// Both sides have to come to the same one: the common path of the highest number.
-const wire::DataPathOffer* BringUp::choose(const std::vector<wire::DataPathOffer>& theirs) {
-  const wire::DataPathOffer* best = nullptr;
-  for (const wire::DataPathOffer& offer : theirs) {
-    if (policy_of(offer) == PathPolicy::kForbid || (best != nullptr && best->path > offer.path)) continue;
-    for (const DataPaths::Choice& choice : paths_->choices) {
-      if (!is_offered(choice) || choice.provider->kind() != offer.path) continue;
+// Both sides have to come to the same one: the common carrier of the highest number.
+const wire::CarrierOffer* BringUp::choose(const std::vector<wire::CarrierOffer>& theirs) {
+  const wire::CarrierOffer* best = nullptr;
+  for (const wire::CarrierOffer& offer : theirs) {
+    if (policy_of(offer) == CarrierPolicy::kForbid || (best != nullptr && best->kind > offer.kind)) continue;
+    for (const CarrierChoices::Choice& choice : carriers_->choices) {
+      if (!is_offered(choice) || choice.provider->kind() != offer.kind) continue;
       best = &offer;
       choice_ = &choice;
     }
@@ -139,10 +141,10 @@ const wire::DataPathOffer* BringUp::choose(const std::vector<wire::DataPathOffer
   return best;
 }
 
-Status BringUp::check_required(const std::vector<wire::DataPathOffer>& theirs) const {
-  for (const DataPaths::Choice& choice : paths_->choices) {
-    if (choice.policy != PathPolicy::kRequire) continue;
-    const wire::DataPath kind = choice.provider->kind();
+Status BringUp::check_required(const std::vector<wire::CarrierOffer>& theirs) const {
+  for (const CarrierChoices::Choice& choice : carriers_->choices) {
+    if (choice.policy != CarrierPolicy::kRequire) continue;
+    const wire::CarrierKind kind = choice.provider->kind();
     return unusable(
         kind, "the peer does not offer it, as it would with a " + std::string{to_string(kind)} + ":// URL");
   }
@@ -153,51 +155,51 @@ Status BringUp::on_hello(Bytes hello) {
   const Result<wire::Hello> theirs = wire::decode_hello(hello);
   if (!theirs.ok()) return theirs.status();
   hello_ = as_text(hello);
-  const wire::DataPathOffer* offer = choose(theirs->paths);
+  const wire::CarrierOffer* offer = choose(theirs->carriers);
   if (offer != nullptr) return open(*offer);
-  Status status = check_required(theirs->paths);
+  Status status = check_required(theirs->carriers);
   if (!status.ok()) {
     // Our hello: what we require is what the peer's user has to be told.
     host_.send_what_is_queued();
     return status;
   }
   state_ = State::kDecided;
-  host_.on_path_decided();
+  host_.on_carrier_decided();
   return {};
 }
 
-Status BringUp::open(const wire::DataPathOffer& theirs) {
+Status BringUp::open(const wire::CarrierOffer& theirs) {
   state_ = State::kAddress;
-  peer_requires_ = policy_of(theirs) == PathPolicy::kRequire;
-  loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
-  auto path = choice_->provider->open(loop_, *this, std::string_view{theirs.parameters}.substr(1));
-  if (!path.ok()) return give_verdict(Verdict::kDown, path.status().message());
-  path_ = *std::move(path);
-  return send(wire::PathStep::kAddress, path_->address());
+  peer_requires_ = policy_of(theirs) == CarrierPolicy::kRequire;
+  loop_.arm(*this, Deadline::after(loop_.now(), carriers_->bring_up_timeout).at());
+  auto end = choice_->provider->open(loop_, *this, std::string_view{theirs.parameters}.substr(1));
+  if (!end.ok()) return give_verdict(Verdict::kDown, end.status().message());
+  end_ = *std::move(end);
+  return send(wire::CarrierStep::kAddress, end_->address());
 }
 
-Status BringUp::send(wire::PathStep step, std::string_view text) {
-  const std::string frame = wire::encode_path_frame({step, choice_->provider->kind(), text});
-  if (host_.queue_path_frame(frame)) return {};
-  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a path frame"};
+Status BringUp::send(wire::CarrierStep step, std::string_view text) {
+  const std::string frame = wire::encode_carrier_frame({step, choice_->provider->kind(), text});
+  if (host_.queue_carrier_frame(frame)) return {};
+  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a carrier frame"};
 }
 
 Status BringUp::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   if (decided()) return sink_->on_frames(frames, chunk);
   const Frame& frame = frames.front();
-  if (frame.header.type != wire::FrameType::kPath) return out_of_turn(to_string(frame.header.type));
-  const Result<wire::PathMessage> message = wire::decode_path_body(frame.body);
+  if (frame.header.type != wire::FrameType::kCarrier) return out_of_turn(to_string(frame.header.type));
+  const Result<wire::CarrierMessage> message = wire::decode_carrier_body(frame.body);
   return message.ok() ? on_message(*message) : message.status();
 }
 
-Status BringUp::on_message(const wire::PathMessage& message) {
-  if (choice_ == nullptr || message.path != choice_->provider->kind()) {
-    return out_of_turn("a message about another path");
+Status BringUp::on_message(const wire::CarrierMessage& message) {
+  if (choice_ == nullptr || message.kind != choice_->provider->kind()) {
+    return out_of_turn("a message about another carrier");
   }
   if (theirs_ != Verdict::kNone) return out_of_turn("a message behind the verdict");
-  if (message.step == wire::PathStep::kAddress) return on_address(message.text);
-  if (message.step == wire::PathStep::kReady) return on_ready();
-  theirs_ = message.step == wire::PathStep::kUp ? Verdict::kUp : Verdict::kDown;
+  if (message.step == wire::CarrierStep::kAddress) return on_address(message.text);
+  if (message.step == wire::CarrierStep::kReady) return on_ready();
+  theirs_ = message.step == wire::CarrierStep::kUp ? Verdict::kUp : Verdict::kDown;
   if (theirs_ == Verdict::kDown) {
     const std::string why = of_peer(printable(message.text));
     if (reason_.empty()) reason_ = why;
@@ -208,18 +210,18 @@ Status BringUp::on_message(const wire::PathMessage& message) {
 
 Status BringUp::on_address(std::string_view address) {
   if (ours_ == Verdict::kDown) return {};
-  if (state_ != State::kAddress || path_ == nullptr) return out_of_turn("a second address");
+  if (state_ != State::kAddress || end_ == nullptr) return out_of_turn("a second address");
   state_ = State::kProbing;
-  Status connected = path_->connect(address);
+  Status connected = end_->connect(address);
   if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
-  if (!path_->connecting()) {
+  if (!end_->connecting()) {
     if (Status failed = say_ready(); !failed.ok()) return failed;
   }
   return heard_ ? give_verdict(Verdict::kUp) : Status{};
 }
 
 Status BringUp::say_ready() {
-  return path_->needs_peer_ready() ? send(wire::PathStep::kReady, {}) : Status{};
+  return end_->needs_peer_ready() ? send(wire::CarrierStep::kReady, {}) : Status{};
 }
 
 void BringUp::on_connected() {
@@ -231,9 +233,9 @@ void BringUp::on_connected() {
 Status BringUp::on_ready() {
   if (ours_ == Verdict::kDown) return {};
   // The peer may have heard us, and said so, before it comes to this.
-  const bool due = path_ != nullptr && path_->needs_peer_ready() && state_ >= State::kProbing;
+  const bool due = end_ != nullptr && end_->needs_peer_ready() && state_ >= State::kProbing;
   if (!due || std::exchange(peer_ready_, true)) return out_of_turn("that the peer is ready");
-  path_->on_peer_ready();
+  end_->on_peer_ready();
   return {};
 }
 
@@ -243,14 +245,14 @@ void BringUp::on_heard() {
   if (!status.ok()) host_.on_bring_up_failed(std::move(status));
 }
 
-// A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the path
-// here has mostly broken it there, and then the stream goes on.
+// A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the
+// carrier here has mostly broken it there, and then the stream goes on.
 void BringUp::on_failed(Status why) {
   if (decided()) return host_.on_bring_up_failed(std::move(why));
   if (ours_ == Verdict::kUp) {
     if (!lost_.ok()) return;
     lost_ = std::move(why);
-    loop_.arm(*this, Deadline::after(loop_.now(), paths_->bring_up_timeout).at());
+    loop_.arm(*this, Deadline::after(loop_.now(), carriers_->bring_up_timeout).at());
     return;
   }
   Status status = give_verdict(Verdict::kDown, why.message());
@@ -268,8 +270,8 @@ Status BringUp::give_verdict(Verdict verdict, std::string_view reason) {
   state_ = State::kVerdict;
   loop_.disarm(*this);
   if (reason_.empty() && verdict == Verdict::kDown) reason_ = ours(reason);
-  const auto step = verdict == Verdict::kUp ? wire::PathStep::kUp : wire::PathStep::kDown;
-  Status sent = send(step, reason.substr(0, wire::kPathTextMax));
+  const auto step = verdict == Verdict::kUp ? wire::CarrierStep::kUp : wire::CarrierStep::kDown;
+  Status sent = send(step, reason.substr(0, wire::kCarrierTextMax));
   return sent.ok() ? decide() : sent;
 }
 
@@ -278,16 +280,16 @@ Status BringUp::decide() {
   loop_.disarm(*this);
   if (ours_ == Verdict::kDown || theirs_ == Verdict::kDown) {
     usable_ = false;
-    if (path_ != nullptr) path_->shut();
-    const wire::DataPath kind = choice_->provider->kind();
-    if (choice_->policy == PathPolicy::kRequire) return unusable(kind, reason_);
+    if (end_ != nullptr) end_->shut();
+    const wire::CarrierKind kind = choice_->provider->kind();
+    if (choice_->policy == CarrierPolicy::kRequire) return unusable(kind, reason_);
     // The peer ends the connection, and has no word left to say why.
     if (peer_requires_) return demanded_by_peer(kind, reason_);
   } else if (!lost_.ok()) {
     return lost_;
   }
   state_ = State::kDecided;
-  host_.on_path_decided();
+  host_.on_carrier_decided();
   return {};
 }
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "weft/runtime/timer.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/frame_sink.hpp"
-#include "weft/wire/path.hpp"
+#include "weft/wire/carrier.hpp"
 
 namespace weft {
 
@@ -19,12 +19,12 @@ namespace weft {
 class BringUpHost {
  public:
   /// Queues a whole frame; false when memory is out.
-  virtual bool queue_path_frame(std::string_view frame) = 0;
+  virtual bool queue_carrier_frame(std::string_view frame) = 0;
   /// Lets out what it can of what is queued: the connection is about to end, and that tells the peer why.
   virtual void send_what_is_queued() = 0;
   /// Both sides have decided. Everything after what is queued goes by what move() gives, if it moves(); the
   /// sink is to have the hello and all that follows.
-  virtual void on_path_decided() = 0;
+  virtual void on_carrier_decided() = 0;
   /// The connection cannot go on: what the peer may rely on by now does not hold.
   virtual void on_bring_up_failed(Status why) = 0;
   /// After move(): the stream has ended, and the peer is gone. `error` says how, 0 for an end in order.
@@ -39,32 +39,32 @@ class BringUpHost {
 /// stream, this watches the stream for the peer's end.
 ///
 ///   kHello    the peer's hello is not here
-///   kAddress  both offer a path: our address is sent, the peer's is awaited
-///   kProbing  the path is connected; the peer is to be heard on it, within a time
+///   kAddress  both offer a carrier: our address is sent, the peer's is awaited
+///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
 ///   kVerdict  our verdict is sent, the peer's is awaited
-///   kDecided  both use the path, or the stream if it does not move()
+///   kDecided  both use the carrier, or the stream if it does not move()
 ///
 /// The peer's messages may come sooner than ours are sent: its verdict is kept until ours is there.
 /// Thread: the loop's.
-class BringUp final : public FrameSink, public PathEndOwner, private Timer {
+class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
  public:
   /// `stream` must outlive it.
-  BringUp(Loop& loop, BringUpHost& host, Carrier& stream, std::shared_ptr<const DataPaths> paths)
-      : loop_(loop), host_(host), stream_(stream), paths_(std::move(paths)) {}
+  BringUp(Loop& loop, BringUpHost& host, Carrier& stream, std::shared_ptr<const CarrierChoices> carriers)
+      : loop_(loop), host_(host), stream_(stream), carriers_(std::move(carriers)) {}
   ~BringUp();
 
-  std::vector<wire::DataPathOffer> offers() const;
+  std::vector<wire::CarrierOffer> offers() const;
   bool decided() const noexcept { return state_ == State::kDecided; }
-  /// Decided for the path.
-  bool moves() const noexcept { return decided() && usable_ && path_ != nullptr; }
-  /// Ends the stream's part: the path's carrier, which is returned, reports to `owner` from now on. The
+  /// Decided for the carrier.
+  bool moves() const noexcept { return decided() && usable_ && end_ != nullptr; }
+  /// Ends the stream's part: the other carrier, which is returned, reports to `owner` from now on. The
   /// stream is only watched. Only when it moves().
   Carrier& move(CarrierOwner& owner);
   /// Looks whether the stream has ended. After move() nobody tells again what happened before it.
   void check_stream();
   /// Returns how a connection ends whose peer sends on the stream after it moved.
   Status stray_bytes() const;
-  /// Returns why the stream was decided for although both sides offered a path; else empty.
+  /// Returns why the stream was decided for although both sides offered another; else empty.
   std::string refusal() const { return decided() && !usable_ ? reason_ : std::string{}; }
   /// The sink gets the hello that was kept for it.
   Status hand_up_hello(FrameSink& sink);
@@ -74,7 +74,7 @@ class BringUp final : public FrameSink, public PathEndOwner, private Timer {
   void on_heard() override;
   void on_failed(Status why) override;
   std::string connected_to() const override;
-  /// Shuts the path's end, if there is one; the stream is its owner's.
+  /// Shuts the carrier's end, if there is one; the stream is its owner's.
   void shut();
 
  private:
@@ -98,29 +98,29 @@ class BringUp final : public FrameSink, public PathEndOwner, private Timer {
   void on_drained() override;
   void on_closed(Status why) override;
   void on_timer() override;
-  // Whoever moves to the path finds what came by it before.
+  // Whoever moves to the carrier finds what came by it before.
   bool receives() const override { return true; }
   void on_readable() override {}
   void on_writable() override {}
 
-  bool is_offered(const DataPaths::Choice& choice) const;
-  const wire::DataPathOffer* choose(const std::vector<wire::DataPathOffer>& theirs);
-  Status check_required(const std::vector<wire::DataPathOffer>& theirs) const;
-  Status open(const wire::DataPathOffer& theirs);
-  Status on_message(const wire::PathMessage& message);
+  bool is_offered(const CarrierChoices::Choice& choice) const;
+  const wire::CarrierOffer* choose(const std::vector<wire::CarrierOffer>& theirs);
+  Status check_required(const std::vector<wire::CarrierOffer>& theirs) const;
+  Status open(const wire::CarrierOffer& theirs);
+  Status on_message(const wire::CarrierMessage& message);
   Status on_address(std::string_view address);
   Status on_ready();
   Status say_ready();
   Status give_verdict(Verdict verdict, std::string_view reason = {});
   Status decide();
-  Status send(wire::PathStep step, std::string_view text);
+  Status send(wire::CarrierStep step, std::string_view text);
 
   Loop& loop_;
   BringUpHost& host_;
   Carrier& stream_;
-  const std::shared_ptr<const DataPaths> paths_;
-  const DataPaths::Choice* choice_ = nullptr;
-  std::unique_ptr<PathEnd> path_;
+  const std::shared_ptr<const CarrierChoices> carriers_;
+  const CarrierChoices::Choice* choice_ = nullptr;
+  std::unique_ptr<CarrierEnd> end_;
   FrameSink* sink_ = nullptr;
   std::string hello_;
   std::string reason_;
@@ -128,7 +128,7 @@ class BringUp final : public FrameSink, public PathEndOwner, private Timer {
   State state_ = State::kHello;
   Verdict ours_ = Verdict::kNone;
   Verdict theirs_ = Verdict::kNone;
-  /// The failure of the path behind our good verdict.
+  /// The failure of the carrier behind our good verdict.
   Status lost_;
   bool peer_requires_ = false;
   bool heard_ = false;

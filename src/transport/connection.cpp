@@ -41,9 +41,9 @@ template <typename Work>
 
 struct Connection::BringingUp final : BringUpHost {
   explicit BringingUp(Connection& its)
-      : connection(its), bring_up(its.loop_, *this, *its.stream_, its.options_.paths) {}
+      : connection(its), bring_up(its.loop_, *this, *its.stream_, its.options_.carriers) {}
 
-  bool queue_path_frame(std::string_view frame) override {
+  bool queue_carrier_frame(std::string_view frame) override {
     std::byte* const room = connection.outbox_.append(frame.size());
     if (room == nullptr) return false;
     std::copy_n(as_bytes(frame).begin(), frame.size(), room);
@@ -52,8 +52,8 @@ struct Connection::BringingUp final : BringUpHost {
     return true;
   }
   void send_what_is_queued() override { connection.on_much_queued(); }
-  void on_path_decided() override {
-    or_close(connection, [this] { connection.on_path_decided(); });
+  void on_carrier_decided() override {
+    or_close(connection, [this] { connection.on_carrier_decided(); });
   }
   void on_bring_up_failed(Status why) override { connection.fail(std::move(why)); }
   void on_peer_gone(int error) override { connection.on_peer_gone(error); }
@@ -74,7 +74,7 @@ Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique
       outbox_(loop.chunks(), this, capabilities_->lease_bytes_min),
       framer_(loop.chunks(), options_.frame_limits) {
   carrier_->report_to(*this);
-  if (options_.paths == nullptr) return;
+  if (options_.carriers == nullptr) return;
   bringing_up_ = std::make_unique<BringingUp>(*this);
   framer_.go_singly(true);
 }
@@ -98,18 +98,18 @@ void Connection::start(FrameSink& sink) {
   schedule_work();
 }
 
-std::vector<wire::DataPathOffer> Connection::path_offers() const {
-  return bringing_up_ != nullptr ? bringing_up_->bring_up.offers() : std::vector<wire::DataPathOffer>{};
+std::vector<wire::CarrierOffer> Connection::carrier_offers() const {
+  return bringing_up_ != nullptr ? bringing_up_->bring_up.offers() : std::vector<wire::CarrierOffer>{};
 }
 
-PathReport Connection::path_report() const {
+CarrierReport Connection::carrier_report() const {
   return {.description = carrier_->description(),
           .refusal = bringing_up_ != nullptr ? bringing_up_->bring_up.refusal() : std::string{}};
 }
 
-// On the stream the peer's next frame may lie behind its verdict. A path comes into use at the end of a turn,
-// outside of what is being parsed, and behind our last word on the stream, which may still be queued.
-void Connection::on_path_decided() {
+// On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
+// turn, outside of what is being parsed, and behind our last word on the stream, which may still be queued.
+void Connection::on_carrier_decided() {
   if (ending()) return;
   framer_.go_singly(false);
   if (!bringing_up_->bring_up.moves()) {
@@ -121,7 +121,7 @@ void Connection::on_path_decided() {
   loop_.at_turn_end(*this);
 }
 
-void Connection::move_to_path() {
+void Connection::move_to_carrier() {
   state_ = State::kStarted;
   framer_.unpause();
   if (framer_.inside()) return fail(bringing_up_->bring_up.stray_bytes());
@@ -404,7 +404,7 @@ void Connection::after_flush() {
     if (ending()) return;
   }
   if (!outbox_.empty()) return;
-  if (state_ == State::kMoving) return move_to_path();
+  if (state_ == State::kMoving) return move_to_carrier();
   end_if_due();
 }
 

@@ -5,14 +5,14 @@
 #include <string>
 
 #include "weft/base/assert.hpp"
+#include "weft/wire/carrier.hpp"
 #include "weft/wire/crc32c.hpp"
-#include "weft/wire/path.hpp"
 
 namespace weft::wire {
 
 std::string_view to_string(FrameType type) {
   static constexpr std::string_view kNames[] = {"?",    "request", "response", "cancel",
-                                                "ping", "pong",    "goaway",   "path"};
+                                                "ping", "pong",    "goaway",   "carrier"};
   const auto index = static_cast<unsigned>(type);
   if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
@@ -35,9 +35,9 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
   if (type - 1 > 6 && !skippable) return FrameFault::kUnknownType;
   const unsigned known = skippable ? FrameFlags::kAttachment : FrameFlags::kOfType[type];
   if ((header.flags & ~(known | FrameFlags::kOptional)) != 0) return FrameFault::kUnknownFlags;
-  // What a path frame says has to get through, whatever calls are limited to.
-  const bool path = header.type == FrameType::kPath && header.body_bytes <= kPathBodyMax;
-  if (header.body_bytes > limits.body_bytes_max && !path) return FrameFault::kBodyTooLarge;
+  // What a carrier frame says has to get through, whatever calls are limited to.
+  const bool carrier = header.type == FrameType::kCarrier && header.body_bytes <= kCarrierBodyMax;
+  if (header.body_bytes > limits.body_bytes_max && !carrier) return FrameFault::kBodyTooLarge;
   if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;
   if (((header.flags & FrameFlags::kAttachment) != 0) != (header.attachment_bytes != 0)) {
     return FrameFault::kUnexpectedField;
@@ -54,7 +54,7 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
     plausible = (header.timeout | header.schema) == 0 && (code != 0 || header.status == 0);
   } else {
     plausible = (header.status | header.method | header.timeout | header.schema) == 0;
-    if (header.type == FrameType::kGoaway || header.type == FrameType::kPath) {
+    if (header.type == FrameType::kGoaway || header.type == FrameType::kCarrier) {
       plausible = plausible && header.id == kNoId;
     } else {
       plausible = plausible && header.body_bytes == 0;

@@ -11,9 +11,9 @@ namespace weft::wire {
 
 namespace {
 
-constexpr std::size_t kPathsAt = 56;
+constexpr std::size_t kCarriersAt = 56;
 constexpr std::size_t kChecksumBytes = 8;
-constexpr std::size_t kPathHeadBytes = 4;
+constexpr std::size_t kCarrierHeadBytes = 4;
 constexpr std::string_view kMagic{"\xF7WFT", 4};
 
 // The beginnings by which other protocols are known.
@@ -50,31 +50,31 @@ std::string feature_names(std::uint64_t features) {
   return names;
 }
 
-bool known_path(std::uint8_t number) {
-  return number <= static_cast<std::uint8_t>(DataPath::kSharedMemory);
+bool known_carrier(std::uint8_t number) {
+  return number <= static_cast<std::uint8_t>(CarrierKind::kSharedMemory);
 }
 
-// Reads the list of paths that begins at the start of `rest`; what follows the list is not looked at.
-Result<std::vector<DataPathOffer>> decode_paths(Bytes rest, std::size_t count) {
-  std::vector<DataPathOffer> paths;
+// Reads the list of carriers that begins at the start of `rest`; what follows the list is not looked at.
+Result<std::vector<CarrierOffer>> decode_carriers(Bytes rest, std::size_t count) {
+  std::vector<CarrierOffer> carriers;
   std::uint64_t seen[4] = {};
   for (; count > 0; --count) {
-    if (rest.size() < kPathHeadBytes) return malformed("the list of data paths is cut short");
+    if (rest.size() < kCarrierHeadBytes) return malformed("the list of carriers is cut short");
     const auto number = load_le<std::uint8_t>(rest.data());
     const std::size_t bytes = load_le<std::uint16_t>(rest.data() + 2);
-    if (rest[1] != std::byte{0}) return malformed("a reserved byte of a data path is not zero");
-    rest = rest.subspan(kPathHeadBytes);
-    if (rest.size() < bytes) return malformed("the parameters of a data path are cut short");
+    if (rest[1] != std::byte{0}) return malformed("a reserved byte of a carrier is not zero");
+    rest = rest.subspan(kCarrierHeadBytes);
+    if (rest.size() < bytes) return malformed("the parameters of a carrier are cut short");
     std::uint64_t& word = seen[number / 64];
     const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-    if ((word & bit) != 0) return malformed("data path " + std::to_string(number) + " is offered twice");
+    if ((word & bit) != 0) return malformed("carrier " + std::to_string(number) + " is offered twice");
     word |= bit;
-    if (known_path(number)) {
-      paths.push_back({static_cast<DataPath>(number), std::string{as_text(rest.first(bytes))}});
+    if (known_carrier(number)) {
+      carriers.push_back({static_cast<CarrierKind>(number), std::string{as_text(rest.first(bytes))}});
     }
     rest = rest.subspan(bytes);
   }
-  return paths;
+  return carriers;
 }
 
 Status check_envelope(Bytes bytes) {
@@ -90,23 +90,23 @@ Status check_envelope(Bytes bytes) {
 
 }  // namespace
 
-std::string_view to_string(DataPath path) {
-  switch (path) {
-    case DataPath::kStream:
+std::string_view to_string(CarrierKind kind) {
+  switch (kind) {
+    case CarrierKind::kStream:
       return "stream";
-    case DataPath::kUcx:
+    case CarrierKind::kUcx:
       return "ucx";
-    case DataPath::kVerbs:
+    case CarrierKind::kVerbs:
       return "verbs";
-    case DataPath::kSharedMemory:
+    case CarrierKind::kSharedMemory:
       return "shared memory";
   }
   return "unknown";
 }
 
 std::string encode_hello(const Hello& hello) {
-  std::size_t size = kPathsAt;
-  for (const DataPathOffer& offer : hello.paths) size += kPathHeadBytes + offer.parameters.size();
+  std::size_t size = kCarriersAt;
+  for (const CarrierOffer& offer : hello.carriers) size += kCarrierHeadBytes + offer.parameters.size();
   size = padded(size) + kChecksumBytes;
   WEFT_ASSERT(size <= kHelloBytesMax, "what a hello offers must fit into it");
   std::string text(size, '\0');
@@ -119,13 +119,13 @@ std::string encode_hello(const Hello& hello) {
   store_le(at + 32, hello.attachment_bytes_max);
   store_le(at + 40, hello.body_bytes_max);
   store_le(at + 44, hello.calls_in_flight_max);
-  store_le(at + 48, static_cast<std::uint16_t>(hello.paths.size()));
-  std::byte* path = at + kPathsAt;
-  for (const DataPathOffer& offer : hello.paths) {
-    store_le(path, offer.path);
-    store_le(path + 2, static_cast<std::uint16_t>(offer.parameters.size()));
-    std::memcpy(path + kPathHeadBytes, offer.parameters.data(), offer.parameters.size());
-    path += kPathHeadBytes + offer.parameters.size();
+  store_le(at + 48, static_cast<std::uint16_t>(hello.carriers.size()));
+  std::byte* carrier = at + kCarriersAt;
+  for (const CarrierOffer& offer : hello.carriers) {
+    store_le(carrier, offer.kind);
+    store_le(carrier + 2, static_cast<std::uint16_t>(offer.parameters.size()));
+    std::memcpy(carrier + kCarrierHeadBytes, offer.parameters.data(), offer.parameters.size());
+    carrier += kCarrierHeadBytes + offer.parameters.size();
   }
   const std::size_t end = size - kChecksumBytes;
   store_le<std::uint64_t>(at + end, crc32c({at, end}));
@@ -146,7 +146,7 @@ Result<std::size_t> hello_length(Bytes beginning) {
   if (length > kHelloBytesMax) {
     return malformed(std::to_string(length) + " bytes of at most " + std::to_string(kHelloBytesMax));
   }
-  if (length < kPathsAt + kChecksumBytes || length % 8 != 0) {
+  if (length < kCarriersAt + kChecksumBytes || length % 8 != 0) {
     return malformed(std::to_string(length) + " bytes cannot be a hello's length");
   }
   return static_cast<std::size_t>(length);
@@ -180,10 +180,10 @@ Result<Hello> decode_hello(Bytes bytes) {
                      StatusCode::kFailedPrecondition);
   }
   if (load_le<std::uint64_t>(at + 48) >> 16 != 0) return malformed("reserved bytes are not zero");
-  const Bytes list = bytes.subspan(kPathsAt, bytes.size() - kPathsAt - kChecksumBytes);
-  auto paths = decode_paths(list, load_le<std::uint16_t>(at + 48));
-  if (!paths) return std::move(paths).status();
-  hello.paths = *std::move(paths);
+  const Bytes list = bytes.subspan(kCarriersAt, bytes.size() - kCarriersAt - kChecksumBytes);
+  auto carriers = decode_carriers(list, load_le<std::uint16_t>(at + 48));
+  if (!carriers) return std::move(carriers).status();
+  hello.carriers = *std::move(carriers);
   return hello;
 }
 

@@ -251,7 +251,7 @@ TEST_P(Endings, AnAttachmentThatStandsStillEndsTheConnection) {
 
 TEST_P(Endings, AnIdlePeerIsNotTooSlow) {
   // A real device in an emulated machine takes milliseconds for a message now and then.
-  const Duration patience = std::chrono::milliseconds{by_path() ? 500 : 5};
+  const Duration patience = std::chrono::milliseconds{leaves_stream() ? 500 : 5};
   const ConnectionOptions options{.stall_timeout = patience, .frame_timeout = patience};
   ASSERT_NO_FATAL_FAILURE(greet(options, options));
   client_.request(1, pattern(100'000));
@@ -274,7 +274,7 @@ TEST_P(Endings, APeerThatStopsTakingIsLeft) {
 
 TEST_P(Endings, NobodyListeningIsUnavailable) {
   Url url = any_url();
-  if (url.scheme == "tcp" || by_path()) {
+  if (url.scheme == "tcp" || leaves_stream()) {
     auto gone = listen(url);
     url = gone->local_url();
   }

@@ -84,7 +84,7 @@ std::string pattern(std::size_t size, unsigned seed) {
 }
 
 void Peer::send_hello(wire::Hello hello) {
-  hello.paths = connection->path_offers();
+  hello.carriers = connection->carrier_offers();
   const std::string text = wire::encode_hello(hello);
   std::memcpy(outbox().append(text.size()), text.data(), text.size());
 }
@@ -162,7 +162,7 @@ std::string host_for([[maybe_unused]] std::string_view kind) {
   return "127.0.0.1";
 }
 
-std::unique_ptr<Transport> make_by_path(std::string_view kind) {
+std::unique_ptr<Transport> make_that_leaves_stream(std::string_view kind) {
   return kind.starts_with("ucx") ? make_ucx(kind) : make_verbs(kind);
 }
 
@@ -176,7 +176,7 @@ ConformanceTest::ConformanceTest() {
     network_ = network.get();
     transport_ = std::move(network);
   } else {
-    transport_ = by_path() ? make_by_path(GetParam()) : make_tcp_transport();
+    transport_ = leaves_stream() ? make_that_leaves_stream(GetParam()) : make_tcp_transport();
   }
   if (std::string_view{GetParam()} == "unix") {
     char name[] = "/tmp/weft-conformance-XXXXXX";
@@ -203,7 +203,7 @@ Url ConformanceTest::any_url() const {
   const std::string_view kind = GetParam();
   if (kind == "memory") return {"memory", "server", 0};
   if (kind == "unix") return {"unix", directory_ + "/socket", 0};
-  if (by_path()) return {kind.starts_with("ucx") ? "ucx" : "verbs", host_for(kind), 0};
+  if (leaves_stream()) return {kind.starts_with("ucx") ? "ucx" : "verbs", host_for(kind), 0};
   return {"tcp", kind == "tcp6" ? "::1" : "127.0.0.1", 0};
 }
 

@@ -102,8 +102,8 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
   ~ConformanceTest() override;
 
   bool in_memory() const { return std::string_view{GetParam()} == "memory"; }
-  /// Bytes go by a data path once the hellos are exchanged.
-  bool by_path() const {
+  /// Bytes go by another carrier than the stream once the hellos are exchanged.
+  bool leaves_stream() const {
     const std::string_view kind = GetParam();
     return kind.starts_with("ucx") || kind.starts_with("verbs");
   }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "weft/base/assert.hpp"
+#include "weft/wire/carrier.hpp"
 #include "weft/wire/frame.hpp"
-#include "weft/wire/path.hpp"
 
 namespace weft::wire {
 namespace {
@@ -35,7 +35,7 @@ void check_frame(Bytes input) {
     WEFT_ASSERT(!status.ok() && !status.message().empty(), "a refusal says why");
     return;
   }
-  const std::size_t most = header.type == FrameType::kPath ? kPathBodyMax : kLimits.body_bytes_max;
+  const std::size_t most = header.type == FrameType::kCarrier ? kCarrierBodyMax : kLimits.body_bytes_max;
   WEFT_ASSERT(header.body_bytes <= most, "a body over the limit was accepted");
   WEFT_ASSERT(header.attachment_bytes <= kLimits.attachment_bytes_max,
               "an attachment over the limit was accepted");

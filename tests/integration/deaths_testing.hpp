@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "integration/carrier_handlers.hpp"
 #include "integration/faults/faults_testing.hpp"
-#include "integration/path_handlers.hpp"
 #include "integration/victim.hpp"
 
-/// Peers that are killed with calls in flight, over any data path.
-namespace weft::path_testing {
+/// Peers that are killed with calls in flight, over any carrier.
+namespace weft::carrier_testing {
 
 /// How long something took, many times.
 class Times {
@@ -87,4 +87,4 @@ struct Calls {
   std::vector<std::vector<std::byte>> landings;
 };
 
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::path_testing {
+namespace weft::carrier_testing {
 
 /// Another process, which runs a victim_main.cpp: a server or a client to be killed. The first line it prints
 /// says that it is ready, with its URL if it is a server.
@@ -70,4 +70,4 @@ class Victim {
   int from_it_ = -1;
 };
 
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing

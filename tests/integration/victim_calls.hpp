@@ -6,10 +6,10 @@
 #include <vector>
 #include <weft/weft.hpp>
 
-#include "integration/path_handlers.hpp"
+#include "integration/carrier_handlers.hpp"
 
 /// Calls of a program that is killed in the middle of them.
-namespace weft::path_testing {
+namespace weft::carrier_testing {
 
 /// A line for whoever started it.
 inline void say(const std::string& line) {
@@ -43,4 +43,4 @@ inline Task<void> call_for_ever(Client* client, std::size_t size) {
   co_await scope.join();
 }
 
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing

@@ -72,7 +72,7 @@ Json probe_json(const Probe& probe, const Options& options) {
             {"local", probe.local},
             {"remote", probe.remote},
             {"carrier", probe.carrier},
-            {"path", to_string(probe.path)},
+            {"asked_for", to_string(probe.asked)},
             {"this_side", policy_name(probe.ours)},
             {"server", policy_name(probe.theirs)},
             {"same_host", probe.same_host},

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "info/words.hpp"
-#include "load/path_options.hpp"
+#include "load/carrier_options.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/weft.hpp"
@@ -16,10 +16,10 @@
 namespace weft::info {
 namespace {
 
-/// Hears the peer's hello, which comes when the data path is decided, or why there is none.
+/// Hears the peer's hello, which comes when the carrier is decided, or why there is none.
 class HelloSink final : public FrameSink {
  public:
-  /// Whether this side offers a data path, known when it is connected.
+  /// Whether this side offers a carrier, known when it is connected.
   void offers_some(bool some) { offers_some_ = some; }
   Status on_hello(Bytes hello) override {
     auto theirs = wire::decode_hello(hello);
@@ -27,7 +27,7 @@ class HelloSink final : public FrameSink {
     hello_ = *std::move(theirs);
     heard_.set();
     // As a client of rpc does.
-    if (!offers_some_) end_ = refuse_demands(hello_.paths);
+    if (!offers_some_) end_ = refuse_demands(hello_.carriers);
     return {};
   }
   Status on_frames(std::span<const Frame>, const ChunkRef&) override { return {}; }
@@ -59,7 +59,7 @@ Status say_hello(Connection& connection) {
   hello.body_bytes_max = limits.body_bytes_max;
   hello.attachment_bytes_max = limits.attachment_bytes_max;
   hello.calls_in_flight_max = limits.calls_in_flight_max;
-  hello.paths = connection.path_offers();
+  hello.carriers = connection.carrier_offers();
   const std::string bytes = wire::encode_hello(hello);
   std::byte* const room = connection.outbox().append(bytes.size());
   if (room == nullptr) return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory"};
@@ -67,11 +67,11 @@ Status say_hello(Connection& connection) {
   return {};
 }
 
-PathPolicy policy_in(const std::vector<wire::DataPathOffer>& offers, wire::DataPath path) {
-  for (const wire::DataPathOffer& offer : offers) {
-    if (offer.path == path) return policy_of(offer);
+CarrierPolicy policy_in(const std::vector<wire::CarrierOffer>& offers, wire::CarrierKind kind) {
+  for (const wire::CarrierOffer& offer : offers) {
+    if (offer.kind == kind) return policy_of(offer);
   }
-  return PathPolicy::kForbid;
+  return CarrierPolicy::kForbid;
 }
 
 bool is_loopback(const Url& url) {
@@ -86,44 +86,45 @@ bool is_same_host(const std::string& local, const std::string& remote) {
          (is_loopback(*ours) && is_loopback(*theirs));
 }
 
-Probe describe(const Connection& connection, const HelloSink& sink, wire::DataPath path) {
+Probe describe(const Connection& connection, const HelloSink& sink, wire::CarrierKind kind) {
   Probe probe;
-  probe.path = path;
+  probe.asked = kind;
   probe.local = connection.local_endpoint();
   probe.remote = connection.remote_endpoint();
   probe.carrier = connection.capabilities().name;
-  probe.ours = policy_in(connection.path_offers(), path);
-  probe.theirs = policy_in(sink.hello().paths, path);
+  probe.ours = policy_in(connection.carrier_offers(), kind);
+  probe.theirs = policy_in(sink.hello().carriers, kind);
   probe.same_host = is_same_host(probe.local, probe.remote);
-  PathReport report = connection.path_report();
+  CarrierReport report = connection.carrier_report();
   if (probe.carrier == "ucx") probe.lanes = parse_lanes(report.description);
   probe.description = std::move(report.description);
   probe.refusal = std::move(report.refusal);
   return probe;
 }
 
-Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, wire::DataPath path, Deadline deadline) {
+Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, wire::CarrierKind kind,
+                          Deadline deadline) {
   const TimePoint begin = loop.clock().now();
   HelloSink sink;
   ConnectOptions options{.deadline = deadline};
   auto connecting = transport.connect(loop, url, std::move(options));
   auto connection = co_await std::move(connecting);
   if (!connection.ok()) co_return std::move(connection).status();
-  sink.offers_some(!(*connection)->path_offers().empty());
+  sink.offers_some(!(*connection)->carrier_offers().empty());
   (*connection)->start(sink);
   if (Status said = say_hello(**connection); !said.ok()) co_return said;
   const Result<void> heard = co_await sink.heard().wait();
-  if (!heard.ok()) co_return heard.status().with_context("waiting for the server's hello and a data path");
+  if (!heard.ok()) co_return heard.status().with_context("waiting for the server's hello and a carrier");
   if (!sink.end().ok()) co_return sink.end();
-  Probe made = describe(**connection, sink, path);
+  Probe made = describe(**connection, sink, kind);
   made.milliseconds = std::chrono::duration<double, std::milli>(loop.clock().now() - begin).count();
   co_return made;
 }
 
-Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, wire::DataPath path,
+Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, wire::CarrierKind kind,
                                   Duration at_most) {
   const Deadline deadline = Deadline::after(loop.now(), at_most);
-  auto probing = probe(transport, loop, std::move(url), path, deadline);
+  auto probing = probe(transport, loop, std::move(url), kind, deadline);
   co_return co_await with_deadline(deadline, std::move(probing));
 }
 
@@ -139,7 +140,7 @@ Result<Probe> blocking_probe(const Options& options) {
   auto loop = Loop::create();
   if (!loop.ok()) return std::move(loop).status();
   const auto at_most = std::chrono::duration_cast<Duration>(std::chrono::duration<double>{options.seconds});
-  return (*loop)->block_on(probe_in_time(**transport, **loop, *url, path_asked_for(options), at_most));
+  return (*loop)->block_on(probe_in_time(**transport, **loop, *url, carrier_asked_for(options), at_most));
 }
 
 }  // namespace weft::info

@@ -53,47 +53,48 @@ std::string ucx_text(const Result<UcxFacts>& ucx, const Options& options) {
   return text + settings_text(ucx->settings, options.all);
 }
 
-/// A data path, its URLs, and the flag that lets it be used with other URLs.
-struct PathWords {
+/// A carrier, its URLs, and the flag that lets it be used with other URLs.
+struct CarrierWords {
   const char* name;
   const char* scheme;
   const char* flag;
 };
 
-PathWords words_of(wire::DataPath path) {
-  if (path == wire::DataPath::kVerbs) return {"RDMA", "verbs://", "--prefer-rdma"};
+CarrierWords words_of(wire::CarrierKind carrier) {
+  if (carrier == wire::CarrierKind::kVerbs) return {"RDMA", "verbs://", "--prefer-rdma"};
   return {"UCX", "ucx://", "--prefer-ucx"};
 }
 
 std::string ours_text(const Probe& probe, const Options& options) {
-  const PathWords path = words_of(probe.path);
-  const std::string name = path.name;
-  if (probe.ours == PathPolicy::kRequire) {
-    return "requires " + name + ", because the URL begins with " + path.scheme;
+  const CarrierWords carrier = words_of(probe.asked);
+  const std::string name = carrier.name;
+  if (probe.ours == CarrierPolicy::kRequire) {
+    return "requires " + name + ", because the URL begins with " + carrier.scheme;
   }
-  if (probe.ours == PathPolicy::kPrefer) return "uses " + name + " if it can be had (" + path.flag + ")";
+  if (probe.ours == CarrierPolicy::kPrefer)
+    return "uses " + name + " if it can be had (" + carrier.flag + ")";
   const bool unix_socket = options.connect.starts_with("unix");
-  return "does not ask for " + name + (unix_socket ? " (" : " (a " + std::string{path.scheme} + " URL or ") +
-         path.flag + " does)";
+  return "does not ask for " + name +
+         (unix_socket ? " (" : " (a " + std::string{carrier.scheme} + " URL or ") + carrier.flag + " does)";
 }
 
 std::string theirs_text(const Probe& probe) {
-  const std::string name = words_of(probe.path).name;
-  if (probe.theirs == PathPolicy::kRequire) return "requires " + name;
-  return (probe.theirs == PathPolicy::kPrefer ? "offers " : "does not offer ") + name;
+  const std::string name = words_of(probe.asked).name;
+  if (probe.theirs == CarrierPolicy::kRequire) return "requires " + name;
+  return (probe.theirs == CarrierPolicy::kPrefer ? "offers " : "does not offer ") + name;
 }
 
 std::string carrier_text(const Probe& probe) {
   if (probe.carrier == "ucx" || probe.carrier == "verbs") {
-    const auto path = probe.carrier == "ucx" ? wire::DataPath::kUcx : wire::DataPath::kVerbs;
-    return std::string{words_of(path).name} +
+    const auto carrier = probe.carrier == "ucx" ? wire::CarrierKind::kUcx : wire::CarrierKind::kVerbs;
+    return std::string{words_of(carrier).name} +
            "; the stream stays beside it and tells when the server is gone";
   }
   return "the stream (" + probe.carrier + ")";
 }
 
 std::string host_text(const Probe& probe) {
-  if (probe.path == wire::DataPath::kVerbs) {
+  if (probe.asked == wire::CarrierKind::kVerbs) {
     return probe.same_host ? "yes, by the addresses" : "no, by the addresses";
   }
   return probe.same_host ? "yes, by the addresses: UCX may use shared memory"

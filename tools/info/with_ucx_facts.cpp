@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "info/ucx_facts.hpp"
-#include "load/path_options.hpp"
+#include "load/carrier_options.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 

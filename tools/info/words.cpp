@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "load/path_options.hpp"
+#include "load/carrier_options.hpp"
 
 namespace weft::info {
 namespace {
@@ -32,10 +32,10 @@ Word size_word(std::string name, std::size_t bytes) {
 }
 
 // The URL has a say too.
-Word policy_word(std::string name, PathPolicy policy, const std::string& url) {
+Word policy_word(std::string name, CarrierPolicy policy, const std::string& url) {
   const char* const of_url = name == "connecting" ? " URL requires it" : " URL offers it";
   Word word{std::move(name), policy_name(policy)};
-  if (policy == PathPolicy::kForbid) word.note = "with tcp:// and unix://; a " + url + of_url;
+  if (policy == CarrierPolicy::kForbid) word.note = "with tcp:// and unix://; a " + url + of_url;
   return word;
 }
 
@@ -57,13 +57,13 @@ Word milliseconds_word(std::string name, Duration time) {
 
 }  // namespace
 
-std::string policy_name(PathPolicy policy) {
+std::string policy_name(CarrierPolicy policy) {
   switch (policy) {
-    case PathPolicy::kPrefer:
+    case CarrierPolicy::kPrefer:
       return "prefer";
-    case PathPolicy::kRequire:
+    case CarrierPolicy::kRequire:
       return "require";
-    case PathPolicy::kForbid:
+    case CarrierPolicy::kForbid:
       break;
   }
   return "forbid";
@@ -83,9 +83,9 @@ std::vector<Word> effective_options(const Options& options) {
           milliseconds_word("bring_up_timeout_ms", ucx.bring_up_timeout)};
 }
 
-wire::DataPath path_asked_for(const Options& options) {
+wire::CarrierKind carrier_asked_for(const Options& options) {
   const bool by_rdma = options.connect.starts_with("verbs://") || options.rdma.prefer;
-  return by_rdma ? wire::DataPath::kVerbs : wire::DataPath::kUcx;
+  return by_rdma ? wire::CarrierKind::kVerbs : wire::CarrierKind::kUcx;
 }
 
 std::vector<Word> effective_verbs_options(const Options& options) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "info/options.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft::info {
@@ -22,10 +22,10 @@ struct Word {
 };
 
 /// "forbid", "prefer" or "require".
-std::string policy_name(PathPolicy policy);
+std::string policy_name(CarrierPolicy policy);
 
-/// The data path that the URL or a flag asks for; UCX when none does.
-wire::DataPath path_asked_for(const Options& options);
+/// The carrier that the URL or a flag asks for; UCX when none does.
+wire::CarrierKind carrier_asked_for(const Options& options);
 
 /// UcxOptions as this command line makes them, by their names.
 std::vector<Word> effective_options(const Options& options);

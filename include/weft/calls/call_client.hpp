@@ -47,9 +47,10 @@ class CallClient {
   /// Name of the carrier of the present connection: "tcp", "unix", "memory", "ucx" or "verbs"; empty
   /// without one.
   std::string_view carried_by() const;
-  /// Describes the data path in use, or says why there is none although both sides offered it; the client's
-  /// logger has heard the latter as a warning too, at most once a second. Empty without a connection.
-  PathReport path_report() const;
+  /// Describes the carrier in use, or says why it is the stream although both sides offered another; the
+  /// client's logger has heard the latter as a warning too, at most once a second. Empty without a
+  /// connection.
+  CarrierReport carrier_report() const;
   ClientStats stats() const;
   Loop& loop() const;
   /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.

@@ -79,7 +79,7 @@ class CarrierOwner {
 ///
 ///   made --report_to()--> used --shut()--> shut
 ///
-/// A connection begins on one (its stream), and may go on by another that was brought up (PathEnd); the
+/// A connection begins on one (its stream), and may go on by another that was brought up (CarrierEnd); the
 /// stream stays beside that one, and when the stream ends the peer is gone.
 class Carrier {
  public:

@@ -16,7 +16,7 @@
 #include "weft/runtime/timer.hpp"
 #include "weft/runtime/turn_end_hook.hpp"
 #include "weft/transport/carrier.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/frame_sink.hpp"
 #include "weft/transport/outbox.hpp"
 #include "weft/transport/stream_framer.hpp"
@@ -37,15 +37,15 @@ struct ConnectionOptions {
   /// is a whole head, every 64 KiB of a body, and of an attachment every 64 KiB or 1024th part of it,
   /// whichever is more: an attachment of any length is there after 1025 times this, or its connection ends.
   Duration frame_timeout = std::chrono::seconds{10};
-  /// Paths that may carry the bytes in place of the stream; null = none.
-  std::shared_ptr<const DataPaths> paths{};
+  /// Carriers that may take the place of the stream; null = none.
+  std::shared_ptr<const CarrierChoices> carriers{};
 };
 
 /// The way that the bytes of a connection go, beside what its Capabilities say. For people.
-struct PathReport {
+struct CarrierReport {
   /// Carrier::description() of the carrier that carries them; empty when the stream does.
   std::string description{};
-  /// The reason that they stay with the stream although both sides offered a data path; else empty.
+  /// The reason that they stay with the stream although both sides offered another carrier; else empty.
   std::string refusal{};
 };
 
@@ -54,7 +54,7 @@ struct PathReport {
 /// destroyed at any time outside its sink's callbacks, which gives back every lease and calls the sink no
 /// more.
 ///
-///                      decided for a path
+///                      decided for another
 ///   made --start()--> started ----------> moving     moving: what is queued still leaves by the stream
 ///     |                |   ^                | |
 ///     |                |   '-- it has left -' |
@@ -70,8 +70,8 @@ struct PathReport {
 ///   sending    open --finish()--> finishing --the last byte left--> ended      --send() failed--> failed
 ///   receiving  open --the peer's end--> ended: what is queued is still sent, then the connection closes
 ///
-/// It begins on its stream. With ConnectionOptions::paths another carrier may take over after the hellos; the
-/// stream stays, and is only watched then: its end is the peer's.
+/// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
+/// the stream stays, and is only watched then: its end is the peer's.
 class Connection final : private CarrierOwner, private OutboxDrain, private TurnEndHook, private Timer {
  public:
   /// `stream` has nobody to report to yet.
@@ -81,7 +81,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
   void start(FrameSink& sink);
   /// Returns what our hello is to offer beside the stream.
-  std::vector<wire::DataPathOffer> path_offers() const;
+  std::vector<wire::CarrierOffer> carrier_offers() const;
   /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
   Outbox& outbox() { return outbox_; }
@@ -114,8 +114,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
 
   /// The carrier's. Settled once on_hello is called.
   const Capabilities& capabilities() const { return *capabilities_; }
-  /// From on_hello on, until the connection ends. Makes strings, so not for a path that is to be fast.
-  PathReport path_report() const;
+  /// From on_hello on, until the connection ends. Makes strings, so not where it is to be fast.
+  CarrierReport carrier_report() const;
   /// The stream's, as URLs, for people: "tcp://127.0.0.1:4242".
   std::string local_endpoint() const { return stream_->local_endpoint(); }
   std::string remote_endpoint() const { return stream_->remote_endpoint(); }
@@ -148,8 +148,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void work();
   void schedule_work();
 
-  void on_path_decided();
-  void move_to_path();
+  void on_carrier_decided();
+  void move_to_carrier();
   void hand_up_hello();
   void on_peer_gone(int error);
 
@@ -180,7 +180,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   const ConnectionOptions options_;
   /// Carried the first bytes; also the way to talk about another carrier.
   std::unique_ptr<Carrier> stream_;
-  /// Carries the bytes: the stream, or the path that took over from it.
+  /// Carries the bytes: the stream, or the carrier that took over from it.
   Carrier* carrier_;
   const Capabilities* capabilities_;
   FrameSink* sink_ = nullptr;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/base/log.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/transport.hpp"
 
 namespace weft {
@@ -27,13 +27,13 @@ enum class UcxErrorMode : std::uint8_t {
 /// here wins over it. What UCX writes to its own log goes where ucx::log_to() says (weft/ucx/log.hpp).
 struct UcxOptions {
   /// Policy of a client for tcp:// and unix:// URLs.
-  PathPolicy connecting = PathPolicy::kForbid;
+  CarrierPolicy connecting = CarrierPolicy::kForbid;
   /// Policy of a listener of a tcp:// or unix:// URL. A listener of a ucx:// URL offers UCX and serves
   /// peers without it all the same, unless this says kRequire.
   ///
   /// UCX believes the worker address that a peer sends: offer it only to peers that are trusted not to forge
   /// one.
-  PathPolicy listening = PathPolicy::kForbid;
+  CarrierPolicy listening = CarrierPolicy::kForbid;
   /// Lets UCX use the networks that this host is in, and not only shared memory and the loopback device. On
   /// each device that it uses UCX takes connections and messages from everybody who reaches it, as soon as
   /// there is one peer; there is no hello, no limit and no secret between them and its code. So set this only
@@ -73,8 +73,8 @@ struct UcxDescription {
 /// for a setting that UCX refuses, kFailedPrecondition when no device carries the transports.
 Result<UcxDescription> describe_ucx(const UcxOptions& options = {});
 
-/// The data path of connections that go by UCX's active messages.
-std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options = {});
+/// The carrier of connections that go by UCX's active messages.
+std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options = {});
 
 /// The transport of ucx://host:port: connections that begin on `stream`'s tcp://host:port and move to UCX
 /// (shared memory, InfiniBand, RoCE, TCP: whatever UCX finds best). Handles all that `stream` handles too,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "weft/base/log.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/transport.hpp"
 
 namespace weft {
@@ -46,10 +46,10 @@ enum class VerbsConnect : std::uint8_t {
 /// How connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
 struct VerbsOptions {
   /// Policy of a client for tcp:// and unix:// URLs.
-  PathPolicy connecting = PathPolicy::kForbid;
+  CarrierPolicy connecting = CarrierPolicy::kForbid;
   /// Policy of a listener of a tcp:// or unix:// URL. A listener of a verbs:// URL offers RDMA and serves
   /// peers without it all the same, unless this says kRequire.
-  PathPolicy listening = PathPolicy::kForbid;
+  CarrierPolicy listening = CarrierPolicy::kForbid;
 
   /// The client's setting decides; a server set to kRdmaCm also accepts clients that use kHello. With
   /// kRdmaCm the route says which device, port, GID, partition, service level, traffic class and hop limit
@@ -130,8 +130,8 @@ VerbsMemory verbs_memory(const VerbsOptions& options);
 /// Errors: kInvalidArgument says which option cannot be.
 Status check(const VerbsOptions& options);
 
-/// The data path of connections that go by RDMA.
-std::shared_ptr<const DataPathProvider> make_verbs_path_provider(const VerbsOptions& options = {});
+/// The carrier of connections that go by RDMA.
+std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& options = {});
 
 /// The transport of verbs://host:port: connections that begin on `stream`'s tcp://host:port and move to RDMA
 /// (InfiniBand, RoCE). Handles all that `stream` handles too, with RDMA or without as `options` say.

@@ -13,7 +13,7 @@ class CmDriver;
 /// Every call of libibverbs that sets something up, asks or tears down: the one seam between Weft and RDMA
 /// devices. Tests put a device of their own behind it, which fails and delays what they choose.
 ///
-/// The calls of the data path (ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq,
+/// The calls that move bytes (ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq,
 /// ibv_req_notify_cq) are not here: libibverbs already calls them through the table in ibv_context, which a
 /// device of a test fills in, so that they cost nothing more.
 ///

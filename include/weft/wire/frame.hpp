@@ -17,8 +17,8 @@ enum class FrameType : std::uint8_t {
   kPing = 4,
   kPong = 5,
   kGoaway = 6,
-  /// Only between the hello and the first other frame: see wire/path.hpp.
-  kPath = 7,
+  /// Only between the hello and the first other frame: see wire/carrier.hpp.
+  kCarrier = 7,
   /// From here on, types that this build does not know: a later build may send them, and they are read, held
   /// to the limits, dropped and counted.
   kSkippable = 0x80,
@@ -68,7 +68,7 @@ struct FrameHeader {
   /// them may be a number of a later build.
   /// Request: see metadata_bytes(). Otherwise 0.
   std::uint16_t status = 0;
-  /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway and path:
+  /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway and carrier:
   /// kNoId.
   std::uint64_t id = 0;
   /// Request: the method. Response: the status' native code, a signed number in the low 32 bits. Otherwise 0.

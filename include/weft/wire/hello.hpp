@@ -20,16 +20,16 @@ struct Features {
 };
 
 /// A way by which frames may travel beside the stream the hello came on.
-enum class DataPath : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kSharedMemory = 3 };
+enum class CarrierKind : std::uint8_t { kStream = 0, kUcx = 1, kVerbs = 2, kSharedMemory = 3 };
 
-std::string_view to_string(DataPath path);
+std::string_view to_string(CarrierKind kind);
 
-/// One offered data path and what the peer needs to judge it; the layout of `parameters` is the path's own.
-/// What is needed to bring it up follows in path frames (wire/path.hpp), when both sides want it.
-struct DataPathOffer {
-  DataPath path = DataPath::kStream;
+/// One offered carrier and what the peer needs to judge it; the layout of `parameters` is the carrier's own.
+/// What is needed to bring it up follows in carrier frames (wire/carrier.hpp), when both sides want it.
+struct CarrierOffer {
+  CarrierKind kind = CarrierKind::kStream;
   std::string parameters{};
-  friend bool operator==(const DataPathOffer&, const DataPathOffer&) = default;
+  friend bool operator==(const CarrierOffer&, const CarrierOffer&) = default;
 };
 
 /// First message of each side. Both send one as soon as the stream is up; neither waits for the other's.
@@ -41,8 +41,8 @@ struct DataPathOffer {
 /// 24 | features_required                                                     |
 /// 32 | attachment_bytes_max                                                  |
 /// 40 | body_bytes_max                    | calls_in_flight_max               |
-/// 48 | path_count      | zero                                                |
-/// 56 | then path_count times: path u8, zero u8, parameter_bytes u16, parameters
+/// 48 | carrier_count   | zero                                                |
+/// 56 | then carrier_count times: kind u8, zero u8, parameter_bytes u16, parameters
 ///
 /// then whatever a later build adds and this one skips, zeros up to a multiple of 8, and in the last 8 bytes
 /// the CRC32C of all before it and four of zero. payload_bytes counts from offset 16 to the end.
@@ -53,7 +53,7 @@ struct Hello {
   std::uint32_t body_bytes_max = 0;
   std::uint64_t attachment_bytes_max = 0;
   std::uint32_t calls_in_flight_max = 0;
-  std::vector<DataPathOffer> paths{};
+  std::vector<CarrierOffer> carriers{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -70,7 +70,7 @@ std::string encode_hello(const Hello& hello);
 /// May be asked with fewer bytes, then it judges those and answers 0 when they could still become a hello.
 Result<std::size_t> hello_length(Bytes beginning);
 
-/// Reads a whole hello, of exactly hello_length() bytes. Paths that this build does not know are left out.
+/// Reads a whole hello, of exactly hello_length() bytes. Carriers that this build does not know are left out.
 /// Errors: kInvalidArgument, kDataLoss for a wrong checksum, kFailedPrecondition for a version or a required
 /// feature that this build lacks.
 Result<Hello> decode_hello(Bytes hello);

@@ -15,7 +15,7 @@ inline constexpr std::size_t kWindowBytesMax = 256 * 1024 * 1024;
 inline constexpr std::size_t kMessageCost = 64;
 /// Attachments go in pieces, so that taking memory back waits for one piece and not for all.
 inline constexpr std::size_t kPieceBytes = 1024 * 1024;
-/// How long that wait may be before the path is given up for it.
+/// How long that wait may be before the carrier is given up for it.
 inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
 /// Messages that may stay in UCX's own memory, which is a whole buffer for each; more are copied.
 inline constexpr std::size_t kHeldMessagesMax = 64;
@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kPiecesMax = 2;
 inline constexpr std::uint32_t kAsksMax = 4096;
 /// How far a message may be ahead of the one that is due.
 inline constexpr std::uint32_t kEarlyMax = 4096;
-/// UCX has nothing more to say, of a path or at all, when it said nothing so many times in a row.
+/// UCX has nothing more to say, of a carrier or at all, when it said nothing so many times in a row.
 inline constexpr unsigned kIdleQuestions = 64;
 
 /// How often a worker whose peer died is looked at whether it is stuck, and after how many looks in a row it

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "transport/path_transport.hpp"
+#include "transport/carrier_transport.hpp"
 #include "transport/ucx/limits.hpp"
 #include "transport/ucx/ucx_carrier.hpp"
 #include "weft/ucx/status.hpp"
@@ -75,8 +75,8 @@ std::string Provider::offer() const {
   return {static_cast<char>(kMessageVersion), static_cast<char>(options_.error_mode)};
 }
 
-Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
-                                                std::string_view peer_offer) const {
+Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& owner,
+                                                   std::string_view peer_offer) const {
   if (peer_offer.size() < kOfferBytes || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over UCX"};
@@ -84,9 +84,9 @@ Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
   if (peer_offer[1] != static_cast<char>(options_.error_mode)) {
     return other_error_mode(options_.error_mode);
   }
-  auto domain = domain_for(loop);
-  if (!domain.ok()) return std::move(domain).status();
-  return std::unique_ptr<PathEnd>{std::make_unique<UcxCarrier>(*std::move(domain), owner, options_)};
+  auto worker = worker_for(loop);
+  if (!worker.ok()) return std::move(worker).status();
+  return std::unique_ptr<CarrierEnd>{std::make_unique<UcxCarrier>(*std::move(worker), owner, options_)};
 }
 
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
@@ -133,20 +133,20 @@ Status Provider::try_out() const {
   return {};
 }
 
-Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop) const {
+Result<std::shared_ptr<SharedWorker>> Provider::worker_for(Loop& loop) const {
   const std::lock_guard lock{mutex_};
   const bool shared = options_.error_mode == UcxErrorMode::kPeer;
-  std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(workers_, [](const auto& entry) { return entry.second.expired(); });
   if (shared) {
-    const auto found = domains_.find(&loop);
-    std::shared_ptr<Domain> domain = found != domains_.end() ? found->second.lock() : nullptr;
-    if (domain != nullptr && domain->alive()) return domain;
+    const auto found = workers_.find(&loop);
+    std::shared_ptr<SharedWorker> worker = found != workers_.end() ? found->second.lock() : nullptr;
+    if (worker != nullptr && worker->alive()) return worker;
   }
   auto of = context();
   if (!of.ok()) return std::move(of).status();
-  auto domain = Domain::make(loop, *std::move(of), options_);
-  if (domain.ok() && shared) domains_.insert_or_assign(&loop, *domain);
-  return domain;
+  auto worker = SharedWorker::make(loop, *std::move(of), options_);
+  if (worker.ok() && shared) workers_.insert_or_assign(&loop, *worker);
+  return worker;
 }
 
 }  // namespace ucx_carrier
@@ -174,17 +174,17 @@ Result<UcxDescription> describe_ucx(const UcxOptions& options) {
   return UcxDescription{(*context)->description(), (*context)->configuration()};
 }
 
-std::shared_ptr<const DataPathProvider> make_ucx_path_provider(const UcxOptions& options) {
+std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options) {
   return std::make_shared<ucx_carrier::Provider>(options);
 }
 
 std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {
-  return make_path_transport(std::move(stream), {.scheme = "ucx",
-                                                 .provider = make_ucx_path_provider(options),
-                                                 .connecting = options.connecting,
-                                                 .listening = options.listening,
-                                                 .bring_up_timeout = options.bring_up_timeout,
-                                                 .misuse = check(options)});
+  return make_carrier_transport(std::move(stream), {.scheme = "ucx",
+                                                    .provider = make_ucx_carriers(options),
+                                                    .connecting = options.connecting,
+                                                    .listening = options.listening,
+                                                    .bring_up_timeout = options.bring_up_timeout,
+                                                    .misuse = check(options)});
 }
 
 }  // namespace weft

@@ -6,27 +6,28 @@
 #include <mutex>
 #include <string>
 
-#include "transport/ucx/domain.hpp"
-#include "weft/transport/data_path.hpp"
+#include "transport/ucx/shared_worker.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 
 namespace weft::ucx_carrier {
 
-/// The context that paths of these options use. It has no sockets; workers of it may. Errors: those of
+/// The context that carriers of these options use. It has no sockets; workers of it may. Errors: those of
 /// ucx::Context::create().
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options);
 
-/// Makes the paths of one UCX context. The context is made when somebody is sure to want it (require()),
-/// or for the first path: a client that only prefers UCX, and meets none, pays nothing for it. Thread: any.
-class Provider final : public DataPathProvider {
+/// Makes the carriers of one UCX context. The context is made when somebody is sure to want it (require()),
+/// or for the first carrier: a client that only prefers UCX, and meets none, pays nothing for it. Thread:
+/// any.
+class Provider final : public CarrierProvider {
  public:
   explicit Provider(UcxOptions options) : options_(std::move(options)) {}
 
-  wire::DataPath kind() const override { return wire::DataPath::kUcx; }
+  wire::CarrierKind kind() const override { return wire::CarrierKind::kUcx; }
   std::string offer() const override;
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner,
-                                        std::string_view peer_offer) const override;
+  Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
+                                           std::string_view peer_offer) const override;
 
   /// Makes the context if it is not there yet, so that options which UCX refuses are told before there is a
   /// peer. Errors: those of make_context().
@@ -37,12 +38,12 @@ class Provider final : public DataPathProvider {
 
  private:
   Result<std::shared_ptr<ucx::Context>> context() const;
-  Result<std::shared_ptr<Domain>> domain_for(Loop& loop) const;
+  Result<std::shared_ptr<SharedWorker>> worker_for(Loop& loop) const;
 
   const UcxOptions options_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<ucx::Context> context_;
-  mutable std::map<Loop*, std::weak_ptr<Domain>> domains_;
+  mutable std::map<Loop*, std::weak_ptr<SharedWorker>> workers_;
 };
 
 }  // namespace weft::ucx_carrier

@@ -21,15 +21,16 @@ constexpr unsigned kQuestionsPerLook = 64;
 
 }  // namespace
 
-UcxCarrier::UcxCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options)
-    : domain_(std::move(domain)),
+UcxCarrier::UcxCarrier(std::shared_ptr<SharedWorker> shared, CarrierEndOwner& owner,
+                       const UcxOptions& options)
+    : shared_(std::move(shared)),
       bring_up_(owner),
       options_(options),
       capabilities_{.name = "ucx",
                     .lease_bytes_min = options.rendezvous_bytes_min,
                     .peer_may_vanish = true,
                     .receives_in_place = true},
-      place_(domain_->enter(*this)),
+      place_(shared_->enter(*this)),
       protocol_({.kinds = kCommonMessageKinds | bit_of(MessageKind::kAsk) | bit_of(MessageKind::kPlace) |
                           bit_of(MessageKind::kPiece),
                  .credit_max = static_cast<std::uint32_t>(kWindowBytesMax),
@@ -48,11 +49,11 @@ std::string UcxCarrier::address() const {
   store_le(at, place_.slot);
   store_le(at + 4, place_.key);
   store_le(at + 8, static_cast<std::uint32_t>(options_.window_bytes));
-  return text.append(as_text(domain_->address()));
+  return text.append(as_text(shared_->address()));
 }
 
 Status UcxCarrier::connect(std::string_view peer_address) {
-  if (!domain_->alive()) return ucx::to_status(UCS_ERR_CANCELED, "connecting by a worker that was given up");
+  if (!shared_->alive()) return ucx::to_status(UCS_ERR_CANCELED, "connecting by a worker that was given up");
   if (peer_address.size() <= kAddressHeadBytes) {
     return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's UCX address is cut short"};
   }
@@ -67,12 +68,12 @@ Status UcxCarrier::connect(std::string_view peer_address) {
   protocol_.credit().take_terms(window);
   const bool peer_mode = options_.error_mode == UcxErrorMode::kPeer;
   auto endpoint = ucx::Endpoint::connect(
-      domain_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
+      shared_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
       {.error_mode = peer_mode ? ucx::ErrorMode::kPeer : ucx::ErrorMode::kNone,
        .on_error = [this](const Status& why) { fail(static_cast<ucs_status_t>(why.native())); }});
   if (!endpoint.ok()) {
     // Which of two lists is too short can be seen only with both: each side is told the other's.
-    const std::string choice = domain_->worker().context().choice();
+    const std::string choice = shared_->worker().context().choice();
     return std::move(endpoint).status().with_context("with " + choice + " on this side");
   }
   endpoint_ = *std::move(endpoint);
@@ -81,7 +82,7 @@ Status UcxCarrier::connect(std::string_view peer_address) {
 }
 
 void UcxCarrier::touch() noexcept {
-  if (!shut_ && !deliver_.is_scheduled()) domain_->loop().schedule(deliver_);
+  if (!shut_ && !deliver_.is_scheduled()) shared_->loop().schedule(deliver_);
 }
 
 void UcxCarrier::fail(ucs_status_t status) noexcept {
@@ -96,14 +97,14 @@ void UcxCarrier::misbehaved(const char* what) noexcept {
 
 Status UcxCarrier::failure() const {
   if (protocol_.misbehaves()) return protocol_.misbehaviour();
-  const Status status = ucx::to_status(failed_, "the UCX path");
+  const Status status = ucx::to_status(failed_, "the UCX carrier");
   return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
 }
 
 void UcxCarrier::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
   auto& op = *static_cast<Operation*>(operation);
   ucp_request_free(request);
-  op.path->completed(op, status);
+  op.carrier->completed(op, status);
 }
 
 void UcxCarrier::on_landed(void* request, ucs_status_t status, std::size_t, void* operation) noexcept {
@@ -150,19 +151,19 @@ bool UcxCarrier::anything_in_flight() const noexcept {
 bool UcxCarrier::wait_for(const Operation& operation, Duration at_most) {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + at_most;
-  for (unsigned asked = 0; operation.active && !operation.done && domain_->alive(); ++asked) {
-    domain_->progress();
+  for (unsigned asked = 0; operation.active && !operation.done && shared_->alive(); ++asked) {
+    shared_->progress();
     if (asked % kQuestionsPerLook == kQuestionsPerLook - 1 && clock.now() >= give_up_at) break;
   }
   return !operation.active || operation.done;
 }
 
-// The memory of `operation` has to come back, whatever that costs the path, or the worker.
+// The memory of `operation` has to come back, whatever that costs the carrier, or the worker.
 void UcxCarrier::insist_on(const Operation& operation) {
   if (wait_for(operation, kReclaimAtMost)) return;
   fail(UCS_ERR_TIMED_OUT);
   close_endpoint();
-  if (!wait_for(operation, kForceAtMost)) domain_->give_up();
+  if (!wait_for(operation, kForceAtMost)) shared_->give_up();
 }
 
 // Others that share the worker may always have something to say, and their loop has to go on.
@@ -170,9 +171,9 @@ void UcxCarrier::catch_up() {
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   unsigned idle = 0;
-  while (idle < kIdleQuestions && !protocol_.end_arrived() && domain_->alive() && clock.now() < give_up_at) {
+  while (idle < kIdleQuestions && !protocol_.end_arrived() && shared_->alive() && clock.now() < give_up_at) {
     const std::uint32_t before = protocol_.taken();
-    domain_->progress();
+    shared_->progress();
     idle = protocol_.taken() != before ? 0 : idle + 1;
   }
 }
@@ -181,20 +182,20 @@ void UcxCarrier::catch_up() {
 void UcxCarrier::close_endpoint() noexcept {
   if (!endpoint_) return;
   endpoint_ = {};
-  if (options_.error_mode == UcxErrorMode::kNone) domain_->give_up();
+  if (options_.error_mode == UcxErrorMode::kNone) shared_->give_up();
 }
 
 void UcxCarrier::shut() {
   if (std::exchange(shut_, true)) return;
-  domain_->loop().unschedule(deliver_);
-  domain_->leave(place_, !protocol_.end_arrived());
+  shared_->loop().unschedule(deliver_);
+  shared_->leave(place_, !protocol_.end_arrived());
   forget_arrivals();
   close_endpoint();
   Clock& clock = steady_clock_source();
   const TimePoint give_up_at = clock.now() + kForceAtMost;
-  while (anything_in_flight() && domain_->alive() && clock.now() < give_up_at) domain_->progress();
+  while (anything_in_flight() && shared_->alive() && clock.now() < give_up_at) shared_->progress();
   if (anything_in_flight()) {
-    domain_->give_up();
+    shared_->give_up();
     on_worker_gone();
   }
   forget_arrivals();

@@ -9,10 +9,10 @@
 
 #include "transport/message_protocol.hpp"
 #include "transport/ucx/active_message.hpp"
-#include "transport/ucx/domain.hpp"
 #include "transport/ucx/inbox.hpp"
+#include "transport/ucx/shared_worker.hpp"
 #include "weft/coro/executor.hpp"
-#include "weft/transport/path_end.hpp"
+#include "weft/transport/carrier_end.hpp"
 #include "weft/ucx/endpoint.hpp"
 
 namespace weft::ucx_carrier {
@@ -26,9 +26,9 @@ namespace weft::ucx_carrier {
 /// What UCX was given (operations in flight) is in `sending_`, `landing_`, `controls_` and `flush_`; shut()
 /// returns only when none is left. Nothing is told to the owner inside a callback of UCX: those only note and
 /// schedule deliver_.
-class UcxCarrier final : public PathEnd, public Carrier {
+class UcxCarrier final : public CarrierEnd, public Carrier {
  public:
-  UcxCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner, const UcxOptions& options);
+  UcxCarrier(std::shared_ptr<SharedWorker> shared, CarrierEndOwner& owner, const UcxOptions& options);
   ~UcxCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
@@ -46,7 +46,7 @@ class UcxCarrier final : public PathEnd, public Carrier {
   void catch_up() override;
   void shut() override;
 
-  /// For the domain, inside progress. True: `data` stays ours.
+  /// For the shared worker, inside progress. True: `data` stays ours.
   bool arrived(const MessageHeader& header, void* data, std::size_t bytes, std::uint64_t attributes) noexcept;
   /// The worker has ended: UCX touches nothing of ours any more.
   void on_worker_gone() noexcept;
@@ -54,12 +54,12 @@ class UcxCarrier final : public PathEnd, public Carrier {
  private:
   struct Deliver : Ready {
     explicit Deliver(UcxCarrier& its) noexcept
-        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    UcxCarrier& path;
+        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->carrier.deliver(); }), carrier(its) {}
+    UcxCarrier& carrier;
   };
   /// An operation in flight, where UCX finds it again.
   struct Operation {
-    UcxCarrier* path = nullptr;
+    UcxCarrier* carrier = nullptr;
     bool active = false;
     bool done = false;
     ucs_status_t status = UCS_OK;
@@ -118,8 +118,8 @@ class UcxCarrier final : public PathEnd, public Carrier {
   void close_endpoint() noexcept;
   Status failure() const;
 
-  const std::shared_ptr<Domain> domain_;
-  PathEndOwner& bring_up_;
+  const std::shared_ptr<SharedWorker> shared_;
+  CarrierEndOwner& bring_up_;
   const UcxOptions& options_;
   Capabilities capabilities_;
   const Place place_;

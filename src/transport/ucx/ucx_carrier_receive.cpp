@@ -104,7 +104,7 @@ bool UcxCarrier::take_in(const MessageHeader& header, const Arrival& arrival) no
 }
 
 void UcxCarrier::drop(Arrival& arrival) noexcept {
-  if (arrival.memory == Arrival::Memory::kUcx && domain_->alive()) domain_->release(arrival.data);
+  if (arrival.memory == Arrival::Memory::kUcx && shared_->alive()) shared_->release(arrival.data);
   if (arrival.memory == Arrival::Memory::kCopied) std::free(arrival.data);
   arrival.memory = Arrival::Memory::kNone;
 }
@@ -159,7 +159,7 @@ ChunkRef UcxCarrier::receive_in_place(bool& exhausted) {
   const bool whole =
       front.kind == MessageKind::kBytes && front.memory == Arrival::Memory::kUcx && front.taken == 0;
   if (!whole || reinterpret_cast<std::uintptr_t>(front.data) % 8 != 0) return {};
-  ChunkRef chunk = domain_->lend({front.data, front.bytes});
+  ChunkRef chunk = shared_->lend({front.data, front.bytes});
   if (!chunk) return {};
   taken(front);
   inbox_.pop();
@@ -206,7 +206,7 @@ Moved UcxCarrier::take_piece(MutableBytes landing) {
     front.memory = Arrival::Memory::kNone;
   }
   front.data = to;
-  landing_.path = this;
+  landing_.carrier = this;
   landing_.bytes = front.bytes;
   ucp_request_param_t params{};
   params.op_attr_mask =
@@ -216,7 +216,7 @@ Moved UcxCarrier::take_piece(MutableBytes landing) {
   landing_.active = true;
   landing_.done = false;
   const ucs_status_t status =
-      note(landing_, ucp_am_recv_data_nbx(domain_->worker().handle(), piece, to, front.bytes, &params));
+      note(landing_, ucp_am_recv_data_nbx(shared_->worker().handle(), piece, to, front.bytes, &params));
   if (status == UCS_INPROGRESS) return landed();
   landing_.active = landing_.done = true;
   landing_.status = status;

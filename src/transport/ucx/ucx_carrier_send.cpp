@@ -26,7 +26,7 @@ ucs_status_t UcxCarrier::note(Operation& operation, ucs_status_ptr_t answer) noe
 ucs_status_t UcxCarrier::post(Operation& operation, const MessageHeader& header, const void* data,
                               std::size_t bytes) noexcept {
   store_active_message_header(operation.header, {header, peer_slot_, peer_key_});
-  operation.path = this;
+  operation.carrier = this;
   operation.bytes = bytes;
   operation.active = true;
   operation.done = false;
@@ -116,9 +116,9 @@ void UcxCarrier::end_sending() {
   send_control();
 }
 
-// So that nothing of ours is still inside UCX when the path is shut.
+// So that nothing of ours is still inside UCX when the carrier is shut.
 void UcxCarrier::flush() noexcept {
-  flush_.path = this;
+  flush_.carrier = this;
   flush_.active = true;
   flush_.done = false;
   ucp_request_param_t params;

@@ -28,7 +28,7 @@ struct CmListening {
 /// The address of an end that is connected by rdma_cm. The connecting side's ends after its terms.
 ///
 ///      0        1        2        3        4        5        6        7
-///  0 | terms (path_address.hpp)                                              |
+///  0 | terms (carrier_address.hpp)                                              |
 ///  8 | port            | zero                                                |
 /// 16 | token                                                                 |
 /// 24 |                                                                       |

@@ -80,23 +80,23 @@ Status status_of(const verbs::CmEvent& event) {
 
 }  // namespace
 
-Result<std::unique_ptr<PathEnd>> CmEnd::connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                      Loop& loop, PathEndOwner& owner,
-                                                      const VerbsOptions& options,
-                                                      const std::string& endpoint) {
+Result<std::unique_ptr<CarrierEnd>> CmEnd::connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
+                                                         Loop& loop, CarrierEndOwner& owner,
+                                                         const VerbsOptions& options,
+                                                         const std::string& endpoint) {
   auto end = std::make_unique<CmEnd>(std::move(hub), support, loop, owner, options);
   if (Status wrong = parse(endpoint, end->to_); !wrong.ok()) return wrong;
-  return std::unique_ptr<PathEnd>{std::move(end)};
+  return std::unique_ptr<CarrierEnd>{std::move(end)};
 }
 
-Result<std::unique_ptr<PathEnd>> CmEnd::listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                  Loop& loop, PathEndOwner& owner,
-                                                  const VerbsOptions& options) {
+Result<std::unique_ptr<CarrierEnd>> CmEnd::listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
+                                                     Loop& loop, CarrierEndOwner& owner,
+                                                     const VerbsOptions& options) {
   auto end = std::make_unique<CmEnd>(std::move(hub), support, loop, owner, options);
   auto awaited = end->hub_->await_request(*end);
   if (!awaited.ok()) return std::move(awaited).status();
   end->listening_ = *awaited;
-  return std::unique_ptr<PathEnd>{std::move(end)};
+  return std::unique_ptr<CarrierEnd>{std::move(end)};
 }
 
 std::string CmEnd::address() const {
@@ -124,7 +124,7 @@ Status CmEnd::connect(std::string_view peer_address) {
 
 void CmEnd::on_peer_ready() {
   peer_ready_ = true;
-  if (state_ == State::kConnected) path_->on_peer_ready();
+  if (state_ == State::kConnected) carrier_->on_peer_ready();
 }
 
 Status CmEnd::resolve(std::uint16_t port) {
@@ -155,7 +155,7 @@ void CmEnd::on_cm_event(const verbs::CmEvent& event) {
 // An event that is out of turn is nobody's: the system sends none such.
 Status CmEnd::take(const verbs::CmEvent& event) {
   if (event.kind == Kind::kAddressResolved && state_ == State::kResolving) {
-    if (Status failed = make_path(); !failed.ok()) return failed;
+    if (Status failed = make_carrier(); !failed.ok()) return failed;
     const bool begun = driver().resolve_route(connection_.id(), milliseconds(kResolveAtMost)) == 0;
     return begun ? Status{} : call_failed("resolving the route to the peer for RDMA");
   }
@@ -184,29 +184,29 @@ Result<verbs::Transition> CmEnd::transition_to(ibv_qp_state state) {
   return made;
 }
 
-Status CmEnd::make_path() {
+Status CmEnd::make_carrier() {
   const char* const device = driver().device_name(connection_.id());
   if (device == nullptr) {
     return {StatusCode::kUnavailable, Layer::kTransport, "rdma_cm knows no device that leads to the peer"};
   }
   const std::uint8_t port = driver().port(connection_.id());
-  auto domain = support_.domain_of_route(loop_, device, port);
-  if (!domain.ok()) return std::move(domain).status();
-  auto path = VerbsCarrier::make(*std::move(domain), owner_, port);
-  if (!path.ok()) return std::move(path).status();
-  path_ = *std::move(path);
-  path_->take_terms(*peer_terms_);
+  auto loop_device = support_.loop_device_of_route(loop_, device, port);
+  if (!loop_device.ok()) return std::move(loop_device).status();
+  auto carrier = VerbsCarrier::make(*std::move(loop_device), owner_, port);
+  if (!carrier.ok()) return std::move(carrier).status();
+  carrier_ = *std::move(carrier);
+  carrier_->take_terms(*peer_terms_);
   const auto initialised = transition_to(IBV_QPS_INIT);
-  return initialised.ok() ? path_->pair().prepare(*initialised) : initialised.status();
+  return initialised.ok() ? carrier_->pair().prepare(*initialised) : initialised.status();
 }
 
 // Reads go one way in as many as the other side serves.
 verbs::CmParameters CmEnd::parameters() const {
-  const ibv_device_attr& device = path_->device_attributes();
+  const ibv_device_attr& device = carrier_->device_attributes();
   const auto at_most = [](int granted) {
     return static_cast<std::uint8_t>(std::clamp<int>(granted, 1, static_cast<int>(kOffersMax)));
   };
-  return {.queue_pair = path_->queue_pair(),
+  return {.queue_pair = carrier_->queue_pair(),
           .reads_served = at_most(device.max_qp_rd_atom),
           .reads_asked = at_most(device.max_qp_init_rd_atom)};
 }
@@ -223,7 +223,7 @@ Status CmEnd::request() {
 
 Status CmEnd::answer() {
   state_ = State::kRequest;
-  if (Status failed = make_path(); !failed.ok()) return failed;
+  if (Status failed = make_carrier(); !failed.ok()) return failed;
   return look_for_way();
 }
 
@@ -232,8 +232,8 @@ Status CmEnd::look_for_way() {
   auto to_receive = transition_to(IBV_QPS_RTR);
   if (!to_receive.ok()) return std::move(to_receive).status();
   to_receive_ = *to_receive;
-  auto search = path_->ways().look_for(path_->pair().way_by(to_receive_), loop_,
-                                       [this](const Status& way) { found(way); });
+  auto search = carrier_->ways().look_for(carrier_->pair().way_by(to_receive_), loop_,
+                                          [this](const Status& way) { found(way); });
   if (!search.ok()) return std::move(search).status();
   search_ = *std::move(search);
   state_ = State::kSearching;
@@ -246,13 +246,13 @@ void CmEnd::found(const Status& way) {
   if (status.ok()) status = finish();
   if (!status.ok()) return fail(std::move(status));
   state_ = State::kConnected;
-  if (peer_ready_) path_->on_peer_ready();
+  if (peer_ready_) carrier_->on_peer_ready();
   owner_.on_connected();
 }
 
 Status CmEnd::connect_pair() {
   const auto to_send = transition_to(IBV_QPS_RTS);
-  return to_send.ok() ? path_->connect_by(to_receive_, *to_send) : to_send.status();
+  return to_send.ok() ? carrier_->connect_by(to_receive_, *to_send) : to_send.status();
 }
 
 Status CmEnd::finish() {
@@ -271,8 +271,8 @@ Status CmEnd::finish() {
 void CmEnd::ended(const verbs::CmEvent& event) {
   if (state_ != State::kConnected) return fail(status_of(event));
   if (event.kind == Kind::kDisconnected) return connection_.end();
-  path_->catch_up();
-  path_->fail(status_of(event));
+  carrier_->catch_up();
+  carrier_->fail(status_of(event));
 }
 
 // The peer hears of it at once, and a device that goes away waits for nothing of ours.
@@ -287,7 +287,7 @@ void CmEnd::shut() {
   if (std::exchange(state_, State::kShut) == State::kShut) return;
   if (!connects() && listening_) hub_->forget(listening_->token);
   search_ = {};
-  if (path_ != nullptr) path_->shut();
+  if (carrier_ != nullptr) carrier_->shut();
   connection_.end();
 }
 

@@ -17,16 +17,16 @@ namespace weft::verbs_carrier {
 /// Access of an end to the provider that made it, which outlives it.
 class CmSupport {
  public:
-  /// Returns the Domain that the paths of `loop` over the device of that name share. Errors: the options
-  /// exclude the device, or it cannot be opened.
-  virtual Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
-                                                          std::uint8_t port) const = 0;
+  /// Returns the LoopDevice that the carriers of `loop` over the device of that name share. Errors: the
+  /// options exclude the device, or it cannot be opened.
+  virtual Result<std::shared_ptr<LoopDevice>> loop_device_of_route(Loop& loop, const std::string& device,
+                                                                   std::uint8_t port) const = 0;
 
  protected:
   ~CmSupport() = default;
 };
 
-/// One end of a path whose queue pair is connected by rdma_cm. The side that connected the stream connects
+/// One end of a carrier whose queue pair is connected by rdma_cm. The side that connected the stream connects
 /// here too:
 ///
 ///   connecting side                                    listening side
@@ -37,22 +37,23 @@ class CmSupport {
 ///   kConnected   establish                <--- cm ---- accept                           kConnected
 ///
 /// Only when the system has found the route, or the request is there, the device is known: the queue pair is
-/// made then (`path_`). It stays rdma_cm's connection until the end: when that fails, or the device goes, the
-/// path has failed; when the peer ends it, the stream says how that is meant. In kFailed and kShut nothing is
-/// told to the owner any more.
-class CmEnd final : public PathEnd, private CmHandler {
+/// made then (`carrier_`). It stays rdma_cm's connection until the end: when that fails, or the device goes,
+/// the carrier has failed; when the peer ends it, the stream says how that is meant. In kFailed and kShut
+/// nothing is told to the owner any more.
+class CmEnd final : public CarrierEnd, private CmHandler {
  public:
   /// The connecting side's. Errors: kInvalidArgument for an endpoint (tcp://10.0.0.7:9000) without an IP
   /// address.
-  static Result<std::unique_ptr<PathEnd>> connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                        Loop& loop, PathEndOwner& owner,
-                                                        const VerbsOptions& options,
-                                                        const std::string& endpoint);
+  static Result<std::unique_ptr<CarrierEnd>> connecting_to(std::shared_ptr<CmHub> hub,
+                                                           const CmSupport& support, Loop& loop,
+                                                           CarrierEndOwner& owner,
+                                                           const VerbsOptions& options,
+                                                           const std::string& endpoint);
   /// The listening side's. Errors: the system does not let us listen.
-  static Result<std::unique_ptr<PathEnd>> listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
-                                                    Loop& loop, PathEndOwner& owner,
-                                                    const VerbsOptions& options);
-  CmEnd(std::shared_ptr<CmHub> hub, const CmSupport& support, Loop& loop, PathEndOwner& owner,
+  static Result<std::unique_ptr<CarrierEnd>> listening(std::shared_ptr<CmHub> hub, const CmSupport& support,
+                                                       Loop& loop, CarrierEndOwner& owner,
+                                                       const VerbsOptions& options);
+  CmEnd(std::shared_ptr<CmHub> hub, const CmSupport& support, Loop& loop, CarrierEndOwner& owner,
         const VerbsOptions& options)
       : hub_(std::move(hub)), support_(support), loop_(loop), owner_(owner), options_(options) {}
   ~CmEnd() override { shut(); }
@@ -62,7 +63,7 @@ class CmEnd final : public PathEnd, private CmHandler {
   bool connecting() const override { return state_ != State::kConnected; }
   bool needs_peer_ready() const override { return true; }
   void on_peer_ready() override;
-  Carrier& carrier() override { return *path_; }
+  Carrier& carrier() override { return *carrier_; }
   void shut() override;
 
  private:
@@ -82,7 +83,7 @@ class CmEnd final : public PathEnd, private CmHandler {
   void on_cm_request(CmConnection connection, const verbs::CmEvent& event) override;
   Status take(const verbs::CmEvent& event);
   Status resolve(std::uint16_t port);
-  Status make_path();
+  Status make_carrier();
   Status request();
   Status answer();
   Status look_for_way();
@@ -99,7 +100,7 @@ class CmEnd final : public PathEnd, private CmHandler {
   const std::shared_ptr<CmHub> hub_;
   const CmSupport& support_;
   Loop& loop_;
-  PathEndOwner& owner_;
+  CarrierEndOwner& owner_;
   const VerbsOptions& options_;
   State state_ = State::kMade;
   /// The connecting side's: whom it connects to, without the port.
@@ -110,7 +111,7 @@ class CmEnd final : public PathEnd, private CmHandler {
   /// Parameters of the peer's request or response.
   verbs::CmParameters theirs_;
   bool peer_ready_ = false;
-  std::unique_ptr<VerbsCarrier> path_;
+  std::unique_ptr<VerbsCarrier> carrier_;
   verbs::Transition to_receive_;
   WayFinder::Search search_;
   CmConnection connection_;

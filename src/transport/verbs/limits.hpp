@@ -22,7 +22,7 @@ inline constexpr std::size_t kControlBlockBytes = kControlBytes * 1024;
 /// Inline messages hold no memory: a completion is requested for every 8th of them only, so that the device
 /// reports fewer.
 inline constexpr std::uint32_t kSignalEvery = 8;
-/// Work requests that a path keeps free for control messages.
+/// Work requests that a carrier keeps free for control messages.
 inline constexpr std::size_t kControlSends = 2;
 /// Interval after which a sender that found no receive tries again, six times: 10 ms, in InfiniBand's code.
 /// A peer that floods us without credit takes the receives of others for as long as our loop does not look,
@@ -39,15 +39,15 @@ inline constexpr std::size_t kOffersMax = 2;
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
 /// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
 inline constexpr unsigned kDeclinesCountedMax = 6;
-/// How long memory that is to be given back is waited for; then the path is given up for it.
+/// How long memory that is to be given back is waited for; then the carrier is given up for it.
 inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
 /// How often unused memory is looked for.
 inline constexpr Duration kTrimInterval = std::chrono::seconds{5};
 /// How long an end waits for the device to say what has arrived.
 inline constexpr Duration kCatchUpAtMost = std::chrono::milliseconds{50};
 inline constexpr unsigned kIdleQuestions = 64;
-/// How long a queue pair outlives its path at most, for the device to give back a receive that it had taken
-/// for a message that came in half. Not all devices say when they have.
+/// How long a queue pair outlives its carrier at most, for the device to give back a receive that it had
+/// taken for a message that came in half. Not all devices say when they have.
 inline constexpr Duration kRetirement = std::chrono::milliseconds{100};
 /// How long the system may look for the address and for the route that rdma_cm connects by.
 inline constexpr Duration kResolveAtMost = std::chrono::seconds{2};

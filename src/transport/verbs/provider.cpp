@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "transport/carrier_transport.hpp"
 #include "transport/message_header.hpp"
-#include "transport/path_transport.hpp"
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/verbs_carrier.hpp"
 
@@ -46,7 +46,7 @@ Result<std::shared_ptr<const Registration>> register_with(SharedDevice& device, 
 
 constexpr char kOffersCm = 1;
 
-Status no_path(std::string why) {
+Status no_carrier(std::string why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport, std::move(why)};
 }
 
@@ -64,8 +64,8 @@ std::string Provider::offer() const {
 }
 
 // The side that connects chooses.
-Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
-                                                std::string_view peer_offer) const {
+Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& owner,
+                                                   std::string_view peer_offer) const {
   if (peer_offer.empty() || peer_offer[0] != static_cast<char>(kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over RDMA"};
@@ -75,27 +75,28 @@ Result<std::unique_ptr<PathEnd>> Provider::open(Loop& loop, PathEndOwner& owner,
   const bool theirs = peer_offer.size() > 1 && peer_offer[1] == kOffersCm;
   if (ours == theirs) return ours ? open_by_cm(loop, owner, connected_to) : open_by_hello(loop, owner);
   if (connected_to.empty() ? ours : theirs) return open_by_hello(loop, owner);
-  return no_path(theirs ? "the peer connects by rdma_cm, and this side does not listen for that "
-                          "(VerbsOptions::connect_by)"
-                        : "the peer does not listen for rdma_cm (VerbsOptions::connect_by of the server)");
+  return no_carrier(theirs ? "the peer connects by rdma_cm, and this side does not listen for that "
+                             "(VerbsOptions::connect_by)"
+                           : "the peer does not listen for rdma_cm (VerbsOptions::connect_by of the server)");
 }
 
 // A device that cannot be had now, because its port is down, is no reason to do without the others.
-Result<std::unique_ptr<PathEnd>> Provider::open_by_hello(Loop& loop, PathEndOwner& owner) const {
+Result<std::unique_ptr<CarrierEnd>> Provider::open_by_hello(Loop& loop, CarrierEndOwner& owner) const {
   const auto devices = devices_in_turn();
   if (!devices.ok()) return devices.status();
   Status refused;
   for (const std::string& device : *devices) {
-    auto domain = domain_for(loop, device);
-    auto path = domain.ok() ? VerbsCarrier::make(*std::move(domain), owner) : std::move(domain).status();
-    if (path.ok()) return std::unique_ptr<PathEnd>{*std::move(path)};
-    refused = std::move(path).status();
+    auto loop_device = loop_device_for(loop, device);
+    auto carrier = loop_device.ok() ? VerbsCarrier::make(*std::move(loop_device), owner)
+                                    : std::move(loop_device).status();
+    if (carrier.ok()) return std::unique_ptr<CarrierEnd>{*std::move(carrier)};
+    refused = std::move(carrier).status();
   }
   return refused;
 }
 
-Result<std::unique_ptr<PathEnd>> Provider::open_by_cm(Loop& loop, PathEndOwner& owner,
-                                                      const std::string& connected_to) const {
+Result<std::unique_ptr<CarrierEnd>> Provider::open_by_cm(Loop& loop, CarrierEndOwner& owner,
+                                                         const std::string& connected_to) const {
   auto hub = hub_for(loop);
   if (!hub.ok()) return std::move(hub).status();
   if (connected_to.empty()) return CmEnd::listening(*std::move(hub), *this, loop, owner, options_);
@@ -104,7 +105,7 @@ Result<std::unique_ptr<PathEnd>> Provider::open_by_cm(Loop& loop, PathEndOwner& 
 
 Status Provider::check_cm() const {
   if (options_.connect_by != VerbsConnect::kRdmaCm || driver_of(options_).cm() != nullptr) return {};
-  return no_path("this build has no rdma_cm: install librdmacm-dev and build again");
+  return no_carrier("this build has no rdma_cm: install librdmacm-dev and build again");
 }
 
 Result<std::shared_ptr<CmHub>> Provider::hub_for(Loop& loop) const {
@@ -118,18 +119,18 @@ Result<std::shared_ptr<CmHub>> Provider::hub_for(Loop& loop) const {
   return hub;
 }
 
-Result<std::shared_ptr<Domain>> Provider::domain_of_route(Loop& loop, const std::string& device,
-                                                          std::uint8_t port) const {
+Result<std::shared_ptr<LoopDevice>> Provider::loop_device_of_route(Loop& loop, const std::string& device,
+                                                                   std::uint8_t port) const {
   const std::vector<std::string>& named = options_.devices;
   if (!named.empty() && std::find(named.begin(), named.end(), device) == named.end()) {
-    return no_path("the way to the peer leads over " + device +
-                   ", which VerbsOptions::devices does not name");
+    return no_carrier("the way to the peer leads over " + device +
+                      ", which VerbsOptions::devices does not name");
   }
   if (options_.port != 0 && options_.port != port) {
-    return no_path("the way to the peer leads over port " + std::to_string(port) + " of " + device +
-                   ", which is not VerbsOptions::port");
+    return no_carrier("the way to the peer leads over port " + std::to_string(port) + " of " + device +
+                      ", which is not VerbsOptions::port");
   }
-  return domain_for(loop, device);
+  return loop_device_for(loop, device);
 }
 
 Result<std::vector<std::string>> Provider::devices_in_turn() const {
@@ -148,7 +149,7 @@ Status Provider::try_out() const {
   if (Status none = check_cm(); !none.ok()) return none;
   for (const std::string& name : options_.devices) {
     const auto device = verbs::Device::open(name, driver_of(options_));
-    if (!device.ok()) return no_path(std::string{device.status().message()});
+    if (!device.ok()) return no_carrier(std::string{device.status().message()});
   }
   return {};
 }
@@ -176,32 +177,33 @@ Status Provider::find_devices() const {
     } else {
       (reason += reason.empty() ? "" : "; ") += port.status().message();
     }
-    if (named && !device.ok()) return no_path(std::string{device.status().message()});
+    if (named && !device.ok()) return no_carrier(std::string{device.status().message()});
   }
-  if (usable.empty()) return no_path(reason.empty() ? "this machine has no RDMA device" : std::move(reason));
+  if (usable.empty())
+    return no_carrier(reason.empty() ? "this machine has no RDMA device" : std::move(reason));
   if (reason.empty() && !any_has_gid) {
-    return no_path("VerbsOptions::gid_index: there is no GID " + std::to_string(*options_.gid_index) +
-                   " at " + ports + " (weft info lists those that there are)");
+    return no_carrier("VerbsOptions::gid_index: there is no GID " + std::to_string(*options_.gid_index) +
+                      " at " + ports + " (weft info lists those that there are)");
   }
   // Of those that were named, those too whose port may come up later.
   devices_ = named ? std::move(names).value() : std::move(usable);
   return {};
 }
 
-Result<std::shared_ptr<Domain>> Provider::domain_for(Loop& loop, const std::string& device) const {
+Result<std::shared_ptr<LoopDevice>> Provider::loop_device_for(Loop& loop, const std::string& device) const {
   const std::lock_guard lock{mutex_};
-  std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Domain>& known = domains_[{&loop, device}];
-  if (std::shared_ptr<Domain> domain = known.lock()) {
-    if (!domain->broken()) return domain;
+  std::erase_if(loop_devices_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<LoopDevice>& known = loop_devices_[{&loop, device}];
+  if (std::shared_ptr<LoopDevice> loop_device = known.lock()) {
+    if (!loop_device->broken()) return loop_device;
     // As long as it lives it hears of the device's events, and a loop can watch a device once.
-    domain->device().condemn();
+    loop_device->device().condemn();
   }
   auto shared = shared_device(device);
   if (!shared.ok()) return std::move(shared).status();
-  auto domain = Domain::make(loop, *std::move(shared), options_, ways_);
-  if (domain.ok()) known = *domain;
-  return domain;
+  auto loop_device = LoopDevice::make(loop, *std::move(shared), options_, ways_);
+  if (loop_device.ok()) known = *loop_device;
+  return loop_device;
 }
 
 // Under the lock. What was registered with one that failed is copied from then on.
@@ -225,7 +227,7 @@ std::vector<std::shared_ptr<SharedDevice>> Provider::open_devices() const {
   return opened;
 }
 
-// Without the lock, which loops take to open paths: pinning takes long.
+// Without the lock, which loops take to open carriers: pinning takes long.
 Result<MemoryLease> Provider::register_memory(MutableBytes memory) const {
   MemoryLease lease;
   if (memory.empty()) return lease;
@@ -286,18 +288,18 @@ VerbsMemory verbs_memory(const VerbsOptions& options) {
           .attachment_bytes_max = options.attachment_bytes_max};
 }
 
-std::shared_ptr<const DataPathProvider> make_verbs_path_provider(const VerbsOptions& options) {
+std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& options) {
   return std::make_shared<verbs_carrier::Provider>(options);
 }
 
 std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
                                                 const VerbsOptions& options) {
-  return make_path_transport(std::move(stream), {.scheme = "verbs",
-                                                 .provider = make_verbs_path_provider(options),
-                                                 .connecting = options.connecting,
-                                                 .listening = options.listening,
-                                                 .bring_up_timeout = options.bring_up_timeout,
-                                                 .misuse = check(options)});
+  return make_carrier_transport(std::move(stream), {.scheme = "verbs",
+                                                    .provider = make_verbs_carriers(options),
+                                                    .connecting = options.connecting,
+                                                    .listening = options.listening,
+                                                    .bring_up_timeout = options.bring_up_timeout,
+                                                    .misuse = check(options)});
 }
 
 }  // namespace weft

@@ -10,42 +10,42 @@
 
 #include "transport/verbs/cm_end.hpp"
 #include "transport/verbs/device_turns.hpp"
-#include "transport/verbs/domain.hpp"
+#include "transport/verbs/loop_device.hpp"
 #include "transport/verbs/shared_device.hpp"
-#include "weft/transport/data_path.hpp"
+#include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/verbs.hpp"
 
 namespace weft::verbs_carrier {
 
-/// Makes the paths of some options. Devices are opened for the first path: who only might use RDMA pays
+/// Makes the carriers of some options. Devices are opened for the first carrier: who only might use RDMA pays
 /// nothing for it. Thread: any.
-class Provider final : public DataPathProvider, private CmSupport {
+class Provider final : public CarrierProvider, private CmSupport {
  public:
   explicit Provider(VerbsOptions options);
 
-  wire::DataPath kind() const override { return wire::DataPath::kVerbs; }
+  wire::CarrierKind kind() const override { return wire::CarrierKind::kVerbs; }
   std::string offer() const override;
   /// Errors: there is no device with an active port.
   Status require() const override;
   /// Errors: there is none of a name that was given.
   Status try_out() const override;
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner,
-                                        std::string_view peer_offer) const override;
+  Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
+                                           std::string_view peer_offer) const override;
   Result<MemoryLease> register_memory(MutableBytes memory) const override;
 
  private:
-  Result<std::unique_ptr<PathEnd>> open_by_hello(Loop& loop, PathEndOwner& owner) const;
-  Result<std::unique_ptr<PathEnd>> open_by_cm(Loop& loop, PathEndOwner& owner,
-                                              const std::string& connected_to) const;
+  Result<std::unique_ptr<CarrierEnd>> open_by_hello(Loop& loop, CarrierEndOwner& owner) const;
+  Result<std::unique_ptr<CarrierEnd>> open_by_cm(Loop& loop, CarrierEndOwner& owner,
+                                                 const std::string& connected_to) const;
   Status check_cm() const;
   Result<std::shared_ptr<CmHub>> hub_for(Loop& loop) const;
-  Result<std::shared_ptr<Domain>> domain_of_route(Loop& loop, const std::string& device,
-                                                  std::uint8_t port) const override;
+  Result<std::shared_ptr<LoopDevice>> loop_device_of_route(Loop& loop, const std::string& device,
+                                                           std::uint8_t port) const override;
   Status find_devices() const;
   Result<std::vector<std::string>> devices_in_turn() const;
   std::vector<std::shared_ptr<SharedDevice>> open_devices() const;
   Result<std::shared_ptr<SharedDevice>> shared_device(const std::string& name) const;
-  Result<std::shared_ptr<Domain>> domain_for(Loop& loop, const std::string& device) const;
+  Result<std::shared_ptr<LoopDevice>> loop_device_for(Loop& loop, const std::string& device) const;
 
   const VerbsOptions options_;
   const std::shared_ptr<WayFinder> ways_ = std::make_shared<WayFinder>();
@@ -53,7 +53,7 @@ class Provider final : public DataPathProvider, private CmSupport {
   mutable std::vector<std::string> devices_;
   mutable DeviceTurns turns_;
   mutable std::map<std::string, std::weak_ptr<SharedDevice>> shared_;
-  mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<Domain>> domains_;
+  mutable std::map<std::pair<Loop*, std::string>, std::weak_ptr<LoopDevice>> loop_devices_;
   mutable std::map<Loop*, std::weak_ptr<CmHub>> hubs_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "transport/verbs/domain.hpp"
+#include "transport/verbs/loop_device.hpp"
 
 namespace weft::verbs_carrier {
 
@@ -25,26 +25,26 @@ SharedDevice::SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, 
                               .access = {.relaxed_ordering = options.relaxed_ordering},
                               .counted_in = {options.usage, &VerbsUsage::attachment_bytes}})) {}
 
-void SharedDevice::enlist(Domain& domain) {
+void SharedDevice::enlist(LoopDevice& loop_device) {
   const std::lock_guard lock{mutex_};
-  domains_.push_back(&domain);
+  loop_devices_.push_back(&loop_device);
   landings_->attend(true);
 }
 
-void SharedDevice::strike(Domain& domain) noexcept {
+void SharedDevice::strike(LoopDevice& loop_device) noexcept {
   const std::lock_guard lock{mutex_};
-  std::erase(domains_, &domain);
-  if (domains_.empty()) landings_->attend(false);
+  std::erase(loop_devices_, &loop_device);
+  if (loop_devices_.empty()) landings_->attend(false);
 }
 
-// A domain that is ending, on another thread, is not found by its weak pointer any more.
-void SharedDevice::tell(Domain& here, const verbs::DeviceEvent& event) {
+// A LoopDevice that is ending, on another thread, is not found by its weak pointer any more.
+void SharedDevice::tell(LoopDevice& here, const verbs::DeviceEvent& event) {
   if (event.type == IBV_EVENT_DEVICE_FATAL) condemn();
   {
     const std::lock_guard lock{mutex_};
-    for (Domain* const domain : domains_) {
-      if (domain == &here) continue;
-      domain->loop().post([weak = domain->weak_from_this(), event] {
+    for (LoopDevice* const loop_device : loop_devices_) {
+      if (loop_device == &here) continue;
+      loop_device->loop().post([weak = loop_device->weak_from_this(), event] {
         if (const auto there = weak.lock()) there->on_device_event(event);
       });
     }

@@ -14,7 +14,7 @@
 
 namespace weft::verbs_carrier {
 
-class Domain;
+class LoopDevice;
 
 /// Shares a device among all loops: it is opened once, so that memory is registered once, whichever loop's
 /// connections send from it. Thread: any.
@@ -31,11 +31,11 @@ class SharedDevice {
   LandingPool& landings() noexcept { return *landings_; }
 
   /// A device tells each event once, to whichever loop asks first: that one passes it on to all. Between
-  /// these two calls, which the domain's own thread makes, `domain` hears of them.
-  void enlist(Domain& domain);
-  void strike(Domain& domain) noexcept;
+  /// these two calls, which `loop_device`'s thread makes, that hears of them.
+  void enlist(LoopDevice& loop_device);
+  void strike(LoopDevice& loop_device) noexcept;
   /// By the thread of `here`, which hears of it at once.
-  void tell(Domain& here, const verbs::DeviceEvent& event);
+  void tell(LoopDevice& here, const verbs::DeviceEvent& event);
   /// It, or what a loop has of it, failed for good: whoever needs it from now on opens it anew.
   void condemn() noexcept { broken_.store(true, std::memory_order_relaxed); }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
@@ -46,7 +46,7 @@ class SharedDevice {
   const std::shared_ptr<LandingPool> landings_;
   std::atomic<bool> broken_{false};
   std::mutex mutex_;
-  std::vector<Domain*> domains_;
+  std::vector<LoopDevice*> loop_devices_;
 };
 
 }  // namespace weft::verbs_carrier

@@ -25,22 +25,22 @@ constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + Carrie
 
 }  // namespace
 
-Result<std::unique_ptr<VerbsCarrier>> VerbsCarrier::make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
-                                                         std::uint8_t port) {
-  auto path = std::make_unique<VerbsCarrier>(std::move(domain), owner);
-  if (Status failed = path->start(port); !failed.ok()) return failed;
-  return path;
+Result<std::unique_ptr<VerbsCarrier>> VerbsCarrier::make(std::shared_ptr<LoopDevice> loop_device,
+                                                         CarrierEndOwner& owner, std::uint8_t port) {
+  auto carrier = std::make_unique<VerbsCarrier>(std::move(loop_device), owner);
+  if (Status failed = carrier->start(port); !failed.ok()) return failed;
+  return carrier;
 }
 
-VerbsCarrier::VerbsCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner)
-    : domain_(std::move(domain)),
+VerbsCarrier::VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOwner& owner)
+    : loop_device_(std::move(loop_device)),
       bring_up_(owner),
-      options_(domain_->options()),
+      options_(loop_device_->options()),
       capabilities_{.name = "verbs",
                     .lease_bytes_min = kLeaseBytesMin,
                     .peer_may_vanish = true,
                     .receives_in_place = true},
-      serial_(domain_->next_serial()),
+      serial_(loop_device_->next_serial()),
       protocol_({.kinds = kMessageKinds,
                  .credit_max = kCreditsMax,
                  .all_cost = true,
@@ -49,26 +49,26 @@ VerbsCarrier::VerbsCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner)
       inbox_(options_.credits_max + 1 + kOffersKeptMax),
       offers_(kOffersKeptMax),
       sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)),
-      place_(domain_->completions().add(*this)) {
+      place_(loop_device_->completions().add(*this)) {
   report_to(owner);
 }
 
 Status VerbsCarrier::start(std::uint8_t port) {
-  if (Status full = domain_->enter(options_.credits_min); !full.ok()) return full;
+  if (Status full = loop_device_->enter(options_.credits_min); !full.ok()) return full;
   promised_ = options_.credits_min;
   protocol_.credit().begin(static_cast<std::uint32_t>(options_.credits_min));
   verbs::QueuePairOptions of_pair;
-  of_pair.port = port != 0 ? port : domain_->port();
+  of_pair.port = port != 0 ? port : loop_device_->port();
   of_pair.gid_index = options_.gid_index;
   of_pair.sends_max = options_.sends_max + kControlSends;
   of_pair.segments_max = 1;
   of_pair.inline_bytes = options_.inline_bytes;
-  of_pair.shared_receives = &domain_->receives();
+  of_pair.shared_receives = &loop_device_->receives();
   of_pair.access = {.remote_read = true};
-  auto pair = verbs::QueuePair::create(domain_->protection(), domain_->completions(), of_pair);
+  auto pair = verbs::QueuePair::create(loop_device_->protection(), loop_device_->completions(), of_pair);
   if (!pair.ok()) return std::move(pair).status();
   pair_ = *std::move(pair);
-  domain_->join(pair_->number(), *this);
+  loop_device_->join(pair_->number(), *this);
   return {};
 }
 
@@ -79,11 +79,11 @@ VerbsCarrier::~VerbsCarrier() {
 std::string VerbsCarrier::description() const {
   verbs::Gid gid;
   gid.raw = pair_->address().gid;
-  return std::string{domain_->protection()->device().name()} + ", port " + std::to_string(pair_->port()) +
-         ", from " + gid.to_string() + ", reliable connection" + (by_cm_ ? " by rdma_cm" : "") + ", MTU " +
-         std::to_string(verbs::mtu_bytes(pair_->mtu())) + ", messages of up to " +
-         std::to_string(peer_message_bytes_) + " bytes, up to " + std::to_string(pair_->inline_bytes_max()) +
-         " inline";
+  return std::string{loop_device_->protection()->device().name()} + ", port " +
+         std::to_string(pair_->port()) + ", from " + gid.to_string() + ", reliable connection" +
+         (by_cm_ ? " by rdma_cm" : "") + ", MTU " + std::to_string(verbs::mtu_bytes(pair_->mtu())) +
+         ", messages of up to " + std::to_string(peer_message_bytes_) + " bytes, up to " +
+         std::to_string(pair_->inline_bytes_max()) + " inline";
 }
 
 std::string VerbsCarrier::who() const {
@@ -118,12 +118,12 @@ Status VerbsCarrier::connect(std::string_view peer_address) {
   take_terms(*terms);
   const verbs::ConnectOptions how = connect_options();
   if (!peer->ethernet) return connect_pair(*peer, how);
-  auto search = domain_->ways().look_for(pair_->way_to(*peer, how), domain_->loop(),
-                                         [this, to = *peer, how](const Status& found) {
-                                           Status status = found.ok() ? connect_pair(to, how) : found;
-                                           if (!status.ok()) return fail(std::move(status));
-                                           bring_up_.on_connected();
-                                         });
+  auto search = loop_device_->ways().look_for(pair_->way_to(*peer, how), loop_device_->loop(),
+                                              [this, to = *peer, how](const Status& found) {
+                                                Status status = found.ok() ? connect_pair(to, how) : found;
+                                                if (!status.ok()) return fail(std::move(status));
+                                                bring_up_.on_connected();
+                                              });
   if (!search.ok()) return std::move(search).status();
   search_ = *std::move(search);
   return {};
@@ -171,7 +171,7 @@ void VerbsCarrier::on_peer_ready() {
 }
 
 void VerbsCarrier::touch() noexcept {
-  if (!shut_ && !deliver_.is_scheduled()) domain_->loop().schedule(deliver_);
+  if (!shut_ && !deliver_.is_scheduled()) loop_device_->loop().schedule(deliver_);
 }
 
 void VerbsCarrier::fail(Status why) noexcept {
@@ -198,7 +198,7 @@ void VerbsCarrier::deliver() {
     send_blocked_ = false;
     owner().on_writable();
   }
-  domain_->serve_starved();
+  loop_device_->serve_starved();
   const bool failed = !failure_.ok() || protocol_.misbehaves();
   if (shut_ || (!failed && !protocol_.ended())) return;
   if (protocol_.misbehaves()) return owner().on_failed(protocol_.misbehaviour());
@@ -215,23 +215,23 @@ void VerbsCarrier::catch_up() {
   const TimePoint give_up_at = clock.now() + kCatchUpAtMost;
   for (unsigned idle = 0; idle < kIdleQuestions && !protocol_.end_arrived() && clock.now() < give_up_at;) {
     const std::uint32_t before = protocol_.taken();
-    domain_->progress();
+    loop_device_->progress();
     idle = protocol_.taken() != before ? 0 : idle + 1;
   }
 }
 
-// Whoever has ended sends no message that could have come in half. Memory that is not the domain's has to be
-// free at once.
+// Whoever has ended sends no message that could have come in half. Memory that is not the LoopDevice's has to
+// be free at once.
 void VerbsCarrier::end_pair() {
   const std::uint32_t number = pair_->number();
   const bool attachment_moves = waits_for_answer() || reads_under_way();
   if (!connected_ || protocol_.end_arrived() || attachment_moves || !retire_pair()) pair_.reset();
-  domain_->leave(number);
+  loop_device_->leave(number);
 }
 
-// What the device was given of the domain goes with the queue pair. False when it has to end at once.
+// What the device was given of the LoopDevice goes with the queue pair. False when it has to end at once.
 bool VerbsCarrier::retire_pair() noexcept {
-  Domain::Retired retired;
+  LoopDevice::Retired retired;
   try {
     retired.sends.reserve(sends_under_way());
     retired.controls.reserve(sends_under_way());
@@ -247,30 +247,30 @@ bool VerbsCarrier::retire_pair() noexcept {
   retired.credits = promised_ > lent_ ? 1 : 0;
   promised_ -= retired.credits;
   retired.pair = std::move(pair_);
-  domain_->retire(std::move(retired));
+  loop_device_->retire(std::move(retired));
   return true;
 }
 
-// A destroyed queue pair touches nothing, and one that is retired only what is the domain's: so everything
-// else that it was given is free then.
+// A destroyed queue pair touches nothing, and one that is retired only what is the LoopDevice's: so
+// everything else that it was given is free then.
 void VerbsCarrier::shut() {
   if (std::exchange(shut_, true)) return;
   search_ = {};
-  domain_->loop().unschedule(deliver_);
+  loop_device_->loop().unschedule(deliver_);
   static_cast<ListHook<StarvedTag>&>(*this).unlink();
-  domain_->note_spare(*this, false);
+  loop_device_->note_spare(*this, false);
   if (pair_ != nullptr) end_pair();
-  domain_->completions().remove(place_);
+  loop_device_->completions().remove(place_);
   completed_up_to(posted_);
   landing_registration_.reset();
   offering_.memory.reset();
-  domain_->serve_starved();
+  loop_device_->serve_starved();
   while (inbox_.size() > 0) {
     const Arrival arrival = inbox_.pop_front();
-    if (arrival.kind == Arrival::Kind::kBytes) domain_->give_back(arrival.slot);
+    if (arrival.kind == Arrival::Kind::kBytes) loop_device_->give_back(arrival.slot);
   }
   // What is lent comes back later, and is not there for others until then.
-  domain_->unpromise(promised_ - std::min(promised_, lent_));
+  loop_device_->unpromise(promised_ - std::min(promised_, lent_));
 }
 
 }  // namespace weft::verbs_carrier

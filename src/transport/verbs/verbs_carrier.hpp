@@ -8,10 +8,10 @@
 
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/carrier_terms.hpp"
-#include "transport/verbs/domain.hpp"
+#include "transport/verbs/loop_device.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/ring.hpp"
-#include "weft/transport/path_end.hpp"
+#include "weft/transport/carrier_end.hpp"
 
 namespace weft::verbs_carrier {
 
@@ -24,16 +24,16 @@ namespace weft::verbs_carrier {
 ///
 /// What the device was given is in `sent_messages_`; shut() destroys the queue pair, after which the device
 /// touches nothing. Nothing is told to the owner inside a completion: those only note and schedule deliver_.
-class VerbsCarrier final : public PathEnd,
+class VerbsCarrier final : public CarrierEnd,
                            public Carrier,
                            public ListHook<StarvedTag>,
                            public ListHook<SpareTag>,
                            private verbs::CompletionHandler {
  public:
-  /// By the domain's port, or by `port` if that is not 0. Errors: what the device does not grant.
-  static Result<std::unique_ptr<VerbsCarrier>> make(std::shared_ptr<Domain> domain, PathEndOwner& owner,
-                                                    std::uint8_t port = 0);
-  VerbsCarrier(std::shared_ptr<Domain> domain, PathEndOwner& owner);
+  /// By the LoopDevice's port, or by `port` if that is not 0. Errors: what the device does not grant.
+  static Result<std::unique_ptr<VerbsCarrier>> make(std::shared_ptr<LoopDevice> loop_device,
+                                                    CarrierEndOwner& owner, std::uint8_t port = 0);
+  VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOwner& owner);
   ~VerbsCarrier() override;
 
   const Capabilities& capabilities() const override { return capabilities_; }
@@ -59,17 +59,17 @@ class VerbsCarrier final : public PathEnd,
 
   void take_terms(const CarrierTerms& peers) noexcept;
   verbs::QueuePair& pair() const noexcept { return *pair_; }
-  WayFinder& ways() const noexcept { return domain_->ways(); }
+  WayFinder& ways() const noexcept { return loop_device_->ways(); }
   const ibv_device_attr& device_attributes() const noexcept {
-    return domain_->protection()->device().attributes();
+    return loop_device_->protection()->device().attributes();
   }
   Status connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send);
 
-  // For the domain.
+  // For the LoopDevice.
 
-  /// Inside a poll. The slot is this path's until it is given back.
+  /// Inside a poll. The slot is this carrier's until it is given back.
   void arrived(std::uint32_t slot, std::size_t bytes) noexcept;
-  /// A slot that was lent out is back with the domain.
+  /// A slot that was lent out is back with the LoopDevice.
   void lent_returned() noexcept;
   std::uint32_t queue_pair() const noexcept { return pair_->number(); }
   std::uint64_t serial() const noexcept { return serial_; }
@@ -84,8 +84,8 @@ class VerbsCarrier final : public PathEnd,
  private:
   struct Deliver : Ready {
     explicit Deliver(VerbsCarrier& its) noexcept
-        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->path.deliver(); }), path(its) {}
-    VerbsCarrier& path;
+        : Ready([](Ready* node) noexcept { static_cast<Deliver*>(node)->carrier.deliver(); }), carrier(its) {}
+    VerbsCarrier& carrier;
   };
   /// Data that is received next: the rest of a message with bytes, the peer's end, or the next one of
   /// `offers_`.
@@ -181,9 +181,9 @@ class VerbsCarrier final : public PathEnd,
   void want_control(MessageKind kind, std::uint32_t amount = 0) noexcept;
   void send_control() noexcept;
 
-  std::shared_ptr<Domain> domain_;
-  PathEndOwner& bring_up_;
-  const VerbsOptions& options_;  // the domain's
+  std::shared_ptr<LoopDevice> loop_device_;
+  CarrierEndOwner& bring_up_;
+  const VerbsOptions& options_;  // the LoopDevice's
   Capabilities capabilities_;
   const std::uint64_t serial_;
   Deliver deliver_{*this};
@@ -198,7 +198,7 @@ class VerbsCarrier final : public PathEnd,
 
   MessageProtocol protocol_;
 
-  // What comes. `promised_` of the domain's receives are this path's: at least credits_min.
+  // What comes. `promised_` of the LoopDevice's receives are this carrier's: at least credits_min.
   weft::detail::Ring<Arrival> inbox_;
   std::size_t held_ = 0;
   std::size_t lent_ = 0;
@@ -223,7 +223,8 @@ class VerbsCarrier final : public PathEnd,
 
   Status failure_;
   bool shut_ = false;
-  /// In the completion queue's list of handlers. Last: a path of which a part could not be made is not in it.
+  /// In the completion queue's list of handlers. Last: a carrier of which a part could not be made is not in
+  /// it.
   std::uint32_t place_ = 0;
 };
 

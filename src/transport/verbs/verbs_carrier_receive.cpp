@@ -10,20 +10,20 @@ namespace weft::verbs_carrier {
 
 // Inside a poll. What the peer may not do is found here, before anything is kept.
 void VerbsCarrier::arrived(std::uint32_t slot, std::size_t bytes) noexcept {
-  if (shut_) return domain_->give_back(slot);
+  if (shut_) return loop_device_->give_back(slot);
   if (!protocol_.credit().use(1)) {
     misbehaved("sent a message without credit");
-    return domain_->give_back(slot);
+    return loop_device_->give_back(slot);
   }
   ++held_;
-  if (promised_ > options_.credits_min) domain_->note_spare(*this, true);
+  if (promised_ > options_.credits_min) loop_device_->note_spare(*this, true);
   touch();
   if (!take_in(slot, bytes)) done_with(slot);
 }
 
 // True when the slot is kept.
 bool VerbsCarrier::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
-  const Bytes message{domain_->at(slot), bytes};
+  const Bytes message{loop_device_->at(slot), bytes};
   const auto header = load_message_header(message);
   if (!header) return misbehaved("sent a message of another protocol or version"), false;
   const Bytes content = message.subspan(kMessageHeaderBytes);
@@ -69,12 +69,12 @@ void VerbsCarrier::take_return(std::uint32_t credits) noexcept {
   if (!protocol_.credit().use(credits)) return misbehaved("returns credit that it does not have");
   const std::size_t spare = promised_ - std::max<std::size_t>(in_use(), options_.credits_min);
   promised_ -= spare;
-  domain_->unpromise(spare);
+  loop_device_->unpromise(spare);
 }
 
 // The slot goes back into the queue of receives, and may be promised again.
 void VerbsCarrier::done_with(std::uint32_t slot) noexcept {
-  domain_->give_back(slot);
+  loop_device_->give_back(slot);
   slot_returned();
 }
 
@@ -86,10 +86,10 @@ void VerbsCarrier::slot_returned() noexcept {
 // As many as came, and one more each time, so that who uses them up soon has many.
 void VerbsCarrier::grant() noexcept {
   if (in_use() < promised_) protocol_.credit().grant(static_cast<std::uint32_t>(promised_ - in_use()));
-  if (promised_ < options_.credits_max && domain_->promise_one(*this)) {
+  if (promised_ < options_.credits_max && loop_device_->promise_one(*this)) {
     ++promised_;
     protocol_.credit().grant(1);
-    domain_->note_spare(*this, true);
+    loop_device_->note_spare(*this, true);
   }
   tell_credit_if_due();
 }
@@ -118,7 +118,7 @@ Moved VerbsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
     while (place.iov_len > 0 && inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kBytes) {
       Arrival& front = inbox_.front();
       const std::size_t part = std::min<std::size_t>(place.iov_len, front.end - front.begin);
-      std::memcpy(place.iov_base, domain_->at(front.slot) + front.begin, part);
+      std::memcpy(place.iov_base, loop_device_->at(front.slot) + front.begin, part);
       front.begin += static_cast<std::uint32_t>(part);
       total += part;
       place.iov_base = static_cast<std::byte*>(place.iov_base) + part;
@@ -142,8 +142,8 @@ ChunkRef VerbsCarrier::receive_in_place(bool& exhausted) {
   if (inbox_.size() == 0 || inbox_.front().begin != kMessageHeaderBytes) return {};
   if (lent_ + kCreditsMin >= promised_) return {};
   const Arrival front = inbox_.front();
-  auto* const data = const_cast<std::byte*>(domain_->at(front.slot));
-  ChunkRef chunk = domain_->lend(front.slot, {data + front.begin, front.end - front.begin}, *this);
+  auto* const data = const_cast<std::byte*>(loop_device_->at(front.slot));
+  ChunkRef chunk = loop_device_->lend(front.slot, {data + front.begin, front.end - front.begin}, *this);
   if (!chunk) return {};
   ++lent_;
   tell_credit_if_due();

@@ -49,7 +49,7 @@ bool VerbsCarrier::may_be_offered(const iovec& piece) noexcept {
 }
 
 std::shared_ptr<const Registration> VerbsCarrier::readable_by_peers(Bytes bytes) noexcept {
-  auto memory = domain_->registration_of(bytes);
+  auto memory = loop_device_->registration_of(bytes);
   if (memory != nullptr && !memory->peers_may_read()) memory.reset();
   return memory;
 }
@@ -109,7 +109,7 @@ Moved VerbsCarrier::reclaim_sending() {
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   while (offering_.bytes > offering_.fetched) {
     if (!failure_.ok() || protocol_.misbehaves() || clock.now() >= give_up_at) return give_up_for_memory();
-    domain_->progress();
+    loop_device_->progress();
     send_control();
   }
   protocol_.forget(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
@@ -130,7 +130,7 @@ Moved VerbsCarrier::give_up_for_memory() {
 // The receiver.
 
 Buffer VerbsCarrier::landing_memory(std::size_t bytes) {
-  return bytes < options_.rendezvous_bytes_min ? Buffer{} : domain_->landing_memory(bytes);
+  return bytes < options_.rendezvous_bytes_min ? Buffer{} : loop_device_->landing_memory(bytes);
 }
 
 // Inside a poll.
@@ -175,7 +175,7 @@ Moved VerbsCarrier::fetch(std::span<const iovec> into, MutableBytes landing) {
 
 // True when the device does not know the landing, or there is none: then nothing that comes next is fetched.
 bool VerbsCarrier::decline_if_unknown(MutableBytes landing) noexcept {
-  if (!landing.empty()) landing_registration_ = domain_->registration_of(landing);
+  if (!landing.empty()) landing_registration_ = loop_device_->registration_of(landing);
   if (!landing.empty() && landing_registration_ != nullptr) return false;
   while (inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kOffer) {
     decline(offers_.front().from);
@@ -250,7 +250,7 @@ Moved VerbsCarrier::reclaim_landing() {
   const TimePoint give_up_at = clock.now() + kReclaimAtMost;
   while (reads_under_way()) {
     if (!failure_.ok() || protocol_.misbehaves() || clock.now() >= give_up_at) return give_up_for_memory();
-    domain_->progress();
+    loop_device_->progress();
   }
   std::size_t landed = 0;
   while (inbox_.size() > 0 && inbox_.front().kind == Arrival::Kind::kOffer &&

@@ -65,8 +65,8 @@ bool VerbsCarrier::post(MessageProtocol::Control message, std::span<const iovec>
   const bool inside = size <= std::min(pair_->inline_bytes_max(), kInlineBytesMax);
   if (!inside) {
     sent.memory = bytes > 0 ? Sent::Memory::kBytes : Sent::Memory::kControl;
-    slot = bytes > 0 ? domain_->sends().acquire() : domain_->controls().acquire();
-    if (!slot) return domain_->wait_for_send_slot(*this), false;
+    slot = bytes > 0 ? loop_device_->sends().acquire() : loop_device_->controls().acquire();
+    if (!slot) return loop_device_->wait_for_send_slot(*this), false;
     sent.slot = slot.index;
     at = slot.data;
   }
@@ -94,7 +94,7 @@ bool VerbsCarrier::signal_due() const noexcept {
 }
 
 bool VerbsCarrier::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
-  request.wr_id = domain_->completions().id_for(place_, posted_ & kSequenceMask);
+  request.wr_id = loop_device_->completions().id_for(place_, posted_ & kSequenceMask);
   request.sg_list = &segment;
   request.num_sge = 1;
   ibv_send_wr* refused = nullptr;
@@ -122,8 +122,8 @@ void VerbsCarrier::completed_up_to(std::uint32_t end) noexcept {
 }
 
 void VerbsCarrier::release(const Sent& sent) noexcept {
-  if (sent.memory == Sent::Memory::kBytes) domain_->release_send_slot(sent.slot);
-  if (sent.memory == Sent::Memory::kControl) domain_->release_control_slot(sent.slot);
+  if (sent.memory == Sent::Memory::kBytes) loop_device_->release_send_slot(sent.slot);
+  if (sent.memory == Sent::Memory::kControl) loop_device_->release_control_slot(sent.slot);
   if (sent.memory == Sent::Memory::kLanding) end_read();
 }
 

@@ -19,7 +19,7 @@ class UcxCalls : public UcxTest {
   Result<Answer<R>> wait_for_answer(Call<R> call) {
     return loop().block_on(answer_of(std::move(call)));
   }
-  std::string path_of(Client& caller) {
+  std::string carrier_of(Client& caller) {
     expect_alive(caller);
     return caller.remote_endpoint();
   }
@@ -149,7 +149,7 @@ TEST_P(UcxCalls, AServerWithoutUcxIsRefusedWithWhatToDo) {
 
 TEST_P(UcxCalls, TheOtherErrorModeIsRefusedWithWhatToDo) {
   const bool peer = std::string_view{GetParam()}.starts_with("peer");
-  for (const PathPolicy listening : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
+  for (const CarrierPolicy listening : {CarrierPolicy::kPrefer, CarrierPolicy::kRequire}) {
     TransportOptions other = transports(peer ? "none_tcp" : "peer_tcp");
     other.ucx.listening = listening;
     Server& server = serve(other);
@@ -163,7 +163,7 @@ TEST_P(UcxCalls, WhoOnlyPrefersUcxFallsBackToTcp) {
   const bool peer = std::string_view{GetParam()}.starts_with("peer");
   Server& server = serve(transports(peer ? "none_tcp" : "peer_tcp"));
   TransportOptions its = transports();
-  its.ucx.connecting = PathPolicy::kPrefer;
+  its.ucx.connecting = CarrierPolicy::kPrefer;
   Client& caller = client(with_scheme(server, "tcp"), its);
   const std::vector<std::byte> sent = pattern(kLarge);
   EXPECT_EQ(wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
@@ -171,14 +171,14 @@ TEST_P(UcxCalls, WhoOnlyPrefersUcxFallsBackToTcp) {
 }
 
 // UCX with nothing but one process's own transport: no way leads to anybody else.
-TEST_P(UcxCalls, APathThatLeadsNowhereIsRefusedOrDoneWithout) {
+TEST_P(UcxCalls, ACarrierThatLeadsNowhereIsRefusedOrDoneWithout) {
   TransportOptions nowhere = transports();
   nowhere.ucx.transports = {"self"};
   Server& server = serve(nowhere);
   const Status status = wait_for(client(server.urls().front()).start<add>(1, 2)).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
   TransportOptions its = transports();
-  its.ucx.connecting = PathPolicy::kPrefer;
+  its.ucx.connecting = CarrierPolicy::kPrefer;
   expect_alive(client(with_scheme(server, "tcp"), its));
 }
 

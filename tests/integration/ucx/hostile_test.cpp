@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BU-5: a peer that speaks the hello and the path frames, and then what it should not, over UCX. Its
+// BU-5: a peer that speaks the hello and the carrier frames, and then what it should not, over UCX. Its
 // connection ends with a status; the worker, which it shares with an honest client in error mode peer, lives.
 #include <gmock/gmock.h>
 
-#include "integration/path_misdeeds.hpp"
+#include "integration/carrier_misdeeds.hpp"
 #include "integration/ucx/raw_ucx_peer.hpp"
 #include "integration/ucx/ucx_testing.hpp"
 #include "support/wire_bytes.hpp"
@@ -24,7 +24,7 @@ class UcxHostilePeers : public UcxTest {
     expect_alive(honest_);
   }
   std::unique_ptr<RawUcxPeer> peer() { return std::make_unique<RawUcxPeer>(server_.urls().front(), mode_); }
-  std::unique_ptr<RawUcxPeer> peer_on_path() {
+  std::unique_ptr<RawUcxPeer> peer_on_carrier() {
     auto made = peer();
     EXPECT_TRUE(made->come_up());
     return made;
@@ -56,17 +56,17 @@ class UcxHostilePeers : public UcxTest {
 INSTANTIATE_TEST_SUITE_P(Ucx, UcxHostilePeers, ::testing::ValuesIn(kHostileKinds), name_of);
 
 TEST_P(UcxHostilePeers, AHandMadePeerIsServedWhenItBehaves) {
-  const auto peer = peer_on_path();
+  const auto peer = peer_on_carrier();
   expect_served(*peer);
 }
 
 TEST_P(UcxHostilePeers, AnotherVersionOfTheOfferIsDeclined) {
   const auto one = peer();
   ASSERT_TRUE(one->greet(std::string{'\x09', static_cast<char>(mode_)}));
-  EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+  EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));
   const auto two = peer();
   ASSERT_TRUE(two->greet(std::string{}));
-  EXPECT_TRUE(two->hear(wire::PathStep::kDown));
+  EXPECT_TRUE(two->hear(wire::CarrierStep::kDown));
   expect_others_fine();
 }
 
@@ -91,9 +91,9 @@ TEST_P(UcxHostilePeers, AnAddressThatIsNoneIsDeclined) {
   }
   for (const std::string& text : texts) {
     const auto one = peer();
-    ASSERT_TRUE(one->greet() && one->hear(wire::PathStep::kAddress));
-    ASSERT_TRUE(one->say(wire::PathStep::kAddress, text));
-    EXPECT_TRUE(one->hear(wire::PathStep::kDown)) << text.size();
+    ASSERT_TRUE(one->greet() && one->hear(wire::CarrierStep::kAddress));
+    ASSERT_TRUE(one->say(wire::CarrierStep::kAddress, text));
+    EXPECT_TRUE(one->hear(wire::CarrierStep::kDown)) << text.size();
   }
   EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
   expect_others_fine();
@@ -105,8 +105,8 @@ TEST_P(UcxHostilePeers, AnImpossibleWindowIsDeclined) {
     ASSERT_TRUE(one->greet() && one->open());
     std::string text = one->address();
     store_le(reinterpret_cast<std::byte*>(text.data()) + 8, window);
-    ASSERT_TRUE(one->say(wire::PathStep::kAddress, text));
-    EXPECT_TRUE(one->hear(wire::PathStep::kDown)) << window;
+    ASSERT_TRUE(one->say(wire::CarrierStep::kAddress, text));
+    EXPECT_TRUE(one->hear(wire::CarrierStep::kDown)) << window;
   }
   expect_others_fine();
 }
@@ -116,7 +116,7 @@ TEST_P(UcxHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
     const auto one = peer();
     ASSERT_TRUE(steps == 0 || one->greet());
     ASSERT_TRUE(steps < 2 || one->open());
-    ASSERT_TRUE(steps < 3 || one->say(wire::PathStep::kAddress, one->address()));
+    ASSERT_TRUE(steps < 3 || one->say(wire::CarrierStep::kAddress, one->address()));
     one->stream().close();
     EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
     expect_others_fine();
@@ -124,7 +124,7 @@ TEST_P(UcxHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
 }
 
 TEST_P(UcxHostilePeers, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
-  const auto peer = peer_on_path();
+  const auto peer = peer_on_carrier();
   peer->send_text("");
   peer->send_text("short");
   peer->send_text(std::string(23, '\1'));
@@ -138,7 +138,7 @@ TEST_P(UcxHostilePeers, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
 }
 
 TEST_P(UcxHostilePeers, MessagesForSlotsOfNobodyAreDropped) {
-  const auto peer = peer_on_path();
+  const auto peer = peer_on_carrier();
   ActiveMessageHeader header = peer->header(MessageKind::kBytes);
   const ActiveMessageHeader right = header;
   header.key ^= 1;
@@ -152,7 +152,7 @@ TEST_P(UcxHostilePeers, MessagesForSlotsOfNobodyAreDropped) {
 }
 
 TEST_P(UcxHostilePeers, MessagesForAConnectionThatIsClosedAreDropped) {
-  const auto peer = peer_on_path();
+  const auto peer = peer_on_carrier();
   peer->stream().close();
   for (int i = 0; i < 100; ++i) peer->send(MessageKind::kBytes, std::string(1000, 'x'));
   EXPECT_TRUE(peer->progress_until([&] { return server_.stats().connections == 1; })) << "F5";
@@ -163,89 +163,90 @@ TEST_P(UcxHostilePeers, MessagesForAConnectionThatIsClosedAreDropped) {
 }
 
 /// One thing that a peer may not do.
-const std::vector<path_testing::Misdeed<RawUcxPeer>> kMisdeeds = path_testing::misdeeds_with<RawUcxPeer>({
-    {"overruns its window",
-     [](RawUcxPeer& peer) {
-       // Never whole, so that nobody takes it.
-       wire::FrameHeader frame;
-       frame.type = wire::FrameType::kRequest;
-       frame.id = 1;
-       frame.body_bytes = 1u << 20;
-       peer.send(MessageKind::kBytes, testing::header_bytes(frame));
-       for (int i = 0; i < 3000; ++i) {
-         ActiveMessageHeader ahead = peer.header(MessageKind::kBytes);
-         ahead.message.sequence += 1;  // the one that is due never comes
-         peer.send_header(ahead, std::string(4000, 'x'));
-       }
-     }},
-    {"a message over the whole window",
-     [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes, std::string(2u << 20, 'x')); }},
-    {"no bytes at all", [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes); }},
-    {"a piece without a place",
-     [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string(100'000, 'x')); }},
-    {"an oversized piece",
-     [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string((1u << 20) + 1, 'x')); }},
-    {"an eager piece", [](RawUcxPeer& peer) { peer.send_header(peer.header(MessageKind::kPiece), "x"); }},
-    {"bytes by rendezvous",
-     [](RawUcxPeer& peer) {
-       peer.send_header(peer.header(MessageKind::kBytes), std::string(100'000, 'x'), true);
-     }},
-    {"a place that nobody asked for",
-     [](RawUcxPeer& peer) {
-       ActiveMessageHeader place = peer.header(MessageKind::kPlace);
-       place.message.value = 1;
-       peer.send_header(place);
-     }},
-    {"a place for nothing", [](RawUcxPeer& peer) { peer.send(MessageKind::kPlace); }},
-    {"a kind that only RDMA has", [](RawUcxPeer& peer) { peer.send(MessageKind::kReclaim); }},
-    {"a second probe", [](RawUcxPeer& peer) { peer.send(MessageKind::kProbe); }},
-    {"a control message with bytes", [](RawUcxPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
-    {"pieces before the last one has landed",
-     [](RawUcxPeer& peer) {
-       // Far fewer than the attachment has, so that only their haste is wrong.
-       std::string frame = faults::request_bytes<&add>(5, 1, 2);
-       auto* const at = reinterpret_cast<std::byte*>(frame.data());
-       wire::FrameHeader header = wire::load_header(at);
-       header.flags = wire::FrameFlags::kAttachment;
-       header.attachment_bytes = 32u << 20;
-       wire::store_header(at, header);
-       peer.send(MessageKind::kBytes, frame);
-       peer.send(MessageKind::kAsk);
-       peer.hear_place();
-       for (int i = 0; i < 16; ++i) peer.send(MessageKind::kPiece, std::string(1u << 20, 'x'));
-     }},
-    {"a sequence number again",
-     [](RawUcxPeer& peer) {
-       ActiveMessageHeader again = peer.header(MessageKind::kCredit);
-       again.message.sequence = 0;
-       peer.send_header(again);
-     }},
-    {"an early sequence number again",
-     [](RawUcxPeer& peer) {
-       ActiveMessageHeader early = peer.header(MessageKind::kBytes);
-       early.message.sequence += 5;
-       peer.send_header(early, std::string(4000, 'x'));
-       peer.send_header(early, std::string(4000, 'x'));
-     }},
-    {"an early piece again",
-     [](RawUcxPeer& peer) {
-       ActiveMessageHeader early = peer.header(MessageKind::kPiece);
-       early.message.sequence += 5;
-       peer.send_header(early, std::string(100'000, 'x'), true);
-       peer.send_header(early, std::string(100'000, 'x'), true);
-     }},
-    {"a sequence number far ahead",
-     [](RawUcxPeer& peer) {
-       ActiveMessageHeader far = peer.header(MessageKind::kBytes);
-       far.message.sequence += 1u << 20;
-       peer.send_header(far, "x");
-     }},
-});
+const std::vector<carrier_testing::Misdeed<RawUcxPeer>> kMisdeeds =
+    carrier_testing::misdeeds_with<RawUcxPeer>({
+        {"overruns its window",
+         [](RawUcxPeer& peer) {
+           // Never whole, so that nobody takes it.
+           wire::FrameHeader frame;
+           frame.type = wire::FrameType::kRequest;
+           frame.id = 1;
+           frame.body_bytes = 1u << 20;
+           peer.send(MessageKind::kBytes, testing::header_bytes(frame));
+           for (int i = 0; i < 3000; ++i) {
+             ActiveMessageHeader ahead = peer.header(MessageKind::kBytes);
+             ahead.message.sequence += 1;  // the one that is due never comes
+             peer.send_header(ahead, std::string(4000, 'x'));
+           }
+         }},
+        {"a message over the whole window",
+         [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes, std::string(2u << 20, 'x')); }},
+        {"no bytes at all", [](RawUcxPeer& peer) { peer.send(MessageKind::kBytes); }},
+        {"a piece without a place",
+         [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string(100'000, 'x')); }},
+        {"an oversized piece",
+         [](RawUcxPeer& peer) { peer.send(MessageKind::kPiece, std::string((1u << 20) + 1, 'x')); }},
+        {"an eager piece", [](RawUcxPeer& peer) { peer.send_header(peer.header(MessageKind::kPiece), "x"); }},
+        {"bytes by rendezvous",
+         [](RawUcxPeer& peer) {
+           peer.send_header(peer.header(MessageKind::kBytes), std::string(100'000, 'x'), true);
+         }},
+        {"a place that nobody asked for",
+         [](RawUcxPeer& peer) {
+           ActiveMessageHeader place = peer.header(MessageKind::kPlace);
+           place.message.value = 1;
+           peer.send_header(place);
+         }},
+        {"a place for nothing", [](RawUcxPeer& peer) { peer.send(MessageKind::kPlace); }},
+        {"a kind that only RDMA has", [](RawUcxPeer& peer) { peer.send(MessageKind::kReclaim); }},
+        {"a second probe", [](RawUcxPeer& peer) { peer.send(MessageKind::kProbe); }},
+        {"a control message with bytes", [](RawUcxPeer& peer) { peer.send(MessageKind::kCredit, "x"); }},
+        {"pieces before the last one has landed",
+         [](RawUcxPeer& peer) {
+           // Far fewer than the attachment has, so that only their haste is wrong.
+           std::string frame = faults::request_bytes<&add>(5, 1, 2);
+           auto* const at = reinterpret_cast<std::byte*>(frame.data());
+           wire::FrameHeader header = wire::load_header(at);
+           header.flags = wire::FrameFlags::kAttachment;
+           header.attachment_bytes = 32u << 20;
+           wire::store_header(at, header);
+           peer.send(MessageKind::kBytes, frame);
+           peer.send(MessageKind::kAsk);
+           peer.hear_place();
+           for (int i = 0; i < 16; ++i) peer.send(MessageKind::kPiece, std::string(1u << 20, 'x'));
+         }},
+        {"a sequence number again",
+         [](RawUcxPeer& peer) {
+           ActiveMessageHeader again = peer.header(MessageKind::kCredit);
+           again.message.sequence = 0;
+           peer.send_header(again);
+         }},
+        {"an early sequence number again",
+         [](RawUcxPeer& peer) {
+           ActiveMessageHeader early = peer.header(MessageKind::kBytes);
+           early.message.sequence += 5;
+           peer.send_header(early, std::string(4000, 'x'));
+           peer.send_header(early, std::string(4000, 'x'));
+         }},
+        {"an early piece again",
+         [](RawUcxPeer& peer) {
+           ActiveMessageHeader early = peer.header(MessageKind::kPiece);
+           early.message.sequence += 5;
+           peer.send_header(early, std::string(100'000, 'x'), true);
+           peer.send_header(early, std::string(100'000, 'x'), true);
+         }},
+        {"a sequence number far ahead",
+         [](RawUcxPeer& peer) {
+           ActiveMessageHeader far = peer.header(MessageKind::kBytes);
+           far.message.sequence += 1u << 20;
+           peer.send_header(far, "x");
+         }},
+    });
 
 TEST_P(UcxHostilePeers, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
   for (const auto& misdeed : kMisdeeds) {
     SCOPED_TRACE(misdeed.name);
-    const auto peer = peer_on_path();
+    const auto peer = peer_on_carrier();
     misdeed.commit(*peer);
     expect_dismissed(*peer);
     if (HasFailure()) return;
@@ -255,10 +256,10 @@ TEST_P(UcxHostilePeers, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
 // Sequence numbers count from the peer's first message on, the probe.
 TEST_P(UcxHostilePeers, WhoDoesNotBeginWithAProbeIsTurnedAway) {
   const auto one = peer();
-  ASSERT_TRUE(one->greet() && one->open() && one->say(wire::PathStep::kAddress, one->address()));
+  ASSERT_TRUE(one->greet() && one->open() && one->say(wire::CarrierStep::kAddress, one->address()));
   one->send(MessageKind::kBytes, "x");
   EXPECT_TRUE(one->progress_until([&] { return one->stream().readable_within(0ms); }));
-  EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+  EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));
   expect_others_fine();
 }
 

@@ -13,23 +13,23 @@
 #include <string_view>
 #include <vector>
 
-#include "integration/raw_path_peer.hpp"
+#include "integration/raw_carrier_peer.hpp"
 #include "transport/ucx/active_message.hpp"
 #include "ucx/framed.hpp"
 #include "weft/transport/ucx.hpp"
-#include "weft/wire/path.hpp"
+#include "weft/wire/carrier.hpp"
 
 namespace weft::ucx_testing {
 
 /// A client of ucx:// that is made of a socket and of UCX's own functions, and says what a test wants. What
 /// it posts is never cleaned up before its worker ends.
-class RawUcxPeer : public path_testing::RawPathPeer {
+class RawUcxPeer : public carrier_testing::RawCarrierPeer {
  public:
   using Kind = MessageKind;
   static constexpr std::uint32_t kWindow = 1u << 20;
   enum class Reach : std::uint8_t { kTcp, kSharedMemory };  ///< by what, in error mode peer
   RawUcxPeer(const std::string& url, UcxErrorMode mode, Reach reach = Reach::kTcp)
-      : RawPathPeer(url, wire::DataPath::kUcx), mode_(mode), reach_(reach) {}
+      : RawCarrierPeer(url, wire::CarrierKind::kUcx), mode_(mode), reach_(reach) {}
   ~RawUcxPeer() {
     stream().close();
     if (endpoint_ != nullptr && mode_ == UcxErrorMode::kPeer) close_endpoint();
@@ -40,11 +40,11 @@ class RawUcxPeer : public path_testing::RawPathPeer {
   /// Hellos. `offer` is what follows the flag byte.
   bool greet(std::optional<std::string> offer = std::nullopt) {
     const std::string usual{static_cast<char>(kMessageVersion), static_cast<char>(mode_)};
-    return RawPathPeer::greet(offer.value_or(usual));
+    return RawCarrierPeer::greet(offer.value_or(usual));
   }
   /// Makes the worker, and finds the server by its address.
   bool open() {
-    const auto address = hear(wire::PathStep::kAddress);
+    const auto address = hear(wire::CarrierStep::kAddress);
     if (!address || address->size() <= 12 || !make_worker()) return false;
     slot_ = load_le<std::uint32_t>(as_bytes(*address).data());
     key_ = load_le<std::uint32_t>(as_bytes(*address).data() + 4);
@@ -65,12 +65,12 @@ class RawUcxPeer : public path_testing::RawPathPeer {
     store_le(reinterpret_cast<std::byte*>(text.data()) + 8, kWindow);
     return text.append(as_text(framed));
   }
-  /// All of it, as an honest peer does: the path is up afterwards.
+  /// All of it, as an honest peer does: the carrier is up afterwards.
   bool come_up() {
-    if (!greet() || !open() || !say(wire::PathStep::kAddress, address())) return false;
+    if (!greet() || !open() || !say(wire::CarrierStep::kAddress, address())) return false;
     send(MessageKind::kProbe);
     return progress_until([&] { return stream().readable_within(std::chrono::milliseconds{0}); }) &&
-           hear(wire::PathStep::kUp) && say(wire::PathStep::kUp);
+           hear(wire::CarrierStep::kUp) && say(wire::CarrierStep::kUp);
   }
 
   ucx_carrier::ActiveMessageHeader header(MessageKind kind) {

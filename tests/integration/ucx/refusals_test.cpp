@@ -72,7 +72,7 @@ TEST_P(UcxRefusals, AServerRefusesToStartWithOptionsThatUcxCannotHave) {
     EXPECT_EQ(status.code(), wrong.code) << status.to_string();
     EXPECT_THAT(status.to_string(), HasSubstr(wrong.named));
     UcxOptions beside_tcp = wrong.options;
-    beside_tcp.listening = PathPolicy::kPrefer;
+    beside_tcp.listening = CarrierPolicy::kPrefer;
     EXPECT_EQ(start(beside_tcp, "tcp://127.0.0.1:0").code(), wrong.code);
   }
 }
@@ -102,7 +102,7 @@ TEST_P(UcxRefusals, AClientThatRequiresUcxIsToldOfItsOwnOptionsWhetherThereIsASe
 TEST_P(UcxRefusals, AClientThatOnlyPrefersUcxDoesWithoutWhatItCannotHave) {
   Server& server = serve(transports());
   UcxOptions its;
-  its.connecting = PathPolicy::kPrefer;
+  its.connecting = CarrierPolicy::kPrefer;
   its.transports = {"nonsense"};
   EXPECT_TRUE(call(with_scheme(server, "tcp"), its).ok());
 }
@@ -110,22 +110,22 @@ TEST_P(UcxRefusals, AClientThatOnlyPrefersUcxDoesWithoutWhatItCannotHave) {
 TEST_P(UcxRefusals, AClientThatPrefersUcxAndGoesWithoutSaysSo) {
   Server& server = serve(transports());
   TransportOptions its = transports();
-  its.ucx.connecting = PathPolicy::kPrefer;
+  its.ucx.connecting = CarrierPolicy::kPrefer;
   Words said;
   const ClientOptions options{.connect = with_scheme(server, "tcp"), .logger = &said};
   Client by_ucx{loop(), options, its};
   EXPECT_EQ(by_ucx.carried_by(), "") << "nothing is connected yet";
   expect_alive(by_ucx);
   EXPECT_EQ(by_ucx.carried_by(), "ucx");
-  EXPECT_EQ(by_ucx.path_report().refusal, "");
+  EXPECT_EQ(by_ucx.carrier_report().refusal, "");
   EXPECT_EQ(said.text, "") << "nothing to be said";
 
   its.ucx.transports = {"nonsense"};
   Client by_tcp{loop(), options, its};
   expect_alive(by_tcp);
   EXPECT_EQ(by_tcp.carried_by(), "tcp");
-  EXPECT_THAT(by_tcp.path_report().refusal, HasSubstr("UCX_TLS=nonsense"));
-  EXPECT_THAT(said.text, HasSubstr("goes by tcp although both sides offer a data path: this side"));
+  EXPECT_THAT(by_tcp.carrier_report().refusal, HasSubstr("UCX_TLS=nonsense"));
+  EXPECT_THAT(said.text, HasSubstr("goes by tcp although both sides offer another carrier: this side"));
   EXPECT_THAT(said.text, HasSubstr("UCX_TLS=nonsense"));
 }
 
@@ -147,12 +147,12 @@ TEST_P(UcxRefusals, TransportsOfWhichNoneIsCommonAreNamed) {
 
 TEST_P(UcxRefusals, AServerThatRequiresUcxHasClientsWithoutItSayWhatToDo) {
   TransportOptions strict = transports();
-  strict.ucx.listening = PathPolicy::kRequire;
+  strict.ucx.listening = CarrierPolicy::kRequire;
   Server& server = serve(strict);
   for (int i = 0; i < 20; ++i) {
     const Status status = call(with_scheme(server, "tcp"), {});
     ASSERT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
-    EXPECT_THAT(status.to_string(), HasSubstr("requires the data path 'ucx'"));
+    EXPECT_THAT(status.to_string(), HasSubstr("requires the carrier 'ucx'"));
     EXPECT_THAT(status.to_string(), HasSubstr("ucx:// URL"));
     end_clients();
   }

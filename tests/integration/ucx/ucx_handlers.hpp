@@ -4,12 +4,12 @@
 #include <string_view>
 #include <weft/weft.hpp>
 
-#include "integration/path_handlers.hpp"
+#include "integration/carrier_handlers.hpp"
 
 /// The ways in which the tests of ucx:// use UCX. Shared with the program that they kill.
 namespace weft::ucx_testing {
 
-using namespace path_testing;
+using namespace carrier_testing;
 
 /// UCX's own TCP and shared memory, in both error modes.
 inline constexpr const char* kAllKinds[] = {"peer_tcp", "peer_shm", "none_tcp", "none_shm"};

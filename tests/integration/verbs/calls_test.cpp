@@ -203,7 +203,7 @@ TEST_P(VerbsCalls, APeerWithoutRdmaIsRefusedWithWhatToDoOrDoneWithout) {
 
 TEST_P(VerbsCalls, AServerThatRequiresRdmaHasClientsWithoutItSayWhatToDo) {
   VerbsOptions strict = options();
-  strict.listening = PathPolicy::kRequire;
+  strict.listening = CarrierPolicy::kRequire;
   RpcServer& server = world.serve(strict);
   const Status status =
       world.wait_for(world.client(with_scheme(server, "tcp"), options()).start<add>(1, 2)).status();

@@ -68,9 +68,9 @@ TEST_F(CmHostile, ATokenIsGoodForOneRequestOfItsOwnConnection) {
   stranger.ask(manager.listening_port(), asking(address.listening->token));
   stranger.ask(manager.listening_port(), asking(address.listening->token));
   EXPECT_EQ(stranger.answer(), Kind::kRejected) << "the second one";
-  ASSERT_TRUE(peer.say(wire::PathStep::kAddress, CmAddress{.terms = address.terms}.encode()));
+  ASSERT_TRUE(peer.say(wire::CarrierStep::kAddress, CmAddress{.terms = address.terms}.encode()));
   EXPECT_EQ(stranger.answer(), Kind::kResponse);
-  EXPECT_TRUE(peer.hear(wire::PathStep::kReady));
+  EXPECT_TRUE(peer.hear(wire::CarrierStep::kReady));
   stranger.ask(manager.listening_port(), asking(address.listening->token));
   EXPECT_EQ(stranger.answer(), Kind::kRejected) << "a third one";
   expect_others_fine();
@@ -113,7 +113,7 @@ TEST_F(CmHostile, ImpossibleQueuePairsEndOnlyTheirOwnConnection) {
     RawCmPeer peer{url};
     ASSERT_TRUE(peer.greet());
     const CmAddress address = peer.server();
-    ASSERT_TRUE(peer.say(wire::PathStep::kAddress, CmAddress{.terms = address.terms}.encode()));
+    ASSERT_TRUE(peer.say(wire::CarrierStep::kAddress, CmAddress{.terms = address.terms}.encode()));
     Stranger stranger{manager, url};
     verbs::CmParameters asked = asking(address.listening->token);
     asked.queue_pair = number;
@@ -132,8 +132,8 @@ TEST_F(CmHostile, AddressesThatNoClientSaysAreRefused) {
     std::string address = peer.server().encode();  // that of a listening side
     if (i != 0) address.resize(random() % 48);
     for (std::size_t at = 0; i != 0 && at < address.size(); ++at) address[at] = static_cast<char>(random());
-    ASSERT_TRUE(peer.say(wire::PathStep::kAddress, address));
-    EXPECT_TRUE(peer.hear(wire::PathStep::kDown)) << i;
+    ASSERT_TRUE(peer.say(wire::CarrierStep::kAddress, address));
+    EXPECT_TRUE(peer.hear(wire::CarrierStep::kDown)) << i;
   }
   expect_alone();
 }

@@ -48,7 +48,7 @@ TEST_F(VerbsRealCm, TheRouteChoosesTheDevice) {
   EXPECT_THAT(world_.way_to(url, its()).report.description, HasSubstr("rxe1, port 1, from 10.77.0.2"));
   VerbsOptions named = its();
   named.devices = {"rxe0"};
-  named.connecting = PathPolicy::kPrefer;
+  named.connecting = CarrierPolicy::kPrefer;
   const World::Way other = world_.way_to("tcp" + url.substr(5), named);
   EXPECT_THAT(other.report.refusal, HasSubstr("leads over rxe1"));
 }
@@ -120,7 +120,7 @@ TEST_F(VerbsRealCm, StrangersAreRefusedByARealManagerToo) {
     stranger.ask(port, asking(address.listening->token));
     EXPECT_EQ(stranger.answer(), Kind::kRejected) << "the second one";
     ASSERT_TRUE(
-        peer.say(wire::PathStep::kAddress, verbs_carrier::CmAddress{.terms = address.terms}.encode()));
+        peer.say(wire::CarrierStep::kAddress, verbs_carrier::CmAddress{.terms = address.terms}.encode()));
     EXPECT_EQ(stranger.answer(), Kind::kResponse);
   }
   EXPECT_TRUE(eventually([&] { return server.stats().connections == 1; })) << "F5";

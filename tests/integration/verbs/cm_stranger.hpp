@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "integration/raw_path_peer.hpp"
+#include "integration/raw_carrier_peer.hpp"
 #include "integration/verbs/cm_testing.hpp"
 #include "transport/message_header.hpp"
 #include "transport/tcp/socket_address.hpp"
@@ -19,14 +19,14 @@
 namespace weft::verbs_testing {
 
 /// A client of verbs:// that connects by rdma_cm, as far as the stream goes.
-class RawCmPeer final : public path_testing::RawPathPeer {
+class RawCmPeer final : public carrier_testing::RawCarrierPeer {
  public:
-  explicit RawCmPeer(const std::string& url) : RawPathPeer(url, wire::DataPath::kVerbs) {}
+  explicit RawCmPeer(const std::string& url) : RawCarrierPeer(url, wire::CarrierKind::kVerbs) {}
   ~RawCmPeer() { stream().close(); }
 
-  bool greet() { return RawPathPeer::greet({static_cast<char>(kMessageVersion), 1}); }
+  bool greet() { return RawCarrierPeer::greet({static_cast<char>(kMessageVersion), 1}); }
   verbs_carrier::CmAddress server() {
-    const auto said = hear(wire::PathStep::kAddress);
+    const auto said = hear(wire::CarrierStep::kAddress);
     EXPECT_TRUE(said.has_value());
     return verbs_carrier::CmAddress::decode(said.value_or("")).value();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-15, CR-19: what goes wrong between rdma_cm and a path. On simulated devices, where every call can fail,
-// every event be late, lost or another one, and either side die at every step.
+// CR-15, CR-19: what goes wrong between rdma_cm and a carrier. On simulated devices, where every call can
+// fail, every event be late, lost or another one, and either side die at every step.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -161,8 +161,8 @@ TEST(VerbsCm, InfinibandPortsAreConnectedToo) {
   EXPECT_EQ(infiniband.live().total(), 0u);
 }
 
-// As when a device reports a failure: the path ends, and the next call connects anew.
-TEST(VerbsCmEndings, ADeviceThatGoesAwayEndsItsPaths) {
+// As when a device reports a failure: the carrier ends, and the next call connects anew.
+TEST(VerbsCmEndings, ADeviceThatGoesAwayEndsItsCarriers) {
   CmWorld its;
   const std::string url = its.required(its.serve());
   RpcClient& caller = its.world.client(url, its.options());

@@ -208,7 +208,7 @@ TEST_P(VerbsFaults, CompletionsThatComeAfterTheirConnectionsEndHarmNobody) {
 }
 
 // A message has come, wholly or in half, and taken a receive that its queue pair gives back late: after the
-// path has ended, which was all that used it.
+// carrier has ended, which was all that used it.
 TEST_P(VerbsFaults, AReceiveThatADyingQueuePairHadTakenIsNotLostToTheOthers) {
   VerbsOptions one = options();
   one.devices = {"sim0"};

@@ -37,8 +37,8 @@ TEST_P(VerbsAddresses, TenThousandAddressesOfNobodyDisturbNobody) {
   const std::string honest = model->address();
   for (int i = 0; i < kAddresses; ++i) {
     RawVerbsPeer one{server_.urls().front(), testing::rdma_devices(), loop()};
-    ASSERT_TRUE(one.greet() && one.hear(wire::PathStep::kAddress)) << i;
-    ASSERT_TRUE(one.say(wire::PathStep::kAddress, address_of_nobody(honest, random))) << i;
+    ASSERT_TRUE(one.greet() && one.hear(wire::CarrierStep::kAddress)) << i;
+    ASSERT_TRUE(one.say(wire::CarrierStep::kAddress, address_of_nobody(honest, random))) << i;
     if (i % 1000 == 0) expect_others_fine();
   }
   model->stream().close();

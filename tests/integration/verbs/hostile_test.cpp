@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-18, CR-19: a peer that speaks the hello and the path frames, and then what it should not, through its
+// CR-18, CR-19: a peer that speaks the hello and the carrier frames, and then what it should not, through its
 // own queue pair. Its connection ends with a status; an honest client of the same server, whose receives it
 // shares, notices nothing.
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ class VerbsHostilePeers : public HostileTest {};
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsHostilePeers, ::testing::ValuesIn(kKinds), name_of);
 
 TEST_P(VerbsHostilePeers, AHandMadePeerIsServedWhenItBehaves) {
-  const auto peer = peer_on_path();
+  const auto peer = peer_on_carrier();
   const std::uint64_t calls = server_.stats().calls;
   peer->send(MessageKind::kBytes, faults::request_bytes<&add>(7, 1, 2));
   EXPECT_TRUE(peer->progress_until([&] { return server_.stats().calls > calls; }));
@@ -24,7 +24,7 @@ TEST_P(VerbsHostilePeers, AnotherVersionOfTheOfferIsDeclined) {
   for (const char* offer : {"\x09", "", "\x7f\x01"}) {
     const auto one = peer();
     ASSERT_TRUE(one->greet(offer));
-    EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+    EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));
   }
   expect_alone();
 }
@@ -35,8 +35,8 @@ TEST_P(VerbsHostilePeers, ImpossibleMessagesAndCreditsAreDeclined) {
   for (const auto& [message_bytes, granted] : kImpossible) {
     const auto one = peer();
     ASSERT_TRUE(one->greet() && one->open());
-    ASSERT_TRUE(one->say(wire::PathStep::kAddress, one->address_with(message_bytes, granted)));
-    EXPECT_TRUE(one->hear(wire::PathStep::kDown)) << message_bytes << ' ' << granted;
+    ASSERT_TRUE(one->say(wire::CarrierStep::kAddress, one->address_with(message_bytes, granted)));
+    EXPECT_TRUE(one->hear(wire::CarrierStep::kDown)) << message_bytes << ' ' << granted;
   }
   expect_alone();
 }
@@ -46,7 +46,7 @@ TEST_P(VerbsHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
     const auto one = peer();
     ASSERT_TRUE(steps == 0 || one->greet());
     ASSERT_TRUE(steps < 2 || one->open());
-    ASSERT_TRUE(steps != 3 || one->say(wire::PathStep::kAddress, one->address()));
+    ASSERT_TRUE(steps != 3 || one->say(wire::CarrierStep::kAddress, one->address()));
     ASSERT_TRUE(steps < 4 || one->connect());
     one->stream().close();
     expect_alone();
@@ -54,13 +54,13 @@ TEST_P(VerbsHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
 }
 
 TEST_P(VerbsHostilePeers, StepsOutOfTurnEndTheConnection) {
-  using enum wire::PathStep;
+  using enum wire::CarrierStep;
   const std::string none;
   for (const auto step : {kReady, kUp}) {
     const auto one = peer();
     ASSERT_TRUE(one->greet() && one->open());
     ASSERT_TRUE(one->say(step, none));
-    // A verdict before the path was heard is kept; a second one is too much.
+    // A verdict before the carrier was heard is kept; a second one is too much.
     one->say(step, none);
     expect_dismissed(*one);
   }
@@ -110,7 +110,7 @@ std::string offer_text(std::uint64_t bytes) {
 }
 
 /// Lists the misdeeds of a peer.
-const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing::misdeeds_with<RawVerbsPeer>({
+const std::vector<carrier_testing::Misdeed<RawVerbsPeer>> kMisdeeds = carrier_testing::misdeeds_with<RawVerbsPeer>({
     {"another version",
      [](RawVerbsPeer& peer) { peer.send_text(message_text(kMessageVersion + 1, kCreditKind)); }},
     {"an unknown kind",
@@ -183,7 +183,7 @@ const std::vector<path_testing::Misdeed<RawVerbsPeer>> kMisdeeds = path_testing:
 TEST_P(VerbsHostilePeers, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
   for (const auto& misdeed : kMisdeeds) {
     SCOPED_TRACE(misdeed.name);
-    const auto peer = peer_on_path();
+    const auto peer = peer_on_carrier();
     misdeed.commit(*peer);
     expect_dismissed(*peer);
     if (HasFailure()) return;
@@ -196,14 +196,14 @@ TEST_P(VerbsHostilePeers, WhoDoesNotBeginWithAProbeIsTurnedAway) {
     ASSERT_TRUE(one->greet() && one->open() && one->connect());
     one->send(kind, kind == MessageKind::kBytes ? "x" : "");
     EXPECT_TRUE(one->progress_until([&] { return one->stream().readable_within(0ms); }));
-    EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+    EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));
   }
   expect_alone();
 }
 
 // Asking for credits again and again, or giving them back, is allowed, and costs the others nothing.
 TEST_P(VerbsHostilePeers, APeerThatOnlyAsksForCreditDisturbsNobody) {
-  const auto peer = peer_on_path();
+  const auto peer = peer_on_carrier();
   for (std::uint32_t i = peer->sent(); i + 1 < peer->credit(); ++i) peer->send(MessageKind::kReclaim);
   expect_others_fine();
   EXPECT_EQ(server_.stats().connections, 2u);

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "integration/path_misdeeds.hpp"
+#include "integration/carrier_misdeeds.hpp"
 #include "integration/verbs/raw_verbs_peer.hpp"
 #include "integration/verbs/verbs_testing.hpp"
 #include "support/wire_bytes.hpp"
@@ -19,7 +19,7 @@ class HostileTest : public VerbsTest {
   std::unique_ptr<RawVerbsPeer> peer() {
     return std::make_unique<RawVerbsPeer>(server_.urls().front(), testing::rdma_devices(), loop());
   }
-  std::unique_ptr<RawVerbsPeer> peer_on_path() {
+  std::unique_ptr<RawVerbsPeer> peer_on_carrier() {
     auto made = peer();
     EXPECT_TRUE(made->come_up());
     return made;

@@ -54,7 +54,7 @@ TEST_P(VerbsPolicy, WithoutADeviceRdmaIsRefusedOrDoneWithout) {
   // Who only prefers RDMA serves by TCP on a machine that has none.
   const std::string plain = world.serve(its, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   EXPECT_TRUE(call(plain, preferring()).ok());
-  its.listening = PathPolicy::kRequire;
+  its.listening = CarrierPolicy::kRequire;
   expect_refused(start(its, "tcp://127.0.0.1:0"), "has no RDMA device");
 }
 
@@ -107,7 +107,7 @@ TEST_P(VerbsPolicy, ADeviceThatIsNamedAndNotThereIsRefusedEarly) {
   wrong.devices = {"sim0", "mlx5_7"};
   expect_refused(call(url, wrong), "there is no RDMA device \"mlx5_7\", only sim0 sim1");
   expect_refused(start(wrong), "mlx5_7");
-  wrong.listening = PathPolicy::kPrefer;
+  wrong.listening = CarrierPolicy::kPrefer;
   expect_refused(start(wrong, "tcp://127.0.0.1:0"), "mlx5_7");
 }
 
@@ -117,7 +117,7 @@ TEST_P(VerbsPolicy, AnAddressOfOursThatIsNotThereIsRefusedEarly) {
   expect_refused(start(wrong), "there is no GID 77 at sim0 port 1, sim1 port 1");
   wrong.devices = {"sim1"};
   expect_refused(start(wrong), "there is no GID 77 at sim1 port 1 (weft info");
-  wrong.listening = PathPolicy::kPrefer;
+  wrong.listening = CarrierPolicy::kPrefer;
   EXPECT_TRUE(start(wrong, "tcp://127.0.0.1:0").ok()) << "who only prefers RDMA serves without";
   // A port that is down may have it when it is up, and rdma_cm chooses for itself.
   wrong.devices = {"sim0", "sim1"};
@@ -131,7 +131,7 @@ TEST_P(VerbsPolicy, AnAddressOfOursThatIsNotThereIsRefusedEarly) {
 // The server has no word left to say it with when it ends the connection.
 TEST_P(VerbsPolicy, AClientThatCannotGiveAServerWhatItRequiresIsToldWhy) {
   VerbsOptions strict = options();
-  strict.listening = PathPolicy::kRequire;
+  strict.listening = CarrierPolicy::kRequire;
   const std::string url = world.serve(strict, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   VerbsOptions its = preferring();
   its.devices = {"mlx5_7"};
@@ -139,7 +139,7 @@ TEST_P(VerbsPolicy, AClientThatCannotGiveAServerWhatItRequiresIsToldWhy) {
   for (int i = 0; i < 3; ++i) {
     const Status status = world.wait_for(caller.start<add>(1, 2)).status();
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
-    EXPECT_THAT(status.to_string(), HasSubstr("the peer requires the data path 'verbs'"));
+    EXPECT_THAT(status.to_string(), HasSubstr("the peer requires the carrier 'verbs'"));
     EXPECT_THAT(status.to_string(), HasSubstr("mlx5_7"));
   }
   EXPECT_EQ(caller.stats().connections, 0u);

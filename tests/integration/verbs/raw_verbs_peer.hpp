@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "integration/raw_path_peer.hpp"
+#include "integration/raw_carrier_peer.hpp"
 #include "transport/message_header.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/verbs/verbs.hpp"
@@ -19,7 +19,7 @@ namespace weft::verbs_testing {
 
 /// A client of verbs:// that is made of a socket and of a queue pair, and says what a test wants, whether it
 /// has credit for it or not. Every message that comes gets a new receive.
-class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::CompletionHandler {
+class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs::CompletionHandler {
  public:
   using Kind = MessageKind;
   static constexpr std::uint32_t kReceives = 64;
@@ -27,15 +27,15 @@ class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::Comp
   static constexpr std::uint32_t kMessageBytesSaid = 16 * 1024;
 
   RawVerbsPeer(const std::string& url, verbs::Driver& driver, Loop& loop)
-      : RawPathPeer(url, wire::DataPath::kVerbs), driver_(driver), loop_(loop) {}
+      : RawCarrierPeer(url, wire::CarrierKind::kVerbs), driver_(driver), loop_(loop) {}
   ~RawVerbsPeer() { stream().close(); }
 
   bool greet(const std::string& offer = {static_cast<char>(kMessageVersion)}) {
-    return RawPathPeer::greet(offer);
+    return RawCarrierPeer::greet(offer);
   }
   /// Takes the server's address, and makes the queue pair.
   bool open() {
-    const auto said = hear(wire::PathStep::kAddress);
+    const auto said = hear(wire::CarrierStep::kAddress);
     if (!said || said->size() != verbs::AddressInfo::kEncodedBytes + 8) return false;
     const Bytes bytes = as_bytes(*said);
     const auto info = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
@@ -56,15 +56,15 @@ class RawVerbsPeer final : public path_testing::RawPathPeer, private verbs::Comp
   }
   /// Both queue pairs are connected, and both sides know.
   bool connect() {
-    return say(wire::PathStep::kAddress, address()) && pair_->connect(server_).ok() &&
-           hear(wire::PathStep::kReady) && say(wire::PathStep::kReady);
+    return say(wire::CarrierStep::kAddress, address()) && pair_->connect(server_).ok() &&
+           hear(wire::CarrierStep::kReady) && say(wire::CarrierStep::kReady);
   }
-  /// All of it, as an honest peer does: the path is up afterwards.
+  /// All of it, as an honest peer does: the carrier is up afterwards.
   bool come_up() {
     if (!greet() || !open() || !connect()) return false;
     send(MessageKind::kProbe);
-    return progress_until([this] { return received_ > 0; }) && hear(wire::PathStep::kUp) &&
-           say(wire::PathStep::kUp);
+    return progress_until([this] { return received_ > 0; }) && hear(wire::CarrierStep::kUp) &&
+           say(wire::CarrierStep::kUp);
   }
 
   MessageHeader header(MessageKind kind) const { return {kind, kReceives / 2 + received_, 0, sent_}; }

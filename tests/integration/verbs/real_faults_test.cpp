@@ -25,7 +25,7 @@ class VerbsRealFaults : public ::testing::Test {
   }
   static VerbsOptions preferring(testing::CountedRdma& rdma) {
     VerbsOptions its = options_of("plain", rdma);
-    its.connecting = its.listening = PathPolicy::kPrefer;
+    its.connecting = its.listening = CarrierPolicy::kPrefer;
     return its;
   }
 
@@ -113,7 +113,7 @@ TEST_P(VerbsNowhere, APeerWhoseAddressNobodyAnswersToHoldsNobodyUp) {
     std::string address = peers[i]->address();
     // The last byte of the GID, and so of the IPv4 address.
     address[31] = static_cast<char>(200 + i);
-    ASSERT_TRUE(peers[i]->say(wire::PathStep::kAddress, address));
+    ASSERT_TRUE(peers[i]->say(wire::CarrierStep::kAddress, address));
   }
   Times times;
   for (int i = 0; i < 20; ++i) {
@@ -123,7 +123,7 @@ TEST_P(VerbsNowhere, APeerWhoseAddressNobodyAnswersToHoldsNobodyUp) {
     times.add(Times::Clock::now() - at);
   }
   times.print("a call beside peers whose address nobody answers to");
-  for (const auto& one : peers) EXPECT_TRUE(one->hear(wire::PathStep::kDown));
+  for (const auto& one : peers) EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));
   peers.clear();
   expect_alone();
 }

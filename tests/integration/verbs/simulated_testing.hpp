@@ -31,7 +31,7 @@ class SimulatedWorld {
   VerbsOptions options(std::string_view kind = "plain") { return options_of(kind, rdma); }
   VerbsOptions preferring(std::string_view kind = "plain") {
     VerbsOptions its = options(kind);
-    its.connecting = its.listening = PathPolicy::kPrefer;
+    its.connecting = its.listening = CarrierPolicy::kPrefer;
     return its;
   }
   std::uint64_t sends() const { return rdma.counters().sends_posted; }

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "conformance/fixture.hpp"
+#include "integration/carrier_handlers.hpp"
 #include "integration/faults/faults_testing.hpp"
-#include "integration/path_handlers.hpp"
 #include "support/rdma_devices.hpp"
 #include "support/tight_verbs.hpp"
 #include "weft/transport/verbs.hpp"
 
 namespace weft::verbs_testing {
 
-using namespace path_testing;
+using namespace carrier_testing;
 using faults::eventually;
 using faults::outcome_of;
 using faults::turn_until;
@@ -96,7 +96,7 @@ class World {
 
   /// Which way a connection to `url` goes with these options, or what ended it.
   struct Way {
-    PathReport report;
+    CarrierReport report;
     Status end;
   };
   Way way_to(const std::string& url, const VerbsOptions& its) {
@@ -109,7 +109,7 @@ class World {
     peer.send_hello();
     EXPECT_TRUE(turn_until(*loop_, [&] { return !peer.sink.hellos.empty() || peer.sink.closed(); }));
     if (peer.sink.closed()) return {{}, peer.sink.why};
-    return {peer.connection->path_report(), {}};
+    return {peer.connection->carrier_report(), {}};
   }
 
  private:
@@ -154,7 +154,7 @@ class VerbsTest : public ::testing::TestWithParam<const char*> {
   VerbsOptions options() const { return options_of(GetParam(), testing::rdma_devices()); }
   VerbsOptions preferring() const {
     VerbsOptions its = options();
-    its.connecting = its.listening = PathPolicy::kPrefer;
+    its.connecting = its.listening = CarrierPolicy::kPrefer;
     return its;
   }
   Loop& loop() { return world.loop(); }

@@ -9,7 +9,7 @@
 
 #include "integration/victim_calls.hpp"
 
-namespace weft::path_testing {
+namespace weft::carrier_testing {
 namespace {
 
 constexpr std::size_t kLarge = std::size_t{4} << 20;
@@ -38,8 +38,8 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing
 
 int main(int argc, char** argv) {
-  return weft::path_testing::run(argc, argv);
+  return weft::carrier_testing::run(argc, argv);
 }

@@ -39,7 +39,7 @@ class VerbsWire : public ::testing::Test {
     VerbsOptions its = options_of("plain", rdma_);
     its.ack_timeout = ack_timeout_;
     its.devices = {"rxe" + std::to_string(end)};
-    its.connecting = its.listening = PathPolicy::kPrefer;
+    its.connecting = its.listening = CarrierPolicy::kPrefer;
     return its;
   }
   std::string serve() {

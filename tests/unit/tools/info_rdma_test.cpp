@@ -103,9 +103,9 @@ TEST(InfoRdma, OfAConnectionSaysWhatCarriesIt) {
   options.connect = "verbs://10.0.0.7:9000";
   Probe probe;
   probe.carrier = "verbs";
-  probe.path = wire::DataPath::kVerbs;
-  probe.ours = PathPolicy::kRequire;
-  probe.theirs = PathPolicy::kPrefer;
+  probe.asked = wire::CarrierKind::kVerbs;
+  probe.ours = CarrierPolicy::kRequire;
+  probe.theirs = CarrierPolicy::kPrefer;
   probe.description = "rxe0, port 1, from 10.0.0.7";
   const Report report{UcxFacts{}, probe};
   EXPECT_THAT(

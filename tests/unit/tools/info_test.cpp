@@ -73,7 +73,7 @@ TEST(InfoProbe, OfATcpServerSaysThatTheStreamCarriesIt) {
   const auto probe = blocking_probe(options);
   ASSERT_TRUE(probe.ok()) << probe.status().to_string();
   EXPECT_EQ(probe->carrier, "tcp");
-  EXPECT_EQ(probe->ours, PathPolicy::kForbid);
+  EXPECT_EQ(probe->ours, CarrierPolicy::kForbid);
   EXPECT_TRUE(probe->same_host);
   EXPECT_THAT(probe->lanes, IsEmpty());
   EXPECT_THAT(to_text({ucx_facts(options), *probe}, options), HasSubstr("does not ask for UCX"));
@@ -218,8 +218,8 @@ TEST(InfoProbe, OfAUcxServerSaysWhatUcxChose) {
   const auto probe = blocking_probe(options);
   ASSERT_TRUE(probe.ok()) << probe.status().to_string();
   EXPECT_EQ(probe->carrier, "ucx");
-  EXPECT_EQ(probe->ours, PathPolicy::kRequire);
-  EXPECT_EQ(probe->theirs, PathPolicy::kPrefer);
+  EXPECT_EQ(probe->ours, CarrierPolicy::kRequire);
+  EXPECT_EQ(probe->theirs, CarrierPolicy::kPrefer);
   ASSERT_THAT(probe->lanes, Not(IsEmpty()));
   EXPECT_EQ(probe->lanes.front().transport, "posix");
   const Report report{ucx_facts(options), *probe};
@@ -234,7 +234,7 @@ TEST(InfoProbe, OfAUcxServerSaysWhatUcxChose) {
 
 TEST(InfoProbe, OfAServerThatRequiresUcxSaysWhatToDo) {
   UcxOptions ucx;
-  ucx.listening = PathPolicy::kRequire;
+  ucx.listening = CarrierPolicy::kRequire;
   const auto server = serve("tcp://127.0.0.1:0", ucx);
   Options options;
   options.connect = server->urls().front();
@@ -253,7 +253,7 @@ TEST(InfoUcx, SaysWhyThereIsNone) {
   EXPECT_EQ(exit_code_of(report, options), 1);
 }
 
-TEST(InfoProbe, SaysWhyAPreferredPathCameNotUp) {
+TEST(InfoProbe, SaysWhyAPreferredCarrierCameNotUp) {
   UcxOptions ucx;
   ucx.transports = {"tcp"};
   ucx.error_mode = UcxErrorMode::kNone;

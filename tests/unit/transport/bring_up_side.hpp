@@ -16,7 +16,7 @@
 #include "weft/runtime/loop.hpp"
 #include "weft/wire/frame.hpp"
 
-/// One side of a BringUp for tests: its path is noted and goes nowhere, its connection's wire is a list.
+/// One side of a BringUp for tests: its carrier is noted and goes nowhere, its connection's wire is a list.
 namespace weft::bring_up_testing {
 
 inline constexpr Duration kBringUp = std::chrono::seconds{1};
@@ -25,32 +25,32 @@ inline constexpr Duration kBringUp = std::chrono::seconds{1};
 enum class Fault : std::uint8_t { kNone, kOpen, kConnect };
 
 struct SideOptions {
-  PathPolicy policy = PathPolicy::kPrefer;
+  CarrierPolicy policy = CarrierPolicy::kPrefer;
   Fault fault = Fault::kNone;
-  /// The path lets the peer hear of it only once the peer is ready.
+  /// The carrier lets the peer hear of it only once the peer is ready.
   bool needs_peer_ready = false;
-  /// There is a second path, of a higher number, with this policy.
-  PathPolicy other = PathPolicy::kForbid;
+  /// There is a second carrier, of a higher number, with this policy.
+  CarrierPolicy other = CarrierPolicy::kForbid;
 };
 
-/// A path that does nothing, and notes what is asked of it.
-struct PathLog {
+/// A carrier that does nothing, and notes what is asked of it.
+struct CarrierLog {
   int connects = 0;
   int readies = 0;
   int shuts = 0;
   bool ended = false;
 };
 
-class NotedPath final : public PathEnd, public Carrier {
+class NotedCarrier final : public CarrierEnd, public Carrier {
  public:
-  NotedPath(PathLog& log, const SideOptions& options)
+  NotedCarrier(CarrierLog& log, const SideOptions& options)
       : log_(log), fault_(options.fault), needs_peer_ready_(options.needs_peer_ready) {}
-  ~NotedPath() override {
+  ~NotedCarrier() override {
     shut();
     log_.ended = true;
   }
   const Capabilities& capabilities() const override { return capabilities_; }
-  std::string description() const override { return "a path of a test"; }
+  std::string description() const override { return "a carrier of a test"; }
   std::string address() const override { return "here"; }
   Status connect(std::string_view peer_address) override {
     EXPECT_EQ(peer_address, "here");
@@ -72,7 +72,7 @@ class NotedPath final : public PathEnd, public Carrier {
   void shut() override { log_.shuts = 1; }
 
  private:
-  PathLog& log_;
+  CarrierLog& log_;
   const Fault fault_;
   const bool needs_peer_ready_;
   Capabilities capabilities_;
@@ -91,23 +91,24 @@ class QuietStream final : public Carrier {
   Capabilities capabilities_;
 };
 
-class NotedProvider final : public DataPathProvider {
+class NotedProvider final : public CarrierProvider {
  public:
-  NotedProvider(PathLog& log, const SideOptions& options, wire::DataPath kind = wire::DataPath::kUcx)
+  NotedProvider(CarrierLog& log, const SideOptions& options, wire::CarrierKind kind = wire::CarrierKind::kUcx)
       : log_(log), options_(options), kind_(kind) {}
-  wire::DataPath kind() const override { return kind_; }
+  wire::CarrierKind kind() const override { return kind_; }
   std::string offer() const override { return "offer"; }
-  Result<std::unique_ptr<PathEnd>> open(Loop&, PathEndOwner&, std::string_view peer_offer) const override {
+  Result<std::unique_ptr<CarrierEnd>> open(Loop&, CarrierEndOwner&,
+                                           std::string_view peer_offer) const override {
     EXPECT_EQ(peer_offer, "offer");
     if (options_.fault == Fault::kOpen)
       return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
-    return std::unique_ptr<PathEnd>{std::make_unique<NotedPath>(log_, options_)};
+    return std::unique_ptr<CarrierEnd>{std::make_unique<NotedCarrier>(log_, options_)};
   }
 
  private:
-  PathLog& log_;
+  CarrierLog& log_;
   const SideOptions options_;
-  const wire::DataPath kind_;
+  const wire::CarrierKind kind_;
 };
 
 /// One side: a BringUp, and what its connection would be.
@@ -121,21 +122,21 @@ class Side final : public BringUpHost, public FrameSink {
   void reset(const SideOptions& options) {
     bring_up_.reset();
     EXPECT_EQ(loop_->timers_armed(), 0u);
-    path = {};
+    carrier = {};
     queued.clear();
     hellos = frames = 0;
     over = false;
     why = {};
-    const auto paths = std::make_shared<DataPaths>();
-    paths->choices = {{std::make_shared<NotedProvider>(path, options), options.policy}};
-    paths->choices.push_back(
-        {std::make_shared<NotedProvider>(path, options, wire::DataPath::kVerbs), options.other});
-    paths->bring_up_timeout = kBringUp;
-    bring_up_ = std::make_unique<BringUp>(*loop_, *this, stream_, paths);
+    const auto carriers = std::make_shared<CarrierChoices>();
+    carriers->choices = {{std::make_shared<NotedProvider>(carrier, options), options.policy}};
+    carriers->choices.push_back(
+        {std::make_shared<NotedProvider>(carrier, options, wire::CarrierKind::kVerbs), options.other});
+    carriers->bring_up_timeout = kBringUp;
+    bring_up_ = std::make_unique<BringUp>(*loop_, *this, stream_, carriers);
     bring_up_->set_sink(*this);
   }
 
-  std::string hello() const { return wire::encode_hello({.paths = bring_up_->offers()}); }
+  std::string hello() const { return wire::encode_hello({.carriers = bring_up_->offers()}); }
   void take_hello(const std::string& hello) { take(as_sink().on_hello(as_bytes(hello))); }
   /// A whole frame, as the framer would hand it up.
   void take_frame(const std::string& text) {
@@ -152,7 +153,7 @@ class Side final : public BringUpHost, public FrameSink {
   }
   FrameSink& as_sink() { return *bring_up_; }
   BringUp& its() { return *bring_up_; }
-  bool on_path() const { return bring_up_->moves(); }
+  bool on_carrier() const { return bring_up_->moves(); }
   bool settled() const { return over || (bring_up_->decided() && hellos == 1); }
   void end(Status status) {
     if (over) return;
@@ -161,7 +162,7 @@ class Side final : public BringUpHost, public FrameSink {
     bring_up_->shut();
   }
 
-  PathLog path;
+  CarrierLog carrier;
   std::deque<std::string> queued;
   int hellos = 0;
   int frames = 0;
@@ -170,12 +171,12 @@ class Side final : public BringUpHost, public FrameSink {
   Status why;
 
   // What a BringUp asks of a connection.
-  bool queue_path_frame(std::string_view frame) override {
+  bool queue_carrier_frame(std::string_view frame) override {
     queued.emplace_back(frame);
     return true;
   }
   void send_what_is_queued() override { ++let_out; }
-  void on_path_decided() override { take(bring_up_->hand_up_hello(*this)); }
+  void on_carrier_decided() override { take(bring_up_->hand_up_hello(*this)); }
   void on_bring_up_failed(Status status) override { end(std::move(status)); }
   void on_peer_gone(int) override {}
 

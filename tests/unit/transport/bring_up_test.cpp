@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BU-6: bringing a data path up. Two sides are joined by a wire whose steps the tests choose, and every
+// BU-6: bringing a carrier up. Two sides are joined by a wire whose steps the tests choose, and every
 // order of what can happen is run.
 #include "transport/bring_up.hpp"
 
@@ -22,8 +22,8 @@ using bring_up_testing::Side;
 using bring_up_testing::SideOptions;
 
 /// Events that can happen next.
-enum class Event : std::uint8_t { kDeliver, kHeard, kTimeout, kPathFails };
-constexpr std::array kEvents{Event::kDeliver, Event::kHeard, Event::kTimeout, Event::kPathFails};
+enum class Event : std::uint8_t { kDeliver, kHeard, kTimeout, kCarrierFails };
+constexpr std::array kEvents{Event::kDeliver, Event::kHeard, Event::kTimeout, Event::kCarrierFails};
 
 struct Step {
   int side = 0;
@@ -41,7 +41,7 @@ class Model {
     explore(steps);
   }
   std::uint64_t orders() const { return orders_; }
-  std::uint64_t on_path() const { return on_path_; }
+  std::uint64_t on_carrier() const { return on_carrier_; }
 
  private:
   void begin() {
@@ -59,14 +59,14 @@ class Model {
       case Event::kDeliver:
         return !wire_[step.side].empty();
       case Event::kHeard:  // once the other side has connected, and while this one listens
-        return !heard_[step.side] && other.path.connects > 0 &&
-               (other.path.readies > 0 || !options_[1 - step.side].needs_peer_ready) &&
-               options_[1 - step.side].fault == Fault::kNone && side.path.shuts == 0 &&
+        return !heard_[step.side] && other.carrier.connects > 0 &&
+               (other.carrier.readies > 0 || !options_[1 - step.side].needs_peer_ready) &&
+               options_[1 - step.side].fault == Fault::kNone && side.carrier.shuts == 0 &&
                options_[step.side].fault != Fault::kOpen;
       case Event::kTimeout:
         return side.timer_runs();
-      case Event::kPathFails:
-        return !failed_[step.side] && side.path.connects > 0 && side.path.shuts == 0 && !side.settled();
+      case Event::kCarrierFails:
+        return !failed_[step.side] && side.carrier.connects > 0 && side.carrier.shuts == 0 && !side.settled();
     }
     return false;
   }
@@ -83,9 +83,9 @@ class Model {
       case Event::kTimeout:
         side.run_timer();
         break;
-      case Event::kPathFails:
+      case Event::kCarrierFails:
         failed_[step.side] = true;
-        side.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+        side.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the carrier broke"});
         break;
     }
     for (std::string& frame : side.queued) wire_[1 - step.side].push_back(std::move(frame));
@@ -131,23 +131,24 @@ class Model {
     const bool one_over = sides_[0].over || sides_[1].over;
     for (int i : {0, 1}) {
       const Side& side = sides_[i];
-      // Who requires the path ends the connection, and so does who offers it and hears of that; who offers
+      // Who requires the carrier ends the connection, and so does who offers it and hears of that; who offers
       // none may have gone on for as long.
-      const bool demanded = options_[1 - i].policy == PathPolicy::kRequire;
-      const bool may_do_without = options_[i].policy == PathPolicy::kForbid
+      const bool demanded = options_[1 - i].policy == CarrierPolicy::kRequire;
+      const bool may_do_without = options_[i].policy == CarrierPolicy::kForbid
                                       ? !demanded || one_over
-                                      : options_[i].policy == PathPolicy::kPrefer && !demanded;
+                                      : options_[i].policy == CarrierPolicy::kPrefer && !demanded;
       // Its stream's end tells a side whose peer gave up.
       ASSERT_TRUE(side.settled() || one_over) << "a side waits for ever " << text_of(steps);
       if (side.over) continue;
-      ASSERT_TRUE(side.on_path() || may_do_without || !side.settled()) << "did without " << text_of(steps);
-      ASSERT_TRUE(side.on_path() || !side.settled() || side.path.shuts == 1 || side.path.connects == 0)
-          << "an unused path stays " << text_of(steps);
+      ASSERT_TRUE(side.on_carrier() || may_do_without || !side.settled()) << "did without " << text_of(steps);
+      ASSERT_TRUE(side.on_carrier() || !side.settled() || side.carrier.shuts == 1 ||
+                  side.carrier.connects == 0)
+          << "an unused carrier stays " << text_of(steps);
       ASSERT_TRUE(!side.settled() || !side.timer_runs()) << text_of(steps);
     }
     if (one_over) return;
-    ASSERT_EQ(sides_[0].on_path(), sides_[1].on_path()) << "they disagree " << text_of(steps);
-    if (sides_[0].on_path()) ++on_path_;
+    ASSERT_EQ(sides_[0].on_carrier(), sides_[1].on_carrier()) << "they disagree " << text_of(steps);
+    if (sides_[0].on_carrier()) ++on_carrier_;
   }
   static std::string text_of(const std::vector<Step>& steps) {
     std::string text;
@@ -164,23 +165,23 @@ class Model {
   std::array<bool, 2> heard_{};
   std::array<bool, 2> failed_{};
   std::uint64_t orders_ = 0;
-  std::uint64_t on_path_ = 0;
+  std::uint64_t on_carrier_ = 0;
 };
 
-constexpr std::array kPolicies{PathPolicy::kForbid, PathPolicy::kPrefer, PathPolicy::kRequire};
+constexpr std::array kPolicies{CarrierPolicy::kForbid, CarrierPolicy::kPrefer, CarrierPolicy::kRequire};
 constexpr std::array kFaults{Fault::kNone, Fault::kOpen, Fault::kConnect};
 
 TEST(BringUpOrders, BothSidesComeToTheSameDecisionInEveryOrder) {
   std::uint64_t orders = 0;
-  for (PathPolicy first : kPolicies) {
-    for (PathPolicy second : kPolicies) {
+  for (CarrierPolicy first : kPolicies) {
+    for (CarrierPolicy second : kPolicies) {
       for (Fault fault : kFaults) {
         Model model{{first, fault}, {second, Fault::kNone}};
         model.run_every_order();
         ASSERT_FALSE(HasFailure());
         orders += model.orders();
-        const bool both = first != PathPolicy::kForbid && second != PathPolicy::kForbid;
-        EXPECT_EQ(model.on_path() > 0, both && fault == Fault::kNone);
+        const bool both = first != CarrierPolicy::kForbid && second != CarrierPolicy::kForbid;
+        EXPECT_EQ(model.on_carrier() > 0, both && fault == Fault::kNone);
       }
     }
   }
@@ -189,13 +190,13 @@ TEST(BringUpOrders, BothSidesComeToTheSameDecisionInEveryOrder) {
 
 TEST(BringUpOrders, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherIsReady) {
   std::uint64_t orders = 0;
-  for (PathPolicy second : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
+  for (CarrierPolicy second : {CarrierPolicy::kPrefer, CarrierPolicy::kRequire}) {
     for (Fault fault : kFaults) {
-      Model model{{PathPolicy::kPrefer, fault, true}, {second, Fault::kNone, true}};
+      Model model{{CarrierPolicy::kPrefer, fault, true}, {second, Fault::kNone, true}};
       model.run_every_order();
       ASSERT_FALSE(HasFailure());
       orders += model.orders();
-      EXPECT_EQ(model.on_path() > 0, fault == Fault::kNone);
+      EXPECT_EQ(model.on_carrier() > 0, fault == Fault::kNone);
     }
   }
   std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
@@ -204,10 +205,10 @@ TEST(BringUpOrders, BothSidesComeToTheSameDecisionWhenEachHasToKnowThatTheOtherI
 TEST(BringUpOrders, BothSidesMayBeUnableToOpenOrToConnect) {
   for (Fault first : {Fault::kOpen, Fault::kConnect}) {
     for (Fault second : {Fault::kOpen, Fault::kConnect}) {
-      Model model{{PathPolicy::kPrefer, first}, {PathPolicy::kPrefer, second}};
+      Model model{{CarrierPolicy::kPrefer, first}, {CarrierPolicy::kPrefer, second}};
       model.run_every_order();
       ASSERT_FALSE(HasFailure());
-      EXPECT_EQ(model.on_path(), 0u);
+      EXPECT_EQ(model.on_carrier(), 0u);
     }
   }
 }
@@ -216,9 +217,9 @@ TEST(BringUpOrders, BothSidesMayBeUnableToOpenOrToConnect) {
 class BringUpTurns : public ::testing::Test {
  protected:
   void greet() { side_.take_hello(peer_.hello()); }
-  static std::string message(wire::PathStep step, std::string_view text = {},
-                             wire::DataPath kind = wire::DataPath::kUcx) {
-    return wire::encode_path_frame({step, kind, text});
+  static std::string message(wire::CarrierStep step, std::string_view text = {},
+                             wire::CarrierKind kind = wire::CarrierKind::kUcx) {
+    return wire::encode_carrier_frame({step, kind, text});
   }
   static std::string frame(wire::FrameType type) {
     wire::FrameHeader header;
@@ -228,8 +229,8 @@ class BringUpTurns : public ::testing::Test {
     wire::store_header(reinterpret_cast<std::byte*>(text.data()), header);
     return text;
   }
-  void address() { side_.take_frame(message(wire::PathStep::kAddress, "here")); }
-  void verdict(wire::PathStep step) { side_.take_frame(message(step)); }
+  void address() { side_.take_frame(message(wire::CarrierStep::kAddress, "here")); }
+  void verdict(wire::CarrierStep step) { side_.take_frame(message(step)); }
   void expect_end(std::string_view with) {
     EXPECT_TRUE(side_.over);
     EXPECT_NE(side_.why.to_string().find(with), std::string::npos) << side_.why.to_string();
@@ -244,14 +245,14 @@ class BringUpTurns : public ::testing::Test {
 TEST_F(BringUpTurns, ARequestDuringBringUpEndsTheConnection) {
   greet();
   side_.take_frame(frame(wire::FrameType::kRequest));
-  expect_end("came while a data path was being brought up");
+  expect_end("came while a carrier was being brought up");
 }
 
 TEST_F(BringUpTurns, APingDuringBringUpEndsTheConnection) {
   greet();
   address();
   side_.take_frame(frame(wire::FrameType::kPing));
-  expect_end("came while a data path was being brought up");
+  expect_end("came while a carrier was being brought up");
 }
 
 TEST_F(BringUpTurns, AnAttachmentDuringBringUpIsDroppedAndEndsTheConnection) {
@@ -269,10 +270,10 @@ TEST_F(BringUpTurns, ASecondAddressEndsTheConnection) {
   expect_end("a second address");
 }
 
-TEST_F(BringUpTurns, ReadinessThatThePathDoesNotNeedEndsTheConnection) {
+TEST_F(BringUpTurns, ReadinessThatTheCarrierDoesNotNeedEndsTheConnection) {
   greet();
   address();
-  verdict(wire::PathStep::kReady);
+  verdict(wire::CarrierStep::kReady);
   expect_end("ready");
 }
 
@@ -280,25 +281,25 @@ TEST_F(BringUpTurns, ReadinessIsToldOnce) {
   side_.reset({.needs_peer_ready = true});
   greet();
   address();
-  verdict(wire::PathStep::kReady);
-  EXPECT_EQ(side_.path.readies, 1);
+  verdict(wire::CarrierStep::kReady);
+  EXPECT_EQ(side_.carrier.readies, 1);
   EXPECT_FALSE(side_.over);
-  verdict(wire::PathStep::kReady);
-  EXPECT_EQ(side_.path.readies, 1);
+  verdict(wire::CarrierStep::kReady);
+  EXPECT_EQ(side_.carrier.readies, 1);
   expect_end("ready");
 }
 
 TEST_F(BringUpTurns, ReadinessBeforeTheAddressEndsTheConnection) {
   side_.reset({.needs_peer_ready = true});
   greet();
-  verdict(wire::PathStep::kReady);
-  EXPECT_EQ(side_.path.readies, 0);
+  verdict(wire::CarrierStep::kReady);
+  EXPECT_EQ(side_.carrier.readies, 0);
   expect_end("ready");
 }
 
 TEST_F(BringUpTurns, AnAddressBehindTheVerdictEndsTheConnection) {
   greet();
-  verdict(wire::PathStep::kUp);
+  verdict(wire::CarrierStep::kUp);
   address();
   expect_end("behind the verdict");
 }
@@ -306,20 +307,20 @@ TEST_F(BringUpTurns, AnAddressBehindTheVerdictEndsTheConnection) {
 TEST_F(BringUpTurns, ASecondVerdictEndsTheConnection) {
   greet();
   address();
-  verdict(wire::PathStep::kUp);
-  verdict(wire::PathStep::kDown);
+  verdict(wire::CarrierStep::kUp);
+  verdict(wire::CarrierStep::kDown);
   expect_end("behind the verdict");
 }
 
-TEST_F(BringUpTurns, AMessageAboutAnotherPathEndsTheConnection) {
+TEST_F(BringUpTurns, AMessageAboutAnotherCarrierEndsTheConnection) {
   greet();
-  side_.take_frame(message(wire::PathStep::kAddress, "here", wire::DataPath::kVerbs));
-  expect_end("about another path");
+  side_.take_frame(message(wire::CarrierStep::kAddress, "here", wire::CarrierKind::kVerbs));
+  expect_end("about another carrier");
 }
 
-TEST_F(BringUpTurns, APathFrameThatIsNoneEndsTheConnection) {
+TEST_F(BringUpTurns, ACarrierFrameThatIsNoneEndsTheConnection) {
   greet();
-  std::string text = message(wire::PathStep::kUp);
+  std::string text = message(wire::CarrierStep::kUp);
   text[wire::kHeaderBytes] = 9;
   side_.take_frame(text);
   expect_end("step 9 is not known");
@@ -335,98 +336,98 @@ TEST_F(BringUpTurns, AHelloThatIsNoneEndsTheConnection) {
 
 TEST_F(BringUpTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
   greet();
-  verdict(wire::PathStep::kUp);
+  verdict(wire::CarrierStep::kUp);
   ASSERT_TRUE(side_.timer_runs());
   side_.run_timer();
-  EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_path());
-  EXPECT_EQ(side_.path.shuts, 1);
+  EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_carrier());
+  EXPECT_EQ(side_.carrier.shuts, 1);
 }
 
-TEST_F(BringUpTurns, APathThatFailsBehindBothGoodVerdictsEndsTheConnection) {
+TEST_F(BringUpTurns, ACarrierThatFailsBehindBothGoodVerdictsEndsTheConnection) {
   greet();
   address();
   side_.its().on_heard();
-  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the carrier broke"});
   EXPECT_FALSE(side_.over) << "the peer may say down";
-  verdict(wire::PathStep::kUp);
-  expect_end("the path broke");
+  verdict(wire::CarrierStep::kUp);
+  expect_end("the carrier broke");
 }
 
-TEST_F(BringUpTurns, APathThatFailsBehindAGoodVerdictWaitsForThePeersOnlySoLong) {
+TEST_F(BringUpTurns, ACarrierThatFailsBehindAGoodVerdictWaitsForThePeersOnlySoLong) {
   greet();
   address();
   side_.its().on_heard();
-  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
+  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the carrier broke"});
   ASSERT_TRUE(side_.timer_runs());
   side_.run_timer();
-  expect_end("the path broke");
+  expect_end("the carrier broke");
 }
 
-TEST_F(BringUpTurns, APathThatFailsBehindOneGoodVerdictLeavesTheStream) {
+TEST_F(BringUpTurns, ACarrierThatFailsBehindOneGoodVerdictLeavesTheStream) {
   greet();
   address();
   side_.its().on_heard();
-  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the path broke"});
-  verdict(wire::PathStep::kDown);
-  EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_path());
-  EXPECT_EQ(side_.path.shuts, 1);
+  side_.its().on_failed({StatusCode::kUnavailable, Layer::kTransport, "the carrier broke"});
+  verdict(wire::CarrierStep::kDown);
+  EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_carrier());
+  EXPECT_EQ(side_.carrier.shuts, 1);
 }
 
 TEST_F(BringUpTurns, OffersThatCannotBeReadAreAsGoodAsNone) {
   for (const std::string_view parameters : {"", "\x07offer"}) {
     side_.reset({});
-    side_.take_hello(wire::encode_hello({.paths = {{wire::DataPath::kUcx, std::string{parameters}}}}));
-    EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_path());
+    side_.take_hello(wire::encode_hello({.carriers = {{wire::CarrierKind::kUcx, std::string{parameters}}}}));
+    EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_carrier());
     EXPECT_TRUE(side_.queued.empty());
   }
 }
 
-TEST_F(BringUpTurns, WhoRequiresAPathThatIsNotOfferedIsToldWhatToDo) {
-  side_.reset({.policy = PathPolicy::kRequire});
+TEST_F(BringUpTurns, WhoRequiresACarrierThatIsNotOfferedIsToldWhatToDo) {
+  side_.reset({.policy = CarrierPolicy::kRequire});
   side_.take_hello(wire::encode_hello({}));
   expect_end("a tcp:// URL does without, unless its policy is kRequire");
   EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(side_.let_out, 1) << "the peer does not hear what was required";
 }
 
-TEST_F(BringUpTurns, ARequiredPathThatThisSideCannotBringUpIsNotBlamedOnThePeer) {
-  side_.reset({.policy = PathPolicy::kRequire, .fault = Fault::kOpen});
+TEST_F(BringUpTurns, ARequiredCarrierThatThisSideCannotBringUpIsNotBlamedOnThePeer) {
+  side_.reset({.policy = CarrierPolicy::kRequire, .fault = Fault::kOpen});
   greet();
-  side_.take_frame(message(wire::PathStep::kDown, "the other side could not"));
+  side_.take_frame(message(wire::CarrierStep::kDown, "the other side could not"));
   expect_end("this side could not bring it up: not here");
   EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_F(BringUpTurns, APreferredPathThatThePeerRequiresEndsTheConnectionWithItsReasonHere) {
-  for (const auto policy : {PathPolicy::kPrefer, PathPolicy::kRequire}) {
+TEST_F(BringUpTurns, APreferredCarrierThatThePeerRequiresEndsTheConnectionWithItsReasonHere) {
+  for (const auto policy : {CarrierPolicy::kPrefer, CarrierPolicy::kRequire}) {
     side_.reset({.fault = Fault::kOpen});
     Side demanding{{.policy = policy}};
     side_.take_hello(demanding.hello());
-    side_.take_frame(message(wire::PathStep::kDown, "the other side could not"));
-    if (policy == PathPolicy::kPrefer) {
+    side_.take_frame(message(wire::CarrierStep::kDown, "the other side could not"));
+    if (policy == CarrierPolicy::kPrefer) {
       EXPECT_TRUE(side_.settled() && !side_.over);
     } else {
-      expect_end("the peer requires the data path 'ucx', and it is not to be had: this side could not");
+      expect_end("the peer requires the carrier 'ucx', and it is not to be had: this side could not");
       EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
     }
   }
 }
 
-TEST_F(BringUpTurns, WhoRequiresAPathOffersAndChoosesNoOther) {
-  side_.reset({.policy = PathPolicy::kPrefer, .other = PathPolicy::kPrefer});
-  Side other{{.policy = PathPolicy::kPrefer, .other = PathPolicy::kPrefer}};
+TEST_F(BringUpTurns, WhoRequiresACarrierOffersAndChoosesNoOther) {
+  side_.reset({.policy = CarrierPolicy::kPrefer, .other = CarrierPolicy::kPrefer});
+  Side other{{.policy = CarrierPolicy::kPrefer, .other = CarrierPolicy::kPrefer}};
   EXPECT_EQ(side_.its().offers().size(), 2u);
   side_.take_hello(other.hello());
   EXPECT_NE(side_.queued.front().find("here"), std::string::npos);
-  EXPECT_EQ(wire::decode_path_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->path,
-            wire::DataPath::kVerbs);
+  EXPECT_EQ(wire::decode_carrier_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->kind,
+            wire::CarrierKind::kVerbs);
 
-  side_.reset({.policy = PathPolicy::kRequire, .other = PathPolicy::kPrefer});
+  side_.reset({.policy = CarrierPolicy::kRequire, .other = CarrierPolicy::kPrefer});
   ASSERT_EQ(side_.its().offers().size(), 1u);
-  EXPECT_EQ(side_.its().offers().front().path, wire::DataPath::kUcx);
+  EXPECT_EQ(side_.its().offers().front().kind, wire::CarrierKind::kUcx);
   side_.take_hello(other.hello());
-  EXPECT_EQ(wire::decode_path_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->path,
-            wire::DataPath::kUcx);
+  EXPECT_EQ(wire::decode_carrier_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->kind,
+            wire::CarrierKind::kUcx);
 }
 
 TEST_F(BringUpTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {
@@ -434,7 +435,7 @@ TEST_F(BringUpTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {
   greet();
   address();
   side_.take_frame(
-      message(wire::PathStep::kDown, "it broke\n\x1b[31mweft error: no" + std::string(2000, 'x')));
+      message(wire::CarrierStep::kDown, "it broke\n\x1b[31mweft error: no" + std::string(2000, 'x')));
   const std::string refusal = side_.its().refusal();
   EXPECT_NE(refusal.find("it broke??[31mweft error: no"), std::string::npos) << refusal;
   EXPECT_LT(refusal.size(), 600u);
@@ -442,21 +443,21 @@ TEST_F(BringUpTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {
 
 TEST_F(BringUpTurns, WhatThePeerSaysOfItsOwnFailureIsToldAsThePeersAndGoesBackToIt) {
   for (const bool heard : {false, true}) {
-    side_.reset({.policy = PathPolicy::kRequire});
+    side_.reset({.policy = CarrierPolicy::kRequire});
     greet();
     address();
     if (heard) side_.its().on_heard();
-    side_.take_frame(message(wire::PathStep::kDown, "its disk is full"));
+    side_.take_frame(message(wire::CarrierStep::kDown, "its disk is full"));
     expect_end("the peer could not bring it up, and says: its disk is full");
     const std::string last = side_.queued.back();
     EXPECT_EQ(last.find("its disk is full") == std::string::npos, heard) << "a verdict is given once";
   }
 }
 
-TEST(RefuseDemands, OnlyOfWhoRequiresAPath) {
+TEST(RefuseDemands, OnlyOfWhoRequiresACarrier) {
   EXPECT_TRUE(refuse_demands({}).ok());
-  EXPECT_TRUE(refuse_demands({{wire::DataPath::kUcx, std::string("\0offer", 6)}}).ok());
-  const Status refused = refuse_demands({{wire::DataPath::kUcx, "\x01offer"}});
+  EXPECT_TRUE(refuse_demands({{wire::CarrierKind::kUcx, std::string("\0offer", 6)}}).ok());
+  const Status refused = refuse_demands({{wire::CarrierKind::kUcx, "\x01offer"}});
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
   EXPECT_NE(refused.to_string().find("connect to a ucx:// URL"), std::string::npos);
 }

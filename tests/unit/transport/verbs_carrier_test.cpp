@@ -64,7 +64,7 @@ struct Traffic {
         break;
       case 3: {
         const iovec piece{const_cast<char*>(kLarge.data()), kLarge.size()};
-        sent[i][side] += end.path->send({&piece, 1}, 0).bytes;
+        sent[i][side] += end.carrier->send({&piece, 1}, 0).bytes;
         break;
       }
       case 4:
@@ -72,7 +72,7 @@ struct Traffic {
         break;
       case 5: {
         bool exhausted = false;
-        if (ChunkRef chunk = end.path->receive_in_place(exhausted)) {
+        if (ChunkRef chunk = end.carrier->receive_in_place(exhausted)) {
           received[i][1 - side] += chunk->capacity();
           kept[i].push_back(std::move(chunk));
         }
@@ -144,7 +144,7 @@ TEST_P(VerbsCredit, MessagesThatAreKeptDoNotKeepThePeerFromSending) {
     ASSERT_TRUE(one.send(kSmall)) << "message " << i << ", " << kept.size() << " kept";
     world.settle();
     bool exhausted = false;
-    while (ChunkRef chunk = other.path->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
+    while (ChunkRef chunk = other.carrier->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
     copied += other.receive();
     world.settle();
   }
@@ -167,8 +167,8 @@ TEST(VerbsCarrier, ADeviceThatDropsCompletionsOfTheDeadCostsNoReceive) {
       ASSERT_NO_FATAL_FAILURE(world.join(here, there)) << i;
       while (here.send(kSmall)) {
       }
-      there.path->shut();
-      here.path->shut();
+      there.carrier->shut();
+      here.carrier->shut();
     }
     for (int i = 0; i < 30; ++i) {
       ASSERT_TRUE(idle_here.send(kSmall)) << i;
@@ -180,7 +180,7 @@ TEST(VerbsCarrier, ADeviceThatDropsCompletionsOfTheDeadCostsNoReceive) {
   }
 }
 
-TEST(VerbsCarrier, AMessageOutlivesItsPathAndBelongsToNoOther) {
+TEST(VerbsCarrier, AMessageOutlivesItsCarrierAndBelongsToNoOther) {
   World world;
   std::vector<ChunkRef> kept;
   {
@@ -191,7 +191,7 @@ TEST(VerbsCarrier, AMessageOutlivesItsPathAndBelongsToNoOther) {
       ASSERT_TRUE(here.send(kSmall));
       world.settle();
       bool exhausted = false;
-      if (ChunkRef chunk = there.path->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
+      if (ChunkRef chunk = there.carrier->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
       there.receive();
     }
     ASSERT_FALSE(kept.empty());
@@ -238,9 +238,9 @@ TEST(VerbsCarrier, WhoFindsNoMemoryToSendFromWaitsAndGoesOn) {
   }
 }
 
-TEST(VerbsCarrier, WhenMemoryToReceiveIntoIsUsedUpNoFurtherPathComesUp) {
+TEST(VerbsCarrier, WhenMemoryToReceiveIntoIsUsedUpNoFurtherCarrierComesUp) {
   VerbsOptions options = with_credits(4, 4);
-  options.receive_bytes_max = options.block_bytes;  // 16 messages: 4 paths
+  options.receive_bytes_max = options.block_bytes;  // 16 messages: 4 carriers
   World world{options};
   std::vector<std::unique_ptr<End>> ends;
   for (int i = 0; i < 4; ++i) {
@@ -306,8 +306,8 @@ TEST(VerbsCarrier, WhatADeviceReportsOfAQueuePairSaysWhoseItIs) {
   elsewhere.end.reset();
 }
 
-// Its paths may take long to end; nothing new begins on what is broken.
-TEST(VerbsCarrier, WhatAllPathsShareIsMadeAnewAfterItFailed) {
+// Its carriers may take long to end; nothing new begins on what is broken.
+TEST(VerbsCarrier, WhatAllCarriersShareIsMadeAnewAfterItFailed) {
   using testing::Call;
   World world;
   std::vector<std::unique_ptr<End>> ends;
@@ -353,7 +353,7 @@ TEST(VerbsCarrier, RegisteredMemoryIsCountedByWhatItIsFor) {
     EXPECT_LE(usage.control_bytes, 2 * formula.control_bytes_max);
     EXPECT_EQ(usage.attachment_bytes, 0u);
     {
-      const Buffer landing = here.path->landing_memory(100'000);
+      const Buffer landing = here.carrier->landing_memory(100'000);
       EXPECT_GE(usage.attachment_bytes, 100'000u);
       EXPECT_EQ(all(), world.rdma.registered_bytes());
     }

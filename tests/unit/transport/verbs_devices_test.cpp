@@ -35,7 +35,7 @@ class VerbsDevices : public ::testing::Test {
     VerbsOptions options;
     options.driver = rdma_.get();
     options.device_choice = choice;
-    provider_ = make_verbs_path_provider(options);
+    provider_ = make_verbs_carriers(options);
   }
   /// How many of `connections` each device got, that a thread on this node opened.
   std::map<std::string, int> open(int connections, int node) {
@@ -43,12 +43,12 @@ class VerbsDevices : public ::testing::Test {
     std::map<std::string, int> got;
     for (int i = 0; i < connections; ++i) {
       End& end = *ends_.emplace_back(std::make_unique<End>());
-      auto path = provider_->open(*loop_, end, provider_->offer());
-      EXPECT_TRUE(path.ok()) << path.status().to_string();
-      if (!path.ok()) break;
-      end.end = *std::move(path);
-      end.path = &end.end->carrier();
-      const std::string all = end.path->description();
+      auto carrier = provider_->open(*loop_, end, provider_->offer());
+      EXPECT_TRUE(carrier.ok()) << carrier.status().to_string();
+      if (!carrier.ok()) break;
+      end.end = *std::move(carrier);
+      end.carrier = &end.end->carrier();
+      const std::string all = end.carrier->description();
       ++got[all.substr(0, all.find(','))];
     }
     return got;
@@ -56,7 +56,7 @@ class VerbsDevices : public ::testing::Test {
 
   std::unique_ptr<SimulatedRdma> rdma_;
   std::unique_ptr<Loop> loop_ = Loop::create({.mode = WaitMode::kWait}).value();
-  std::shared_ptr<const DataPathProvider> provider_;
+  std::shared_ptr<const CarrierProvider> provider_;
   std::vector<std::unique_ptr<End>> ends_;
 };
 

@@ -16,11 +16,11 @@
 
 namespace weft::verbs_carrier_testing {
 
-/// One end of a path, without the connection that it would belong to.
-class End final : public PathEndOwner {
+/// One end of a carrier, without the connection that it would belong to.
+class End final : public CarrierEndOwner {
  public:
-  std::unique_ptr<PathEnd> end;
-  Carrier* path = nullptr;
+  std::unique_ptr<CarrierEnd> end;
+  Carrier* carrier = nullptr;
   bool here = false;
   bool heard = false;
   int readable = 0;
@@ -29,7 +29,7 @@ class End final : public PathEndOwner {
 
   bool send(std::string_view bytes) {
     const iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
-    return path->send({&piece, 1}, 0).kind == Moved::Kind::kSome;
+    return carrier->send({&piece, 1}, 0).kind == Moved::Kind::kSome;
   }
   /// All that is there.
   std::string receive() {
@@ -37,7 +37,7 @@ class End final : public PathEndOwner {
     std::vector<char> room(64 * 1024);
     for (;;) {
       const iovec place{room.data(), room.size()};
-      const Moved moved = path->receive({&place, 1}, {});
+      const Moved moved = carrier->receive({&place, 1}, {});
       if (moved.kind != Moved::Kind::kSome) return all;
       all.append(room.data(), moved.bytes);
     }
@@ -50,7 +50,7 @@ class End final : public PathEndOwner {
   void on_failed(Status status) override { why = std::move(status); }
 };
 
-/// Two machines with a device each, whose paths share a loop: every order of what they do is the test's.
+/// Two machines with a device each, whose carriers share a loop: every order of what they do is the test's.
 class World {
  public:
   explicit World(VerbsOptions options = {}, Clock* clock = nullptr)
@@ -59,22 +59,22 @@ class World {
     options.driver = &rdma;
     options.devices = {"here"};
     EXPECT_TRUE(check(options).ok()) << check(options).to_string();
-    here_ = make_verbs_path_provider(options);
+    here_ = make_verbs_carriers(options);
     options.devices = {"there"};
-    there_ = make_verbs_path_provider(options);
+    there_ = make_verbs_carriers(options);
   }
 
   /// On the world's loop, or on another one.
   Status open(End& end, bool here, Loop* its_loop = nullptr) {
     const auto& provider = here ? here_ : there_;
     end.here = here;
-    auto path = provider->open(its_loop != nullptr ? *its_loop : *loop, end, provider->offer());
-    if (!path.ok()) return std::move(path).status();
-    end.end = *std::move(path);
-    end.path = &end.end->carrier();
+    auto carrier = provider->open(its_loop != nullptr ? *its_loop : *loop, end, provider->offer());
+    if (!carrier.ok()) return std::move(carrier).status();
+    end.end = *std::move(carrier);
+    end.carrier = &end.end->carrier();
     return {};
   }
-  /// Brings a path between the two up.
+  /// Brings a carrier between the two up.
   void join(End& here, End& there) {
     ASSERT_TRUE(open(here, true).ok());
     ASSERT_TRUE(open(there, false).ok());
@@ -101,8 +101,8 @@ class World {
   std::unique_ptr<Loop> loop;
 
  private:
-  std::shared_ptr<const DataPathProvider> here_;
-  std::shared_ptr<const DataPathProvider> there_;
+  std::shared_ptr<const CarrierProvider> here_;
+  std::shared_ptr<const CarrierProvider> there_;
 };
 
 }  // namespace weft::verbs_carrier_testing

@@ -31,7 +31,7 @@ std::span<std::byte> all_of(std::vector<std::byte>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-/// Plays the connection for one end of a path, in the direction that this side sends: its queue, and where
+/// Plays the connection for one end of a carrier, in the direction that this side sends: its queue, and where
 /// things land at the other end.
 class Stream {
  public:
@@ -39,7 +39,7 @@ class Stream {
 
   Stream(World& world, End& from, End& to) : world_(world), from_(from), to_(to) {}
 
-  /// Bytes that are the path's own business.
+  /// Bytes that are the carrier's own business.
   void say(std::vector<std::byte> bytes) { add({std::move(bytes), false, Landing::kNone, false}); }
   void attach(std::vector<std::byte> bytes, bool registered, Landing landing) {
     add({std::move(bytes), true, landing, registered});
@@ -52,7 +52,8 @@ class Stream {
         pieces.push_back({items_[i]->bytes.data() + begin, items_[i]->bytes.size() - begin});
       }
       if (pieces.empty()) return;
-      const Moved moved = from_.path->send(pieces, items_[sent_items_]->leased ? pieces.front().iov_len : 0);
+      const Moved moved =
+          from_.carrier->send(pieces, items_[sent_items_]->leased ? pieces.front().iov_len : 0);
       if (moved.kind != Moved::Kind::kSome) return;
       left(moved.bytes);
     }
@@ -78,7 +79,7 @@ class Stream {
     std::vector<iovec> places;
     if (!landing.empty()) places.push_back({landing.data(), landing.size()});
     places.push_back({room.data(), room.size()});
-    const Moved moved = to_.path->receive(places, landing);
+    const Moved moved = to_.carrier->receive(places, landing);
     if (moved.kind != Moved::Kind::kSome) return false;
     const std::size_t direct = std::min(moved.bytes, landing.size());
     item.arrived += direct;
@@ -231,25 +232,25 @@ TEST_F(VerbsRendezvous, WhatCrossesADeclineIsDeclinedToo) {
   const iovec piece{bytes.data(), bytes.size()};
   const iovec place{landed.data(), landed.size()};
   world.rdma.hold();
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   ASSERT_TRUE(world.rdma.step());
   world.settle();
-  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
   const MemoryLease known_now = world.register_memory(false, all_of(landed));
   ASSERT_TRUE(world.rdma.step());
   world.settle();
-  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
   world.rdma.release();
   std::size_t sent = 0;
   std::size_t arrived = 0;
   while (arrived < expected.size() && here.why.ok() && there.why.ok()) {
     world.settle();
     const iovec rest{bytes.data() + sent, bytes.size() - sent};
-    if (sent < bytes.size()) sent += here.path->send({&rest, 1}, rest.iov_len).bytes;
+    if (sent < bytes.size()) sent += here.carrier->send({&rest, 1}, rest.iov_len).bytes;
     world.settle();
     const MutableBytes to = all_of(landed).subspan(arrived);
     const iovec into{to.data(), to.size()};
-    arrived += there.path->receive({&into, 1}, to).bytes;
+    arrived += there.carrier->receive({&into, 1}, to).bytes;
   }
   EXPECT_TRUE(landed == expected);
 }
@@ -259,27 +260,27 @@ TEST_F(VerbsRendezvous, WhatWasDeclinedIsRegisteredNoLongerThanItsLease) {
   MemoryLease lease = world.register_memory(true, all_of(bytes));
   const std::size_t regions = world.rdma.live().regions;
   const iovec piece{bytes.data(), bytes.size()};
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   world.settle();
   EXPECT_TRUE(there.receive().empty());
   world.settle();
-  EXPECT_EQ(here.path->reclaim_sending().kind, Moved::Kind::kBlocked);
+  EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kBlocked);
   lease.end();
   EXPECT_EQ(world.rdma.live().regions, regions - 1);
 }
 
-TEST_F(VerbsRendezvous, MemoryThatThePeerDoesNotLetGoOfCostsThePathAndIsFreeThen) {
+TEST_F(VerbsRendezvous, MemoryThatThePeerDoesNotLetGoOfCostsTheCarrierAndIsFreeThen) {
   auto bytes = pattern(kMega);
   const MemoryLease lease = world.register_memory(true, all_of(bytes));
   const iovec piece{bytes.data(), bytes.size()};
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   world.settle();
   auto landed = pattern(kMega, 7);
   const MemoryLease there_too = world.register_memory(false, all_of(landed));
   world.rdma.hold();
   const iovec place{landed.data(), landed.size()};
-  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
-  EXPECT_EQ(here.path->reclaim_sending().kind, Moved::Kind::kFailed);
+  EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kFailed);
   // Would show where it was read from now on.
   std::ranges::fill(bytes, std::byte{0xDD});
   world.rdma.release();
@@ -297,14 +298,14 @@ TEST_F(VerbsRendezvous, ALandingIsTheCallersAgainOnceItWasReclaimed) {
     auto bytes = pattern(kMega);
     const MemoryLease lease = world.register_memory(true, all_of(bytes));
     const iovec piece{bytes.data(), bytes.size()};
-    EXPECT_EQ(one.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+    EXPECT_EQ(one.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
     world.settle();
     std::vector<std::byte> landed(kMega);
     const MemoryLease there_too = world.register_memory(false, all_of(landed));
     if (!done) world.rdma.hold();
     const iovec place{landed.data(), landed.size()};
-    EXPECT_EQ(other.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
-    const Moved reclaimed = other.path->reclaim_landing();
+    EXPECT_EQ(other.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
+    const Moved reclaimed = other.carrier->reclaim_landing();
     EXPECT_EQ(reclaimed.kind, done ? Moved::Kind::kSome : Moved::Kind::kFailed);
     EXPECT_EQ(reclaimed.bytes, done ? kMega : 0);
     std::ranges::fill(landed, std::byte{0xEE});
@@ -319,19 +320,19 @@ TEST_F(VerbsRendezvous, ALeaseThatEndsEarlyDisturbsNoTransferAndUnregistersAfter
   MemoryLease lease = world.register_memory(true, all_of(bytes));
   const std::size_t regions = world.rdma.live().regions;
   const iovec piece{bytes.data(), bytes.size()};
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   lease.end();
   EXPECT_EQ(world.rdma.live().regions, regions);
   std::vector<std::byte> landed(kMega);
   MemoryLease there_too = world.register_memory(false, all_of(landed));
   world.settle();
   const iovec place{landed.data(), landed.size()};
-  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
   there_too.end();
   world.settle();
-  EXPECT_EQ(there.path->receive({&place, 1}, all_of(landed)).bytes, kMega);
+  EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).bytes, kMega);
   world.settle();
-  EXPECT_EQ(here.path->send({&piece, 1}, bytes.size()).bytes, kMega);
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).bytes, kMega);
   EXPECT_TRUE(landed == bytes);
   EXPECT_EQ(world.rdma.live().regions, regions - 1);
 }

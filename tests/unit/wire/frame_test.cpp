@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/wire/carrier.hpp"
 #include "weft/wire/crc32c.hpp"
-#include "weft/wire/path.hpp"
 
 namespace weft::wire {
 namespace {
@@ -178,11 +178,11 @@ TEST(CheckHeader, HoldsLengthsAgainstTheLimitsExactly) {
     body.body_bytes = bytes;
     EXPECT_EQ(check_header(body, kLimits), FrameFault::kBodyTooLarge);
   }
-  FrameHeader path = of_type(FrameType::kPath);
-  path.body_bytes = kPathBodyMax;
-  EXPECT_EQ(check_header(path, kLimits), FrameFault::kNone) << "it is no call, and has a limit of its own";
-  path.body_bytes = kPathBodyMax + 1;
-  EXPECT_EQ(check_header(path, kLimits), FrameFault::kBodyTooLarge);
+  FrameHeader carrier = of_type(FrameType::kCarrier);
+  carrier.body_bytes = kCarrierBodyMax;
+  EXPECT_EQ(check_header(carrier, kLimits), FrameFault::kNone) << "it is no call, and has a limit of its own";
+  carrier.body_bytes = kCarrierBodyMax + 1;
+  EXPECT_EQ(check_header(carrier, kLimits), FrameFault::kBodyTooLarge);
   EXPECT_EQ(check_header(with_attachment(5000), kLimits), FrameFault::kNone);
   EXPECT_EQ(check_header(with_attachment(5001), kLimits), FrameFault::kAttachmentTooLarge);
   EXPECT_EQ(check_header(with_attachment(~std::uint64_t{0}), kLimits), FrameFault::kAttachmentTooLarge);

@@ -17,7 +17,7 @@ Hello rich_hello() {
   hello.body_bytes_max = 4u << 20;
   hello.attachment_bytes_max = std::uint64_t{1} << 40;
   hello.calls_in_flight_max = 1024;
-  hello.paths = {{DataPath::kStream, ""}, {DataPath::kVerbs, "gid and queue pair"}};
+  hello.carriers = {{CarrierKind::kStream, ""}, {CarrierKind::kVerbs, "gid and queue pair"}};
   return hello;
 }
 
@@ -99,31 +99,31 @@ TEST(Hello, ARequiredFeatureThatThisBuildLacksIsNamed) {
   EXPECT_NE(status.message().find("bit 9"), std::string_view::npos);
 }
 
-TEST(Hello, ListsOfPathsThatLieAboutTheirLengthAreRefused) {
+TEST(Hello, ListsOfCarriersThatLieAboutTheirLengthAreRefused) {
   std::string text = encode_hello(rich_hello());
   for (const std::uint16_t count : {3, 9, 0xFFFF}) {
     std::memcpy(text.data() + 48, &count, 2);
     EXPECT_FALSE(decode_hello(as_bytes(resealed(text))).ok()) << count;
   }
   text = encode_hello(rich_hello());
-  text[60 + 3] = '\x7F';  // the second path's parameters get longer than the hello
+  text[60 + 3] = '\x7F';  // the second carrier's parameters get longer than the hello
   EXPECT_EQ(decode_hello(as_bytes(resealed(text))).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(Hello, PathsOfLaterBuildsAreSkippedAndAppendedFieldsIgnored) {
+TEST(Hello, CarriersOfLaterBuildsAreSkippedAndAppendedFieldsIgnored) {
   Hello hello = rich_hello();
-  hello.paths.push_back({static_cast<DataPath>(77), "from the future"});
+  hello.carriers.push_back({static_cast<CarrierKind>(77), "from the future"});
   std::string text = encode_hello(hello);
-  EXPECT_EQ(decode_hello(as_bytes(text)).value().paths, rich_hello().paths);
+  EXPECT_EQ(decode_hello(as_bytes(text)).value().carriers, rich_hello().carriers);
   text.insert(text.size() - 8, 16, 'x');
   const auto payload = static_cast<std::uint32_t>(text.size() - kHelloPrefixBytes);
   std::memcpy(text.data() + 8, &payload, 4);
-  EXPECT_EQ(decode_hello(as_bytes(resealed(text))).value().paths, rich_hello().paths);
+  EXPECT_EQ(decode_hello(as_bytes(resealed(text))).value().carriers, rich_hello().carriers);
 }
 
-TEST(Hello, APathOfferedTwiceIsRefused) {
+TEST(Hello, ACarrierOfferedTwiceIsRefused) {
   Hello hello;
-  hello.paths = {{DataPath::kUcx, "a"}, {DataPath::kUcx, "b"}};
+  hello.carriers = {{CarrierKind::kUcx, "a"}, {CarrierKind::kUcx, "b"}};
   EXPECT_FALSE(decode_hello(as_bytes(encode_hello(hello))).ok());
 }
 

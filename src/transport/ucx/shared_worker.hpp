@@ -17,26 +17,28 @@ namespace weft::ucx_carrier {
 
 class UcxCarrier;
 
-/// Where the active messages for a path go: its slot in the table of its domain, and a key that tells it from
-/// whoever had the slot before.
+/// Where the active messages for a carrier go: its slot in the table of its shared worker, and a key that
+/// tells it from whoever had the slot before.
 struct Place {
   std::uint32_t slot = 0;
   std::uint32_t key = 0;
 };
 
-/// The paths of one loop that share a worker, and so share its fate: all of the loop's in
+/// The carriers of one loop that share a worker, and so share its fate: all of the loop's in
 /// UcxErrorMode::kPeer, one in kNone. Ends with the last of them. Thread: the loop's.
 ///
-/// Memory of UCX's that was lent to be looked at keeps the domain, and so the worker, until it is back.
+/// Memory of UCX's that was lent to be looked at keeps this, and so the worker, until it is back.
 ///
 /// Over shared memory all peers send into one queue. One that dies in the middle of a message leaves a place
 /// in it that is never filled, and nothing behind it can be received: a worker that is stuck so is given up.
-class Domain final : private ChunkLender, private Timer, public std::enable_shared_from_this<Domain> {
+class SharedWorker final : private ChunkLender,
+                           private Timer,
+                           public std::enable_shared_from_this<SharedWorker> {
  public:
-  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<ucx::Context> context,
-                                              const UcxOptions& options);
-  Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options);
-  ~Domain();
+  static Result<std::shared_ptr<SharedWorker>> make(Loop& loop, std::shared_ptr<ucx::Context> context,
+                                                    const UcxOptions& options);
+  SharedWorker(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options);
+  ~SharedWorker();
 
   Loop& loop() const noexcept { return loop_; }
   /// While alive().
@@ -45,7 +47,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   Bytes address() const noexcept { return address_; }
   bool alive() const noexcept { return worker_ != nullptr; }
 
-  Place enter(UcxCarrier& path);
+  Place enter(UcxCarrier& carrier);
   /// After a peer that may have died the worker is watched until it is known not to be stuck.
   void leave(const Place& place, bool peer_may_be_dead) noexcept;
   /// Lets UCX work, outside of the loop's own turn. True when something happened.
@@ -57,18 +59,18 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   /// The memory of a message as a chunk. Null when too much is lent already, or the worker may have to end
   /// at any time (UcxErrorMode::kNone).
   ChunkRef lend(MutableBytes memory) noexcept;
-  /// Ends the worker, because memory is held by operations that do not end by themselves: every path is lost,
-  /// and nothing of any of them is touched any more. While a message is lent the worker only rests, and ends
-  /// when that is back.
+  /// Ends the worker, because memory is held by operations that do not end by themselves: every carrier is
+  /// lost, and nothing of any of them is touched any more. While a message is lent the worker only rests, and
+  /// ends when that is back.
   void give_up();
 
  private:
   struct Entry {
-    UcxCarrier* path = nullptr;
+    UcxCarrier* carrier = nullptr;
     std::uint32_t key = 0;
   };
 
-  static ucs_status_t on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
+  static ucs_status_t on_message(void* shared, const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) noexcept;
   void settle();
   void on_timer() override;
@@ -83,7 +85,7 @@ class Domain final : private ChunkLender, private Timer, public std::enable_shar
   const std::size_t lent_max_;
   std::size_t lent_ = 0;
   /// While something is lent.
-  std::shared_ptr<Domain> self_;
+  std::shared_ptr<SharedWorker> self_;
   std::unique_ptr<ucx::Worker> worker_;
   std::unique_ptr<ucx::Worker> resting_;
   std::vector<std::byte> address_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What brings a data path up, and what goes over it: bodies of path frames, and the headers of UCX messages.
+// What brings a carrier up, and what goes over it: bodies of carrier frames, and the headers of UCX messages.
 // The first byte of the input says which.
 #include <algorithm>
 #include <array>
@@ -7,20 +7,20 @@
 
 #include "transport/ucx/active_message.hpp"
 #include "weft/base/assert.hpp"
+#include "weft/wire/carrier.hpp"
 #include "weft/wire/frame.hpp"
-#include "weft/wire/path.hpp"
 
 namespace weft {
 namespace {
 
-void check_path_body(Bytes body) {
-  const Result<wire::PathMessage> message = wire::decode_path_body(body);
+void check_carrier_body(Bytes body) {
+  const Result<wire::CarrierMessage> message = wire::decode_carrier_body(body);
   if (!message.ok()) {
     WEFT_ASSERT(!message.status().message().empty(), "a refusal says why");
     return;
   }
-  WEFT_ASSERT(message->text.size() <= wire::kPathTextMax, "a text over the limit was accepted");
-  const std::string frame = wire::encode_path_frame(*message);
+  WEFT_ASSERT(message->text.size() <= wire::kCarrierTextMax, "a text over the limit was accepted");
+  const std::string frame = wire::encode_carrier_frame(*message);
   const wire::FrameHeader header = wire::load_header(as_bytes(frame).data());
   WEFT_ASSERT(wire::check_header(header, {}) == wire::FrameFault::kNone, "what was written is no frame");
   const Bytes again = as_bytes(frame).subspan(wire::kHeaderBytes, header.body_bytes);
@@ -43,6 +43,6 @@ void check_message_header(Bytes input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const weft::Bytes input{reinterpret_cast<const std::byte*>(data) + 1, size - 1};
-  data[0] % 2 == 0 ? weft::check_path_body(input) : weft::check_message_header(input);
+  data[0] % 2 == 0 ? weft::check_carrier_body(input) : weft::check_message_header(input);
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/verbs/domain.hpp"
+#include "transport/verbs/loop_device.hpp"
 
 #include <algorithm>
 #include <new>
@@ -28,15 +28,16 @@ Status no_memory(const SlotPool& pool, const char* what) {
 
 }  // namespace
 
-Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<SharedDevice> device,
-                                             const VerbsOptions& options, std::shared_ptr<WayFinder> ways) {
-  auto domain = std::make_shared<Domain>(loop, std::move(device), options, std::move(ways));
-  if (Status failed = domain->start(); !failed.ok()) return failed;
-  return domain;
+Result<std::shared_ptr<LoopDevice>> LoopDevice::make(Loop& loop, std::shared_ptr<SharedDevice> device,
+                                                     const VerbsOptions& options,
+                                                     std::shared_ptr<WayFinder> ways) {
+  auto loop_device = std::make_shared<LoopDevice>(loop, std::move(device), options, std::move(ways));
+  if (Status failed = loop_device->start(); !failed.ok()) return failed;
+  return loop_device;
 }
 
-Domain::Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
-               std::shared_ptr<WayFinder> ways)
+LoopDevice::LoopDevice(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
+                       std::shared_ptr<WayFinder> ways)
     : loop_(loop),
       options_(options),
       device_(std::move(device)),
@@ -56,14 +57,14 @@ Domain::Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOpti
                                {options.usage, &VerbsUsage::control_bytes}}) {}
 
 // Who waits for memory to send from hears when somebody gives some back: there has to be some.
-Status Domain::provide(SlotPool& pool) {
+Status LoopDevice::provide(SlotPool& pool) {
   const SlotPool::Slot slot = pool.acquire();
   if (!slot) return no_memory(pool, "memory to send from");
   pool.release(slot.index);
   return {};
 }
 
-Status Domain::start() {
+Status LoopDevice::start() {
   device_->enlist(*this);
   const std::shared_ptr<verbs::Device>& device = protection()->shared_device();
   auto port = options_.port == 0 ? device->active_port() : device->port(options_.port);
@@ -92,8 +93,8 @@ Status Domain::start() {
   return provide(controls_);
 }
 
-Domain::~Domain() {
-  WEFT_ASSERT(paths_.empty() && lent_ == 0, "a domain ends after its paths");
+LoopDevice::~LoopDevice() {
+  WEFT_ASSERT(carriers_.empty() && lent_ == 0, "a LoopDevice ends after its carriers");
   loop_.disarm(trimming_);
   device_->strike(*this);
   while (!retired_.empty()) bury_oldest();
@@ -102,7 +103,7 @@ Domain::~Domain() {
   if (completions_ != nullptr) completions_->remove(place_);
 }
 
-bool Domain::post(std::uint32_t slot) noexcept {
+bool LoopDevice::post(std::uint32_t slot) noexcept {
   if (slot >= kept_slots_ && slots_ > promised_) [[unlikely]] {
     --slots_;
     pool_.release(slot);
@@ -125,11 +126,11 @@ bool Domain::post(std::uint32_t slot) noexcept {
   return false;
 }
 
-void Domain::fail_all(const Status& why) noexcept {
-  for (const auto& [number, path] : paths_) path->fail(why);
+void LoopDevice::fail_all(const Status& why) noexcept {
+  for (const auto& [number, carrier] : carriers_) carrier->fail(why);
 }
 
-bool Domain::add_receive() noexcept {
+bool LoopDevice::add_receive() noexcept {
   if (slots_ == receives_max_ || memory_is_out_) return false;
   const SlotPool::Slot slot = pool_.acquire();
   // To ask the system again for each message would cost more than the message.
@@ -143,25 +144,25 @@ bool Domain::add_receive() noexcept {
 // A device gives no receive back but by using it. So those in the last blocks are not posted again once
 // messages have come to them, as long as more are there than were promised lately; a block goes back to the
 // system when all of it has. True while there is to be another look; then there is none before fewer are
-// promised, so that a domain at rest wakes nobody.
-bool Domain::trim_receives() noexcept {
+// promised, so that a loop at rest wakes nobody.
+bool LoopDevice::trim_receives() noexcept {
   const std::size_t needed = std::max(promised_, std::exchange(promised_lately_, promised_));
   kept_slots_ = pool_.in_whole_blocks(std::max<std::size_t>(needed, 1));
   return needed > promised_;
 }
 
-void Domain::watch_memory() noexcept {
+void LoopDevice::watch_memory() noexcept {
   if (!trimming_.armed()) loop_.arm(trimming_, loop_.now() + kTrimInterval);
 }
 
-Status Domain::enter(std::size_t credits) {
-  if (paths_.size() == options_.connections_max) {
+Status LoopDevice::enter(std::size_t credits) {
+  if (carriers_.size() == options_.connections_max) {
     return {StatusCode::kResourceExhausted, Layer::kTransport,
             "VerbsOptions::connections_max: " + std::to_string(options_.connections_max) +
                 " connections of this loop use RDMA"};
   }
   // Each has its room in the completion queue.
-  while (!retired_.empty() && paths_.size() + retired_.size() >= options_.connections_max) bury_oldest();
+  while (!retired_.empty() && carriers_.size() + retired_.size() >= options_.connections_max) bury_oldest();
   memory_is_out_ = false;
   while (slots_ < promised_ + credits) {
     if (add_receive()) continue;
@@ -180,15 +181,15 @@ Status Domain::enter(std::size_t credits) {
   return {};
 }
 
-void Domain::join(std::uint32_t queue_pair, VerbsCarrier& path) {
-  paths_[queue_pair] = &path;
+void LoopDevice::join(std::uint32_t queue_pair, VerbsCarrier& carrier) {
+  carriers_[queue_pair] = &carrier;
 }
 
-void Domain::leave(std::uint32_t queue_pair) noexcept {
-  paths_.erase(queue_pair);
+void LoopDevice::leave(std::uint32_t queue_pair) noexcept {
+  carriers_.erase(queue_pair);
 }
 
-void Domain::retire(Retired retired) noexcept {
+void LoopDevice::retire(Retired retired) noexcept {
   retired.until = loop_.now() + kRetirement;
   try {
     retired_.push_back(std::move(retired));
@@ -198,7 +199,7 @@ void Domain::retire(Retired retired) noexcept {
   loop_.arm(*this, retired_.front().until);
 }
 
-void Domain::bury(Retired retired) noexcept {
+void LoopDevice::bury(Retired retired) noexcept {
   retired.pair.reset();
   for (const std::uint32_t slot : retired.sends) sends_.release(slot);
   for (const std::uint32_t slot : retired.controls) controls_.release(slot);
@@ -206,7 +207,7 @@ void Domain::bury(Retired retired) noexcept {
   serve_starved();
 }
 
-void Domain::bury_oldest() noexcept {
+void LoopDevice::bury_oldest() noexcept {
   Retired oldest = std::move(retired_.front());
   retired_.pop_front();
   if (retired_.empty()) loop_.disarm(*this);
@@ -214,7 +215,7 @@ void Domain::bury_oldest() noexcept {
 }
 
 // It has taken no receive whose completion does not lie there by now.
-void Domain::on_last_receive(std::uint32_t queue_pair) noexcept {
+void LoopDevice::on_last_receive(std::uint32_t queue_pair) noexcept {
   const auto found = std::find_if(retired_.begin(), retired_.end(), [&](const Retired& retired) {
     return retired.pair->number() == queue_pair;
   });
@@ -225,18 +226,18 @@ void Domain::on_last_receive(std::uint32_t queue_pair) noexcept {
   bury(std::move(retired));
 }
 
-void Domain::on_timer() {
+void LoopDevice::on_timer() {
   while (!retired_.empty() && retired_.front().until <= loop_.now()) bury_oldest();
   if (!retired_.empty()) loop_.arm(*this, retired_.front().until);
 }
 
 // What connections that may still come have a right to, up to half of all.
-std::size_t Domain::kept_for_others() const noexcept {
-  const std::size_t others = options_.connections_max - paths_.size();
+std::size_t LoopDevice::kept_for_others() const noexcept {
+  const std::size_t others = options_.connections_max - carriers_.size();
   return std::min(others * options_.credits_min, receives_max_ / 2);
 }
 
-bool Domain::promise_one(VerbsCarrier& path) noexcept {
+bool LoopDevice::promise_one(VerbsCarrier& carrier) noexcept {
   const bool spare = promised_ + kept_for_others() < receives_max_;
   if (spare && (slots_ > promised_ || add_receive())) {
     ++promised_;
@@ -245,105 +246,105 @@ bool Domain::promise_one(VerbsCarrier& path) noexcept {
   // Whoever used his longest ago is asked first, and not again before he has used them again.
   while (!spare_.empty()) {
     VerbsCarrier& holder = spare_.pop_front();
-    if (&holder != &path && holder.reclaim()) break;
+    if (&holder != &carrier && holder.reclaim()) break;
   }
   return false;
 }
 
-void Domain::unpromise(std::size_t credits) noexcept {
+void LoopDevice::unpromise(std::size_t credits) noexcept {
   promised_ -= credits;
   if (pool_.blocks() > 1) watch_memory();
 }
 
-void Domain::note_spare(VerbsCarrier& path, bool has) noexcept {
-  static_cast<ListHook<SpareTag>&>(path).unlink();
-  if (has) spare_.push_back(path);
+void LoopDevice::note_spare(VerbsCarrier& carrier, bool has) noexcept {
+  static_cast<ListHook<SpareTag>&>(carrier).unlink();
+  if (has) spare_.push_back(carrier);
 }
 
-VerbsCarrier* Domain::find(std::uint32_t queue_pair) const noexcept {
-  const auto found = paths_.find(queue_pair);
-  return found == paths_.end() ? nullptr : found->second;
+VerbsCarrier* LoopDevice::find(std::uint32_t queue_pair) const noexcept {
+  const auto found = carriers_.find(queue_pair);
+  return found == carriers_.end() ? nullptr : found->second;
 }
 
 // Inside a poll: only notes what came.
-void Domain::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept {
-  VerbsCarrier* const path = find(completion.qp_num);
+void LoopDevice::on_completion(std::uint32_t slot, const ibv_wc& completion) noexcept {
+  VerbsCarrier* const carrier = find(completion.qp_num);
   if (completion.status != IBV_WC_SUCCESS) {
     post(slot);
-    if (path != nullptr) path->fail(verbs::to_status(completion.status, "receiving by RDMA"));
+    if (carrier != nullptr) carrier->fail(verbs::to_status(completion.status, "receiving by RDMA"));
     return;
   }
-  // What was on its way when a path was shut is nobody's fault.
-  if (path == nullptr) {
+  // What was on its way when a carrier was shut is nobody's fault.
+  if (carrier == nullptr) {
     post(slot);
     return;
   }
-  path->arrived(slot, completion.opcode == IBV_WC_RECV ? completion.byte_len : 0);
+  carrier->arrived(slot, completion.opcode == IBV_WC_RECV ? completion.byte_len : 0);
 }
 
-ChunkRef Domain::lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& path) noexcept {
+ChunkRef LoopDevice::lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& carrier) noexcept {
   ChunkRef chunk = loop_.chunks().lend(bytes, *this);
   if (!chunk) return {};
   // Where the message's head was, which nobody needs any more.
   std::byte* const head = bytes.data() - kMessageHeaderBytes;
   store_le(head, slot);
-  store_le(head + 4, path.queue_pair());
-  store_le(head + 8, path.serial());
+  store_le(head + 4, carrier.queue_pair());
+  store_le(head + 8, carrier.serial());
   if (lent_++ == 0) self_ = shared_from_this();
   return chunk;
 }
 
-void Domain::on_chunk_returned(MutableBytes memory) noexcept {
+void LoopDevice::on_chunk_returned(MutableBytes memory) noexcept {
   const std::byte* const head = memory.data() - kMessageHeaderBytes;
-  VerbsCarrier* const path = find(load_le<std::uint32_t>(head + 4));
+  VerbsCarrier* const carrier = find(load_le<std::uint32_t>(head + 4));
   const auto serial = load_le<std::uint64_t>(head + 8);
   post(load_le<std::uint32_t>(head));
   // A device gives the number of a queue pair that is gone to another one.
-  if (path != nullptr && path->serial() == serial) {
-    path->lent_returned();
+  if (carrier != nullptr && carrier->serial() == serial) {
+    carrier->lent_returned();
   } else {
     unpromise(1);
   }
   if (--lent_ == 0) self_.reset();
 }
 
-Buffer Domain::landing_memory(std::size_t bytes) noexcept {
+Buffer LoopDevice::landing_memory(std::size_t bytes) noexcept {
   Buffer memory = device_->landings().acquire(bytes, loop_.now());
   if (!memory.empty()) watch_memory();
   return memory;
 }
 
-void Domain::Trimming::on_timer() {
-  const bool receives = domain.trim_receives();
-  const bool landings = domain.device_->landings().trim(domain.loop_.now());
-  if (receives || landings) domain.watch_memory();
+void LoopDevice::Trimming::on_timer() {
+  const bool receives = loop_device.trim_receives();
+  const bool landings = loop_device.device_->landings().trim(loop_device.loop_.now());
+  if (receives || landings) loop_device.watch_memory();
 }
 
-void Domain::wait_for_send_slot(VerbsCarrier& path) noexcept {
-  if (!static_cast<ListHook<StarvedTag>&>(path).linked()) starved_.push_back(path);
+void LoopDevice::wait_for_send_slot(VerbsCarrier& carrier) noexcept {
+  if (!static_cast<ListHook<StarvedTag>&>(carrier).linked()) starved_.push_back(carrier);
 }
 
-void Domain::release_send_slot(std::uint32_t slot) noexcept {
+void LoopDevice::release_send_slot(std::uint32_t slot) noexcept {
   sends_.release(slot);
   serve_starved();
 }
 
-void Domain::release_control_slot(std::uint32_t slot) noexcept {
+void LoopDevice::release_control_slot(std::uint32_t slot) noexcept {
   controls_.release(slot);
   if (!starved_.empty()) starved_.pop_front().served();
 }
 
-void Domain::serve_starved() noexcept {
+void LoopDevice::serve_starved() noexcept {
   if (!starved_.empty() && sends_.has_free()) starved_.pop_front().served();
 }
 
 // For people, once: all domains hear of it, but one of them first. Of a queue pair the one knows more that
 // has it.
-void Domain::report(const verbs::DeviceEvent& event) {
+void LoopDevice::report(const verbs::DeviceEvent& event) {
   if (event.queue_pair == 0) log(event.to_string());
 }
 
-void Domain::log(std::string_view what) {
+void LoopDevice::log(std::string_view what) {
   const TimePoint now = loop_.clock().now();
   if (now < quiet_until_) return;
   quiet_until_ = now + kLogInterval;
@@ -352,16 +353,16 @@ void Domain::log(std::string_view what) {
       std::string{"verbs: "}.append(protection()->device().name()).append(" reports: ").append(what));
 }
 
-// A queue pair of which nobody is found was another domain's, or has ended since.
-void Domain::on_queue_pair_event(const verbs::DeviceEvent& event) {
-  VerbsCarrier* const path = find(event.queue_pair);
-  if (path == nullptr) return;
-  const std::string what = std::string{event.to_string()}.append(", of ").append(path->who());
+// A queue pair of which nobody is found was another loop's, or has ended since.
+void LoopDevice::on_queue_pair_event(const verbs::DeviceEvent& event) {
+  VerbsCarrier* const carrier = find(event.queue_pair);
+  if (carrier == nullptr) return;
+  const std::string what = std::string{event.to_string()}.append(", of ").append(carrier->who());
   log(what);
-  path->fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device reports: " + what});
+  carrier->fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device reports: " + what});
 }
 
-void Domain::on_device_event(const verbs::DeviceEvent& event) {
+void LoopDevice::on_device_event(const verbs::DeviceEvent& event) {
   const Status why{StatusCode::kUnavailable, Layer::kTransport,
                    std::string{"the RDMA device reports: "}.append(event.to_string())};
   switch (event.type) {

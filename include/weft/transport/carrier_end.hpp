@@ -10,8 +10,8 @@
 namespace weft {
 
 /// Hears how an end comes up, and what happens on its carrier until that reports to somebody else. Called in
-/// turns of the loop, never from inside a call to the end, and not after PathEnd::shut().
-class PathEndOwner : public CarrierOwner {
+/// turns of the loop, never from inside a call to the end, and not after CarrierEnd::shut().
+class CarrierEndOwner : public CarrierOwner {
  public:
   /// This end is ready to receive, after a connect() that left it connecting().
   virtual void on_connected() {}
@@ -21,7 +21,7 @@ class PathEndOwner : public CarrierOwner {
   virtual std::string connected_to() const { return {}; }
 
  protected:
-  ~PathEndOwner() = default;
+  ~CarrierEndOwner() = default;
 };
 
 /// One end of another way to the peer than the stream, while it is brought up. Belongs to one loop.
@@ -29,15 +29,15 @@ class PathEndOwner : public CarrierOwner {
 ///   made --connect()--> probing --on_heard()--> up --shut()--> shut
 ///
 /// It stays until the connection ends; once it is up the bytes are its carrier's, mostly the same object.
-class PathEnd {
+class CarrierEnd {
  public:
-  PathEnd() = default;
-  PathEnd(const PathEnd&) = delete;
-  PathEnd& operator=(const PathEnd&) = delete;
+  CarrierEnd() = default;
+  CarrierEnd(const CarrierEnd&) = delete;
+  CarrierEnd& operator=(const CarrierEnd&) = delete;
   /// Shuts it if that was not done.
-  virtual ~PathEnd() = default;
+  virtual ~CarrierEnd() = default;
 
-  /// Tells the peer how to reach this end; at most wire::kPathTextMax bytes.
+  /// Tells the peer how to reach this end; at most wire::kCarrierTextMax bytes.
   virtual std::string address() const = 0;
   /// Begins to reach the peer, and lets it hear of us.
   virtual Status connect(std::string_view peer_address) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BU-6: a connection whose bytes move to a data path, over memory:// and a path inside the process, on a
+// BU-6: a connection whose bytes move to a carrier, over memory:// and a carrier inside the process, on a
 // clock that the tests move.
 #include <gtest/gtest.h>
 
@@ -12,18 +12,18 @@
 
 #include "conformance/fixture.hpp"
 #include "weft/coro/executor.hpp"
-#include "weft/wire/path.hpp"
+#include "weft/wire/carrier.hpp"
 
 namespace weft::conformance {
 namespace {
 
 using namespace std::chrono_literals;
 
-class LocalPath;
+class LocalCarrier;
 
-/// Where the ends of local paths find each other, and what is to go wrong with them.
+/// Where the ends of local carriers find each other, and what is to go wrong with them.
 struct Exchange {
-  std::map<std::string, LocalPath*> ends;
+  std::map<std::string, LocalCarrier*> ends;
   int made = 0;
   bool refuses_to_open = false;
   bool deaf = false;            ///< nobody hears anybody
@@ -33,11 +33,11 @@ struct Exchange {
   int landings_reclaimed = 0;
 };
 
-/// One end of a path inside the process. Bytes lie in a string; a landing is filled by a turn of its own, so
-/// that there is a time at which the memory is the path's.
-class LocalPath final : public PathEnd, public Carrier {
+/// One end of a carrier inside the process. Bytes lie in a string; a landing is filled by a turn of its own,
+/// so that there is a time at which the memory is the carrier's.
+class LocalCarrier final : public CarrierEnd, public Carrier {
  public:
-  LocalPath(Loop& loop, PathEndOwner& owner, Exchange& exchange)
+  LocalCarrier(Loop& loop, CarrierEndOwner& owner, Exchange& exchange)
       : loop_(loop),
         bring_up_(owner),
         exchange_(exchange),
@@ -46,10 +46,10 @@ class LocalPath final : public PathEnd, public Carrier {
     exchange_.ends[name_] = this;
     report_to(owner);
   }
-  ~LocalPath() override { shut(); }
+  ~LocalCarrier() override { shut(); }
 
   const Capabilities& capabilities() const override { return capabilities_; }
-  std::string description() const override { return "a path of a test"; }
+  std::string description() const override { return "a carrier of a test"; }
   std::string address() const override { return name_; }
   Carrier& carrier() override { return *this; }
   Status connect(std::string_view peer) override {
@@ -146,12 +146,12 @@ class LocalPath final : public PathEnd, public Carrier {
   }
 
   Loop& loop_;
-  PathEndOwner& bring_up_;
+  CarrierEndOwner& bring_up_;
   Exchange& exchange_;
   const std::string name_;
   Tell tell_;
   Capabilities capabilities_{.name = "local", .lease_bytes_min = 1024};
-  LocalPath* peer_ = nullptr;
+  LocalCarrier* peer_ = nullptr;
   std::string bytes_;
   std::byte* lands_in_ = nullptr;
   std::size_t landing_bytes_ = 0;
@@ -163,38 +163,39 @@ class LocalPath final : public PathEnd, public Carrier {
   bool shut_ = false;
 };
 
-class LocalProvider final : public DataPathProvider {
+class LocalProvider final : public CarrierProvider {
  public:
   explicit LocalProvider(Exchange& exchange) : exchange_(exchange) {}
-  wire::DataPath kind() const override { return wire::DataPath::kSharedMemory; }
+  wire::CarrierKind kind() const override { return wire::CarrierKind::kSharedMemory; }
   std::string offer() const override { return {}; }
-  Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner, std::string_view) const override {
+  Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
+                                           std::string_view) const override {
     if (exchange_.refuses_to_open) {
       return Status{StatusCode::kUnavailable, Layer::kTransport, "there is no room"};
     }
-    return std::unique_ptr<PathEnd>{std::make_unique<LocalPath>(loop, owner, exchange_)};
+    return std::unique_ptr<CarrierEnd>{std::make_unique<LocalCarrier>(loop, owner, exchange_)};
   }
 
  private:
   Exchange& exchange_;
 };
 
-class PathConnections : public ConformanceTest {
+class CarrierConnections : public ConformanceTest {
  protected:
-  ~PathConnections() override {
+  ~CarrierConnections() override {
     client_.connection.reset();
     server_.connection.reset();
   }
-  ConnectionOptions with(PathPolicy policy) {
+  ConnectionOptions with(CarrierPolicy policy) {
     ConnectionOptions options;
-    options.paths = std::make_shared<DataPaths>(
-        DataPaths{{{std::make_shared<LocalProvider>(exchange_), policy}}, kBringUp});
+    options.carriers = std::make_shared<CarrierChoices>(
+        CarrierChoices{{{std::make_shared<LocalProvider>(exchange_), policy}}, kBringUp});
     return options;
   }
   void greet_preferring() {
-    ASSERT_NO_FATAL_FAILURE(greet(with(PathPolicy::kPrefer), with(PathPolicy::kPrefer)));
+    ASSERT_NO_FATAL_FAILURE(greet(with(CarrierPolicy::kPrefer), with(CarrierPolicy::kPrefer)));
   }
-  bool on_path() const { return client_name() == "local"; }
+  bool on_carrier() const { return client_name() == "local"; }
   std::string client_name() const { return client_.connection->capabilities().name; }
   std::string server_name() const { return server_.connection->capabilities().name; }
   /// A request goes each way, whole.
@@ -208,15 +209,15 @@ class PathConnections : public ConformanceTest {
     EXPECT_EQ(server_.sink.frames.back().body, "to the server");
     EXPECT_EQ(client_.sink.frames.back().body, "to the client");
   }
-  std::string path_message(wire::PathStep step, std::string_view text = {}) {
-    return wire::encode_path_frame({step, wire::DataPath::kSharedMemory, text});
+  std::string carrier_message(wire::CarrierStep step, std::string_view text = {}) {
+    return wire::encode_carrier_frame({step, wire::CarrierKind::kSharedMemory, text});
   }
-  /// The client speaks by hand: its hello offers the path.
+  /// The client speaks by hand: its hello offers the carrier.
   void greet_by_hand() {
-    ASSERT_NO_FATAL_FAILURE(connect({}, with(PathPolicy::kPrefer)));
+    ASSERT_NO_FATAL_FAILURE(connect({}, with(CarrierPolicy::kPrefer)));
     server_.send_hello();
     const std::string hello =
-        wire::encode_hello({.paths = {{wire::DataPath::kSharedMemory, std::string(1, '\0')}}});
+        wire::encode_hello({.carriers = {{wire::CarrierKind::kSharedMemory, std::string(1, '\0')}}});
     std::memcpy(client_.outbox().append(hello.size()), hello.data(), hello.size());
     settle();
   }
@@ -228,17 +229,17 @@ class PathConnections : public ConformanceTest {
   Exchange exchange_;
 };
 
-INSTANTIATE_TEST_SUITE_P(OverMemory, PathConnections, ::testing::Values("memory"));
+INSTANTIATE_TEST_SUITE_P(OverMemory, CarrierConnections, ::testing::Values("memory"));
 
-TEST_P(PathConnections, BytesGoByThePathOnceBothAreUp) {
+TEST_P(CarrierConnections, BytesGoByTheCarrierOnceBothAreUp) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
-  EXPECT_TRUE(on_path() && server_name() == "local");
+  EXPECT_TRUE(on_carrier() && server_name() == "local");
   const std::size_t used = exchange_.in_use;
   ASSERT_NO_FATAL_FAILURE(expect_frames_pass());
   EXPECT_GT(exchange_.in_use, used);
 }
 
-TEST_P(PathConnections, AnAttachmentLandsWhereItIsWanted) {
+TEST_P(CarrierConnections, AnAttachmentLandsWhereItIsWanted) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   CountedLease lease{pattern(100'000)};
   client_.request_with(3, lease, "with");
@@ -248,7 +249,7 @@ TEST_P(PathConnections, AnAttachmentLandsWhereItIsWanted) {
   EXPECT_EQ(lease.released, 1);
 }
 
-TEST_P(PathConnections, AnAbandonedLandingLeavesTheNextFramesWhole) {
+TEST_P(CarrierConnections, AnAbandonedLandingLeavesTheNextFramesWhole) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.holds_landings = true;
   CountedLease lease{pattern(100'000)};
@@ -264,7 +265,7 @@ TEST_P(PathConnections, AnAbandonedLandingLeavesTheNextFramesWhole) {
   ASSERT_NO_FATAL_FAILURE(expect_frames_pass());
 }
 
-TEST_P(PathConnections, ALandingThatNobodyWritesToIsNotTakenBack) {
+TEST_P(CarrierConnections, ALandingThatNobodyWritesToIsNotTakenBack) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   client_.send({.type = wire::FrameType::kRequest,
                 .flags = wire::FrameFlags::kAttachment,
@@ -276,8 +277,8 @@ TEST_P(PathConnections, ALandingThatNobodyWritesToIsNotTakenBack) {
   EXPECT_EQ(exchange_.landings_reclaimed, 0);
 }
 
-// Its path is shut in a later turn, and until then whoever dropped the attachment has the memory back.
-TEST_P(PathConnections, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
+// Its carrier is shut in a later turn, and until then whoever dropped the attachment has the memory back.
+TEST_P(CarrierConnections, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.holds_landings = true;
   CountedLease lease{pattern(100'000)};
@@ -292,7 +293,7 @@ TEST_P(PathConnections, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
   EXPECT_EQ(server_.sink.why.message(), "enough");
 }
 
-TEST_P(PathConnections, BothEndsFinishInOrder) {
+TEST_P(CarrierConnections, BothEndsFinishInOrder) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   client_.request(1, "last words");
   client_.connection->finish();
@@ -304,7 +305,7 @@ TEST_P(PathConnections, BothEndsFinishInOrder) {
 }
 
 // BU-4: as a killed peer leaves it.
-TEST_P(PathConnections, WhatLiesInThePathWhenTheStreamEndsIsReceivedAndThenTheEnd) {
+TEST_P(CarrierConnections, WhatLiesInTheCarrierWhenTheStreamEndsIsReceivedAndThenTheEnd) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.tells_nobody = true;
   client_.request(1, "last words");
@@ -316,7 +317,7 @@ TEST_P(PathConnections, WhatLiesInThePathWhenTheStreamEndsIsReceivedAndThenTheEn
   EXPECT_EQ(server_.sink.frames.size(), 1u);
 }
 
-TEST_P(PathConnections, FallsBackToTheStreamWhenThePathCannotBeOpened) {
+TEST_P(CarrierConnections, FallsBackToTheStreamWhenTheCarrierCannotBeOpened) {
   exchange_.refuses_to_open = true;
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   EXPECT_EQ(client_name(), "memory");
@@ -324,17 +325,17 @@ TEST_P(PathConnections, FallsBackToTheStreamWhenThePathCannotBeOpened) {
   EXPECT_EQ(exchange_.in_use, 0u);
 }
 
-TEST_P(PathConnections, FallsBackToTheStreamWhenNobodyIsHeard) {
+TEST_P(CarrierConnections, FallsBackToTheStreamWhenNobodyIsHeard) {
   exchange_.deaf = true;
   const TimePoint before = clock_.now();
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   EXPECT_EQ(clock_.now() - before, kBringUp);
   EXPECT_EQ(client_name(), "memory");
   ASSERT_NO_FATAL_FAILURE(expect_frames_pass());
-  EXPECT_TRUE(exchange_.ends.empty()) << "an unused path stays";
+  EXPECT_TRUE(exchange_.ends.empty()) << "an unused carrier stays";
 }
 
-TEST_P(PathConnections, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
+TEST_P(CarrierConnections, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
   for (bool deaf : {true, false}) {
     exchange_.deaf = deaf;
     client_.sink.during_hello = [&] { client_.connection->use_checksums(); };
@@ -344,7 +345,7 @@ TEST_P(PathConnections, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
       server_.send({.type = wire::FrameType::kRequest, .id = 9, .method = 7}, "at once", true);
     };
     ASSERT_NO_FATAL_FAILURE(greet_preferring());
-    EXPECT_EQ(on_path(), !deaf);
+    EXPECT_EQ(on_carrier(), !deaf);
     ASSERT_TRUE(until([&] { return !client_.sink.frames.empty(); })) << client_.sink.why.to_string();
     EXPECT_EQ(client_.sink.frames[0].body, "at once");
     ASSERT_NO_FATAL_FAILURE(expect_frames_pass(true));
@@ -355,9 +356,9 @@ TEST_P(PathConnections, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
   }
 }
 
-TEST_P(PathConnections, ARequiredPathThatDoesNotComeUpEndsBothSides) {
+TEST_P(CarrierConnections, ARequiredCarrierThatDoesNotComeUpEndsBothSides) {
   exchange_.deaf = true;
-  ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kRequire), with(PathPolicy::kPrefer)));
+  ASSERT_NO_FATAL_FAILURE(connect(with(CarrierPolicy::kRequire), with(CarrierPolicy::kPrefer)));
   client_.send_hello();
   server_.send_hello();
   ASSERT_TRUE(until([&] { return client_.sink.closed() && server_.sink.closed(); }));
@@ -365,9 +366,9 @@ TEST_P(PathConnections, ARequiredPathThatDoesNotComeUpEndsBothSides) {
   EXPECT_TRUE(client_.sink.hellos.empty());
 }
 
-TEST_P(PathConnections, BothSidesThatRequireAPathSayWhyThereIsNone) {
+TEST_P(CarrierConnections, BothSidesThatRequireAPathSayWhyThereIsNone) {
   exchange_.refuses_to_open = true;
-  ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kRequire), with(PathPolicy::kRequire)));
+  ASSERT_NO_FATAL_FAILURE(connect(with(CarrierPolicy::kRequire), with(CarrierPolicy::kRequire)));
   client_.send_hello();
   server_.send_hello();
   ASSERT_TRUE(until([&] { return client_.sink.closed() && server_.sink.closed(); }));
@@ -378,9 +379,9 @@ TEST_P(PathConnections, BothSidesThatRequireAPathSayWhyThereIsNone) {
   }
 }
 
-TEST_P(PathConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
+TEST_P(CarrierConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
   exchange_.deaf = true;
-  ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kPrefer), with(PathPolicy::kPrefer)));
+  ASSERT_NO_FATAL_FAILURE(connect(with(CarrierPolicy::kPrefer), with(CarrierPolicy::kPrefer)));
   client_.send_hello();
   server_.send_hello();
   settle();
@@ -392,24 +393,24 @@ TEST_P(PathConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
 
 // The hook of the loop that watches a real stream tells of an end once, and it may be while the verdict is
 // still unread.
-TEST_P(PathConnections, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
+TEST_P(CarrierConnections, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
-  client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
+  client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
   settle();
-  client_.send_raw(path_message(wire::PathStep::kUp));
+  client_.send_raw(carrier_message(wire::CarrierStep::kUp));
   client_.connection->finish();
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
   EXPECT_EQ(server_.sink.hellos.size(), 1u);
 }
 
-TEST_P(PathConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd) {
+TEST_P(CarrierConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd) {
   for (const std::size_t cut : {std::size_t{1}, std::size_t{8}, std::size_t{1000}}) {
     ASSERT_NO_FATAL_FAILURE(greet_by_hand());
-    client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
+    client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
     settle();
     const std::string request =
         frame_text({.type = wire::FrameType::kRequest, .id = 1, .method = 7}, "by the wrong way");
-    client_.send_raw(path_message(wire::PathStep::kUp) + request.substr(0, cut));
+    client_.send_raw(carrier_message(wire::CarrierStep::kUp) + request.substr(0, cut));
     ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
     EXPECT_EQ(server_.sink.why.code(), StatusCode::kInvalidArgument) << server_.sink.why.to_string();
     EXPECT_TRUE(server_.sink.frames.empty());
@@ -420,40 +421,40 @@ TEST_P(PathConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd) {
   }
 }
 
-TEST_P(PathConnections, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
+TEST_P(CarrierConnections, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
-  client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
+  client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
   settle();
-  client_.send_raw(path_message(wire::PathStep::kUp));
+  client_.send_raw(carrier_message(wire::CarrierStep::kUp));
   ASSERT_TRUE(until([&] { return server_.sink.hellos.size() == 1; }));
   client_.send_raw("x");
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
   EXPECT_NE(server_.sink.why.to_string().find("sent on the stream"), std::string::npos);
 }
 
-TEST_P(PathConnections, APathThatFailsBetweenTheVerdictsEndsTheConnectionOnce) {
+TEST_P(CarrierConnections, ACarrierThatFailsBetweenTheVerdictsEndsTheConnectionOnce) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
-  client_.send_raw(path_message(wire::PathStep::kAddress, server_address()));
+  client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
   settle();
   exchange_.ends.begin()->second->break_down();
   settle();
   EXPECT_FALSE(server_.sink.closed()) << "the peer may say down";
-  client_.send_raw(path_message(wire::PathStep::kUp));
+  client_.send_raw(carrier_message(wire::CarrierStep::kUp));
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
   EXPECT_NE(server_.sink.why.to_string().find("it broke"), std::string::npos);
   EXPECT_TRUE(server_.sink.hellos.empty());
 }
 
-TEST_P(PathConnections, APathThatFailsInUseEndsTheConnectionOnce) {
+TEST_P(CarrierConnections, ACarrierThatFailsInUseEndsTheConnectionOnce) {
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.ends.begin()->second->break_down();
   ASSERT_TRUE(until([&] { return client_.sink.closed() && server_.sink.closed(); }));
 }
 
-TEST_P(PathConnections, AConnectionMayBeDestroyedAtEveryPointOfBringUp) {
+TEST_P(CarrierConnections, AConnectionMayBeDestroyedAtEveryPointOfBringUp) {
   std::size_t points = 0;
   for (bool goes_on = true; goes_on; ++points) {
-    ASSERT_NO_FATAL_FAILURE(connect(with(PathPolicy::kPrefer), with(PathPolicy::kPrefer)));
+    ASSERT_NO_FATAL_FAILURE(connect(with(CarrierPolicy::kPrefer), with(CarrierPolicy::kPrefer)));
     client_.send_hello();
     server_.send_hello();
     for (std::size_t turn = 0; turn < points; ++turn) loop_->run_once(0s);

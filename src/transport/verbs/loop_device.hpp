@@ -24,26 +24,27 @@ class VerbsCarrier;
 struct StarvedTag;
 struct SpareTag;
 
-/// Shares a device among the paths of one loop: the completion queue, the receives, and registered memory.
+/// Shares a device among the carriers of one loop: the completion queue, the receives, and registered memory.
 /// Ends with the last of them. Thread: the loop's.
 ///
 /// Every credit that a peer was given stands for a receive that is posted, and no receive stands for two:
 ///
 ///   posted receives >= what all peers may still send
 ///
-/// Each path always has credits_min; what else there is goes to those whose peers use theirs up, and is asked
-/// back from those whose peers do not (`spare`).
-class Domain final : private verbs::CompletionHandler,
-                     private ChunkLender,
-                     private Timer,
-                     public std::enable_shared_from_this<Domain> {
+/// Each carrier always has credits_min; what else there is goes to those whose peers use theirs up, and is
+/// asked back from those whose peers do not (`spare`).
+class LoopDevice final : private verbs::CompletionHandler,
+                         private ChunkLender,
+                         private Timer,
+                         public std::enable_shared_from_this<LoopDevice> {
  public:
   /// Errors: what the device does not give.
-  static Result<std::shared_ptr<Domain>> make(Loop& loop, std::shared_ptr<SharedDevice> device,
-                                              const VerbsOptions& options, std::shared_ptr<WayFinder> ways);
-  Domain(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
-         std::shared_ptr<WayFinder> ways);
-  ~Domain();
+  static Result<std::shared_ptr<LoopDevice>> make(Loop& loop, std::shared_ptr<SharedDevice> device,
+                                                  const VerbsOptions& options,
+                                                  std::shared_ptr<WayFinder> ways);
+  LoopDevice(Loop& loop, std::shared_ptr<SharedDevice> device, const VerbsOptions& options,
+             std::shared_ptr<WayFinder> ways);
+  ~LoopDevice();
 
   Loop& loop() const noexcept { return loop_; }
   const std::shared_ptr<verbs::ProtectionDomain>& protection() const noexcept {
@@ -59,12 +60,12 @@ class Domain final : private verbs::CompletionHandler,
   std::uint8_t port() const noexcept { return port_; }
   const VerbsOptions& options() const noexcept { return options_; }
 
-  /// Room for a path with `credits` receives. Errors: kResourceExhausted.
+  /// Room for a carrier with `credits` receives. Errors: kResourceExhausted.
   Status enter(std::size_t credits);
-  /// From now on what comes to the queue pair of that number is `path`'s.
-  void join(std::uint32_t queue_pair, VerbsCarrier& path);
+  /// From now on what comes to the queue pair of that number is `carrier`'s.
+  void join(std::uint32_t queue_pair, VerbsCarrier& carrier);
   void leave(std::uint32_t queue_pair) noexcept;
-  /// A queue pair in error whose path has ended, and what the device may use until it is destroyed.
+  /// A queue pair in error whose carrier has ended, and what the device may use until it is destroyed.
   struct Retired {
     std::unique_ptr<verbs::QueuePair> pair;
     std::vector<std::uint32_t> sends{};
@@ -76,27 +77,27 @@ class Domain final : private verbs::CompletionHandler,
   /// Destroys it when the device has given back what it took of the shared receives, or kRetirement passed:
   /// a receive of a message that came in half would be lost to all others.
   void retire(Retired retired) noexcept;
-  /// The device failed, or a queue of all paths did: there is no use in a new one.
+  /// The device failed, or a queue of all carriers did: there is no use in a new one.
   bool broken() const noexcept { return broken_ || completions_->failed() != 0; }
-  /// One receive more that `path`'s peer may be promised, or none; then somebody is asked for what it does
+  /// One receive more that `carrier`'s peer may be promised, or none; then somebody is asked for what it does
   /// not need.
-  bool promise_one(VerbsCarrier& path) noexcept;
+  bool promise_one(VerbsCarrier& carrier) noexcept;
   /// Takes `credits` promises back that are not needed any more.
   void unpromise(std::size_t credits) noexcept;
-  /// A number that no other path of this domain has had.
+  /// A number that no other carrier of this loop over the device has had.
   std::uint64_t next_serial() noexcept { return ++serials_; }
-  /// `path` has more than its due, and has used it just now; or has no more than that.
-  void note_spare(VerbsCarrier& path, bool has) noexcept;
+  /// `carrier` has more than its due, and has used it just now; or has no more than that.
+  void note_spare(VerbsCarrier& carrier, bool has) noexcept;
 
   /// The memory of a message, which goes back into the queue of receives.
   const std::byte* at(std::uint32_t slot) const noexcept { return pool_.at(slot).data; }
   void give_back(std::uint32_t slot) noexcept { post(slot); }
-  /// All of a message's bytes as a chunk, that gives the slot back, and tells the path if it is there still.
-  /// Null when memory is out.
-  ChunkRef lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& path) noexcept;
+  /// All of a message's bytes as a chunk, that gives the slot back, and tells the carrier if it is there
+  /// still. Null when memory is out.
+  ChunkRef lend(std::uint32_t slot, MutableBytes bytes, VerbsCarrier& carrier) noexcept;
 
-  /// `path` hears when there is memory to send from.
-  void wait_for_send_slot(VerbsCarrier& path) noexcept;
+  /// `carrier` hears when there is memory to send from.
+  void wait_for_send_slot(VerbsCarrier& carrier) noexcept;
   void release_send_slot(std::uint32_t slot) noexcept;
   void release_control_slot(std::uint32_t slot) noexcept;
   /// The next one in line hears of free memory, if there is any: whoever heard last may have had no use for
@@ -118,9 +119,9 @@ class Domain final : private verbs::CompletionHandler,
  private:
   /// Looks now and then for memory that nobody uses any more: of attachments, and of receives.
   struct Trimming final : Timer {
-    explicit Trimming(Domain& its) noexcept : domain(its) {}
+    explicit Trimming(LoopDevice& its) noexcept : loop_device(its) {}
     void on_timer() override;
-    Domain& domain;
+    LoopDevice& loop_device;
   };
 
   Status start();
@@ -162,11 +163,11 @@ class Domain final : private verbs::CompletionHandler,
   /// How many were when trim_receives() looked last; and of which blocks it leaves the slots posted.
   std::size_t promised_lately_ = 0;
   std::size_t kept_slots_ = SIZE_MAX;
-  std::unordered_map<std::uint32_t, VerbsCarrier*> paths_;
+  std::unordered_map<std::uint32_t, VerbsCarrier*> carriers_;
   /// Oldest first.
   std::deque<Retired> retired_;
   bool broken_ = false;
-  /// The last attempt to get more memory to receive into failed, and no path came since.
+  /// The last attempt to get more memory to receive into failed, and no carrier came since.
   bool memory_is_out_ = false;
   std::size_t lent_ = 0;
   std::uint64_t serials_ = 0;
@@ -175,7 +176,7 @@ class Domain final : private verbs::CompletionHandler,
   /// Paths that have more receives than their due, the one that used them longest ago first.
   IntrusiveList<VerbsCarrier, SpareTag> spare_;
   /// While something is lent.
-  std::shared_ptr<Domain> self_;
+  std::shared_ptr<LoopDevice> self_;
   Trimming trimming_{*this};
   TimePoint quiet_until_{};
 };

@@ -7,36 +7,36 @@
 #include <string_view>
 
 #include "integration/faults/hostile_peer.hpp"
-#include "weft/wire/path.hpp"
+#include "weft/wire/carrier.hpp"
 
-namespace weft::path_testing {
+namespace weft::carrier_testing {
 
-/// A client of a data path as far as the stream goes: hellos and path frames, which say what a test wants.
-class RawPathPeer {
+/// A client of a carrier as far as the stream goes: hellos and carrier frames, which say what a test wants.
+class RawCarrierPeer {
  public:
-  RawPathPeer(const std::string& url, wire::DataPath kind) : stream_(url), kind_(kind) {}
-  RawPathPeer(const RawPathPeer&) = delete;
-  RawPathPeer& operator=(const RawPathPeer&) = delete;
+  RawCarrierPeer(const std::string& url, wire::CarrierKind kind) : stream_(url), kind_(kind) {}
+  RawCarrierPeer(const RawCarrierPeer&) = delete;
+  RawCarrierPeer& operator=(const RawCarrierPeer&) = delete;
 
   faults::HostilePeer& stream() { return stream_; }
-  wire::DataPath kind() const { return kind_; }
+  wire::CarrierKind kind() const { return kind_; }
 
   /// Hellos. `offer` is what follows the flag byte.
   bool greet(const std::string& offer) {
     wire::Hello hello;
     hello.body_bytes_max = hello.attachment_bytes_max = 1u << 30;
     hello.calls_in_flight_max = 1000;
-    hello.paths = {{kind_, std::string(1, '\0') + offer}};
+    hello.carriers = {{kind_, std::string(1, '\0') + offer}};
     return stream_.send(wire::encode_hello(hello)) && stream_.receive_hello();
   }
-  bool say(wire::PathStep step, std::string_view text = {}) {
-    return stream_.send(wire::encode_path_frame({step, kind_, text}));
+  bool say(wire::CarrierStep step, std::string_view text = {}) {
+    return stream_.send(wire::encode_carrier_frame({step, kind_, text}));
   }
-  /// The text of the next path frame, if it is a `step`.
-  std::optional<std::string> hear(wire::PathStep step) {
+  /// The text of the next carrier frame, if it is a `step`.
+  std::optional<std::string> hear(wire::CarrierStep step) {
     const auto frame = stream_.receive_frame();
-    if (!frame || frame->header.type != wire::FrameType::kPath) return std::nullopt;
-    const auto message = wire::decode_path_body(as_bytes(frame->body));
+    if (!frame || frame->header.type != wire::FrameType::kCarrier) return std::nullopt;
+    const auto message = wire::decode_carrier_body(as_bytes(frame->body));
     if (!message.ok() || message->step != step) return std::nullopt;
     return std::string{message->text};
   }
@@ -48,7 +48,7 @@ class RawPathPeer {
   }
 
  protected:
-  ~RawPathPeer() = default;
+  ~RawCarrierPeer() = default;
   /// False when it does not come true within a time that is never needed.
   template <typename Condition, typename Turn>
   static bool turn_until_here(Condition condition, Turn turn) {
@@ -62,7 +62,7 @@ class RawPathPeer {
 
  private:
   faults::HostilePeer stream_;
-  const wire::DataPath kind_;
+  const wire::CarrierKind kind_;
 };
 
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing

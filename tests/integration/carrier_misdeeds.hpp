@@ -4,21 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "integration/carrier_handlers.hpp"
 #include "integration/faults/hostile_peer.hpp"
-#include "integration/path_handlers.hpp"
-#include "integration/raw_path_peer.hpp"
+#include "integration/raw_carrier_peer.hpp"
 #include "support/wire_bytes.hpp"
 
-namespace weft::path_testing {
+namespace weft::carrier_testing {
 
-/// Something that a peer may not do once its path is up.
+/// Something that a peer may not do once its carrier is up.
 template <typename Peer>
 struct Misdeed {
   const char* name;
   void (*commit)(Peer& peer);
 };
 
-/// Lists the misdeeds over any path, in the messages of `Peer`, and then `own`.
+/// Lists the misdeeds over any carrier, in the messages of `Peer`, and then `own`.
 template <typename Peer>
 std::vector<Misdeed<Peer>> misdeeds_with(std::vector<Misdeed<Peer>> own) {
   using Kind = typename Peer::Kind;
@@ -29,9 +29,9 @@ std::vector<Misdeed<Peer>> misdeeds_with(std::vector<Misdeed<Peer>> own) {
          peer.send(Kind::kEnd);
        }},
       {"an end was taken, which was not sent", [](Peer& peer) { peer.send(Kind::kEndTaken); }},
-      {"a path frame over the path",
+      {"a carrier frame over the carrier",
        [](Peer& peer) {
-         peer.send(Kind::kBytes, wire::encode_path_frame({wire::PathStep::kUp, peer.kind(), {}}));
+         peer.send(Kind::kBytes, wire::encode_carrier_frame({wire::CarrierStep::kUp, peer.kind(), {}}));
        }},
       {"a frame that is none", [](Peer& peer) { peer.send(Kind::kBytes, std::string(64, '\xAA')); }},
       {"a frame on the stream",
@@ -40,4 +40,4 @@ std::vector<Misdeed<Peer>> misdeeds_with(std::vector<Misdeed<Peer>> own) {
   return all;
 }
 
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing

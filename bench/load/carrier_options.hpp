@@ -10,7 +10,7 @@ namespace weft::load {
 /// UcxOptions as a command line makes them.
 inline UcxOptions ucx_options(const UcxFlags& flags) {
   UcxOptions options;
-  if (flags.prefer) options.connecting = PathPolicy::kPrefer;
+  if (flags.prefer) options.connecting = CarrierPolicy::kPrefer;
   options.transports = flags.transports;
   options.devices = flags.devices;
   options.trusted_network = flags.trusted_network;
@@ -21,7 +21,7 @@ inline UcxOptions ucx_options(const UcxFlags& flags) {
 /// VerbsOptions as a command line makes them.
 inline VerbsOptions verbs_options(const RdmaFlags& flags) {
   VerbsOptions options;
-  if (flags.prefer) options.connecting = PathPolicy::kPrefer;
+  if (flags.prefer) options.connecting = CarrierPolicy::kPrefer;
   if (!flags.device.empty()) options.devices = {flags.device};
   options.gid_index = flags.gid_index;
   if (flags.by_rdma_cm) options.connect_by = VerbsConnect::kRdmaCm;

@@ -8,9 +8,9 @@
 #include "support/pattern.hpp"
 #include "weft/coro/event.hpp"
 
-/// Handlers that the tests of the data paths (ucx://, verbs://) serve. Shared with a program that they
+/// Handlers that the tests of the carriers (ucx://, verbs://) serve. Shared with a program that they
 /// kill.
-namespace weft::path_testing {
+namespace weft::carrier_testing {
 
 using namespace std::chrono_literals;
 using testing::pattern;
@@ -52,4 +52,4 @@ inline void register_all(RpcServer& server) {
   server.register_handler<produce>();
 }
 
-}  // namespace weft::path_testing
+}  // namespace weft::carrier_testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/ucx/domain.hpp"
+#include "transport/ucx/shared_worker.hpp"
 
 #include <new>
 #include <string>
@@ -17,66 +17,66 @@ constexpr Duration kStrayInterval = std::chrono::seconds{1};
 
 }  // namespace
 
-Result<std::shared_ptr<Domain>> Domain::make(Loop& loop, std::shared_ptr<ucx::Context> context,
-                                             const UcxOptions& options) {
+Result<std::shared_ptr<SharedWorker>> SharedWorker::make(Loop& loop, std::shared_ptr<ucx::Context> context,
+                                                         const UcxOptions& options) {
   auto worker = ucx::Worker::create(loop, std::move(context));
   if (!worker.ok()) return std::move(worker).status();
   auto address = (*worker)->address();
   if (!address.ok()) return std::move(address).status();
-  auto domain = std::make_shared<Domain>(loop, *std::move(worker), options);
-  domain->address_ = *std::move(address);
+  auto shared = std::make_shared<SharedWorker>(loop, *std::move(worker), options);
+  shared->address_ = *std::move(address);
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   handler.id = kActiveMessageId;
   handler.flags = UCP_AM_FLAG_PERSISTENT_DATA;
-  handler.cb = &Domain::on_message;
-  handler.arg = domain.get();
-  const ucs_status_t status = ucp_worker_set_am_recv_handler(domain->worker().handle(), &handler);
+  handler.cb = &SharedWorker::on_message;
+  handler.arg = shared.get();
+  const ucs_status_t status = ucp_worker_set_am_recv_handler(shared->worker().handle(), &handler);
   if (status != UCS_OK) return ucx::to_status(status, "set the handler of active messages");
-  return domain;
+  return shared;
 }
 
-Domain::Domain(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options)
+SharedWorker::SharedWorker(Loop& loop, std::unique_ptr<ucx::Worker> worker, const UcxOptions& options)
     : loop_(loop),
       logger_(options.logger),
       lent_max_(options.error_mode == UcxErrorMode::kPeer ? kLentMessagesMax : 0),
       worker_(std::move(worker)),
       random_(std::random_device{}()) {}
 
-Domain::~Domain() {
+SharedWorker::~SharedWorker() {
   give_up();
 }
 
-Place Domain::enter(UcxCarrier& path) {
+Place SharedWorker::enter(UcxCarrier& carrier) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(entries_.size()));
     entries_.emplace_back();
   }
   const Place place{free_.back(), static_cast<std::uint32_t>(random_())};
   free_.pop_back();
-  entries_[place.slot] = {&path, place.key};
+  entries_[place.slot] = {&carrier, place.key};
   return place;
 }
 
-void Domain::leave(const Place& place, bool peer_may_be_dead) noexcept {
+void SharedWorker::leave(const Place& place, bool peer_may_be_dead) noexcept {
   entries_[place.slot] = {};
   free_.push_back(place.slot);
   if (peer_may_be_dead && alive() && !Timer::armed()) loop_.arm(*this, loop_.now() + kWatchInterval);
 }
 
-bool Domain::progress() {
+bool SharedWorker::progress() {
   return worker_ != nullptr && worker_->progress();
 }
 
-ChunkRef Domain::lend(MutableBytes memory) noexcept {
+ChunkRef SharedWorker::lend(MutableBytes memory) noexcept {
   if (lent_ >= lent_max_) return {};
   ChunkRef chunk = loop_.chunks().lend(memory, *this);
   if (chunk && lent_++ == 0) self_ = shared_from_this();
   return chunk;
 }
 
-void Domain::on_chunk_returned(MutableBytes memory) noexcept {
+void SharedWorker::on_chunk_returned(MutableBytes memory) noexcept {
   release(memory.data());
   if (--lent_ > 0) return;
   resting_.reset();
@@ -85,7 +85,7 @@ void Domain::on_chunk_returned(MutableBytes memory) noexcept {
 
 // What UCX reads out of a peer's memory by itself (cma) goes on after its landing has failed, and UCX asserts
 // when the worker ends before that. What waits for a peer is not waited for.
-void Domain::settle() {
+void SharedWorker::settle() {
   const TimePoint give_up_at = steady_clock_source().now() + kReclaimAtMost;
   unsigned idle = 0;
   while (idle < kIdleQuestions && steady_clock_source().now() < give_up_at) idle = progress() ? 0 : idle + 1;
@@ -94,7 +94,7 @@ void Domain::settle() {
 // When UCX finds nothing to do, a queue is empty or begins with a place that its sender has not filled yet,
 // and in the second case UCX refuses to arm. A living sender fills it within the microsecond, or when it is
 // its turn to run again.
-bool Domain::seems_stuck() noexcept {
+bool SharedWorker::seems_stuck() noexcept {
   unsigned quiet = 0;
   for (unsigned i = 0; i < kWatchQuestions; ++i) {
     if (progress()) continue;
@@ -104,9 +104,9 @@ bool Domain::seems_stuck() noexcept {
   return quiet > kWatchQuestions / 2;
 }
 
-void Domain::on_timer() {
+void SharedWorker::on_timer() {
   if (worker_ == nullptr) return;
-  const std::shared_ptr<Domain> self = shared_from_this();
+  const std::shared_ptr<SharedWorker> self = shared_from_this();
   seemed_stuck_ = seems_stuck() ? seemed_stuck_ + 1 : 0;
   if (seemed_stuck_ == 0) return;
   if (seemed_stuck_ >= kStuckAfter) {
@@ -118,7 +118,7 @@ void Domain::on_timer() {
   loop_.arm(*this, loop_.now() + kWatchInterval);
 }
 
-void Domain::give_up() {
+void SharedWorker::give_up() {
   if (worker_ == nullptr) return;
   settle();
   if (lent_ > 0) {
@@ -127,31 +127,31 @@ void Domain::give_up() {
   }
   worker_.reset();
   for (const Entry& entry : entries_) {
-    if (entry.path != nullptr) entry.path->on_worker_gone();
+    if (entry.carrier != nullptr) entry.carrier->on_worker_gone();
   }
 }
 
-UcxCarrier* Domain::find(const ActiveMessageHeader& header) const noexcept {
+UcxCarrier* SharedWorker::find(const ActiveMessageHeader& header) const noexcept {
   const Entry& entry = entries_[header.slot];
-  return entry.key == header.key ? entry.path : nullptr;
+  return entry.key == header.key ? entry.carrier : nullptr;
 }
 
 // Called inside ucp_worker_progress: only notes what came.
-ucs_status_t Domain::on_message(void* domain, const void* header, std::size_t header_bytes, void* data,
-                                std::size_t bytes, const ucp_am_recv_param_t* param) noexcept {
-  auto& self = *static_cast<Domain*>(domain);
+ucs_status_t SharedWorker::on_message(void* shared, const void* header, std::size_t header_bytes, void* data,
+                                      std::size_t bytes, const ucp_am_recv_param_t* param) noexcept {
+  auto& self = *static_cast<SharedWorker*>(shared);
   const auto loaded = load_active_message_header({static_cast<const std::byte*>(header), header_bytes});
   if (!loaded || loaded->slot >= self.entries_.size()) [[unlikely]] {
     self.note_stray(header_bytes);
     return UCS_OK;
   }
-  // What was on its way when a path was shut is nobody's fault.
-  UcxCarrier* const path = self.find(*loaded);
-  if (path == nullptr) return UCS_OK;
-  return path->arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
+  // What was on its way when a carrier was shut is nobody's fault.
+  UcxCarrier* const carrier = self.find(*loaded);
+  if (carrier == nullptr) return UCS_OK;
+  return carrier->arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
 }
 
-void Domain::note_stray(std::size_t header_bytes) {
+void SharedWorker::note_stray(std::size_t header_bytes) {
   ++strays_;
   const TimePoint now = loop_.clock().now();
   if (now < quiet_until_) return;

@@ -10,31 +10,31 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
+#include "weft/transport/carrier_end.hpp"
 #include "weft/transport/memory_lease.hpp"
-#include "weft/transport/path_end.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft {
 
 class Loop;
 
-/// Makes data paths of one kind. Immutable; every thread may use it.
-class DataPathProvider {
+/// Makes carriers of one kind. Immutable; every thread may use it.
+class CarrierProvider {
  public:
-  virtual ~DataPathProvider() = default;
-  virtual wire::DataPath kind() const = 0;
-  /// Tells the peer all that it needs to judge whether the path can be used; goes into the hello.
+  virtual ~CarrierProvider() = default;
+  virtual wire::CarrierKind kind() const = 0;
+  /// Tells the peer all that it needs to judge whether the carrier can be used; goes into the hello.
   virtual std::string offer() const = 0;
-  /// Looks whether the path can be had on this machine, before there is a peer: for whoever cannot do without
-  /// it. Errors: why not.
+  /// Looks whether the carrier can be had on this machine, before there is a peer: for whoever cannot do
+  /// without it. Errors: why not.
   virtual Status require() const { return {}; }
   /// Looks whether its options can be right, for a listener that offers it; may take milliseconds. Errors:
-  /// what is wrong with them. A machine on which nobody can have the path is no error here.
+  /// what is wrong with them. A machine on which nobody can have the carrier is no error here.
   virtual Status try_out() const { return {}; }
-  /// This end of a path to the peer that made `peer_offer`, on `loop`, whose thread must be the calling one.
-  /// Errors: the path cannot be used with this peer, or not at all on this machine.
-  virtual Result<std::unique_ptr<PathEnd>> open(Loop& loop, PathEndOwner& owner,
-                                                std::string_view peer_offer) const = 0;
+  /// This end of a carrier to the peer that made `peer_offer`, on `loop`, whose thread must be the calling
+  /// one. Errors: the carrier cannot be used with this peer, or not at all on this machine.
+  virtual Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
+                                                   std::string_view peer_offer) const = 0;
   /// See Transport::register_memory().
   virtual Result<MemoryLease> register_memory(MutableBytes memory) const {
     static_cast<void>(memory);
@@ -42,8 +42,8 @@ class DataPathProvider {
   }
 };
 
-/// Whether a data path is used when both sides could.
-enum class PathPolicy : std::uint8_t {
+/// Whether a carrier is used when both sides could.
+enum class CarrierPolicy : std::uint8_t {
   kForbid,   ///< not offered
   kPrefer,   ///< used if it comes up, else the stream
   kRequire,  ///< without it the connection ends with kFailedPrecondition
@@ -51,17 +51,17 @@ enum class PathPolicy : std::uint8_t {
 
 /// Returns the policy of the sender of an offer: kPrefer or kRequire; kForbid when its parameters are not
 /// those of an offer, which then counts as none.
-PathPolicy policy_of(const wire::DataPathOffer& offer) noexcept;
+CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept;
 
 /// Judges the offers in the peer's hello for a side that has none of its own. Errors: kFailedPrecondition
-/// when the peer requires a path.
-Status refuse_demands(const std::vector<wire::DataPathOffer>& theirs);
+/// when the peer requires a carrier.
+Status refuse_demands(const std::vector<wire::CarrierOffer>& theirs);
 
-/// The data paths a connection may use, the best first.
-struct DataPaths {
+/// The carriers a connection may use, the best first.
+struct CarrierChoices {
   struct Choice {
-    std::shared_ptr<const DataPathProvider> provider;
-    PathPolicy policy = PathPolicy::kPrefer;
+    std::shared_ptr<const CarrierProvider> provider;
+    CarrierPolicy policy = CarrierPolicy::kPrefer;
   };
   std::vector<Choice> choices;
   /// Bringing one up may take so long, from the peer's hello on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/path.hpp"
+#include "weft/wire/carrier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,46 +16,47 @@ Bytes body_of(const std::string& frame) {
 }
 
 std::string refusal(Bytes body) {
-  const Result<PathMessage> message = decode_path_body(body);
+  const Result<CarrierMessage> message = decode_carrier_body(body);
   return message.ok() ? "accepted" : std::string{message.status().message()};
 }
 
-TEST(PathFrame, IsReadAsItWasWritten) {
-  for (PathStep step : {PathStep::kAddress, PathStep::kUp, PathStep::kDown, PathStep::kReady}) {
-    for (const std::string& text : {std::string{}, std::string{"x"}, std::string(kPathTextMax, '\xff')}) {
-      const std::string frame = encode_path_frame({step, DataPath::kUcx, text});
+TEST(CarrierFrame, IsReadAsItWasWritten) {
+  for (CarrierStep step :
+       {CarrierStep::kAddress, CarrierStep::kUp, CarrierStep::kDown, CarrierStep::kReady}) {
+    for (const std::string& text : {std::string{}, std::string{"x"}, std::string(kCarrierTextMax, '\xff')}) {
+      const std::string frame = encode_carrier_frame({step, CarrierKind::kUcx, text});
       EXPECT_EQ(check_header(load_header(as_bytes(frame).data()), {}), FrameFault::kNone);
       EXPECT_EQ(frame.size() % 8, 0u);
-      const PathMessage message = decode_path_body(body_of(frame)).value();
+      const CarrierMessage message = decode_carrier_body(body_of(frame)).value();
       EXPECT_EQ(message.step, step);
-      EXPECT_EQ(message.path, DataPath::kUcx);
+      EXPECT_EQ(message.kind, CarrierKind::kUcx);
       EXPECT_EQ(message.text, text);
     }
   }
 }
 
-TEST(PathFrame, IsRefusedWhenCutShort) {
-  const std::string frame = encode_path_frame({PathStep::kUp, DataPath::kUcx, {}});
+TEST(CarrierFrame, IsRefusedWhenCutShort) {
+  const std::string frame = encode_carrier_frame({CarrierStep::kUp, CarrierKind::kUcx, {}});
   for (std::size_t size = 0; size < 8; ++size) {
     EXPECT_NE(refusal(body_of(frame).first(size)).find("cut short"), std::string::npos);
   }
 }
 
-TEST(PathFrame, IsRefusedWhenTooLong) {
-  std::string body(8 + kPathTextMax + 1, '\0');
+TEST(CarrierFrame, IsRefusedWhenTooLong) {
+  std::string body(8 + kCarrierTextMax + 1, '\0');
   body[0] = 1;
   EXPECT_NE(refusal(as_bytes(body)).find("longer"), std::string::npos);
 }
 
-TEST(PathFrame, IsRefusedWithAnUnknownStep) {
+TEST(CarrierFrame, IsRefusedWithAnUnknownStep) {
   std::string body(8, '\0');
   for (int step = 0; step < 256; ++step) {
     body[0] = static_cast<char>(step);
-    EXPECT_EQ(decode_path_body(as_bytes(body)).ok(), step >= 1 && step <= 4) << step;
+    EXPECT_EQ(decode_carrier_body(as_bytes(body)).ok(), step >= 1 && step <= 4) << step;
   }
 }
 
-TEST(PathFrame, IsRefusedWithAnyReservedBit) {
+TEST(CarrierFrame, IsRefusedWithAnyReservedBit) {
   for (std::size_t bit = 16; bit < 64; ++bit) {
     std::string body(8, '\0');
     body[0] = 1;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/carrier_transport.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+namespace {
+
+constexpr std::string_view kStreamScheme = "tcp";
+
+/// `carriers`, and what others offered already.
+std::shared_ptr<const CarrierChoices> with_others(const std::shared_ptr<const CarrierChoices>& carriers,
+                                                  const std::shared_ptr<const CarrierChoices>& others) {
+  if (others == nullptr) return carriers;
+  auto all = std::make_shared<CarrierChoices>(*carriers);
+  all->choices.insert(all->choices.end(), others->choices.begin(), others->choices.end());
+  all->bring_up_timeout = std::max(carriers->bring_up_timeout, others->bring_up_timeout);
+  return all;
+}
+
+class CarrierIncoming final : public Incoming {
+ public:
+  CarrierIncoming(std::unique_ptr<Incoming> stream, std::shared_ptr<const CarrierChoices> carriers)
+      : stream_(std::move(stream)), carriers_(std::move(carriers)) {}
+  Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
+    ConnectionOptions with_carriers = options;
+    with_carriers.carriers = with_others(carriers_, options.carriers);
+    return stream_->adopt(loop, with_carriers);
+  }
+  std::string remote_endpoint() const override { return stream_->remote_endpoint(); }
+
+ private:
+  const std::unique_ptr<Incoming> stream_;
+  const std::shared_ptr<const CarrierChoices> carriers_;
+};
+
+class CarrierListener final : public Listener {
+ public:
+  CarrierListener(std::unique_ptr<Listener> stream, std::string scheme,
+                  std::shared_ptr<const CarrierChoices> carriers)
+      : stream_(std::move(stream)), scheme_(std::move(scheme)), carriers_(std::move(carriers)) {}
+  Url local_url() const override {
+    Url url = stream_->local_url();
+    url.scheme = scheme_;
+    return url;
+  }
+  void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override {
+    stream_->start(
+        [hand_on = std::move(on_incoming), carriers = carriers_](std::unique_ptr<Incoming> peer) mutable {
+          hand_on(std::make_unique<CarrierIncoming>(std::move(peer), carriers));
+        });
+  }
+
+ private:
+  const std::unique_ptr<Listener> stream_;
+  const std::string scheme_;
+  const std::shared_ptr<const CarrierChoices> carriers_;
+};
+
+class CarrierTransport final : public Transport {
+ public:
+  CarrierTransport(std::unique_ptr<Transport> stream, CarrierTransportParts parts)
+      : stream_(std::move(stream)), parts_(std::move(parts)) {
+    const auto with = [&](CarrierPolicy policy, bool connecting) {
+      return std::make_shared<const CarrierChoices>(
+          CarrierChoices{{{parts_.provider, policy}}, parts_.bring_up_timeout, connecting});
+    };
+    connecting_ = {with(CarrierPolicy::kPrefer, true), with(CarrierPolicy::kRequire, true)};
+    listening_ = {with(CarrierPolicy::kPrefer, false), with(CarrierPolicy::kRequire, false)};
+  }
+
+  bool handles(std::string_view scheme) const override {
+    return scheme == parts_.scheme || stream_->handles(scheme);
+  }
+
+  Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
+    if (!parts_.misuse.ok()) return parts_.misuse;
+    const bool own = url.scheme == parts_.scheme;
+    const CarrierPolicy policy =
+        own && parts_.listening == CarrierPolicy::kForbid ? CarrierPolicy::kPrefer : parts_.listening;
+    if (const Status refused = try_out(policy, own); !refused.ok()) {
+      return refused.with_context("listening on " + url.to_string());
+    }
+    auto listener = stream_->listen(loop, of_stream(url));
+    if (!listener.ok() || policy == CarrierPolicy::kForbid) return listener;
+    return std::unique_ptr<Listener>{
+        std::make_unique<CarrierListener>(*std::move(listener), url.scheme, listening_.of(policy))};
+  }
+
+  Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
+    if (!parts_.misuse.ok()) co_return parts_.misuse;
+    const bool own = url.scheme == parts_.scheme;
+    const CarrierPolicy policy = own ? CarrierPolicy::kRequire : parts_.connecting;
+    if (policy == CarrierPolicy::kRequire) {
+      if (const Status refused = parts_.provider->require(); !refused.ok()) {
+        co_return refused.with_context("connecting to " + url.to_string());
+      }
+    }
+    if (policy != CarrierPolicy::kForbid) {
+      options.connection.carriers = with_others(connecting_.of(policy), options.connection.carriers);
+    }
+    Task<Result<std::unique_ptr<Connection>>> connecting =
+        stream_->connect(loop, of_stream(url), std::move(options));
+    Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
+    if (!connection.ok() && own) co_return connection.status().with_context(url.to_string());
+    co_return connection;
+  }
+
+  Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) override {
+    if (!parts_.misuse.ok()) return parts_.misuse;
+    auto lease = stream_->register_memory(of_stream(url), memory);
+    const bool used = url.scheme == parts_.scheme || parts_.connecting != CarrierPolicy::kForbid ||
+                      parts_.listening != CarrierPolicy::kForbid;
+    if (!lease.ok() || !used) return lease;
+    auto of_carrier = parts_.provider->register_memory(memory);
+    if (!of_carrier.ok()) return of_carrier;
+    lease->add(std::move(*of_carrier));
+    return lease;
+  }
+
+ private:
+  /// Of connections that begin alike.
+  struct Carriers {
+    std::shared_ptr<const CarrierChoices> preferred;
+    std::shared_ptr<const CarrierChoices> required;
+    const std::shared_ptr<const CarrierChoices>& of(CarrierPolicy policy) const {
+      return policy == CarrierPolicy::kRequire ? required : preferred;
+    }
+  };
+
+  /// A URL of the carrier's own asks for it, however the policy serves those who come without.
+  Status try_out(CarrierPolicy policy, bool own) const {
+    if (policy == CarrierPolicy::kForbid) return {};
+    Status refused = parts_.provider->try_out();
+    if (!refused.ok() || (policy != CarrierPolicy::kRequire && !own)) return refused;
+    return parts_.provider->require();
+  }
+  Url of_stream(Url url) const {
+    if (url.scheme == parts_.scheme) url.scheme = kStreamScheme;
+    return url;
+  }
+
+  const std::unique_ptr<Transport> stream_;
+  const CarrierTransportParts parts_;
+  Carriers connecting_;
+  Carriers listening_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> stream,
+                                                  CarrierTransportParts parts) {
+  return std::make_unique<CarrierTransport>(std::move(stream), std::move(parts));
+}
+
+}  // namespace weft

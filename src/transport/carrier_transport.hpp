@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/base/time.hpp"
+#include "weft/transport/carrier_provider.hpp"
+#include "weft/transport/transport.hpp"
+
+namespace weft {
+
+/// Parameters of a transport over a stream and one kind of carrier.
+struct CarrierTransportParts {
+  /// URLs of it mean tcp:// with the carrier.
+  std::string scheme;
+  std::shared_ptr<const CarrierProvider> provider;
+  /// For URLs of the stream's own schemes.
+  CarrierPolicy connecting = CarrierPolicy::kForbid;
+  CarrierPolicy listening = CarrierPolicy::kForbid;
+  Duration bring_up_timeout{};
+  /// Fault of the options: every attempt to use the transport fails with it.
+  Status misuse;
+};
+
+/// A transport whose connections begin on `stream` and move to the carrier as the policies say. What
+/// `stream` offers by itself stays offered, so that such transports can be put over one another.
+std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> stream,
+                                                  CarrierTransportParts parts);
+
+}  // namespace weft
