@@ -179,7 +179,7 @@ TEST_P(Endings, HostileHeadersEndTheConnectionBeforeAnythingIsAllocated) {
       {{.type = FrameType::kRequest, .flags = 1, .attachment_bytes = ~std::uint64_t{0}},
        wire::FrameFault::kAttachmentTooLarge},
       {{.type = static_cast<FrameType>(99)}, wire::FrameFault::kUnknownType},
-      {{.type = FrameType::kPing, .flags = 0x80}, wire::FrameFault::kUnknownFlags},
+      {{.type = FrameType::kPing, .flags = 0x08}, wire::FrameFault::kUnknownFlags},
       {{.type = FrameType::kCancel, .schema = 1}, wire::FrameFault::kUnexpectedField},
   };
   for (const Case& one : cases) {
