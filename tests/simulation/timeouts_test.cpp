@@ -9,8 +9,8 @@
 namespace weft::simulation {
 namespace {
 
-constexpr Duration kWork = 25ms;
-constexpr Duration kTimeout = 20ms;
+constexpr Duration kLongWork = 25ms;
+constexpr Duration kShortTimeout = 20ms;
 
 /// Works for longer than its call may take, and then calls.
 struct Caller {
@@ -35,27 +35,27 @@ struct Caller {
 Task<Result<std::uint32_t>> work_and_nap(World* world) {
   const Result<void> connected = co_await world->client().connect();
   if (!connected.ok()) co_return connected.status();
-  world->compute(kWork);
+  world->compute(kLongWork);
   Result<std::uint32_t> result = co_await world->client().call<&Service::nap>(1u, 5u);
   co_return result;
 }
 
 Task<Result<std::uint32_t>> work_and_nap_with_a_timeout(World* world) {
   CallOptions options;
-  options.timeout = kTimeout;
+  options.timeout = kShortTimeout;
   const Result<void> connected = co_await world->client().connect();
   if (!connected.ok()) co_return connected.status();
-  world->compute(kWork);
+  world->compute(kLongWork);
   Result<std::uint32_t> result = co_await world->client().call<&Service::nap>(options, 1u, 5u);
   co_return result;
 }
 
 Task<Result<std::uint32_t>> work_and_ask_for_the_time(World* world) {
   CallOptions options;
-  options.timeout = kTimeout;
+  options.timeout = kShortTimeout;
   const Result<void> connected = co_await world->client().connect();
   if (!connected.ok()) co_return connected.status();
-  world->compute(kWork);
+  world->compute(kLongWork);
   Result<std::uint32_t> result = co_await world->client().call<&Service::microseconds_left>(options);
   co_return result;
 }
@@ -78,14 +78,14 @@ TEST(Timeouts, CountFromWhenTheyAreGivenHoweverLongItsTurnHasLasted) {
 }
 
 TEST(Timeouts, OfAClientCountFromTheBeginningOfEachCall) {
-  const Result<std::uint32_t> result = Caller{kTimeout}.result_of(&work_and_nap);
+  const Result<std::uint32_t> result = Caller{kShortTimeout}.result_of(&work_and_nap);
   EXPECT_TRUE(result.ok()) << result.status().to_string();
 }
 
 TEST(Timeouts, ReachTheServerWithoutTheTimeThatTheTurnHasLasted) {
   const Result<std::uint32_t> result = Caller{kNoTimeout}.result_of(&work_and_ask_for_the_time);
   ASSERT_TRUE(result.ok()) << result.status().to_string();
-  EXPECT_EQ(*result * 1us, kTimeout);
+  EXPECT_EQ(*result * 1us, kShortTimeout);
 }
 
 TEST(Timeouts, OfThirtySecondsAreWhatACallHasThatSaysNothing) {

@@ -201,7 +201,7 @@ TEST_F(BytesFromAServer, AServerThatAnswersNonsenseFailsTheCallsOfThatConnection
     }
     peer.closed_by_other_side();
   }};
-  Client& caller = client(listener.url());
+  Client& caller = client(listener.url(), {.reconnect_wait_max = 1ms});
   for (std::size_t i = 0; i < std::size(after_hello); ++i) {
     const Result<int> result = wait_for(caller.start<&add>(3, 4));
     EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << i << ": " << result.status().to_string();

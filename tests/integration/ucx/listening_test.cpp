@@ -2,9 +2,26 @@
 // What UCX opens: sockets on which it listens, and to which everybody who reaches them can speak UCX without
 // having said hello.
 #include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
 
 #include "integration/ucx/ucx_testing.hpp"
 #include "support/listening_sockets.hpp"
+
+namespace {
+
+std::atomic<int> listens{0};
+
+}  // namespace
+
+// In place of the system's, for UCX's libraries too: what listens for a moment only is seen as well.
+extern "C" int listen(int fd, int backlog) noexcept {
+  ++listens;
+  return static_cast<int>(::syscall(SYS_listen, fd, backlog));
+}
 
 namespace weft::ucx_testing {
 namespace {
@@ -36,6 +53,7 @@ class Listening : public UcxTest {
 INSTANTIATE_TEST_SUITE_P(Ucx, Listening, ::testing::Values("peer_tcp", "none_tcp"), name_of);
 
 TEST_P(Listening, NothingIsOpenedBeforeAPeerHasSaidThatItWantsUcx) {
+  const int before = listens;
   Server& server = serve(usual());
   EXPECT_EQ(listening_sockets(), only(server));
   Client& by_ucx = client(server.urls().front(), usual());
@@ -43,6 +61,7 @@ TEST_P(Listening, NothingIsOpenedBeforeAPeerHasSaidThatItWantsUcx) {
   Client& by_tcp = client(with_scheme(server, "tcp"), usual());
   expect_alive(by_tcp);
   EXPECT_EQ(listening_sockets(), only(server)) << "a peer without UCX";
+  EXPECT_EQ(listens, before + 1) << "not even for a moment";
   expect_alive(by_ucx);
   EXPECT_EQ(by_ucx.carried_by(), "ucx");
   end_clients();
@@ -51,9 +70,11 @@ TEST_P(Listening, NothingIsOpenedBeforeAPeerHasSaidThatItWantsUcx) {
 }
 
 TEST_P(Listening, AClientOpensNothingForAServerThatIsNotThere) {
+  const int before = listens;
   Client& alone = client("ucx://127.0.0.1:1", usual());
   EXPECT_FALSE(wait_for(alone.start<add>(1, 2)).ok());
   EXPECT_EQ(listening_sockets(), Sockets{});
+  EXPECT_EQ(listens, before);
 }
 
 TEST_P(Listening, UcxKeepsToTheLoopbackDevice) {
