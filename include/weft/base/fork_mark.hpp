@@ -11,8 +11,8 @@ extern std::uint32_t forks_behind;
 }  // namespace detail
 
 /// Mark of the process that something was made in. What a child of fork inherits are copies, but behind the
-/// descriptors is what the parent still uses: a child closes them and does nothing else with them. To ask costs one
-/// comparison.
+/// descriptors is what the parent still uses: a child closes them and does nothing else with them. To ask
+/// costs one comparison.
 class ForkMark {
  public:
   ForkMark() noexcept;

@@ -58,7 +58,9 @@ struct World {
     return std::make_unique<Client>(*loop, std::move(options));
   }
   bool connect(Client& client) { return loop->block_on(client.connect()).ok(); }
-  bool answers(Client& client) { return loop->block_on(outcome_of(client.start<add>(3, 4))).value_or(0) == 7; }
+  bool answers(Client& client) {
+    return loop->block_on(outcome_of(client.start<add>(3, 4))).value_or(0) == 7;
+  }
 
   std::filesystem::path directory;
   Gate gate;
@@ -87,7 +89,8 @@ class Fork : public ::testing::TestWithParam<std::tuple<PollerKind, unsigned>> {
 
   void expect_untouched() {
     struct stat there{};
-    EXPECT_EQ(::lstat((world_.directory / "socket").c_str(), &there), 0) << "the child removed the socket's file";
+    EXPECT_EQ(::lstat((world_.directory / "socket").c_str(), &there), 0)
+        << "the child removed the socket's file";
     for (const auto& client : world_.clients) {
       EXPECT_TRUE(world_.answers(*client)) << "the connection is as it was";
       EXPECT_EQ(client->stats().connections, 1u);
