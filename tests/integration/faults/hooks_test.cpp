@@ -11,8 +11,8 @@ namespace weft {
 namespace faults {
 namespace {
 
-/// A value whose stand-in cannot be made a second time: it is measured, and then fails to be encoded. In front of
-/// it in the message are bytes that were encoded already.
+/// A value whose stand-in cannot be made a second time: it is measured, and then fails to be encoded. In
+/// front of it in the message are bytes that were encoded already.
 struct Fragile {
   mutable int whole = 1;
 };

@@ -103,7 +103,7 @@ class World {
     }
   }
 
-  /// What a call of a world with too little memory may end with.
+  /// Judges how a call of a world with too little memory ended.
   template <typename R>
   void note(const Result<R>& outcome) {
     const StatusCode code = outcome.status().code();
@@ -294,7 +294,7 @@ Outcome run(const Part& part, std::size_t first, std::size_t count) {
   return unused ? Outcome::kUnused : Outcome::kSurvived;
 }
 
-/// What a child has to say about itself, wherever it ends.
+/// A child's words about itself, wherever it ends.
 struct Report {
   std::size_t position = 1;
   bool finished = false;
