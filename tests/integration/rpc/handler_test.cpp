@@ -213,6 +213,7 @@ TEST_F(Cr2Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {
 }
 
 TEST_F(Cr2Handlers, AReplyThatFailsWithSuccessIsAMistakeThatIsSaid) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a child of fork does not drive its parent's loop
   EXPECT_DEATH(
       {
         Server& server = serve_here([](Server& its) { its.register_handler<fail_with_success>(); });
