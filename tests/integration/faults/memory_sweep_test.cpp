@@ -3,6 +3,7 @@
 // them in a row, from the first that they make to the last.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,9 @@ void later(Reply<std::string> reply, std::string_view text) {
 }
 std::uint64_t measure(CallContext& context) {
   return context.attachment().size();
+}
+void leave(CallContext& context) {
+  context.close_connection();
 }
 constexpr int kRefused = 7;
 void refuse_all(Reply<std::string> reply) {
@@ -79,6 +83,7 @@ class World {
     server_->register_handler<later>();
     server_->register_handler<measure>();
     server_->register_handler<refuse_all>();
+    server_->register_handler<leave>();
     server_->register_handler<on_worker>({.blocking = true});
     server_->start().value();
     url_ = server_->urls().front();
@@ -98,7 +103,7 @@ class World {
     }
   }
 
-  /// Accepts the ends that a call may have in a world with too little memory.
+  /// Judges how a call of a world with too little memory ended.
   template <typename R>
   void note(const Result<R>& outcome) {
     const StatusCode code = outcome.status().code();
@@ -237,6 +242,13 @@ constexpr Part kParts[] = {
        world.drop_client();
        world.settle();
      }},
+    {"a connection that is made again", &connected,
+     [](World& world) {
+       world.call<leave>();
+       world.settle();
+       world.call<echo>(kText);
+       world.call<echo>(kText);
+     }},
     {"a peer that is no Weft", &connected,
      [](World& world) {
        HostilePeer peer{world.url()};
@@ -347,6 +359,40 @@ std::string name_of(const ::testing::TestParamInfo<Part>& info) {
   }
   return name;
 }
+/// As many bytes of memory as this process has, and a little more: too few for a thread's stack.
+void forbid_threads() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  unsigned long pages = 0;
+  if (file == nullptr || std::fscanf(file, "%lu", &pages) != 1) std::_Exit(3);
+  std::fclose(file);
+  const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + 4 * 1024 * 1024;
+  const rlimit limit{bytes, bytes};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+}
+
+TEST(Threads, ThatCannotBeMadeFailTheStartOfTheServer) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizers take more memory than there would be";
+  for (const unsigned threads : {0u, 1u}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const std::unique_ptr<Loop> loop = Loop::create().value();
+      ServerOptions options;
+      options.listen = {"tcp://127.0.0.1:0"};
+      options.threads = threads;
+      options.loop = threads == 0 ? loop.get() : nullptr;
+      options.worker_threads = 4;
+      Server server{std::move(options)};
+      if (threads == 0) server.register_handler<on_worker>({.blocking = true});
+      forbid_threads();
+      const Result<void> started = server.start();
+      std::_Exit(started.status().code() == StatusCode::kResourceExhausted ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << threads << " threads, status " << status;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, MemorySweep, ::testing::ValuesIn(kParts), name_of);
 INSTANTIATE_TEST_SUITE_P(Stop, MemorySweep, ::testing::Values(kStop), name_of);
 

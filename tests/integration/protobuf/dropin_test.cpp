@@ -101,6 +101,7 @@ TEST_F(ProtobufDropIn, ABlockingCallWhoseLoopNobodyRunsEndsAtItsDeadline) {
 }
 
 TEST_F(ProtobufDropIn, AControllerOfTwoCallsAtATimeEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a child of fork does not drive its parent's loop
   const EchoRequest request = request_of("keep");
   EchoResponse response;
   const auto nothing = [] {};

@@ -147,6 +147,7 @@ TEST_F(CombinedCalls, AreAwaitedFromOutsideOfCoroutines) {
 }
 
 TEST_F(CombinedCalls, AStartedCallGivesItsResultOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a child of fork does not drive its parent's loop
   Call<int> started = client_.start<square>(6);
   EXPECT_EQ(loop().block_on(std::move(started)).value(), 36);
   EXPECT_TRUE(started.done());  // NOLINT(bugprone-use-after-move): what this is about

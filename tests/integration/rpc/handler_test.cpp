@@ -214,6 +214,7 @@ TEST_F(Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {
 }
 
 TEST_F(Handlers, AReplyThatFailsWithSuccessIsAMistakeThatIsSaid) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a child of fork does not drive its parent's loop
   EXPECT_DEATH(
       {
         Server& server = serve_here([](Server& its) { its.register_handler<fail_with_success>(); });

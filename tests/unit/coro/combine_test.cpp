@@ -278,6 +278,19 @@ Task<void> join(Scope* scope, bool* joined) {
   *joined = true;
 }
 
+Task<void> refuse_to_begin(int) {
+  throw std::runtime_error("there was no task yet");
+}
+
+TEST_F(Scopes, WhatThrowsBeforeThereIsATaskWasNotSpawned) {
+  Scope scope;
+  EXPECT_THROW(scope.spawn(&refuse_to_begin, 1), std::runtime_error);
+  EXPECT_EQ(scope.count(), 0U);
+  bool joined = false;
+  Started<void> joiner(join(&scope, &joined));
+  EXPECT_TRUE(joined);
+}
+
 TEST_F(Scopes, JoinWaitsForAllAndOwnsTheirArguments) {
   std::vector<std::string> said;
   Scope scope;
