@@ -114,13 +114,22 @@ struct RaceValueOf<T, Ts...> {
 template <typename... Ts>
 using RaceValue = typename RaceValueOf<Ts...>::type;
 
+/// Becomes what `make` returns where it is needed, without a move.
+template <typename Make>
+struct MadeInPlace {
+  operator std::invoke_result_t<Make&>() { return make(); }  // NOLINT(google-explicit-constructor)
+  Make make;
+};
+
 template <typename Winner, std::size_t I, typename T>
 void take_if_winner(std::size_t winner, Task<T>& task, std::optional<Winner>& result) {
   if (winner != I) return;
   if constexpr (std::is_same_v<Winner, RaceWinner<Unvoid<T>>>) {
-    result.emplace(Winner{I, take_unvoid(task)});
+    result.emplace(I, take_unvoid(task));
   } else {
-    result.emplace(Winner{I, decltype(Winner::value){std::in_place_index<I>, take_unvoid(task)}});
+    // Of a variant that is moved here g++ 12 says that it might not have been set.
+    const auto make = [&task] { return decltype(Winner::value){std::in_place_index<I>, take_unvoid(task)}; };
+    result.emplace(I, MadeInPlace<decltype(make)>{make});
   }
 }
 
