@@ -30,7 +30,8 @@ int main() {
   weft::RpcServer server{transports, {.listen = {"memory://reminders"}, .threads = 0, .loop = loop.get()}};
   server.register_handler<remind>();
   server.start().value();
-  weft::RpcClient client{*loop, transports, {.connect = "memory://reminders"}};
+  weft::RpcClient client{
+      *loop, transports, {.connect = "memory://reminders", .call_timeout = weft::kNoTimeout}};
   // end: setup
 
   // begin: drive
