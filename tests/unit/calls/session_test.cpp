@@ -17,12 +17,12 @@ using testing::frame_bytes;
 using ::testing::HasSubstr;
 using testing::hello_bytes;
 
-std::string schema_text(const MethodKey&) {
+std::string echo_schema(const MethodKey&) {
   return "text to text";
 }
 
 MethodEntry echo_entry() {
-  MethodEntry entry{{11, 22, "echo", &schema_text}, {}};
+  MethodEntry entry{{11, 22, "echo", &echo_schema}, {}};
   entry.serve_inline = [](const MethodEntry&, InlineCall& call) {
     if (std::byte* to = call.begin_answer(call.body().size())) {
       std::copy(call.body().begin(), call.body().end(), to);
