@@ -28,8 +28,9 @@ class CallExtras {
 
   /// False when nobody asked for the attachment of the answer: it is read and dropped.
   bool wants_attachment() const { return gives_attachment || !options.landing.empty(); }
-  /// Chooses the place of an attachment of `bytes`; where there is none, landing_refusal() says why.
+  /// Chooses the place of an attachment of `bytes`; where there is none, take_landing_refusal() says why.
   Landing land(std::size_t bytes, Session& session);
+  /// Returns the reason for which the last attachment was not given a place, once.
   Status take_landing_refusal();
 
   CallOptions options;

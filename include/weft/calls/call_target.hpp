@@ -15,8 +15,9 @@ class Session;
 
 /// Outcome of beginning a call.
 struct [[nodiscard]] Begun {
-  enum class Outcome : std::uint32_t {  // returned in a register, so not smaller
-    kEnded,                             ///< it could not be sent, and the call knows why
+  /// As wide as a register, in which it is returned.
+  enum class Outcome : std::uint32_t {
+    kEnded,          ///< it could not be sent, and the call knows why
     kWaits,          ///< for a connection or for room: the call is asked for its body later
     kWrite,          ///< the request has its place: the body is written to `body` at once
     kWriteThenSent,  ///< the same, and PendingCall::sent() follows

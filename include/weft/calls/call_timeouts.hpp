@@ -33,7 +33,8 @@ class CallTimeouts final : private Timer {
   Deadline from_now() const {
     return Deadline{(timeout_ >= kLongTimeout ? loop_.now() : loop_.read_clock()) + timeout_};
   }
-  /// Cancels `call` when its time is over. Its deadline is not before that of those that were added.
+  /// Cancels `call` when its time is over, and never before; later by as much as it was added behind one that
+  /// ends later, which clocks that are read at different moments of a turn may differ by.
   void add(PendingCall& call);
 
  private:

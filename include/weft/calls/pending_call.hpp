@@ -23,10 +23,13 @@ class CallsOut;
 ///     |                      ^                                                  ^
 ///     +--no connection yet--> kWaiting (at the target) --failure...-------------+
 ///
-/// kSent: is an exchange in the table of `out_`, where the peer's answer finds it. Only then leases may be
-/// out. kDone: nobody but the owner knows it any more; `failure_` and the answer are final. Destroying it in
-/// any state ends the call: it leaves the table, the peer is told, leased bytes that are still unsent are
-/// copied. Thread: the target's loop. Moves in kIdle only.
+/// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out
+/// only
+///   then.
+/// - kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
+///
+/// Destroying it in any state ends the call: it leaves the table, the peer is told, leased bytes that are
+/// still unsent are copied. Thread: the target's loop. Moves in kIdle only.
 class PendingCall : public Exchange, public ListHook<TargetCallTag>, private CancelListener, private Timer {
  public:
   /// `extras` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
