@@ -250,7 +250,7 @@ TEST_P(Endings, AnAttachmentThatStandsStillEndsTheConnection) {
 }
 
 TEST_P(Endings, AnIdlePeerIsNotTooSlow) {
-  // A real device in an emulated machine takes milliseconds for a message now and then.
+  // A busy machine, and a real device in an emulated one, take milliseconds for a message now and then.
   const Duration patience = std::chrono::milliseconds{by_path() ? 500 : 100};
   const ConnectionOptions options{.stall_timeout = patience, .frame_timeout = patience};
   ASSERT_NO_FATAL_FAILURE(greet(options, options));
