@@ -36,9 +36,6 @@ struct CallsHost {
   RejectionCounters rejections;
   /// Null on a client: there the one who called hears of it.
   FaultLog* faults = nullptr;
-  /// The time, read again after every so many requests: between two of them it is as good as now.
-  TimePoint now{};
-  std::size_t taken_since_look = 0;
   /// Calls whose connection is gone and whose handler has not ended.
   IntrusiveList<ServedCall, ServedCallTag> orphans;
   /// Told when the last record went.

@@ -20,8 +20,6 @@ namespace {
 /// not keep a whole chunk from being received into.
 constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 
-/// Frames that are taken before the clock is read again.
-constexpr std::size_t kFramesPerLook = 64;
 /// A shorter wait than this is no sign of too much load.
 constexpr Duration kNoWait = std::chrono::milliseconds{1};
 
@@ -119,24 +117,15 @@ Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
           over_methods_limit("a request", arguments_bytes(header), exact->options.body_bytes_max, *exact)};
 }
 
-void CallsIn::begin_batch(std::size_t frames) {
+void CallsIn::begin_batch() {
   if (host_.methods == nullptr) return;
-  host_.taken_since_look += frames;
-  host_.now = std::max(host_.now, session_.loop().now());
-  if (host_.taken_since_look >= kFramesPerLook) {
-    host_.taken_since_look = 0;
-    host_.now = session_.loop().clock().now();
-  }
-  waited_ = host_.now - session_.connection().behind_since();
-}
-
-bool CallsIn::waited_too_long(const wire::FrameHeader& header) const {
-  return waited_ > timeout_of(header) / 2;
+  waited_ = session_.loop().now() - session_.connection().behind_since();
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   ++host_.taken;
-  if (waited_ > kNoWait && waited_too_long(frame.header)) [[unlikely]] {
+  // Half of the time that the caller gave has passed before anybody looked at the request.
+  if (waited_ > kNoWait && waited_ > timeout_of(frame.header) / 2) [[unlikely]] {
     refuse(frame.header.id,
            {Rejection::kBehind,
             exhausted("the server is behind: half of the time for this call had passed before "
@@ -178,7 +167,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     return {};
   }
   table_.insert(*call);
-  calls_.push_back(*call);
+  calls_.add(*call);
   call->start();
   return {};
 }
@@ -262,7 +251,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 void CallsIn::orphan_all() {
   landing_ = Buffer{};
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
-  while (!calls_.empty()) calls_.front().orphan();
+  calls_.orphan_all();
 }
 
 void CallsIn::wake_room_waiter() {

@@ -9,6 +9,7 @@
 
 #include "calls/admission.hpp"
 #include "calls/calls_host.hpp"
+#include "calls/served_list.hpp"
 #include "calls/served_table.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
@@ -29,14 +30,15 @@ class CallsIn final : public AnswerSink {
 
   /// False when a request with this header is refused, whatever its body says.
   bool serves(const wire::FrameHeader& header) const { return method_for(header) != nullptr; }
-  /// Prepares for taking `frames` frames: reads the clock, if it is time to, and finds how long they may
-  /// have waited.
-  void begin_batch(std::size_t frames);
+  /// Prepares for taking frames: finds how long they may have waited.
+  void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   void on_cancel(std::uint64_t id);
   Landing on_request_attachment(const Frame& frame);
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
+  /// Some of them have not been answered, but were not given up either.
+  bool owes_answers() { return calls_.has_unanswered(); }
   /// The connection is gone.
   void orphan_all();
   void wake_room_waiter() override;
@@ -62,8 +64,6 @@ class CallsIn final : public AnswerSink {
   const MethodEntry* method_for(const wire::FrameHeader& header) const;
   Refusal refusal(const wire::FrameHeader& header) const;
   std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
-  /// Half of the time that the caller gave has passed before anybody looked at the request.
-  bool waited_too_long(const wire::FrameHeader& header) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
@@ -75,7 +75,7 @@ class CallsIn final : public AnswerSink {
   CallsHost& host_;
   Admission admission_;
   ServedTable table_;
-  IntrusiveList<ServedCall, ServedCallTag> calls_;
+  ServedList calls_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   /// How long the requests of this batch may have waited.
   Duration waited_{};

@@ -12,6 +12,10 @@ namespace weft {
 
 namespace {
 
+// Places for calls that were given up are kept until the peer ends them, but no more than this, or than twice
+// what is in flight: a peer that ends none costs no more memory.
+constexpr std::uint32_t kHeldByPeerMin = 65536;
+
 void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
   if (deadline.is_infinite()) return;
   const auto micros = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining(now)).count();
@@ -94,12 +98,30 @@ void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
+// A call that was given up is told its end, which is no answer.
+void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
+  if ((header.status & 0xFF) != static_cast<unsigned>(StatusCode::kCancelled)) ++late_answers_;
+  count_places();
+}
+
+void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
+  const std::uint64_t kept_max = std::max(std::uint64_t{kHeldByPeerMin}, 2 * std::uint64_t{own_max});
+  own_max_ = own_max;
+  held_by_peer_max_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(peer_max, 1, kept_max));
+  count_places();
+}
+
+void CallsOut::count_places() {
+  in_flight_max_ = std::min(own_max_, held_by_peer_max_ - std::min(table_.abandoned(), held_by_peer_max_));
+}
+
 void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
   if (landing_ == &exchange) {
     landing_ = nullptr;
     session_.connection().abandon_landing();
   }
-  table_.leave(id);
+  table_.abandon(id);
+  count_places();
   wire::FrameHeader header;
   header.type = wire::FrameType::kCancel;
   header.id = id;
@@ -119,10 +141,7 @@ Landing CallsOut::on_response_attachment(const Frame& frame) {
 void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
   Exchange* const exchange = table_.take(frame.header.id);
   landing_ = nullptr;
-  if (exchange == nullptr) {
-    ++late_answers_;
-    return;
-  }
+  if (exchange == nullptr) return drop_late_answer(frame.header);
   exchange->on_response_attachment_end(frame, landed);
 }
 

@@ -25,7 +25,8 @@ class CallsOut {
   void sent(CallExtras* extras);
   /// In place of sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
-  /// `exchange` ends before the peer ended it: it leaves the table, and the peer is told.
+  /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
+  /// what runs there counts among what may run there.
   void abandon(const Exchange& exchange, std::uint64_t id);
   /// Afterwards the caller's memory is no longer read from. When memory for the copy is out, the connection
   /// is closed with `text`.
@@ -34,8 +35,7 @@ class CallsOut {
   void on_response(const Frame& frame) {
     Exchange* const exchange = table_.take(frame.header.id);
     if (exchange == nullptr) [[unlikely]] {
-      ++late_answers_;
-      return;
+      return drop_late_answer(frame.header);
     }
     exchange->on_response(frame);
   }
@@ -46,17 +46,29 @@ class CallsOut {
 
   Session& session() const { return session_; }
   std::uint32_t in_flight() const { return table_.size(); }
+  /// Another may be sent: fewer are in flight than this side wants, and, with those that were given up and
+  /// that the peer has not ended, fewer than it takes.
+  bool has_place() const { return table_.size() < in_flight_max_; }
+  /// Keeps to these limits, our own and the peer's.
+  void keep_to(std::uint32_t own_max, std::uint32_t peer_max);
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:
+  [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
   [[gnu::cold]] Begun refuse_body(PendingCall& call, std::size_t body_bytes);
   [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
   static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);
   Begun queue(PendingCall& call, wire::FrameHeader header, bool needs_sent);
 
+  void count_places();
+
   Session& session_;
   ExchangeTable table_;
+  std::uint32_t own_max_ = 0;
+  std::uint32_t held_by_peer_max_ = 0;
+  /// Our own limit, or what those that were given up leave of the peer's, if that is less.
+  std::uint32_t in_flight_max_ = 0;
   std::uint64_t late_answers_ = 0;
   /// The exchange whose attachment is being received; null when nobody waits for it any more.
   const Exchange* landing_ = nullptr;

@@ -5,6 +5,12 @@
 
 namespace weft {
 
+void ExchangeTable::free_abandoned(Slot& slot, std::uint32_t index) noexcept {
+  --abandoned_;
+  ++size_;  // as if it were in the table still
+  free(slot, index);
+}
+
 bool ExchangeTable::add_slot() noexcept {
   try {
     slots_.emplace_back();

@@ -10,7 +10,8 @@
 namespace weft {
 
 /// The exchanges that this side began on one connection, by their ids. An id is a slot and its generation;
-/// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody.
+/// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody. One
+/// that ended before the peer ended it may leave its slot abandoned: kept until the peer has.
 class ExchangeTable {
  public:
   /// Makes room for one more, if there is none. False when memory is out.
@@ -26,13 +27,21 @@ class ExchangeTable {
   }
   /// `id` is in the table.
   void leave(std::uint64_t id) { free(slots_[wire::slot_of(id)], wire::slot_of(id)); }
+  /// The exchange leaves, and its slot stays until take() is asked for its id.
+  void abandon(std::uint64_t id) {
+    Slot& slot = slots_[wire::slot_of(id)];
+    slot.exchange = nullptr;
+    slot.next_free = kAbandoned;
+    --size_;
+    ++abandoned_;
+  }
   /// Null for an id that is not in the table, whatever the peer made it of.
   Exchange* find(std::uint64_t id) const {
     const std::uint32_t index = wire::slot_of(id);
     if (index >= slots_.size() || slots_[index].generation != wire::generation_of(id)) return nullptr;
     return slots_[index].exchange;
   }
-  /// find(), and the exchange has left.
+  /// find(), and the exchange has left; an abandoned slot is free again.
   Exchange* take(std::uint64_t id) {
     const std::uint32_t index = wire::slot_of(id);
     if (index >= slots_.size()) [[unlikely]] {
@@ -41,12 +50,15 @@ class ExchangeTable {
     Slot& slot = slots_[index];
     Exchange* const exchange = slot.exchange;
     if (slot.generation != wire::generation_of(id) || exchange == nullptr) [[unlikely]] {
+      if (slot.generation == wire::generation_of(id) && slot.next_free == kAbandoned)
+        free_abandoned(slot, index);
       return nullptr;
     }
     free(slot, index);
     return exchange;
   }
   std::uint32_t size() const { return size_; }
+  std::uint32_t abandoned() const { return abandoned_; }
 
   /// Takes every exchange out of the table and gives it to `visit`, which may enter new ones or let others
   /// leave.
@@ -62,10 +74,12 @@ class ExchangeTable {
 
  private:
   static constexpr std::uint32_t kNoSlot = 0xFFFFFFFF;
+  static constexpr std::uint32_t kAbandoned = 0xFFFFFFFE;
 
   struct Slot {
     Exchange* exchange = nullptr;
     std::uint32_t generation = 0;
+    /// Of a free slot. kAbandoned: neither free nor in use.
     std::uint32_t next_free = kNoSlot;
   };
 
@@ -76,11 +90,13 @@ class ExchangeTable {
     first_free_ = index;
     --size_;
   }
+  [[gnu::cold]] void free_abandoned(Slot& slot, std::uint32_t index) noexcept;
   [[gnu::cold]] bool add_slot() noexcept;
 
   std::vector<Slot> slots_;
   std::uint32_t first_free_ = kNoSlot;
   std::uint32_t size_ = 0;
+  std::uint32_t abandoned_ = 0;
 };
 
 }  // namespace weft

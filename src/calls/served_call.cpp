@@ -18,6 +18,7 @@ namespace {
 
 constexpr FixedFailure kReplyDropped{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
                                      "the handler dropped its Reply without an answer"};
+constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
 
 }  // namespace
 
@@ -78,34 +79,33 @@ ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const Meth
 }
 
 ServedCall::~ServedCall() {
-  if (sink_ != nullptr) sink_->forget(*this);
+  if (sink_ != nullptr) {
+    if (state_ == State::kCancelled) sink_->fail(id_, Status::of<kGivenUp>());
+    sink_->forget(*this);
+  }
   if (envelope_.on_answer_sent) envelope_.on_answer_sent(false);
 }
 
 void ServedCall::start() {
   try {
-    run_handler();
+    switch (method_->kind) {
+      case HandlerKind::kCoroutine:
+        task_ = method_->serve_coroutine(method_, this);
+        detail::start(task_, &scope_, task_end_);
+        return;
+      case HandlerKind::kBlocking:
+        return hand_to_worker();
+      default:
+        method_->serve_record(*method_, *this);
+        if (method_->delayed) return let_go_unanswered();
+        let_go();
+    }
   } catch (const std::bad_alloc&) {
     if (!answered()) {
       sink_->refuse_without_memory(id_);
       settle();
     }
     let_go();
-  }
-}
-
-void ServedCall::run_handler() {
-  switch (method_->kind) {
-    case HandlerKind::kCoroutine:
-      task_ = method_->serve_coroutine(method_, this);
-      detail::start(task_, &scope_, task_end_);
-      return;
-    case HandlerKind::kBlocking:
-      return hand_to_worker();
-    default:
-      method_->serve_record(*method_, *this);
-      if (method_->delayed) return let_go_unanswered();
-      let_go();
   }
 }
 
@@ -116,10 +116,22 @@ void ServedCall::hand_to_worker() {
     envelope_.endpoints = std::make_unique<const CallEnvelope::Endpoints>(
         CallEnvelope::Endpoints{sink_->local_endpoint(), sink_->remote_endpoint()});
   }
-  if (host_->workers->submit(*this)) return;
-  sink_->refuse(id_, Rejection::kOverWorkerQueue,
-                exhausted("all workers of the server are busy and their queue is full (worker_queue_max)"));
-  settle();
+  const Deadline deadline = scope_.deadline();
+  if (!deadline.is_infinite()) run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;
+  if (!host_->workers->submit(*this)) refuse_unrun(Rejection::kOverWorkerQueue);
+}
+
+void ServedCall::refuse_unrun(Rejection reason) {
+  if (state_ == State::kRunning) {
+    const bool late = reason == Rejection::kBehind;
+    sink_->refuse(
+        id_, reason,
+        exhausted(late ? "half of the time for this call had passed before a worker of the server was "
+                         "free, so it was not run"
+                       : "all workers of the server are busy, and their queue has no place for the "
+                         "call (worker_queue_max, or waiting_max of its method)"));
+    settle();
+  }
   let_go();
 }
 
@@ -188,8 +200,8 @@ void ServedCall::refuse_arguments(const Status& failure) {
   fail(failure);
 }
 
-void ServedCall::settle() {
-  state_ = State::kAnswered;
+void ServedCall::settle(State state) {
+  state_ = state;
   if (armed()) loop_->disarm(*this);
   if (envelope_.close_after_answer.load(std::memory_order_relaxed)) sink_->finish();
 }
@@ -262,19 +274,23 @@ void ServedCall::on_timer() {
   cancel(CancelReason::kDeadline);
 }
 
+// What waits for a worker needs none any more: its record may be gone afterwards.
 void ServedCall::cancel(CancelReason reason) {
   cancelled_.store(true, std::memory_order_relaxed);
   scope_.cancel(reason);
+  if (method_->kind != HandlerKind::kBlocking || !host_->workers->withdraw(*this)) return;
+  fail(to_status(reason).with_context("not run, still waiting for a worker"));
+  let_go();
 }
 
 void ServedCall::cancel_by_peer() {
   if (answered()) return;
+  settle(State::kCancelled);
   cancel(CancelReason::kPeerCancelled);
-  settle();
 }
 
 void ServedCall::orphan() {
-  unlink();
+  ListHook<ServedCallTag>::unlink();
   sink_->forget(*this);
   sink_ = nullptr;
   state_ = State::kOrphaned;

@@ -89,8 +89,7 @@ Status Session::on_hello(Bytes bytes) {
   }
   peer_body_bytes_max_ = theirs->body_bytes_max;
   peer_attachment_bytes_max_ = theirs->attachment_bytes_max;
-  calls_in_flight_max_ =
-      std::min(setup_.limits.calls_in_flight_max, std::max(1u, theirs->calls_in_flight_max));
+  out_.keep_to(setup_.limits.calls_in_flight_max, theirs->calls_in_flight_max);
   state_ = State::kReady;
   if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
     loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
@@ -109,7 +108,7 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 }
 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
-  in_.begin_batch(frames.size());
+  in_.begin_batch();
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].header.type == wire::FrameType::kResponse) {
       out_.on_response(frames[i]);
@@ -194,13 +193,22 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 
 void Session::on_drained() {
   in_.wake_room_waiter();
-  if (std::exchange(pong_owed_, false)) send_control(wire::FrameType::kPong, pong_id_);
+  if (const auto id = std::exchange(pong_owed_, std::nullopt)) send_control(wire::FrameType::kPong, *id);
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     Status status = take_frames(taken->frames, taken->chunk);
     if (!status.ok()) return close(std::move(status));
   }
   setup_.owner.on_session_room(*this);
   if (put_off_ == nullptr) connection_->resume_receiving();
+}
+
+bool Session::owes_more() {
+  if (!in_.owes_answers()) return false;
+  if (state_ == State::kReady || state_ == State::kDraining) {
+    state_ = State::kHalfClosed;
+    send_control(wire::FrameType::kPing, connection_id_);
+  }
+  return true;
 }
 
 void Session::take_back_frame(const std::byte* body) noexcept {
@@ -241,7 +249,9 @@ void Session::on_timer() {
 }
 
 void Session::watch_peer() {
-  if (heard_ || connection_->is_moving()) {
+  if (state_ == State::kHalfClosed) {  // it cannot answer
+    send_control(wire::FrameType::kPing, connection_id_);
+  } else if (heard_ || connection_->is_moving()) {
     heard_ = pinged_ = false;
   } else if (pinged_) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
@@ -257,8 +267,7 @@ void Session::watch_peer() {
 // asks and does not read cannot fill the outbox with pongs.
 void Session::on_ping(std::uint64_t id) {
   if (!output_over_high_water()) return send_control(wire::FrameType::kPong, id);
-  pong_owed_ = true;
-  pong_id_ = id;
+  pong_owed_ = id;
 }
 
 void Session::send_goaway(std::string_view reason) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,10 @@ struct SessionTag;
 /// themselves are CallsOut (ours) and CallsIn (the peer's).
 ///
 ///   kHello --both hellos agree--> kReady --goaway sent or received--> kDraining --> kClosed
+///                                   '------the peer ended its side-----> kHalfClosed ---^
+///
+/// kHalfClosed lasts as long as handlers have answers to give. A peer that only ended its side takes them;
+/// from one that is gone a ping brings the end of the connection, by the system's word.
 ///
 /// Thread: its loop's.
 class Session final : public ListHook<SessionTag>, private FrameSink, private Timer {
@@ -76,7 +81,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   /// New calls may be queued: ready, and under the high-water mark.
   bool has_room() const {
     return state_ == State::kReady && outbox_.queued_bytes() <= setup_.limits.outbox_high_water &&
-           out_.in_flight() < calls_in_flight_max_;
+           out_.has_place();
   }
   bool output_over_high_water() const { return outbox_.queued_bytes() > setup_.limits.outbox_high_water; }
 
@@ -128,7 +133,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   std::shared_ptr<void>& tag() { return tag_; }
 
  private:
-  enum class State : std::uint8_t { kHello, kReady, kDraining, kClosed };
+  enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
 
   Status on_hello(Bytes hello) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
@@ -136,6 +141,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Landing on_attachment(const Frame& frame) override;
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
   void on_drained() override;
+  bool owes_more() override;
   void on_closed(Status why) override;
   void on_timer() override;
 
@@ -167,16 +173,14 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   std::uint32_t frame_body_bytes_ = 0;
   std::uint32_t peer_body_bytes_max_ = 0;
   std::uint64_t peer_attachment_bytes_max_ = 0;
-  std::uint32_t calls_in_flight_max_ = 0;
   State state_ = State::kHello;
   bool checksums_ = false;
   bool goaway_sent_ = false;
   bool finished_ = false;
   bool heard_ = false;
   bool pinged_ = false;
-  /// A ping came while the outbox was full.
-  bool pong_owed_ = false;
-  std::uint64_t pong_id_ = 0;
+  /// A ping that came while the outbox was full.
+  std::optional<std::uint64_t> pong_owed_;
   /// Faults are only counted until then; the log is not asked.
   TimePoint faults_quiet_until_{};
   std::uint64_t faults_kept_back_ = 0;

@@ -3,11 +3,18 @@
 
 #include <system_error>
 
-#include "weft/calls/served_call.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/post_surely.hpp"
 
 namespace weft {
+
+namespace {
+
+bool waited_too_long(const ServedCall& call) {
+  return call.run_until != TimePoint::max() && call.loop().clock().now() > call.run_until;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::start(unsigned threads, std::size_t queue_max) {
   std::unique_ptr<WorkerPool> pool{new WorkerPool{queue_max}};
@@ -32,13 +39,22 @@ WorkerPool::~WorkerPool() {
 }
 
 bool WorkerPool::submit(ServedCall& call) {
+  ServedCall* gone = nullptr;
+  bool taken = false;
   {
     const std::lock_guard lock(mutex_);
-    if (queue_.size() >= queue_max_) return false;
-    queue_.push_back(&call);
+    taken = queue_.add(call, gone);
   }
-  wanted_.notify_one();
-  return true;
+  if (taken) wanted_.notify_one();
+  if (gone != nullptr) {
+    detail::post_surely(gone->loop(), [gone] { gone->refuse_unrun(Rejection::kOverWorkerQueue); });
+  }
+  return taken;
+}
+
+bool WorkerPool::withdraw(ServedCall& call) {
+  const std::lock_guard lock(mutex_);
+  return queue_.remove(call);
 }
 
 void WorkerPool::work() {
@@ -46,13 +62,21 @@ void WorkerPool::work() {
     ServedCall* call = nullptr;
     {
       std::unique_lock lock(mutex_);
-      wanted_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      call = queue_.front();
-      queue_.pop_front();
+      wanted_.wait(lock, [&] { return (call = queue_.next()) != nullptr || closing_; });
+      if (call == nullptr) return;
     }
-    call->run_off_loop();
-    detail::post_surely(call->loop(), [call] { call->publish(); });
+    const bool too_late = waited_too_long(*call);
+    if (!too_late) call->run_off_loop();
+    bool others_may_run = false;
+    {
+      const std::lock_guard lock(mutex_);
+      others_may_run = queue_.ended(call->method());
+    }
+    if (others_may_run) wanted_.notify_one();
+    detail::post_surely(call->loop(), [call, too_late] {
+      if (too_late) return call->refuse_unrun(Rejection::kBehind);
+      call->publish();
+    });
   }
 }
 

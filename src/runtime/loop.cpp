@@ -18,6 +18,8 @@ namespace {
 // A timer that is at least this far away is left to the alarm, which is rarely set: a timeout of its own for
 // each sleep would have the kernel program its clock twice for every wake-up.
 constexpr Duration kAlarmFrom = std::chrono::milliseconds{1};
+// Coroutines run for so long in each turn, if they are many, whatever else it has done.
+constexpr Duration kReadyAtLeast = std::chrono::microseconds{250};
 
 }  // namespace
 
@@ -82,7 +84,7 @@ auto Loop::in_a_turn(Work work) noexcept {
 
 template <typename Done>
 void Loop::quick_turns(Done done) {
-  burst_.begin(now_, stats_.reports);
+  burst_.begin(turn_time_.now(), stats_.reports);
   detail::Mailbox& mailbox = *mailbox_;
   std::int64_t units = burst_.units();
   std::size_t did = 0;
@@ -93,7 +95,7 @@ void Loop::quick_turns(Done done) {
       brought_ = did;
       if (done()) return;
       units -= static_cast<std::int64_t>(did) * detail::QuickBurst::kUnitsPerThing;
-      if (budget_left_ == 0) break;
+      if (budget_left_ == 0 || turn_time_.has_later()) break;
     }
   } while (--units >= 0);
   brought_ = did;
@@ -149,7 +151,7 @@ std::size_t Loop::turn(Duration max_wait) noexcept {
 }
 
 std::size_t Loop::full_turn(Duration max_wait) {
-  now_ = clock_.now();
+  turn_time_.begin();
   ++stats_.turns;
   budget_left_ = options_.turn_budget;
   if (first_poller_ != nullptr) [[unlikely]]
@@ -159,20 +161,26 @@ std::size_t Loop::full_turn(Duration max_wait) {
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
   if (first_poller_ != nullptr) done += brought_ = ask_pollers();
   done += fire_timers();
+  turn_time_.run_later([&](Ready& node) {
+    schedule(node);
+    done += run_ready_within_budget();
+  });
   done += run_ready_within_budget();
   done += run_hooks();
-  if (done > 0) last_activity_ = now_;
+  if (done > 0) turn_time_.was_active();
   return done;
 }
 
-// Whether the next turn would not sleep. A loop that waits has no spin to be quick in.
+// Whether the next turn would not sleep. A loop that waits has no spin to be quick in, and what was put off
+// wants a full turn.
 bool Loop::may_be_quick() const noexcept {
   if (!real_time_ || budget_left_ == 0 || options_.mode == WaitMode::kWait) return false;
-  return options_.mode == WaitMode::kBusy || now_ - last_activity_ < options_.spin;
+  if (turn_time_.has_later()) return false;
+  return options_.mode == WaitMode::kBusy || turn_time_.was_active_within(options_.spin);
 }
 
 void Loop::after_quick_turns() {
-  if (burst_.measure(now_)) last_activity_ = now_;
+  if (burst_.measure(turn_time_.now())) turn_time_.was_active();
   if (pollers_removed_) forget_removed_pollers();
 }
 
@@ -190,14 +198,16 @@ std::size_t Loop::wait_for_events(Duration max_wait) {
 // How long the mode, the work at hand, the timers and the caller let the loop sleep; zero is not at all.
 Duration Loop::time_to_sleep(Duration max_wait) {
   if (options_.mode == WaitMode::kBusy || has_work()) return Duration::zero();
-  if (options_.mode == WaitMode::kAdaptive && real_time_ && now_ - last_activity_ < options_.spin)
+  if (options_.mode == WaitMode::kAdaptive && real_time_ && turn_time_.was_active_within(options_.spin))
     return Duration::zero();
   const Timer* timer = timers_.earliest();
-  if (timer == nullptr || (!real_time_ && timer->at() > now_)) return max_wait;
-  const Duration left = Deadline{timer->at()}.remaining(now_);
+  if (timer == nullptr) return max_wait;
+  const TimePoint now = turn_time_.now();
+  if (!real_time_ && timer->at() > now) return max_wait;
+  const Duration left = Deadline{timer->at()}.remaining(now);
   if (left < kAlarmFrom || max_wait <= left) return std::min(max_wait, left);
   // An alarm that is set to an earlier time wakes us in vain, once.
-  if (alarm_->set_to > timer->at() || alarm_->set_to <= now_) set_alarm(timer->at());
+  if (alarm_->set_to > timer->at() || alarm_->set_to <= now) set_alarm(timer->at());
   return max_wait;
 }
 
@@ -217,7 +227,7 @@ std::size_t Loop::dispatch_events(Duration timeout) {
   const std::span<const detail::FdEvent> events = fds_->wait(timeout);
   if (timeout > Duration::zero()) {
     mailbox_->awake();
-    now_ = clock_.now();
+    turn_time_.begin();
   }
   std::size_t reported = 0;
   for (const detail::FdEvent& event : events) {
@@ -234,22 +244,36 @@ std::size_t Loop::dispatch_events(Duration timeout) {
 }
 
 // One descriptor's report to its end before the next one's: its bytes are still in the cache, and its peer
-// need not wait for all the others.
+// need not wait for all the others. In a turn that is old the next reports come first.
 std::size_t Loop::settle(std::uint64_t token) {
-  const std::size_t ran = run_ready_within_budget();
+  const std::size_t ran = turn_time_.is_old() ? 0 : run_ready_within_budget();
   if (FdWatch* watch = watches_->find(token)) watch->on_settled();
   return ran;
 }
 
+// What is done with few is not worth a look at the clock. With many, a turn that is old still gets a little
+// done.
 std::size_t Loop::run_ready_within_budget() {
-  const std::size_t ran = run_entered(budget_left_);
+  std::size_t ran = run_entered(std::min(budget_left_, turn_time_.pieces_left()));
   budget_left_ -= ran;
-  return ran;
+  std::size_t total = ran;
+  TimePoint until = TimePoint::max();
+  while (has_ready() && budget_left_ > 0) {
+    turn_time_.did(ran);
+    if (turn_time_.is_old()) {
+      until = std::min(until, turn_time_.now() + kReadyAtLeast);
+      if (turn_time_.now() >= until) break;
+    }
+    ran = run_entered(std::min(budget_left_, turn_time_.pieces_left()));
+    budget_left_ -= ran;
+    total += ran;
+  }
+  return total;
 }
 
 std::size_t Loop::fire_timers() {
   std::size_t fired = 0;
-  timers_.collect_due(now_);
+  timers_.collect_due(turn_time_.now());
   for (Timer* timer = timers_.pop_due(); timer != nullptr; timer = timers_.pop_due()) {
     timer->loop_ = nullptr;
     timer->on_timer();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/bring_up.hpp"
+#include "transport/receive_slice.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -15,10 +16,8 @@ namespace weft {
 
 namespace {
 
-// After this much a connection lets others have their turn.
+// After this much, or a ReceiveSlice, a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
-// On its way to this side, and not received: more than the buffers of the kernels grow to by themselves.
-constexpr std::size_t kStreamHoldsAtMost = 8 * 1024 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
 
 constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
@@ -55,7 +54,7 @@ struct Connection::BringingUp final : BringUpHost {
   void on_carrier_decided() override {
     or_close(connection, [this] { connection.on_carrier_decided(); });
   }
-  void on_bring_up_failed(Status why) override { connection.fail(std::move(why)); }
+  void on_bring_up_failed(Status why) override { connection.close(std::move(why)); }
   void on_peer_gone(int error) override { connection.on_peer_gone(error); }
 
   Connection& connection;
@@ -117,14 +116,14 @@ void Connection::on_carrier_decided() {
     return hand_up_hello();
   }
   state_ = State::kMoving;
-  framer_.pause();
+  framer_.pause(true);
   loop_.at_turn_end(*this);
 }
 
 void Connection::move_to_carrier() {
   state_ = State::kStarted;
-  framer_.unpause();
-  if (framer_.inside()) return fail(bringing_up_->bring_up.stray_bytes());
+  framer_.pause(false);
+  if (framer_.inside()) return close(bringing_up_->bring_up.stray_bytes());
   carrier_ = &bringing_up_->bring_up.move(*this);
   capabilities_ = &carrier_->capabilities();
   write_blocked_ = false;
@@ -145,14 +144,14 @@ void Connection::hand_up_hello() {
 void Connection::on_peer_gone(int error) {
   if (ending()) return;
   peer_gone_ = true;
-  if (receive_ended_) return fail({});
+  if (receive_ended_) return close({});
   or_close(*this, [this] { carrier_->catch_up(); });
   on_readable();
   if (ending()) return;
-  if (error != 0) return fail(lost("the peer is gone: ", error));
+  if (error != 0) return close(lost("the peer is gone: ", error));
   // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
   // carrier tells of a peer that takes nothing any more.
-  if (!outbox_.empty()) fail(lost("the peer is gone: ", EPIPE));
+  if (!outbox_.empty()) close(lost("the peer is gone: ", EPIPE));
 }
 
 void Connection::on_queued() noexcept {
@@ -179,7 +178,7 @@ void Connection::abandon_landing() {
     resume_ = true;  // it may have been the last of the frame
     schedule_work();
   }
-  if (moved.kind == Moved::Kind::kFailed) fail(lost("an abandoned attachment of ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) close(lost("an abandoned attachment of ", moved.error));
   framer_.abandon_landing();
 }
 
@@ -187,7 +186,7 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind == Moved::Kind::kFailed) fail(lost("taking memory back from ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) close(lost("taking memory back from ", moved.error));
 }
 
 Result<Buffer> Connection::landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
@@ -197,12 +196,12 @@ Result<Buffer> Connection::landing_memory(std::size_t bytes, std::shared_ptr<Mem
 }
 
 void Connection::pause_receiving() {
-  framer_.pause();
+  framer_.pause(true);
 }
 
 void Connection::resume_receiving() {
   if (!framer_.paused()) return;
-  framer_.unpause();
+  framer_.pause(false);
   resume_ = true;
   schedule_work();
 }
@@ -212,62 +211,85 @@ void Connection::finish() {
   if (!write_blocked_) loop_.at_turn_end(*this);
 }
 
-void Connection::close(Status why) {
-  fail(std::move(why));
-}
-
 void Connection::schedule_work() {
   if (!work_.is_scheduled()) loop_.schedule(work_);
 }
 
 void Connection::work() {
+  put_off_ = false;
+  if (std::exchange(resume_, false)) {
+    frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
+    framer_.allow(0);
+  }
   or_close(*this, [this] {
-    if (resume_ && started()) resume_parsing();
-    if (readable_ && started()) receive_all();
+    if (started()) receive_all();
   });
-  if (sending_ == Sending::kFailed && !ending()) fail(std::exchange(why_, {}));
+  if (sending_ == Sending::kFailed && !ending()) close(std::exchange(why_, {}));
   if (ending()) conclude();
 }
 
-void Connection::resume_parsing() {
-  resume_ = false;
-  frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
-  Status status = framer_.resume(*receiver_);
-  if (!status.ok()) return fail(std::move(status));
-  if (ending()) return;
-  framer_.park();
-  watch_peer();
-}
-
+// A peer that is gone sends nothing that could make this longer than it is.
 void Connection::on_readable() {
-  if (!readable_) {
-    behind_since_ = behind_mark_ = loop_.now();
-    behind_bytes_ = 0;
-  }
+  if (!readable_ && !put_off_) backlog_.begin(loop_.now());
   readable_ = true;
   if (!started()) return;
+  if ((put_off_ || loop_.turn_time().is_old()) && !peer_gone_) [[unlikely]] {
+    return put_off();
+  }
   or_close(*this, [this] { receive_all(); });
   // At once: what runs later in this turn must not queue more for a peer that is known to be gone.
   if (ending()) conclude();
 }
 
+// Goes on behind all who have more to do than they may in one turn.
+void Connection::put_off() {
+  put_off_ = true;
+  if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
+}
+
+// Takes what was received and is not handed up yet, then what the carrier has.
 void Connection::receive_all() {
+  TurnTime& turn = loop_.turn_time();
+  ReceiveSlice slice{turn.now()};
   std::size_t received = 0;
-  while (!ending() && !receive_ended_ && framer_.wants_bytes()) {
+  while (framer_.allowance() != 0 || hand_up(slice)) {
+    if (!readable_ || ending() || receive_ended_ || !framer_.wants_bytes()) break;
     // Those who were answered go on before more is received: their next calls leave the sooner.
-    if (received >= kReceiveBytesPerTurn || (received > 0 && loop_.has_ready())) {
+    if (received > 0 && (received >= kReceiveBytesPerTurn || slice.is_over() || loop_.has_ready())) {
       loop_.at_turn_end(*this);
       break;
     }
+    const std::size_t allowed = turn.pieces_left();
+    framer_.allow(allowed);
     const Moved moved = receive_once();
+    turn.did(allowed - framer_.allowance());
     if (ending()) return;
     if (moved.kind == Moved::Kind::kEnded) return peer_ended();
     received += moved.bytes;
-    if (!readable_) break;
+    if (!readable_ && framer_.allowance() != 0) break;
   }
   if (ending()) return;
   framer_.park();
   watch_peer();
+}
+
+// Goes on with frames that were received, as long as the connection may. True when all are handed up. The
+// last words of a peer are taken whole: there is no later.
+[[gnu::noinline]] bool Connection::hand_up(ReceiveSlice& slice) {
+  TurnTime& turn = loop_.turn_time();
+  while (framer_.allowance() == 0) {
+    if (ending() || receive_ended_ || !framer_.wants_bytes()) return false;
+    slice.look(turn.now());
+    if (slice.is_over() && !peer_gone_ && sending_ != Sending::kFailed) {
+      put_off();
+      return false;
+    }
+    const std::size_t allowed = turn.pieces_left();
+    framer_.allow(allowed);
+    close_if_failed(framer_.resume(*receiver_));
+    turn.did(allowed - framer_.allowance());
+  }
+  return true;
 }
 
 // Receives once, and hands up what is whole then. A failure has closed the connection.
@@ -277,7 +299,7 @@ Moved Connection::receive_once() {
     if (ChunkRef chunk = carrier_->receive_in_place(exhausted)) {
       const Moved moved = Moved::some(chunk->capacity(), exhausted);
       readable_ = !exhausted || peer_gone_;
-      note_progress(moved.bytes);
+      if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
       close_if_failed(framer_.received_chunk(std::move(chunk), *receiver_));
       return moved;
     }
@@ -285,18 +307,18 @@ Moved Connection::receive_once() {
   iovec places[2];
   const std::size_t count = framer_.receive_into(places);
   if (count == 0) {
-    fail(Status::of<kNoMemoryToReceive>());
+    close(Status::of<kNoMemoryToReceive>());
     return {};
   }
   const Moved moved = receive_some({places, count});
   readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
-  if (moved.kind == Moved::Kind::kFailed) fail(lost("receive from ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) close(lost("receive from ", moved.error));
   // After kSome more of the landing may still be under way.
   if (moved.kind != Moved::Kind::kSome) {
     landing_lent_ = moved.kind == Moved::Kind::kBegun;
     return moved;
   }
-  note_progress(moved.bytes);
+  if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
   close_if_failed(framer_.received(moved.bytes, *receiver_));
   return moved;
 }
@@ -314,26 +336,18 @@ Moved Connection::send_some(std::span<const iovec> from) {
 }
 
 void Connection::close_if_failed(Status status) {
-  if (!status.ok()) fail(std::move(status));
-}
-
-// As much as a stream holds has been received since the last mark: what comes now was sent after it.
-void Connection::note_progress(std::size_t bytes) {
-  behind_bytes_ += bytes;
-  if (behind_bytes_ < kStreamHoldsAtMost) return;
-  behind_bytes_ = 0;
-  behind_since_ = std::exchange(behind_mark_, loop_.now());
+  if (!status.ok()) close(std::move(status));
 }
 
 void Connection::peer_ended() {
   Status status = framer_.ended();
-  if (!status.ok()) return fail(std::move(status));
+  if (!status.ok()) return close(std::move(status));
   receive_ended_ = true;
   readable_ = false;
   framer_.park();
   if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
   const bool sent = outbox_.empty() || sending_ == Sending::kEnded;
-  if (peer_gone_ || (sent && carrier_->all_left())) return fail({});
+  if (peer_gone_ || (sent && carrier_->all_left() && !owes_more())) return close({});
   if (!write_blocked_) loop_.at_turn_end(*this);
 }
 
@@ -351,14 +365,14 @@ void Connection::on_settled() {
 }
 
 void Connection::on_failed(Status why) {
-  fail(std::move(why));
+  close(std::move(why));
 }
 
 void Connection::on_turn_end() {
   if (state_ == State::kClosed) return outbox_.release_all();
   outbox_.expect_little();
   if (!write_blocked_) or_close(*this, [this] { flush(); });
-  if (readable_ && !ending()) schedule_work();
+  if (readable_ && !ending()) put_off();
 }
 
 void Connection::flush() {
@@ -411,12 +425,13 @@ void Connection::after_flush() {
 // Everything queued has left: ends our side if that was asked for, or the peer's end has to be answered, and
 // the connection when both are over.
 void Connection::end_if_due() {
+  if (receive_ended_ && owes_more()) return;
   const bool answers = receive_ended_ && !carrier_->all_left();
   if (sending_ == Sending::kFinishing || (sending_ == Sending::kOpen && answers)) {
     sending_ = Sending::kEnded;
     carrier_->end_sending();
   }
-  if (receive_ended_ && carrier_->all_left()) fail({});
+  if (receive_ended_ && carrier_->all_left()) close({});
 }
 
 // The peer's last words may still be there, and are received first.
@@ -428,7 +443,7 @@ void Connection::sending_failed(int error) {
 }
 
 void Connection::watch_peer() {
-  if (receive_ended_ || !framer_.inside() || !framer_.wants_bytes()) return;
+  if (!peer_owes()) return;
   const std::uint64_t progress = framer_.progress();
   if (progress != frame_progress_) {
     frame_progress_ = progress;
@@ -453,27 +468,28 @@ TimePoint Connection::check_stall() {
   if (!write_blocked_) return TimePoint::max();
   const TimePoint due = Deadline::after(send_since_, options_.stall_timeout).at();
   if (due > loop_.now()) return due;
-  fail({StatusCode::kUnavailable, Layer::kTransport, [this] {
-          return remote_endpoint() + " stopped taking what is sent to it, " +
-                 std::to_string(outbox_.queued_bytes()) + " bytes are queued";
-        }});
+  close({StatusCode::kUnavailable, Layer::kTransport, [this] {
+           return remote_endpoint() + " stopped taking what is sent to it, " +
+                  std::to_string(outbox_.queued_bytes()) + " bytes are queued";
+         }});
   return TimePoint::max();
 }
 
 TimePoint Connection::check_frame() {
-  if (receive_ended_ || !framer_.inside() || !framer_.wants_bytes()) return TimePoint::max();
+  if (!peer_owes()) return TimePoint::max();
   const TimePoint due = Deadline::after(frame_since_, options_.frame_timeout).at();
   if (due > loop_.now()) return due;
-  fail({StatusCode::kUnavailable, Layer::kTransport,
-        [this] { return remote_endpoint() + " began a frame or its hello and did not get on with it"; }});
+  close({StatusCode::kUnavailable, Layer::kTransport,
+         [this] { return remote_endpoint() + " began a frame or its hello and did not get on with it"; }});
   return TimePoint::max();
 }
 
-void Connection::fail(Status why) {
+void Connection::close(Status why) {
   if (ending()) return;
   state_ = State::kClosing;
   why_ = std::move(why);
   framer_.halt();
+  loop_.unschedule(work_);  // from among those that are put off
   schedule_work();
 }
 

@@ -69,9 +69,9 @@ std::size_t StreamFramer::receive_into(std::span<iovec, 2> places) noexcept {
 
 Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
   if (direct_) {
-    const auto landed = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, attachment_left_));
-    take_direct(landed);
-    bytes -= landed;
+    const auto direct = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, attachment_left_));
+    landed(direct);
+    bytes -= direct;
   }
   filled_ += bytes;
   return parse(sink);
@@ -116,7 +116,7 @@ void StreamFramer::release() noexcept {
 
 Status StreamFramer::parse(FrameSink& sink) {
   Status failure;
-  while (wants_bytes() && step(sink, failure) == Step::kOn) {
+  while (wants_bytes() && allowance_ != 0 && step(sink, failure) == Step::kOn) {
   }
   return failure;
 }
@@ -159,6 +159,7 @@ StreamFramer::Step StreamFramer::step_hello(FrameSink& sink, Status& failure) {
   if (there.size() < *length) return need(*length);
   taken_ += *length;
   ++units_;
+  --allowance_;
   state_ = State::kFrames;
   failure = sink.on_hello(there.first(*length));
   return failure.ok() ? Step::kOn : Step::kFailed;
@@ -173,7 +174,8 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   const std::byte* const end = at + pending_bytes();
   const bool checksums = checksums_;
   const wire::FrameLimits limits = limits_;
-  while (batch.size() < batch_max_) {
+  const std::size_t batch_max = std::min<std::size_t>(batch_max_, allowance_);
+  while (batch.size() < batch_max) {
     const auto left = static_cast<std::size_t>(end - at);
     if (left < wire::kHeaderBytes) {
       outcome = need(wire::kHeaderBytes);
@@ -212,6 +214,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   if (!batch.empty()) {
     taken_ = static_cast<std::size_t>(at - chunk_->data());
     units_ += batch.size();
+    allowance_ -= batch.size();
     failure = sink.on_frames(batch.frames(), chunk_);
     if (!failure.ok()) return Step::kFailed;
     if (halted_) return Step::kNeedBytes;
@@ -242,6 +245,7 @@ StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure
   ++units_;
   if (frame_.header.attachment_bytes != 0) return begin_attachment(sink);
   state_ = State::kFrames;
+  --allowance_;
   failure = sink.on_frames({&frame_, 1}, chunk_);
   return failure.ok() ? Step::kOn : Step::kFailed;
 }
@@ -278,8 +282,7 @@ StreamFramer::Step StreamFramer::step_attachment() {
   return Step::kOn;
 }
 
-// Bytes that were received straight into the landing.
-void StreamFramer::take_direct(std::size_t bytes) noexcept {
+void StreamFramer::landed(std::size_t bytes) noexcept {
   if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
   landing_ += bytes;
   count_part(bytes);
@@ -315,6 +318,7 @@ StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
   taken_ += size;
   ++units_;
   state_ = State::kFrames;
+  --allowance_;
   const bool landed = std::exchange(landing_, nullptr) != nullptr;
   const ChunkRef chunk = std::move(frame_chunk_);
   failure = sink.on_attachment_end(frame_, chunk, landed);

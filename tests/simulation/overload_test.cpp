@@ -90,6 +90,11 @@ class Overload {
     for (const int runs : worker_.runs) sum += runs;
     return sum;
   }
+  std::vector<int> runs_of_each_client() const {
+    std::vector<int> runs(clients_.size(), 0);
+    for (std::size_t i = 0; i < worker_.runs.size(); ++i) runs[i % runs.size()] += worker_.runs[i];
+    return runs;
+  }
   int most_runs_of_a_call() const { return *std::max_element(worker_.runs.begin(), worker_.runs.end()); }
   ServerStats stats() const { return server_->stats(); }
 
@@ -155,6 +160,14 @@ TEST(Overloads, TenTimesWhatAServerCanDoLeavesItDoingNearlyAllItCan) {
       EXPECT_EQ(world.stats().calls_refused, static_cast<std::uint64_t>(tally.started - world.runs()));
     }
   }
+}
+
+TEST(Overloads, TenTimesWhatAServerCanDoIsSharedEvenlyByTenClients) {
+  Overload world{10};
+  const Tally tally = world.load(kWork / 10, 300ms);
+  const std::vector<int> served = world.runs_of_each_client();
+  for (const int runs : served) EXPECT_NEAR(runs, world.runs() / 10, world.runs() / 10 * 3 / 10);
+  EXPECT_EQ(tally.ended, tally.started);
 }
 
 TEST(Overloads, AServerThatCanDoWhatIsAskedRefusesNothing) {

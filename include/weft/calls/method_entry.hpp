@@ -19,6 +19,12 @@ struct HandlerOptions {
   /// Limits for this method below the server's; zero: the server's.
   std::uint32_t body_bytes_max = 0;
   std::uint64_t attachment_bytes_max = 0;
+  /// Of a blocking handler: calls that run on workers at the same time, and calls that wait for one, over all
+  /// connections; zero: as many as there are workers, and ServerOptions::worker_queue_max. Those over the
+  /// first wait and leave the workers to other methods; one over the second is refused with
+  /// kResourceExhausted.
+  std::uint32_t running_max = 0;
+  std::uint32_t waiting_max = 0;
 };
 
 /// How a method is served.

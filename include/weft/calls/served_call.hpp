@@ -24,6 +24,7 @@ class Loop;
 struct CallsHost;
 struct MethodEntry;
 struct ServedCallTag;
+struct WorkerQueueTag;
 
 /// Request of a call that is to be served with a record.
 struct ServedRequest {
@@ -47,16 +48,26 @@ struct ServedTableNode {
   ServedCall* next_in_bucket = nullptr;
 };
 
+/// Place of a call that waits for a worker; the queue's.
+struct WorkerQueueNode : ListHook<WorkerQueueTag> {
+  /// A worker that takes the call later does not run it.
+  TimePoint run_until = TimePoint::max();
+};
+
 /// A request that outlives the receiving of its bytes: a coroutine's, a delayed reply's, a worker's, or one
 /// whose handler asked for its CallContext. The operation record: owns what the handler looks at, knows its
 /// connection (the sink) as long as there is one, and is gone only when both the answer was given and the
 /// handler has ended.
 ///
 ///   kRunning --answer or failure--> kAnswered --last holder lets go--> (freed)
+///   kRunning --the peer's cancel--> kCancelled --last holder lets go--> (freed), and the peer is told
 ///   kRunning --connection lost----> kOrphaned --last holder lets go--> (freed); an answer is dropped
 ///
 /// Thread: the connection's loop, but for what says otherwise.
-class ServedCall final : public ListHook<ServedCallTag>, public ServedTableNode, private Timer {
+class ServedCall final : public ListHook<ServedCallTag>,
+                         public WorkerQueueNode,
+                         public ServedTableNode,
+                         private Timer {
  public:
   /// `sink` is told by forget() that the call uses it no longer; the others outlive the call.
   ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request);
@@ -84,7 +95,8 @@ class ServedCall final : public ListHook<ServedCallTag>, public ServedTableNode,
 
   /// Runs the handler, or hands the call to a worker. The record may be gone afterwards.
   void start();
-  /// The peer gave the call up: nobody waits for an answer, and one that comes is dropped.
+  /// The peer gave the call up: nobody waits for an answer, and one that comes is dropped. That the record is
+  /// gone is told in its place: so much less runs for this peer.
   void cancel_by_peer();
   /// The connection is gone.
   void orphan();
@@ -114,6 +126,8 @@ class ServedCall final : public ListHook<ServedCallTag>, public ServedTableNode,
   /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
   void run_off_loop();
   void publish();
+  /// In place of both: the call is not run, for `reason`. On its loop.
+  void refuse_unrun(Rejection reason);
 
   /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it.
   void hold() { ++holders_; }
@@ -131,7 +145,7 @@ class ServedCall final : public ListHook<ServedCallTag>, public ServedTableNode,
   Room room();
 
  private:
-  enum class State : std::uint8_t { kRunning, kAnswered, kOrphaned };
+  enum class State : std::uint8_t { kRunning, kAnswered, kCancelled, kOrphaned };
 
   struct TaskEnd : detail::Completion {
     ServedCall* call;
@@ -139,13 +153,12 @@ class ServedCall final : public ListHook<ServedCallTag>, public ServedTableNode,
   struct LateAnswer;
 
   void on_timer() override;
-  void run_handler();
   void hand_to_worker();
   void cancel(CancelReason reason);
   bool keep_for_room(std::vector<std::byte>& body, Status& failure);
   void send_late();
   void send_now(Bytes body, const Status& failure);
-  void settle();
+  void settle(State state = State::kAnswered);
 
   AnswerSink* sink_;
   CallsHost* host_;

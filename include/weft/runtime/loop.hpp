@@ -23,6 +23,7 @@
 #include "weft/runtime/random_numbers.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/runtime/turn_end_hook.hpp"
+#include "weft/runtime/turn_time.hpp"
 
 namespace weft {
 
@@ -34,10 +35,14 @@ class WatchTable;
 
 /// One thread's engine. It repeats a turn:
 ///
-///   posted work -> descriptors and pollers -> timers -> ready coroutines (up to a budget) -> turn-end hooks
+///   posted work -> descriptors and pollers -> timers -> what earlier turns put off
+///     -> ready coroutines (up to a budget) -> turn-end hooks
 ///
-/// where the coroutines that one of several descriptors made ready run before the next descriptor's report,
-/// and waits between turns as its WaitMode says: drain, arm, drain again, then sleep.
+/// where the coroutines that one of several descriptors made ready run before the next descriptor's report.
+/// A turn that has taken a millisecond gets to its end (TurnTime): what can wait is put off, so that timers
+/// and descriptors are looked at again however much there is to do. Whoever has much to do does a part and
+/// puts the rest off behind the others who do. It waits between turns as its WaitMode says: drain, arm, drain
+/// again, then sleep.
 ///
 /// Pollers answer in nanoseconds, the clock and the kernel do not. With pollers, and while it would not sleep
 /// (busy, or adaptive within its spin), run() and block_on() therefore put quick turns between the full ones:
@@ -67,15 +72,17 @@ class Loop : public Executor {
   static Loop* current() noexcept { return current_; }
   bool in_turn() const noexcept { return in_turn_; }
 
-  /// The clock, read once per full turn and after each sleep; between turns the clock itself. With pollers it
-  /// may thus be some 50 us behind, and as much more as the turn's work has taken; never ahead: no timer
-  /// fires early, and a timeout that is counted from here ends so much the sooner. Whoever must know better
-  /// asks read_clock().
-  TimePoint now() const noexcept { return in_turn_ ? now_ : clock_.now(); }
+  /// The clock, read once per full turn, after each sleep, and within a turn that does much; between turns
+  /// the clock itself. With pollers it may thus be some 50 us behind, and as much more as the turn's work has
+  /// taken; never ahead: no timer fires early, and a timeout that is counted from here ends so much the
+  /// sooner. Whoever must know better asks read_clock().
+  TimePoint now() const noexcept { return in_turn_ ? turn_time_.now() : clock_.now(); }
   Clock& clock() const noexcept { return clock_; }
   /// Reads the clock, for a time that is counted from here on: a turn may have lasted long, and now() is its
   /// beginning until this moves it.
-  TimePoint read_clock() noexcept { return now_ = clock_.now(); }
+  TimePoint read_clock() noexcept { return turn_time_.read(); }
+  /// For those whose work may fill a turn: they say what they did, and put the rest off when it is too much.
+  TurnTime& turn_time() noexcept { return turn_time_; }
   /// Numbers for what must differ and need not be secret; repeatable where the clock is (LoopOptions::seed).
   RandomNumbers& random() noexcept { return random_; }
   ChunkPool& chunks() noexcept { return chunks_; }
@@ -176,7 +183,7 @@ class Loop : public Executor {
   std::size_t ask_pollers();
   std::size_t fire_timers();
   std::size_t run_hooks();
-  bool has_work() const noexcept { return has_ready() || !hooks_.empty(); }
+  bool has_work() const noexcept { return has_ready() || !hooks_.empty() || turn_time_.has_later(); }
   /// Between turns a foreign loop waits for us: everything that gives us work has to reach the descriptor.
   void leave_to_foreign_loop() noexcept;
 
@@ -189,8 +196,7 @@ class Loop : public Executor {
   bool running_ = false;
   bool foreign_ = false;
   bool pollers_removed_ = false;
-  TimePoint now_{};
-  TimePoint last_activity_{};
+  TurnTime turn_time_;
   std::size_t budget_left_ = 0;
   RandomNumbers random_;
 

@@ -15,6 +15,7 @@
 #include "weft/memory/buffer.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/runtime/turn_end_hook.hpp"
+#include "weft/transport/backlog.hpp"
 #include "weft/transport/carrier.hpp"
 #include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/frame_sink.hpp"
@@ -26,6 +27,7 @@
 namespace weft {
 
 class Loop;
+class ReceiveSlice;
 
 struct ConnectionOptions {
   wire::FrameLimits frame_limits{};
@@ -68,7 +70,12 @@ struct CarrierReport {
 ///                                                and the sink has heard on_closed()
 ///
 ///   sending    open --finish()--> finishing --the last byte left--> ended      --send() failed--> failed
-///   receiving  open --the peer's end--> ended: what is queued is still sent, then the connection closes
+///   receiving  open --the peer's end--> ended: what is queued is still sent, and what the sink owes the peer
+///                                       (FrameSink::owes_more()), then the connection closes
+///
+/// What it takes from its peer in one turn of the loop is bounded (ReceiveSlice). The rest waits, also when
+/// it was received already, behind other connections that have more than they may take; one that has little
+/// is not behind those.
 ///
 /// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
 /// the stream stays, and is only watched then: its end is the peer's.
@@ -97,14 +104,14 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void pause_receiving();
   void resume_receiving();
   /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own. When
-  /// the peer ends first, what is queued is still sent before on_closed.
+  /// the peer ends first, what is queued, and what the sink owes, is still sent before on_closed.
   void finish();
   /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
   void close(Status why);
 
   /// Returns a time before which nothing arrived of what is handed up now, give or take a turn of the loop:
   /// the last time that there was nothing to receive, or at least 8 MiB ago.
-  TimePoint behind_since() const { return behind_since_; }
+  TimePoint behind_since() const { return backlog_.since(); }
 
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
@@ -131,7 +138,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   struct BringingUp;
 
   // The carrier reports.
-  bool receives() const override { return framer_.wants_bytes(); }
+  bool receives() const override { return framer_.wants_bytes() && !receive_ended_; }
   void on_readable() override;
   void on_writable() override;
   void on_settled() override;
@@ -145,6 +152,10 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
 
   bool started() const noexcept { return state_ == State::kStarted || state_ == State::kMoving; }
   bool ending() const noexcept { return state_ >= State::kClosing; }
+  /// The rest of what it began is the peer's to send.
+  bool peer_owes() const noexcept {
+    return !receive_ended_ && !put_off_ && framer_.inside() && framer_.wants_bytes();
+  }
   void work();
   void schedule_work();
 
@@ -154,11 +165,11 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void on_peer_gone(int error);
 
   void receive_all();
+  bool hand_up(ReceiveSlice& slice);
+  void put_off();
   Moved receive_once();
   Moved receive_some(std::span<const iovec> into);
   void close_if_failed(Status status);
-  void resume_parsing();
-  void note_progress(std::size_t bytes);
   void peer_ended();
 
   void flush();
@@ -167,12 +178,12 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void sending_failed(int error);
   void after_flush();
   void end_if_due();
+  bool owes_more() const { return sending_ == Sending::kOpen && sink_ != nullptr && sink_->owes_more(); }
 
   void watch_peer();
   void arm_by(TimePoint at);
   TimePoint check_stall();
   TimePoint check_frame();
-  void fail(Status why);
   void conclude();
   Status lost(const char* what, int error) const;
 
@@ -190,10 +201,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   StreamFramer framer_;
   Work work_{*this};
   Status why_;
-  TimePoint behind_since_{};
-  /// See behind_since(): received since behind_mark_, which comes after it.
-  TimePoint behind_mark_{};
-  std::size_t behind_bytes_ = 0;
+  Backlog backlog_;
   /// The times since which the peer has taken nothing that is queued, and brought nothing that it owes.
   TimePoint send_since_{};
   TimePoint frame_since_{};
@@ -205,6 +213,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   bool write_blocked_ = false;
   bool above_high_water_ = false;
   bool resume_ = false;
+  /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.
+  bool put_off_ = false;
   /// The carrier may still write to the landing.
   bool landing_lent_ = false;
   /// The stream beside the carrier has ended: nothing more arrives on the carrier either.

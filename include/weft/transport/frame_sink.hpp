@@ -55,6 +55,9 @@ class FrameSink {
   virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
   /// The outbox has fallen under the low-water mark after it was over the high one.
   virtual void on_drained() = 0;
+  /// The peer has ended its side, between two frames, and all that was queued for it has left. True: more
+  /// will be queued, and the connection stays until that has left too; asked again then.
+  virtual bool owes_more() { return false; }
   /// The connection is over; says why (ok = the peer ended the stream between two frames). The last callback.
   /// Every lease has been released before.
   virtual void on_closed(Status why) = 0;

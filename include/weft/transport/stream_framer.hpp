@@ -44,7 +44,7 @@ class StreamFramer {
   bool between_frames() const noexcept { return state_ == State::kFrames && pending_bytes() == 0; }
   /// All of `chunk` is what comes next; it is read in place, and kept as long as that takes.
   Status received_chunk(ChunkRef chunk, FrameSink& sink);
-  /// Goes on with what was received before, after pause().
+  /// Goes on with what was received before, after a pause(), or when no allowance() was left.
   Status resume(FrameSink& sink);
   /// No more bytes are there for now: gives back memory that is not needed to wait for them.
   void park() noexcept;
@@ -59,10 +59,13 @@ class StreamFramer {
   std::uint64_t progress() const noexcept { return (units_ << 16) + (pending_bytes() >> 16); }
 
   void use_checksums() noexcept { checksums_ = true; }
-  bool checksums() const noexcept { return checksums_; }
-  /// Hands up nothing more, also within a batch of callbacks that is under way, until resume().
-  void pause() noexcept { paused_ = true; }
-  void unpause() noexcept { paused_ = false; }
+  /// Hands up so many frames and no more, until resume() after the next allow().
+  void allow(std::size_t frames) noexcept { allowance_ = frames; }
+  /// Frames that may still be handed up. None: what was received may hold more of them.
+  std::size_t allowance() const noexcept { return allowance_; }
+  /// With true hands up nothing more, also within a batch of callbacks that is under way, until resume()
+  /// after the next with false.
+  void pause(bool paused) noexcept { paused_ = paused; }
   bool paused() const noexcept { return paused_; }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
@@ -71,7 +74,7 @@ class StreamFramer {
     return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
   }
   /// `bytes` were put into the landing since receive_into(), though received() was not called for them.
-  void landed(std::size_t bytes) noexcept { take_direct(bytes); }
+  void landed(std::size_t bytes) noexcept;
   /// Writes no more into the landing, and skips the rest. Only while there is one.
   void abandon_landing() noexcept;
   /// Hands up nothing more, ever.
@@ -100,7 +103,6 @@ class StreamFramer {
   Step step_tail(FrameSink& sink, Status& failure);
   Step need(std::size_t bytes) noexcept;
   Step fault(wire::FrameFault what, const wire::FrameHeader& header, Status& failure) const;
-  void take_direct(std::size_t bytes) noexcept;
   void count_part(std::size_t bytes) noexcept;
   wire::FrameFault check_tail(Bytes tail) const noexcept;
   bool have_room() noexcept;
@@ -115,6 +117,7 @@ class StreamFramer {
   std::size_t filled_ = 0;
   /// The next step needs so many bytes, from taken_ on.
   std::size_t needed_ = 1;
+  std::size_t allowance_ = SIZE_MAX;
   std::uint64_t units_ = 0;
   /// A few bytes of something that is not whole, so that waiting for the rest costs no chunk. Kept once made.
   std::unique_ptr<std::byte[]> stash_;

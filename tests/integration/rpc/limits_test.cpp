@@ -110,6 +110,34 @@ TEST_F(Limits, HandlersThatIgnoreCancellingStayUnderCallsInFlightMax) {
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
 }
 
+TEST_F(Limits, AClientIsNotRefusedForItsOwnCallsThatItGaveUpButWaitsUntilTheyHaveEnded) {
+  Stubborn stubborn;
+  ServerOptions options;
+  options.limits.calls_in_flight_max = 4;
+  Server& server =
+      serve_here(std::move(options), [&](Server& its) { its.register_handler<&Stubborn::hold>(&stubborn); });
+  Client& caller = client(server);
+  CallOptions short_time;
+  short_time.timeout = 5ms;
+  std::vector<Call<int>> given_up;
+  for (int i = 0; i < 4; ++i) given_up.push_back(caller.start<&Stubborn::hold>(short_time));
+  for (const auto& each : loop().block_on(await_all(given_up))) {
+    EXPECT_EQ(each.status().code(), StatusCode::kDeadlineExceeded);
+  }
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(caller.start<&Stubborn::hold>());
+  loop().run_until_idle();
+  EXPECT_EQ(caller.stats().calls_in_flight, 0u);
+  EXPECT_EQ(caller.stats().calls_waiting, 4u);
+  EXPECT_EQ(server.stats().calls_running, 4u) << "their handlers do not look at the cancel";
+  stubborn.release();
+  ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 4; }));
+  stubborn.release();
+  for (const auto& each : loop().block_on(await_all(calls)))
+    EXPECT_TRUE(each.ok()) << each.status().to_string();
+  EXPECT_EQ(server.stats().calls_refused, 0u);
+}
+
 TEST_F(Limits, AClientKeepsToCallsInFlightMaxAndLetsTheOthersWait) {
   Stubborn stubborn;
   ServerOptions options;

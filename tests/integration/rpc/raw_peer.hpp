@@ -41,6 +41,8 @@ class RawPeer {
     queue(frame_bytes(header, body, attachment));
   }
   void send_cancel(std::uint64_t id) { queue(control_bytes(wire::FrameType::kCancel, id)); }
+  /// Ends its side of the stream; what the server sends still arrives.
+  void end_sending() { ::shutdown(fd_, SHUT_WR); }
   /// Writes what is queued as far as the system takes it. False when the connection is gone.
   bool write_some() {
     while (sent_ < queued_.size()) {
@@ -63,7 +65,8 @@ class RawPeer {
   }
   const std::string& received() const { return received_; }
   /// The response frames without attachments among what was received, in order.
-  std::vector<wire::FrameHeader> responses() const {
+  std::vector<wire::FrameHeader> responses() const { return frames_of(wire::FrameType::kResponse); }
+  std::vector<wire::FrameHeader> frames_of(wire::FrameType type) const {
     std::vector<wire::FrameHeader> found;
     if (received_.size() < wire::kHelloPrefixBytes) return found;
     std::size_t at = wire::hello_length(as_bytes(received_)).value();
@@ -72,7 +75,7 @@ class RawPeer {
       std::memcpy(&header, received_.data() + at, sizeof header);
       at += wire::head_bytes(header.body_bytes, false) + wire::padded(header.attachment_bytes);
       if (at > received_.size()) break;
-      if (header.type == wire::FrameType::kResponse) found.push_back(header);
+      if (header.type == type) found.push_back(header);
     }
     return found;
   }

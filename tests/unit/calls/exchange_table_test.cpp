@@ -33,6 +33,25 @@ TEST(ExchangeTable, FindsEachExchangeByItsIdAndNobodyByAnother) {
   EXPECT_EQ(table.find(wire::make_id(5, 1)), nullptr);
 }
 
+TEST(ExchangeTable, ASlotThatIsAbandonedStaysTakenUntilThePeerHasEndedTheExchange) {
+  ExchangeTable table;
+  Idle first;
+  Idle second;
+  const std::uint64_t id = enter(table, first);
+  table.abandon(id);
+  EXPECT_EQ(table.size(), 0u);
+  EXPECT_EQ(table.abandoned(), 1u);
+  EXPECT_EQ(table.find(id), nullptr);
+  const std::uint64_t other = enter(table, second);
+  EXPECT_NE(wire::slot_of(other), wire::slot_of(id));
+  EXPECT_EQ(table.take(id), nullptr) << "nobody waits for it";
+  EXPECT_EQ(table.abandoned(), 0u);
+  EXPECT_EQ(table.take(id), nullptr);
+  EXPECT_EQ(table.abandoned(), 0u) << "a second end frees nothing more";
+  EXPECT_EQ(wire::slot_of(enter(table, first)), wire::slot_of(id));
+  EXPECT_EQ(table.size(), 2u);
+}
+
 TEST(ExchangeTable, AnIdThatLeftFindsNobodyAlsoWhenItsSlotIsTakenAgain) {
   ExchangeTable table;
   Idle first;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <latch>
 #include <thread>
 
 #include "calls/calls_host.hpp"
@@ -246,15 +247,17 @@ TEST_F(ServedCalls, ACoroutineWithAnAnswerWaitsForRoom) {
   EXPECT_THAT(sink_->answers, ElementsAre("told"));
 }
 
-TEST_F(ServedCalls, AfterThePeersCancelTheAnswerIsDropped) {
+TEST_F(ServedCalls, AfterThePeersCancelTheAnswerIsDroppedAndTheEndIsTold) {
   coroutine(&suspend_then_answer);
   ServedCall& call = serve();
   call.cancel_by_peer();
   EXPECT_TRUE(call.scope().cancelled());
+  EXPECT_THAT(sink_->failures, IsEmpty()) << "its handler still runs";
   g_suspended.resume();
   loop_->run_until_idle();
   EXPECT_THAT(sink_->answers, IsEmpty());
-  EXPECT_THAT(sink_->failures, IsEmpty());
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().code(), StatusCode::kCancelled);
 }
 
 TEST_F(ServedCalls, ItsDeadlineCancelsItsHandlerWhichMayStillAnswer) {
@@ -318,6 +321,80 @@ TEST_F(ServedCalls, ABlockingHandlerRunsElsewhereAndItsAnswerComesFromTheLoop) {
   while (host_.running.get() != 0) loop_->run_once(1ms);
   EXPECT_NE(ran_on, std::this_thread::get_id());
   EXPECT_THAT(sink_->answers, ElementsAre("worked"));
+}
+
+/// Keeps the only worker busy until it is let go.
+struct BusyWorker {
+  static inline std::latch* taken = nullptr;
+  static inline std::latch* open = nullptr;
+  static inline int runs = 0;
+  static void work(const MethodEntry&, ServedCall& call) {
+    if (++runs == 1) {
+      taken->count_down();
+      open->wait();
+    }
+    answer(call, "worked");
+  }
+};
+
+class WaitingForAWorker : public ServedCalls {
+ protected:
+  WaitingForAWorker() {
+    BusyWorker::taken = &taken_;
+    BusyWorker::open = &open_;
+    BusyWorker::runs = 0;
+    handler(&BusyWorker::work);
+    method_.kind = HandlerKind::kBlocking;
+    serve();
+    taken_.wait();
+  }
+  void finish() {
+    open_.count_down();
+    while (host_.running.get() != 0) loop_->run_once(1ms);
+  }
+
+  std::latch taken_{1};
+  std::latch open_{1};
+};
+
+TEST_F(WaitingForAWorker, ForHalfOfItsTimeACallIsNotRunAndToldSo) {
+  serve("late", Deadline::after(clock_.now(), 10ms));
+  serve("in time", Deadline::after(clock_.now(), 20ms));
+  clock_.set(clock_.now() + 6ms);
+  finish();
+  EXPECT_EQ(BusyWorker::runs, 2);
+  EXPECT_THAT(sink_->refusals, ElementsAre(Rejection::kBehind));
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(sink_->failures.front().message(), HasSubstr("not run"));
+}
+
+TEST_F(WaitingForAWorker, ACallThatIsCancelledLeavesAtOnce) {
+  for (int i = 0; i < 4; ++i) serve("ask").cancel_by_peer();
+  EXPECT_EQ(host_.running.get(), 1u) << "those that were cancelled hold nothing";
+  EXPECT_EQ(sink_->failures.size(), 4u) << "the peer is told that they have ended";
+  for (int i = 0; i < 4; ++i) serve("ask");
+  EXPECT_THAT(sink_->refusals, IsEmpty()) << "their places are free";
+  finish();
+  EXPECT_EQ(BusyWorker::runs, 5);
+}
+
+TEST_F(WaitingForAWorker, ACallWhoseTimeIsOverLeavesAtOnceAndIsToldSo) {
+  serve("ask", Deadline::after(clock_.now(), 5ms));
+  clock_.set(clock_.now() + 6ms);
+  loop_->run_until_idle();
+  EXPECT_EQ(host_.running.get(), 1u);
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().code(), StatusCode::kDeadlineExceeded);
+  finish();
+  EXPECT_EQ(BusyWorker::runs, 1);
+}
+
+TEST_F(WaitingForAWorker, ACallWhoseConnectionIsGoneLeavesAtOnce) {
+  serve("ask").orphan();
+  EXPECT_EQ(host_.running.get(), 1u);
+  finish();
+  EXPECT_EQ(BusyWorker::runs, 1);
 }
 
 TEST_F(ServedCalls, ClosingItsConnectionComesBehindTheAnswer) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "weft/base/intrusive_list.hpp"
+#include "weft/calls/served_call.hpp"
+
+namespace weft {
+
+struct MethodEntry;
+
+/// Blocking calls that wait for a worker: each connection's in the order in which they came, and the
+/// connections in turn, so that who waits with many is not served before who waits with few. Bounds how many
+/// wait, and how many of one method wait and run. Not for several threads at once.
+class WorkerQueue {
+ public:
+  explicit WorkerQueue(std::size_t calls_max) : calls_max_(calls_max) {}
+
+  /// Takes `call`, unless there is no place. When all places are taken, and its connection has less than its
+  /// share of them, the oldest call of a connection that has more than that goes: `gone`, else null. Throws
+  /// std::bad_alloc, and has taken nothing then.
+  bool add(ServedCall& call, ServedCall*& gone);
+  /// The next call that may run, or null; counts it among those of its method that run until ended().
+  ServedCall* next();
+  /// A call that next() gave runs no longer. True when another of its method may now run that could not
+  /// before.
+  bool ended(const MethodEntry& method);
+  /// Takes `call` out. False when it does not wait here any more.
+  bool remove(ServedCall& call);
+
+ private:
+  struct LaneTag;
+  /// The waiting calls of one connection.
+  struct Lane : ListHook<LaneTag> {
+    IntrusiveList<ServedCall, WorkerQueueTag> calls;
+    std::size_t count = 0;
+  };
+  /// Calls of a method that has limits of its own.
+  struct Load {
+    std::uint32_t running = 0;
+    std::uint32_t waiting = 0;
+  };
+
+  ServedCall* find_next();
+  bool may_run(const MethodEntry& method);
+  bool make_place(const Lane& lane, ServedCall*& gone);
+  void leave(Lane& lane, ServedCall& call);
+
+  const std::size_t calls_max_;
+  std::size_t calls_ = 0;
+  std::unordered_map<std::uint64_t, Lane> lanes_;
+  /// Lanes with calls; the first is next.
+  IntrusiveList<Lane, LaneTag> turns_;
+  std::unordered_map<const MethodEntry*, Load> loads_;
+};
+
+}  // namespace weft

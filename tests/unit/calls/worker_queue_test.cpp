@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is next when calls wait for a worker, and who has to go when there are too many.
+#include "calls/worker_queue.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "calls/calls_host.hpp"
+#include "weft/calls/method_entry.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// A connection whose answers nobody looks at.
+class QuietSink final : public AnswerSink {
+ public:
+  explicit QuietSink(std::uint64_t connection) : AnswerSink(connection) {}
+  std::byte* begin_answer(std::uint64_t, std::size_t, std::uint64_t) override { return nullptr; }
+  void end_answer() override {}
+  void take_back_answer(const std::byte*) override {}
+  void end_answer_with(Buffer, UniqueFunction<void(bool)>) override {}
+  void fail(std::uint64_t, const Status&) override {}
+  void refuse(std::uint64_t, Rejection, const Status&) override {}
+  void refuse_without_memory(std::uint64_t) override {}
+  bool has_room() const noexcept override { return true; }
+  void add_room_waiter(RoomWaiter&) override {}
+  void wake_room_waiter() override {}
+  void forget(ServedCall&) override {}
+  std::string local_endpoint() const override { return {}; }
+  std::string remote_endpoint() const override { return {}; }
+  std::shared_ptr<void>& connection_tag() override { return tag_; }
+  void finish() override {}
+
+ private:
+  std::shared_ptr<void> tag_;
+};
+
+class WorkerQueues : public ::testing::Test {
+ protected:
+  WorkerQueues() { host_.memory = std::make_shared<MemoryBudget>(0); }
+
+  /// A call of `connection`, which ends with the test.
+  ServedCall& call(std::uint64_t connection) { return call(connection, method_); }
+  ServedCall& call(std::uint64_t connection, const MethodEntry& method) {
+    auto& sink = sinks_[connection];
+    if (sink == nullptr) sink = std::make_unique<QuietSink>(connection);
+    ServedRequest request{.id = ++last_id_, .kept{*host_.memory, 0}};
+    calls_.push_back(std::make_unique<ServedCall>(*sink, host_, *loop_, method, std::move(request)));
+    return *calls_.back();
+  }
+  bool add(std::uint64_t connection) {
+    ServedCall* gone = nullptr;
+    const bool taken = queue_.add(call(connection), gone);
+    if (gone != nullptr) gone_.push_back(gone->connection_id());
+    return taken;
+  }
+  /// Takes all, or so many.
+  std::vector<std::uint64_t> take(std::size_t count = 1000) {
+    std::vector<std::uint64_t> connections;
+    while (connections.size() < count) {
+      ServedCall* next = queue_.next();
+      if (next == nullptr) break;
+      connections.push_back(next->connection_id());
+    }
+    return connections;
+  }
+
+  std::unique_ptr<Loop> loop_ = Loop::create().value();
+  CallsHost host_;
+  MethodEntry method_;
+  std::map<std::uint64_t, std::unique_ptr<QuietSink>> sinks_;
+  std::deque<std::unique_ptr<ServedCall>> calls_;
+  std::uint64_t last_id_ = 0;
+  std::vector<std::uint64_t> gone_;
+  WorkerQueue queue_{12};
+};
+
+TEST_F(WorkerQueues, ServeConnectionsInTurn) {
+  for (int i = 0; i < 4; ++i) add(1);
+  add(2);
+  add(2);
+  add(3);
+  EXPECT_THAT(take(), ElementsAre(1, 2, 3, 1, 2, 1, 1));
+}
+
+TEST_F(WorkerQueues, ThatAreFullOfOneConnectionsCallsTakeThoseOfOthers) {
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(add(1));
+  EXPECT_FALSE(add(1)) << "it has them all";
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(add(2));
+  EXPECT_FALSE(add(2)) << "it has its half";
+  EXPECT_THAT(gone_, ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(take(4), ElementsAre(1, 2, 1, 2));
+}
+
+TEST_F(WorkerQueues, GiveEachOfTenConnectionsItsShareUnderTenTimesTheLoad) {
+  std::map<std::uint64_t, int> served;
+  for (int round = 0; round < 1000; ++round) {
+    for (std::uint64_t connection = 1; connection <= 10; ++connection) add(connection);
+    for (const std::uint64_t connection : take(1)) ++served[connection];
+  }
+  for (const auto& [connection, count] : served) EXPECT_NEAR(count, 100, 30) << connection;
+  EXPECT_EQ(served.size(), 10u);
+}
+
+TEST_F(WorkerQueues, LeaveWorkersToOtherMethodsWhenOneRunsAsOftenAsItMay) {
+  MethodEntry slow;
+  slow.options.running_max = 2;
+  ServedCall* gone = nullptr;
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(queue_.add(call(1, slow), gone));
+  add(2);
+  EXPECT_THAT(take(), ElementsAre(1, 2, 1)) << "two of the slow ones, and the other";
+  EXPECT_TRUE(queue_.ended(slow));
+  EXPECT_THAT(take(), ElementsAre(1));
+}
+
+TEST_F(WorkerQueues, BoundHowManyCallsOfAMethodWait) {
+  MethodEntry rare;
+  rare.options.waiting_max = 2;
+  ServedCall* gone = nullptr;
+  ServedCall& first = call(1, rare);
+  EXPECT_TRUE(queue_.add(first, gone));
+  EXPECT_TRUE(queue_.add(call(2, rare), gone));
+  EXPECT_FALSE(queue_.add(call(3, rare), gone));
+  EXPECT_TRUE(add(3)) << "another method";
+  EXPECT_TRUE(queue_.remove(first));
+  EXPECT_FALSE(queue_.remove(first));
+  EXPECT_TRUE(queue_.add(call(3, rare), gone));
+}
+
+}  // namespace
+}  // namespace weft
