@@ -26,7 +26,7 @@ struct SentFrame {
 
 /// One session over a fake carrier on a clock that the test moves. The test is the peer: it writes frames by
 /// hand and reads those that the session sent.
-class SessionRig : private SessionOwner {
+class SessionRig final : private SessionOwner {
  public:
   explicit SessionRig(const RpcLimits& its_limits = {}, const MethodTable* methods = nullptr)
       : limits(its_limits), loop_(make_loop(clock)) {
