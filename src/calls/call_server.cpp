@@ -294,7 +294,8 @@ CallServer::CallServer(const TransportSet& transports, ServerOptions options)
 
 CallServer::~CallServer() {
   state_->end(made_in_.in_child());
-  if (made_in_.in_child()) static_cast<void>(state_.release());
+  if (made_in_.in_child())
+    static_cast<void>(state_.release());  // NOLINT(bugprone-unused-return-value): left to the parent
 }
 
 std::shared_ptr<void>& CallServer::part_of(const std::type_info& layer) {

@@ -35,8 +35,8 @@ class FirstError final : public DescriptorPool::ErrorCollector {
   std::string text;
 };
 
-Status not_found(std::string text) {
-  return {StatusCode::kNotFound, Layer::kRpc, std::move(text)};
+Status not_found(std::string_view text) {
+  return {StatusCode::kNotFound, Layer::kRpc, text};
 }
 
 /// Turns a failure to ask for descriptions into words for the caller.
