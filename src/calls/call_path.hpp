@@ -42,7 +42,7 @@ inline wire::FrameHeader CallsOut::request_header(const MethodKey& method, std::
   if (!table_.has_slot()) [[unlikely]] {
     return refuse_for_memory(call);
   }
-  header.id = table_.enter(call);
+  header.id = table_.enter(call, session_.connection().outbox().position());
   std::byte* body = session_.begin_frame(header);
   if (body == nullptr) [[unlikely]] {
     table_.leave(header.id);

@@ -126,12 +126,19 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
   exchange->on_response_attachment_end(frame, landed);
 }
 
-void CallsOut::fail_all(const Status& why) {
+void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   landing_ = nullptr;
-  const auto text = [&] { return std::string{why.message()} + "; the call may or may not have run"; };
-  const Status failure{StatusCode::kUnavailable, why.layer(), text, why.native()};
-  const Status& told = why.code() == StatusCode::kCancelled ? why : failure;
-  table_.take_all([&](Exchange& exchange) { exchange.on_connection_lost(told); });
+  const auto failure = [&](std::string_view fate) -> Status {
+    if (why.code() == StatusCode::kCancelled) return why;
+    const auto text = [&] { return std::string{why.message()}.append("; the call ").append(fate); };
+    return {StatusCode::kUnavailable, why.layer(), text, why.native()};
+  };
+  Status not_sent = failure("was not sent");
+  not_sent.mark_unprocessed();
+  const Status unknown = failure("may or may not have run");
+  table_.take_from(0, [&](Exchange& exchange, std::uint64_t begins) {
+    exchange.on_connection_lost(begins >= handed_over ? not_sent : unknown);
+  });
 }
 
 }  // namespace weft

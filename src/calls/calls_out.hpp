@@ -41,8 +41,9 @@ class CallsOut {
   }
   Landing on_response_attachment(const Frame& frame);
   void on_response_attachment_end(const Frame& frame, bool landed);
-  /// The connection is gone: every exchange ends with `why`.
-  void fail_all(const Status& why);
+  /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on:
+  /// every exchange ends with `why`, and those that begin there are unprocessed.
+  void fail_all(const Status& why, std::uint64_t handed_over);
 
   Session& session() const { return session_; }
   std::uint32_t in_flight() const { return table_.size(); }

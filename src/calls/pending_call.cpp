@@ -62,6 +62,13 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   return target_->begin(*this, body_bytes);
 }
 
+Begun PendingCall::refuse(Status failure) {
+  failure_ = std::move(failure);
+  failure_.mark_unprocessed();
+  state_ = State::kDone;
+  return {};
+}
+
 // It is in the list of those that wait, so its time gets a timer; and when it is sent, less of its time is
 // left.
 Begun PendingCall::wait() {
@@ -112,8 +119,12 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   const bool waited = state_ == State::kWaiting;
   leave();
   // Whoever reads it is told that the call has not run, and why it is late.
-  fail(waited ? to_status(reason).with_context("not sent, still waiting for a connection or for room")
-              : to_status(reason));
+  if (waited) {
+    return fail(to_status(reason).with_context("not sent, still waiting for a connection or for room"));
+  }
+  // Also when the request is still queued: it leaves all the same, with the cancel behind it.
+  failure_ = to_status(reason);
+  end();
 }
 
 void PendingCall::on_timer() {
@@ -122,6 +133,7 @@ void PendingCall::on_timer() {
 
 void PendingCall::fail(Status failure) noexcept {
   failure_ = std::move(failure);
+  failure_.mark_unprocessed();
   end();
 }
 
@@ -169,7 +181,8 @@ void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
 }
 
 void PendingCall::on_connection_lost(const Status& failure) {
-  fail(failure);
+  failure_ = failure;
+  end();
 }
 
 void PendingCall::leave() noexcept {

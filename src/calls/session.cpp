@@ -42,8 +42,9 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   put_off_.reset();
+  const std::uint64_t handed_over = outbox_.handed_over();
   connection_.reset();
-  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"});
+  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();
 }
 
@@ -222,7 +223,7 @@ void Session::on_closed(Status why) {
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   in_.orphan_all();
-  out_.fail_all(why);
+  out_.fail_all(why, outbox_.handed_over());
   setup_.owner.on_session_closed(*this, why);
 }
 

@@ -381,6 +381,7 @@ void Connection::send_queued() {
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send_some({pieces, count});
     if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
+    if (moved.kind == Moved::Kind::kBegun) outbox_.note_begun(pieces[0].iov_len);
     if (moved.kind != Moved::Kind::kSome) {
       write_blocked_ = true;
       break;

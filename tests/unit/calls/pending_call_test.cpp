@@ -135,6 +135,7 @@ TEST_F(PendingCalls, AFailureOfThePeerIsItsOutcome) {
   EXPECT_EQ(failure.code(), StatusCode::kNotFound);
   EXPECT_EQ(failure.native(), 42);
   EXPECT_EQ(failure.message(), "no such key");
+  EXPECT_FALSE(failure.unprocessed());
 }
 
 TEST_F(PendingCalls, ACancelLeavesTheTableAndTellsThePeer) {
@@ -275,7 +276,9 @@ TEST_F(PendingCalls, OneThatWaitsIsWithdrawnWhenItEnds) {
   call.begin();
   call.cancel(CancelReason::kRequested);
   EXPECT_EQ(target_.waiting, nullptr);
-  EXPECT_THAT(call.take_failure().to_string(), HasSubstr("not sent"));
+  const Status failure = call.take_failure();
+  EXPECT_THAT(failure.to_string(), HasSubstr("not sent"));
+  EXPECT_TRUE(failure.unprocessed());
   EXPECT_TRUE(rig_.sent().empty());
 }
 
@@ -287,7 +290,9 @@ TEST_F(PendingCalls, ARefusalOfItsTargetIsItsOutcomeAndIsNotScheduled) {
   EXPECT_TRUE(call.done());
   rig_.settle();
   EXPECT_EQ(call.woken(), 0) << "whoever begins it sees its end at once";
-  EXPECT_EQ(call.take_failure().message(), "no session");
+  const Status failure = call.take_failure();
+  EXPECT_EQ(failure.message(), "no session");
+  EXPECT_TRUE(failure.unprocessed());
 }
 
 TEST_F(PendingCalls, ALostConnectionEndsIt) {
@@ -297,8 +302,77 @@ TEST_F(PendingCalls, ALostConnectionEndsIt) {
   rig_.settle();
   const Status failure = call.take_failure();
   EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(failure.unprocessed()) << "all of it was sent";
   EXPECT_EQ(call.woken(), 1);
   ASSERT_EQ(rig_.closed.size(), 1u);
+}
+
+TEST_F(PendingCalls, OfALostConnectionThoseOfWhichNoByteLeftAreUnprocessed) {
+  constexpr std::size_t kCalls = 100;
+  constexpr std::size_t kRequestBytes = wire::kHeaderBytes + 8;  // of "hello"
+  rig_.carrier().set_room(10 * kRequestBytes + 1);
+  std::vector<std::unique_ptr<TextCall>> calls;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    calls.push_back(std::make_unique<TextCall>(target_));
+    ASSERT_TRUE(calls.back()->begin());
+    rig_.settle();
+  }
+  rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut", 104});
+  rig_.settle();
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    const Status failure = calls[i]->take_failure();
+    EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+    EXPECT_EQ(failure.native(), 104);
+    EXPECT_EQ(failure.unprocessed(), i > 10) << "call " << i << ", and of the eleventh one byte was sent";
+    EXPECT_THAT(failure.to_string(), HasSubstr(i > 10 ? "was not sent" : "may or may not have run"));
+  }
+}
+
+TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHaveNot) {
+  const std::string attachment(100'000, 'a');
+  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  CallExtras more{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  TextCall with{target_, "hello", &extras};
+  TextCall behind{target_};
+  TextCall second{target_, "hello", &more};
+  rig_.carrier().set_room(50'000);
+  ASSERT_TRUE(with.begin() && behind.begin() && second.begin());
+  rig_.settle();
+  rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
+  rig_.settle();
+  EXPECT_FALSE(with.take_failure().unprocessed());
+  EXPECT_TRUE(behind.take_failure().unprocessed());
+  EXPECT_TRUE(second.take_failure().unprocessed());
+}
+
+TEST_F(PendingCalls, ACallThatIsCancelledWhileItsRequestIsQueuedMayStillRun) {
+  rig_.carrier().set_room(0);
+  TextCall call{target_};
+  call.begin();
+  rig_.settle();
+  call.cancel(CancelReason::kRequested);
+  EXPECT_FALSE(call.take_failure().unprocessed());
+  rig_.carrier().set_room(SIZE_MAX);
+  const std::vector<SentFrame> frames = rig_.sent();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].header.type, wire::FrameType::kRequest) << "it left all the same";
+}
+
+TEST_F(PendingCalls, WhenTheSessionIsDestroyedThoseThatDidNotLeaveAreUnprocessed) {
+  TextCall sent{target_};
+  sent.begin();
+  rig_.settle();
+  rig_.carrier().set_room(0);
+  TextCall queued{target_};
+  queued.begin();
+  rig_.settle();
+  rig_.destroy_session();
+  const Status of_sent = sent.take_failure();
+  EXPECT_EQ(of_sent.code(), StatusCode::kCancelled);
+  EXPECT_FALSE(of_sent.unprocessed());
+  const Status of_queued = queued.take_failure();
+  EXPECT_EQ(of_queued.code(), StatusCode::kCancelled);
+  EXPECT_TRUE(of_queued.unprocessed());
 }
 
 TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
