@@ -12,6 +12,8 @@ namespace weft {
 
 namespace {
 
+constexpr std::size_t kReasonBytesMax = 256;
+
 void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
   if (deadline.is_infinite()) return;
   const auto micros = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining(now)).count();
@@ -126,6 +128,16 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
   exchange->on_response_attachment_end(frame, landed);
 }
 
+void CallsOut::end_untaken(std::uint64_t position, std::string_view reason) {
+  const auto text = [&] {
+    return std::string{"the peer went away before it took the call: "}.append(
+        reason.substr(0, kReasonBytesMax));
+  };
+  Status untaken{StatusCode::kUnavailable, Layer::kRpc, text};
+  untaken.mark_unprocessed();
+  table_.take_from(position, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(untaken, true); });
+}
+
 void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   landing_ = nullptr;
   const auto failure = [&](std::string_view fate) -> Status {
@@ -137,7 +149,7 @@ void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   not_sent.mark_unprocessed();
   const Status unknown = failure("may or may not have run");
   table_.take_from(0, [&](Exchange& exchange, std::uint64_t begins) {
-    exchange.on_connection_lost(begins >= handed_over ? not_sent : unknown);
+    exchange.on_lost(begins >= handed_over ? not_sent : unknown, false);
   });
 }
 

@@ -41,6 +41,9 @@ class CallsOut {
   }
   Landing on_response_attachment(const Frame& frame);
   void on_response_attachment_end(const Frame& frame, bool landed);
+  /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
+  /// unprocessed. `reason` is the peer's.
+  void end_untaken(std::uint64_t position, std::string_view reason);
   /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on:
   /// every exchange ends with `why`, and those that begin there are unprocessed.
   void fail_all(const Status& why, std::uint64_t handed_over);

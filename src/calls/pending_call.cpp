@@ -180,7 +180,10 @@ void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
   take_answer(frame, refused ? request_.extras->take_landing_refusal() : Status{});
 }
 
-void PendingCall::on_connection_lost(const Status& failure) {
+void PendingCall::on_lost(const Status& failure, bool stands) {
+  if (stands && request_.extras != nullptr) {
+    out_->take_attachment_over(*request_.extras, "out of memory for an attachment that is not taken");
+  }
   failure_ = failure;
   end();
 }

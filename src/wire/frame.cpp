@@ -53,7 +53,8 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
     const unsigned code = header.status & 0xFF;
     plausible = (header.timeout | header.schema) == 0 && (code != 0 || header.status == 0);
   } else {
-    plausible = (header.status | header.method | header.timeout | header.schema) == 0;
+    plausible = (header.status | header.timeout | header.schema) == 0 &&
+                (header.method == 0 || header.type == FrameType::kGoaway);
     if (header.type == FrameType::kGoaway || header.type == FrameType::kCarrier) {
       plausible = plausible && header.id == kNoId;
     } else {

@@ -38,6 +38,27 @@ TEST_P(Frames, EveryKindArrivesAsItWasSent) {
   EXPECT_EQ(frames[5].body, "why");
 }
 
+TEST_P(Frames, PositionsInTheStreamAreTheSameForBothSides) {
+  for (const bool checksums : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(greet());
+    if (checksums) {
+      client_.connection->use_checksums();
+      server_.connection->use_checksums();
+    }
+    EXPECT_EQ(server_.connection->handed_up(), client_.outbox().position());
+    for (std::uint64_t id = 0; id < 10; ++id) {
+      CountedLease lease{pattern(1 + id * 9'999)};
+      client_.send({.type = FrameType::kRequest, .id = id}, pattern(id * 4'999), checksums);
+      client_.request_with(id, lease, "with", checksums);
+      ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2 * (id + 1); }));
+      EXPECT_EQ(server_.connection->handed_up(), client_.outbox().position());
+      EXPECT_EQ(client_.outbox().handed_over(), client_.outbox().position());
+    }
+    client_ = {};
+    server_ = {};
+  }
+}
+
 TEST_P(Frames, ArriveInOrderAndInBatchesOfABoundedSize) {
   ASSERT_NO_FATAL_FAILURE(greet());
   constexpr std::uint64_t kCount = 5000;

@@ -165,18 +165,22 @@ class SeededRun {
  public:
   static constexpr Number kCalls = 40;
 
-  explicit SeededRun(std::uint32_t seed) : random_(seed), world_(faults(), {}, limits(), 700ms) {}
+  enum class Server { kStays, kStops };
+
+  SeededRun(std::uint32_t seed, Server server)
+      : random_(seed), server_(server), world_(faults(), {}, limits(), 700ms) {}
 
   void go() {
     const std::int64_t frames = frames_alive();
     world_.loop().post([this] {
       for (Number number = 0; number < kCalls; ++number) scope_.spawn(&SeededRun::one_call, this, number);
-      scope_.spawn(&SeededRun::change_faults, this);
+      if (server_ == Server::kStays) scope_.spawn(&SeededRun::change_faults, this);
+      if (server_ == Server::kStops) scope_.spawn(&SeededRun::stop_the_server, this);
     });
     world_.step();
     ASSERT_TRUE(world_.run_until([&] { return scope_.count() == 0; }, 60s)) << scope_.count() << " never end";
     for (Number number = 0; number < kCalls; ++number) check(number);
-    heal();
+    if (server_ == Server::kStays) heal();
     close();
     EXPECT_EQ(frames_alive(), frames);
     EXPECT_EQ(world_.loop().chunks().chunks_out(), 0u);
@@ -211,6 +215,7 @@ class SeededRun {
   MemoryOptions faults() {
     MemoryOptions options;
     options.pipe_bytes = 1 + below(8192);
+    if (server_ == Server::kStops) return options;  // nothing else ends a connection
     options.peer_may_vanish = true;
     options.to_server = one_direction();
     options.to_client = one_direction();
@@ -222,6 +227,11 @@ class SeededRun {
       [[maybe_unused]] const auto slept = co_await sleep_for(100ms);
       run->world_.network().set_options(run->faults());
     }
+  }
+
+  static Task<void> stop_the_server(SeededRun* run) {
+    [[maybe_unused]] const auto slept = co_await sleep_for(std::chrono::milliseconds{run->below(1000)});
+    run->world_.server().stop(std::chrono::milliseconds{run->below(3)});
   }
 
   static Task<void> one_call(SeededRun* run, Number number) {
@@ -314,6 +324,7 @@ class SeededRun {
   }
 
   std::mt19937 random_;
+  const Server server_;
   World world_;
   Record records_[kCalls];
   std::size_t succeeded_ = 0;
@@ -326,7 +337,7 @@ TEST(Simulation, OverConnectionsThatBreakEachCallEndsOnceAndRunsAtMostOnce) {
   std::size_t succeeded = 0;
   std::size_t unprocessed = 0;
   for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SeededRun run{seed};
+    SeededRun run{seed, SeededRun::Server::kStays};
     run.go();
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
     succeeded += run.succeeded();
@@ -336,6 +347,23 @@ TEST(Simulation, OverConnectionsThatBreakEachCallEndsOnceAndRunsAtMostOnce) {
               kSeeds * SeededRun::kCalls, unprocessed);
   EXPECT_GT(succeeded, kSeeds * SeededRun::kCalls / 20) << "the faults leave nothing to look at";
   EXPECT_GT(unprocessed, 0u) << "no call was caught before it left";
+}
+
+TEST(Simulation, OfAServerThatStopsNoCallThatRanIsCalledUnprocessed) {
+  constexpr std::uint32_t kSeeds = 100;
+  std::size_t succeeded = 0;
+  std::size_t unprocessed = 0;
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    SeededRun run{seed, SeededRun::Server::kStops};
+    run.go();
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    succeeded += run.succeeded();
+    unprocessed += run.unprocessed();
+  }
+  std::printf("%zu of %u calls succeeded, %zu are known not to have run\n", succeeded,
+              kSeeds * SeededRun::kCalls, unprocessed);
+  EXPECT_GT(succeeded, 0u);
+  EXPECT_GT(unprocessed, 0u);
 }
 
 }  // namespace

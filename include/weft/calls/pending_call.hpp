@@ -104,7 +104,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_response(const Frame& frame) final;
   Landing on_response_attachment(const Frame& frame) final;
   void on_response_attachment_end(const Frame& frame, bool landed) final;
-  void on_connection_lost(const Status& failure) final;
+  void on_lost(const Status& failure, bool stands) final;
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
 

@@ -32,7 +32,8 @@ class OutboxDrain {
   /// Something is queued where nothing was. The frame may still be being written: it is for later, at the end
   /// of the turn.
   virtual void on_queued() noexcept = 0;
-  /// Much is queued (see Outbox::expect_little()) and all of it is whole: may be sent, and consumed, at once.
+  /// Much is queued (see Outbox::expect_little()), or is to be sent now, and all of it is whole: may be sent,
+  /// and consumed, at once.
   virtual void on_much_queued() noexcept = 0;
   /// Leased memory is to be given back: once this returns, nothing that segments() gave is looked at any
   /// more. May consume what has left.
@@ -85,6 +86,10 @@ class Outbox {
   /// it). Sent at once, once it is whole, when it is much. Returns false when memory is out; nothing was
   /// queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
+  /// Sends what is queued, which is whole, now, as far as the carrier takes it.
+  void send_now() noexcept {
+    if (!empty() && !giving_back_ && drain_ != nullptr) drain_->on_much_queued();
+  }
   /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this
   /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
   /// queued any more.

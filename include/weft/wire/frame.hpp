@@ -51,7 +51,7 @@ struct FrameFlags {
 ///      0        1        2        3        4        5        6        7
 ///  0 | body_bytes                        | type   | flags  | status/metadata |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
-/// 16 | method (request) / native code (response)                             |
+/// 16 | method (request) / native code (response) / taken up to (goaway)      |
 /// 24 | timeout (request)                 | schema (request)                  |
 /// 32 | attachment_bytes                                                      |
 /// 40
@@ -71,7 +71,8 @@ struct FrameHeader {
   /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway and carrier:
   /// kNoId.
   std::uint64_t id = 0;
-  /// Request: the method. Response: the status' native code, a signed number in the low 32 bits. Otherwise 0.
+  /// Request: the method. Response: the status' native code, a signed number in the low 32 bits. Goaway: see
+  /// taken_up_to(). Otherwise 0.
   std::uint64_t method = 0;
   /// Request: remaining time, 0 = no deadline. Otherwise 0.
   std::uint32_t timeout = 0;
@@ -92,6 +93,12 @@ inline constexpr std::size_t kMetadataBytesMax = 8 * 1024;
 /// follow.
 constexpr std::uint16_t metadata_bytes(const FrameHeader& request) {
   return request.status;
+}
+
+/// Position in the stream of a goaway's receiver, from the hello on, from which on no
+/// request was taken and none will be. 0 says that requests are still taken.
+constexpr std::uint64_t taken_up_to(const FrameHeader& goaway) {
+  return goaway.method;
 }
 
 /// The id of a frame that is about no call.

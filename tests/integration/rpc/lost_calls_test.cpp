@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <set>
 
 #include "integration/rpc/rpc_testing.hpp"
@@ -182,6 +183,57 @@ TEST_P(LostCalls, WhenTheClientIsClosedTheSameHolds) {
     EXPECT_FALSE(begun.contains(static_cast<std::uint32_t>(i))) << "call " << i << " was seen";
   }
   EXPECT_GT(unprocessed, 0u);
+}
+
+/// Holds the server's thread in its first call until the test opens it.
+struct Turnstile {
+  std::latch entered{1};
+  std::latch open{1};
+  std::array<std::atomic<int>, kCalls> passed{};
+
+  std::size_t pass(std::uint32_t number, std::string_view text) {
+    if (number == 0) {
+      entered.count_down();
+      open.wait();
+    }
+    ++passed[number];
+    return text.size();
+  }
+};
+
+class CallsOfAServerThatStops : public RpcTest {};
+
+TEST_F(CallsOfAServerThatStops, AreUnprocessedExactlyIfTheyDidNotRun) {
+  Turnstile turnstile;
+  Server& server =
+      serve({.threads = 1}, [&](Server& its) { its.register_handler<&Turnstile::pass>(&turnstile); });
+  ClientOptions options;
+  options.limits.outbox_high_water = 64u << 20;
+  Client& caller = client(server, options);
+  ASSERT_TRUE(connect(caller).ok());
+  std::vector<Call<std::size_t>> calls;
+  for (std::uint32_t i = 0; i < kCalls; ++i) {
+    calls.push_back(caller.start<&Turnstile::pass>(i, std::string_view{kText}));
+  }
+  while (loop().run_once(0ms)) {
+  }
+  turnstile.entered.wait();
+  server.stop(Duration::zero());
+  turnstile.open.count_down();
+  const auto results = loop().block_on(await_all(calls));
+  std::size_t unprocessed = 0;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    const bool ran = turnstile.passed[i] != 0;
+    if (results[i].ok()) {
+      EXPECT_TRUE(ran);
+      continue;
+    }
+    EXPECT_EQ(results[i].status().code(), StatusCode::kUnavailable) << results[i].status().to_string();
+    EXPECT_EQ(results[i].status().unprocessed(), !ran)
+        << "call " << i << ": " << results[i].status().to_string();
+    if (!ran) ++unprocessed;
+  }
+  EXPECT_GT(unprocessed, 0u) << "all were served before the stop";
 }
 
 }  // namespace

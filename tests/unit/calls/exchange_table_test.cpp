@@ -14,7 +14,7 @@ struct Idle final : Exchange {
   void on_response(const Frame&) override {}
   Landing on_response_attachment(const Frame&) override { return Landing::skip(); }
   void on_response_attachment_end(const Frame&, bool) override {}
-  void on_connection_lost(const Status&) override {}
+  void on_lost(const Status&, bool) override {}
 };
 
 std::uint64_t enter(ExchangeTable& table, Exchange& exchange, std::uint64_t position = 0) {

@@ -345,6 +345,59 @@ TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHa
   EXPECT_TRUE(second.take_failure().unprocessed());
 }
 
+std::string goaway_bytes(std::uint64_t taken) {
+  return frame_bytes({.type = wire::FrameType::kGoaway, .method = taken}, "it is late");
+}
+
+TEST_F(PendingCalls, AGoawayThatSaysWhatWasTakenEndsThoseThatWereNot) {
+  TextCall taken{target_};
+  TextCall first{target_, std::string(100, 'x')};
+  TextCall second{target_};
+  ASSERT_TRUE(taken.begin() && first.begin() && second.begin());
+  const std::vector<SentFrame> frames = rig_.sent();
+  ASSERT_EQ(frames.size(), 3u);
+  const std::size_t end_of_taken = rig_.hello_bytes + wire::head_bytes(frames[0].header.body_bytes, false);
+  rig_.peer_sends(goaway_bytes(0));
+  EXPECT_EQ(rig_.goaways, 1);
+  EXPECT_FALSE(first.done()) << "without a number everything may still be taken";
+  rig_.peer_sends(goaway_bytes(end_of_taken));
+  EXPECT_EQ(rig_.goaways, 2);
+  EXPECT_FALSE(taken.done());
+  for (TextCall* call : {&first, &second}) {
+    EXPECT_EQ(call->woken(), 1);
+    const Status failure = call->take_failure();
+    EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+    EXPECT_TRUE(failure.unprocessed());
+    EXPECT_THAT(failure.to_string(), HasSubstr("it is late"));
+  }
+  rig_.peer_sends(answer_bytes(frames[0].header.id, "the last one") +
+                  answer_bytes(frames[1].header.id, "nobody waits for this"));
+  EXPECT_EQ(taken.answer(), "the last one");
+  EXPECT_EQ(rig_.session().calls_out().late_answers(), 1u);
+  EXPECT_TRUE(rig_.sent().empty()) << "no cancel is sent for what was not taken";
+}
+
+TEST_F(PendingCalls, TheMemoryOfAnAttachmentThatIsNotTakenIsReadNoMore) {
+  std::string attachment(100'000, 'a');
+  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  std::string first;
+  {
+    TextCall call{target_, "hello", &extras};
+    rig_.carrier().set_room(1000);
+    call.begin();
+    rig_.settle();
+    first = rig_.carrier().take_sent();
+    rig_.peer_sends(goaway_bytes(rig_.hello_bytes));
+    EXPECT_TRUE(call.take_failure().unprocessed());
+  }
+  std::fill(attachment.begin(), attachment.end(), 'b');
+  rig_.carrier().set_room(SIZE_MAX);
+  rig_.settle();
+  const std::string rest = rig_.carrier().take_sent();
+  EXPECT_EQ(rest.find('b'), std::string::npos) << "memory was read that belongs to its caller again";
+  EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);
+}
+
 TEST_F(PendingCalls, ACallThatIsCancelledWhileItsRequestIsQueuedMayStillRun) {
   rig_.carrier().set_room(0);
   TextCall call{target_};

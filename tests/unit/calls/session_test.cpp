@@ -136,6 +136,41 @@ TEST_F(Sessions, APeersGoawayIsToldAndWhatItStillAsksIsServed) {
   EXPECT_EQ(rig_->sent_frame().body, "hi");
 }
 
+TEST_F(Sessions, ItsLastGoawaySaysHowMuchOfThePeersOutputItTook) {
+  start();
+  rig_->greet();
+  const std::string requests = request_bytes(5, "hi") + request_bytes(6, "hello, hello");
+  rig_->peer_sends(requests + request_bytes(7, "half of this is missing").substr(0, 50));
+  rig_->session().send_goaway("soon");
+  const std::vector<SentFrame> frames = rig_->sent();
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[2].header.type, wire::FrameType::kGoaway);
+  EXPECT_EQ(wire::taken_up_to(frames[2].header), 0u) << "it takes what still comes";
+  rig_->session().close_with_goaway({StatusCode::kCancelled, Layer::kRpc, "now"});
+  const SentFrame last = rig_->sent_frame();
+  EXPECT_EQ(last.header.type, wire::FrameType::kGoaway);
+  EXPECT_EQ(last.body, "now");
+  EXPECT_EQ(wire::taken_up_to(last.header), hello_bytes().size() + requests.size());
+  EXPECT_EQ(rig_->closed.size(), 1u);
+}
+
+TEST_F(Sessions, ALastGoawayThatCannotBeSentDoesNotKeepItFromClosing) {
+  start();
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  rig_->session().close_with_goaway({StatusCode::kCancelled, Layer::kRpc, "now"});
+  rig_->settle();
+  EXPECT_EQ(rig_->closed.size(), 1u);
+  EXPECT_TRUE(rig_->carrier().is_shut());
+}
+
+TEST_F(Sessions, BeforeAHelloItClosesWithoutAWord) {
+  start();
+  rig_->session().close_with_goaway({StatusCode::kCancelled, Layer::kRpc, "now"});
+  EXPECT_TRUE(rig_->sent().empty());
+  EXPECT_EQ(rig_->closed.size(), 1u);
+}
+
 TEST_F(Sessions, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {
   start();
   rig_->greet();

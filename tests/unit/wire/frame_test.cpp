@@ -234,6 +234,8 @@ TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
     EXPECT_EQ(fault_after(type, timeout), FrameFault::kUnexpectedField);
   }
   EXPECT_EQ(fault_after(FrameType::kGoaway, body), FrameFault::kNone);
+  EXPECT_EQ(fault_after(FrameType::kGoaway, method), FrameFault::kNone) << "where it stopped taking requests";
+  EXPECT_EQ(fault_after(FrameType::kGoaway, timeout), FrameFault::kUnexpectedField);
   EXPECT_EQ(fault_after(FrameType::kGoaway, [](FrameHeader& header) { header.id = 1; }),
             FrameFault::kUnexpectedField);
 }
