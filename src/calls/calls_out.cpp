@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::size_t kReasonBytesMax = 256;
 
-void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
+void set_timeout(wire::RequestHead& head, Deadline deadline, TimePoint now) {
   if (deadline.is_infinite()) return;
   const auto micros = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining(now)).count();
   if (micros < 0xFFFFFFFFLL) {
-    header.timeout = static_cast<std::uint32_t>(std::max<std::int64_t>(micros, 1));
+    head.timeout = static_cast<std::uint32_t>(std::max<std::int64_t>(micros, 1));
     return;
   }
-  header.flags |= wire::FrameFlags::kTimeoutInSeconds;
-  header.timeout = static_cast<std::uint32_t>(std::min<std::int64_t>(micros / 1'000'000 + 1, 0xFFFFFFFF));
+  head.flags |= wire::FrameFlags::kTimeoutInSeconds;
+  head.timeout = static_cast<std::uint32_t>(std::min<std::int64_t>(micros / 1'000'000 + 1, 0xFFFFFFFF));
 }
 
 /// Gives where the arguments begin.
@@ -54,9 +54,9 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
                                   "the server's"));
   }
-  wire::FrameHeader header = request_header(*call.request().method, body_bytes);
-  header.status = static_cast<std::uint16_t>(metadata.size());
-  set_timeout(header, call.request().deadline, session_.loop().now());
+  wire::RequestHead head = request_head(*call.request().method, body_bytes);
+  head.metadata_bytes = static_cast<std::uint16_t>(metadata.size());
+  set_timeout(head, call.request().deadline, session_.loop().now());
   if (call.request().extras != nullptr) {
     const CallOptions& options = call.request().extras->options;
     const std::size_t attachment_bytes = options.attachment.bytes();
@@ -65,12 +65,12 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
                                     "the server's"));
     }
     if (attachment_bytes != 0) {
-      header.flags |= wire::FrameFlags::kAttachment;
-      header.attachment_bytes = attachment_bytes;
+      head.flags |= wire::FrameFlags::kAttachment;
+      head.attachment_bytes = attachment_bytes;
     }
-    if (!options.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
+    if (!options.landing.empty()) head.flags |= wire::FrameFlags::kLandingNamed;
   }
-  Begun begun = queue(call, header, call.request().extras != nullptr || session_.frames_need_end());
+  Begun begun = queue(call, head, call.request().extras != nullptr || session_.frames_need_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }

@@ -8,6 +8,7 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/pending_call.hpp"
 #include "weft/transport/connection.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -56,8 +57,8 @@ class CallsOut {
   [[gnu::cold]] Begun refuse_body(PendingCall& call, std::size_t body_bytes);
   [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
-  static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);
-  Begun queue(PendingCall& call, wire::FrameHeader header, bool needs_sent);
+  static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
+  Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent);
 
   Session& session_;
   ExchangeTable table_;

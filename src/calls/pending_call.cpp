@@ -3,6 +3,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -145,7 +146,7 @@ inline void PendingCall::end() noexcept {
 }
 
 void PendingCall::on_response(const Frame& frame) {
-  if (request_.extras != nullptr || frame.header.status != 0) [[unlikely]] {
+  if (request_.extras != nullptr || !wire::AnswerView{frame.header}.succeeded()) [[unlikely]] {
     return take_answer(frame, {});
   }
   decode_answer(frame.body, failure_);
@@ -160,7 +161,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
   }
   if (!refused.ok()) {
     failure_ = std::move(refused);
-  } else if (frame.header.status == 0) {
+  } else if (wire::AnswerView{frame.header}.succeeded()) {
     decode_answer(frame.body, failure_);
   } else {
     failure_ = answered_status(frame, *request_.method);
@@ -176,7 +177,7 @@ Landing PendingCall::on_response_attachment(const Frame& frame) {
 void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
   if (landed) request_.extras->answer_attachment_bytes = frame.header.attachment_bytes;
   const bool wanted = request_.extras != nullptr && request_.extras->wants_attachment();
-  const bool refused = !landed && wanted && frame.header.status == 0;
+  const bool refused = !landed && wanted && wire::AnswerView{frame.header}.succeeded();
   take_answer(frame, refused ? request_.extras->take_landing_refusal() : Status{});
 }
 

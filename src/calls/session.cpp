@@ -8,6 +8,7 @@
 #include "calls/call_path.hpp"
 #include "calls/fault_log.hpp"
 #include "weft/transport/carrier_provider.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -151,7 +152,7 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       return {};
     case wire::FrameType::kGoaway:
       if (state_ == State::kReady) state_ = State::kDraining;
-      if (const std::uint64_t taken = wire::taken_up_to(frame.header)) {
+      if (const std::uint64_t taken = wire::GoawayView{frame.header}.taken_up_to()) {
         out_.end_untaken(taken, as_text(frame.body));
       }
       setup_.owner.on_session_goaway(*this);
@@ -270,7 +271,7 @@ void Session::send_goaway(std::string_view reason) {
   if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
   goaway_sent_ = true;
   if (state_ == State::kReady) state_ = State::kDraining;
-  send_control({.type = wire::FrameType::kGoaway}, reason);
+  send_control(wire::GoawayHead{}.header(), reason);
 }
 
 void Session::finish() {
@@ -287,7 +288,7 @@ void Session::close(Status why) {
 void Session::close_with_goaway(const Status& why) {
   // Requests that are put off count as taken: while there are any, nothing can be sent at once.
   if (state_ == State::kReady || state_ == State::kDraining) {
-    send_control({.type = wire::FrameType::kGoaway, .method = connection_->handed_up()}, why.message());
+    send_control(wire::GoawayHead{.taken_up_to = connection_->handed_up()}.header(), why.message());
     outbox_.send_now();
   }
   close(why);

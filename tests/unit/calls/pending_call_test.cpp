@@ -84,7 +84,7 @@ class TextCall final : public PendingCall {
 };
 
 std::string answer_bytes(std::uint64_t id, std::string_view body, std::string_view attachment = {}) {
-  return frame_bytes({.type = wire::FrameType::kResponse, .id = id}, body, attachment);
+  return frame_bytes(wire::AnswerHead{.id = id}.header(), body, attachment);
 }
 
 class PendingCalls : public ::testing::Test {
@@ -100,8 +100,8 @@ TEST_F(PendingCalls, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
   ASSERT_TRUE(call.begin());
   const SentFrame request = rig_.sent_frame();
   EXPECT_EQ(request.header.type, wire::FrameType::kRequest);
-  EXPECT_EQ(request.header.method, kMethod.id);
-  EXPECT_EQ(request.header.schema, kMethod.schema);
+  EXPECT_EQ(wire::RequestView{request.header}.method(), kMethod.id);
+  EXPECT_EQ(wire::RequestView{request.header}.schema(), kMethod.schema);
   EXPECT_EQ(request.body, "hello");
   EXPECT_FALSE(call.done());
   rig_.peer_sends(answer_bytes(request.header.id, "and back"));
@@ -126,11 +126,8 @@ TEST_F(PendingCalls, AFailureOfThePeerIsItsOutcome) {
   TextCall call{target_};
   call.begin();
   const std::uint64_t id = rig_.sent_frame().header.id;
-  rig_.peer_sends(frame_bytes({.type = wire::FrameType::kResponse,
-                               .status = static_cast<std::uint16_t>(StatusCode::kNotFound),
-                               .id = id,
-                               .method = 42},
-                              "no such key"));
+  const wire::AnswerHead head{.code = StatusCode::kNotFound, .native = 42, .id = id};
+  rig_.peer_sends(frame_bytes(head.header(), "no such key"));
   const Status failure = call.take_failure();
   EXPECT_EQ(failure.code(), StatusCode::kNotFound);
   EXPECT_EQ(failure.native(), 42);
@@ -346,7 +343,7 @@ TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHa
 }
 
 std::string goaway_bytes(std::uint64_t taken) {
-  return frame_bytes({.type = wire::FrameType::kGoaway, .method = taken}, "it is late");
+  return frame_bytes(wire::GoawayHead{.taken_up_to = taken}.header(), "it is late");
 }
 
 TEST_F(PendingCalls, AGoawayThatSaysWhatWasTakenEndsThoseThatWereNot) {
