@@ -18,6 +18,13 @@ int careless(const std::string& number) {
 }
 // end: handlers
 
+// begin: lost
+bool may_be_repeated(const weft::Status& failure, bool harmless_twice) {
+  if (failure.code() != weft::StatusCode::kUnavailable) return false;
+  return failure.unprocessed() || harmless_twice;
+}
+// end: lost
+
 void show(const char* what, const weft::Status& status) {
   std::printf("%s: %s, retry: %s\n", what, std::string{to_string(status.code())}.c_str(),
               std::string{to_string(status.retry())}.c_str());
@@ -47,6 +54,13 @@ weft::Task<int> ask(weft::Client& client) {
   co_return 0;
 }
 
+weft::Task<int> ask_nobody(weft::Client& client) {
+  auto lost = co_await client.call<withdraw>(30);
+  show("nobody is there", lost.status());
+  std::printf("it %s be repeated\n", may_be_repeated(lost.status(), false) ? "may" : "must not");
+  co_return 0;
+}
+
 int main() {
   weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
   server.register_handler<withdraw>();
@@ -54,5 +68,6 @@ int main() {
   server.start().value();
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}};
-  return loop->block_on(ask(client));
+  weft::Client lonely{*loop, {.connect = "tcp://127.0.0.1:1"}};
+  return loop->block_on(ask(client)) + loop->block_on(ask_nobody(lonely));
 }

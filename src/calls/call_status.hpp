@@ -6,14 +6,15 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/method_key.hpp"
 #include "weft/transport/connection.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
 /// The native code of a kFailedPrecondition that says the signatures differ.
 inline constexpr std::int32_t kSchemaMismatch = 1;
 
-/// A failure as an answer's header carries it: code, layer, and what to do; the message is the answer's body.
-std::uint16_t packed_status(const Status& failure);
+/// A failure as an answer's head carries it, without its id; the message is the answer's body.
+wire::AnswerHead failure_head(const Status& failure);
 
 /// Says that something is too large, and against whose limit. A value that the codec cannot encode is
 /// larger than any limit.

@@ -15,6 +15,7 @@
 #include "weft/calls/answer_sink.hpp"
 #include "weft/calls/served_call.hpp"
 #include "weft/transport/connection.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -28,7 +29,9 @@ class CallsIn final : public AnswerSink {
   CallsIn(Session& session, CallsHost& host);
 
   /// False when a request with this header is refused, whatever its body says.
-  bool serves(const wire::FrameHeader& header) const { return method_for(header) != nullptr; }
+  bool serves(const wire::FrameHeader& header) const {
+    return method_for(wire::RequestView{header}) != nullptr;
+  }
   /// Prepares for taking `frames` frames: reads the clock, if it is time to, and finds how long they may
   /// have waited.
   void begin_batch(std::size_t frames);
@@ -46,7 +49,7 @@ class CallsIn final : public AnswerSink {
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
   void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) override;
-  void fail(std::uint64_t id, const Status& failure) override;
+  [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, Rejection reason, const Status& why) override;
   void refuse_without_memory(std::uint64_t id) override;
   bool has_room() const noexcept override;
@@ -57,19 +60,19 @@ class CallsIn final : public AnswerSink {
   std::shared_ptr<void>& connection_tag() override;
   void finish() override;
 
-  /// The method that serves a request with this header; null when there is a reason against it, see
+  /// The method that serves such a request; null when there is a reason against it, see
   /// refusal().
-  const MethodEntry* method_for(const wire::FrameHeader& header) const;
-  Refusal refusal(const wire::FrameHeader& header) const;
-  std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
+  const MethodEntry* method_for(wire::RequestView request) const;
+  Refusal refusal(wire::RequestView request) const;
+  std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
   /// Half of the time that the caller gave has passed before anybody looked at the request.
-  bool waited_too_long(const wire::FrameHeader& header) const;
+  bool waited_too_long(wire::RequestView request) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, Buffer attachment);
   void refuse(std::uint64_t id, const Refusal& refusal) { refuse(id, refusal.reason, refusal.status); }
-  void send_failure(std::uint64_t id, std::uint16_t status, std::int32_t native, std::string_view text);
+  void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
   Session& session_;
   CallsHost& host_;

@@ -264,7 +264,8 @@ void ClientCore::admit_waiting() {
   choose_open_session();
 }
 
-void ClientCore::fail_waiting(const Status& why) {
+void ClientCore::fail_waiting(Status why) {
+  why.mark_unprocessed();  // once for all of them
   while (!connect_waiters_.empty()) {
     ConnectWaiter& waiter = connect_waiters_.pop_front();
     waiter.outcome = why;

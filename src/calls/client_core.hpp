@@ -86,7 +86,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   void attempt_failed(const Status& why);
   void back_off();
   void admit_waiting();
-  void fail_waiting(const Status& why);
+  void fail_waiting(Status why);
   void retire_session();
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }

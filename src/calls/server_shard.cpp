@@ -115,7 +115,8 @@ void ServerShard::on_timer() {
 void ServerShard::end_by_force() {
   forced_ = true;
   sessions_.for_each([](Session& session) {
-    session.close({StatusCode::kCancelled, Layer::kRpc, "the server stops and its grace is over"});
+    session.close_with_goaway(
+        {StatusCode::kCancelled, Layer::kRpc, "the server stops and its grace is over"});
   });
 }
 

@@ -8,6 +8,7 @@
 #include "calls/call_path.hpp"
 #include "calls/fault_log.hpp"
 #include "weft/transport/carrier_provider.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -42,8 +43,9 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   put_off_.reset();
+  const std::uint64_t handed_over = outbox_.handed_over();
   connection_.reset();
-  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"});
+  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();
 }
 
@@ -150,6 +152,9 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       return {};
     case wire::FrameType::kGoaway:
       if (state_ == State::kReady) state_ = State::kDraining;
+      if (const std::uint64_t taken = wire::GoawayView{frame.header}.taken_up_to()) {
+        out_.end_untaken(taken, as_text(frame.body));
+      }
       setup_.owner.on_session_goaway(*this);
       return {};
     case wire::FrameType::kCarrier:  // the connection's, and only before we hear anything
@@ -194,7 +199,9 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 
 void Session::on_drained() {
   in_.wake_room_waiter();
-  if (std::exchange(pong_owed_, false)) send_control(wire::FrameType::kPong, pong_id_);
+  if (const auto id = std::exchange(pong_owed_, std::nullopt)) {
+    send_control({.type = wire::FrameType::kPong, .id = *id});
+  }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     Status status = take_frames(taken->frames, taken->chunk);
     if (!status.ok()) return close(std::move(status));
@@ -222,7 +229,7 @@ void Session::on_closed(Status why) {
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   in_.orphan_all();
-  out_.fail_all(why);
+  out_.fail_all(why, outbox_.handed_over());
   setup_.owner.on_session_closed(*this, why);
 }
 
@@ -248,7 +255,7 @@ void Session::watch_peer() {
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   } else {
     pinged_ = true;
-    send_control(wire::FrameType::kPing, connection_id_);
+    send_control({.type = wire::FrameType::kPing, .id = connection_id_});
   }
   loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
 }
@@ -256,16 +263,15 @@ void Session::watch_peer() {
 // Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that
 // asks and does not read cannot fill the outbox with pongs.
 void Session::on_ping(std::uint64_t id) {
-  if (!output_over_high_water()) return send_control(wire::FrameType::kPong, id);
-  pong_owed_ = true;
-  pong_id_ = id;
+  if (!output_over_high_water()) return send_control({.type = wire::FrameType::kPong, .id = id});
+  pong_owed_ = id;
 }
 
 void Session::send_goaway(std::string_view reason) {
   if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
   goaway_sent_ = true;
   if (state_ == State::kReady) state_ = State::kDraining;
-  send_control(wire::FrameType::kGoaway, 0, reason);
+  send_control(wire::GoawayHead{}.header(), reason);
 }
 
 void Session::finish() {
@@ -277,6 +283,15 @@ void Session::finish() {
 
 void Session::close(Status why) {
   connection_->close(std::move(why));
+}
+
+void Session::close_with_goaway(const Status& why) {
+  // Requests that are put off count as taken: while there are any, nothing can be sent at once.
+  if (state_ == State::kReady || state_ == State::kDraining) {
+    send_control(wire::GoawayHead{.taken_up_to = connection_->handed_up()}.header(), why.message());
+    outbox_.send_now();
+  }
+  close(why);
 }
 
 void Session::reject(Rejection reason, const Status& why) {
@@ -300,10 +315,8 @@ std::byte* Session::no_memory_for_frame() {
   return nullptr;
 }
 
-void Session::send_control(wire::FrameType type, std::uint64_t id, std::string_view text) {
-  wire::FrameHeader header;
-  header.type = type;
-  header.id = id;
+void Session::send_control(const wire::FrameHeader& control, std::string_view text) {
+  wire::FrameHeader header = control;
   header.body_bytes = static_cast<std::uint32_t>(text.size());
   if (std::byte* body = begin_frame(header)) {
     std::copy_n(as_bytes(text).begin(), text.size(), body);

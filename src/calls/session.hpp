@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,9 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void finish();
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
+  /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
+  /// then which of its calls have not run. Not from inside what a frame of the peer's caused.
+  void close_with_goaway(const Status& why);
   /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultLog.
   void reject(Rejection reason, const Status& why);
 
@@ -151,7 +155,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
-  void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
+  void send_control(const wire::FrameHeader& control, std::string_view text = {});
   std::byte* no_memory_for_frame();
   void watch_peer();
 
@@ -174,9 +178,8 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   bool finished_ = false;
   bool heard_ = false;
   bool pinged_ = false;
-  /// A ping came while the outbox was full.
-  bool pong_owed_ = false;
-  std::uint64_t pong_id_ = 0;
+  /// The id of a ping that came while the outbox was full.
+  std::optional<std::uint64_t> pong_owed_;
   /// Faults are only counted until then; the log is not asked.
   TimePoint faults_quiet_until_{};
   std::uint64_t faults_kept_back_ = 0;

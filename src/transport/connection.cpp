@@ -37,6 +37,14 @@ template <typename Work>
   }
 }
 
+Status lost(const Connection& connection, const char* what, int error) {
+  try {
+    return connection_lost(what, connection.remote_endpoint(), error);
+  } catch (const std::bad_alloc&) {
+    return connection_lost(what, "the peer", error);
+  }
+}
+
 }  // namespace
 
 struct Connection::BringingUp final : BringUpHost {
@@ -149,10 +157,10 @@ void Connection::on_peer_gone(int error) {
   or_close(*this, [this] { carrier_->catch_up(); });
   on_readable();
   if (ending()) return;
-  if (error != 0) return fail(lost("the peer is gone: ", error));
+  if (error != 0) return fail(lost(*this, "the peer is gone: ", error));
   // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
   // carrier tells of a peer that takes nothing any more.
-  if (!outbox_.empty()) fail(lost("the peer is gone: ", EPIPE));
+  if (!outbox_.empty()) fail(lost(*this, "the peer is gone: ", EPIPE));
 }
 
 void Connection::on_queued() noexcept {
@@ -179,7 +187,7 @@ void Connection::abandon_landing() {
     resume_ = true;  // it may have been the last of the frame
     schedule_work();
   }
-  if (moved.kind == Moved::Kind::kFailed) fail(lost("an abandoned attachment of ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) fail(lost(*this, "an abandoned attachment of ", moved.error));
   framer_.abandon_landing();
 }
 
@@ -187,7 +195,7 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind == Moved::Kind::kFailed) fail(lost("taking memory back from ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) fail(lost(*this, "taking memory back from ", moved.error));
 }
 
 Result<Buffer> Connection::landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
@@ -290,7 +298,7 @@ Moved Connection::receive_once() {
   }
   const Moved moved = receive_some({places, count});
   readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
-  if (moved.kind == Moved::Kind::kFailed) fail(lost("receive from ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) fail(lost(*this, "receive from ", moved.error));
   // After kSome more of the landing may still be under way.
   if (moved.kind != Moved::Kind::kSome) {
     landing_lent_ = moved.kind == Moved::Kind::kBegun;
@@ -381,6 +389,7 @@ void Connection::send_queued() {
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send_some({pieces, count});
     if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
+    if (moved.kind == Moved::Kind::kBegun) outbox_.note_begun(pieces[0].iov_len);
     if (moved.kind != Moved::Kind::kSome) {
       write_blocked_ = true;
       break;
@@ -421,7 +430,7 @@ void Connection::end_if_due() {
 
 // The peer's last words may still be there, and are received first.
 void Connection::sending_failed(int error) {
-  why_ = lost("send to ", error);
+  why_ = lost(*this, "send to ", error);
   sending_ = Sending::kFailed;
   readable_ = true;
   schedule_work();
@@ -488,14 +497,6 @@ void Connection::conclude() {
   }
   FrameSink* sink = std::exchange(sink_, nullptr);
   if (sink != nullptr) sink->on_closed(std::move(why_));
-}
-
-Status Connection::lost(const char* what, int error) const {
-  try {
-    return connection_lost(what, remote_endpoint(), error);
-  } catch (const std::bad_alloc&) {
-    return connection_lost(what, "the peer", error);
-  }
 }
 
 }  // namespace weft

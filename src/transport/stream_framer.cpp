@@ -2,7 +2,6 @@
 #include "weft/transport/stream_framer.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <utility>
 
@@ -14,8 +13,6 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t kStashBytesMax = 2048;
-constexpr std::size_t kStashBytesMin = 256;
 // With less room than this in a chunk that others look at too, another is taken: receives stay large.
 constexpr std::size_t kRoomMin = 4096;
 // A body that needs a larger chunk gets one of at most this many times what has arrived of it.
@@ -68,6 +65,7 @@ std::size_t StreamFramer::receive_into(std::span<iovec, 2> places) noexcept {
 }
 
 Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
+  received_bytes_ += bytes;
   if (direct_) {
     const auto landed = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, attachment_left_));
     take_direct(landed);
@@ -80,6 +78,7 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
 Status StreamFramer::received_chunk(ChunkRef chunk, FrameSink& sink) {
   taken_ = 0;
   filled_ = chunk->capacity();
+  received_bytes_ += filled_;
   chunk_ = std::move(chunk);
   return parse(sink);
 }
@@ -90,6 +89,21 @@ Status StreamFramer::resume(FrameSink& sink) {
             Retry::kReconnect};
   }
   return parse(sink);
+}
+
+std::uint64_t StreamFramer::handed_up() const noexcept {
+  const std::uint64_t parsed = received_bytes_ - pending_bytes();
+  const wire::FrameHeader& header = frame_.header;
+  switch (state_) {
+    case State::kSkipHead:
+      return parsed - (wire::kHeaderBytes + header.body_bytes - attachment_left_);
+    case State::kAttachment:
+    case State::kTail:
+      return parsed - wire::head_bytes(header.body_bytes, checksums_) -
+             (header.attachment_bytes - attachment_left_);
+    default:
+      return parsed;
+  }
 }
 
 Status StreamFramer::ended() const {
@@ -108,9 +122,8 @@ void StreamFramer::abandon_landing() noexcept {
 void StreamFramer::release() noexcept {
   chunk_.reset();
   frame_chunk_.reset();
-  stash_.reset();
+  stash_.release();
   taken_ = filled_ = 0;
-  stashed_ = stash_capacity_ = 0;
   landing_ = nullptr;
 }
 
@@ -365,27 +378,18 @@ bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
 
 void StreamFramer::park() noexcept {
   if (!chunk_) return;
-  const std::size_t there = filled_ - taken_;
-  if (there > kStashBytesMax) return;
-  if (there > stash_capacity_) {
-    const std::size_t capacity = std::bit_ceil(std::max(there, kStashBytesMin));
-    stash_.reset(new (std::nothrow) std::byte[capacity]);
-    stash_capacity_ = stash_ ? static_cast<std::uint16_t>(capacity) : 0;
-    if (!stash_) return;
-  }
-  if (there > 0) std::memcpy(stash_.get(), chunk_->data() + taken_, there);
-  stashed_ = static_cast<std::uint16_t>(there);
+  if (filled_ != taken_ && !stash_.put(pending())) return;
   taken_ = filled_ = taken_ & 7;
   chunk_.reset();
 }
 
 // Brings what park() put aside back into a chunk.
 bool StreamFramer::unpark() noexcept {
-  if (stashed_ == 0) return true;
-  ChunkRef chunk = chunks_.acquire(taken_ + stashed_);
+  if (stash_.size() == 0) return true;
+  ChunkRef chunk = chunks_.acquire(taken_ + stash_.size());
   if (!chunk) return false;
-  std::memcpy(chunk->data() + taken_, stash_.get(), stashed_);
-  filled_ = taken_ + std::exchange(stashed_, std::uint16_t{0});
+  filled_ = taken_ + stash_.size();
+  stash_.take(chunk->data() + taken_);
   chunk_ = std::move(chunk);
   return true;
 }

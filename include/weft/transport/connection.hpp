@@ -106,6 +106,10 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// the last time that there was nothing to receive, or at least 8 MiB ago.
   TimePoint behind_since() const { return behind_since_; }
 
+  /// Position in the stream that is received at which the first frame begins that the sink was not handed,
+  /// or not whole.
+  std::uint64_t handed_up() const { return framer_.handed_up(); }
+
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
   bool is_moving() const {
@@ -174,7 +178,6 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   TimePoint check_frame();
   void fail(Status why);
   void conclude();
-  Status lost(const char* what, int error) const;
 
   Loop& loop_;
   const ConnectionOptions options_;

@@ -5,10 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "weft/transport/frame_sink.hpp"
+#include "weft/transport/stash.hpp"
 
 namespace weft {
 
@@ -57,6 +57,9 @@ class StreamFramer {
   /// Grows when the peer gets on: whole frames, every 64 KiB of a body, of an attachment every 64 KiB or
   /// 1024th part, whichever is more. What stands still while inside() is a peer that is too slow.
   std::uint64_t progress() const noexcept { return (units_ << 16) + (pending_bytes() >> 16); }
+  /// Position in the stream at which the first frame begins that was not handed up whole. Inside a callback
+  /// the frames of that callback may count as handed up.
+  std::uint64_t handed_up() const noexcept;
 
   void use_checksums() noexcept { checksums_ = true; }
   bool checksums() const noexcept { return checksums_; }
@@ -71,7 +74,10 @@ class StreamFramer {
     return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
   }
   /// `bytes` were put into the landing since receive_into(), though received() was not called for them.
-  void landed(std::size_t bytes) noexcept { take_direct(bytes); }
+  void landed(std::size_t bytes) noexcept {
+    received_bytes_ += bytes;
+    take_direct(bytes);
+  }
   /// Writes no more into the landing, and skips the rest. Only while there is one.
   void abandon_landing() noexcept;
   /// Hands up nothing more, ever.
@@ -85,7 +91,7 @@ class StreamFramer {
   enum class Step : std::uint8_t { kOn, kNeedBytes, kFailed };
   class Batch;
 
-  std::size_t pending_bytes() const noexcept { return filled_ - taken_ + stashed_; }
+  std::size_t pending_bytes() const noexcept { return filled_ - taken_ + stash_.size(); }
   Bytes pending() const noexcept {
     return chunk_ ? Bytes{chunk_->data() + taken_, filled_ - taken_} : Bytes{};
   }
@@ -116,10 +122,8 @@ class StreamFramer {
   /// The next step needs so many bytes, from taken_ on.
   std::size_t needed_ = 1;
   std::uint64_t units_ = 0;
-  /// A few bytes of something that is not whole, so that waiting for the rest costs no chunk. Kept once made.
-  std::unique_ptr<std::byte[]> stash_;
-  std::uint16_t stash_capacity_ = 0;
-  std::uint16_t stashed_ = 0;
+  std::uint64_t received_bytes_ = 0;
+  Stash stash_;
   std::uint8_t batch_max_ = kBatchMax;
   State state_ = State::kHello;
   bool checksums_ = false;

@@ -80,7 +80,7 @@ TEST_F(Counters, NameTheReasonForWhichAConnectionWasEnded) {
   expect_counted(server, spoilt([](auto& h) { h.flags = 1, h.attachment_bytes = 10'001; }),
                  Rejection::kAttachmentTooLarge);
   expect_counted(server, spoilt([](auto& h) { h.attachment_bytes = 8; }), Rejection::kUnexpectedField);
-  expect_counted(server, spoilt([](auto& h) { h.status = 4095; }), Rejection::kMetadataTooLarge);
+  expect_counted(server, spoilt([](auto& h) { h.typed16 = 4095; }), Rejection::kMetadataTooLarge);
   std::string padded = hello + request_bytes<&size_of>(1, std::string_view{"five!"});
   padded.back() = 1;
   expect_counted(server, padded, Rejection::kPadding);

@@ -90,7 +90,7 @@ class Hooks : public FaultTest {
     const auto failed = peer.receive_frame();
     ASSERT_TRUE(failed);
     EXPECT_EQ(failed->header.id, 1u);
-    EXPECT_EQ(failed->header.status & 0xFF, static_cast<unsigned>(StatusCode::kUnknown));
+    EXPECT_EQ(wire::AnswerView{failed->header}.code(), static_cast<unsigned>(StatusCode::kUnknown));
     EXPECT_EQ(failed->body, "the handler threw: it broke");
     peer.send(request_bytes<add>(2, 3, 4));
     const auto next = peer.receive_frame();

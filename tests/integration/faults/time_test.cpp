@@ -414,7 +414,7 @@ TEST_F(PeersBadInTime, AMillionRapidResetsKeepHandlersUnderTheLimitAndMemoryBoun
   while (refused + otherwise < kPairs - Stubborn::kAtOnce) {
     const auto answer = peer.receive_frame();
     if (!answer) break;
-    const auto code = static_cast<StatusCode>(answer->header.status & 0xFF);
+    const auto code = static_cast<StatusCode>(wire::AnswerView{answer->header}.code());
     ++(code == StatusCode::kResourceExhausted ? refused : otherwise);
     if (refused % 100'000 == 0) {
       EXPECT_TRUE(wait_for(honest.start<&add>(1, 2)).ok());

@@ -103,7 +103,7 @@ TEST_F(Limits, HandlersThatIgnoreCancellingStayUnderCallsInFlightMax) {
   EXPECT_EQ(server.stats().calls_running, 8u);
   EXPECT_EQ(server.stats().calls_refused, 992u);
   for (const wire::FrameHeader& header : peer.responses()) {
-    EXPECT_EQ(header.status & 0xFF, static_cast<unsigned>(StatusCode::kResourceExhausted));
+    EXPECT_EQ(wire::AnswerView{header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
   }
   EXPECT_EQ(call<long_text>(client(server), 5u).value(), "ttttt") << "another connection notices nothing";
   stubborn.release();
