@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/call_status.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
 
 #include "weft/base/bytes.hpp"
+#include "weft/base/peer_text.hpp"
 
 namespace weft {
-
-namespace {
-
-constexpr std::size_t kMessageBytesMax = 16 * 1024;
-
-}  // namespace
 
 std::uint16_t packed_status(const Status& failure) {
   return static_cast<std::uint16_t>(static_cast<unsigned>(failure.code()) |
@@ -61,9 +55,13 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   const auto native = known ? static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method))
                             : static_cast<std::int32_t>(number);
   const auto message = [&]() -> std::string {
-    const std::string theirs{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
-    if (!known)
-      return "status code " + std::to_string(number) + ", which this build does not know: " + theirs;
+    std::string theirs = peer_text(as_text(frame.body));
+    if (!known) {
+      return "the server gives status code " + std::to_string(number) +
+             ", which this build does not know, and says: " + theirs;
+    }
+    // Without these words nobody could tell the server's connection, or its memory, from the caller's own.
+    if (layer != Layer::kUser) theirs.insert(0, "the server says: ");
     if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
       return theirs + "; this caller takes it for " + method.schema_text(method);
     }

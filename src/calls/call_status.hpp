@@ -23,7 +23,7 @@ Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, s
 Status status_of_encoding() noexcept;
 
 /// The failure that an answer brought. Text and numbers are the peer's: the numbers are checked, the text is
-/// cut.
+/// cleaned and cut, and it says whose it is unless the failure is the handler's own.
 Status answered_status(const Frame& frame, const MethodKey& method);
 
 }  // namespace weft
