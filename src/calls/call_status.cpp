@@ -16,7 +16,8 @@ std::uint16_t packed_status(const Status& failure) {
                                     static_cast<unsigned>(failure.retry()) << 12);
 }
 
-Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
+Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
+                  std::string_view option) {
   if (bytes == kUnencodable) {
     return {StatusCode::kInvalidArgument, Layer::kCodec, [&] {
               return std::string{what} + " cannot be encoded: it is nested too deep or has too many elements";
@@ -25,7 +26,8 @@ Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, s
   return {StatusCode::kResourceExhausted, Layer::kRpc,
           [&] {
             return std::string{what} + " of " + std::to_string(bytes) + " bytes is over " +
-                   std::string{whose} + " limit of " + std::to_string(limit);
+                   std::string{whose} + " limit of " + std::to_string(limit) +
+                   (option.empty() ? "" : ", which " + std::string{option} + " raises");
           },
           0, Retry::kNever};
 }

@@ -15,9 +15,16 @@ inline constexpr std::int32_t kSchemaMismatch = 1;
 /// A failure as an answer's header carries it: code, layer, and what to do; the message is the answer's body.
 std::uint16_t packed_status(const Status& failure);
 
-/// Says that something is too large, and against whose limit. A value that the codec cannot encode is
-/// larger than any limit.
-Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose);
+/// Options that raise a limit, as people are told of them.
+inline constexpr std::string_view kServersBodyOption = "ServerOptions::limits.body_bytes_max";
+inline constexpr std::string_view kClientsBodyOption = "ClientOptions::limits.body_bytes_max";
+inline constexpr std::string_view kServersAttachmentOption = "ServerOptions::limits.attachment_bytes_max";
+inline constexpr std::string_view kClientsAttachmentOption = "ClientOptions::limits.attachment_bytes_max";
+
+/// Says that something is too large, against whose limit, and which `option` raises it; empty: none does. A
+/// value that the codec cannot encode is larger than any limit.
+Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
+                  std::string_view option);
 
 /// From within a catch: what was thrown while an argument was encoded.
 Status status_of_encoding() noexcept;

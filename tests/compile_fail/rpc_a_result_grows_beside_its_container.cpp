@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EXPECT: \A(?s:(?!error:).)*error: static assertion failed[^\n]*a result R of these kinds grows beside itself
+// EXPECT: \A(?s:(?!error:).)*error: static assertion failed[^\n]*a result R of these kinds grows beside
+// itself
 #include <string>
 #include <tuple>
 #include <vector>
