@@ -16,8 +16,8 @@ bool is_control(std::string_view character) {
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
   if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;  // U+0080 to U+009F
   if (character.size() != 3 || byte(0) != 0xE2) return false;
-  // Marks, ends of lines and paragraphs, and embeddings: U+200E, U+200F, U+2028 to U+202E. Isolates: U+2066 to
-  // U+2069.
+  // Marks, ends of lines and paragraphs, and embeddings: U+200E, U+200F, U+2028 to U+202E. Isolates: U+2066
+  // to U+2069.
   if (byte(1) == 0x80) return byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE);
   return byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
 }

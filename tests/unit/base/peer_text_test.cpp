@@ -13,19 +13,23 @@ namespace {
 TEST(PeerText, KeepsWhatPeopleWrite) {
   EXPECT_EQ(peer_text(""), "");
   EXPECT_EQ(peer_text("no page 5: 'a' -> \"b\""), "no page 5: 'a' -> \"b\"");
-  EXPECT_EQ(peer_text("gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80"), "gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80");
+  EXPECT_EQ(peer_text("gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80"),
+            "gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
 TEST(PeerText, HasNoControlsOfAnyKind) {
   for (int byte = 0; byte < 0x20; ++byte) {
     EXPECT_EQ(peer_text(std::string(1, static_cast<char>(byte))), "?") << byte;
   }
-  EXPECT_EQ(peer_text("a\x7f" "b"), "a?b");
+  EXPECT_EQ(peer_text("a\x7f"
+                      "b"),
+            "a?b");
   for (int byte = 0x80; byte < 0xA0; ++byte) {
     EXPECT_EQ(peer_text(std::string{"\xc2"} + static_cast<char>(byte)), "?") << byte;
   }
   EXPECT_EQ(peer_text("\xc2\xa0"), "\xc2\xa0");
-  for (const char* turned : {"\xe2\x80\x8e", "\xe2\x80\xa8", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"}) {
+  for (const char* turned :
+       {"\xe2\x80\x8e", "\xe2\x80\xa8", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"}) {
     EXPECT_EQ(peer_text(turned), "?");
   }
   EXPECT_EQ(peer_text("\xe2\x80\x93 \xe2\x81\xaa"), "\xe2\x80\x93 \xe2\x81\xaa");
