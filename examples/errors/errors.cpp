@@ -16,6 +16,11 @@ weft::Result<int> withdraw(int amount) {
 int careless(const std::string& number) {
   return std::stoi(number);  // may throw: the caller gets a failure, and the server goes on
 }
+
+std::string page(int number) {
+  if (number > 9) throw weft::user_error(404, "no such page", weft::StatusCode::kNotFound);
+  return "page " + std::to_string(number);
+}
 // end: handlers
 
 // begin: lost
@@ -42,6 +47,10 @@ weft::Task<int> ask(weft::Client& client) {
   auto thrown = co_await client.call<careless>("many");
   show("thrown", thrown.status());
 
+  auto missing = co_await client.call<page>(10);
+  if (missing.ok() || missing.status().native() != 404) co_return 1;
+  show("no page", missing.status());
+
   auto unknown = co_await client.call<weft::remote<"no/such", int(int)>>(1);
   show("unknown method", unknown.status());
 
@@ -65,6 +74,7 @@ int main() {
   weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
   server.register_handler<withdraw>();
   server.register_handler<careless>();
+  server.register_handler<page>();
   server.start().value();
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}};

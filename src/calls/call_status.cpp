@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/call_status.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
 
 #include "weft/base/bytes.hpp"
+#include "weft/base/peer_text.hpp"
 
 namespace weft {
-
-namespace {
-
-constexpr std::size_t kMessageBytesMax = 16 * 1024;
-
-}  // namespace
 
 wire::AnswerHead failure_head(const Status& failure) {
   return {
       .code = failure.code(), .layer = failure.layer(), .retry = failure.retry(), .native = failure.native()};
 }
 
-Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
+Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
+                  std::string_view option) {
   if (bytes == kUnencodable) {
     return {StatusCode::kInvalidArgument, Layer::kCodec, [&] {
               return std::string{what} + " cannot be encoded: it is nested too deep or has too many elements";
@@ -30,7 +25,8 @@ Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, s
   return {StatusCode::kResourceExhausted, Layer::kRpc,
           [&] {
             return std::string{what} + " of " + std::to_string(bytes) + " bytes is over " +
-                   std::string{whose} + " limit of " + std::to_string(limit);
+                   std::string{whose} + " limit of " + std::to_string(limit) +
+                   (option.empty() ? "" : ", which " + std::string{option} + " raises");
           },
           0, Retry::kNever};
 }
@@ -58,9 +54,13 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
                                                                           : Layer::kNone;
   const std::int32_t native = known ? answer.native() : static_cast<std::int32_t>(number);
   const auto message = [&]() -> std::string {
-    const std::string theirs{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
-    if (!known)
-      return "status code " + std::to_string(number) + ", which this build does not know: " + theirs;
+    std::string theirs = peer_text(as_text(frame.body));
+    if (!known) {
+      return "the server gives status code " + std::to_string(number) +
+             ", which this build does not know, and says: " + theirs;
+    }
+    // Without these words nobody could tell the server's connection, or its memory, from the caller's own.
+    if (layer != Layer::kUser) theirs.insert(0, "the server says: ");
     if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
       return theirs + "; this caller takes it for " + method.schema_text(method);
     }

@@ -51,11 +51,12 @@ Refusal bad_metadata() {
 }
 
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
-                          const MethodEntry& method) {
+                          const MethodEntry& method, std::string_view option) {
   return {StatusCode::kResourceExhausted, Layer::kRpc,
           [&] {
             return std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
-                   std::to_string(limit) + " of method '" + std::string{method.key.name} + "'";
+                   std::to_string(limit) + " of method '" + std::string{method.key.name} +
+                   "', which HandlerOptions::" + std::string{option} + " raises";
           },
           0, Retry::kNever};
 }
@@ -107,7 +108,8 @@ Refusal CallsIn::refusal(wire::RequestView request) const {
              kSchemaMismatch}};
   }
   return {Rejection::kOverMethodsBody,
-          over_methods_limit("a request", request.arguments_bytes(), exact->options.body_bytes_max, *exact)};
+          over_methods_limit("a request", request.arguments_bytes(), exact->options.body_bytes_max, *exact,
+                             "body_bytes_max")};
 }
 
 void CallsIn::begin_batch(std::size_t frames) {
@@ -220,7 +222,7 @@ std::optional<Refusal> CallsIn::attachment_refusal(wire::RequestView request) co
   const std::uint64_t limit = method->options.attachment_bytes_max;
   if (limit != 0 && bytes > limit) {
     return Refusal{Rejection::kOverMethodsAttachment,
-                   over_methods_limit("an attachment", bytes, limit, *method)};
+                   over_methods_limit("an attachment", bytes, limit, *method, "attachment_bytes_max")};
   }
   return admission_.refuse_attachment(bytes);
 }
@@ -265,12 +267,13 @@ void CallsIn::wake_room_waiter() {
 
 std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
   if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
-    fail(id, over_limit("the answer", body_bytes, session_.peer_body_bytes_max(), "the caller's"));
+    fail(id, over_limit("the answer", body_bytes, session_.peer_body_bytes_max(), "the caller's",
+                        kClientsBodyOption));
     return nullptr;
   }
   if (attachment_bytes > session_.peer_attachment_bytes_max()) [[unlikely]] {
     fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
-                        "the caller's"));
+                        "the caller's", kClientsAttachmentOption));
     return nullptr;
   }
   wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};

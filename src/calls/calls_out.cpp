@@ -37,7 +37,8 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
 }  // namespace
 
 Begun CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
-  return call.refuse(over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's"));
+  return call.refuse(over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's",
+                                kServersBodyOption));
 }
 
 Begun CallsOut::refuse_for_memory(PendingCall& call) {
@@ -48,11 +49,12 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   const Bytes metadata = call.request().metadata();
   const std::size_t body_bytes = wire::padded(metadata.size()) + arguments_bytes;
   if (metadata.size() > wire::kMetadataBytesMax) {
-    return call.refuse(over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's"));
+    return call.refuse(
+        over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's", {}));
   }
   if (body_bytes > session_.peer_body_bytes_max()) {
     return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
-                                  "the server's"));
+                                  "the server's", kServersBodyOption));
   }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.metadata_bytes = static_cast<std::uint16_t>(metadata.size());
@@ -62,7 +64,7 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer_attachment_bytes_max()) {
       return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
-                                    "the server's"));
+                                    "the server's", kServersAttachmentOption));
     }
     if (attachment_bytes != 0) {
       head.flags |= wire::FrameFlags::kAttachment;

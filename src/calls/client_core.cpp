@@ -67,7 +67,8 @@ Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_byte
   if (state_ == State::kClosed) return call.refuse(closed_status());
   if (!misuse_.ok()) return call.refuse(misuse_);
   if (body_bytes > options_.limits.body_bytes_max) {
-    return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's"));
+    return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's",
+                                  kClientsBodyOption));
   }
   if (waiting_count_ >= options_.limits.calls_waiting_max) {
     return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reflection.weft.hpp"
+#include "weft/base/peer_text.hpp"
 
 namespace weft::protobuf {
 
@@ -135,7 +136,7 @@ class RemoteServices::Known {
       FirstError error;
       if (pool_.BuildFileCollectingErrors(file, &error) == nullptr) {
         return Status{StatusCode::kInvalidArgument, Layer::kCodec,
-                      "the server's description of itself is wrong: " + error.text};
+                      "the server's description of itself is wrong: " + peer_text(error.text)};
       }
       types_ = types;
     }
@@ -235,7 +236,7 @@ Task<Result<std::string>> RemoteServices::call(std::string method, std::string j
   if (!printed.ok()) {
     co_return Status{StatusCode::kInternal, Layer::kCodec,
                      "the answer cannot be told in JSON: " +
-                         std::string{printed.message().data(), printed.message().size()}};
+                         peer_text({printed.message().data(), printed.message().size()})};
   }
   co_return text;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/bring_up.hpp"
 
-#include <algorithm>
 #include <utility>
 
+#include "weft/base/peer_text.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft {
@@ -14,7 +14,7 @@ namespace {
 constexpr char kOptional = 0;
 constexpr char kRequired = 1;
 
-constexpr std::size_t kPeerTextBytesMax = 500;
+constexpr std::size_t kReasonBytesMax = 500;
 
 // More than this is nobody's way to end a stream.
 constexpr std::size_t kStrayBytesMax = 64;
@@ -34,13 +34,6 @@ Status demanded_by_peer(wire::CarrierKind kind, std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport,
           "the peer requires the carrier '" + std::string{to_string(kind)} +
               "', and it is not to be had: " + std::string{why}};
-}
-
-// The peer's words go to logs and to people: no line of its own, no escape sequences, and not too much.
-std::string printable(std::string_view text) {
-  std::string safe{text.substr(0, kPeerTextBytesMax)};
-  std::replace_if(safe.begin(), safe.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text.size() > safe.size() ? safe + " ..." : safe;
 }
 
 // These say which side has to put right what is wrong.
@@ -201,7 +194,7 @@ Status BringUp::on_message(const wire::CarrierMessage& message) {
   if (message.step == wire::CarrierStep::kReady) return on_ready();
   theirs_ = message.step == wire::CarrierStep::kUp ? Verdict::kUp : Verdict::kDown;
   if (theirs_ == Verdict::kDown) {
-    const std::string why = of_peer(printable(message.text));
+    const std::string why = of_peer(peer_text(message.text, kReasonBytesMax));
     if (reason_.empty()) reason_ = why;
     return give_verdict(Verdict::kDown, why);
   }

@@ -80,12 +80,13 @@ Status fault_status(FrameFault fault, const FrameHeader& header, const FrameLimi
     case FrameFault::kBodyTooLarge:
       code = StatusCode::kResourceExhausted;
       message += ", " + std::to_string(header.body_bytes) + " bytes of at most " +
-                 std::to_string(limits.body_bytes_max);
+                 std::to_string(limits.body_bytes_max) + ", which limits.body_bytes_max of this side raises";
       break;
     case FrameFault::kAttachmentTooLarge:
       code = StatusCode::kResourceExhausted;
       message += ", " + std::to_string(header.attachment_bytes) + " bytes of at most " +
-                 std::to_string(limits.attachment_bytes_max);
+                 std::to_string(limits.attachment_bytes_max) +
+                 ", which limits.attachment_bytes_max of this side raises";
       break;
     case FrameFault::kChecksum:
       code = StatusCode::kDataLoss;

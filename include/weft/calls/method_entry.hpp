@@ -57,7 +57,8 @@ struct MethodEntry {
 
 namespace detail {
 
-/// The failure that a handler's exception becomes. Only inside a catch block.
+/// The failure that a handler's exception becomes; a Status that was thrown is it already. Only inside a
+/// catch block.
 Status status_of_exception();
 
 }  // namespace detail

@@ -131,7 +131,7 @@ TEST_F(PendingCalls, AFailureOfThePeerIsItsOutcome) {
   const Status failure = call.take_failure();
   EXPECT_EQ(failure.code(), StatusCode::kNotFound);
   EXPECT_EQ(failure.native(), 42);
-  EXPECT_EQ(failure.message(), "no such key");
+  EXPECT_EQ(failure.message(), "the server says: no such key");
   EXPECT_FALSE(failure.unprocessed());
 }
 
