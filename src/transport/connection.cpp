@@ -107,12 +107,16 @@ void Connection::start(FrameSink& sink) {
 }
 
 std::vector<wire::CarrierOffer> Connection::carrier_offers() const {
-  return bringing_up_ != nullptr ? bringing_up_->bring_up.offers() : std::vector<wire::CarrierOffer>{};
+  return bringing_up_ != nullptr ? bringing_up_->bring_up.candidates().offers()
+                                 : std::vector<wire::CarrierOffer>{};
 }
 
 CarrierReport Connection::carrier_report() const {
-  return {.description = carrier_->description(),
-          .refusal = bringing_up_ != nullptr ? bringing_up_->bring_up.refusal() : std::string{}};
+  CarrierReport report{.description = carrier_->description()};
+  if (bringing_up_ == nullptr) return report;
+  report.refusal = bringing_up_->bring_up.refusal();
+  report.passed_over = bringing_up_->bring_up.candidates().passed_over();
+  return report;
 }
 
 // On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
@@ -132,7 +136,7 @@ void Connection::on_carrier_decided() {
 void Connection::move_to_carrier() {
   state_ = State::kStarted;
   framer_.unpause();
-  if (framer_.inside()) return fail(bringing_up_->bring_up.stray_bytes());
+  if (framer_.inside()) return fail(bringing_up_->bring_up.stream_watch().stray_bytes());
   carrier_ = &bringing_up_->bring_up.move(*this);
   capabilities_ = &carrier_->capabilities();
   write_blocked_ = false;
@@ -141,7 +145,7 @@ void Connection::move_to_carrier() {
   if (ending()) return;
   readable_ = true;
   schedule_work();
-  bringing_up_->bring_up.check_stream();
+  bringing_up_->bring_up.stream_watch().look();
 }
 
 void Connection::hand_up_hello() {

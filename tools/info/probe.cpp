@@ -99,6 +99,7 @@ Probe describe(const Connection& connection, const HelloSink& sink, wire::Carrie
   if (probe.carrier == "ucx") probe.lanes = parse_lanes(report.description);
   probe.description = std::move(report.description);
   probe.refusal = std::move(report.refusal);
+  probe.passed_over = std::move(report.passed_over);
   return probe;
 }
 
