@@ -15,7 +15,7 @@ weft::Task<weft::Result<std::string>> remind(std::string text) {
   co_return "remember: " + text;
 }
 
-weft::Task<void> ask(weft::RpcClient* client, std::string* outcome) {
+weft::Task<void> ask(weft::Client* client, std::string* outcome) {
   auto reminder = co_await client->call<remind>("tea");
   *outcome = reminder.ok() ? *reminder : reminder.status().to_string();
 }
@@ -24,14 +24,13 @@ int main() {
   // begin: setup
   weft::ManualClock clock;
   auto loop = weft::Loop::create({.clock = &clock}).value();
-  weft::TransportSet transports;
+  weft::Transports transports;
   transports.add(std::make_unique<weft::MemoryNetwork>());
 
-  weft::RpcServer server{transports, {.listen = {"memory://reminders"}, .threads = 0, .loop = loop.get()}};
+  weft::Server server{{.listen = {"memory://reminders"}, .threads = 0, .loop = loop.get()}, transports};
   server.register_handler<remind>();
   server.start().value();
-  weft::RpcClient client{
-      *loop, transports, {.connect = "memory://reminders", .call_timeout = weft::kNoTimeout}};
+  weft::Client client{*loop, {.connect = "memory://reminders", .call_timeout = weft::kNoTimeout}, transports};
   // end: setup
 
   // begin: drive
