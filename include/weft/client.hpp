@@ -35,8 +35,7 @@ class Client final : public CallClient {
   }
   template <auto M, typename... Given>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return make_call<M>(detail::WithExtras{options, false},
-                                                std::forward<Given>(arguments)...);
+    return make_call<M>(detail::WithExtras{options, false}, std::forward<Given>(arguments)...);
   }
 
   /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
