@@ -50,9 +50,9 @@ Status status_of(const std::exception_ptr& thrown) noexcept {
 
 }  // namespace
 
-ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options)
+ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
     : CallTarget(loop, default_timeout(options), options.carries_metadata),
-      transports_(transports),
+      transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),
       reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max) {

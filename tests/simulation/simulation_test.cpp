@@ -53,7 +53,7 @@ Task<bool> call_that_brings_an_attachment(World* world) {
 Task<bool> call_that_fetches_an_attachment(World* world) {
   const CallOptions options;
   const Result<Answer<Number>> answer =
-      co_await world->client().exchange<&Service::give>(options, 1u, kAttachmentBytes);
+      co_await world->client().call<&Service::give>(options, 1u, kAttachmentBytes).with_attachment();
   co_return answer.ok() && answer->attachment_bytes == kAttachmentBytes;
 }
 Task<bool> call_that_names_a_landing(World* world) {
@@ -61,7 +61,7 @@ Task<bool> call_that_names_a_landing(World* world) {
   CallOptions options;
   options.landing = landing;
   const Result<Answer<Number>> answer =
-      co_await world->client().exchange<&Service::give>(options, 1u, kAttachmentBytes);
+      co_await world->client().call<&Service::give>(options, 1u, kAttachmentBytes).with_attachment();
   co_return answer.ok() && landing.back() == std::byte{'b'};
 }
 Task<bool> call_through_a_second_server(World* world) {
@@ -236,7 +236,7 @@ class SeededRun {
 
   static Task<void> one_call(SeededRun* run, Number number) {
     [[maybe_unused]] const auto slept = co_await sleep_for(std::chrono::milliseconds{run->below(1000)});
-    RpcClient& client = run->world_.client();
+    Client& client = run->world_.client();
     CallOptions options;
     if (run->below(3) == 0) options.timeout = std::chrono::milliseconds{1 + run->below(100)};
     const Number size = 1 + run->below(30'000);
@@ -263,7 +263,8 @@ class SeededRun {
       case 4: {
         std::vector<std::byte> landing(run->below(2) == 0 ? 0 : size);
         options.landing = landing;
-        const Result<Answer<Number>> answer = co_await client.exchange<&Service::give>(options, number, size);
+        const Result<Answer<Number>> answer =
+            co_await client.call<&Service::give>(options, number, size).with_attachment();
         if (!answer.ok()) co_return run->ended(number, Result<Number>{answer.status()});
         co_return run->ended(number, Result<Number>{answer->value});
       }

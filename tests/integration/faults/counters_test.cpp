@@ -127,17 +127,17 @@ TEST(LogOfFaults, HasOneLineASecondOfEachPeer) {
   ManualClock clock;
   Lines log;
   const std::unique_ptr<Loop> loop = Loop::create({.clock = &clock}).value();
-  TransportSet transports;
+  Transports transports;
   transports.add(std::make_unique<MemoryNetwork>());
   ServerOptions options;
   options.listen = {"memory://server"};
   options.threads = 0;
   options.loop = loop.get();
   options.logger = &log;
-  RpcServer server{transports, std::move(options)};
+  Server server{std::move(options), transports};
   server.register_handler<&add>();
   server.start().value();
-  RpcClient client{*loop, transports, {.connect = "memory://server"}};
+  Client client{*loop, {.connect = "memory://server"}, transports};
   const auto call_nothing = [&] {
     const auto result = loop->block_on(outcome_of(client.start<remote<"nothing", int()>>()));
     EXPECT_EQ(result.status().code(), StatusCode::kUnimplemented);

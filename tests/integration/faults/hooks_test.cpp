@@ -151,9 +151,9 @@ class ThrowingTransport final : public Transport {
 };
 
 TEST_F(Hooks, AnAttemptThatThrowsFailsTheCallsThatWaitedAndTheNextOneTriesAgain) {
-  TransportSet transports;
+  Transports transports;
   transports.add(std::make_unique<ThrowingTransport>());
-  RpcClient caller{loop(), transports, {.connect = serve_all().urls().front(), .reconnect_wait_min = 1ms}};
+  Client caller{loop(), {.connect = serve_all().urls().front(), .reconnect_wait_min = 1ms}, transports};
   const Result<int> failed = wait_for(caller.start<add>(3, 4));
   EXPECT_EQ(failed.status().code(), StatusCode::kUnavailable) << failed.status().to_string();
   EXPECT_NE(failed.status().message().find("no way from here"), std::string_view::npos);

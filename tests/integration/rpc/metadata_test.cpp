@@ -36,7 +36,7 @@ void tell_by_reply(Reply<std::string> reply, CallContext& context) {
 
 /// Calls on, in all the ways a coroutine can.
 struct Relay {
-  RpcClient* next = nullptr;
+  Client* next = nullptr;
   Metadata own{};
 
   Task<Result<std::string>> pass() { co_return co_await next->call<tell>(); }
