@@ -44,7 +44,8 @@ Landing CallExtras::land(std::size_t bytes, Session& session) {
                    "the unrequested attachment", "ClientOptions::limits.unrequested_attachment_bytes_max");
     return Landing::skip();
   }
-  Result<Buffer> buffer = session.connection().landing_memory(bytes, session.host().memory);
+  Result<Buffer> buffer = session.connection().landing_memory(bytes);
+  if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), session.host().memory->shared());
   if (!buffer.ok()) {
     landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
     return Landing::skip();

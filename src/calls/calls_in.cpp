@@ -64,11 +64,12 @@ Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint6
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
-// A call that keeps its body where it was received keeps the whole chunk, so that is what counts.
+// A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
+// handler makes of a body that it does not keep is taken to be as large.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
-  const wire::RequestView request{frame.header};
-  if (request.arguments_bytes() <= kCopiedBodyBytes) return request.padded_metadata_bytes();
-  return method.keeps_body ? chunk->capacity() : frame.body.size();
+  const bool chunk_is_kept =
+      method.keeps_body && wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes;
+  return sizeof(ServedCall) + (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
 
 }  // namespace
@@ -231,31 +232,51 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   landing_refusal_ = attachment_refusal(wire::RequestView{frame.header});
   if (!landing_refusal_ && !has_good_metadata(frame)) landing_refusal_ = bad_metadata();
   if (landing_refusal_) return Landing::skip();
-  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes, host_.memory);
+  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
   if (!buffer.ok()) {
     landing_refusal_ = Refusal{Rejection::kOverProcessMemory,
                                buffer.status().with_context("an attachment (process_memory_max)")};
     return Landing::skip();
   }
-  landing_ = std::move(*buffer);
+  landing_ = ArrivingBuffer{std::move(*buffer), host_.memory->shared()};
   return Landing::into(landing_.mutable_bytes());
+}
+
+// Charges what has arrived. When there is no room for it, the rest is skipped.
+void CallsIn::on_request_attachment_progress(std::uint64_t left) {
+  if (landing_.empty()) return;
+  const std::size_t arrived = landing_.size() - left;
+  landing_refusal_ = admission_.refuse_attachment(arrived, landing_.charged());
+  if (!landing_refusal_ && !landing_.charge(arrived)) landing_refusal_ = over_process_memory();
+  if (!landing_refusal_) return;
+  session_.connection().abandon_landing();
+  landing_ = {};
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
   ++host_.taken;
-  Buffer attachment = std::move(landing_);
-  if (!landed) {
-    WEFT_ASSERT(landing_refusal_, "a request's attachment is skipped for a reason");
+  ArrivingBuffer attachment = std::move(landing_);
+  if (landed) landing_refusal_ = admission_.refuse_attachment(attachment.size(), attachment.charged());
+  if (landed && !landing_refusal_ && !attachment.charge(attachment.size())) {
+    landing_refusal_ = over_process_memory();
+  }
+  WEFT_ASSERT(landed || landing_refusal_, "a request's attachment is skipped for a reason");
+  if (landing_refusal_) {
     refuse(frame.header.id, *std::exchange(landing_refusal_, std::nullopt));
+    return {};
+  }
+  Result<Buffer> whole = attachment.take();
+  if (!whole.ok()) {
+    refuse_without_memory(frame.header.id);
     return {};
   }
   const wire::RequestView request{frame.header};
   const MethodEntry* method = host_.methods->find(request.method(), request.schema());
-  return serve_record(*method, frame, chunk, std::move(attachment));
+  return serve_record(*method, frame, chunk, std::move(*whole));
 }
 
 void CallsIn::orphan_all() {
-  landing_ = Buffer{};
+  landing_ = {};
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
   while (!calls_.empty()) calls_.front().orphan();
 }

@@ -14,6 +14,7 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/answer_sink.hpp"
 #include "weft/calls/served_call.hpp"
+#include "weft/memory/arriving_buffer.hpp"
 #include "weft/transport/connection.hpp"
 #include "weft/wire/heads.hpp"
 
@@ -39,6 +40,8 @@ class CallsIn final : public AnswerSink {
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   void on_cancel(std::uint64_t id);
   Landing on_request_attachment(const Frame& frame);
+  /// `left` bytes of the attachment are to come.
+  void on_request_attachment_progress(std::uint64_t left);
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
   /// The connection is gone.
   void orphan_all();
@@ -82,7 +85,7 @@ class CallsIn final : public AnswerSink {
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   /// How long the requests of this batch may have waited.
   Duration waited_{};
-  Buffer landing_;
+  ArrivingBuffer landing_;
   /// Why there is no landing.
   std::optional<Refusal> landing_refusal_;
 };

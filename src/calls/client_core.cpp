@@ -56,7 +56,7 @@ ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
       options_(std::move(options)),
       misuse_(check_options(options_)),
       reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max) {
-  host_.memory = std::make_shared<MemoryBudget>(options_.limits.process_memory_max);
+  host_.memory.emplace(std::make_shared<MemoryBudget>(options_.limits.process_memory_max));
 }
 
 ClientCore::~ClientCore() {

@@ -18,7 +18,7 @@ constexpr Duration kHeldCallReport = std::chrono::seconds{5};
 ServerShard::ServerShard(const Setup& setup) : setup_(setup) {
   host_.methods = &setup.methods;
   host_.workers = setup.workers;
-  host_.memory = setup.memory;
+  host_.memory.emplace(setup.memory);
   host_.faults = &setup.faults;
   host_.on_idle = [this] { reap(); };
 }

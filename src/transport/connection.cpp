@@ -202,10 +202,10 @@ void Connection::on_take_back() noexcept {
   if (moved.kind == Moved::Kind::kFailed) fail(lost(*this, "taking memory back from ", moved.error));
 }
 
-Result<Buffer> Connection::landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
+Result<Buffer> Connection::landing_memory(std::size_t bytes) {
   Buffer memory = carrier_->landing_memory(bytes);
-  if (!memory.empty()) return Buffer::counted(std::move(memory), std::move(budget));
-  return Buffer::try_allocate(bytes, std::move(budget));
+  if (!memory.empty()) return memory;
+  return Buffer::try_allocate(bytes);
 }
 
 void Connection::pause_receiving() {
@@ -310,6 +310,9 @@ Moved Connection::receive_once() {
   }
   note_progress(moved.bytes);
   close_if_failed(framer_.received(moved.bytes, *receiver_));
+  if (const std::uint64_t left = framer_.landing_left(); left != 0 && !ending()) {
+    receiver_->on_attachment_progress(left);
+  }
   return moved;
 }
 

@@ -93,9 +93,9 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
   void abandon_landing();
-  /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. Counted in
-  /// `budget`, if there is one. It may outlive the connection. Errors: as Buffer::try_allocate().
-  Result<Buffer> landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget);
+  /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
+  /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
+  Result<Buffer> landing_memory(std::size_t bytes);
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   void pause_receiving();
   void resume_receiving();

@@ -73,6 +73,10 @@ class StreamFramer {
   MutableBytes landing() const noexcept {
     return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
   }
+  /// Bytes that are still to come of an attachment that lands; 0 when none does.
+  std::uint64_t landing_left() const noexcept {
+    return state_ == State::kAttachment && landing_ != nullptr ? attachment_left_ : 0;
+  }
   /// `bytes` were put into the landing since receive_into(), though received() was not called for them.
   void landed(std::size_t bytes) noexcept {
     received_bytes_ += bytes;
