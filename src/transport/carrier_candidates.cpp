@@ -117,7 +117,8 @@ Status CarrierCandidates::check_stream_will_do() const {
   // The peer ends the connection, and has no word left to say why.
   for (const wire::CarrierOffer& offer : theirs_) {
     if (policy_of(offer) != CarrierPolicy::kRequire) continue;
-    if (const auto* passed = find_passed_over(offer.kind)) return demanded_by_peer(offer.kind, passed->reason);
+    if (const auto* passed = find_passed_over(offer.kind))
+      return demanded_by_peer(offer.kind, passed->reason);
   }
   return refuse_demands(theirs_);
 }

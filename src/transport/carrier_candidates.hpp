@@ -20,7 +20,8 @@ class CarrierCandidates {
 
   const CarrierChoices& ours() const { return *ours_; }
   std::vector<wire::CarrierOffer> offers() const;
-  /// Takes the offers of the peer's hello; once, before all that follows. next() leads to the first candidate.
+  /// Takes the offers of the peer's hello; once, before all that follows. next() leads to the first
+  /// candidate.
   void compare(std::vector<wire::CarrierOffer> theirs);
   /// Goes to the next candidate; false when there is none.
   bool next();
@@ -37,8 +38,8 @@ class CarrierCandidates {
   const std::vector<PassedOverCarrier>& passed_over() const { return passed_over_; }
   /// Returns the reasons of those that were tried in vain; empty when none was.
   std::string refusal() const;
-  /// Looks whether the stream may carry the bytes, when nothing else can. Errors: kFailedPrecondition when one
-  /// side requires another carrier, with the reason that it was passed over.
+  /// Looks whether the stream may carry the bytes, when nothing else can. Errors: kFailedPrecondition when
+  /// one side requires another carrier, with the reason that it was passed over.
   Status check_stream_will_do() const;
 
  private:

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 struct Receipt {
   int number = 0;
@@ -16,6 +16,6 @@ struct Receipt {
 
 std::tuple<std::vector<Receipt>, weft::Compatible<std::vector<std::string>>> receipts(int customer);
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<receipts>();
 }

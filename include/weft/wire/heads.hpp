@@ -6,8 +6,8 @@
 #include "weft/base/status.hpp"
 #include "weft/wire/frame.hpp"
 
-/// The heads of those frames that have fields of their own, by name: a Head is written, a View reads the header
-/// that was received, which it only points to.
+/// The heads of those frames that have fields of their own, by name: a Head is written, a View reads the
+/// header that was received, which it only points to.
 namespace weft::wire {
 
 /// Head of a request.
@@ -26,8 +26,8 @@ struct RequestHead {
   std::uint64_t attachment_bytes = 0;
 
   constexpr FrameHeader header() const noexcept {
-    return {body_bytes, FrameType::kRequest, flags,  metadata_bytes,  id,
-            method,     timeout,             schema, attachment_bytes};
+    return {body_bytes, FrameType::kRequest, flags, metadata_bytes, id, method, timeout,
+            schema,     attachment_bytes};
   }
 };
 
@@ -68,8 +68,8 @@ struct AnswerHead {
   constexpr FrameHeader header() const noexcept {
     const auto outcome = static_cast<std::uint16_t>(
         static_cast<unsigned>(code) | static_cast<unsigned>(layer) << 8 | static_cast<unsigned>(retry) << 12);
-    return {body_bytes, FrameType::kResponse, flags, outcome,         id, static_cast<std::uint32_t>(native),
-            0,          0,                    attachment_bytes};
+    return {body_bytes, FrameType::kResponse, flags, outcome, id, static_cast<std::uint32_t>(native), 0,
+            0,          attachment_bytes};
   }
 };
 
