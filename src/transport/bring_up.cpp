@@ -10,7 +10,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t kPeerTextBytesMax = 500;
+constexpr std::size_t kReasonBytesMax = 500;
 
 Status out_of_turn(std::string_view what) {
   return {StatusCode::kInvalidArgument, Layer::kTransport,
@@ -103,7 +103,7 @@ Status BringUp::on_message(const wire::CarrierMessage& message) {
   if (message.step == wire::CarrierStep::kReady) return on_ready();
   attempt_.theirs = message.step == wire::CarrierStep::kUp ? Verdict::kUp : Verdict::kDown;
   if (attempt_.theirs == Verdict::kDown) {
-    const std::string why = of_peer(peer_text(message.text, kPeerTextBytesMax));
+    const std::string why = of_peer(peer_text(message.text, kReasonBytesMax));
     if (attempt_.reason.empty()) attempt_.reason = why;
     return give_verdict(Verdict::kDown, why);
   }

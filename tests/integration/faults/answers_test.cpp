@@ -107,8 +107,8 @@ TEST_F(BytesFromAServer, TextIsCleanedAndCutAndSaysWhoseItIs) {
       wire::FrameHeader header;
       header.type = FrameType::kResponse;
       header.id = request->header.id;
-      header.status = answer.status;
-      header.method = 104;
+      header.typed16 = answer.status;
+      header.typed64 = 104;
       peer.send(frame_bytes(header, answer.text));
     }
     peer.closed_by_other_side();
