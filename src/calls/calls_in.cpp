@@ -124,14 +124,11 @@ void CallsIn::begin_batch(std::size_t frames) {
   waited_ = host_.now - session_.connection().behind_since();
 }
 
-bool CallsIn::waited_too_long(wire::RequestView request) const {
-  return waited_ > timeout_of(request) / 2;
-}
-
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
   ++host_.taken;
-  if (waited_ > kNoWait && waited_too_long(request)) [[unlikely]] {
+  // Half of the time that the caller gave has passed before anybody looked at the request.
+  if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
     refuse(request.id(), {Rejection::kBehind,
                           exhausted("the server is behind: half of the time for this call had passed before "
                                     "it was looked at, so it was not run")});

@@ -68,8 +68,6 @@ class CallsIn final : public AnswerSink {
   const MethodEntry* method_for(wire::RequestView request) const;
   Refusal refusal(wire::RequestView request) const;
   std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
-  /// Half of the time that the caller gave has passed before anybody looked at the request.
-  bool waited_too_long(wire::RequestView request) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,

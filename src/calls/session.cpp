@@ -218,13 +218,7 @@ void Session::take_back_frame(const std::byte* body) noexcept {
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
   if (const auto breach = breach_of(why)) reject(*breach, why);
-  if (faults_kept_back_ != 0) {
-    try {
-      setup_.host.faults->keep_back(connection_->remote_endpoint(), faults_kept_back_);
-    } catch (const std::bad_alloc&) {
-      // They are counted; the log does without.
-    }
-  }
+  if (setup_.host.faults != nullptr) faults_.close(*setup_.host.faults, *connection_);
   loop().disarm(*this);
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
@@ -297,17 +291,7 @@ void Session::close_with_goaway(const Status& why) {
 void Session::reject(Rejection reason, const Status& why) {
   setup_.host.rejections.count(reason);
   if (setup_.host.faults == nullptr) return;
-  ++faults_kept_back_;
-  const TimePoint now = loop().now();
-  if (now < faults_quiet_until_) return;
-  faults_quiet_until_ = now + FaultLog::kInterval;
-  try {
-    const std::string text = std::string{to_string(reason)} + ": " + why.to_string();
-    const std::string endpoint = connection_->remote_endpoint();
-    setup_.host.faults->note(endpoint, text, std::exchange(faults_kept_back_, 0), now);
-  } catch (const std::bad_alloc&) {
-    // Counted it is; the log does without.
-  }
+  faults_.note(*setup_.host.faults, *connection_, reason, why, loop().now());
 }
 
 std::byte* Session::no_memory_for_frame() {

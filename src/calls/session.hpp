@@ -9,6 +9,7 @@
 
 #include "calls/calls_in.hpp"
 #include "calls/calls_out.hpp"
+#include "calls/fault_gate.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/log.hpp"
 #include "weft/calls/limits.hpp"
@@ -90,7 +91,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
   /// then which of its calls have not run. Not from inside what a frame of the peer's caused.
   void close_with_goaway(const Status& why);
-  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultLog.
+  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultGate.
   void reject(Rejection reason, const Status& why);
 
   /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
@@ -181,9 +182,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   bool pinged_ = false;
   /// The id of a ping that came while the outbox was full.
   std::optional<std::uint64_t> pong_owed_;
-  /// Faults are only counted until then; the log is not asked.
-  TimePoint faults_quiet_until_{};
-  std::uint64_t faults_kept_back_ = 0;
+  FaultGate faults_;
 };
 
 }  // namespace weft

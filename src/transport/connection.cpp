@@ -129,13 +129,13 @@ void Connection::on_carrier_decided() {
     return hand_up_hello();
   }
   state_ = State::kMoving;
-  framer_.pause();
+  framer_.pause(true);
   loop_.at_turn_end(*this);
 }
 
 void Connection::move_to_carrier() {
   state_ = State::kStarted;
-  framer_.unpause();
+  framer_.pause(false);
   if (framer_.inside()) return fail(bringing_up_->bring_up.stream_watch().stray_bytes());
   carrier_ = &bringing_up_->bring_up.move(*this);
   capabilities_ = &carrier_->capabilities();
@@ -209,12 +209,12 @@ Result<Buffer> Connection::landing_memory(std::size_t bytes) {
 }
 
 void Connection::pause_receiving() {
-  framer_.pause();
+  framer_.pause(true);
 }
 
 void Connection::resume_receiving() {
   if (!framer_.paused()) return;
-  framer_.unpause();
+  framer_.pause(false);
   resume_ = true;
   schedule_work();
 }

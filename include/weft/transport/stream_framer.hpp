@@ -44,7 +44,7 @@ class StreamFramer {
   bool between_frames() const noexcept { return state_ == State::kFrames && pending_bytes() == 0; }
   /// All of `chunk` is what comes next; it is read in place, and kept as long as that takes.
   Status received_chunk(ChunkRef chunk, FrameSink& sink);
-  /// Goes on with what was received before, after pause().
+  /// Goes on with what was received before, after a pause().
   Status resume(FrameSink& sink);
   /// No more bytes are there for now: gives back memory that is not needed to wait for them.
   void park() noexcept;
@@ -64,8 +64,7 @@ class StreamFramer {
   void use_checksums() noexcept { checksums_ = true; }
   bool checksums() const noexcept { return checksums_; }
   /// Hands up nothing more, also within a batch of callbacks that is under way, until resume().
-  void pause() noexcept { paused_ = true; }
-  void unpause() noexcept { paused_ = false; }
+  void pause(bool paused) noexcept { paused_ = paused; }
   bool paused() const noexcept { return paused_; }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
