@@ -59,8 +59,10 @@ Report Meter::report() const {
   report.max_us = to_us(latency_.max());
   report.errors = errors_;
   if (completed_ > 0) {
+    // The last call may end before the tick that ends the measurement.
+    const std::int64_t cpu_end = ended_ ? cpu_end_ns_ : process_cpu_ns();
     report.cpu_us_per_call =
-        static_cast<double>(cpu_end_ns_ - cpu_begin_ns_) / 1000 / static_cast<double>(completed_);
+        static_cast<double>(cpu_end - cpu_begin_ns_) / 1000 / static_cast<double>(completed_);
   }
   return report;
 }

@@ -18,7 +18,7 @@
 namespace weft::perf {
 namespace {
 
-using Clients = std::vector<std::unique_ptr<RpcClient>>;
+using Clients = std::vector<std::unique_ptr<Client>>;
 
 /// How often the end of the measurement is looked for when no answer comes.
 constexpr Duration kTick = std::chrono::milliseconds{20};
@@ -33,7 +33,7 @@ TimePoint time_of(std::int64_t at_ns) {
 /// In a closed loop a call starts when the one before was answered; in an open loop when the schedule says,
 /// or as soon as possible after that.
 template <typename Exchange>
-Task<void> call_again_and_again(Measurement* measurement, RpcClient* client, std::uint64_t first_tag) {
+Task<void> call_again_and_again(Measurement* measurement, Client* client, std::uint64_t first_tag) {
   Exchange exchange{*measurement, *client};
   load::Meter& meter = measurement->meter();
   auto& schedule = measurement->schedule();
@@ -162,13 +162,13 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
   transport_options.tcp.congestion = options.congestion;
   transport_options.ucx = load::ucx_options(options.ucx);
   transport_options.verbs = load::verbs_options(options.rdma);
-  const TransportSet transports = make_transports(std::move(transport_options));
+  const Transports transports = make_transports(std::move(transport_options));
   Clients clients;
   for (unsigned i = 0; i < options.connections; ++i) {
     ClientOptions client_options;
     client_options.connect = options.connect;
     client_options.limits = generous_limits();
-    clients.push_back(std::make_unique<RpcClient>(**loop, transports, std::move(client_options)));
+    clients.push_back(std::make_unique<Client>(**loop, std::move(client_options), transports));
   }
   return (*loop)->block_on(measure(options, **loop, clients));
 }

@@ -23,7 +23,7 @@ inline bool matches(const SeenPayload& reply, const load::ClientOptions& options
 
 class EchoBody {
  public:
-  EchoBody(Measurement& measurement, RpcClient& client)
+  EchoBody(Measurement& measurement, Client& client)
       : options_(measurement.options()), client_(client), request_{measurement.pattern()} {}
 
   auto call(std::uint64_t tag) {
@@ -34,13 +34,13 @@ class EchoBody {
 
  private:
   const load::ClientOptions& options_;
-  RpcClient& client_;
+  Client& client_;
   TaggedPattern request_;
 };
 
 class GeneratedBody {
  public:
-  GeneratedBody(Measurement& measurement, RpcClient& client)
+  GeneratedBody(Measurement& measurement, Client& client)
       : options_(measurement.options()), client_(client), request_{measurement.pattern()} {}
 
   auto call(std::uint64_t tag) {
@@ -52,7 +52,7 @@ class GeneratedBody {
 
  private:
   const load::ClientOptions& options_;
-  RpcClient& client_;
+  Client& client_;
   TaggedPattern request_;
 };
 
@@ -84,11 +84,11 @@ class AttachmentMemory {
 
 class EchoAttachment {
  public:
-  EchoAttachment(Measurement& measurement, RpcClient& client)
+  EchoAttachment(Measurement& measurement, Client& client)
       : options_(measurement.options()), client_(client), memory_(measurement) {}
 
   auto call(std::uint64_t tag) {
-    return client_.exchange<remote<"perf/echo_attachment", void()>>(memory_.tagged(tag));
+    return client_.call<remote<"perf/echo_attachment", void()>>(memory_.tagged(tag)).with_attachment();
   }
   bool intact(const Answer<void>& reply, std::uint64_t tag) const {
     return matches(memory_.look_at_landing(reply.attachment_bytes), options_, tag);
@@ -96,18 +96,20 @@ class EchoAttachment {
 
  private:
   const load::ClientOptions& options_;
-  RpcClient& client_;
+  Client& client_;
   AttachmentMemory memory_;
 };
 
 class GeneratedAttachment {
  public:
-  GeneratedAttachment(Measurement& measurement, RpcClient& client)
+  GeneratedAttachment(Measurement& measurement, Client& client)
       : options_(measurement.options()), client_(client), memory_(measurement) {}
 
   auto call(std::uint64_t tag) {
-    return client_.exchange<remote<"perf/generate_attachment", std::uint64_t(std::uint64_t)>>(
-        memory_.tagged(tag), options_.answer_bytes());
+    return client_
+        .call<remote<"perf/generate_attachment", std::uint64_t(std::uint64_t)>>(memory_.tagged(tag),
+                                                                                options_.answer_bytes())
+        .with_attachment();
   }
   bool intact(const Answer<std::uint64_t>& reply, std::uint64_t tag) const {
     const SeenPayload seen = memory_.look_at_landing(reply.attachment_bytes);
@@ -118,7 +120,7 @@ class GeneratedAttachment {
 
  private:
   const load::ClientOptions& options_;
-  RpcClient& client_;
+  Client& client_;
   AttachmentMemory memory_;
 };
 

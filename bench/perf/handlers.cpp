@@ -19,7 +19,7 @@ using Pattern = std::shared_ptr<PatternMemory>;
 
 /// One pattern for each of the server's threads, as large as was asked for so far. An answer that is still on
 /// its way keeps the one it was sent from. Errors: those of registering it.
-Result<Pattern> pattern_of(std::uint64_t bytes, const RpcServer* registrar) {
+Result<Pattern> pattern_of(std::uint64_t bytes, const Server* registrar) {
   thread_local Pattern pattern = std::make_shared<PatternMemory>();
   if (pattern->bytes.size() >= bytes) return pattern;
   auto larger = std::make_shared<PatternMemory>(std::vector<std::byte>(bytes));
@@ -51,7 +51,7 @@ void perf_echo_attachment(CallContext& context) {
 }
 
 Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
-                                               const RpcServer* registrar) {
+                                               const Server* registrar) {
   if (reply_bytes > kPayloadBytesMax) return too_large(reply_bytes);
   auto pattern = pattern_of(reply_bytes, registrar);
   if (!pattern.ok()) return std::move(pattern).status();

@@ -23,6 +23,6 @@ void perf_echo_attachment(CallContext& context);
 /// Answers with an attachment of `reply_bytes` of the pattern, untouched, and with the request's tag beside.
 /// The pattern is registered with `registrar`, if there is one.
 Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
-                                               const RpcServer* registrar);
+                                               const Server* registrar);
 
 }  // namespace weft::perf

@@ -35,7 +35,7 @@ class Measurement {
   }
 
   /// All memory of attachments, for all clients that share `client`'s transports.
-  Status register_memory(const RpcClient& client) {
+  Status register_memory(const Client& client) {
     for (auto* const memory : {&pattern_, &landings_}) {
       auto lease = client.register_memory(*memory);
       if (!lease.ok()) return std::move(lease).status();

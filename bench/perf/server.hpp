@@ -9,7 +9,7 @@
 namespace weft::perf {
 
 /// A Weft server with the functions that `weft perf client` calls; serves from now until destroyed.
-/// Errors: those of RpcServer::start().
+/// Errors: those of Server::start().
 Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options);
 
 }  // namespace weft::perf

@@ -25,7 +25,7 @@ weft::Task<int> ask(weft::Client& client) {
   std::string answer(text.size(), ' ');
   weft::CallOptions options{.attachment = weft::as_bytes(text),
                             .landing = std::as_writable_bytes(std::span{answer})};
-  auto reply = co_await client.exchange<capitals>(options);
+  auto reply = co_await client.call<capitals>(options).with_attachment();
   if (!reply.ok()) co_return 1;
   std::printf("%s, %zu bytes landed in our buffer\n", answer.c_str(), reply->attachment_bytes);
   // end: client
@@ -34,8 +34,9 @@ weft::Task<int> ask(weft::Client& client) {
   const std::string left = "gathered ";
   const std::string right = "from two places";
   const std::vector<weft::Bytes> pieces{weft::as_bytes(left), weft::as_bytes(right)};
+  // No landing: the answer brings its own memory.
   weft::CallOptions gathered{.attachment = std::span{pieces}};
-  auto second = co_await client.exchange<capitals>(gathered);  // no landing: the answer brings its own memory
+  auto second = co_await client.call<capitals>(gathered).with_attachment();
   if (!second.ok()) co_return 1;
   std::printf("%.*s\n", static_cast<int>(second->value), weft::as_text(second->attachment.bytes()).data());
   // end: gather

@@ -16,7 +16,19 @@ weft::Result<int> withdraw(int amount) {
 int careless(const std::string& number) {
   return std::stoi(number);  // may throw: the caller gets a failure, and the server goes on
 }
+
+std::string page(int number) {
+  if (number > 9) throw weft::user_error(404, "no such page", weft::StatusCode::kNotFound);
+  return "page " + std::to_string(number);
+}
 // end: handlers
+
+// begin: lost
+bool may_be_repeated(const weft::Status& failure, bool harmless_twice) {
+  if (failure.code() != weft::StatusCode::kUnavailable) return false;
+  return failure.unprocessed() || harmless_twice;
+}
+// end: lost
 
 void show(const char* what, const weft::Status& status) {
   std::printf("%s: %s, retry: %s\n", what, std::string{to_string(status.code())}.c_str(),
@@ -35,6 +47,10 @@ weft::Task<int> ask(weft::Client& client) {
   auto thrown = co_await client.call<careless>("many");
   show("thrown", thrown.status());
 
+  auto missing = co_await client.call<page>(10);
+  if (missing.ok() || missing.status().native() != 404) co_return 1;
+  show("no page", missing.status());
+
   auto unknown = co_await client.call<weft::remote<"no/such", int(int)>>(1);
   show("unknown method", unknown.status());
 
@@ -47,12 +63,21 @@ weft::Task<int> ask(weft::Client& client) {
   co_return 0;
 }
 
+weft::Task<int> ask_nobody(weft::Client& client) {
+  auto lost = co_await client.call<withdraw>(30);
+  show("nobody is there", lost.status());
+  std::printf("it %s be repeated\n", may_be_repeated(lost.status(), false) ? "may" : "must not");
+  co_return 0;
+}
+
 int main() {
   weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
   server.register_handler<withdraw>();
   server.register_handler<careless>();
+  server.register_handler<page>();
   server.start().value();
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = server.urls().front()}};
-  return loop->block_on(ask(client));
+  weft::Client lonely{*loop, {.connect = "tcp://127.0.0.1:1"}};
+  return loop->block_on(ask(client)) + loop->block_on(ask_nobody(lonely));
 }

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <weft/transport/memory.hpp>
 #include <weft/weft.hpp>
 
 using namespace std::chrono_literals;
@@ -15,7 +14,7 @@ weft::Task<weft::Result<std::string>> remind(std::string text) {
   co_return "remember: " + text;
 }
 
-weft::Task<void> ask(weft::RpcClient* client, std::string* outcome) {
+weft::Task<void> ask(weft::Client* client, std::string* outcome) {
   auto reminder = co_await client->call<remind>("tea");
   *outcome = reminder.ok() ? *reminder : reminder.status().to_string();
 }
@@ -24,14 +23,11 @@ int main() {
   // begin: setup
   weft::ManualClock clock;
   auto loop = weft::Loop::create({.clock = &clock}).value();
-  weft::TransportSet transports;
-  transports.add(std::make_unique<weft::MemoryNetwork>());
 
-  weft::RpcServer server{transports, {.listen = {"memory://reminders"}, .threads = 0, .loop = loop.get()}};
+  weft::Server server{{.listen = {"memory://reminders"}, .threads = 0, .loop = loop.get()}};
   server.register_handler<remind>();
   server.start().value();
-  weft::RpcClient client{
-      *loop, transports, {.connect = "memory://reminders", .call_timeout = weft::kNoTimeout}};
+  weft::Client client{*loop, {.connect = "memory://reminders", .call_timeout = weft::kNoTimeout}};
   // end: setup
 
   // begin: drive
@@ -44,5 +40,20 @@ int main() {
   loop->run_until_idle();
   std::printf("an hour later: %s\n", outcome.c_str());
   // end: drive
+
+  // begin: own_network
+  weft::Transports slow;
+  slow.add(std::make_unique<weft::MemoryNetwork>(weft::MemoryOptions{.to_server = {.delay = 5s}}));
+  weft::Server far_server{{.listen = {"memory://far"}, .threads = 0, .loop = loop.get()}, slow};
+  weft::Client far_client{*loop, {.connect = "memory://far", .call_timeout = weft::kNoTimeout}, slow};
+  // end: own_network
+  far_server.register_handler<remind>();
+  far_server.start().value();
+  loop->post([&] { scope.spawn(&ask, &far_client, &outcome); });
+  for (int second = 0; second < 3700; ++second) {
+    loop->run_until_idle();
+    clock.advance(1s);
+  }
+  std::printf("over the slow network: %s\n", outcome.c_str());
   return 0;
 }

@@ -105,7 +105,8 @@ Status::Status(const Facts& facts, std::string_view before, std::string_view mes
 Status Status::bare(const Facts& facts) noexcept {
   WEFT_ASSERT(facts.code != StatusCode::kOk, "a failure needs a code other than kOk");
   Status status;
-  status.word_ = kBare | std::uint64_t{static_cast<std::uint8_t>(facts.code)} << 8 |
+  status.word_ = kBare | (facts.unprocessed ? kBareUnprocessed : 0) |
+                 std::uint64_t{static_cast<std::uint8_t>(facts.code)} << 8 |
                  std::uint64_t{static_cast<std::uint8_t>(facts.layer)} << 16 |
                  std::uint64_t{static_cast<std::uint8_t>(facts.retry)} << 24 |
                  std::uint64_t{static_cast<std::uint32_t>(facts.native)} << 32;
@@ -124,10 +125,11 @@ Status::Facts Status::facts() const noexcept {
   if (ok()) return {StatusCode::kOk, Layer::kNone, Retry::kNever, 0};
   switch (word_ & kKinds) {
     case kFixed:
-      return {fixed().code, fixed().layer, fixed().retry, 0};
+      return {fixed().code, fixed().layer, fixed().retry, 0, fixed().unprocessed};
     case kBare:
       return {static_cast<StatusCode>(word_ >> 8 & 0xFF), static_cast<Layer>(word_ >> 16 & 0xFF),
-              static_cast<Retry>(word_ >> 24 & 0xFF), static_cast<std::int32_t>(word_ >> 32)};
+              static_cast<Retry>(word_ >> 24 & 0xFF), static_cast<std::int32_t>(word_ >> 32),
+              (word_ & kBareUnprocessed) != 0};
     default:
       return text().facts;
   }
@@ -143,6 +145,18 @@ std::string_view Status::message() const noexcept {
     default:
       return text().view();
   }
+}
+
+void Status::mark_unprocessed() noexcept {
+  if (ok() || unprocessed()) return;
+  // Nobody else can begin to share it meanwhile: that takes a copy of this object.
+  if ((word_ & kKinds) == 0 && text().shared_by.load(std::memory_order_acquire) == 1) {
+    text().facts.unprocessed = true;
+    return;
+  }
+  Facts marked = facts();
+  marked.unprocessed = true;
+  *this = Status{marked, {}, message()};
 }
 
 void Status::share() const noexcept {

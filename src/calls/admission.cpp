@@ -7,6 +7,21 @@ Status exhausted(std::string_view text) {
   return {StatusCode::kResourceExhausted, Layer::kRpc, text};
 }
 
+Refusal over_process_memory() {
+  return {Rejection::kOverProcessMemory,
+          exhausted("what the server's calls keep fills its memory (process_memory_max)")};
+}
+
+namespace {
+
+Refusal over_share() {
+  return {Rejection::kOverProcessMemory,
+          exhausted("what this connection's calls keep is its share of the server's memory "
+                    "(process_memory_max), the rest of which is left to others")};
+}
+
+}  // namespace
+
 std::optional<Refusal> Admission::admit(const Charge& charge) {
   if (calls_ >= limits_.calls_in_flight_max) [[unlikely]] {
     return Refusal{Rejection::kOverCallsInFlight,
@@ -19,17 +34,22 @@ std::optional<Refusal> Admission::admit(const Charge& charge) {
                    exhausted("the requests that this connection's calls keep fill its memory "
                              "(connection_memory_max)")};
   }
-  if (charge.kept != 0 && !process_.try_reserve(charge.kept)) [[unlikely]] {
-    return Refusal{Rejection::kOverProcessMemory,
-                   exhausted("what the server's calls keep fills its memory (process_memory_max)")};
+  if (!within_share(charge.in_connection(), charge.attachment)) [[unlikely]] {
+    return charge.kept > process_.free() ? over_process_memory() : over_share();
+  }
+  if (!process_.try_reserve(charge.kept)) [[unlikely]] {
+    return over_process_memory();
   }
   ++calls_;
   bytes_held_ += charge.in_connection();
   return std::nullopt;
 }
 
-std::optional<Refusal> Admission::refuse_attachment(std::size_t bytes) const {
-  if (bytes <= limits_.connection_memory_max - bytes_held_) return std::nullopt;
+std::optional<Refusal> Admission::refuse_attachment(std::size_t bytes, std::size_t charged) const {
+  if (bytes <= limits_.connection_memory_max - bytes_held_) {
+    if (within_share(bytes, charged)) return std::nullopt;
+    return bytes - charged > process_.free() ? over_process_memory() : over_share();
+  }
   return Refusal{Rejection::kOverConnectionMemory,
                  exhausted("the attachments and requests that this connection's calls keep fill its "
                            "memory (connection_memory_max)")};

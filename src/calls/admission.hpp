@@ -7,13 +7,13 @@
 
 #include "calls/rejections.hpp"
 #include "weft/calls/limits.hpp"
-#include "weft/memory/budget.hpp"
+#include "weft/memory/local_budget.hpp"
 
 namespace weft {
 
 /// Memory that a call that is served is charged, in bytes.
 struct Charge {
-  /// Kept of its request; counts in the connection and the process.
+  /// Its record, and what is kept of its request; counts in the connection and the process.
   std::size_t kept = 0;
   /// Its attachment, in the connection; the attachment's own Buffer counts in the process.
   std::size_t attachment = 0;
@@ -23,10 +23,15 @@ struct Charge {
 
 /// Bounds what the calls of one connection hold at the same time: how many there are, and their memory. Every
 /// protocol whose calls are served asks it. Thread: the connection's loop.
+///
+/// A connection may hold at most eight times what nobody holds: alone eight ninths of the process's memory,
+/// and n connections that want all they can get 8 / (8n + 1) of it each. So there is always room for one that
+/// holds little. (Choudhury and Hahne, Dynamic queue length thresholds for shared-memory packet switches,
+/// 1998.)
 class Admission {
  public:
   /// Both outlive it.
-  Admission(const RpcLimits& limits, MemoryBudget& process) : limits_(limits), process_(process) {}
+  Admission(const RpcLimits& limits, LocalBudget& process) : limits_(limits), process_(process) {}
 
   /// Takes one call more. With a refusal nothing has changed; otherwise `charge.kept` is reserved in the
   /// process, to be given back by whoever keeps the bytes, and leave() follows.
@@ -36,20 +41,30 @@ class Admission {
     --calls_;
     bytes_held_ -= bytes;
   }
-  /// Refuses an attachment of `bytes` for which there is no place, before it is received.
-  std::optional<Refusal> refuse_attachment(std::size_t bytes) const;
+  /// Refuses an attachment of `bytes` for which there is no place: before it is received, and while it is,
+  /// with what has arrived of it, of which `charged` are reserved already.
+  std::optional<Refusal> refuse_attachment(std::size_t bytes, std::size_t charged = 0) const;
 
   std::size_t calls() const { return calls_; }
 
  private:
+  static constexpr std::size_t kTimesWhatIsFree = 8;
+  /// It may hold `bytes` beside what it holds, of which `charged` are reserved already.
+  bool within_share(std::size_t bytes, std::size_t charged) const {
+    const std::size_t free = process_.free() + charged;
+    return bytes <= free && (bytes_held_ + bytes) / kTimesWhatIsFree <= free - bytes;
+  }
+
   const RpcLimits& limits_;
-  MemoryBudget& process_;
+  LocalBudget& process_;
   std::size_t calls_ = 0;
-  /// Attachments and kept bodies of calls that run; an attachment that the handler took away counts for the
-  /// process only.
+  /// Records, attachments and kept bodies of calls that run; an attachment that the handler took away counts
+  /// for the process only.
   std::size_t bytes_held_ = 0;
 };
 
+/// Refusal of what the process has no memory for.
+Refusal over_process_memory();
 /// kResourceExhausted of the rpc layer.
 Status exhausted(std::string_view text);
 

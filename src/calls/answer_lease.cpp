@@ -45,7 +45,7 @@ bool queue_answer_attachment(Outbox& outbox, Buffer attachment, UniqueFunction<v
   if (!on_sent) return queued;
   auto* lease = queued ? new (std::nothrow) AnswerLease({}, std::move(on_sent)) : nullptr;
   if (lease != nullptr) return queue(outbox, *lease);
-  on_sent(false);
+  on_sent(false);  // NOLINT(bugprone-use-after-move): a record that has no memory takes nothing
   return false;
 }
 

@@ -42,8 +42,9 @@ class ConnectionAwaiter : CancelListener {
 
 }  // namespace
 
-CallClient::CallClient(Loop& loop, const TransportSet& transports, ClientOptions options)
-    : core_(std::make_unique<ClientCore>(loop, transports, std::move(options))), target_(core_.get()) {}
+CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
+    : core_(std::make_unique<ClientCore>(loop, std::move(options), std::move(transports))),
+      target_(core_.get()) {}
 
 CallClient::~CallClient() = default;
 

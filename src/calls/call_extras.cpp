@@ -34,16 +34,18 @@ Landing CallExtras::land(std::size_t bytes, Session& session) {
   const RpcLimits& limits = session.limits();
   if (!options.landing.empty()) {
     if (bytes <= options.landing.size()) return Landing::into(options.landing.first(bytes));
-    landing_refusal_ =
-        over_limit("an answer's attachment", bytes, options.landing.size(), "the caller's landing buffer's");
+    landing_refusal_ = over_limit("an answer's attachment", bytes, options.landing.size(),
+                                  "the caller's landing buffer's", {});
     return Landing::skip();
   }
   if (bytes > limits.unrequested_attachment_bytes_max) {
-    landing_refusal_ = over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
-                                  "the unrequested attachment");
+    landing_refusal_ =
+        over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
+                   "the unrequested attachment", "ClientOptions::limits.unrequested_attachment_bytes_max");
     return Landing::skip();
   }
-  Result<Buffer> buffer = session.connection().landing_memory(bytes, session.host().memory);
+  Result<Buffer> buffer = session.connection().landing_memory(bytes);
+  if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), session.host().memory->shared());
   if (!buffer.ok()) {
     landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
     return Landing::skip();

@@ -22,33 +22,32 @@ namespace weft {
     return refuse_body(call, body_bytes);
   }
   if (!call.request().is_plain()) return begin_with_options(call, body_bytes);
-  wire::FrameHeader header = request_header(*call.request().method, body_bytes);
-  header.timeout = call.request().default_timeout;
-  return queue(call, header, session_.frames_need_end());
+  wire::RequestHead head = request_head(*call.request().method, body_bytes);
+  head.timeout = call.request().default_timeout;
+  return queue(call, head, session_.frames_need_end());
 }
 
-inline wire::FrameHeader CallsOut::request_header(const MethodKey& method, std::size_t body_bytes) {
-  wire::FrameHeader header;
-  header.type = wire::FrameType::kRequest;
-  header.body_bytes = static_cast<std::uint32_t>(body_bytes);
-  header.method = method.id;
-  header.schema = method.schema;
-  return header;
+inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::size_t body_bytes) {
+  wire::RequestHead head;
+  head.body_bytes = static_cast<std::uint32_t>(body_bytes);
+  head.method = method.id;
+  head.schema = method.schema;
+  return head;
 }
 
-// The header never has an address here, so it goes from registers into the outbox.
-[[gnu::always_inline]] inline Begun CallsOut::queue(PendingCall& call, wire::FrameHeader header,
+// The head never has an address here, so it goes from registers into the outbox.
+[[gnu::always_inline]] inline Begun CallsOut::queue(PendingCall& call, wire::RequestHead head,
                                                     bool needs_sent) {
   if (!table_.has_slot()) [[unlikely]] {
     return refuse_for_memory(call);
   }
-  header.id = table_.enter(call);
-  std::byte* body = session_.begin_frame(header);
+  head.id = table_.enter(call, session_.connection().outbox().position());
+  std::byte* body = session_.begin_frame(head.header());
   if (body == nullptr) [[unlikely]] {
-    table_.leave(header.id);
+    table_.leave(head.id);
     return refuse_for_memory(call);
   }
-  call.enter(*this, header.id);
+  call.enter(*this, head.id);
   return {body, needs_sent ? Begun::Outcome::kWriteThenSent : Begun::Outcome::kWrite};
 }
 

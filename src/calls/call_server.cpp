@@ -26,8 +26,8 @@ namespace weft {
 /// arrived everywhere. A request that is on its way therefore finds the shards.
 class CallServer::State {
  public:
-  State(const TransportSet& transports, ServerOptions options)
-      : transports_(transports),
+  State(ServerOptions options, Transports transports)
+      : transports_(std::move(transports)),
         options_(std::move(options)),
         memory_(std::make_shared<MemoryBudget>(options_.limits.process_memory_max)) {}
 
@@ -67,7 +67,7 @@ class CallServer::State {
   template <typename Work>
   void run_on(Loop& loop, Work work);
 
-  const TransportSet& transports_;
+  const Transports transports_;
   ServerOptions options_;
   std::shared_ptr<MemoryBudget> memory_;
   FaultLog faults_{logger()};
@@ -289,12 +289,13 @@ ServerStats CallServer::State::stats() const {
   return stats;
 }
 
-CallServer::CallServer(const TransportSet& transports, ServerOptions options)
-    : state_(std::make_unique<State>(transports, std::move(options))) {}
+CallServer::CallServer(ServerOptions options, Transports transports)
+    : state_(std::make_unique<State>(std::move(options), std::move(transports))) {}
 
 CallServer::~CallServer() {
   state_->end(made_in_.in_child());
-  if (made_in_.in_child()) static_cast<void>(state_.release());
+  if (made_in_.in_child())
+    static_cast<void>(state_.release());  // NOLINT(bugprone-unused-return-value): left to the parent
 }
 
 std::shared_ptr<void>& CallServer::part_of(const std::type_info& layer) {

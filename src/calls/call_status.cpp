@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/call_status.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
 
 #include "weft/base/bytes.hpp"
+#include "weft/base/peer_text.hpp"
 
 namespace weft {
 
-namespace {
-
-constexpr std::size_t kMessageBytesMax = 16 * 1024;
-
-}  // namespace
-
-std::uint16_t packed_status(const Status& failure) {
-  return static_cast<std::uint16_t>(static_cast<unsigned>(failure.code()) |
-                                    static_cast<unsigned>(failure.layer()) << 8 |
-                                    static_cast<unsigned>(failure.retry()) << 12);
+wire::AnswerHead failure_head(const Status& failure) {
+  return {
+      .code = failure.code(), .layer = failure.layer(), .retry = failure.retry(), .native = failure.native()};
 }
 
-Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose) {
+Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
+                  std::string_view option) {
   if (bytes == kUnencodable) {
     return {StatusCode::kInvalidArgument, Layer::kCodec, [&] {
               return std::string{what} + " cannot be encoded: it is nested too deep or has too many elements";
@@ -31,7 +25,8 @@ Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, s
   return {StatusCode::kResourceExhausted, Layer::kRpc,
           [&] {
             return std::string{what} + " of " + std::to_string(bytes) + " bytes is over " +
-                   std::string{whose} + " limit of " + std::to_string(limit);
+                   std::string{whose} + " limit of " + std::to_string(limit) +
+                   (option.empty() ? "" : ", which " + std::string{option} + " raises");
           },
           0, Retry::kNever};
 }
@@ -50,20 +45,22 @@ Status status_of_encoding() noexcept {
 }
 
 Status answered_status(const Frame& frame, const MethodKey& method) {
-  const unsigned number = frame.header.status & 0xFF;
-  const unsigned layer_number = frame.header.status >> 8 & 0xF;
-  const unsigned retry_number = frame.header.status >> 12;
+  const wire::AnswerView answer{frame.header};
+  const unsigned number = answer.code();
   // A later build may have codes, layers and advice that this one does not know.
   const bool known = is_status_code(number) && number != 0;
   const auto code = known ? static_cast<StatusCode>(number) : StatusCode::kUnknown;
-  const auto layer =
-      layer_number <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(layer_number) : Layer::kNone;
-  const auto native = known ? static_cast<std::int32_t>(static_cast<std::uint32_t>(frame.header.method))
-                            : static_cast<std::int32_t>(number);
+  const auto layer = answer.layer() <= static_cast<unsigned>(Layer::kRpc) ? static_cast<Layer>(answer.layer())
+                                                                          : Layer::kNone;
+  const std::int32_t native = known ? answer.native() : static_cast<std::int32_t>(number);
   const auto message = [&]() -> std::string {
-    const std::string theirs{as_text(frame.body.first(std::min(frame.body.size(), kMessageBytesMax)))};
-    if (!known)
-      return "status code " + std::to_string(number) + ", which this build does not know: " + theirs;
+    std::string theirs = peer_text(as_text(frame.body));
+    if (!known) {
+      return "the server gives status code " + std::to_string(number) +
+             ", which this build does not know, and says: " + theirs;
+    }
+    // Without these words nobody could tell the server's connection, or its memory, from the caller's own.
+    if (layer != Layer::kUser) theirs.insert(0, "the server says: ");
     if (code == StatusCode::kFailedPrecondition && layer == Layer::kRpc && native == kSchemaMismatch) {
       return theirs + "; this caller takes it for " + method.schema_text(method);
     }
@@ -72,8 +69,8 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
     return names_it ? "'" + std::string{method.name} + "': " + theirs : theirs;
   };
   // The server answered, so it is alive and the call's fate is known: reconnecting would not help.
-  auto retry = retry_number <= static_cast<unsigned>(Retry::kReconnect) ? static_cast<Retry>(retry_number)
-                                                                        : Retry::kNever;
+  auto retry = answer.retry() <= static_cast<unsigned>(Retry::kReconnect) ? static_cast<Retry>(answer.retry())
+                                                                          : Retry::kNever;
   if (retry == Retry::kReconnect) retry = Retry::kBackoff;
   return {code, layer, message, native, retry};
 }

@@ -6,24 +6,32 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/method_key.hpp"
 #include "weft/transport/connection.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
 /// The native code of a kFailedPrecondition that says the signatures differ.
 inline constexpr std::int32_t kSchemaMismatch = 1;
 
-/// A failure as an answer's header carries it: code, layer, and what to do; the message is the answer's body.
-std::uint16_t packed_status(const Status& failure);
+/// A failure as an answer's head carries it, without its id; the message is the answer's body.
+wire::AnswerHead failure_head(const Status& failure);
 
-/// Says that something is too large, and against whose limit. A value that the codec cannot encode is
-/// larger than any limit.
-Status over_limit(std::string_view what, std::size_t bytes, std::size_t limit, std::string_view whose);
+/// Options that raise a limit, as people are told of them.
+inline constexpr std::string_view kServersBodyOption = "ServerOptions::limits.body_bytes_max";
+inline constexpr std::string_view kClientsBodyOption = "ClientOptions::limits.body_bytes_max";
+inline constexpr std::string_view kServersAttachmentOption = "ServerOptions::limits.attachment_bytes_max";
+inline constexpr std::string_view kClientsAttachmentOption = "ClientOptions::limits.attachment_bytes_max";
+
+/// Says that something is too large, against whose limit, and which `option` raises it; empty: none does. A
+/// value that the codec cannot encode is larger than any limit.
+Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
+                  std::string_view option);
 
 /// From within a catch: what was thrown while an argument was encoded.
 Status status_of_encoding() noexcept;
 
 /// The failure that an answer brought. Text and numbers are the peer's: the numbers are checked, the text is
-/// cut.
+/// cleaned and cut, and it says whose it is unless the failure is the handler's own.
 Status answered_status(const Frame& frame, const MethodKey& method);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "calls/counter.hpp"
 #include "calls/rejections.hpp"
@@ -12,7 +13,7 @@
 #include "weft/base/time.hpp"
 #include "weft/base/unique_function.hpp"
 #include "weft/calls/served_call.hpp"
-#include "weft/memory/budget.hpp"
+#include "weft/memory/local_budget.hpp"
 
 namespace weft {
 
@@ -24,8 +25,9 @@ class WorkerPool;
 struct CallsHost {
   const MethodTable* methods = nullptr;
   WorkerPool* workers = nullptr;
-  /// Shared, because an attachment may be kept for longer than the client or the server lives.
-  std::shared_ptr<MemoryBudget> memory;
+  /// This loop's part of the server's or the client's. What it is a part of is shared, because an attachment
+  /// may be kept for longer than those live. Set before anything is served or called.
+  std::optional<LocalBudget> memory;
   /// See ServedTable.
   std::uint64_t table_secret = new_table_secret();
   /// Records alive, those without a connection too.

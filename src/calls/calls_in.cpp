@@ -23,30 +23,22 @@ constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 /// A shorter wait than this is no sign of too much load.
 constexpr Duration kNoWait = std::chrono::milliseconds{1};
 
-Duration timeout_of(const wire::FrameHeader& header) {
-  if (header.timeout == 0) return Duration::max();
-  if ((header.flags & wire::FrameFlags::kTimeoutInSeconds) != 0) return std::chrono::seconds{header.timeout};
-  return std::chrono::microseconds{header.timeout};
+Duration timeout_of(wire::RequestView request) {
+  if (request.timeout() == 0) return Duration::max();
+  if (request.timeout_is_in_seconds()) return std::chrono::seconds{request.timeout()};
+  return std::chrono::microseconds{request.timeout()};
 }
 
-Deadline deadline_of(const wire::FrameHeader& header, TimePoint now) {
-  return Deadline::after(now, timeout_of(header));
-}
-
-std::size_t padded_metadata(const wire::FrameHeader& request) {
-  return wire::padded(wire::metadata_bytes(request));
-}
-
-std::size_t arguments_bytes(const wire::FrameHeader& request) {
-  return request.body_bytes - padded_metadata(request);
+Deadline deadline_of(wire::RequestView request, TimePoint now) {
+  return Deadline::after(now, timeout_of(request));
 }
 
 Bytes arguments_of(const Frame& request) {
-  return request.body.subspan(padded_metadata(request.header));
+  return request.body.subspan(wire::RequestView{request.header}.padded_metadata_bytes());
 }
 
 bool has_good_metadata(const Frame& request) {
-  const std::size_t bytes = wire::metadata_bytes(request.header);
+  const std::size_t bytes = wire::RequestView{request.header}.metadata_bytes();
   return is_metadata(request.body.first(bytes)) && wire::padding_is_zero(request.body.data(), bytes);
 }
 
@@ -57,24 +49,25 @@ Refusal bad_metadata() {
 }
 
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
-                          const MethodEntry& method) {
+                          const MethodEntry& method, std::string_view option) {
   return {StatusCode::kResourceExhausted, Layer::kRpc,
           [&] {
             return std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
-                   std::to_string(limit) + " of method '" + std::string{method.key.name} + "'";
+                   std::to_string(limit) + " of method '" + std::string{method.key.name} +
+                   "', which HandlerOptions::" + std::string{option} + " raises";
           },
           0, Retry::kNever};
 }
 
-/// kResourceExhausted of the rpc layer, retry after backoff, as packed_status() gives it.
-constexpr std::uint16_t kNoMemory = static_cast<std::uint16_t>(
-    static_cast<unsigned>(StatusCode::kResourceExhausted) | static_cast<unsigned>(Layer::kRpc) << 8 |
-    static_cast<unsigned>(Retry::kBackoff) << 12);
+constexpr wire::AnswerHead kNoMemory{
+    .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
-// A call that keeps its body where it was received keeps the whole chunk, so that is what counts.
+// A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
+// handler makes of a body that it does not keep is taken to be as large.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
-  if (arguments_bytes(frame.header) <= kCopiedBodyBytes) return padded_metadata(frame.header);
-  return method.keeps_body ? chunk->capacity() : frame.body.size();
+  const bool chunk_is_kept =
+      method.keeps_body && wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes;
+  return sizeof(ServedCall) + (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
 
 }  // namespace
@@ -86,24 +79,24 @@ CallsIn::CallsIn(Session& session, CallsHost& host)
       admission_(session.limits(), *host.memory),
       table_(host.table_secret) {}
 
-const MethodEntry* CallsIn::method_for(const wire::FrameHeader& header) const {
+const MethodEntry* CallsIn::method_for(wire::RequestView request) const {
   if (host_.methods == nullptr) return nullptr;
-  const MethodEntry* method = host_.methods->find(header.method, header.schema);
+  const MethodEntry* method = host_.methods->find(request.method(), request.schema());
   if (method == nullptr) [[unlikely]] {
     return nullptr;
   }
   const std::uint32_t limit = method->options.body_bytes_max;
-  return limit == 0 || arguments_bytes(header) <= limit ? method : nullptr;
+  return limit == 0 || request.arguments_bytes() <= limit ? method : nullptr;
 }
 
-Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
-  const MethodEntry* method = host_.methods != nullptr ? host_.methods->find_any(header.method) : nullptr;
+Refusal CallsIn::refusal(wire::RequestView request) const {
+  const MethodEntry* method = host_.methods != nullptr ? host_.methods->find_any(request.method()) : nullptr;
   if (method == nullptr) {
     return {Rejection::kUnknownMethod,
             {StatusCode::kUnimplemented, Layer::kRpc,
              "the server has no such method; is the handler registered, under the same name or key?"}};
   }
-  const MethodEntry* exact = host_.methods->find(header.method, header.schema);
+  const MethodEntry* exact = host_.methods->find(request.method(), request.schema());
   if (exact == nullptr) {
     return {Rejection::kWrongSchema,
             {StatusCode::kFailedPrecondition, Layer::kRpc,
@@ -114,7 +107,8 @@ Refusal CallsIn::refusal(const wire::FrameHeader& header) const {
              kSchemaMismatch}};
   }
   return {Rejection::kOverMethodsBody,
-          over_methods_limit("a request", arguments_bytes(header), exact->options.body_bytes_max, *exact)};
+          over_methods_limit("a request", request.arguments_bytes(), exact->options.body_bytes_max, *exact,
+                             "body_bytes_max")};
 }
 
 void CallsIn::begin_batch() {
@@ -123,26 +117,26 @@ void CallsIn::begin_batch() {
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
+  const wire::RequestView request{frame.header};
   ++host_.taken;
   // Half of the time that the caller gave has passed before anybody looked at the request.
-  if (waited_ > kNoWait && waited_ > timeout_of(frame.header) / 2) [[unlikely]] {
-    refuse(frame.header.id,
-           {Rejection::kBehind,
-            exhausted("the server is behind: half of the time for this call had passed before "
-                      "it was looked at, so it was not run")});
+  if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
+    refuse(request.id(), {Rejection::kBehind,
+                          exhausted("the server is behind: half of the time for this call had passed before "
+                                    "it was looked at, so it was not run")});
     return {};
   }
-  const MethodEntry* method = method_for(frame.header);
+  const MethodEntry* method = method_for(request);
   if (method == nullptr) [[unlikely]] {
-    refuse(frame.header.id, refusal(frame.header));
+    refuse(request.id(), refusal(request));
     return {};
   }
-  if (wire::metadata_bytes(frame.header) != 0 && !has_good_metadata(frame)) [[unlikely]] {
-    refuse(frame.header.id, bad_metadata());
+  if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
+    refuse(request.id(), bad_metadata());
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
-    InlineCall call{*this, frame.header.id, arguments_of(frame)};
+    InlineCall call{*this, request.id(), arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
   }
@@ -177,16 +171,17 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
 // was reserved for it is given back then.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                                 const Charge& charge, Buffer attachment) {
-  const std::size_t metadata = wire::metadata_bytes(frame.header);
-  ServedRequest request{.id = frame.header.id,
+  const wire::RequestView head{frame.header};
+  const std::size_t metadata = head.metadata_bytes();
+  ServedRequest request{.id = head.id(),
                         .kept{*host_.memory, charge.kept},
                         .attachment = std::move(attachment),
-                        .deadline = deadline_of(frame.header, session_.loop().now()),
+                        .deadline = deadline_of(head, session_.loop().now()),
                         .connection_charge = charge.in_connection(),
                         .answer_bytes_max = session_.limits().body_bytes_max};
   try {
     table_.reserve_one();
-    if (method.keeps_body && arguments_bytes(frame.header) > kCopiedBodyBytes) {
+    if (method.keeps_body && head.arguments_bytes() > kCopiedBodyBytes) {
       request.kept.hold(chunk, frame.body);
     } else {
       request.kept.copy(frame.body.first(method.keeps_body ? frame.body.size() : metadata));
@@ -203,10 +198,10 @@ void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
 }
 
-std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& header) const {
-  const MethodEntry* method = method_for(header);
-  if (method == nullptr) return refusal(header);
-  const std::uint64_t bytes = header.attachment_bytes;
+std::optional<Refusal> CallsIn::attachment_refusal(wire::RequestView request) const {
+  const MethodEntry* method = method_for(request);
+  if (method == nullptr) return refusal(request);
+  const std::uint64_t bytes = request.attachment_bytes();
   if (!method->takes_attachment) {
     return Refusal{Rejection::kAttachmentNotTaken,
                    {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
@@ -217,39 +212,60 @@ std::optional<Refusal> CallsIn::attachment_refusal(const wire::FrameHeader& head
   const std::uint64_t limit = method->options.attachment_bytes_max;
   if (limit != 0 && bytes > limit) {
     return Refusal{Rejection::kOverMethodsAttachment,
-                   over_methods_limit("an attachment", bytes, limit, *method)};
+                   over_methods_limit("an attachment", bytes, limit, *method, "attachment_bytes_max")};
   }
   return admission_.refuse_attachment(bytes);
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
-  landing_refusal_ = attachment_refusal(frame.header);
+  landing_refusal_ = attachment_refusal(wire::RequestView{frame.header});
   if (!landing_refusal_ && !has_good_metadata(frame)) landing_refusal_ = bad_metadata();
   if (landing_refusal_) return Landing::skip();
-  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes, host_.memory);
+  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
   if (!buffer.ok()) {
     landing_refusal_ = Refusal{Rejection::kOverProcessMemory,
                                buffer.status().with_context("an attachment (process_memory_max)")};
     return Landing::skip();
   }
-  landing_ = std::move(*buffer);
+  landing_ = ArrivingBuffer{std::move(*buffer), host_.memory->shared()};
   return Landing::into(landing_.mutable_bytes());
+}
+
+// Charges what has arrived. When there is no room for it, the rest is skipped.
+void CallsIn::on_request_attachment_progress(std::uint64_t left) {
+  if (landing_.empty()) return;
+  const std::size_t arrived = landing_.size() - left;
+  landing_refusal_ = admission_.refuse_attachment(arrived, landing_.charged());
+  if (!landing_refusal_ && !landing_.charge(arrived)) landing_refusal_ = over_process_memory();
+  if (!landing_refusal_) return;
+  session_.connection().abandon_landing();
+  landing_ = {};
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
   ++host_.taken;
-  Buffer attachment = std::move(landing_);
-  if (!landed) {
-    WEFT_ASSERT(landing_refusal_, "a request's attachment is skipped for a reason");
+  ArrivingBuffer attachment = std::move(landing_);
+  if (landed) landing_refusal_ = admission_.refuse_attachment(attachment.size(), attachment.charged());
+  if (landed && !landing_refusal_ && !attachment.charge(attachment.size())) {
+    landing_refusal_ = over_process_memory();
+  }
+  WEFT_ASSERT(landed || landing_refusal_, "a request's attachment is skipped for a reason");
+  if (landing_refusal_) {
     refuse(frame.header.id, *std::exchange(landing_refusal_, std::nullopt));
     return {};
   }
-  const MethodEntry* method = host_.methods->find(frame.header.method, frame.header.schema);
-  return serve_record(*method, frame, chunk, std::move(attachment));
+  Result<Buffer> whole = attachment.take();
+  if (!whole.ok()) {
+    refuse_without_memory(frame.header.id);
+    return {};
+  }
+  const wire::RequestView request{frame.header};
+  const MethodEntry* method = host_.methods->find(request.method(), request.schema());
+  return serve_record(*method, frame, chunk, std::move(*whole));
 }
 
 void CallsIn::orphan_all() {
-  landing_ = Buffer{};
+  landing_ = {};
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
   calls_.orphan_all();
 }
@@ -261,23 +277,22 @@ void CallsIn::wake_room_waiter() {
 
 std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
   if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
-    fail(id, over_limit("the answer", body_bytes, session_.peer_body_bytes_max(), "the caller's"));
+    fail(id, over_limit("the answer", body_bytes, session_.peer_body_bytes_max(), "the caller's",
+                        kClientsBodyOption));
     return nullptr;
   }
   if (attachment_bytes > session_.peer_attachment_bytes_max()) [[unlikely]] {
     fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
-                        "the caller's"));
+                        "the caller's", kClientsAttachmentOption));
     return nullptr;
   }
-  wire::FrameHeader header;
-  header.type = wire::FrameType::kResponse;
-  header.body_bytes = static_cast<std::uint32_t>(body_bytes);
-  header.id = id;
-  if (attachment_bytes != 0) {
-    header.flags = wire::FrameFlags::kAttachment;
-    header.attachment_bytes = attachment_bytes;
+  wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};
+  if (attachment_bytes == 0) [[likely]] {
+    return session_.begin_frame(head.header());
   }
-  return session_.begin_frame(header);
+  head.flags = wire::FrameFlags::kAttachment;
+  head.attachment_bytes = attachment_bytes;
+  return session_.begin_frame(head.header());
 }
 
 void CallsIn::end_answer() {
@@ -329,23 +344,18 @@ void CallsIn::refuse(std::uint64_t id, Rejection reason, const Status& why) {
 // Allocates nothing but the frame.
 void CallsIn::refuse_without_memory(std::uint64_t id) {
   host_.rejections.count(Rejection::kOverProcessMemory);
-  send_failure(id, kNoMemory, 0, "the server is out of memory for the call");
+  send_failure(id, kNoMemory, "the server is out of memory for the call");
 }
 
 void CallsIn::fail(std::uint64_t id, const Status& failure) {
-  send_failure(id, packed_status(failure), failure.native(), failure.message());
+  send_failure(id, failure_head(failure), failure.message());
 }
 
-void CallsIn::send_failure(std::uint64_t id, std::uint16_t status, std::int32_t native,
-                           std::string_view text) {
-  wire::FrameHeader header;
-  header.type = wire::FrameType::kResponse;
-  header.id = id;
-  header.status = status;
-  header.method = static_cast<std::uint32_t>(native);
+void CallsIn::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text) {
   const std::string_view message = text.substr(0, session_.peer_body_bytes_max());
-  header.body_bytes = static_cast<std::uint32_t>(message.size());
-  if (std::byte* body = session_.begin_frame(header)) {
+  failure.id = id;
+  failure.body_bytes = static_cast<std::uint32_t>(message.size());
+  if (std::byte* body = session_.begin_frame(failure.header())) {
     std::memcpy(body, message.data(), message.size());
     session_.end_frame();
   }

@@ -15,7 +15,9 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/answer_sink.hpp"
 #include "weft/calls/served_call.hpp"
+#include "weft/memory/arriving_buffer.hpp"
 #include "weft/transport/connection.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -29,13 +31,17 @@ class CallsIn final : public AnswerSink {
   CallsIn(Session& session, CallsHost& host);
 
   /// False when a request with this header is refused, whatever its body says.
-  bool serves(const wire::FrameHeader& header) const { return method_for(header) != nullptr; }
+  bool serves(const wire::FrameHeader& header) const {
+    return method_for(wire::RequestView{header}) != nullptr;
+  }
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
   void on_cancel(std::uint64_t id);
   Landing on_request_attachment(const Frame& frame);
+  /// `left` bytes of the attachment are to come.
+  void on_request_attachment_progress(std::uint64_t left);
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
   /// Some of them have not been answered, but were not given up either.
   bool owes_answers() { return calls_.has_unanswered(); }
@@ -48,7 +54,7 @@ class CallsIn final : public AnswerSink {
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
   void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) override;
-  void fail(std::uint64_t id, const Status& failure) override;
+  [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, Rejection reason, const Status& why) override;
   void refuse_without_memory(std::uint64_t id) override;
   bool has_room() const noexcept override;
@@ -59,17 +65,17 @@ class CallsIn final : public AnswerSink {
   std::shared_ptr<void>& connection_tag() override;
   void finish() override;
 
-  /// The method that serves a request with this header; null when there is a reason against it, see
+  /// The method that serves such a request; null when there is a reason against it, see
   /// refusal().
-  const MethodEntry* method_for(const wire::FrameHeader& header) const;
-  Refusal refusal(const wire::FrameHeader& header) const;
-  std::optional<Refusal> attachment_refusal(const wire::FrameHeader& header) const;
+  const MethodEntry* method_for(wire::RequestView request) const;
+  Refusal refusal(wire::RequestView request) const;
+  std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, Buffer attachment);
   void refuse(std::uint64_t id, const Refusal& refusal) { refuse(id, refusal.reason, refusal.status); }
-  void send_failure(std::uint64_t id, std::uint16_t status, std::int32_t native, std::string_view text);
+  void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
   Session& session_;
   CallsHost& host_;
@@ -79,7 +85,7 @@ class CallsIn final : public AnswerSink {
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   /// How long the requests of this batch may have waited.
   Duration waited_{};
-  Buffer landing_;
+  ArrivingBuffer landing_;
   /// Why there is no landing.
   std::optional<Refusal> landing_refusal_;
 };

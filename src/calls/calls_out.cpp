@@ -15,16 +15,17 @@ namespace {
 // Places for calls that were given up are kept until the peer ends them, but no more than this, or than twice
 // what is in flight: a peer that ends none costs no more memory.
 constexpr std::uint32_t kHeldByPeerMin = 65536;
+constexpr std::size_t kReasonBytesMax = 256;
 
-void set_timeout(wire::FrameHeader& header, Deadline deadline, TimePoint now) {
+void set_timeout(wire::RequestHead& head, Deadline deadline, TimePoint now) {
   if (deadline.is_infinite()) return;
   const auto micros = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining(now)).count();
   if (micros < 0xFFFFFFFFLL) {
-    header.timeout = static_cast<std::uint32_t>(std::max<std::int64_t>(micros, 1));
+    head.timeout = static_cast<std::uint32_t>(std::max<std::int64_t>(micros, 1));
     return;
   }
-  header.flags |= wire::FrameFlags::kTimeoutInSeconds;
-  header.timeout = static_cast<std::uint32_t>(std::min<std::int64_t>(micros / 1'000'000 + 1, 0xFFFFFFFF));
+  head.flags |= wire::FrameFlags::kTimeoutInSeconds;
+  head.timeout = static_cast<std::uint32_t>(std::min<std::int64_t>(micros / 1'000'000 + 1, 0xFFFFFFFF));
 }
 
 /// Gives where the arguments begin.
@@ -39,7 +40,8 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
 }  // namespace
 
 Begun CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
-  return call.refuse(over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's"));
+  return call.refuse(over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's",
+                                kServersBodyOption));
 }
 
 Begun CallsOut::refuse_for_memory(PendingCall& call) {
@@ -50,29 +52,30 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   const Bytes metadata = call.request().metadata();
   const std::size_t body_bytes = wire::padded(metadata.size()) + arguments_bytes;
   if (metadata.size() > wire::kMetadataBytesMax) {
-    return call.refuse(over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's"));
+    return call.refuse(
+        over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's", {}));
   }
   if (body_bytes > session_.peer_body_bytes_max()) {
     return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
-                                  "the server's"));
+                                  "the server's", kServersBodyOption));
   }
-  wire::FrameHeader header = request_header(*call.request().method, body_bytes);
-  header.status = static_cast<std::uint16_t>(metadata.size());
-  set_timeout(header, call.request().deadline, session_.loop().now());
+  wire::RequestHead head = request_head(*call.request().method, body_bytes);
+  head.metadata_bytes = static_cast<std::uint16_t>(metadata.size());
+  set_timeout(head, call.request().deadline, session_.loop().now());
   if (call.request().extras != nullptr) {
     const CallOptions& options = call.request().extras->options;
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer_attachment_bytes_max()) {
       return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
-                                    "the server's"));
+                                    "the server's", kServersAttachmentOption));
     }
     if (attachment_bytes != 0) {
-      header.flags |= wire::FrameFlags::kAttachment;
-      header.attachment_bytes = attachment_bytes;
+      head.flags |= wire::FrameFlags::kAttachment;
+      head.attachment_bytes = attachment_bytes;
     }
-    if (!options.landing.empty()) header.flags |= wire::FrameFlags::kLandingNamed;
+    if (!options.landing.empty()) head.flags |= wire::FrameFlags::kLandingNamed;
   }
-  Begun begun = queue(call, header, call.request().extras != nullptr || session_.frames_need_end());
+  Begun begun = queue(call, head, call.request().extras != nullptr || session_.frames_need_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }
@@ -100,7 +103,7 @@ void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
 
 // A call that was given up is told its end, which is no answer.
 void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
-  if ((header.status & 0xFF) != static_cast<unsigned>(StatusCode::kCancelled)) ++late_answers_;
+  if (wire::AnswerView{header}.code() != static_cast<unsigned>(StatusCode::kCancelled)) ++late_answers_;
   count_places();
 }
 
@@ -145,12 +148,29 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
   exchange->on_response_attachment_end(frame, landed);
 }
 
-void CallsOut::fail_all(const Status& why) {
+void CallsOut::end_untaken(std::uint64_t position, std::string_view reason) {
+  const auto text = [&] {
+    return std::string{"the peer went away before it took the call: "}.append(
+        reason.substr(0, kReasonBytesMax));
+  };
+  Status untaken{StatusCode::kUnavailable, Layer::kRpc, text};
+  untaken.mark_unprocessed();
+  table_.take_from(position, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(untaken, true); });
+}
+
+void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   landing_ = nullptr;
-  const auto text = [&] { return std::string{why.message()} + "; the call may or may not have run"; };
-  const Status failure{StatusCode::kUnavailable, why.layer(), text, why.native()};
-  const Status& told = why.code() == StatusCode::kCancelled ? why : failure;
-  table_.take_all([&](Exchange& exchange) { exchange.on_connection_lost(told); });
+  const auto failure = [&](std::string_view fate) -> Status {
+    if (why.code() == StatusCode::kCancelled) return why;
+    const auto text = [&] { return std::string{why.message()}.append("; the call ").append(fate); };
+    return {StatusCode::kUnavailable, why.layer(), text, why.native()};
+  };
+  Status not_sent = failure("was not sent");
+  not_sent.mark_unprocessed();
+  const Status unknown = failure("may or may not have run");
+  table_.take_from(0, [&](Exchange& exchange, std::uint64_t begins) {
+    exchange.on_lost(begins >= handed_over ? not_sent : unknown, false);
+  });
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/pending_call.hpp"
 #include "weft/transport/connection.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -41,8 +42,12 @@ class CallsOut {
   }
   Landing on_response_attachment(const Frame& frame);
   void on_response_attachment_end(const Frame& frame, bool landed);
-  /// The connection is gone: every exchange ends with `why`.
-  void fail_all(const Status& why);
+  /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
+  /// unprocessed. `reason` is the peer's.
+  void end_untaken(std::uint64_t position, std::string_view reason);
+  /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on:
+  /// every exchange ends with `why`, and those that begin there are unprocessed.
+  void fail_all(const Status& why, std::uint64_t handed_over);
 
   Session& session() const { return session_; }
   std::uint32_t in_flight() const { return table_.size(); }
@@ -58,8 +63,8 @@ class CallsOut {
   [[gnu::cold]] Begun refuse_body(PendingCall& call, std::size_t body_bytes);
   [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
-  static wire::FrameHeader request_header(const MethodKey& method, std::size_t body_bytes);
-  Begun queue(PendingCall& call, wire::FrameHeader header, bool needs_sent);
+  static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
+  Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent);
 
   void count_places();
 

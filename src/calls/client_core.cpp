@@ -50,13 +50,13 @@ Status status_of(const std::exception_ptr& thrown) noexcept {
 
 }  // namespace
 
-ClientCore::ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options)
+ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
     : CallTarget(loop, default_timeout(options), options.carries_metadata),
-      transports_(transports),
+      transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),
       reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max) {
-  host_.memory = std::make_shared<MemoryBudget>(options_.limits.process_memory_max);
+  host_.memory.emplace(std::make_shared<MemoryBudget>(options_.limits.process_memory_max));
 }
 
 ClientCore::~ClientCore() {
@@ -67,7 +67,8 @@ Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_byte
   if (state_ == State::kClosed) return call.refuse(closed_status());
   if (!misuse_.ok()) return call.refuse(misuse_);
   if (body_bytes > options_.limits.body_bytes_max) {
-    return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's"));
+    return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's",
+                                  kClientsBodyOption));
   }
   if (waiting_count_ >= options_.limits.calls_waiting_max) {
     return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc,
@@ -264,7 +265,8 @@ void ClientCore::admit_waiting() {
   choose_open_session();
 }
 
-void ClientCore::fail_waiting(const Status& why) {
+void ClientCore::fail_waiting(Status why) {
+  why.mark_unprocessed();  // once for all of them
   while (!connect_waiters_.empty()) {
     ConnectWaiter& waiter = connect_waiters_.pop_front();
     waiter.outcome = why;

@@ -18,13 +18,13 @@ namespace weft {
 
 struct ConnectWaiterTag;
 
-/// Somebody who waits for the connection itself, see RpcClient::connect().
+/// Somebody who waits for the connection itself, see Client::connect().
 struct ConnectWaiter : ListHook<ConnectWaiterTag> {
   Resumption resumption;
   Status outcome;
 };
 
-/// The part of an RpcClient behind its interface: holds the connection that calls use now, makes the next
+/// The part of an Client behind its interface: holds the connection that calls use now, makes the next
 /// one, and keeps the calls that wait for it.
 ///
 ///   kIdle --call--> kConnecting --hello--> kReady
@@ -39,7 +39,7 @@ struct ConnectWaiter : ListHook<ConnectWaiterTag> {
 /// calls end with it. Of those that were told to go away only a few are kept. Thread: the loop's.
 class ClientCore final : public CallTarget, private SessionOwner, private Timer {
  public:
-  ClientCore(Loop& loop, const TransportSet& transports, ClientOptions options);
+  ClientCore(Loop& loop, ClientOptions options, Transports transports);
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
@@ -86,7 +86,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   void attempt_failed(const Status& why);
   void back_off();
   void admit_waiting();
-  void fail_waiting(const Status& why);
+  void fail_waiting(Status why);
   void retire_session();
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
@@ -94,7 +94,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   void reap();
   void bury();
 
-  const TransportSet& transports_;
+  const Transports transports_;
   ClientOptions options_;
   /// Why no call can be made with these options.
   const Status misuse_;

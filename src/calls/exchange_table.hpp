@@ -11,17 +11,19 @@ namespace weft {
 
 /// The exchanges that this side began on one connection, by their ids. An id is a slot and its generation;
 /// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody. One
-/// that ended before the peer ended it may leave its slot abandoned: kept until the peer has.
+/// that ended before the peer ended it may leave its slot abandoned: kept until the peer has. The table knows
+/// of each exchange where its first byte is in the stream, so that what the peer never saw is told apart.
 class ExchangeTable {
  public:
   /// Makes room for one more, if there is none. False when memory is out.
   bool has_slot() noexcept { return first_free_ != kNoSlot || add_slot(); }
-  /// Gives `exchange` an id. has_slot() is asked before.
-  std::uint64_t enter(Exchange& exchange) {
+  /// Gives `exchange`, which begins at `position` of the stream, an id. has_slot() is asked before.
+  std::uint64_t enter(Exchange& exchange, std::uint64_t position) {
     const std::uint32_t index = first_free_;
     Slot& slot = slots_[index];
     first_free_ = slot.next_free;
     slot.exchange = &exchange;
+    slot.position = position;
     ++size_;
     return wire::make_id(index, slot.generation);
   }
@@ -60,15 +62,16 @@ class ExchangeTable {
   std::uint32_t size() const { return size_; }
   std::uint32_t abandoned() const { return abandoned_; }
 
-  /// Takes every exchange out of the table and gives it to `visit`, which may enter new ones or let others
-  /// leave.
+  /// Takes every exchange that begins at `position` or later out of the table, and gives it, and where it
+  /// begins, to `visit`, which may enter new ones or let others leave.
   template <typename Visit>
-  void take_all(Visit visit) {
+  void take_from(std::uint64_t position, Visit visit) {
     for (std::uint32_t index = 0; index < slots_.size(); ++index) {
       Exchange* const exchange = slots_[index].exchange;
-      if (exchange == nullptr) continue;
+      const std::uint64_t begins = slots_[index].position;
+      if (exchange == nullptr || begins < position) continue;
       free(slots_[index], index);
-      visit(*exchange);
+      visit(*exchange, begins);
     }
   }
 
@@ -78,6 +81,7 @@ class ExchangeTable {
 
   struct Slot {
     Exchange* exchange = nullptr;
+    std::uint64_t position = 0;
     std::uint32_t generation = 0;
     /// Of a free slot. kAbandoned: neither free nor in use.
     std::uint32_t next_free = kNoSlot;

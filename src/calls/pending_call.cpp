@@ -3,6 +3,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -62,6 +63,13 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   return target_->begin(*this, body_bytes);
 }
 
+Begun PendingCall::refuse(Status failure) {
+  failure_ = std::move(failure);
+  failure_.mark_unprocessed();
+  state_ = State::kDone;
+  return {};
+}
+
 // It is in the list of those that wait, so its time gets a timer; and when it is sent, less of its time is
 // left.
 Begun PendingCall::wait() {
@@ -112,8 +120,12 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   const bool waited = state_ == State::kWaiting;
   leave();
   // Whoever reads it is told that the call has not run, and why it is late.
-  fail(waited ? to_status(reason).with_context("not sent, still waiting for a connection or for room")
-              : to_status(reason));
+  if (waited) {
+    return fail(to_status(reason).with_context("not sent, still waiting for a connection or for room"));
+  }
+  // Also when the request is still queued: it leaves all the same, with the cancel behind it.
+  failure_ = to_status(reason);
+  end();
 }
 
 void PendingCall::on_timer() {
@@ -122,6 +134,7 @@ void PendingCall::on_timer() {
 
 void PendingCall::fail(Status failure) noexcept {
   failure_ = std::move(failure);
+  failure_.mark_unprocessed();
   end();
 }
 
@@ -133,7 +146,7 @@ inline void PendingCall::end() noexcept {
 }
 
 void PendingCall::on_response(const Frame& frame) {
-  if (request_.extras != nullptr || frame.header.status != 0) [[unlikely]] {
+  if (request_.extras != nullptr || !wire::AnswerView{frame.header}.succeeded()) [[unlikely]] {
     return take_answer(frame, {});
   }
   decode_answer(frame.body, failure_);
@@ -148,7 +161,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
   }
   if (!refused.ok()) {
     failure_ = std::move(refused);
-  } else if (frame.header.status == 0) {
+  } else if (wire::AnswerView{frame.header}.succeeded()) {
     decode_answer(frame.body, failure_);
   } else {
     failure_ = answered_status(frame, *request_.method);
@@ -164,12 +177,16 @@ Landing PendingCall::on_response_attachment(const Frame& frame) {
 void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
   if (landed) request_.extras->answer_attachment_bytes = frame.header.attachment_bytes;
   const bool wanted = request_.extras != nullptr && request_.extras->wants_attachment();
-  const bool refused = !landed && wanted && frame.header.status == 0;
+  const bool refused = !landed && wanted && wire::AnswerView{frame.header}.succeeded();
   take_answer(frame, refused ? request_.extras->take_landing_refusal() : Status{});
 }
 
-void PendingCall::on_connection_lost(const Status& failure) {
-  fail(failure);
+void PendingCall::on_lost(const Status& failure, bool stands) {
+  if (stands && request_.extras != nullptr) {
+    out_->take_attachment_over(*request_.extras, "out of memory for an attachment that is not taken");
+  }
+  failure_ = failure;
+  end();
 }
 
 void PendingCall::leave() noexcept {

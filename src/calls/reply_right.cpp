@@ -43,7 +43,7 @@ std::size_t ReplyRight::body_bytes_max() const {
 }
 
 void ReplyRight::fail_over_limit(std::size_t bytes) {
-  fail(over_limit("the answer", bytes, body_bytes_max(), "the server's"));
+  fail(over_limit("the answer", bytes, body_bytes_max(), "the server's", kServersBodyOption));
 }
 
 void ReplyRight::drop() noexcept {

@@ -39,6 +39,9 @@ namespace detail {
 Status status_of_exception() {
   try {
     throw;
+  } catch (const Status& failure) {
+    if (!failure.ok()) return failure;
+    return {StatusCode::kUnknown, Layer::kUser, "the handler threw a Status that is no failure"};
   } catch (const std::bad_alloc&) {
     return {StatusCode::kResourceExhausted, Layer::kUser, "the handler ran out of memory"};
   } catch (const std::exception& exception) {
@@ -152,7 +155,7 @@ void ServedCall::let_go_unanswered() {
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
     if (bytes > answer_bytes_max_) {
-      late_failure_ = over_limit("the answer", bytes, answer_bytes_max_, "the server's");
+      late_failure_ = over_limit("the answer", bytes, answer_bytes_max_, "the server's", kServersBodyOption);
       return nullptr;
     }
     late_body_.resize(bytes);

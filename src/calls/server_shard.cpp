@@ -18,7 +18,7 @@ constexpr Duration kHeldCallReport = std::chrono::seconds{5};
 ServerShard::ServerShard(const Setup& setup) : setup_(setup) {
   host_.methods = &setup.methods;
   host_.workers = setup.workers;
-  host_.memory = setup.memory;
+  host_.memory.emplace(setup.memory);
   host_.faults = &setup.faults;
   host_.on_idle = [this] { reap(); };
 }
@@ -115,7 +115,8 @@ void ServerShard::on_timer() {
 void ServerShard::end_by_force() {
   forced_ = true;
   sessions_.for_each([](Session& session) {
-    session.close({StatusCode::kCancelled, Layer::kRpc, "the server stops and its grace is over"});
+    session.close_with_goaway(
+        {StatusCode::kCancelled, Layer::kRpc, "the server stops and its grace is over"});
   });
 }
 

@@ -8,6 +8,7 @@
 #include "calls/call_path.hpp"
 #include "calls/fault_log.hpp"
 #include "weft/transport/carrier_provider.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft {
 
@@ -42,8 +43,9 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   put_off_.reset();
+  const std::uint64_t handed_over = outbox_.handed_over();
   connection_.reset();
-  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"});
+  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();
 }
 
@@ -149,6 +151,9 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       return {};
     case wire::FrameType::kGoaway:
       if (state_ == State::kReady) state_ = State::kDraining;
+      if (const std::uint64_t taken = wire::GoawayView{frame.header}.taken_up_to()) {
+        out_.end_untaken(taken, as_text(frame.body));
+      }
       setup_.owner.on_session_goaway(*this);
       return {};
     case wire::FrameType::kCarrier:  // the connection's, and only before we hear anything
@@ -193,7 +198,9 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 
 void Session::on_drained() {
   in_.wake_room_waiter();
-  if (const auto id = std::exchange(pong_owed_, std::nullopt)) send_control(wire::FrameType::kPong, *id);
+  if (const auto id = std::exchange(pong_owed_, std::nullopt)) {
+    send_control({.type = wire::FrameType::kPong, .id = *id});
+  }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     Status status = take_frames(taken->frames, taken->chunk);
     if (!status.ok()) return close(std::move(status));
@@ -206,7 +213,7 @@ bool Session::owes_more() {
   if (!in_.owes_answers()) return false;
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
-    send_control(wire::FrameType::kPing, connection_id_);
+    send_control({.type = wire::FrameType::kPing, .id = connection_id_});
   }
   return true;
 }
@@ -219,18 +226,12 @@ void Session::take_back_frame(const std::byte* body) noexcept {
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
   if (const auto breach = breach_of(why)) reject(*breach, why);
-  if (faults_kept_back_ != 0) {
-    try {
-      setup_.host.faults->keep_back(connection_->remote_endpoint(), faults_kept_back_);
-    } catch (const std::bad_alloc&) {
-      // They are counted; the log does without.
-    }
-  }
+  if (setup_.host.faults != nullptr) faults_.close(*setup_.host.faults, *connection_);
   loop().disarm(*this);
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   in_.orphan_all();
-  out_.fail_all(why);
+  out_.fail_all(why, outbox_.handed_over());
   setup_.owner.on_session_closed(*this, why);
 }
 
@@ -250,7 +251,7 @@ void Session::on_timer() {
 
 void Session::watch_peer() {
   if (state_ == State::kHalfClosed) {  // it cannot answer
-    send_control(wire::FrameType::kPing, connection_id_);
+    send_control({.type = wire::FrameType::kPing, .id = connection_id_});
   } else if (heard_ || connection_->is_moving()) {
     heard_ = pinged_ = false;
   } else if (pinged_) {
@@ -258,7 +259,7 @@ void Session::watch_peer() {
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   } else {
     pinged_ = true;
-    send_control(wire::FrameType::kPing, connection_id_);
+    send_control({.type = wire::FrameType::kPing, .id = connection_id_});
   }
   loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
 }
@@ -266,7 +267,7 @@ void Session::watch_peer() {
 // Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that
 // asks and does not read cannot fill the outbox with pongs.
 void Session::on_ping(std::uint64_t id) {
-  if (!output_over_high_water()) return send_control(wire::FrameType::kPong, id);
+  if (!output_over_high_water()) return send_control({.type = wire::FrameType::kPong, .id = id});
   pong_owed_ = id;
 }
 
@@ -274,7 +275,7 @@ void Session::send_goaway(std::string_view reason) {
   if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
   goaway_sent_ = true;
   if (state_ == State::kReady) state_ = State::kDraining;
-  send_control(wire::FrameType::kGoaway, 0, reason);
+  send_control(wire::GoawayHead{}.header(), reason);
 }
 
 void Session::finish() {
@@ -288,20 +289,19 @@ void Session::close(Status why) {
   connection_->close(std::move(why));
 }
 
+void Session::close_with_goaway(const Status& why) {
+  // Requests that are put off count as taken: while there are any, nothing can be sent at once.
+  if (state_ == State::kReady || state_ == State::kDraining) {
+    send_control(wire::GoawayHead{.taken_up_to = connection_->handed_up()}.header(), why.message());
+    outbox_.send_now();
+  }
+  close(why);
+}
+
 void Session::reject(Rejection reason, const Status& why) {
   setup_.host.rejections.count(reason);
   if (setup_.host.faults == nullptr) return;
-  ++faults_kept_back_;
-  const TimePoint now = loop().now();
-  if (now < faults_quiet_until_) return;
-  faults_quiet_until_ = now + FaultLog::kInterval;
-  try {
-    const std::string text = std::string{to_string(reason)} + ": " + why.to_string();
-    const std::string endpoint = connection_->remote_endpoint();
-    setup_.host.faults->note(endpoint, text, std::exchange(faults_kept_back_, 0), now);
-  } catch (const std::bad_alloc&) {
-    // Counted it is; the log does without.
-  }
+  faults_.note(*setup_.host.faults, *connection_, reason, why, loop().now());
 }
 
 std::byte* Session::no_memory_for_frame() {
@@ -309,10 +309,8 @@ std::byte* Session::no_memory_for_frame() {
   return nullptr;
 }
 
-void Session::send_control(wire::FrameType type, std::uint64_t id, std::string_view text) {
-  wire::FrameHeader header;
-  header.type = type;
-  header.id = id;
+void Session::send_control(const wire::FrameHeader& control, std::string_view text) {
+  wire::FrameHeader header = control;
   header.body_bytes = static_cast<std::uint32_t>(text.size());
   if (std::byte* body = begin_frame(header)) {
     std::copy_n(as_bytes(text).begin(), text.size(), body);

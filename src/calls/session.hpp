@@ -9,6 +9,7 @@
 
 #include "calls/calls_in.hpp"
 #include "calls/calls_out.hpp"
+#include "calls/fault_gate.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/log.hpp"
 #include "weft/calls/limits.hpp"
@@ -91,7 +92,10 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void finish();
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
-  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultLog.
+  /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
+  /// then which of its calls have not run. Not from inside what a frame of the peer's caused.
+  void close_with_goaway(const Status& why);
+  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultGate.
   void reject(Rejection reason, const Status& why);
 
   /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
@@ -139,6 +143,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header) override;
   Landing on_attachment(const Frame& frame) override;
+  void on_attachment_progress(std::uint64_t left) override { in_.on_request_attachment_progress(left); }
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
   void on_drained() override;
   bool owes_more() override;
@@ -157,7 +162,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
-  void send_control(wire::FrameType type, std::uint64_t id, std::string_view text = {});
+  void send_control(const wire::FrameHeader& control, std::string_view text = {});
   std::byte* no_memory_for_frame();
   void watch_peer();
 
@@ -179,11 +184,9 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   bool finished_ = false;
   bool heard_ = false;
   bool pinged_ = false;
-  /// A ping that came while the outbox was full.
+  /// The id of a ping that came while the outbox was full.
   std::optional<std::uint64_t> pong_owed_;
-  /// Faults are only counted until then; the log is not asked.
-  TimePoint faults_quiet_until_{};
-  std::uint64_t faults_kept_back_ = 0;
+  FaultGate faults_;
 };
 
 }  // namespace weft

@@ -5,8 +5,8 @@
 
 namespace weft {
 
-Result<Transport*> TransportSet::find(const Url& url) const {
-  for (const auto& transport : transports_) {
+Result<Transport*> Transports::find(const Url& url) const {
+  for (const auto& transport : *all_) {
     if (transport->handles(url.scheme)) return transport.get();
   }
   return Status{
@@ -14,8 +14,8 @@ Result<Transport*> TransportSet::find(const Url& url) const {
       "no transport for '" + url.to_string() + "': this program has none for '" + url.scheme + "://'"};
 }
 
-Result<MemoryLease> TransportSet::register_memory(std::span<const std::string> urls,
-                                                  MutableBytes memory) const {
+Result<MemoryLease> Transports::register_memory(std::span<const std::string> urls,
+                                                MutableBytes memory) const {
   MemoryLease all;
   for (const std::string& text : urls) {
     const Result<Url> url = Url::parse(text);

@@ -80,6 +80,10 @@ Result<Buffer> Buffer::counted(Buffer buffer, std::shared_ptr<MemoryBudget> budg
   if (buffer.empty() || budget == nullptr) return buffer;
   WEFT_ASSERT(buffer.budget_ == nullptr, "a buffer counts in one budget");
   if (!budget->try_reserve(buffer.size())) return budget_out(buffer.size(), *budget);
+  return charged(std::move(buffer), std::move(budget));
+}
+
+Result<Buffer> Buffer::charged(Buffer buffer, std::shared_ptr<MemoryBudget> budget) {
   buffer.budget_ = budget.get();
   return keep_budget(std::move(buffer), std::move(budget));
 }

@@ -6,17 +6,23 @@
 #include <condition_variable>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "protobuf/channel_call.hpp"
 #include "protobuf/described_method.hpp"
-#include "protobuf/run_on.hpp"
+#include "weft/runtime/post_surely.hpp"
 
 namespace weft::protobuf {
 
 namespace {
 
+/// How a thread's wait ended.
+enum class Waited { kDone, kNotBegun, kLoopEnded };
+
 /// Lets a thread wait. It and the work that begins the call have it together: a thread whose call nobody
-/// begins, because no thread runs the loop, goes on when its time is over, and the call is never begun.
+/// begins, because no thread runs the loop, goes on when its time is over, and the call is never begun; and
+/// so it does when the loop ends with that work undone.
 class BlockingDone final : public google::protobuf::Closure {
  public:
   // Under the lock, so that it may go as soon as the thread goes on.
@@ -31,16 +37,22 @@ class BlockingDone final : public google::protobuf::Closure {
     begun_ = !gave_up_;
     return begun_;
   }
-  /// Once it is begun, the loop sees to the deadline. False: it was not begun until `at_most`.
-  bool wait(Deadline at_most) {
+  /// The work that would have begun the call is gone.
+  void lose() {
+    const std::lock_guard lock(mutex_);
+    lost_ = !begun_;
+    done_.notify_one();
+  }
+  /// Once it is begun, the loop sees to the deadline.
+  Waited wait(Deadline at_most) {
     std::unique_lock lock(mutex_);
-    const auto is_done = [this] { return is_done_; };
-    if (!at_most.is_infinite() && !done_.wait_until(lock, at_most.at(), is_done) && !begun_) {
+    const auto is_over = [this] { return is_done_ || lost_; };
+    if (!at_most.is_infinite() && !done_.wait_until(lock, at_most.at(), is_over) && !begun_) {
       gave_up_ = true;
-      return false;
+      return Waited::kNotBegun;
     }
-    done_.wait(lock, is_done);
-    return true;
+    done_.wait(lock, is_over);
+    return is_done_ ? Waited::kDone : Waited::kLoopEnded;
   }
 
  private:
@@ -49,12 +61,29 @@ class BlockingDone final : public google::protobuf::Closure {
   bool is_done_ = false;
   bool begun_ = false;
   bool gave_up_ = false;
+  bool lost_ = false;
+};
+
+/// Part of the work that begins a call: a loop that ends without doing the work destroys it, and so tells.
+class LossTeller {
+ public:
+  explicit LossTeller(std::shared_ptr<BlockingDone> done) : done_(std::move(done)) {}
+  LossTeller(LossTeller&&) noexcept = default;
+  LossTeller& operator=(LossTeller&&) = delete;
+  ~LossTeller() {
+    if (done_ != nullptr) done_->lose();
+  }
+
+  const std::shared_ptr<BlockingDone>& done() const { return done_; }
+
+ private:
+  std::shared_ptr<BlockingDone> done_;
 };
 
 /// By the clock that threads wait by; a deadline is one of the loop's.
-Deadline waiting_deadline(const CallOptions& options, const Loop& loop) {
-  Duration left = options.deadline.remaining(loop.clock().now());
-  if (options.timeout > Duration::zero()) left = std::min(left, options.timeout);
+Deadline waiting_deadline(const CallOptions& options, CallTarget& target) {
+  const Duration timeout = options.timeout > Duration::zero() ? options.timeout : target.timeouts().timeout();
+  const Duration left = std::min(timeout, options.deadline.remaining(target.loop().clock().now()));
   return Deadline::after(std::chrono::steady_clock::now(), left);
 }
 
@@ -73,7 +102,28 @@ class Channel::Methods {
     return described_.try_emplace(&method, method).first->second.key;
   }
 
+  /// A call begins for which a thread waits.
+  void add_blocking(const std::shared_ptr<BlockingDone>& done, std::weak_ptr<detail::ChannelCall> call) {
+    std::erase_if(blocking_, [](const Blocking& its) { return its.call.expired(); });
+    blocking_.push_back({done, std::move(call)});
+  }
+  /// Lets all such threads go.
+  void end_blocking() {
+    for (const Blocking& its : std::exchange(blocking_, {})) {
+      const auto call = its.call.lock();
+      if (call == nullptr) continue;
+      call->drop({StatusCode::kCancelled, Layer::kRpc, "the channel ended before the call had"});
+      its.done->Run();
+    }
+  }
+
  private:
+  struct Blocking {
+    std::shared_ptr<BlockingDone> done;
+    std::weak_ptr<detail::ChannelCall> call;
+  };
+
+  std::vector<Blocking> blocking_;
   std::unordered_map<const google::protobuf::MethodDescriptor*, detail::DescribedMethod> described_;
 };
 
@@ -81,6 +131,7 @@ Channel::Channel(CallClient& client) : client_(client), methods_(std::make_share
 
 Channel::~Channel() {
   methods_->client = nullptr;
+  methods_->end_blocking();
 }
 
 void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
@@ -101,12 +152,13 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
     }
     return;
   }
-  const auto begin = [methods = methods_, method, ours, request, response](google::protobuf::Closure* what) {
+  // Gives the call, ready to be begun; null when that cannot be any more.
+  const auto make = [methods = methods_, method, ours] {
     if (methods->client == nullptr) {
       if (ours != nullptr) {
         ours->fail({StatusCode::kCancelled, Layer::kRpc, "the channel ended before the call began"});
       }
-      return what->Run();
+      return std::shared_ptr<detail::ChannelCall>{};
     }
     CallClient& client = *methods->client;
     CallOptions options;
@@ -114,22 +166,44 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
     const std::shared_ptr<const MethodKey> key{methods, &methods->of(*method)};
     const auto call = std::make_shared<detail::ChannelCall>(client.target(), key, ours, options);
     if (ours != nullptr) ours->begin(call);
-    call->begin(*request, *response, what);
+    return call;
   };
-  if (done != nullptr) return detail::run_on(loop, [begin, done] { begin(done); });
+  if (done != nullptr && Loop::current() == &loop) {
+    const auto call = make();
+    return call != nullptr ? call->begin(*request, *response, done) : done->Run();
+  }
+  if (done != nullptr) {
+    // The caller may free the request when this returns.
+    return weft::detail::post_surely(
+        loop, [make, done, response, kept = std::make_shared<detail::KeptRequest>(*request)] {
+          const auto call = make();
+          return call != nullptr ? call->begin(std::move(*kept), *response, done) : done->Run();
+        });
+  }
   const auto blocking = std::make_shared<BlockingDone>();
-  loop.post([begin, blocking] {
-    if (blocking->begin()) begin(blocking.get());
+  // Once the work is posted, channel and client may end.
+  const Deadline at_most =
+      waiting_deadline(ours != nullptr ? ours->options() : CallOptions{}, client_.target());
+  loop.post([make, request, response, methods = methods_, teller = LossTeller{blocking}] {
+    const std::shared_ptr<BlockingDone>& waiting = teller.done();
+    if (!waiting->begin()) return;
+    const auto call = make();
+    if (call == nullptr) return waiting->Run();
+    methods->add_blocking(waiting, call);
+    call->begin(*request, *response, waiting.get());
   });
-  if (blocking->wait(ours != nullptr ? waiting_deadline(ours->options(), loop) : Deadline::infinite()))
-    return;
+  const Waited waited = blocking->wait(at_most);
+  if (waited == Waited::kDone || ours == nullptr) return;
+  if (waited == Waited::kLoopEnded) {
+    return ours->fail({StatusCode::kCancelled, Layer::kRpc, "the client's loop ended before the call began"});
+  }
   ours->fail({StatusCode::kDeadlineExceeded, Layer::kRpc,
               "the call was not begun in time: a thread that is not this one has to run the client's loop"});
 }
 
 Finished::~Finished() {
   if (done_) return;
-  if (const auto call = controller_.running()) call->drop();
+  if (const auto call = controller_.running()) call->drop(to_status(CancelReason::kRequested));
 }
 
 void Finished::Run() {

@@ -4,12 +4,23 @@
 #include <google/protobuf/service.h>
 
 #include <memory>
+#include <vector>
 
 #include "weft/calls/awaited_call.hpp"
 #include "weft/protobuf/controller.hpp"
 #include "weft/protobuf/message.hpp"
 
 namespace weft::protobuf::detail {
+
+/// A request as bytes, for a call that is not sent before its caller may change or free the message; or what
+/// is wrong with it.
+struct KeptRequest {
+  KeptRequest() = default;
+  explicit KeptRequest(const google::protobuf::Message& request) noexcept;
+
+  Status failure;
+  std::vector<std::byte> bytes;
+};
 
 /// A call that somebody waits for by a callback. It owns itself from begin() until it is done, and then lets
 /// its `done` run from the loop's queue, never from inside its begin(). Others keep it a moment longer to
@@ -22,20 +33,24 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
   ChannelCall(CallTarget& target, std::shared_ptr<const MethodKey> method, Controller* controller,
               const CallOptions& options);
 
-  /// `request`, `response` and `done` stay until `done` was run or the call is dropped.
+  /// `request` is used before this returns; `response` and `done` stay until `done` was run or the call is
+  /// dropped.
   void begin(const google::protobuf::Message& request, google::protobuf::Message& response,
              google::protobuf::Closure* done);
+  void begin(KeptRequest request, google::protobuf::Message& response, google::protobuf::Closure* done);
   /// Any thread.
   void cancel_soon();
-  /// Nobody waits any more: ends it without `done`.
-  void drop();
+  /// Nobody waits any more: ends it without `done`, and leaves `why` to its controller.
+  void drop(const Status& why);
 
   using PendingCall::cancel;
   using PendingCall::limit;
 
  private:
-  std::size_t body_bytes() const override;
-  void encode_body(std::byte* to) const override { write_message(*request_, to); }
+  /// Of a call that waits.
+  std::size_t body_bytes() const override { return request_.bytes.size(); }
+  void encode_body(std::byte* to) const override;
+  bool take_over(google::protobuf::Message& response, google::protobuf::Closure* done, const Status& refused);
   void decode_answer(Bytes body, Status& failure) noexcept override {
     read_answer(*response_, body, failure);
   }
@@ -44,7 +59,7 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
   CallTarget& target_;
   const std::shared_ptr<const MethodKey> method_;
   Controller* controller_;
-  const google::protobuf::Message* request_ = nullptr;
+  KeptRequest request_;
   google::protobuf::Message* response_ = nullptr;
   google::protobuf::Closure* done_ = nullptr;
   std::shared_ptr<ChannelCall> self_;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "protobuf/utf8.hpp"
+#include "weft/base/utf8.hpp"
 
 namespace weft::protobuf {
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reflection.weft.hpp"
+#include "weft/base/peer_text.hpp"
 
 namespace weft::protobuf {
 
@@ -35,8 +36,8 @@ class FirstError final : public DescriptorPool::ErrorCollector {
   std::string text;
 };
 
-Status not_found(std::string text) {
-  return {StatusCode::kNotFound, Layer::kRpc, std::move(text)};
+Status not_found(std::string_view text) {
+  return {StatusCode::kNotFound, Layer::kRpc, text};
 }
 
 /// Turns a failure to ask for descriptions into words for the caller.
@@ -135,7 +136,7 @@ class RemoteServices::Known {
       FirstError error;
       if (pool_.BuildFileCollectingErrors(file, &error) == nullptr) {
         return Status{StatusCode::kInvalidArgument, Layer::kCodec,
-                      "the server's description of itself is wrong: " + error.text};
+                      "the server's description of itself is wrong: " + peer_text(error.text)};
       }
       types_ = types;
     }
@@ -235,7 +236,7 @@ Task<Result<std::string>> RemoteServices::call(std::string method, std::string j
   if (!printed.ok()) {
     co_return Status{StatusCode::kInternal, Layer::kCodec,
                      "the answer cannot be told in JSON: " +
-                         std::string{printed.message().data(), printed.message().size()}};
+                         peer_text({printed.message().data(), printed.message().size()})};
   }
   co_return text;
 }

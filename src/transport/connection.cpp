@@ -36,6 +36,14 @@ template <typename Work>
   }
 }
 
+Status lost(const Connection& connection, const char* what, int error) {
+  try {
+    return connection_lost(what, connection.remote_endpoint(), error);
+  } catch (const std::bad_alloc&) {
+    return connection_lost(what, "the peer", error);
+  }
+}
+
 }  // namespace
 
 struct Connection::BringingUp final : BringUpHost {
@@ -71,7 +79,7 @@ Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique
       carrier_(stream_.get()),
       capabilities_(&carrier_->capabilities()),
       outbox_(loop.chunks(), this, capabilities_->lease_bytes_min),
-      framer_(loop.chunks(), options_.frame_limits) {
+      framer_(loop.chunks(), options_.frame_limits, loop.turn_time().pieces_left()) {
   carrier_->report_to(*this);
   if (options_.carriers == nullptr) return;
   bringing_up_ = std::make_unique<BringingUp>(*this);
@@ -98,12 +106,16 @@ void Connection::start(FrameSink& sink) {
 }
 
 std::vector<wire::CarrierOffer> Connection::carrier_offers() const {
-  return bringing_up_ != nullptr ? bringing_up_->bring_up.offers() : std::vector<wire::CarrierOffer>{};
+  return bringing_up_ != nullptr ? bringing_up_->bring_up.candidates().offers()
+                                 : std::vector<wire::CarrierOffer>{};
 }
 
 CarrierReport Connection::carrier_report() const {
-  return {.description = carrier_->description(),
-          .refusal = bringing_up_ != nullptr ? bringing_up_->bring_up.refusal() : std::string{}};
+  CarrierReport report{.description = carrier_->description()};
+  if (bringing_up_ == nullptr) return report;
+  report.refusal = bringing_up_->bring_up.refusal();
+  report.passed_over = bringing_up_->bring_up.candidates().passed_over();
+  return report;
 }
 
 // On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
@@ -123,7 +135,7 @@ void Connection::on_carrier_decided() {
 void Connection::move_to_carrier() {
   state_ = State::kStarted;
   framer_.pause(false);
-  if (framer_.inside()) return close(bringing_up_->bring_up.stray_bytes());
+  if (framer_.inside()) return close(bringing_up_->bring_up.stream_watch().stray_bytes());
   carrier_ = &bringing_up_->bring_up.move(*this);
   capabilities_ = &carrier_->capabilities();
   write_blocked_ = false;
@@ -132,7 +144,7 @@ void Connection::move_to_carrier() {
   if (ending()) return;
   readable_ = true;
   schedule_work();
-  bringing_up_->bring_up.check_stream();
+  bringing_up_->bring_up.stream_watch().look();
 }
 
 void Connection::hand_up_hello() {
@@ -148,10 +160,10 @@ void Connection::on_peer_gone(int error) {
   or_close(*this, [this] { carrier_->catch_up(); });
   on_readable();
   if (ending()) return;
-  if (error != 0) return close(lost("the peer is gone: ", error));
+  if (error != 0) return close(lost(*this, "the peer is gone: ", error));
   // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
   // carrier tells of a peer that takes nothing any more.
-  if (!outbox_.empty()) close(lost("the peer is gone: ", EPIPE));
+  if (!outbox_.empty()) close(lost(*this, "the peer is gone: ", EPIPE));
 }
 
 void Connection::on_queued() noexcept {
@@ -178,7 +190,7 @@ void Connection::abandon_landing() {
     resume_ = true;  // it may have been the last of the frame
     schedule_work();
   }
-  if (moved.kind == Moved::Kind::kFailed) close(lost("an abandoned attachment of ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "an abandoned attachment of ", moved.error));
   framer_.abandon_landing();
 }
 
@@ -186,13 +198,13 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind == Moved::Kind::kFailed) close(lost("taking memory back from ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "taking memory back from ", moved.error));
 }
 
-Result<Buffer> Connection::landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget) {
+Result<Buffer> Connection::landing_memory(std::size_t bytes) {
   Buffer memory = carrier_->landing_memory(bytes);
-  if (!memory.empty()) return Buffer::counted(std::move(memory), std::move(budget));
-  return Buffer::try_allocate(bytes, std::move(budget));
+  if (!memory.empty()) return memory;
+  return Buffer::try_allocate(bytes);
 }
 
 void Connection::pause_receiving() {
@@ -217,10 +229,7 @@ void Connection::schedule_work() {
 
 void Connection::work() {
   put_off_ = false;
-  if (std::exchange(resume_, false)) {
-    frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
-    framer_.allow(0);
-  }
+  if (resume_) frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
   or_close(*this, [this] {
     if (started()) receive_all();
   });
@@ -252,21 +261,20 @@ void Connection::receive_all() {
   TurnTime& turn = loop_.turn_time();
   ReceiveSlice slice{turn.now()};
   std::size_t received = 0;
-  while (framer_.allowance() != 0 || hand_up(slice)) {
+  while (!resume_ || hand_up(slice)) {
     if (!readable_ || ending() || receive_ended_ || !framer_.wants_bytes()) break;
     // Those who were answered go on before more is received: their next calls leave the sooner.
     if (received > 0 && (received >= kReceiveBytesPerTurn || slice.is_over() || loop_.has_ready())) {
       loop_.at_turn_end(*this);
       break;
     }
-    const std::size_t allowed = turn.pieces_left();
-    framer_.allow(allowed);
+    turn.look_if_due();
     const Moved moved = receive_once();
-    turn.did(allowed - framer_.allowance());
     if (ending()) return;
     if (moved.kind == Moved::Kind::kEnded) return peer_ended();
     received += moved.bytes;
-    if (!readable_ && framer_.allowance() != 0) break;
+    if (turn.pieces_left() == 0 && framer_.inside()) resume_ = true;
+    if (!readable_ && !resume_) break;
   }
   if (ending()) return;
   framer_.park();
@@ -277,17 +285,16 @@ void Connection::receive_all() {
 // last words of a peer are taken whole: there is no later.
 [[gnu::noinline]] bool Connection::hand_up(ReceiveSlice& slice) {
   TurnTime& turn = loop_.turn_time();
-  while (framer_.allowance() == 0) {
+  while (resume_) {
     if (ending() || receive_ended_ || !framer_.wants_bytes()) return false;
+    turn.look_if_due();
     slice.look(turn.now());
     if (slice.is_over() && !peer_gone_ && sending_ != Sending::kFailed) {
       put_off();
       return false;
     }
-    const std::size_t allowed = turn.pieces_left();
-    framer_.allow(allowed);
     close_if_failed(framer_.resume(*receiver_));
-    turn.did(allowed - framer_.allowance());
+    resume_ = turn.pieces_left() == 0 && framer_.inside();
   }
   return true;
 }
@@ -312,7 +319,7 @@ Moved Connection::receive_once() {
   }
   const Moved moved = receive_some({places, count});
   readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
-  if (moved.kind == Moved::Kind::kFailed) close(lost("receive from ", moved.error));
+  if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "receive from ", moved.error));
   // After kSome more of the landing may still be under way.
   if (moved.kind != Moved::Kind::kSome) {
     landing_lent_ = moved.kind == Moved::Kind::kBegun;
@@ -320,6 +327,9 @@ Moved Connection::receive_once() {
   }
   if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
   close_if_failed(framer_.received(moved.bytes, *receiver_));
+  if (const std::uint64_t left = framer_.landing_left(); left != 0 && !ending()) {
+    receiver_->on_attachment_progress(left);
+  }
   return moved;
 }
 
@@ -395,6 +405,7 @@ void Connection::send_queued() {
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send_some({pieces, count});
     if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
+    if (moved.kind == Moved::Kind::kBegun) outbox_.note_begun(pieces[0].iov_len);
     if (moved.kind != Moved::Kind::kSome) {
       write_blocked_ = true;
       break;
@@ -436,7 +447,7 @@ void Connection::end_if_due() {
 
 // The peer's last words may still be there, and are received first.
 void Connection::sending_failed(int error) {
-  why_ = lost("send to ", error);
+  why_ = lost(*this, "send to ", error);
   sending_ = Sending::kFailed;
   readable_ = true;
   schedule_work();
@@ -504,14 +515,6 @@ void Connection::conclude() {
   }
   FrameSink* sink = std::exchange(sink_, nullptr);
   if (sink != nullptr) sink->on_closed(std::move(why_));
-}
-
-Status Connection::lost(const char* what, int error) const {
-  try {
-    return connection_lost(what, remote_endpoint(), error);
-  } catch (const std::bad_alloc&) {
-    return connection_lost(what, "the peer", error);
-  }
 }
 
 }  // namespace weft

@@ -2,7 +2,6 @@
 #include "weft/transport/outbox.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "weft/base/assert.hpp"
@@ -23,11 +22,6 @@ std::byte* aligned_up(std::byte* at) {
 
 }  // namespace
 
-Outbox::~Outbox() {
-  drop_all();
-  use_inline_segments();
-}
-
 // All that is queued is whole now, and may leave before the next frame begins. Not so before an attachment:
 // what a lease's owner queues when it hears that its bytes left would come between frame and attachment.
 bool Outbox::make_room_for_frame(std::size_t bytes) noexcept {
@@ -39,12 +33,13 @@ bool Outbox::make_room_for_frame(std::size_t bytes) noexcept {
 // modulo 8 then.
 bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {
   if (extend_limit(bytes)) return true;
-  if (!reserve_segments(1)) return false;
+  if (!pieces_.reserve(1)) return false;
   ChunkRef chunk = chunks_.acquire(bytes + misalignment);
   if (!chunk) return false;
   tell_queued();
   seal();
-  open_begin_ = cursor_ = chunk->data() + misalignment;
+  move_cursor(chunk->data() + misalignment);
+  open_begin_ = cursor_;
   open_chunk_ = std::move(chunk);
   return extend_limit(bytes);
 }
@@ -85,10 +80,10 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
   if (bytes.empty() && !more_follows && !in_attachment_) return append_marker(lease);
   const bool copied = bytes.empty() || bytes.size() < lease_bytes_min_;
   const std::size_t room = (copied ? bytes.size() : 8) + kEndOfAttachmentMax;
-  // Two segments: the open one may be sealed, and the lease is one.
-  if (!reserve_segments(2)) return false;
+  // Two pieces: the open one may be sealed, and the lease is one.
+  if (!pieces_.reserve(2)) return false;
   if (!open_chunk_ || room > static_cast<std::size_t>(limit_ - cursor_)) {
-    if (!make_room(room, misalignment_) || !reserve_segments(2)) return false;
+    if (!make_room(room, misalignment_) || !pieces_.reserve(2)) return false;
   }
   tell_queued();
   in_attachment_ = in_attachment_ || !bytes.empty();
@@ -111,20 +106,21 @@ bool Outbox::append_marker(SendLease& lease) noexcept {
     lease.on_released(true);
     return true;
   }
-  if (!reserve_segments(2)) return false;
+  if (!pieces_.reserve(2)) return false;
   seal_and_push({}, lease, cursor_);
   return true;
 }
 
-// Closes the open segment, puts a leased one behind it, and goes on at `next` in the same chunk.
+// Closes the open piece, puts a leased one behind it, and goes on at `next` in the same chunk.
 void Outbox::seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept {
   ChunkRef chunk = open_chunk_;
-  std::byte* const limit = limit_;
   seal();
-  push(bytes.data(), bytes.size(), &lease, {});
+  sealed_bytes_ += bytes.size();
+  origin_ -= bytes.size();  // they come before the cursor
+  pieces_.push({bytes.data(), bytes.size(), &lease});
   open_chunk_ = std::move(chunk);
-  open_begin_ = cursor_ = next;
-  limit_ = limit;
+  move_cursor(next);
+  open_begin_ = cursor_;
 }
 
 void Outbox::queue_end_of_attachment() noexcept {
@@ -140,11 +136,11 @@ void Outbox::queue_end_of_attachment() noexcept {
 
 bool Outbox::take_over(SendLease& lease) noexcept {
   // Only the front is ever read in place.
-  const std::uint32_t first = front();
-  const bool at_front = first < count_ && segment(first).lease == &lease;
+  const std::uint32_t first = pieces_.first_with_bytes();
+  const bool at_front = first < pieces_.size() && pieces_[first].lease == &lease;
   if (drain_ != nullptr && at_front) drain_->on_take_back();
-  for (std::size_t index = 0; index < count_; ++index) {
-    Segment& piece = segment(index);
+  for (std::size_t index = 0; index < pieces_.size(); ++index) {
+    QueuedPiece& piece = pieces_[index];
     if (piece.lease != &lease) continue;
     ChunkRef chunk = chunks_.acquire(piece.size);
     if (!chunk) return false;
@@ -162,8 +158,8 @@ std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
   const auto add = [&](const std::byte* data, std::size_t size) {
     into[filled++] = {const_cast<std::byte*>(data), size};
   };
-  for (std::size_t index = 0; index < count_ && filled < into.size(); ++index) {
-    if (segment(index).size > 0) add(segment(index).data, segment(index).size);
+  for (std::size_t index = 0; index < pieces_.size() && filled < into.size(); ++index) {
+    if (pieces_[index].size > 0) add(pieces_[index].data, pieces_[index].size);
   }
   if (cursor_ != open_begin_ && filled < into.size()) {
     add(open_begin_, static_cast<std::size_t>(cursor_ - open_begin_));
@@ -174,18 +170,16 @@ std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
 void Outbox::consume(std::size_t bytes) noexcept {
   WEFT_ASSERT(bytes <= queued_bytes(), "no more can leave than was queued");
   giving_back_ = true;
-  while (count_ > 0 && (bytes > 0 || segment(0).size == 0)) {
-    Segment& front = segment(0);
+  left_bytes_ += bytes;
+  while (pieces_.size() > 0 && (bytes > 0 || pieces_[0].size == 0)) {
+    QueuedPiece& front = pieces_[0];
     const std::size_t part = std::min(bytes, front.size);
     front.data += part;
     front.size -= part;
     sealed_bytes_ -= part;
     bytes -= part;
     if (front.size > 0) break;
-    SendLease* lease = std::exchange(front.lease, nullptr);
-    front.chunk.reset();
-    first_ = (first_ + 1) & (capacity_ - 1);
-    --count_;
+    SendLease* const lease = pieces_.pop().lease;
     if (lease != nullptr) lease->on_released(true);
   }
   open_begin_ += bytes;
@@ -200,11 +194,9 @@ void Outbox::release_all() noexcept {
 
 void Outbox::drop_all() noexcept {
   giving_back_ = true;
-  while (count_ > 0 || open_chunk_) {
-    while (count_ > 0) {
-      Segment front = std::move(segment(0));
-      first_ = (first_ + 1) & (capacity_ - 1);
-      --count_;
+  while (pieces_.size() > 0 || open_chunk_) {
+    while (pieces_.size() > 0) {
+      const QueuedPiece front = pieces_.pop();
       sealed_bytes_ -= front.size;
       if (front.lease != nullptr) front.lease->on_released(false);
     }
@@ -221,44 +213,20 @@ void Outbox::drop_all() noexcept {
 void Outbox::drained() noexcept {
   if (misalignment_ != 0) return;  // inside an attachment the cursor says where its padding ends
   open_chunk_.reset();
-  open_begin_ = cursor_ = limit_ = nullptr;
-  if (count_ == 0 && capacity_ > kKeptSegments) use_inline_segments();
+  move_cursor(nullptr);
+  open_begin_ = limit_ = nullptr;
+  if (pieces_.size() == 0) pieces_.trim();
 }
 
-void Outbox::use_inline_segments() noexcept {
-  if (ring_ != inline_ring_) delete[] std::exchange(ring_, inline_ring_);
-  first_ = 0;
-  capacity_ = kInlineSegments;
-}
-
-bool Outbox::reserve_segments(std::size_t more) noexcept {
-  if (count_ + more <= capacity_) return true;
-  auto* larger = new (std::nothrow) Segment[capacity_ * 2];
-  if (larger == nullptr) return false;
-  for (std::size_t index = 0; index < count_; ++index) larger[index] = std::move(segment(index));
-  if (ring_ != inline_ring_) delete[] ring_;
-  ring_ = larger;
-  first_ = 0;
-  capacity_ *= 2;
-  return true;
-}
-
-// Closes the open segment. Its chunk is kept by the sealed segment, if there is anything in it.
+// Closes the open piece; the cursor is to be moved afterwards. Its chunk is kept by the sealed piece, if
+// there is anything in it.
 void Outbox::seal() noexcept {
   const auto size = static_cast<std::size_t>(cursor_ - open_begin_);
-  if (size > 0) push(open_begin_, size, nullptr, std::move(open_chunk_));
+  if (size > 0) {
+    sealed_bytes_ += size;
+    pieces_.push({open_begin_, size, nullptr, std::move(open_chunk_)});
+  }
   open_chunk_.reset();
-  open_begin_ = cursor_ = limit_ = nullptr;
-}
-
-void Outbox::push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept {
-  Segment& piece = ring_[(first_ + count_) & (capacity_ - 1)];
-  piece.data = data;
-  piece.size = size;
-  piece.lease = lease;
-  piece.chunk = std::move(chunk);
-  ++count_;
-  sealed_bytes_ += size;
 }
 
 }  // namespace weft

@@ -2,7 +2,6 @@
 #include "weft/transport/stream_framer.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <utility>
 
@@ -14,8 +13,6 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t kStashBytesMax = 2048;
-constexpr std::size_t kStashBytesMin = 256;
 // With less room than this in a chunk that others look at too, another is taken: receives stay large.
 constexpr std::size_t kRoomMin = 4096;
 // A body that needs a larger chunk gets one of at most this many times what has arrived of it.
@@ -73,6 +70,7 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
     landed(direct);
     bytes -= direct;
   }
+  received_bytes_ += bytes;
   filled_ += bytes;
   return parse(sink);
 }
@@ -80,6 +78,7 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
 Status StreamFramer::received_chunk(ChunkRef chunk, FrameSink& sink) {
   taken_ = 0;
   filled_ = chunk->capacity();
+  received_bytes_ += filled_;
   chunk_ = std::move(chunk);
   return parse(sink);
 }
@@ -90,6 +89,21 @@ Status StreamFramer::resume(FrameSink& sink) {
             Retry::kReconnect};
   }
   return parse(sink);
+}
+
+std::uint64_t StreamFramer::handed_up() const noexcept {
+  const std::uint64_t parsed = received_bytes_ - pending_bytes();
+  const wire::FrameHeader& header = frame_.header;
+  switch (state_) {
+    case State::kSkipHead:
+      return parsed - (wire::kHeaderBytes + header.body_bytes - attachment_left_);
+    case State::kAttachment:
+    case State::kTail:
+      return parsed - wire::head_bytes(header.body_bytes, checksums_) -
+             (header.attachment_bytes - attachment_left_);
+    default:
+      return parsed;
+  }
 }
 
 Status StreamFramer::ended() const {
@@ -108,15 +122,14 @@ void StreamFramer::abandon_landing() noexcept {
 void StreamFramer::release() noexcept {
   chunk_.reset();
   frame_chunk_.reset();
-  stash_.reset();
+  stash_.release();
   taken_ = filled_ = 0;
-  stashed_ = stash_capacity_ = 0;
   landing_ = nullptr;
 }
 
 Status StreamFramer::parse(FrameSink& sink) {
   Status failure;
-  while (wants_bytes() && allowance_ != 0 && step(sink, failure) == Step::kOn) {
+  while (wants_bytes() && frames_left_ != 0 && step(sink, failure) == Step::kOn) {
   }
   return failure;
 }
@@ -159,7 +172,7 @@ StreamFramer::Step StreamFramer::step_hello(FrameSink& sink, Status& failure) {
   if (there.size() < *length) return need(*length);
   taken_ += *length;
   ++units_;
-  --allowance_;
+  --frames_left_;
   state_ = State::kFrames;
   failure = sink.on_hello(there.first(*length));
   return failure.ok() ? Step::kOn : Step::kFailed;
@@ -174,7 +187,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   const std::byte* const end = at + pending_bytes();
   const bool checksums = checksums_;
   const wire::FrameLimits limits = limits_;
-  const std::size_t batch_max = std::min<std::size_t>(batch_max_, allowance_);
+  const std::size_t batch_max = std::min<std::size_t>(batch_max_, frames_left_);
   while (batch.size() < batch_max) {
     const auto left = static_cast<std::size_t>(end - at);
     if (left < wire::kHeaderBytes) {
@@ -214,7 +227,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   if (!batch.empty()) {
     taken_ = static_cast<std::size_t>(at - chunk_->data());
     units_ += batch.size();
-    allowance_ -= batch.size();
+    frames_left_ -= batch.size();
     failure = sink.on_frames(batch.frames(), chunk_);
     if (!failure.ok()) return Step::kFailed;
     if (halted_) return Step::kNeedBytes;
@@ -245,7 +258,7 @@ StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure
   ++units_;
   if (frame_.header.attachment_bytes != 0) return begin_attachment(sink);
   state_ = State::kFrames;
-  --allowance_;
+  --frames_left_;
   failure = sink.on_frames({&frame_, 1}, chunk_);
   return failure.ok() ? Step::kOn : Step::kFailed;
 }
@@ -283,6 +296,7 @@ StreamFramer::Step StreamFramer::step_attachment() {
 }
 
 void StreamFramer::landed(std::size_t bytes) noexcept {
+  received_bytes_ += bytes;
   if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
   landing_ += bytes;
   count_part(bytes);
@@ -318,7 +332,7 @@ StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
   taken_ += size;
   ++units_;
   state_ = State::kFrames;
-  --allowance_;
+  --frames_left_;
   const bool landed = std::exchange(landing_, nullptr) != nullptr;
   const ChunkRef chunk = std::move(frame_chunk_);
   failure = sink.on_attachment_end(frame_, chunk, landed);
@@ -369,27 +383,18 @@ bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
 
 void StreamFramer::park() noexcept {
   if (!chunk_) return;
-  const std::size_t there = filled_ - taken_;
-  if (there > kStashBytesMax) return;
-  if (there > stash_capacity_) {
-    const std::size_t capacity = std::bit_ceil(std::max(there, kStashBytesMin));
-    stash_.reset(new (std::nothrow) std::byte[capacity]);
-    stash_capacity_ = stash_ ? static_cast<std::uint16_t>(capacity) : 0;
-    if (!stash_) return;
-  }
-  if (there > 0) std::memcpy(stash_.get(), chunk_->data() + taken_, there);
-  stashed_ = static_cast<std::uint16_t>(there);
+  if (filled_ != taken_ && !stash_.put(pending())) return;
   taken_ = filled_ = taken_ & 7;
   chunk_.reset();
 }
 
 // Brings what park() put aside back into a chunk.
 bool StreamFramer::unpark() noexcept {
-  if (stashed_ == 0) return true;
-  ChunkRef chunk = chunks_.acquire(taken_ + stashed_);
+  if (stash_.size() == 0) return true;
+  ChunkRef chunk = chunks_.acquire(taken_ + stash_.size());
   if (!chunk) return false;
-  std::memcpy(chunk->data() + taken_, stash_.get(), stashed_);
-  filled_ = taken_ + std::exchange(stashed_, std::uint16_t{0});
+  filled_ = taken_ + stash_.size();
+  stash_.take(chunk->data() + taken_);
   chunk_ = std::move(chunk);
   return true;
 }

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/weft.hpp"
+#include "weft/transports.hpp"
+
+#include <string>
+#include <utility>
+
+#include "weft/transport/memory.hpp"
 
 namespace weft {
 
@@ -58,10 +63,11 @@ class NotBuilt final : public Transport {
 
 }  // namespace
 
-TransportSet make_transports(TransportOptions options) {
-  TransportSet transports;
+Transports make_transports(TransportOptions options) {
+  Transports transports;
   auto over_ucx = with_ucx(make_tcp_transport(std::move(options.tcp)), options.ucx);
   transports.add(with_verbs(std::move(over_ucx), options.verbs));
+  transports.add(MemoryNetwork::of_process());
 #if !WEFT_HAVE_UCX
   transports.add(std::make_unique<NotBuilt>(
       "ucx", "this build has no UCX (on Debian, install libucx-dev and build again)"));

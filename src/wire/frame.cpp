@@ -7,6 +7,7 @@
 #include "weft/base/assert.hpp"
 #include "weft/wire/carrier.hpp"
 #include "weft/wire/crc32c.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft::wire {
 
@@ -45,15 +46,16 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
   if (skippable) return FrameFault::kNone;
   bool plausible = true;
   if (header.type == FrameType::kRequest) {
-    const std::uint16_t metadata = metadata_bytes(header);
-    if (metadata > kMetadataBytesMax || padded(metadata) > header.body_bytes) {
+    const RequestView request{header};
+    if (request.metadata_bytes() > kMetadataBytesMax || request.padded_metadata_bytes() > header.body_bytes) {
       return FrameFault::kMetadataTooLarge;
     }
   } else if (header.type == FrameType::kResponse) {
-    const unsigned code = header.status & 0xFF;
-    plausible = (header.timeout | header.schema) == 0 && (code != 0 || header.status == 0);
+    const AnswerView answer{header};
+    plausible = (header.timeout | header.schema) == 0 && (answer.code() != 0 || answer.succeeded());
   } else {
-    plausible = (header.status | header.method | header.timeout | header.schema) == 0;
+    plausible = (header.typed16 | header.timeout | header.schema) == 0 &&
+                (header.typed64 == 0 || header.type == FrameType::kGoaway);
     if (header.type == FrameType::kGoaway || header.type == FrameType::kCarrier) {
       plausible = plausible && header.id == kNoId;
     } else {
@@ -78,12 +80,13 @@ Status fault_status(FrameFault fault, const FrameHeader& header, const FrameLimi
     case FrameFault::kBodyTooLarge:
       code = StatusCode::kResourceExhausted;
       message += ", " + std::to_string(header.body_bytes) + " bytes of at most " +
-                 std::to_string(limits.body_bytes_max);
+                 std::to_string(limits.body_bytes_max) + ", which limits.body_bytes_max of this side raises";
       break;
     case FrameFault::kAttachmentTooLarge:
       code = StatusCode::kResourceExhausted;
       message += ", " + std::to_string(header.attachment_bytes) + " bytes of at most " +
-                 std::to_string(limits.attachment_bytes_max);
+                 std::to_string(limits.attachment_bytes_max) +
+                 ", which limits.attachment_bytes_max of this side raises";
       break;
     case FrameFault::kChecksum:
       code = StatusCode::kDataLoss;

@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/functions/client.hpp"
+#include "weft/client.hpp"
 
 std::vector<std::string_view> words(std::string_view text);
 
-void ask(weft::RpcClient& client) {
+void ask(weft::Client& client) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL
   auto call = client.start<weft::remote<"words", std::vector<std::string>(std::string_view)>>("a b");
 #else

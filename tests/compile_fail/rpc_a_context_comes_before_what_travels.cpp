@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: it takes its context as CallContext&, before
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 int handler(weft::CallContext& context, int number);
@@ -8,6 +8,6 @@ int handler(weft::CallContext& context, int number);
 int handler(int number, weft::CallContext& context);
 #endif
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<handler>();
 }

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 weft::Task<weft::Result<std::vector<std::string_view>>> words(std::string_view text);
@@ -12,6 +12,6 @@ weft::Task<weft::Result<std::vector<std::string_view>>> words(std::string_view t
 weft::Task<weft::Result<std::vector<std::string_view>>> words(std::string text);
 #endif
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<words>();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: a parameter is a non-const reference
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 int handler(const int& number);
@@ -8,6 +8,6 @@ int handler(const int& number);
 int handler(int& number);
 #endif
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<handler>();
 }

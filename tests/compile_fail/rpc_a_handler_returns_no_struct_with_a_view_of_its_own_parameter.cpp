@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 struct Name {
   std::string_view first;
@@ -19,6 +19,6 @@ Name first_name(std::string whole);
 Name longest(const std::vector<std::string>& names);
 #endif
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<first_name, longest>();
 }

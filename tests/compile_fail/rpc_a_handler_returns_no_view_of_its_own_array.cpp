@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 std::span<const int> without_zeros(const std::array<int, 16>& numbers);
@@ -11,6 +11,6 @@ std::span<const int> without_zeros(const std::array<int, 16>& numbers);
 std::span<const int> without_zeros(std::array<int, 16> numbers);
 #endif
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<without_zeros>();
 }

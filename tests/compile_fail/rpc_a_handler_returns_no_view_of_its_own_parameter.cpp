@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 std::string_view of_a_view(std::string_view text);
@@ -15,7 +15,7 @@ std::string_view of_a_reference(const std::string& text);
 std::string_view by_number(int number);
 #endif
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<of_a_view>();
   server.register_handler<of_a_reference>();
   server.register_handler<by_number>();

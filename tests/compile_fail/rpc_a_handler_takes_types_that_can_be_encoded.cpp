@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: \A(?s:(?!error:).)*error: static assertion failed[^\n]*weft cannot encode this type
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 class Closed {
 #ifdef WEFT_COMPILE_FAIL_CONTROL
@@ -13,6 +13,6 @@ class Closed {
 
 int handler(Closed value);
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<handler>();
 }

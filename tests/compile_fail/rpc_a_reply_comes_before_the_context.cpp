@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: Reply<R> is taken by value, as the first parameter
-#include "weft/functions/server.hpp"
+#include "weft/server.hpp"
 
 #ifdef WEFT_COMPILE_FAIL_CONTROL
 void handler(weft::Reply<int> reply, weft::CallContext& context);
@@ -8,6 +8,6 @@ void handler(weft::Reply<int> reply, weft::CallContext& context);
 void handler(weft::CallContext& context, weft::Reply<int> reply);
 #endif
 
-void serve(weft::RpcServer& server) {
+void serve(weft::Server& server) {
   server.register_handler<handler>();
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXPECT: (Given = 1; Wanted = 2|'2UL == 1UL')
-#include "weft/functions/client.hpp"
+#include "weft/client.hpp"
 
 int add(int a, int b);
 
-void ask(weft::RpcClient& client) {
+void ask(weft::Client& client) {
 #ifdef WEFT_COMPILE_FAIL_CONTROL
   auto call = client.start<add>(1, 2);
 #else

@@ -13,6 +13,7 @@
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/memory.hpp"
 #include "weft/transport/tcp.hpp"
+#include "weft/wire/heads.hpp"
 #include "weft/wire/hello.hpp"
 
 namespace weft::conformance {
@@ -78,7 +79,7 @@ struct Peer {
   /// Queues a frame. The length fields of `header` are filled in here.
   void send(wire::FrameHeader header, std::string_view body = {}, bool checksum = false);
   void request(std::uint64_t id, std::string_view body = {}) {
-    send({.type = wire::FrameType::kRequest, .id = id, .method = 7}, body);
+    send(wire::RequestHead{.id = id, .method = 7}.header(), body);
   }
   /// A request with an attachment, which stays in `lease`.
   void request_with(std::uint64_t id, CountedLease& lease, std::string_view body = {}, bool checksum = false);

@@ -22,20 +22,44 @@ TEST_P(Frames, HellosCrossAndComeFirst) {
 
 TEST_P(Frames, EveryKindArrivesAsItWasSent) {
   ASSERT_NO_FATAL_FAILURE(greet());
-  client_.send({.type = FrameType::kRequest, .id = 1, .method = 2, .timeout = 3, .schema = 4}, "body");
-  client_.send({.type = FrameType::kResponse, .status = 5, .id = 6, .method = 7}, "answer");
+  client_.send(wire::RequestHead{.id = 1, .method = 2, .timeout = 3, .schema = 4}.header(), "body");
+  client_.send(wire::AnswerHead{.code = StatusCode::kNotFound, .native = 7, .id = 6}.header(), "answer");
   client_.send({.type = FrameType::kCancel, .id = 8});
   client_.send({.type = FrameType::kPing, .id = 9});
   client_.send({.type = FrameType::kPong, .id = 10});
-  client_.send({.type = FrameType::kGoaway}, "why");
+  client_.send(wire::GoawayHead{.taken_up_to = 11}.header(), "why");
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 6; }));
   const auto& frames = server_.sink.frames;
-  EXPECT_EQ(frames[0].header.schema, 4u);
+  EXPECT_EQ(wire::RequestView{frames[0].header}.method(), 2u);
+  EXPECT_EQ(wire::RequestView{frames[0].header}.schema(), 4u);
   EXPECT_EQ(frames[0].body, "body");
-  EXPECT_EQ(frames[1].header.status, 5u);
+  EXPECT_EQ(wire::AnswerView{frames[1].header}.code(), static_cast<unsigned>(StatusCode::kNotFound));
+  EXPECT_EQ(wire::AnswerView{frames[1].header}.native(), 7);
   EXPECT_EQ(frames[2].header.type, FrameType::kCancel);
   EXPECT_EQ(frames[4].header.id, 10u);
+  EXPECT_EQ(wire::GoawayView{frames[5].header}.taken_up_to(), 11u);
   EXPECT_EQ(frames[5].body, "why");
+}
+
+TEST_P(Frames, PositionsInTheStreamAreTheSameForBothSides) {
+  for (const bool checksums : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(greet());
+    if (checksums) {
+      client_.connection->use_checksums();
+      server_.connection->use_checksums();
+    }
+    EXPECT_EQ(server_.connection->handed_up(), client_.outbox().position());
+    for (std::uint64_t id = 0; id < 10; ++id) {
+      CountedLease lease{pattern(1 + id * 9'999)};
+      client_.send({.type = FrameType::kRequest, .id = id}, pattern(id * 4'999), checksums);
+      client_.request_with(id, lease, "with", checksums);
+      ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2 * (id + 1); }));
+      EXPECT_EQ(server_.connection->handed_up(), client_.outbox().position());
+      EXPECT_EQ(client_.outbox().handed_over(), client_.outbox().position());
+    }
+    client_ = {};
+    server_ = {};
+  }
 }
 
 TEST_P(Frames, ArriveInOrderAndInBatchesOfABoundedSize) {

@@ -81,7 +81,8 @@ std::string outcome(const Status& status) {
 std::string deliver(std::string_view stream, const Plan& plan) {
   ChunkPool pool{{.chunk_bytes = kChunkBytes, .cached_bytes_max = 1 << 20}};
   Transcript sink{plan};
-  StreamFramer framer{pool, kLimits};
+  std::size_t frames_left = SIZE_MAX;
+  StreamFramer framer{pool, kLimits, frames_left};
   sink.framer = &framer;
   std::size_t arrived = 0;
   while (arrived < stream.size()) {

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "support/heap_count.hpp"
+#include "weft/client.hpp"
 #include "weft/coro/scope.hpp"
-#include "weft/functions/client.hpp"
-#include "weft/functions/server.hpp"
 #include "weft/runtime/clock.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/server.hpp"
 #include "weft/transport/memory.hpp"
 #include "weft/transport/tcp.hpp"
 
@@ -41,7 +41,7 @@ struct Progress {
   std::size_t allocations_before = 0;
 };
 
-weft::Task<void> call_again_and_again(weft::RpcClient* client, Progress* progress) {
+weft::Task<void> call_again_and_again(weft::Client* client, Progress* progress) {
   Payload payload{};
   while (progress->to_start > 0) {
     --progress->to_start;
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
 
   // It stands still: a server that sees a request late, as it does in a slow run, takes a longer way.
   weft::ManualClock clock;
-  weft::TransportSet transports;
+  weft::Transports transports;
   transports.add(weft::make_tcp_transport());
   transports.add(std::make_unique<weft::MemoryNetwork>());
   // Over memory both sides share a loop: two of them would wake each other by posted work, which is not the
@@ -96,10 +96,10 @@ int main(int argc, char** argv) {
   weft::Loop& server_loop = own_loop != nullptr ? *own_loop : *client_loop;
   const std::string listen = transport == "tcp" ? "tcp://127.0.0.1:0" : "memory://guard";
 
-  weft::RpcServer server{transports, {.listen = {listen}, .threads = 0, .loop = &server_loop}};
+  weft::Server server{{.listen = {listen}, .threads = 0, .loop = &server_loop}, transports};
   server.register_handler<echo>();
   server.start().value();
-  weft::RpcClient client{*client_loop, transports, {.connect = server.urls().front()}};
+  weft::Client client{*client_loop, {.connect = server.urls().front()}, transports};
 
   Progress progress{.to_start = kWarmUp + calls};
   weft::Scope callers;

@@ -44,7 +44,7 @@ inline std::uint64_t produce(CallContext& context, std::uint64_t bytes, std::uin
   return bytes;
 }
 
-inline void register_all(RpcServer& server) {
+inline void register_all(Server& server) {
   server.register_handler<add>();
   server.register_handler<wait_for_ever>();
   server.register_handler<sum_up>();

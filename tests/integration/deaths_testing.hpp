@@ -62,7 +62,7 @@ struct Calls {
   explicit Calls(std::size_t large_bytes)
       : sent(pattern(large_bytes)), landings{2, std::vector<std::byte>(large_bytes)} {}
 
-  void start(RpcClient& client) {
+  void start(Client& client) {
     for (int i = 0; i < 64; ++i) scope.spawn(&note_end<int>, client.start<wait_for_ever>(i), &small);
     for (auto& landing : landings) {
       scope.spawn(&note_end<std::uint64_t>, client.start<sum_up>({.attachment = Bytes{sent}}), &large);

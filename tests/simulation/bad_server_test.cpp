@@ -74,7 +74,7 @@ class BadServer {
     options.connect = "memory://server";
     options.call_timeout = kNoTimeout;
     options.logger = &logger_;
-    client_ = std::make_unique<RpcClient>(*loop_, transports_, options);
+    client_ = std::make_unique<Client>(*loop_, options, transports_);
     loop_->post([this] { scope_.spawn(&BadServer::call_again_and_again, this); });
   }
   ~BadServer() {
@@ -109,10 +109,10 @@ class BadServer {
   ManualClock clock_;
   SilentLogger logger_;
   std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_}).value();
-  TransportSet transports_;
+  Transports transports_;
   std::unique_ptr<Listener> listener_;
   std::vector<std::unique_ptr<Visit>> visits_;
-  std::unique_ptr<RpcClient> client_;
+  std::unique_ptr<Client> client_;
   std::size_t failed_ = 0;
   Status last_failure_;
   bool stopping_ = false;

@@ -53,7 +53,7 @@ class Overload {
     server.threads = 0;
     server.loop = server_loop_.get();
     server.logger = &logger_;
-    server_ = std::make_unique<RpcServer>(transports_, std::move(server));
+    server_ = std::make_unique<Server>(std::move(server), transports_);
     server_->register_handler<&Worker::serve>(&worker_);
     server_->register_handler<&Worker::swallow>(&worker_);
     server_->start().value();
@@ -62,7 +62,7 @@ class Overload {
     client.call_timeout = kTimeout;
     client.logger = &logger_;
     for (std::size_t i = 0; i < clients; ++i) {
-      clients_.push_back(std::make_unique<RpcClient>(*client_loop_, transports_, client));
+      clients_.push_back(std::make_unique<Client>(*client_loop_, client, transports_));
     }
   }
   ~Overload() { clients_.clear(); }
@@ -107,7 +107,7 @@ class Overload {
   void call_what_is_due() {
     for (; next_ <= clock_.now() && next_ < end_; next_ += every_) {
       const int number = tally_.started++;
-      RpcClient& client = *clients_[static_cast<std::size_t>(number) % clients_.size()];
+      Client& client = *clients_[static_cast<std::size_t>(number) % clients_.size()];
       scope_.spawn(&Overload::count_end, client.start<&Worker::serve>(number), number, &tally_);
     }
   }
@@ -131,10 +131,10 @@ class Overload {
   SilentLogger logger_;
   std::unique_ptr<Loop> server_loop_ = Loop::create({.clock = &clock_}).value();
   std::unique_ptr<Loop> client_loop_ = Loop::create({.clock = &clock_}).value();
-  TransportSet transports_;
+  Transports transports_;
   Worker worker_;
-  std::unique_ptr<RpcServer> server_;
-  std::vector<std::unique_ptr<RpcClient>> clients_;
+  std::unique_ptr<Server> server_;
+  std::vector<std::unique_ptr<Client>> clients_;
   Duration every_{};
   TimePoint next_{};
   TimePoint end_{};

@@ -49,7 +49,7 @@ class Herd {
     options.logger = &logger_;
     options.limits.ping_interval = 0s;
     for (std::size_t i = 0; i < clients; ++i) {
-      clients_.push_back(std::make_unique<RpcClient>(*loop_, transports_, options));
+      clients_.push_back(std::make_unique<Client>(*loop_, options, transports_));
     }
   }
   ~Herd() {
@@ -65,7 +65,7 @@ class Herd {
     options.loop = loop_.get();
     options.logger = &logger_;
     options.limits.ping_interval = 0s;
-    server_ = std::make_unique<RpcServer>(transports_, std::move(options));
+    server_ = std::make_unique<Server>(std::move(options), transports_);
     server_->register_handler<&Service::nap>(&service_);
     server_->start().value();
   }
@@ -86,7 +86,7 @@ class Herd {
 
  private:
   // As one does who must have an answer: a failed call is made again at once, and only the client waits.
-  static Task<void> call_again_and_again(Herd* herd, RpcClient* client) {
+  static Task<void> call_again_and_again(Herd* herd, Client* client) {
     while (!herd->stopping_) {
       const Result<std::uint32_t> answer = co_await client->call<&Service::nap>(0u, 500u);
       if (answer.ok()) ++herd->succeeded_;
@@ -97,10 +97,10 @@ class Herd {
   SilentLogger logger_;
   std::unique_ptr<Loop> loop_;
   NotingNetwork* network_ = nullptr;
-  TransportSet transports_;
+  Transports transports_;
   Service service_;
-  std::unique_ptr<RpcServer> server_;
-  std::vector<std::unique_ptr<RpcClient>> clients_;
+  std::unique_ptr<Server> server_;
+  std::vector<std::unique_ptr<Client>> clients_;
   std::uint64_t succeeded_ = 0;
   bool stopping_ = false;
   Scope scope_;

@@ -53,7 +53,7 @@ Task<bool> call_that_brings_an_attachment(World* world) {
 Task<bool> call_that_fetches_an_attachment(World* world) {
   const CallOptions options;
   const Result<Answer<Number>> answer =
-      co_await world->client().exchange<&Service::give>(options, 1u, kAttachmentBytes);
+      co_await world->client().call<&Service::give>(options, 1u, kAttachmentBytes).with_attachment();
   co_return answer.ok() && answer->attachment_bytes == kAttachmentBytes;
 }
 Task<bool> call_that_names_a_landing(World* world) {
@@ -61,7 +61,7 @@ Task<bool> call_that_names_a_landing(World* world) {
   CallOptions options;
   options.landing = landing;
   const Result<Answer<Number>> answer =
-      co_await world->client().exchange<&Service::give>(options, 1u, kAttachmentBytes);
+      co_await world->client().call<&Service::give>(options, 1u, kAttachmentBytes).with_attachment();
   co_return answer.ok() && landing.back() == std::byte{'b'};
 }
 Task<bool> call_through_a_second_server(World* world) {
@@ -157,6 +157,7 @@ struct Record {
   int ended = 0;
   bool ok = false;
   bool right = false;
+  bool unprocessed = false;
 };
 
 /// One seed's run: calls of every kind at random times, over a network whose faults change all the time.
@@ -164,23 +165,28 @@ class SeededRun {
  public:
   static constexpr Number kCalls = 40;
 
-  explicit SeededRun(std::uint32_t seed) : random_(seed), world_(faults(), {}, limits(), 700ms) {}
+  enum class Server { kStays, kStops };
+
+  SeededRun(std::uint32_t seed, Server server)
+      : random_(seed), server_(server), world_(faults(), {}, limits(), 700ms) {}
 
   void go() {
     const std::int64_t frames = frames_alive();
     world_.loop().post([this] {
       for (Number number = 0; number < kCalls; ++number) scope_.spawn(&SeededRun::one_call, this, number);
-      scope_.spawn(&SeededRun::change_faults, this);
+      if (server_ == Server::kStays) scope_.spawn(&SeededRun::change_faults, this);
+      if (server_ == Server::kStops) scope_.spawn(&SeededRun::stop_the_server, this);
     });
     world_.step();
     ASSERT_TRUE(world_.run_until([&] { return scope_.count() == 0; }, 60s)) << scope_.count() << " never end";
     for (Number number = 0; number < kCalls; ++number) check(number);
-    heal();
+    if (server_ == Server::kStays) heal();
     close();
     EXPECT_EQ(frames_alive(), frames);
     EXPECT_EQ(world_.loop().chunks().chunks_out(), 0u);
   }
   std::size_t succeeded() const { return succeeded_; }
+  std::size_t unprocessed() const { return unprocessed_; }
 
  private:
   static RpcLimits limits() {
@@ -209,6 +215,7 @@ class SeededRun {
   MemoryOptions faults() {
     MemoryOptions options;
     options.pipe_bytes = 1 + below(8192);
+    if (server_ == Server::kStops) return options;  // nothing else ends a connection
     options.peer_may_vanish = true;
     options.to_server = one_direction();
     options.to_client = one_direction();
@@ -222,9 +229,14 @@ class SeededRun {
     }
   }
 
+  static Task<void> stop_the_server(SeededRun* run) {
+    [[maybe_unused]] const auto slept = co_await sleep_for(std::chrono::milliseconds{run->below(1000)});
+    run->world_.server().stop(std::chrono::milliseconds{run->below(3)});
+  }
+
   static Task<void> one_call(SeededRun* run, Number number) {
     [[maybe_unused]] const auto slept = co_await sleep_for(std::chrono::milliseconds{run->below(1000)});
-    RpcClient& client = run->world_.client();
+    Client& client = run->world_.client();
     CallOptions options;
     if (run->below(3) == 0) options.timeout = std::chrono::milliseconds{1 + run->below(100)};
     const Number size = 1 + run->below(30'000);
@@ -251,7 +263,8 @@ class SeededRun {
       case 4: {
         std::vector<std::byte> landing(run->below(2) == 0 ? 0 : size);
         options.landing = landing;
-        const Result<Answer<Number>> answer = co_await client.exchange<&Service::give>(options, number, size);
+        const Result<Answer<Number>> answer =
+            co_await client.call<&Service::give>(options, number, size).with_attachment();
         if (!answer.ok()) co_return run->ended(number, Result<Number>{answer.status()});
         co_return run->ended(number, Result<Number>{answer->value});
       }
@@ -274,6 +287,7 @@ class SeededRun {
     Record& record = records_[number];
     ++record.ended;
     record.ok = result.ok();
+    record.unprocessed = !result.ok() && result.status().unprocessed();
     record.right = right(result, number);
   }
   void check(Number number) {
@@ -281,6 +295,10 @@ class SeededRun {
     const int executed = world_.service.executed[number];
     EXPECT_EQ(record.ended, 1) << "call " << number;
     EXPECT_LE(executed, 1) << "call " << number << " was run twice";
+    if (record.unprocessed) {
+      ++unprocessed_;
+      EXPECT_EQ(executed, 0) << "call " << number << " ran, and whoever repeats it runs it twice";
+    }
     if (!record.ok) return;
     EXPECT_EQ(executed, 1) << "call " << number << " has a result, and did not run";
     EXPECT_TRUE(record.right) << "call " << number;
@@ -307,23 +325,46 @@ class SeededRun {
   }
 
   std::mt19937 random_;
+  const Server server_;
   World world_;
   Record records_[kCalls];
   std::size_t succeeded_ = 0;
+  std::size_t unprocessed_ = 0;
   Scope scope_;
 };
 
 TEST(Simulation, OverConnectionsThatBreakEachCallEndsOnceAndRunsAtMostOnce) {
   constexpr std::uint32_t kSeeds = 200;
   std::size_t succeeded = 0;
+  std::size_t unprocessed = 0;
   for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SeededRun run{seed};
+    SeededRun run{seed, SeededRun::Server::kStays};
     run.go();
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
     succeeded += run.succeeded();
+    unprocessed += run.unprocessed();
   }
-  std::printf("%zu of %u calls succeeded\n", succeeded, kSeeds * SeededRun::kCalls);
+  std::printf("%zu of %u calls succeeded, %zu are known not to have run\n", succeeded,
+              kSeeds * SeededRun::kCalls, unprocessed);
   EXPECT_GT(succeeded, kSeeds * SeededRun::kCalls / 20) << "the faults leave nothing to look at";
+  EXPECT_GT(unprocessed, 0u) << "no call was caught before it left";
+}
+
+TEST(Simulation, OfAServerThatStopsNoCallThatRanIsCalledUnprocessed) {
+  constexpr std::uint32_t kSeeds = 100;
+  std::size_t succeeded = 0;
+  std::size_t unprocessed = 0;
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    SeededRun run{seed, SeededRun::Server::kStops};
+    run.go();
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    succeeded += run.succeeded();
+    unprocessed += run.unprocessed();
+  }
+  std::printf("%zu of %u calls succeeded, %zu are known not to have run\n", succeeded,
+              kSeeds * SeededRun::kCalls, unprocessed);
+  EXPECT_GT(succeeded, 0u);
+  EXPECT_GT(unprocessed, 0u);
 }
 
 }  // namespace

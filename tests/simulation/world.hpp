@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "weft/client.hpp"
 #include "weft/coro/scope.hpp"
-#include "weft/functions/client.hpp"
-#include "weft/functions/server.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/sleep.hpp"
+#include "weft/server.hpp"
 #include "weft/transport/memory.hpp"
 
 namespace weft::simulation {
@@ -30,7 +30,7 @@ inline Buffer blob(std::size_t bytes) {
 struct Service {
   std::map<std::uint32_t, int> executed;
   std::deque<std::pair<Reply<std::uint32_t>, std::uint32_t>> owed;
-  RpcClient* inner = nullptr;
+  Client* inner = nullptr;
 
   static std::uint32_t answer_to(std::uint32_t number) { return number * 3 + 1; }
 
@@ -99,7 +99,7 @@ class World {
     server.loop = loop_.get();
     server.limits = limits;
     server.logger = &logger_;
-    server_ = std::make_unique<RpcServer>(transports_, std::move(server));
+    server_ = std::make_unique<Server>(std::move(server), transports_);
     server_->register_handler<&Service::plain>(&service);
     server_->register_handler<&Service::nap>(&service);
     server_->register_handler<&Service::later>(&service);
@@ -114,8 +114,8 @@ class World {
     client.connect_timeout = 300ms;
     client.call_timeout = call_timeout;
     client.logger = &logger_;
-    client_ = std::make_unique<RpcClient>(*loop_, transports_, client);
-    inner_ = std::make_unique<RpcClient>(*loop_, transports_, client);
+    client_ = std::make_unique<Client>(*loop_, client, transports_);
+    inner_ = std::make_unique<Client>(*loop_, client, transports_);
     service.inner = inner_.get();
   }
   ~World() {
@@ -126,9 +126,9 @@ class World {
 
   Loop& loop() { return *loop_; }
   MemoryNetwork& network() { return *network_; }
-  RpcServer& server() { return *server_; }
-  RpcClient& client() { return *client_; }
-  RpcClient& inner() { return *inner_; }
+  Server& server() { return *server_; }
+  Client& client() { return *client_; }
+  Client& inner() { return *inner_; }
   Duration elapsed() { return clock_.now() - started_at_; }
   /// Lets time pass as work does that holds the loop's thread.
   void compute(Duration time) { clock_.advance(time); }
@@ -166,11 +166,11 @@ class World {
   TimePoint started_at_;
   SilentLogger logger_;
   std::unique_ptr<Loop> loop_;
-  TransportSet transports_;
+  Transports transports_;
   MemoryNetwork* network_ = nullptr;
-  std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<RpcClient> client_;
-  std::unique_ptr<RpcClient> inner_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Client> inner_;
 };
 
 }  // namespace weft::simulation

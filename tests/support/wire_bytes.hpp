@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "weft/wire/frame.hpp"
+#include "weft/wire/heads.hpp"
 #include "weft/wire/hello.hpp"
 
 /// Builds the bytes of a peer that makes its frames by hand.

@@ -78,6 +78,10 @@ Json probe_json(const Probe& probe, const Options& options) {
             {"same_host", probe.same_host},
             {"milliseconds", probe.milliseconds}};
   if (!probe.refusal.empty()) json["refusal"] = probe.refusal;
+  json["passed_over"] = Json::array();
+  for (const PassedOverCarrier& each : probe.passed_over) {
+    json["passed_over"].push_back({{"carrier", to_string(each.kind)}, {"reason", each.reason}});
+  }
   if (probe.carrier == "verbs") json["description"] = probe.description;
   json["lanes"] = Json::array();
   for (const Lane& lane : probe.lanes) {

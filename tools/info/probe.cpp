@@ -99,6 +99,7 @@ Probe describe(const Connection& connection, const HelloSink& sink, wire::Carrie
   if (probe.carrier == "ucx") probe.lanes = parse_lanes(report.description);
   probe.description = std::move(report.description);
   probe.refusal = std::move(report.refusal);
+  probe.passed_over = std::move(report.passed_over);
   return probe;
 }
 
@@ -133,7 +134,7 @@ Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, wir
 Result<Probe> blocking_probe(const Options& options) {
   const auto url = Url::parse(options.connect);
   if (!url.ok()) return url.status();
-  const TransportSet transports = make_transports(
+  const Transports transports = make_transports(
       {.tcp = {}, .ucx = load::ucx_options(options.ucx), .verbs = load::verbs_options(options.rdma)});
   const auto transport = transports.find(*url);
   if (!transport.ok()) return transport.status();

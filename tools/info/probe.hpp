@@ -30,6 +30,8 @@ struct Probe {
   std::string description;
   /// Why the stream carries the bytes although both sides offered the carrier.
   std::string refusal;
+  /// The carriers that this side offers and that do not carry the bytes, with the reasons.
+  std::vector<PassedOverCarrier> passed_over;
   double milliseconds = 0;
 };
 

@@ -126,6 +126,9 @@ std::string probe_text(const Report& report, const Options& options) {
   text += row("same host", host_text(*probe));
   text += row("carried by", carrier_text(*probe));
   if (!probe->refusal.empty()) text += row("because", probe->refusal);
+  for (const PassedOverCarrier& each : probe->passed_over) {
+    text += row("passed over", std::string{to_string(each.kind)} + ": " + each.reason);
+  }
   if (probe->carrier == "verbs") text += row("by", probe->description);
   if (probe->carrier != "ucx") return text;
   text += lanes_text(*probe, options);

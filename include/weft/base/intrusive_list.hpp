@@ -41,7 +41,7 @@ class IntrusiveList {
   IntrusiveList(const IntrusiveList&) = delete;
   IntrusiveList& operator=(const IntrusiveList&) = delete;
   ~IntrusiveList() {
-    while (!empty()) pop_front();
+    while (!empty()) head_.next_->unlink();
     head_.next_ = nullptr;
   }
 

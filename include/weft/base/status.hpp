@@ -41,7 +41,7 @@ enum class Retry : std::uint8_t {
   kNever,      ///< the same call fails again
   kElsewhere,  ///< another server may do it
   kBackoff,    ///< the same server may do it later
-  kReconnect,  ///< the connection is gone; the call may have run
+  kReconnect,  ///< the connection is gone; whether the call may have run, Status::unprocessed() says
 };
 
 std::string_view to_string(StatusCode code);
@@ -59,6 +59,7 @@ struct FixedFailure {
   Layer layer;
   Retry retry;
   std::string_view message;
+  bool unprocessed = false;
 };
 
 /// The outcome of something that can fail: success, or what happened and what to do.
@@ -117,6 +118,13 @@ class [[nodiscard]] Status {
   /// Empty when ok; valid as long as this Status is.
   std::string_view message() const noexcept;
   Retry retry() const noexcept { return facts().retry; }
+  /// True when the peer certainly did nothing with the request that failed: no byte of it left this side, or
+  /// the peer said that it did not take it. To repeat such a call never runs it twice. False says that it may
+  /// have run, or that nobody knows. Does not cross the wire: it is about the call that this side made.
+  bool unprocessed() const noexcept { return facts().unprocessed; }
+  /// From now on unprocessed() is true. A failure whose text is shared loses it when there is no memory for
+  /// another copy. Nothing for a success.
+  void mark_unprocessed() noexcept;
   /// One line for people: "UNAVAILABLE (transport, 111): connect to ...". Throws when there is no memory.
   std::string to_string() const;
 
@@ -134,14 +142,16 @@ class [[nodiscard]] Status {
     Layer layer;
     Retry retry;
     std::int32_t native;
+    bool unprocessed = false;
   };
   struct Text;
 
   // What word_ is, when it is not null, in its two lowest bits: the address of a Text, of a FixedFailure, or
-  // the facts themselves.
+  // the facts themselves, of which the next bit is one.
   static constexpr std::uint64_t kFixed = 1;
   static constexpr std::uint64_t kBare = 2;
   static constexpr std::uint64_t kKinds = 3;
+  static constexpr std::uint64_t kBareUnprocessed = 4;
 
   Status(StatusCode code, Layer layer, const detail::TextMaker& make_text, std::int32_t native) noexcept;
   Status(const Facts& facts, const detail::TextMaker& make_text) noexcept;

@@ -121,12 +121,30 @@ class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(..
   template <typename... Arguments>
   AwaitedCall(CallTarget& target, const MethodKey& method, Extras its, Arguments&&... arguments)
       : Extras(std::move(its)), Base(target, method, Extras::get(), std::forward<Arguments>(arguments)...) {}
+  /// Takes over a call of the same body, with or without options. Only before it is awaited.
+  AwaitedCall(Extras its, Base&& call) noexcept
+      : Extras(std::move(its)), Base(std::move(call), Extras::get()) {}
   /// Only before it is awaited.
   AwaitedCall(AwaitedCall&& other) noexcept
       : Extras(std::move(other)),
         Base(std::move(other), Extras::get()) {}  // NOLINT(bugprone-use-after-move): each takes its part
 
-  bool await_ready() const noexcept { return false; }
+  /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
+  auto with_attachment() &&
+      requires(kGives == detail::Gives::kResult) {
+        using WithAttachment = AwaitedCall<Body, detail::Gives::kAnswer, detail::WithExtras>;
+        Base& call = *this;
+        if constexpr (std::is_same_v<Extras, detail::WithExtras>) {
+          Extras::extras.gives_attachment = true;
+          return WithAttachment{static_cast<Extras&&>(*this), std::move(call)};
+        } else {
+          return WithAttachment{detail::WithExtras{CallOptions{}, true}, std::move(call)};
+        }
+      }
+
+      bool await_ready() const noexcept {
+    return false;
+  }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     if constexpr (requires(const Body& body) { body.check(); }) {

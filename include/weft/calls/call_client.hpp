@@ -23,8 +23,8 @@ class ClientCore;
 /// destroyed inside a handler that its own connection serves.
 class CallClient {
  public:
-  /// `loop` and `transports` must outlive the client.
-  CallClient(Loop& loop, const TransportSet& transports, ClientOptions options);
+  /// `loop` must outlive the client.
+  CallClient(Loop& loop, ClientOptions options, Transports transports);
   ~CallClient();
   CallClient(const CallClient&) = delete;
   CallClient& operator=(const CallClient&) = delete;

@@ -19,8 +19,7 @@ namespace weft {
 /// from inside a handler.
 class CallServer {
  public:
-  /// `transports` must outlive the server.
-  CallServer(const TransportSet& transports, ServerOptions options);
+  CallServer(ServerOptions options, Transports transports);
   /// Stops at once if it still runs.
   ~CallServer();
   CallServer(const CallServer&) = delete;
@@ -52,7 +51,7 @@ class CallServer {
 
   /// Lets answers' attachments be sent from `memory` without a copy, by those of the server's transports that
   /// can do so; empty where none can. What arrives lands in memory of the transports' own. See MemoryLease
-  /// for what to keep to. Any thread. Errors: as RpcClient::register_memory().
+  /// for what to keep to. Any thread. Errors: as Client::register_memory().
   Result<MemoryLease> register_memory(MutableBytes memory) const;
 
   /// Where it really listens, in the order of the options; valid after start().

@@ -19,8 +19,9 @@ class Exchange {
   /// Takes the response, whose attachment is complete: `landed`, or read and dropped. The exchange has left
   /// the table.
   virtual void on_response_attachment_end(const Frame& frame, bool landed) = 0;
-  /// Ends the exchange with `failure`: the connection is gone. The exchange has left the table.
-  virtual void on_connection_lost(const Status& failure) = 0;
+  /// Ends the exchange with `failure`: the connection is gone, or, when it `stands`, the peer did not take
+  /// the request. The exchange has left the table.
+  virtual void on_lost(const Status& failure, bool stands) = 0;
 
  protected:
   ~Exchange() = default;

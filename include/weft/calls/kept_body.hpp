@@ -5,18 +5,18 @@
 #include <utility>
 
 #include "weft/base/bytes.hpp"
-#include "weft/memory/budget.hpp"
 #include "weft/memory/chunk_pool.hpp"
+#include "weft/memory/local_budget.hpp"
 
 namespace weft {
 
 /// Bytes of a request that outlive its receiving: a copy, or the chunk in which they were received. Gives
-/// back what they were charged when it ends.
+/// back what they were charged when it ends. Thread: the budget's.
 class KeptBody {
  public:
   KeptBody() = default;
   /// `charge` was reserved in `budget`, which outlives this.
-  KeptBody(MemoryBudget& budget, std::size_t charge) : budget_(&budget), charge_(charge) {}
+  KeptBody(LocalBudget& budget, std::size_t charge) : budget_(&budget), charge_(charge) {}
   KeptBody(KeptBody&& other) noexcept
       : bytes_(std::exchange(other.bytes_, {})),
         copied_(std::exchange(other.copied_, {})),
@@ -39,7 +39,7 @@ class KeptBody {
   Bytes bytes_;
   MutableBytes copied_;
   ChunkRef chunk_;
-  MemoryBudget* budget_ = nullptr;
+  LocalBudget* budget_ = nullptr;
   std::size_t charge_ = 0;
 };
 

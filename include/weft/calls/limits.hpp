@@ -12,7 +12,7 @@ namespace weft {
 /// Every limit and every waiting time of the rpc layer. Each is checked before memory is taken for what it
 /// limits. The same struct serves server and client; both sides keep to their own. Waiting times are above
 /// zero; zero bytes mean none, where zero is allowed. What makes no sense is refused with kInvalidArgument by
-/// RpcServer::start(), and by every call of a client.
+/// Server::start(), and by every call of a client.
 struct RpcLimits {
   /// Largest body of a request or an answer, headers and attachments not counted. Above zero.
   std::uint32_t body_bytes_max = 4u << 20;

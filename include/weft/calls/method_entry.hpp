@@ -36,7 +36,7 @@ enum class HandlerKind : std::uint8_t {
 };
 
 /// One registered method, and the seam for layers above rpc that read and write bodies themselves: they fill
-/// in one of the `serve_` functions, see RpcServer::register_method(). `object` is the user's and outlives
+/// in one of the `serve_` functions, see Server::register_method(). `object` is the user's and outlives
 /// the server.
 ///
 /// A `serve_record` that is not `delayed` answers before it returns, or takes hold() of the record and
@@ -63,7 +63,8 @@ struct MethodEntry {
 
 namespace detail {
 
-/// The failure that a handler's exception becomes. Only inside a catch block.
+/// The failure that a handler's exception becomes; a Status that was thrown is it already. Only inside a
+/// catch block.
 Status status_of_exception();
 
 }  // namespace detail

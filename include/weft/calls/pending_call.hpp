@@ -56,12 +56,9 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
 
   const CallRequest& request() const { return request_; }
 
-  /// The steps out of begin(), each taken by the target or by CallsOut. Ends the call: nothing could be sent.
-  Begun refuse(Status failure) {
-    failure_ = std::move(failure);
-    state_ = State::kDone;
-    return {};
-  }
+  /// The steps out of begin(), each taken by the target or by CallsOut. Ends the call, which is unprocessed:
+  /// nothing could be sent.
+  Begun refuse(Status failure);
   /// The call is kept by its target, which begins it later or fails it.
   Begun wait();
   /// The request has its place in the output of `out` and the call the id `id` in its table.
@@ -73,7 +70,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   }
   /// Sends a call that waited; it may end by that.
   void begin_waiting(CallsOut& out) noexcept;
-  /// Ends a call that waited, or that left its table.
+  /// Ends a call that waited, or whose request was taken back: it is unprocessed.
   void fail(Status failure) noexcept;
 
  protected:
@@ -107,7 +104,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_response(const Frame& frame) final;
   Landing on_response_attachment(const Frame& frame) final;
   void on_response_attachment_end(const Frame& frame, bool landed) final;
-  void on_connection_lost(const Status& failure) final;
+  void on_lost(const Status& failure, bool stands) final;
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
 

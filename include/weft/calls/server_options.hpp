@@ -17,7 +17,7 @@ namespace weft {
 
 /// Options that make no sense are refused by start() with kInvalidArgument, which names the option.
 struct ServerOptions {
-  /// Where to listen; port 0 is replaced by one the system chooses, see RpcServer::urls().
+  /// Where to listen; port 0 is replaced by one the system chooses, see Server::urls().
   std::vector<std::string> listen{};
   /// Loops, each with a thread of its own, over which connections are spread. Zero: no threads; the server
   /// runs on `loop`, which the user drives, and which is null otherwise.

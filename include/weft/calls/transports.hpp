@@ -4,7 +4,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,21 +11,25 @@
 
 namespace weft {
 
-/// The transports a program uses, found by a URL's scheme. Filled by main before use, then only read.
-class TransportSet {
+/// The transports that clients and servers use, found by a URL's scheme. Copies refer to the same transports,
+/// and each client and server keeps one, so that nobody need care how long they live. Clients that share them
+/// share what they own too: workers, devices and memory.
+/// Thread: add() before they are given to anybody, the rest from any.
+class Transports {
  public:
-  TransportSet& add(std::unique_ptr<Transport> transport) {
-    transports_.push_back(std::move(transport));
+  Transports& add(std::unique_ptr<Transport> transport) {
+    all_->push_back(std::move(transport));
     return *this;
   }
 
-  /// Errors: kInvalidArgument when none handles the scheme.
+  /// Returns the first transport that handles the URL's scheme. Errors: kInvalidArgument when there is none.
   Result<Transport*> find(const Url& url) const;
   /// Transport::register_memory() for all of `urls`. Errors: the first one's; nothing is registered then.
   Result<MemoryLease> register_memory(std::span<const std::string> urls, MutableBytes memory) const;
 
  private:
-  std::vector<std::unique_ptr<Transport>> transports_;
+  std::shared_ptr<std::vector<std::unique_ptr<Transport>>> all_ =
+      std::make_shared<std::vector<std::unique_ptr<Transport>>>();
 };
 
 }  // namespace weft

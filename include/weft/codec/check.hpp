@@ -216,7 +216,8 @@ consteval bool explain() {
       kProblem != Problem::kCompatibleInside,
       "weft cannot encode this type: weft::Compatible may stand only among the arguments, the results "
       "and the fields of nested structs, not inside a container, an array, an optional, a pointer, a "
-      "variant or another Compatible");
+      "variant or another Compatible; a result R of these kinds grows beside itself, into "
+      "std::tuple<R, weft::Compatible<T>>");
   static_assert(
       kProblem != Problem::kViewOfNotPlain,
       "weft cannot decode this type: a std::span is decoded as a view of the message, so its elements "

@@ -45,9 +45,10 @@ struct Compatible {
 
   friend constexpr bool operator==(const Compatible&, const Compatible&) = default;
   friend constexpr bool operator==(const Compatible& a, std::nullopt_t) { return !a.has_value(); }
-  template <typename U>
+  // Asked for no other left side: the question whether a tuple of these compares with itself led back here.
+  template <std::same_as<Compatible> Self, typename U>
     requires(!std::is_same_v<U, Compatible> && std::equality_comparable_with<T, U>)
-  friend constexpr bool operator==(const Compatible& a, const U& b) {
+  friend constexpr bool operator==(const Self& a, const U& b) {
     return a.has_value() && *a == b;
   }
 

@@ -193,8 +193,8 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
 }  // namespace detail
 
 /// Awaitable that `client.call<f>(...)` returns; awaited in the expression that made it.
-template <auto M, detail::Gives kGives, typename Extras, typename... Given>
-using CallAwaitable = AwaitedCall<detail::CodecBody<M, Given...>, kGives, Extras>;
+template <auto M, typename Extras, typename... Given>
+using CallAwaitable = AwaitedCall<detail::CodecBody<M, Given...>, detail::Gives::kResult, Extras>;
 
 namespace detail {
 

@@ -11,6 +11,7 @@
 #include "weft/codec/codec.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/functions/fixed_string.hpp"
+#include "weft/functions/result_parts.hpp"
 
 namespace weft {
 
@@ -161,26 +162,24 @@ struct MethodTraits<M> : FunctionTraits<S> {
   static constexpr std::string_view name = key.view();
 };
 
-template <typename List, typename R>
+template <typename List, typename ResultList>
 struct Schema;
-template <typename... Args, typename R>
-struct Schema<TypeList<Args...>, R> {
+template <typename... Args, typename... Results>
+struct Schema<TypeList<Args...>, codec_detail::Types<Results...>> {
   static constexpr std::uint32_t hash() {
-    std::uint64_t result = schema_hash<>();
-    if constexpr (!std::is_void_v<R>) result = schema_hash<R>();
     const std::uint64_t mixed =
-        (schema_hash<Args...>() ^ (result * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+        (schema_hash<Args...>() ^ (schema_hash<Results...>() * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
     return static_cast<std::uint32_t>(mixed >> 32);
   }
   static std::string text(const MethodKey&) {
-    std::string result = "void";
-    if constexpr (!std::is_void_v<R>) result = schema_text<R>();
+    const std::string result = sizeof...(Results) == 0 ? "void" : schema_text<Results...>();
     return schema_text<Args...>() + " -> " + result;
   }
 };
 
 template <auto M>
-using SchemaOf = Schema<typename MethodTraits<M>::Arguments, typename MethodTraits<M>::Result>;
+using SchemaOf =
+    Schema<typename MethodTraits<M>::Arguments, decltype(result_parts<typename MethodTraits<M>::Result>())>;
 
 }  // namespace detail
 

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "weft/calls/reply_right.hpp"
 #include "weft/codec/codec.hpp"
+#include "weft/functions/views.hpp"
 
 namespace weft {
+
+namespace detail {
+
+/// Types that a reply of the view `R` takes too: owners of the bytes, and what else becomes such a view.
+template <typename Owner, typename R>
+concept ShownAs = holds_view<R> && std::convertible_to<const Owner&, R> && !std::same_as<Owner, R> &&
+                  !std::same_as<Owner, Result<R>>;
+
+}  // namespace detail
 
 /// The right and the duty to answer one call, now or later, from any thread: the first parameter of a
 /// delayed-reply handler `void handler(Reply<R> reply, ...)`. Movable; used up by the first answer, which a
 /// second use asserts. When all have been dropped unused and the handler has ended, the caller hears
 /// kInternal, or what the handler threw. Keep none longer than the server: stopping waits for it.
+///
+/// An answer is encoded before the call returns, so a view has to show its bytes until then and no longer.
+/// A Reply<std::string_view> takes a std::string as well, and a Reply of a span its container.
 template <typename R>
 class Reply {
  public:
@@ -27,6 +42,16 @@ class Reply {
   }
   void operator()(Result<R> result) && {
     if (!result.ok()) return right_.fail(std::move(result).status());
+    std::move (*this)(*result);
+  }
+  template <detail::ShownAs<R> Owner>
+  void operator()(const Owner& value) && {
+    const R view = value;
+    std::move (*this)(view);
+  }
+  template <detail::ShownAs<R> Owner>
+  void operator()(const Result<Owner>& result) && {
+    if (!result.ok()) return right_.fail(result.status());
     std::move (*this)(*result);
   }
   /// `failure` must not be ok.

@@ -25,6 +25,9 @@ class Buffer {
   /// `buffer`, counted in `budget` until its end; as it is without one. Errors: kResourceExhausted when the
   /// budget is out; the buffer is gone then.
   static Result<Buffer> counted(Buffer buffer, std::shared_ptr<MemoryBudget> budget);
+  /// `buffer`, whose size was reserved in `budget` already, which is released at its end. Errors:
+  /// kResourceExhausted when memory is out; the buffer and the reservation are gone then.
+  static Result<Buffer> charged(Buffer buffer, std::shared_ptr<MemoryBudget> budget);
   /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
   static Buffer copy_of(Bytes bytes);
   /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).

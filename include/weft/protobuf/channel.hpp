@@ -14,15 +14,18 @@ namespace weft::protobuf {
 
 /// Channel for protobuf's own stubs (cc_generic_services): any number of calls at once, from any thread.
 ///
-/// With a `done` a call returns at once, and `done` is run on the client's loop; messages and controller stay
-/// until then. Without one (null) the thread blocks until the call has ended, which needs the loop to run on
-/// another thread: on the loop's own the call fails. In a coroutine, see Finished. The controller is a
-/// weft::protobuf::Controller, or null, and then nobody hears of a failure.
+/// With a `done` a call returns at once, and `done` is run on the client's loop; response and controller stay
+/// until then, the request until CallMethod() has returned. Without one (null) the thread blocks until the
+/// call has ended, which needs the loop to run on another thread: on the loop's own the call fails. When the
+/// channel ends, or the loop before it has begun the call, the thread goes on with kCancelled. In a
+/// coroutine, see Finished. The controller is a weft::protobuf::Controller, or null, and then nobody hears of
+/// a failure.
 class Channel final : public google::protobuf::RpcChannel {
  public:
   /// `client` outlives the channel, and its loop the calls.
   explicit Channel(CallClient& client);
-  /// On the client's loop. Calls that were not begun yet fail with kCancelled; those under way go on.
+  /// On the client's loop. Calls that were not begun yet, and those for which threads wait, fail with
+  /// kCancelled; others that are under way go on.
   ~Channel() override;
 
   void CallMethod(const google::protobuf::MethodDescriptor* method,

@@ -43,9 +43,15 @@ class TurnTime {
     return now_;
   }
 
-  /// Pieces that may be done until the clock is looked at again; above zero.
-  std::size_t pieces_left() const noexcept { return left_; }
-  /// Counts pieces that were done, pieces_left() at the most.
+  /// Pieces that may be done until the clock is looked at again. Whoever does some may count them down here,
+  /// and look_if_due() follows.
+  std::size_t& pieces_left() noexcept { return left_; }
+  void look_if_due() noexcept {
+    if (left_ == 0) [[unlikely]] {
+      look();
+    }
+  }
+  /// Counts pieces that were done.
   void did(std::size_t pieces) noexcept {
     if (pieces >= left_) [[unlikely]] {
       return look();

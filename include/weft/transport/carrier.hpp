@@ -122,8 +122,9 @@ class Carrier {
   }
 
   /// Sends from the beginning of `from`, of which the first `leased` bytes stay where they are until they are
-  /// consumed or taken back. A device may read in place: the call that begins that says kBegun, as do those
-  /// that find it under way, and a later one finishes it with kSome.
+  /// consumed or taken back. A device may read in place, of the first piece only: the call that begins that
+  /// says kBegun, as do those that find it under way, and a later one finishes it with kSome. After kBlocked
+  /// and kFailed the peer sees nothing of `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
   /// Takes back what was given to send(): waits until nobody reads it, and forgets what it would have begun
   /// next. kSome: so many bytes of it have left. kFailed when the carrier had to be given up for it.

@@ -70,4 +70,10 @@ struct CarrierChoices {
   bool connecting = false;
 };
 
+/// A carrier that this side offers and that does not carry the connection's bytes. For people.
+struct PassedOverCarrier {
+  wire::CarrierKind kind{};
+  std::string reason;
+};
+
 }  // namespace weft

@@ -47,8 +47,11 @@ struct ConnectionOptions {
 struct CarrierReport {
   /// Carrier::description() of the carrier that carries them; empty when the stream does.
   std::string description{};
-  /// The reason that they stay with the stream although both sides offered another carrier; else empty.
+  /// The reason that they stay with the stream although both sides offered another carrier; else empty. When
+  /// several were tried, those of all.
   std::string refusal{};
+  /// The carriers that this side offers and that were tried in vain, or that the peer does not offer.
+  std::vector<PassedOverCarrier> passed_over{};
 };
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
@@ -97,9 +100,9 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
   void abandon_landing();
-  /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. Counted in
-  /// `budget`, if there is one. It may outlive the connection. Errors: as Buffer::try_allocate().
-  Result<Buffer> landing_memory(std::size_t bytes, std::shared_ptr<MemoryBudget> budget);
+  /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
+  /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
+  Result<Buffer> landing_memory(std::size_t bytes);
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   void pause_receiving();
   void resume_receiving();
@@ -112,6 +115,10 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// Returns a time before which nothing arrived of what is handed up now, give or take a turn of the loop:
   /// the last time that there was nothing to receive, or at least 8 MiB ago.
   TimePoint behind_since() const { return backlog_.since(); }
+
+  /// Position in the stream that is received at which the first frame begins that the sink was not handed,
+  /// or not whole.
+  std::uint64_t handed_up() const { return framer_.handed_up(); }
 
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
@@ -185,7 +192,6 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   TimePoint check_stall();
   TimePoint check_frame();
   void conclude();
-  Status lost(const char* what, int error) const;
 
   Loop& loop_;
   const ConnectionOptions options_;
@@ -212,6 +218,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   bool readable_ = false;
   bool write_blocked_ = false;
   bool above_high_water_ = false;
+  /// What was received may hold whole frames that are not handed up.
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.
   bool put_off_ = false;

@@ -51,6 +51,9 @@ class FrameSink {
   }
   /// A frame with an attachment has arrived except for the attachment.
   virtual Landing on_attachment(const Frame& frame) = 0;
+  /// More of the attachment has landed, and `left` bytes of it are to come. The last of them are told by
+  /// on_attachment_end() alone.
+  virtual void on_attachment_progress(std::uint64_t left) { static_cast<void>(left); }
   /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
   virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
   /// The outbox has fallen under the low-water mark after it was over the high one.

@@ -43,6 +43,10 @@ class MemoryNetwork final : public Transport {
   explicit MemoryNetwork(const MemoryOptions& options = {});
   ~MemoryNetwork() override;
 
+  /// Makes a transport of the network that each process has: its listeners are reached from all others that
+  /// this made.
+  static std::unique_ptr<MemoryNetwork> of_process();
+
   /// For connections that are made from now on. Thread: any.
   void set_options(const MemoryOptions& options);
 
@@ -55,6 +59,8 @@ class MemoryNetwork final : public Transport {
   class Impl;
 
  private:
+  explicit MemoryNetwork(std::shared_ptr<Impl> impl);
+
   std::shared_ptr<Impl> impl_;
 };
 

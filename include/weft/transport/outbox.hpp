@@ -3,12 +3,14 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "weft/base/bytes.hpp"
 #include "weft/memory/chunk_pool.hpp"
+#include "weft/transport/queued_pieces.hpp"
 
 namespace weft {
 
@@ -30,7 +32,8 @@ class OutboxDrain {
   /// Something is queued where nothing was. The frame may still be being written: it is for later, at the end
   /// of the turn.
   virtual void on_queued() noexcept = 0;
-  /// Much is queued (see Outbox::expect_little()) and all of it is whole: may be sent, and consumed, at once.
+  /// Much is queued (see Outbox::expect_little()), or is to be sent now, and all of it is whole: may be sent,
+  /// and consumed, at once.
   virtual void on_much_queued() noexcept = 0;
   /// Leased memory is to be given back: once this returns, nothing that segments() gave is looked at any
   /// more. May consume what has left.
@@ -59,7 +62,7 @@ class Outbox {
   explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr,
                   std::size_t lease_bytes_min = 16 * 1024) noexcept
       : chunks_(chunks), drain_(drain), lease_bytes_min_(lease_bytes_min) {}
-  ~Outbox();  // releases every lease with sent = false
+  ~Outbox() { drop_all(); }  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
@@ -83,6 +86,10 @@ class Outbox {
   /// it). Sent at once, once it is whole, when it is much. Returns false when memory is out; nothing was
   /// queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
+  /// Sends what is queued, which is whole, now, as far as the carrier takes it.
+  void send_now() noexcept {
+    if (!empty() && !giving_back_ && drain_ != nullptr) drain_->on_much_queued();
+  }
   /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this
   /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
   /// queued any more.
@@ -92,6 +99,11 @@ class Outbox {
     return sealed_bytes_ + static_cast<std::size_t>(cursor_ - open_begin_);
   }
   bool empty() const noexcept { return queued_bytes() == 0; }
+  /// Position in the stream of what is queued next: all bytes that were queued so far.
+  std::uint64_t position() const noexcept { return address(cursor_) - origin_; }
+  /// Position up to which a carrier was given bytes: of those from there on the peer has seen none. After
+  /// release_all(), which nothing may leave after, it stays where it is.
+  std::uint64_t handed_over() const noexcept { return std::max(left_bytes_, begun_bytes_); }
 
   // From here on: for the transport.
 
@@ -102,76 +114,64 @@ class Outbox {
   /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
   /// leased.
   std::size_t leased_front() const noexcept {
-    const std::uint32_t index = front();
-    return index < count_ && segment(index).lease != nullptr ? segment(index).size : 0;
+    const std::uint32_t index = pieces_.first_with_bytes();
+    return index < pieces_.size() && pieces_[index].lease != nullptr ? pieces_[index].size : 0;
   }
   /// Attachments queued from now on are followed by their checksum.
   void use_checksums() noexcept { checksums_ = true; }
   /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
   std::size_t segments(std::span<iovec> into) const noexcept;
+  /// A device reads the first `bytes` of what is queued: they count as handed over, though they are queued.
+  void note_begun(std::size_t bytes) noexcept { begun_bytes_ = left_bytes_ + bytes; }
   /// The first `bytes` of what is queued have left: gives back their memory, in order.
   void consume(std::size_t bytes) noexcept;
-  /// Drops everything; leases are released with sent = false.
+  /// Drops everything, and nothing may leave afterwards; leases are released with sent = false.
   void release_all() noexcept;
 
  private:
-  // A piece of what is queued: a part of a chunk, which it keeps, or leased.
-  struct Segment {
-    const std::byte* data = nullptr;
-    std::size_t size = 0;
-    SendLease* lease = nullptr;
-    ChunkRef chunk;
-  };
-  static constexpr std::size_t kInlineSegments = 4;
-  static constexpr std::size_t kKeptSegments = 32;
-
   bool make_room_for_frame(std::size_t bytes) noexcept;
   bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
   bool extend_limit(std::size_t bytes) noexcept;
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
-  bool reserve_segments(std::size_t more) noexcept;
-  void seal() noexcept;
-  void push(const std::byte* data, std::size_t size, SendLease* lease, ChunkRef chunk) noexcept;
-  void drop_all() noexcept;
-  // The first sealed segment with bytes, count_ when there is none.
-  std::uint32_t front() const noexcept {
-    std::uint32_t index = 0;
-    while (index < count_ && segment(index).size == 0) ++index;
-    return index;
+  static std::uint64_t address(const std::byte* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
+  // What is queued next goes to `to`; its position in the stream is the same.
+  void move_cursor(std::byte* to) noexcept {
+    origin_ += address(to) - address(cursor_);
+    cursor_ = to;
   }
+  void seal() noexcept;
+  void drop_all() noexcept;
   bool append_marker(SendLease& lease) noexcept;
   void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;
   void queue_end_of_attachment() noexcept;
   void drained() noexcept;
-  void use_inline_segments() noexcept;
-  Segment& segment(std::size_t index) const noexcept { return ring_[(first_ + index) & (capacity_ - 1)]; }
 
   ChunkPool& chunks_;
   OutboxDrain* const drain_;
   std::size_t lease_bytes_min_;
-  // What is queued is the sealed segments, and after them the open one: the bytes [open_begin_, cursor_) of
+  // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
   // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
   // the chunk has more room. In chunks, addresses and positions in the stream are
-  // equal modulo 8, so that frames are aligned after attachments of any length.
+  // equal modulo 8, so that frames are aligned after attachments of any length. origin_ is the address that
+  // position 0 would have in the open chunk, so that append() need not count.
   std::byte* cursor_ = nullptr;
   std::byte* limit_ = nullptr;
   std::byte* open_begin_ = nullptr;
+  std::uint64_t origin_ = 0;
   std::size_t sealed_bytes_ = 0;
+  std::uint64_t left_bytes_ = 0;
+  std::uint64_t begun_bytes_ = 0;
   std::size_t much_ = kFirstMuchBytes;
   ChunkRef open_chunk_;
-  Segment* ring_ = inline_ring_;
-  std::uint32_t first_ = 0;
-  std::uint32_t count_ = 0;
-  std::uint32_t capacity_ = kInlineSegments;  // a power of two
+  QueuedPieces pieces_;
   std::uint32_t attachment_checksum_ = 0;
   std::uint8_t misalignment_ = 0;  // position in the stream modulo 8; not 0 only inside an attachment
   bool checksums_ = false;
   bool in_attachment_ = false;
   // Memory is being given back: what a lease's owner queues meanwhile must not be sent from in there.
   bool giving_back_ = false;
-  Segment inline_ring_[kInlineSegments];
 };
 
 }  // namespace weft

@@ -5,10 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "weft/transport/frame_sink.hpp"
+#include "weft/transport/stash.hpp"
 
 namespace weft {
 
@@ -29,8 +29,10 @@ class StreamFramer {
  public:
   static constexpr std::size_t kBatchMax = 64;
 
-  StreamFramer(ChunkPool& chunks, const wire::FrameLimits& limits) noexcept
-      : chunks_(chunks), limits_(limits) {}
+  /// Hands up `frames_left` frames, which it counts down and others may too, and no more until resume() once
+  /// there are some again. All outlive it.
+  StreamFramer(ChunkPool& chunks, const wire::FrameLimits& limits, std::size_t& frames_left) noexcept
+      : chunks_(chunks), limits_(limits), frames_left_(frames_left) {}
   StreamFramer(const StreamFramer&) = delete;
   StreamFramer& operator=(const StreamFramer&) = delete;
 
@@ -44,7 +46,7 @@ class StreamFramer {
   bool between_frames() const noexcept { return state_ == State::kFrames && pending_bytes() == 0; }
   /// All of `chunk` is what comes next; it is read in place, and kept as long as that takes.
   Status received_chunk(ChunkRef chunk, FrameSink& sink);
-  /// Goes on with what was received before, after a pause(), or when no allowance() was left.
+  /// Goes on with what was received before, after a pause(), or when no frames were left.
   Status resume(FrameSink& sink);
   /// No more bytes are there for now: gives back memory that is not needed to wait for them.
   void park() noexcept;
@@ -57,12 +59,12 @@ class StreamFramer {
   /// Grows when the peer gets on: whole frames, every 64 KiB of a body, of an attachment every 64 KiB or
   /// 1024th part, whichever is more. What stands still while inside() is a peer that is too slow.
   std::uint64_t progress() const noexcept { return (units_ << 16) + (pending_bytes() >> 16); }
+  /// Position in the stream at which the first frame begins that was not handed up whole. Inside a callback
+  /// the frames of that callback may count as handed up.
+  std::uint64_t handed_up() const noexcept;
 
   void use_checksums() noexcept { checksums_ = true; }
-  /// Hands up so many frames and no more, until resume() after the next allow().
-  void allow(std::size_t frames) noexcept { allowance_ = frames; }
-  /// Frames that may still be handed up. None: what was received may hold more of them.
-  std::size_t allowance() const noexcept { return allowance_; }
+  bool checksums() const noexcept { return checksums_; }
   /// With true hands up nothing more, also within a batch of callbacks that is under way, until resume()
   /// after the next with false.
   void pause(bool paused) noexcept { paused_ = paused; }
@@ -72,6 +74,10 @@ class StreamFramer {
   /// The landing that the last receive_into() began with; empty when it did not.
   MutableBytes landing() const noexcept {
     return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
+  }
+  /// Bytes that are still to come of an attachment that lands; 0 when none does.
+  std::uint64_t landing_left() const noexcept {
+    return state_ == State::kAttachment && landing_ != nullptr ? attachment_left_ : 0;
   }
   /// `bytes` were put into the landing since receive_into(), though received() was not called for them.
   void landed(std::size_t bytes) noexcept;
@@ -88,7 +94,7 @@ class StreamFramer {
   enum class Step : std::uint8_t { kOn, kNeedBytes, kFailed };
   class Batch;
 
-  std::size_t pending_bytes() const noexcept { return filled_ - taken_ + stashed_; }
+  std::size_t pending_bytes() const noexcept { return filled_ - taken_ + stash_.size(); }
   Bytes pending() const noexcept {
     return chunk_ ? Bytes{chunk_->data() + taken_, filled_ - taken_} : Bytes{};
   }
@@ -112,17 +118,15 @@ class StreamFramer {
 
   ChunkPool& chunks_;
   const wire::FrameLimits& limits_;
+  std::size_t& frames_left_;
   ChunkRef chunk_;
   std::size_t taken_ = 0;
   std::size_t filled_ = 0;
   /// The next step needs so many bytes, from taken_ on.
   std::size_t needed_ = 1;
-  std::size_t allowance_ = SIZE_MAX;
   std::uint64_t units_ = 0;
-  /// A few bytes of something that is not whole, so that waiting for the rest costs no chunk. Kept once made.
-  std::unique_ptr<std::byte[]> stash_;
-  std::uint16_t stash_capacity_ = 0;
-  std::uint16_t stashed_ = 0;
+  std::uint64_t received_bytes_ = 0;
+  Stash stash_;
   std::uint8_t batch_max_ = kBatchMax;
   State state_ = State::kHello;
   bool checksums_ = false;

@@ -93,7 +93,7 @@ struct VerbsOptions {
 
   /// An attachment of so many bytes or more is fetched by the receiver's device, out of the memory where it
   /// lies into the memory where it belongs (rendezvous), if both are registered: see
-  /// RpcClient::register_memory(). All else is copied into messages.
+  /// Client::register_memory(). All else is copied into messages.
   std::size_t rendezvous_bytes_min = 64 * 1024;
   /// For each device: registered memory that attachments from peers land in. What is not used for ten seconds
   /// is given back to the system; when it is used up they land in other memory. 0: always.

@@ -51,7 +51,7 @@ struct FrameFlags {
 ///      0        1        2        3        4        5        6        7
 ///  0 | body_bytes                        | type   | flags  | status/metadata |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
-/// 16 | method (request) / native code (response)                             |
+/// 16 | method (request) / native code (response) / taken up to (goaway)      |
 /// 24 | timeout (request)                 | schema (request)                  |
 /// 32 | attachment_bytes                                                      |
 /// 40
@@ -64,15 +64,12 @@ struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Response: a StatusCode in the low byte, then four bits of the Layer that said so, four of Retry; each of
-  /// them may be a number of a later build.
-  /// Request: see metadata_bytes(). Otherwise 0.
-  std::uint16_t status = 0;
+  /// Of requests, responses and goaways, this and typed64 are what wire/heads.hpp says. Otherwise 0.
+  std::uint16_t typed16 = 0;
   /// Request: chosen by the caller. Response and cancel: the request's. Pong: the ping's. Goaway and carrier:
   /// kNoId.
   std::uint64_t id = 0;
-  /// Request: the method. Response: the status' native code, a signed number in the low 32 bits. Otherwise 0.
-  std::uint64_t method = 0;
+  std::uint64_t typed64 = 0;
   /// Request: remaining time, 0 = no deadline. Otherwise 0.
   std::uint32_t timeout = 0;
   /// Request: 32 bits of the schema of arguments and result; the server refuses a call whose schema is
@@ -87,12 +84,6 @@ static_assert(sizeof(FrameHeader) == kHeaderBytes);
 
 /// Largest size in bytes of the metadata that a request may carry beside its arguments.
 inline constexpr std::size_t kMetadataBytesMax = 8 * 1024;
-
-/// A request's body begins with so many bytes of metadata, and zeros to a multiple of 8; the arguments
-/// follow.
-constexpr std::uint16_t metadata_bytes(const FrameHeader& request) {
-  return request.status;
-}
 
 /// The id of a frame that is about no call.
 inline constexpr std::uint64_t kNoId = 0;
@@ -146,9 +137,9 @@ inline FrameHeader load_header(const std::byte* from) {
 inline void store_header(std::byte* to, const FrameHeader& header) {
   store_le<std::uint64_t>(to, std::uint64_t{header.body_bytes} |
                                   std::uint64_t{static_cast<std::uint8_t>(header.type)} << 32 |
-                                  std::uint64_t{header.flags} << 40 | std::uint64_t{header.status} << 48);
+                                  std::uint64_t{header.flags} << 40 | std::uint64_t{header.typed16} << 48);
   store_le<std::uint64_t>(to + 8, header.id);
-  store_le<std::uint64_t>(to + 16, header.method);
+  store_le<std::uint64_t>(to + 16, header.typed64);
   store_le<std::uint64_t>(to + 24, std::uint64_t{header.timeout} | std::uint64_t{header.schema} << 32);
   store_le<std::uint64_t>(to + 32, header.attachment_bytes);
 }
@@ -178,7 +169,7 @@ constexpr std::uint32_t generation_of(std::uint64_t id) {
 }
 
 inline FrameFault check_header(const FrameHeader& header, const FrameLimits& limits) noexcept {
-  const bool plain = (header.flags | header.status) == 0 && header.attachment_bytes == 0 &&
+  const bool plain = (header.flags | header.typed16) == 0 && header.attachment_bytes == 0 &&
                      header.body_bytes <= limits.body_bytes_max;
   const bool request = header.type == FrameType::kRequest;
   const bool success = header.type == FrameType::kResponse && (header.timeout | header.schema) == 0;

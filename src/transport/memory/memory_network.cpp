@@ -156,7 +156,14 @@ bool offer(const std::shared_ptr<Backlog>& backlog, std::shared_ptr<MemoryLink> 
 }  // namespace memory
 
 MemoryNetwork::MemoryNetwork(const MemoryOptions& options) : impl_(std::make_shared<Impl>(options)) {}
+MemoryNetwork::MemoryNetwork(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MemoryNetwork::~MemoryNetwork() = default;
+
+std::unique_ptr<MemoryNetwork> MemoryNetwork::of_process() {
+  // What uses the network holds it, so that it may outlive this variable when the process ends.
+  static const auto impl = std::make_shared<Impl>(MemoryOptions{});
+  return std::unique_ptr<MemoryNetwork>{new MemoryNetwork(impl)};
+}
 
 void MemoryNetwork::set_options(const MemoryOptions& options) {
   impl_->set_options(options);

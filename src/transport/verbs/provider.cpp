@@ -46,8 +46,8 @@ Result<std::shared_ptr<const Registration>> register_with(SharedDevice& device, 
 
 constexpr char kOffersCm = 1;
 
-Status no_carrier(std::string why) {
-  return {StatusCode::kFailedPrecondition, Layer::kTransport, std::move(why)};
+Status no_carrier(std::string_view why) {
+  return {StatusCode::kFailedPrecondition, Layer::kTransport, why};
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ TEST_F(BytesFromAServer, AFailureOfALaterBuildIsUnknownWithItsNumberAndTheConnec
       header.type = FrameType::kResponse;
       header.flags = wire::FrameFlags::kOptional;
       header.id = request->header.id;
-      header.status = status;
-      if (status != 0) header.method = 5;
+      header.typed16 = status;
+      if (status != 0) header.typed64 = 5;
       peer.send(frame_bytes({.type = static_cast<FrameType>(0xC0)}, "what is this?"));
       peer.send(status != 0 ? frame_bytes(header, "too new") : frame_bytes(header, body_of(7)));
     }
@@ -84,6 +84,51 @@ TEST_F(BytesFromAServer, AFailureOfALaterBuildIsUnknownWithItsNumberAndTheConnec
   server.join();
 }
 
+TEST_F(BytesFromAServer, TextIsCleanedAndCutAndSaysWhoseItIs) {
+  const std::string hostile =
+      "\x1b]0;owned\x07\r\nerror: \xc2\x9b"
+      "31m \xff\xfe gr\xc3\xbcn \xe2\x80\xae!";
+  const std::uint16_t of_user = 2 | 1 << 8;
+  const std::uint16_t of_transport = 14 | 5 << 8 | 3 << 12;
+  const std::uint16_t of_later_build = 99;
+  struct Answer {
+    std::uint16_t status;
+    std::string text;
+  };
+  const std::array answers{Answer{of_user, hostile}, Answer{of_transport, hostile},
+                           Answer{of_later_build, hostile}, Answer{of_user, std::string(4u << 20, 'x')}};
+  HostileListener listener;
+  std::thread server{[&] {
+    HostilePeer peer = listener.accept();
+    if (!peer.send(hello_bytes()) || !peer.receive_hello()) return;
+    for (const Answer& answer : answers) {
+      const auto request = peer.receive_frame();
+      if (!request) return;
+      wire::FrameHeader header;
+      header.type = FrameType::kResponse;
+      header.id = request->header.id;
+      header.typed16 = answer.status;
+      header.typed64 = 104;
+      peer.send(frame_bytes(header, answer.text));
+    }
+    peer.closed_by_other_side();
+  }};
+  Client& caller = client(listener.url());
+  const std::string clean = "?]0;owned???error: ?31m ?? gr\xc3\xbcn ?!";
+  const auto ask = [&] { return wait_for(caller.start<&add>(3, 4)).status(); };
+  EXPECT_EQ(ask().message(), clean);
+  const Status transport = ask();
+  EXPECT_EQ(transport.layer(), Layer::kTransport);
+  EXPECT_EQ(transport.retry(), Retry::kBackoff) << "the connection is there";
+  EXPECT_EQ(transport.message(), "the server says: " + clean);
+  EXPECT_THAT(std::string{ask().message()}, ::testing::EndsWith("and says: " + clean));
+  const Status cut = ask();
+  EXPECT_EQ(cut.message(), std::string(4096, 'x') + " ...");
+  EXPECT_EQ(caller.stats().connections, 1u);
+  caller.close();
+  server.join();
+}
+
 TEST_F(BytesFromAServer, AnAttachmentThatNobodyAskedForIsSkippedAlsoWhenItsCallEndsMeanwhile) {
   HostileListener listener;
   std::thread server{[&] {
@@ -96,7 +141,7 @@ TEST_F(BytesFromAServer, AnAttachmentThatNobodyAskedForIsSkippedAlsoWhenItsCallE
       wire::FrameHeader header;
       header.type = FrameType::kResponse;
       header.id = request->header.id;
-      if (request->header.method == method_key<&add>.id) {
+      if (wire::RequestView{request->header}.method() == method_key<&add>.id) {
         whole = frame_bytes(header, body_of(7));
       } else {
         halved = frame_bytes(header, body_of(std::string_view{"echo"}), std::string(1000, 'a'));

@@ -102,7 +102,7 @@ TEST_F(BytesFromAPeer, EveryFrameDeliveredOneByteAtATimeStillWorks) {
   const auto sum = peer.receive_frame();
   ASSERT_TRUE(sum);
   EXPECT_EQ(sum->header.id, 1u);
-  EXPECT_EQ(sum->header.status, 0u);
+  EXPECT_TRUE(wire::AnswerView{sum->header}.succeeded());
   EXPECT_EQ(sum->body, body_of(5));
   const auto size = peer.receive_frame();
   ASSERT_TRUE(size);
@@ -138,7 +138,7 @@ TEST_F(BytesFromAPeer, LengthsOverTheLimitAreRefusedFromTheHeaderAloneAndThoseUn
     const auto answer = peer.receive_frame();
     ASSERT_TRUE(answer) << length;
     EXPECT_EQ(answer->header.id, length + 1);
-    EXPECT_NE(answer->header.status, 0u);
+    EXPECT_FALSE(wire::AnswerView{answer->header}.succeeded());
   }
   ASSERT_TRUE(peer.send(frame_bytes(request_header<&attachment_size>(9), "", std::string(32 * 1024, 'x'))));
   const auto size = peer.receive_frame();
@@ -158,14 +158,14 @@ TEST_F(BytesFromAPeer, AHeaderWithAnythingThatHasNoMeaningThereEndsTheConnection
   const std::pair<const char*, Spoil> spoilt[] = {
       {"attachment flag without length", [](wire::FrameHeader& h) { h.flags = 1; }},
       {"attachment length without flag", [](wire::FrameHeader& h) { h.attachment_bytes = 8; }},
-      {"metadata longer than the body", [](wire::FrameHeader& h) { h.status = 17, h.body_bytes = 16; }},
+      {"metadata longer than the body", [](wire::FrameHeader& h) { h.typed16 = 17, h.body_bytes = 16; }},
       {"too much metadata",
-       [](wire::FrameHeader& h) { h.status = wire::kMetadataBytesMax + 1, h.body_bytes = 64 * 1024; }},
+       [](wire::FrameHeader& h) { h.typed16 = wire::kMetadataBytesMax + 1, h.body_bytes = 64 * 1024; }},
       {"ping with a body", [](wire::FrameHeader& h) { h = {.body_bytes = 8, .type = FrameType::kPing}; }},
-      {"ping with a method", [](wire::FrameHeader& h) { h = {.type = FrameType::kPing, .method = 1}; }},
+      {"ping with a method", [](wire::FrameHeader& h) { h = {.type = FrameType::kPing, .typed64 = 1}; }},
       {"goaway with an id", [](wire::FrameHeader& h) { h = {.type = FrameType::kGoaway, .id = 1}; }},
       {"success with advice",
-       [](wire::FrameHeader& h) { h = {.type = FrameType::kResponse, .status = 0x1000}; }},
+       [](wire::FrameHeader& h) { h = {.type = FrameType::kResponse, .typed16 = 0x1000}; }},
       {"cancel with a timeout", [](wire::FrameHeader& h) { h = {.type = FrameType::kCancel, .timeout = 1}; }},
   };
   for (const auto& [what, spoil] : spoilt) {
@@ -193,13 +193,13 @@ TEST_F(BytesFromAPeer, FramesThatOnlyALaterBuildKnowsAreDroppedAndCountedAndTheC
     header.flags = wire::FrameFlags::kOptional;
     peer.send(frame_bytes(header, body_of(20, 22)));
     const auto answer = peer.receive_frame();
-    ASSERT_TRUE(answer && answer->header.id == id && answer->header.status == 0);
+    ASSERT_TRUE(answer && answer->header.id == id && wire::AnswerView{answer->header}.succeeded());
     EXPECT_EQ(server.stats().frames_skipped, skipped);
   };
   for (const std::size_t body : {0u, 8u, 70'000u, 1'000'000u}) {
     for (const std::size_t attachment : {0u, 9u, 300'000u}) {
-      wire::FrameHeader header{.type = static_cast<FrameType>(0x80 + skipped), .status = 7, .id = 1};
-      header.method = header.schema = 9;
+      wire::FrameHeader header{.type = static_cast<FrameType>(0x80 + skipped), .typed16 = 7, .id = 1};
+      header.typed64 = header.schema = 9;
       peer.send(frame_bytes(header, std::string(body, 'b'), std::string(attachment, 'a')));
       expect_sum(++skipped);
     }
@@ -308,7 +308,7 @@ TEST_F(BytesFromAPeer, AnAttachmentOverItsMethodsLimitIsRefusedWithoutBufferingI
     EXPECT_LE(heap_peak_bytes() - before, 256 * 1024u);
   }
   ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->header.status & 0xFF, static_cast<unsigned>(StatusCode::kResourceExhausted));
+  EXPECT_EQ(wire::AnswerView{refused->header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
   EXPECT_NE(refused->body.find("65536"), std::string::npos) << refused->body;
   ASSERT_TRUE(peer.send(frame_bytes(request_header<&attachment_size>(2), "", "small")));
   const auto answered = peer.receive_frame();
@@ -339,9 +339,9 @@ TEST_F(BytesFromAPeer, ABodyOverItsMethodsLimitIsRefusedWithoutBufferingItAndThe
   }
   ASSERT_TRUE(refused && unknown);
   EXPECT_EQ(refused->header.id, 1u);
-  EXPECT_EQ(refused->header.status & 0xFF, static_cast<unsigned>(StatusCode::kResourceExhausted));
+  EXPECT_EQ(wire::AnswerView{refused->header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
   EXPECT_NE(refused->body.find("1048576"), std::string::npos) << refused->body;
-  EXPECT_EQ(unknown->header.status & 0xFF, static_cast<unsigned>(StatusCode::kUnimplemented));
+  EXPECT_EQ(wire::AnswerView{unknown->header}.code(), static_cast<unsigned>(StatusCode::kUnimplemented));
   ASSERT_TRUE(peer.send(request_bytes<&add>(3, 2, 3)));
   const auto answered = peer.receive_frame();
   ASSERT_TRUE(answered);
@@ -398,7 +398,7 @@ TEST_F(BytesFromAPeer, ABitFlippedAnywhereIsDetectedWhileChecksumsAreOn) {
     peer.end_sending();
     if (!peer.receive_hello()) return false;
     const auto answer = peer.receive_frame(true);
-    return answer && answer->header.status == 0;
+    return answer && wire::AnswerView{answer->header}.succeeded();
   };
   ASSERT_TRUE(answered(good));
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {

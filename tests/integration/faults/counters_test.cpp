@@ -80,7 +80,7 @@ TEST_F(Counters, NameTheReasonForWhichAConnectionWasEnded) {
   expect_counted(server, spoilt([](auto& h) { h.flags = 1, h.attachment_bytes = 10'001; }),
                  Rejection::kAttachmentTooLarge);
   expect_counted(server, spoilt([](auto& h) { h.attachment_bytes = 8; }), Rejection::kUnexpectedField);
-  expect_counted(server, spoilt([](auto& h) { h.status = 4095; }), Rejection::kMetadataTooLarge);
+  expect_counted(server, spoilt([](auto& h) { h.typed16 = 4095; }), Rejection::kMetadataTooLarge);
   std::string padded = hello + request_bytes<&size_of>(1, std::string_view{"five!"});
   padded.back() = 1;
   expect_counted(server, padded, Rejection::kPadding);
@@ -127,17 +127,17 @@ TEST(LogOfFaults, HasOneLineASecondOfEachPeer) {
   ManualClock clock;
   Lines log;
   const std::unique_ptr<Loop> loop = Loop::create({.clock = &clock}).value();
-  TransportSet transports;
+  Transports transports;
   transports.add(std::make_unique<MemoryNetwork>());
   ServerOptions options;
   options.listen = {"memory://server"};
   options.threads = 0;
   options.loop = loop.get();
   options.logger = &log;
-  RpcServer server{transports, std::move(options)};
+  Server server{std::move(options), transports};
   server.register_handler<&add>();
   server.start().value();
-  RpcClient client{*loop, transports, {.connect = "memory://server"}};
+  Client client{*loop, {.connect = "memory://server"}, transports};
   const auto call_nothing = [&] {
     const auto result = loop->block_on(outcome_of(client.start<remote<"nothing", int()>>()));
     EXPECT_EQ(result.status().code(), StatusCode::kUnimplemented);

@@ -90,7 +90,7 @@ class Hooks : public FaultTest {
     const auto failed = peer.receive_frame();
     ASSERT_TRUE(failed);
     EXPECT_EQ(failed->header.id, 1u);
-    EXPECT_EQ(failed->header.status & 0xFF, static_cast<unsigned>(StatusCode::kUnknown));
+    EXPECT_EQ(wire::AnswerView{failed->header}.code(), static_cast<unsigned>(StatusCode::kUnknown));
     EXPECT_EQ(failed->body, "the handler threw: it broke");
     peer.send(request_bytes<add>(2, 3, 4));
     const auto next = peer.receive_frame();
@@ -151,9 +151,9 @@ class ThrowingTransport final : public Transport {
 };
 
 TEST_F(Hooks, AnAttemptThatThrowsFailsTheCallsThatWaitedAndTheNextOneTriesAgain) {
-  TransportSet transports;
+  Transports transports;
   transports.add(std::make_unique<ThrowingTransport>());
-  RpcClient caller{loop(), transports, {.connect = serve_all().urls().front(), .reconnect_wait_min = 1ms}};
+  Client caller{loop(), {.connect = serve_all().urls().front(), .reconnect_wait_min = 1ms}, transports};
   const Result<int> failed = wait_for(caller.start<add>(3, 4));
   EXPECT_EQ(failed.status().code(), StatusCode::kUnavailable) << failed.status().to_string();
   EXPECT_NE(failed.status().message().find("no way from here"), std::string_view::npos);

@@ -33,12 +33,7 @@ using testing::hello_bytes;
 /// The header of a request of `M`; lengths are still zero.
 template <auto M>
 wire::FrameHeader request_header(std::uint64_t id) {
-  wire::FrameHeader header;
-  header.type = wire::FrameType::kRequest;
-  header.id = id;
-  header.method = method_key<M>.id;
-  header.schema = method_key<M>.schema;
-  return header;
+  return wire::RequestHead{.id = id, .method = method_key<M>.id, .schema = method_key<M>.schema}.header();
 }
 
 /// The encoded arguments of a request.

@@ -125,7 +125,7 @@ TEST_F(Lifetime, AClientClosedOrDestroyedWithCallsInFlightEndsThemAllAndTheServe
 
 /// One station of a chain: works for a while, then asks the next, with whatever deadline its own call has.
 struct Hop {
-  RpcClient* next = nullptr;
+  Client* next = nullptr;
   Loop* loop = nullptr;
   Duration left{};
   CancelReason heard = CancelReason::kNone;
@@ -157,15 +157,15 @@ class Chain {
       options.listen = {url};
       options.threads = 0;
       options.loop = loop_.get();
-      servers_.push_back(std::make_unique<RpcServer>(transports_, std::move(options)));
+      servers_.push_back(std::make_unique<Server>(std::move(options), transports_));
       servers_.back()->register_handler<&Hop::relay>(&hops[i]);
       servers_.back()->start().value();
-      clients_.push_back(std::make_unique<RpcClient>(*loop_, transports_, ClientOptions{.connect = url}));
+      clients_.push_back(std::make_unique<Client>(*loop_, ClientOptions{.connect = url}, transports_));
     }
   }
   ~Chain() { clients_.clear(); }
 
-  RpcClient& edge() { return *clients_.back(); }
+  Client& edge() { return *clients_.back(); }
   std::size_t running() const {
     std::size_t sum = 0;
     for (const auto& server : servers_) sum += server->stats().calls_running;
@@ -177,9 +177,9 @@ class Chain {
  private:
   ManualClock clock_;
   std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_}).value();
-  TransportSet transports_;
-  std::vector<std::unique_ptr<RpcServer>> servers_;
-  std::vector<std::unique_ptr<RpcClient>> clients_;
+  Transports transports_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Client>> clients_;
 };
 
 TEST(Chains, ADeadlineAtTheEdgeShrinksFromHopToHopAndItsCancelArrivesAtTheLast) {

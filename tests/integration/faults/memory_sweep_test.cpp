@@ -200,7 +200,8 @@ void with_calls_under_way(World& world, Event event) {
   }
   event();
   // The frame of the waiting itself may be what there is no memory for.
-  for (bool done = false; !done;) {
+  bool done = false;
+  while (!done) {
     attempt([&] {
       world.loop().block_on(joined(&scope));
       done = true;

@@ -142,7 +142,7 @@ TEST_F(OutOfMemory, AReplyThatIsDroppedThenStillAnswers) {
   });
   const Result<int> result = wait_for(std::move(call));
   EXPECT_EQ(result.status().code(), StatusCode::kInternal) << result.status().to_string();
-  EXPECT_EQ(result.status().message(), "the handler dropped its Reply without an answer");
+  EXPECT_EQ(result.status().message(), "the server says: the handler dropped its Reply without an answer");
 }
 
 TEST_F(OutOfMemory, LeavesAReplyUnusedThatCouldNotBeHandedOver) {

@@ -73,7 +73,7 @@ void StarvedServer::serve(int to_parent, rlim_t descriptors) {
 std::optional<std::uint64_t> ask_turns(HostilePeer& peer, std::uint64_t id) {
   if (!peer.send(frame_bytes(request_header<&StarvedServer::turns>(id)))) return std::nullopt;
   const auto answer = peer.receive_frame();
-  if (!answer || answer->header.status != 0) return std::nullopt;
+  if (!answer || !wire::AnswerView{answer->header}.succeeded()) return std::nullopt;
   std::uint64_t turns = 0;
   DecodeArena arena;
   if (!decode_from(as_bytes(answer->body), arena, turns).ok()) return std::nullopt;

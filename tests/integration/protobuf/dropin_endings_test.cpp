@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LG-1, LG-3: calls by protobuf's own stubs that end at awkward moments, and what may be used again when they
 // have.
+#include <poll.h>
+
 #include "integration/protobuf/dropin_testing.hpp"
 
 namespace weft::testing {
@@ -76,6 +78,92 @@ TEST_F(ProtobufDropInEndings, CallsThatAreNotBegunWhenTheirChannelEndsFail) {
   EXPECT_EQ(controller.status().code(), StatusCode::kCancelled);
   EXPECT_THAT(controller.ErrorText(), HasSubstr("the channel ended"));
   EXPECT_EQ(service_.calls, 0);
+}
+
+/// A message in memory of its own, so that its end is one that the address sanitizer sees.
+std::unique_ptr<EchoRequest> heap_request(const std::string& text) {
+  return std::make_unique<EchoRequest>(request_of(text));
+}
+
+TEST_F(ProtobufDropInEndings, ARequestMayEndWhenTheCallReturnedOnAnyThread) {
+  const std::string text(100'000, 't');
+  bool first_done = false;
+  bool second_done = false;
+  bool third_done = false;
+  const auto note = [](bool* what) { *what = true; };
+  EchoResponse first_response, second_response, third_response;
+  protobuf::Controller first, second, third;
+  auto request = heap_request(text + "1");
+  run_in_turn([&] { stub_.Echo(&first, request.get(), &first_response, NewCallback(+note, &first_done)); });
+  request = nullptr;  // the client has no connection yet, so that the call waits
+  EXPECT_EQ(client_.stats().calls_waiting, 1u);
+  EXPECT_TRUE(turn_until(loop(), [&] { return first_done; }));
+  EXPECT_EQ(first_response.text(), text + "1");
+
+  request = heap_request(text + "2");
+  run_in_turn(
+      [&] { stub_.Echo(&second, request.get(), &second_response, NewCallback(+note, &second_done)); });
+  request = nullptr;
+  EXPECT_TRUE(turn_until(loop(), [&] { return second_done; }));
+  EXPECT_EQ(second_response.text(), text + "2");
+
+  std::thread{[&] {
+    const auto own = heap_request(text + "3");
+    stub_.Echo(&third, own.get(), &third_response, NewCallback(+note, &third_done));
+  }}.join();
+  EXPECT_TRUE(turn_until(loop(), [&] { return third_done; }));
+  EXPECT_EQ(third_response.text(), text + "3");
+}
+
+TEST_F(ProtobufDropInEndings, AThreadThatWaitsGoesOnWhenTheChannelEnds) {
+  auto channel = std::make_unique<protobuf::Channel>(client_);
+  protobuf::Controller controller;
+  controller.options().timeout = kNoTimeout;
+  std::thread caller{[&] {
+    EchoService_Stub stub{channel.get()};
+    const EchoRequest request = request_of("keep");
+    EchoResponse response;
+    stub.Echo(&controller, &request, &response, nullptr);
+  }};
+  EXPECT_TRUE(await(service_.arrived.wait()).ok());
+  channel.reset();
+  caller.join();
+  EXPECT_EQ(controller.status().code(), StatusCode::kCancelled);
+  EXPECT_THAT(controller.ErrorText(), HasSubstr("the channel ended"));
+  EXPECT_TRUE(await(service_.cancelled.wait()).ok()) << "the server is told";
+  EXPECT_EQ(await(echo(&stub_, "hi")).value(), "hi");
+}
+
+TEST(ProtobufBlockingCalls, EndWithALoopThatNobodyRunsAnyMore) {
+  auto loop = Loop::create().value();
+  auto client = std::make_unique<Client>(*loop, ClientOptions{.connect = "tcp://127.0.0.1:1"});
+  auto channel = std::make_unique<protobuf::Channel>(*client);
+  protobuf::Controller controller;
+  controller.options().timeout = kNoTimeout;
+  pollfd posted{loop->descriptor(), POLLIN, 0};  // when it can be read, the call was posted
+  loop->run_until_idle();
+  ASSERT_EQ(::poll(&posted, 1, 0), 0);
+  std::thread caller{[&] {
+    EchoService_Stub stub{channel.get()};
+    const EchoRequest request = request_of("never");
+    EchoResponse response;
+    stub.Echo(&controller, &request, &response, nullptr);
+  }};
+  EXPECT_EQ(::poll(&posted, 1, 10'000), 1);
+  channel.reset();
+  client.reset();
+  loop.reset();
+  caller.join();
+  EXPECT_EQ(controller.status().code(), StatusCode::kCancelled);
+  EXPECT_THAT(controller.ErrorText(), HasSubstr("loop ended"));
+}
+
+TEST_F(ProtobufDropInEndings, AFailuresTextHasNoEscapesAndNoEnd) {
+  const Status failure = await(echo(&stub_, "fail with \x1b[31m\nred\xc2\x9b")).status();
+  EXPECT_EQ(failure.code(), StatusCode::kUnknown);
+  EXPECT_EQ(failure.message(), "?[31m?red?");
+  const Status longer = await(echo(&stub_, "fail with " + std::string(100'000, 'x'))).status();
+  EXPECT_EQ(longer.message(), std::string(4096, 'x') + " ...");
 }
 
 /// Leaves its controller to somebody else, who may cancel while it is gone.

@@ -30,6 +30,7 @@ class EchoImpl : public EchoService {
     response->set_text(request->text());
     if (!ours.context().attachment().empty()) ours.context().set_attachment(ours.context().take_attachment());
     if (request->text() == "fail") controller->SetFailed("as was asked");
+    if (request->text().starts_with("fail with ")) controller->SetFailed(request->text().substr(10));
     if (request->text() == "refuse") ours.fail(user_error(7, "refused"));
     if (request->text() == "throw") throw std::runtime_error("thrown by a service");
     if (request->text() == "done then throw") {

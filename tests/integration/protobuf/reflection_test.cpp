@@ -117,7 +117,7 @@ class Liar {
     out.WriteVarint64(set.size());
     out.WriteString(set);
   }
-  void serve_with(RpcServer& server) {
+  void serve_with(Server& server) {
     MethodEntry entry{
         protobuf::make_method("weft.reflection.v1.Reflection/Describe", "weft.reflection.v1.DescribeRequest",
                               "weft.reflection.v1.DescribeResponse"),

@@ -36,7 +36,7 @@ class Echo : public test::EchoServer {
 /// Calls an Echo for whoever calls it.
 class Relay : public test::RelayServer {
  public:
-  explicit Relay(RpcClient& next) : next_(next) {}
+  explicit Relay(Client& next) : next_(next) {}
   Task<Result<void>> Pass(CallContext&, const test::EchoRequest& request,
                           test::EchoResponse& response) override {
     test::EchoStub stub{next_};
@@ -48,7 +48,7 @@ class Relay : public test::RelayServer {
   Status last;
 
  private:
-  RpcClient& next_;
+  Client& next_;
 };
 
 inline Metadata metadata_of(std::string_view tenant) {

@@ -63,6 +63,25 @@ TEST_F(Clients, ConnectsByUrlOverEveryFamily) {
   }
 }
 
+TEST_F(Clients, FindsAServerOfItsProcessByItsNameInMemory) {
+  Server server{{.listen = {"memory://found"}, .threads = 1}};
+  server.register_handler<next>();
+  server.start().value();
+  Client found{loop(), {.connect = "memory://found"}};
+  EXPECT_EQ(call<next>(found, 1).value(), 2);
+
+  Transports apart;
+  apart.add(std::make_unique<MemoryNetwork>());
+  Client lost{loop(), {.connect = "memory://found"}, apart};
+  EXPECT_EQ(call<next>(lost, 1).status().code(), StatusCode::kUnavailable)
+      << "a network of one's own has names of its own";
+  Transports same = apart;
+  Server hidden{{.listen = {"memory://found"}, .threads = 1}, std::move(same)};
+  hidden.register_handler<next>();
+  hidden.start().value();
+  EXPECT_EQ(call<next>(lost, 1).value(), 2);
+}
+
 TEST_F(Clients, ConnectsByTheNameOfThisMachine) {
   Server& server = serve_here([](Server& its) { its.register_handler<next>(); });
   const Url url = Url::parse(server.urls().front()).value();

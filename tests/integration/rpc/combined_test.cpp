@@ -100,7 +100,7 @@ TEST_F(CombinedCalls, MayBeManyStartedOnes) {
 TEST_F(CombinedCalls, BringTheirAttachments) {
   auto both = [](Client* client) -> Task<std::size_t> {
     Call<int> started = client->start<with_attachment>();
-    auto [now, later] = co_await when_all(client->exchange<with_attachment>(CallOptions{}),
+    auto [now, later] = co_await when_all(client->call<with_attachment>().with_attachment(),
                                           std::move(started).with_attachment());
     co_return now.value().attachment.size() + later.value().attachment.size();
   };
@@ -143,7 +143,8 @@ TEST_F(CombinedCalls, AreAwaitedFromOutsideOfCoroutines) {
   Call<int> started = client_.start<square>(6);
   EXPECT_EQ(loop().block_on(std::move(started)).value(), 36);
   EXPECT_TRUE(loop().block_on(sleep_for(Duration{1})).ok());
-  EXPECT_EQ(loop().block_on(client_.exchange<with_attachment>({})).value().attachment.size(), 100u);
+  EXPECT_EQ(loop().block_on(client_.call<with_attachment>().with_attachment()).value().attachment.size(),
+            100u);
 }
 
 TEST_F(CombinedCalls, AStartedCallGivesItsResultOnce) {

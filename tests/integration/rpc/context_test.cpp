@@ -221,6 +221,25 @@ int throws_with_context(CallContext&, int) {
 void throws_with_reply(Reply<int>, int) {
   throw std::logic_error("no answer");
 }
+int throws_its_error(int number) {
+  throw user_error(404, "no page " + std::to_string(number), StatusCode::kNotFound);
+}
+Task<int> throws_its_error_later(int number) {
+  [[maybe_unused]] const Result<void> slept = co_await sleep_for(1ms);
+  co_return throws_its_error(number);
+}
+Task<void> throws_its_error_inside(int number) {
+  [[maybe_unused]] const int never = co_await throws_its_error_later(number);
+}
+int throws_its_error_with_context(CallContext&, int number) {
+  return throws_its_error(number);
+}
+void throws_its_error_with_reply(Reply<int>, int number) {
+  throws_its_error(number);
+}
+int throws_success() {
+  throw Status{};
+}
 void replies_a_result(Reply<int> reply, int number) {
   std::move(reply)(half_of_even(number));
 }
@@ -263,6 +282,30 @@ TEST_F(HandlerErrors, OfTheUserArriveWithCodeNumberAndMessage) {
   EXPECT_TRUE(call<only_positive_later>(caller, 1).ok());
   EXPECT_EQ(call<only_positive>(caller, 0).status().native(), 3);
   EXPECT_EQ(call<only_positive_later>(caller, 0).status().native(), 4);
+  EXPECT_EQ(caller.stats().connections, 1u) << "an error of a handler keeps the connection";
+}
+
+TEST_F(HandlerErrors, ThatAreThrownArriveAsThoseThatAreReturned) {
+  Server& server = serve({.threads = 1}, [](Server& its) {
+    its.register_handler<throws_its_error, throws_its_error_later, throws_its_error_inside>();
+    its.register_handler<throws_its_error_with_context, throws_its_error_with_reply, throws_success>();
+    its.register_handler<method<throws_its_error, "blocking">>({.blocking = true});
+    its.register_handler<method<throws_its_error_with_reply, "reply blocking">>({.blocking = true});
+  });
+  Client& caller = client(server);
+  for (const Status& failure :
+       {call<throws_its_error>(caller, 5).status(), call<throws_its_error_later>(caller, 5).status(),
+        call<throws_its_error_inside>(caller, 5).status(),
+        call<throws_its_error_with_context>(caller, 5).status(),
+        call<throws_its_error_with_reply>(caller, 5).status(),
+        call<method<throws_its_error, "blocking">>(caller, 5).status(),
+        call<method<throws_its_error_with_reply, "reply blocking">>(caller, 5).status()}) {
+    EXPECT_EQ(failure.code(), StatusCode::kNotFound);
+    EXPECT_EQ(failure.layer(), Layer::kUser);
+    EXPECT_EQ(failure.native(), 404);
+    EXPECT_EQ(failure.message(), "no page 5");
+  }
+  EXPECT_EQ(call<throws_success>(caller).status().code(), StatusCode::kUnknown);
   EXPECT_EQ(caller.stats().connections, 1u) << "an error of a handler keeps the connection";
 }
 

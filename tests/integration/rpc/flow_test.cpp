@@ -62,7 +62,7 @@ class Flow : public ::testing::Test {
     server.threads = 0;
     server.loop = loop_.get();
     server.limits = limits;
-    server_ = std::make_unique<RpcServer>(transports_, std::move(server));
+    server_ = std::make_unique<Server>(std::move(server), transports_);
     server_->register_handler<echo>();
     server_->register_handler<take>();
     server_->register_handler<give>();
@@ -72,7 +72,7 @@ class Flow : public ::testing::Test {
     ClientOptions client;
     client.connect = "memory://server";
     client.limits = limits;
-    client_ = std::make_unique<RpcClient>(*loop_, transports_, std::move(client));
+    client_ = std::make_unique<Client>(*loop_, std::move(client), transports_);
   }
 
   /// Turns the loop, and moves the clock when there is nothing left to do at this time. False when
@@ -89,7 +89,7 @@ class Flow : public ::testing::Test {
     }
     return true;
   }
-  RpcClient& client() { return *client_; }
+  Client& client() { return *client_; }
   Loop& loop() { return *loop_; }
   Holder& holder() { return holder_; }
   Teller& teller() { return teller_; }
@@ -117,9 +117,9 @@ class Flow : public ::testing::Test {
   Holder holder_;
   Teller teller_;
   std::unique_ptr<Loop> loop_;
-  TransportSet transports_;
-  std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<RpcClient> client_;
+  Transports transports_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Client> client_;
 };
 
 // Both queues are over their high-water marks: if each side then waited with reading until its own output has

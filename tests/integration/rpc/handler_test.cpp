@@ -77,6 +77,37 @@ struct Couriers {
     });
   }
 };
+/// Each way to answer where the result is a view. The bytes are gone, or others, when the reply has returned.
+void reply_with_text(Reply<std::string_view> reply, int way) {
+  std::string bytes(1000, static_cast<char>('a' + way));
+  const std::string& kept = bytes;
+  switch (way) {
+    case 0:
+      std::move(reply)(std::string(1000, 'a'));
+      break;
+    case 1:
+      std::move(reply)(kept);
+      break;
+    case 2:
+      std::move(reply)(std::string_view{kept});
+      break;
+    case 3:
+      std::move(reply)(Result<std::string>{bytes});
+      break;
+    case 4:
+      std::move(reply)(Result<std::string_view>{kept});
+      break;
+    case 5:
+      std::move(reply)("a literal");
+      break;
+    default:
+      std::move(reply)(Result<std::string>{user_error(way, "no text")});
+  }
+  bytes.assign(1000, '!');
+}
+void reply_with_numbers(Reply<std::span<const int>> reply, int count) {
+  std::move(reply)(std::vector<int>(static_cast<std::size_t>(count), 7));
+}
 void drop_the_reply(Reply<int>, int) {}
 void fail_later(Reply<int> reply, int) {
   std::move(reply).fail(user_error(7, "not today"));
@@ -194,6 +225,18 @@ TEST_F(Handlers, AReplyMayBeGivenFromAnotherThread) {
     EXPECT_EQ(call<&Couriers::answer>(caller, "hello").value(), "hello from afar");
   }
   EXPECT_TRUE(call<nothing_later>(caller).ok());
+}
+
+TEST_F(Handlers, AReplyOfAViewTakesWhateverOwnsTheBytes) {
+  Server& server =
+      serve_here([](Server& its) { its.register_handler<reply_with_text, reply_with_numbers>(); });
+  Client& caller = client(server);
+  for (int way = 0; way < 5; ++way) {
+    EXPECT_EQ(call<reply_with_text>(caller, way).value(), std::string(1000, static_cast<char>('a' + way)));
+  }
+  EXPECT_EQ(call<reply_with_text>(caller, 5).value(), "a literal");
+  EXPECT_EQ(call<reply_with_text>(caller, 6).status().native(), 6);
+  EXPECT_EQ(call<reply_with_numbers>(caller, 3).value(), (std::vector<int>{7, 7, 7}));
 }
 
 TEST_F(Handlers, ADroppedReplyIsAnErrorOfThatCallOnly) {

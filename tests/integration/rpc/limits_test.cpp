@@ -44,6 +44,19 @@ struct Blocker {
   }
 };
 
+/// Keeps what is logged.
+struct LogOf final : Logger {
+  explicit LogOf(std::string& to) : text(to) {}
+  void write(LogLevel, std::string_view message) override { text.append(message); }
+  std::string& text;
+};
+
+void expect_over(const Status& failure, std::string_view text) {
+  EXPECT_EQ(failure.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(failure.retry(), Retry::kNever);
+  EXPECT_EQ(failure.message(), text);
+}
+
 using Limits = RpcTest;
 
 TEST_F(Limits, ABodyOverTheServersLimitIsRefusedBeforeItIsSent) {
@@ -51,9 +64,43 @@ TEST_F(Limits, ABodyOverTheServersLimitIsRefusedBeforeItIsSent) {
   options.limits.body_bytes_max = 1000;
   Server& server = serve_here(std::move(options), [](Server& its) { its.register_handler<size_of>(); });
   Client& caller = client(server);
-  EXPECT_EQ(call<size_of>(caller, std::string(2000, 'x')).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(connect(caller).ok());
+  expect_over(call<size_of>(caller, std::string(2000, 'x')).status(),
+              "a request of 2004 bytes is over the server's limit of 1000, which "
+              "ServerOptions::limits.body_bytes_max raises");
   EXPECT_EQ(call<size_of>(caller, std::string(900, 'x')).value(), 900u);
   EXPECT_EQ(server.stats().calls, 1u);
+}
+
+TEST_F(Limits, ABodyOverTheDefaultLimitIsRefusedInWordsThatSayWhatToDo) {
+  Server& server = serve_here([](Server& its) { its.register_handler<size_of, long_text>(); });
+  Client& caller = client(server);
+  const std::string large(4u << 20, 'x');
+  expect_over(call<size_of>(caller, large).status(),
+              "a request of 4194308 bytes is over the client's limit of 4194304, which "
+              "ClientOptions::limits.body_bytes_max raises");
+  EXPECT_TRUE(connect(caller).ok());
+  expect_over(call<size_of>(caller, large).status(),
+              "a request of 4194308 bytes is over the server's limit of 4194304, which "
+              "ServerOptions::limits.body_bytes_max raises");
+  expect_over(call<long_text>(caller, 4u << 20).status(),
+              "the server says: the answer of 4194308 bytes is over the caller's limit of 4194304, which "
+              "ClientOptions::limits.body_bytes_max raises");
+  EXPECT_EQ(call<size_of>(caller, large.substr(4)).value(), large.size() - 4);
+}
+
+TEST_F(Limits, APeerThatSendsABodyOverTheLimitIsToldOfInTheServersLog) {
+  std::string logged;
+  LogOf log{logged};
+  ServerOptions options;
+  options.logger = &log;
+  Server& server = serve_here(std::move(options), [](Server& its) { its.register_handler<size_of>(); });
+  RawPeer peer{server.urls().front()};
+  constexpr auto kKey = method_key<size_of>;
+  peer.send_hello();
+  peer.send_request(wire::make_id(0, 1), kKey.id, kKey.schema, std::string((4u << 20) + 8, 'x'));
+  EXPECT_TRUE(turn_until(loop(), [&] { return !(peer.write_some() && peer.read_some()); }));
+  EXPECT_THAT(logged, ::testing::HasSubstr("4194312 bytes of at most 4194304, which limits.body_bytes_max"));
 }
 
 TEST_F(Limits, ABodyOverItsMethodsLimitIsRefused) {
@@ -62,6 +109,10 @@ TEST_F(Limits, ABodyOverItsMethodsLimitIsRefused) {
   const Status refused = call<size_of>(caller, std::string(101, 'x')).status();
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("size_of"));
+  EXPECT_THAT(std::string{refused.message()},
+              ::testing::HasSubstr("105 bytes is over the limit of 100 of method"));
+  EXPECT_THAT(std::string{refused.message()},
+              ::testing::HasSubstr("which HandlerOptions::body_bytes_max raises"));
   EXPECT_EQ(call<size_of>(caller, std::string(50, 'x')).value(), 50u);
   EXPECT_EQ(caller.stats().connections, 1u);
 }
@@ -103,7 +154,7 @@ TEST_F(Limits, HandlersThatIgnoreCancellingStayUnderCallsInFlightMax) {
   EXPECT_EQ(server.stats().calls_running, 8u);
   EXPECT_EQ(server.stats().calls_refused, 992u);
   for (const wire::FrameHeader& header : peer.responses()) {
-    EXPECT_EQ(header.status & 0xFF, static_cast<unsigned>(StatusCode::kResourceExhausted));
+    EXPECT_EQ(wire::AnswerView{header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
   }
   EXPECT_EQ(call<long_text>(client(server), 5u).value(), "ttttt") << "another connection notices nothing";
   stubborn.release();

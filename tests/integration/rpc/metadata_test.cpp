@@ -36,7 +36,7 @@ void tell_by_reply(Reply<std::string> reply, CallContext& context) {
 
 /// Calls on, in all the ways a coroutine can.
 struct Relay {
-  RpcClient* next = nullptr;
+  Client* next = nullptr;
   Metadata own{};
 
   Task<Result<std::string>> pass() { co_return co_await next->call<tell>(); }
@@ -208,9 +208,11 @@ TEST_F(CallMetadata, ThatIsNoneIsRefusedAndTheConnectionLives) {
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.responses().size() == asked; }));
   for (std::size_t i = 0; i + 1 < asked; ++i) {
-    EXPECT_EQ(peer.responses()[i].status & 0xFF, static_cast<unsigned>(StatusCode::kInvalidArgument)) << i;
+    EXPECT_EQ(wire::AnswerView{peer.responses()[i]}.code(),
+              static_cast<unsigned>(StatusCode::kInvalidArgument))
+        << i;
   }
-  EXPECT_EQ(peer.responses().back().status, 0u);
+  EXPECT_TRUE(wire::AnswerView{peer.responses().back()}.succeeded());
   EXPECT_EQ(server.stats().rejected[Rejection::kBadMetadata], asked - 1);
 }
 

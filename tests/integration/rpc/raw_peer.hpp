@@ -32,13 +32,9 @@ class RawPeer {
   void send_hello() { queue(hello_bytes()); }
   void send_request(std::uint64_t id, std::uint64_t method, std::uint32_t schema, std::string_view body,
                     std::string_view attachment = {}, std::uint16_t metadata_bytes = 0) {
-    wire::FrameHeader header;
-    header.type = wire::FrameType::kRequest;
-    header.id = id;
-    header.method = method;
-    header.schema = schema;
-    header.status = metadata_bytes;
-    queue(frame_bytes(header, body, attachment));
+    const wire::RequestHead head{
+        .metadata_bytes = metadata_bytes, .id = id, .method = method, .schema = schema};
+    queue(frame_bytes(head.header(), body, attachment));
   }
   void send_cancel(std::uint64_t id) { queue(control_bytes(wire::FrameType::kCancel, id)); }
   /// Ends its side of the stream; what the server sends still arrives.

@@ -22,8 +22,8 @@ class VerbsAllocations : public VerbsTest {
  protected:
   static constexpr std::size_t kAttachmentBytes = std::size_t{64} << 10;
 
-  RpcServer& serve() {
-    return world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [this](RpcServer& its) {
+  Server& serve() {
+    return world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [this](Server& its) {
       its.register_handler<echo>();
       its.register_handler("lend", [this](CallContext& context) {
         context.set_attachment(Buffer::adopt(MutableBytes{lent}, nullptr, [](void*) noexcept {}));
@@ -49,15 +49,15 @@ class VerbsAllocations : public VerbsTest {
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsAllocations, ::testing::Values("plain"), name_of);
 
 TEST_P(VerbsAllocations, SmallCallsAllocateNothing) {
-  RpcClient& caller = world.client(serve().urls().front(), options());
+  Client& caller = world.client(serve().urls().front(), options());
   const auto call = [&caller] { return caller.call<echo>(Payload{}); };
   EXPECT_EQ(loop().block_on(allocations_of(call, 1000)), 0u);
 }
 
 // The server's: a share of its budget for what lands, and the lease of what is answered.
 TEST_P(VerbsAllocations, RegisteredAttachmentsAllocateTwoRecordsForEachCall) {
-  RpcServer& server = serve();
-  RpcClient& caller = world.client(server.urls().front(), options());
+  Server& server = serve();
+  Client& caller = world.client(server.urls().front(), options());
   std::vector<std::byte> sent = pattern(kAttachmentBytes);
   std::vector<std::byte> landing(kAttachmentBytes);
   const MemoryLease of_sent = caller.register_memory(sent).value();

@@ -34,7 +34,7 @@ class VerbsBringUp : public ::testing::TestWithParam<Call> {
     const std::string url = world.serve(its, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
     const std::uint64_t before = simulated.rdma.counters().of(call);
     simulated.rdma.fail(call, error, nth);
-    RpcClient& caller = world.client(url, its);
+    Client& caller = world.client(url, its);
     const Result<int> first = world.wait_for(caller.start<add>({.timeout = 20s}, 1, 2));
     EXPECT_TRUE(first.ok() || first.status().code() == StatusCode::kUnavailable)
         << nth << ": " << first.status().to_string();
@@ -64,15 +64,15 @@ TEST_P(VerbsBringUp, AServerWhoseDevicesFailSaysSoWhenItStartsOrServesWithout) {
   SimulatedWorld simulated;
   for (const int error : {ENOMEM, EIO}) {
     simulated.rdma.fail_every(GetParam(), error);
-    const TransportSet set = transports(simulated.options());
-    RpcServer server{set, {.listen = {"verbs://127.0.0.1:0"}, .threads = 0, .loop = &simulated.world.loop()}};
+    const Transports set = transports(simulated.options());
+    Server server{{.listen = {"verbs://127.0.0.1:0"}, .threads = 0, .loop = &simulated.world.loop()}, set};
     register_all(server);
     const Status status = server.start().status();
     if (!status.ok()) {
       EXPECT_THAT(status.to_string(), HasSubstr("listening on verbs://"));
       continue;
     }
-    RpcClient& caller = simulated.world.client(with_scheme(server, "tcp"), simulated.options());
+    Client& caller = simulated.world.client(with_scheme(server, "tcp"), simulated.options());
     simulated.world.expect_alive(caller);
     simulated.world.end_clients();
   }
@@ -93,7 +93,7 @@ TEST_P(VerbsLockedMemory, TooLittleMemoryToLockIsSaidByTheNameOfTheLimit) {
       world.wait_for(world.client("verbs" + url.substr(3), its).start<add>(1, 2)).status();
   EXPECT_EQ(required.code(), StatusCode::kFailedPrecondition) << required.to_string();
   EXPECT_THAT(required.to_string(), HasSubstr("RLIMIT_MEMLOCK allows, which is 8 KiB"));
-  RpcClient& preferred = world.client(url, its);
+  Client& preferred = world.client(url, its);
   world.expect_alive(preferred);
   EXPECT_THAT(world.way_to(url, its).report.refusal, HasSubstr("RLIMIT_MEMLOCK"));
   EXPECT_EQ(preferred.stats().connections, 1u);
@@ -109,7 +109,7 @@ TEST_P(VerbsLockedMemory, AnyLimitGivesCallsByRdmaOrByTcp) {
   for (std::size_t limit = 0; limit < 20 && !by_rdma; ++limit) {
     rdma.limit_registered_bytes(limit * 32 * 1024);
     const std::string url = world.serve(its, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
-    RpcClient& caller = world.client(url, its);
+    Client& caller = world.client(url, its);
     const auto sum = world.wait_for(caller.start<sum_up>({.timeout = 10s, .attachment = Bytes{bytes}}));
     EXPECT_TRUE(sum.ok() && *sum == sum_of(bytes)) << limit << ": " << sum.status().to_string();
     const auto back = world.wait_for(caller.start<give_back>({.timeout = 10s, .attachment = Bytes{bytes}}));

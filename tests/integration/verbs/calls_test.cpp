@@ -17,12 +17,12 @@ class VerbsCalls : public VerbsTest {
   static bool tight() { return std::string_view{GetParam()} == "tight"; }
   static std::size_t large() { return tight() ? std::size_t{128} << 10 : std::size_t{2} << 20; }
   /// A client of a server, by RDMA, with nothing else.
-  RpcClient& connected() { return world.client(world.serve(options()).urls().front(), options()); }
+  Client& connected() { return world.client(world.serve(options()).urls().front(), options()); }
   template <typename R>
   Result<Answer<R>> wait_for_answer(Call<R> call) {
     return loop().block_on(answer_of(std::move(call)));
   }
-  void expect_both_ways(RpcClient& caller, std::size_t size) {
+  void expect_both_ways(Client& caller, std::size_t size) {
     const std::vector<std::byte> sent = pattern(size);
     std::vector<std::byte> landing(size + 8, std::byte{0xEE});
     auto answer = wait_for_answer(caller.start<give_back>({.attachment = Bytes{sent}, .landing = landing}));
@@ -44,20 +44,20 @@ class VerbsCalls : public VerbsTest {
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCalls, ::testing::ValuesIn(kKinds), name_of);
 
 TEST_P(VerbsCalls, OneOptionOnEachSideSwitchesRdmaOnAndTcpIsServedOnTheSamePort) {
-  RpcServer& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
+  Server& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
   const std::string url = server.urls().front();
   EXPECT_THAT(world.way_to(url, preferring()).report.description, HasSubstr("reliable connection"));
   const World::Way without = world.way_to(url, options());
   EXPECT_EQ(without.report.description, "") << without.end.to_string();
   EXPECT_EQ(without.report.refusal, "") << "nobody asked for RDMA";
-  for (RpcClient* caller : {&world.client(url, preferring()), &world.client(url, options())}) {
+  for (Client* caller : {&world.client(url, preferring()), &world.client(url, options())}) {
     expect_both_ways(*caller, 100'000);
     EXPECT_EQ(caller->stats().connections, 1u);
   }
 }
 
 TEST_P(VerbsCalls, AVerbsUrlSwitchesRdmaOnAndTcpIsServedOnTheSamePort) {
-  RpcServer& server = world.serve(options());
+  Server& server = world.serve(options());
   EXPECT_TRUE(server.urls().front().starts_with("verbs://"));
   EXPECT_THAT(world.way_to(server.urls().front(), options()).report.description, HasSubstr("MTU"));
   expect_both_ways(world.client(server.urls().front(), options()), large());
@@ -66,7 +66,7 @@ TEST_P(VerbsCalls, AVerbsUrlSwitchesRdmaOnAndTcpIsServedOnTheSamePort) {
 }
 
 TEST_P(VerbsCalls, ManyInFlightAreAnswered) {
-  RpcClient& caller = connected();
+  Client& caller = connected();
   std::vector<Call<int>> calls;
   for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
   for (int i = 0; i < 1000; ++i) {
@@ -77,7 +77,7 @@ TEST_P(VerbsCalls, ManyInFlightAreAnswered) {
 
 // Around the sizes of inline, message and block, and of odd lengths.
 TEST_P(VerbsCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
-  RpcClient& caller = connected();
+  Client& caller = connected();
   constexpr std::size_t kMessage = 16 * 1024;
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{1000}, std::size_t{1024}, kMessage - 16,
@@ -90,7 +90,7 @@ TEST_P(VerbsCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
 }
 
 TEST_P(VerbsCalls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
-  RpcClient& caller = connected();
+  Client& caller = connected();
   const std::vector<std::byte> sent = pattern(large());
   std::vector<Call<std::uint64_t>> up;
   std::vector<Call<std::uint64_t>> down;
@@ -109,7 +109,7 @@ TEST_P(VerbsCalls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
 // The memory is the caller's again as soon as the call is dropped: it is spoilt at once, and a neighbour's
 // bytes arrive all the same.
 TEST_P(VerbsCalls, ACallDroppedInFlightLeavesItsNeighboursAlive) {
-  RpcClient& caller = connected();
+  Client& caller = connected();
   world.expect_alive(caller);
   const std::vector<std::byte> kept = pattern(large(), 2);
   for (int turns = 0; turns < 32; turns += turns < 8 ? 1 : 8) {
@@ -132,7 +132,7 @@ TEST_P(VerbsCalls, ACallDroppedInFlightLeavesItsNeighboursAlive) {
 }
 
 TEST_P(VerbsCalls, ADeadlineThatPassesInFlightEndsItsCallAlone) {
-  RpcClient& caller = connected();
+  Client& caller = connected();
   world.expect_alive(caller);
   const Status never = world.wait_for(caller.start<wait_for_ever>({.timeout = 10ms}, 1)).status();
   EXPECT_EQ(never.code(), StatusCode::kDeadlineExceeded) << never.to_string();
@@ -149,8 +149,8 @@ TEST_P(VerbsCalls, ADeadlineThatPassesInFlightEndsItsCallAlone) {
 }
 
 TEST_P(VerbsCalls, ACancelledCallEndsAtTheServerToo) {
-  RpcServer& server = world.serve(options());
-  RpcClient& caller = world.client(server.urls().front(), options());
+  Server& server = world.serve(options());
+  Client& caller = world.client(server.urls().front(), options());
   world.expect_alive(caller);
   {
     const Call<int> dropped = caller.start<wait_for_ever>(1);
@@ -161,7 +161,7 @@ TEST_P(VerbsCalls, ACancelledCallEndsAtTheServerToo) {
 }
 
 TEST_P(VerbsCalls, ConnectionsComeAndGoWithoutATrace) {
-  RpcServer& server = world.serve(options());
+  Server& server = world.serve(options());
   std::size_t before = 0;
   for (int i = 0; i < 20; ++i) {
     world.expect_alive(world.client(server.urls().front(), options()));
@@ -174,8 +174,8 @@ TEST_P(VerbsCalls, ConnectionsComeAndGoWithoutATrace) {
 }
 
 TEST_P(VerbsCalls, AStopUnderLoadEndsEveryCall) {
-  RpcServer& server = world.serve(options());
-  RpcClient& caller = world.client(server.urls().front(), options());
+  Server& server = world.serve(options());
+  Client& caller = world.client(server.urls().front(), options());
   world.expect_alive(caller);
   const std::vector<std::byte> sent = pattern(large());
   std::vector<Call<std::uint64_t>> calls;
@@ -191,12 +191,12 @@ TEST_P(VerbsCalls, AStopUnderLoadEndsEveryCall) {
 }
 
 TEST_P(VerbsCalls, APeerWithoutRdmaIsRefusedWithWhatToDoOrDoneWithout) {
-  RpcServer& server = world.serve(options(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
+  Server& server = world.serve(options(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
   const Status status =
       world.wait_for(world.client(with_scheme(server, "verbs"), options()).start<add>(1, 2)).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
   EXPECT_THAT(status.to_string(), HasSubstr("a tcp:// URL does without"));
-  RpcClient& preferred = world.client(server.urls().front(), preferring());
+  Client& preferred = world.client(server.urls().front(), preferring());
   world.expect_alive(preferred);
   EXPECT_EQ(preferred.stats().connect_failures, 0u);
 }
@@ -204,7 +204,7 @@ TEST_P(VerbsCalls, APeerWithoutRdmaIsRefusedWithWhatToDoOrDoneWithout) {
 TEST_P(VerbsCalls, AServerThatRequiresRdmaHasClientsWithoutItSayWhatToDo) {
   VerbsOptions strict = options();
   strict.listening = CarrierPolicy::kRequire;
-  RpcServer& server = world.serve(strict);
+  Server& server = world.serve(strict);
   const Status status =
       world.wait_for(world.client(with_scheme(server, "tcp"), options()).start<add>(1, 2)).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();
@@ -214,13 +214,13 @@ TEST_P(VerbsCalls, AServerThatRequiresRdmaHasClientsWithoutItSayWhatToDo) {
 // The server's end comes up; the client's is refused by its device. Every call of those that waited is
 // answered, on the connection that they waited for.
 TEST_P(VerbsCalls, WhoCannotBringRdmaUpFallsBackToTcpOnTheSameConnection) {
-  RpcServer& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
+  Server& server = world.serve(preferring(), World::Where::kOwnThread, "tcp://127.0.0.1:0");
   VerbsOptions wrong = preferring();
   wrong.gid_index = 200;
   const World::Way way = world.way_to(server.urls().front(), wrong);
   EXPECT_EQ(way.report.description, "");
   EXPECT_THAT(way.report.refusal, HasSubstr("there is no GID "));
-  RpcClient& caller = world.client(server.urls().front(), wrong);
+  Client& caller = world.client(server.urls().front(), wrong);
   std::vector<Call<int>> calls;
   for (int i = 0; i < 100; ++i) calls.push_back(caller.start<add>(i, 1));
   for (int i = 0; i < 100; ++i) {

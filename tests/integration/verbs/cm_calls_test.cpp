@@ -17,10 +17,10 @@ class VerbsCmCalls : public VerbsTest {
   std::string url(const std::string& scheme = "verbs") const {
     return routed_url(testing::rdma_devices(), scheme);
   }
-  RpcServer& serve(const VerbsOptions& its, const std::string& scheme = "verbs") {
+  Server& serve(const VerbsOptions& its, const std::string& scheme = "verbs") {
     return world.serve(its, World::Where::kOwnThread, url(scheme));
   }
-  void expect_carried(RpcClient& caller, std::size_t size) {
+  void expect_carried(Client& caller, std::size_t size) {
     const std::vector<std::byte> sent = pattern(size);
     std::vector<std::byte> landing(size);
     EXPECT_EQ(world.wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
@@ -32,11 +32,11 @@ class VerbsCmCalls : public VerbsTest {
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCmCalls, ::testing::ValuesIn(kKinds), name_of);
 
 TEST_P(VerbsCmCalls, CallsGoOverAPathThatRdmaCmConnected) {
-  RpcServer& server = serve(by_cm(options()));
+  Server& server = serve(by_cm(options()));
   const std::string where = server.urls().front();
   EXPECT_THAT(world.way_to(where, by_cm(options())).report.description,
               HasSubstr("reliable connection by rdma_cm"));
-  RpcClient& caller = world.client(where, by_cm(options()));
+  Client& caller = world.client(where, by_cm(options()));
   world.expect_alive(caller);
   for (const std::size_t size : {std::size_t{1}, std::size_t{20'000}, std::size_t{300'000}}) {
     expect_carried(caller, size);
@@ -45,7 +45,7 @@ TEST_P(VerbsCmCalls, CallsGoOverAPathThatRdmaCmConnected) {
 }
 
 TEST_P(VerbsCmCalls, AttachmentsInRegisteredMemoryAreFetchedOverIt) {
-  RpcClient& caller = world.client(serve(by_cm(options())).urls().front(), by_cm(options()));
+  Client& caller = world.client(serve(by_cm(options())).urls().front(), by_cm(options()));
   std::vector<std::byte> sent = pattern(std::size_t{3} << 20);
   const auto lease = caller.register_memory(sent);
   ASSERT_TRUE(lease.ok()) << lease.status().to_string();
@@ -54,7 +54,7 @@ TEST_P(VerbsCmCalls, AttachmentsInRegisteredMemoryAreFetchedOverIt) {
 
 // Whoever connects by the hello, or by TCP alone, is served on the same port.
 TEST_P(VerbsCmCalls, AServerWithRdmaCmServesAllOthersToo) {
-  RpcServer& server = serve(by_cm(options()));
+  Server& server = serve(by_cm(options()));
   const std::string where = server.urls().front();
   EXPECT_THAT(world.way_to(where, options()).report.description, HasSubstr("reliable connection, MTU"));
   world.expect_alive(world.client(where, options()));
@@ -63,20 +63,20 @@ TEST_P(VerbsCmCalls, AServerWithRdmaCmServesAllOthersToo) {
 }
 
 TEST_P(VerbsCmCalls, AServerWithoutRdmaCmIsSaidOrDoneWithout) {
-  RpcServer& server = serve(preferring(), "tcp");
+  Server& server = serve(preferring(), "tcp");
   const std::string where = server.urls().front();
   const Status required =
       world.wait_for(world.client(with_scheme(server, "verbs"), by_cm(options())).start<add>(1, 2)).status();
   EXPECT_EQ(required.code(), StatusCode::kFailedPrecondition) << required.to_string();
   EXPECT_THAT(required.to_string(), HasSubstr("does not listen for rdma_cm"));
-  RpcClient& preferred = world.client(where, by_cm(preferring()));
+  Client& preferred = world.client(where, by_cm(preferring()));
   world.expect_alive(preferred);
   EXPECT_EQ(preferred.stats().connections, 1u);
 }
 
 TEST_P(VerbsCmCalls, ManyConnectionsComeUpAtOnceAndEndApart) {
-  RpcServer& server = serve(by_cm(options()));
-  std::vector<RpcClient*> callers;
+  Server& server = serve(by_cm(options()));
+  std::vector<Client*> callers;
   std::vector<Call<int>> calls;
   for (int i = 0; i < 8; ++i) {
     callers.push_back(&world.client(server.urls().front(), by_cm(options())));
@@ -85,7 +85,7 @@ TEST_P(VerbsCmCalls, ManyConnectionsComeUpAtOnceAndEndApart) {
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(world.wait_for(std::move(calls[static_cast<std::size_t>(i)])).value(), i + 1);
   }
-  for (RpcClient* caller : callers) expect_carried(*caller, 5'000);
+  for (Client* caller : callers) expect_carried(*caller, 5'000);
   EXPECT_EQ(server.stats().connections, 8u);
   world.end_clients();
   EXPECT_TRUE(eventually([&] { return server.stats().connections == 0; })) << "F5";
@@ -93,9 +93,9 @@ TEST_P(VerbsCmCalls, ManyConnectionsComeUpAtOnceAndEndApart) {
 }
 
 TEST_P(VerbsCmCalls, AServerThatComesAgainIsFoundAgain) {
-  RpcServer& first = serve(by_cm(options()));
+  Server& first = serve(by_cm(options()));
   const std::string where = first.urls().front();
-  RpcClient& caller = world.client(where, by_cm(options()));
+  Client& caller = world.client(where, by_cm(options()));
   world.expect_alive(caller);
   Call<int> lost = caller.start<wait_for_ever>(1);
   loop().run_once(0ms);

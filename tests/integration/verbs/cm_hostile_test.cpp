@@ -31,9 +31,9 @@ class CmHostile : public ::testing::Test {
   World& world = simulated.world;
   testing::SimulatedCm& manager = simulated.rdma.manager();
   const VerbsOptions options = by_cm(simulated.options());
-  RpcServer& server = world.serve(options);
+  Server& server = world.serve(options);
   const std::string url = server.urls().front();
-  RpcClient& honest = world.client(url, options);
+  Client& honest = world.client(url, options);
 };
 
 TEST_F(CmHostile, RequestsOfAnyLengthAndContentAreRefused) {

@@ -54,8 +54,8 @@ TEST_F(VerbsRealCm, TheRouteChoosesTheDevice) {
 }
 
 TEST_F(VerbsRealCm, AClientThatIsKilledLeavesNothingBehind) {
-  RpcServer& server = world_.serve(its(), World::Where::kHere, where());
-  RpcClient& neighbour = world_.client(server.urls().front(), its());
+  Server& server = world_.serve(its(), World::Where::kHere, where());
+  Client& neighbour = world_.client(server.urls().front(), its());
   world_.expect_alive(neighbour);
   std::size_t descriptors = 0;
   std::size_t ids = 0;
@@ -84,7 +84,7 @@ TEST_F(VerbsRealCm, AServerThatIsKilledFailsEachCallInFlightOnceAndIsFoundAgain)
   std::string url = where();
   auto victim = std::make_unique<Victim>(WEFT_VERBS_VICTIM, std::vector<std::string>{"server", url, "cm"});
   url = victim->read_line();
-  RpcClient& caller = world_.client(url, its());
+  Client& caller = world_.client(url, its());
   world_.expect_alive(caller);
   for (int round = 0; round < kKills && !HasFailure(); ++round) {
     Calls calls{std::size_t{1} << 20};
@@ -100,9 +100,9 @@ TEST_F(VerbsRealCm, AServerThatIsKilledFailsEachCallInFlightOnceAndIsFoundAgain)
 }
 
 TEST_F(VerbsRealCm, StrangersAreRefusedByARealManagerToo) {
-  RpcServer& server = world_.serve(its(), World::Where::kOwnThread, where());
+  Server& server = world_.serve(its(), World::Where::kOwnThread, where());
   const std::string url = server.urls().front();
-  RpcClient& honest = world_.client(url, its());
+  Client& honest = world_.client(url, its());
   world_.expect_alive(honest);
   {
     RawCmPeer peer{url};

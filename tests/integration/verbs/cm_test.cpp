@@ -48,7 +48,7 @@ class VerbsCmFailingCalls : public ::testing::TestWithParam<Call> {
     const std::string url = its.serve(its.impatient());
     const std::uint64_t before = its.rdma.counters().of(call);
     its.rdma.fail(call, error, nth);
-    RpcClient& caller = its.world.client(url, its.impatient());
+    Client& caller = its.world.client(url, its.impatient());
     const Result<int> first = its.world.wait_for(caller.start<add>({.timeout = 20s}, 1, 2));
     EXPECT_TRUE(first.ok() || first.status().code() == StatusCode::kUnavailable)
         << nth << ": " << first.status().to_string();
@@ -86,7 +86,7 @@ TEST_P(VerbsCmEvents, AnEventThatNeverComesOrIsBadNewsLeavesTcpOrAClearStatus) {
     CmWorld its;
     const std::string url = its.serve(its.impatient());
     its.manager().turn(GetParam(), into, ETIMEDOUT);
-    RpcClient& caller = its.world.client(url, its.impatient());
+    Client& caller = its.world.client(url, its.impatient());
     const Status first = its.world.wait_for(caller.start<add>({.timeout = 20s}, 1, 2)).status();
     EXPECT_TRUE(first.ok() || first.code() == StatusCode::kUnavailable) << first.to_string();
     its.world.expect_alive(caller);
@@ -95,7 +95,7 @@ TEST_P(VerbsCmEvents, AnEventThatNeverComesOrIsBadNewsLeavesTcpOrAClearStatus) {
   CmWorld its;
   const std::string url = its.serve(its.impatient());
   its.manager().lose(GetParam());
-  RpcClient& caller = its.world.client(url, its.impatient());
+  Client& caller = its.world.client(url, its.impatient());
   its.world.expect_alive(caller);
   EXPECT_EQ(caller.stats().connections, 1u);
   its.end();
@@ -120,8 +120,8 @@ TEST(VerbsCm, ABuildWithoutLibrdmacmSaysSoOrDoesWithout) {
   const std::string url = its.serve(its.preferring());
   EXPECT_THAT(its.call(its.required(url), its.options()).to_string(), HasSubstr("install librdmacm-dev"));
   EXPECT_TRUE(its.call(url, its.options()).ok());
-  const TransportSet set = transports(its.options());
-  RpcServer server{set, {.listen = {"verbs://127.0.0.1:0"}}};
+  const Transports set = transports(its.options());
+  Server server{{.listen = {"verbs://127.0.0.1:0"}}, set};
   EXPECT_THAT(server.start().status().to_string(), HasSubstr("install librdmacm-dev"));
 }
 
@@ -165,7 +165,7 @@ TEST(VerbsCm, InfinibandPortsAreConnectedToo) {
 TEST(VerbsCmEndings, ADeviceThatGoesAwayEndsItsCarriers) {
   CmWorld its;
   const std::string url = its.required(its.serve());
-  RpcClient& caller = its.world.client(url, its.options());
+  Client& caller = its.world.client(url, its.options());
   its.world.expect_alive(caller);
   weft::Call<int> lost = caller.start<wait_for_ever>(1);
   its.world.loop().run_once(0ms);
@@ -182,7 +182,7 @@ TEST(VerbsCmEndings, ADeviceThatGoesAwayEndsItsCarriers) {
 TEST(VerbsCmEndings, ThatThePeerDisconnectedIsForTheStreamToJudge) {
   CmWorld its;
   const std::string url = its.required(its.serve());
-  RpcClient& caller = its.world.client(url, its.options());
+  Client& caller = its.world.client(url, its.options());
   its.world.expect_alive(caller);
   its.manager().raise(Kind::kDisconnected);
   EXPECT_TRUE(turn_until(its.world.loop(), [&] { return its.manager().ids() <= 1; }))
@@ -198,7 +198,7 @@ TEST(VerbsCmEndings, EitherSideMayDieAtEveryStep) {
       CmWorld its;
       const std::string url = its.serve(its.impatient());
       its.manager().hold();
-      RpcClient& caller = its.world.client(url, its.impatient());
+      Client& caller = its.world.client(url, its.impatient());
       weft::Call<int> call = caller.start<add>({.timeout = 20s}, 1, 2);
       for (int step = 0; step < steps; ++step) {
         for (int turn = 0; turn < 20; ++turn) its.world.loop().run_once(0ms);

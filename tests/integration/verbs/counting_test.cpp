@@ -40,8 +40,8 @@ class VerbsCounts : public SimulatedTest {
  protected:
   static constexpr int kCalls = 10'000;
 
-  RpcServer& serve() {
-    return world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [this](RpcServer& its) {
+  Server& serve() {
+    return world.serve(options(), World::Where::kHere, "verbs://127.0.0.1:0", [this](Server& its) {
       its.register_handler<echo>();
       its.register_handler<echo_text>();
       its.register_handler("lend", [this](CallContext& context) {
@@ -50,17 +50,17 @@ class VerbsCounts : public SimulatedTest {
       });
     });
   }
-  RpcClient& client_of(const RpcServer& server) { return world.client(server.urls().front(), options()); }
+  Client& client_of(const Server& server) { return world.client(server.urls().front(), options()); }
 
   template <auto kFunction, typename Argument>
-  static Task<void> call_again_and_again(RpcClient* client, Argument argument, int times) {
+  static Task<void> call_again_and_again(Client* client, Argument argument, int times) {
     for (int i = 0; i < times; ++i) {
       const Result<Argument> answer = co_await client->call<kFunction>(argument);
       EXPECT_TRUE(answer.ok()) << answer.status().to_string();
     }
   }
   template <auto kFunction, typename Argument>
-  void run(RpcClient& caller, const Argument& argument, std::size_t in_flight, int calls) {
+  void run(Client& caller, const Argument& argument, std::size_t in_flight, int calls) {
     std::vector<Task<void>> callers;
     const int each = calls / static_cast<int>(in_flight);
     for (std::size_t i = 0; i < in_flight; ++i) {
@@ -102,14 +102,14 @@ class VerbsCounts : public SimulatedTest {
     return made;
   }
   Costs costs_of_small(const char* call, std::size_t in_flight) {
-    RpcClient& caller = client_of(serve());
+    Client& caller = client_of(serve());
     run<echo>(caller, Payload{}, in_flight, kCalls / 2);
     return costs_of(call, kCalls, 2 * sizeof(Payload),
                     [&] { run<echo>(caller, Payload{}, in_flight, kCalls); });
   }
   Costs costs_of_text(const char* call, std::size_t bytes) {
     constexpr int kFewer = 1000;
-    RpcClient& caller = client_of(serve());
+    Client& caller = client_of(serve());
     const std::string text(bytes, 'x');
     run<echo_text>(caller, text, 1, kFewer);
     return costs_of(call, kFewer, 2 * bytes, [&] { run<echo_text>(caller, text, 1, kFewer); });
@@ -120,8 +120,8 @@ class VerbsCounts : public SimulatedTest {
     lent_ = pattern(bytes, 3);
     std::vector<std::byte> sent = pattern(bytes);
     std::vector<std::byte> landing(bytes);
-    RpcServer& server = serve();
-    RpcClient& caller = client_of(server);
+    Server& server = serve();
+    Client& caller = client_of(server);
     world.expect_alive(caller);
     std::vector<MemoryLease> leases;
     if (registered) {

@@ -27,9 +27,9 @@ class VerbsCredits : public SimulatedTest {
   VerbsCredits() : server_(serve(options())) { gate = &opened_; }
   ~VerbsCredits() override { gate = nullptr; }
 
-  RpcServer& serve(const VerbsOptions& its, const char* url = "verbs://127.0.0.1:0") {
-    RpcServer& made = world.serve(its, World::Where::kHere, url,
-                                  [](RpcServer& server) { server.register_handler<hold_text>(); });
+  Server& serve(const VerbsOptions& its, const char* url = "verbs://127.0.0.1:0") {
+    Server& made = world.serve(its, World::Where::kHere, url,
+                               [](Server& server) { server.register_handler<hold_text>(); });
     return made;
   }
   std::string url() const { return server_.urls().front(); }
@@ -44,20 +44,20 @@ class VerbsCredits : public SimulatedTest {
   void expect_no_rnr() { EXPECT_EQ(rdma.counters().rnr_naks, 0u); }
 
   Event opened_;
-  RpcServer& server_;
+  Server& server_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsCredits, ::testing::ValuesIn(kKinds), name_of);
 
 TEST_P(VerbsCredits, StressInBothDirectionsOnSharedReceivesNeverFindsNoReceive) {
   const std::vector<std::byte> bytes = pattern(kLarge);
-  std::vector<RpcClient*> callers;
+  std::vector<Client*> callers;
   for (int i = 0; i < 5; ++i) callers.push_back(&world.client(url(), options()));
   std::vector<std::vector<std::byte>> landings(20, std::vector<std::byte>(kLarge));
   std::vector<weft::Call<std::uint64_t>> sizes;
   std::vector<weft::Call<int>> numbers;
   for (std::size_t i = 0; i < landings.size(); ++i) {
-    RpcClient& caller = *callers[i % callers.size()];
+    Client& caller = *callers[i % callers.size()];
     sizes.push_back(caller.start<give_back>({.attachment = Bytes{bytes}, .landing = landings[i]}));
     for (int n = 0; n < 50; ++n) numbers.push_back(caller.start<add>(n, 1));
   }
@@ -69,8 +69,8 @@ TEST_P(VerbsCredits, StressInBothDirectionsOnSharedReceivesNeverFindsNoReceive) 
 
 // What handlers keep is not there to be received into, and nobody sends into it.
 TEST_P(VerbsCredits, RequestsThatHandlersKeepNeverLetTheOthersFindNoReceive) {
-  RpcClient& holder = world.client(url(), options());
-  RpcClient& other = world.client(url(), options());
+  Client& holder = world.client(url(), options());
+  Client& other = world.client(url(), options());
   std::vector<weft::Call<std::uint64_t>> held;
   const std::string text(700, 'x');
   for (int i = 0; i < 200; ++i) held.push_back(holder.start<hold_text>(text));
@@ -83,8 +83,8 @@ TEST_P(VerbsCredits, RequestsThatHandlersKeepNeverLetTheOthersFindNoReceive) {
 
 // A client that takes nothing, because its loop does not run: the server's messages wait for credit.
 TEST_P(VerbsCredits, AClientThatTakesNothingIsSentNoMoreThanItHasReceivesFor) {
-  const RpcServer& apart = world.serve(options());
-  RpcClient& caller = world.client(apart.urls().front(), options());
+  const Server& apart = world.serve(options());
+  Client& caller = world.client(apart.urls().front(), options());
   world.expect_alive(caller);
   std::vector<std::vector<std::byte>> landings(10, std::vector<std::byte>(kLarge));
   std::vector<weft::Call<std::uint64_t>> calls;
@@ -108,12 +108,12 @@ TEST_P(VerbsCredits, ReceivesMoveToWhoNeedsThem) {
   VerbsOptions scarce = options();
   scarce.receive_bytes_max = (3 * scarce.credits_max) * scarce.message_bytes;
   scarce.block_bytes = scarce.message_bytes;
-  RpcServer& narrow = serve(scarce);
+  Server& narrow = serve(scarce);
   const std::vector<std::byte> bytes = pattern(kLarge);
-  std::vector<RpcClient*> callers;
+  std::vector<Client*> callers;
   for (int i = 0; i < 3; ++i) callers.push_back(&world.client(narrow.urls().front(), scarce));
   for (int round = 0; round < 4; ++round) {
-    for (RpcClient* caller : callers) {
+    for (Client* caller : callers) {
       const auto sum = world.wait_for(caller->start<sum_up>({.attachment = Bytes{bytes}}));
       ASSERT_TRUE(sum.ok() && *sum == sum_of(bytes)) << sum.status().to_string();
     }
@@ -125,15 +125,14 @@ TEST_P(VerbsCredits, MemoryToSendFromThatIsUsedUpMakesConnectionsWait) {
   VerbsOptions scarce = options();
   scarce.block_bytes = scarce.message_bytes;
   scarce.send_bytes_max = 2 * scarce.message_bytes;
-  RpcServer& narrow = serve(scarce);
-  const TransportSet set = transports(scarce);
-  std::vector<std::unique_ptr<RpcClient>> callers;
+  Server& narrow = serve(scarce);
+  const Transports set = transports(scarce);
+  std::vector<std::unique_ptr<Client>> callers;
   std::vector<std::vector<std::byte>> landings(8, std::vector<std::byte>(kLarge));
   const std::vector<std::byte> bytes = pattern(kLarge);
   std::vector<weft::Call<std::uint64_t>> calls;
   for (auto& landing : landings) {
-    callers.push_back(
-        std::make_unique<RpcClient>(loop(), set, ClientOptions{.connect = narrow.urls().front()}));
+    callers.push_back(std::make_unique<Client>(loop(), ClientOptions{.connect = narrow.urls().front()}, set));
     calls.push_back(
         callers.back()->start<give_back>({.timeout = 60s, .attachment = Bytes{bytes}, .landing = landing}));
   }
@@ -149,13 +148,13 @@ TEST_P(VerbsCredits, MemoryToReceiveIntoThatIsUsedUpLeavesTheNextConnectionToTcp
   scarce.block_bytes = scarce.message_bytes;
   scarce.credits_max = scarce.credits_min;
   scarce.receive_bytes_max = 2 * scarce.credits_min * scarce.message_bytes;
-  RpcServer& narrow = serve(scarce, "tcp://127.0.0.1:0");
+  Server& narrow = serve(scarce, "tcp://127.0.0.1:0");
   const std::string to = narrow.urls().front();
   for (int i = 0; i < 2; ++i) world.expect_alive(world.client(to, scarce));
   EXPECT_EQ(rdma.queue_pairs().size(), 4u);
   const World::Way third = world.way_to(to, scarce);
   EXPECT_THAT(third.report.refusal, HasSubstr("VerbsOptions::receive_bytes_max"));
-  RpcClient& by_tcp = world.client(to, scarce);
+  Client& by_tcp = world.client(to, scarce);
   world.expect_alive(by_tcp);
   EXPECT_EQ(by_tcp.stats().connections, 1u);
   EXPECT_EQ(rdma.queue_pairs().size(), 4u);
@@ -196,12 +195,12 @@ TEST_P(VerbsMemoryBounds, MemoryPerConnectionIsWhatTheFormulaSaysAndGoesWhenThey
     VerbsOptions its = options();
     its.devices = {"sim0"};
     its.attachment_bytes_max = 2 * kLarge;
-    const TransportSet at_client = transports(its);
-    RpcServer& server = serve(its);
-    std::vector<std::unique_ptr<RpcClient>> callers;
+    const Transports at_client = transports(its);
+    Server& server = serve(its);
+    std::vector<std::unique_ptr<Client>> callers;
     for (std::size_t i = 0; i < count; ++i) {
       callers.push_back(
-          std::make_unique<RpcClient>(loop(), at_client, ClientOptions{.connect = server.urls().front()}));
+          std::make_unique<Client>(loop(), ClientOptions{.connect = server.urls().front()}, at_client));
       world.expect_alive(*callers.back());
     }
     // The connections' due, at both ends, and no more than what the options let them have.
@@ -232,14 +231,13 @@ TEST_P(VerbsMemoryBounds, TheLimitsHoldWhateverConnectionsAskFor) {
   its.receive_bytes_max = its.message_bytes * 40;
   its.send_bytes_max = its.message_bytes * 8;
   its.attachment_bytes_max = 3 * kLarge;
-  const TransportSet set = transports(its);
-  RpcServer& server = serve(its, "tcp://127.0.0.1:0");
+  const Transports set = transports(its);
+  Server& server = serve(its, "tcp://127.0.0.1:0");
   const std::vector<std::byte> bytes = pattern(kLarge);
-  std::vector<std::unique_ptr<RpcClient>> callers;
+  std::vector<std::unique_ptr<Client>> callers;
   std::vector<weft::Call<std::uint64_t>> calls;
   for (int i = 0; i < 20; ++i) {
-    callers.push_back(
-        std::make_unique<RpcClient>(loop(), set, ClientOptions{.connect = server.urls().front()}));
+    callers.push_back(std::make_unique<Client>(loop(), ClientOptions{.connect = server.urls().front()}, set));
     for (int n = 0; n < 3; ++n) calls.push_back(callers.back()->start<sum_up>({.attachment = Bytes{bytes}}));
   }
   std::size_t most = 0;

@@ -56,8 +56,8 @@ class VerbsDeaths : public ::testing::Test {
   testing::CountedRdma rdma_{verbs::system_driver()};
   testing::CountedRdma neighbours_rdma_{verbs::system_driver()};
   World world_;
-  RpcServer& neighbours_server_;
-  RpcClient& neighbour_;
+  Server& neighbours_server_;
+  Client& neighbour_;
   const std::vector<std::byte> neighbours_bytes_ = pattern(std::size_t{256} << 10);
   std::size_t descriptors_ = 0;
   testing::CountedRdma::Objects objects_;
@@ -70,7 +70,7 @@ TEST_F(VerbsDeaths, AServerThatIsKilledFailsEachCallInFlightOnceAndIsFoundAgain)
   std::string url = "verbs://127.0.0.1:0";
   auto victim = std::make_unique<Victim>(WEFT_VERBS_VICTIM, std::vector<std::string>{"server", url});
   url = victim->read_line();
-  RpcClient& caller = world_.client(url, its());
+  Client& caller = world_.client(url, its());
   world_.expect_alive(caller);
   for (int round = 0; round < kills() && !HasFailure(); ++round) {
     Calls calls{kLarge};
@@ -108,9 +108,9 @@ TEST_F(VerbsDeaths, AServerThatIsKilledFailsEachCallInFlightOnceAndIsFoundAgain)
 
 TEST_F(VerbsDeaths, AClientThatIsKilledLeavesNothingBehind) {
   Times ended;
-  RpcServer& server = world_.serve(its(), World::Where::kHere);
+  Server& server = world_.serve(its(), World::Where::kHere);
   // Shares the receives of the loop with the victims, and with what they leave.
-  RpcClient& close_by = world_.client(server.urls().front(), options_of("plain", neighbours_rdma_));
+  Client& close_by = world_.client(server.urls().front(), options_of("plain", neighbours_rdma_));
   world_.expect_alive(close_by);
   for (int round = 0; round < kills() && !HasFailure(); ++round) {
     Victim victim{WEFT_VERBS_VICTIM, {"client", server.urls().front()}};

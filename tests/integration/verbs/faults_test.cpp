@@ -20,8 +20,8 @@ class VerbsFaults : public SimulatedTest {
  protected:
   VerbsFaults() : server_(world.serve(options(), World::Where::kHere)), caller_(connected()) {}
 
-  RpcClient& connected() {
-    RpcClient& made = world.client(server_.urls().front(), options());
+  Client& connected() {
+    Client& made = world.client(server_.urls().front(), options());
     world.expect_alive(made);
     baseline_ = lasting();
     return made;
@@ -34,7 +34,7 @@ class VerbsFaults : public SimulatedTest {
   }
   /// Calls of every sort, most of them in the middle of their bytes.
   void start_calls() { start_calls(caller_); }
-  void start_calls(RpcClient& caller) {
+  void start_calls(Client& caller) {
     const CallOptions patient{.timeout = 20s};
     for (int i = 0; i < 8; ++i) {
       numbers_.push_back(caller.start<wait_for_ever>(patient, i));
@@ -76,9 +76,9 @@ class VerbsFaults : public SimulatedTest {
     EXPECT_EQ(server_.stats().connections, 1u);
   }
 
-  RpcServer& server_;
+  Server& server_;
   testing::SimulatedRdmaObjects baseline_;
-  RpcClient& caller_;
+  Client& caller_;
   const std::vector<std::byte> bytes_ = pattern(kLarge);
   std::array<std::vector<std::byte>, 8> landings_ = [] {
     std::array<std::vector<std::byte>, 8> made;
@@ -191,7 +191,7 @@ TEST_P(VerbsFaults, CompletionsThatComeAfterTheirConnectionsEndHarmNobody) {
   for (const bool kept : {true, false}) {
     rdma.keep_completions_of_destroyed_pairs(kept);
     const std::vector<ibv_qp*> before = rdma.queue_pairs();
-    RpcClient& doomed = connected();
+    Client& doomed = connected();
     for (ibv_qp* pair : rdma.queue_pairs()) {
       if (std::ranges::find(before, pair) == before.end()) rdma.hold_completions(pair);
     }
@@ -212,13 +212,13 @@ TEST_P(VerbsFaults, CompletionsThatComeAfterTheirConnectionsEndHarmNobody) {
 TEST_P(VerbsFaults, AReceiveThatADyingQueuePairHadTakenIsNotLostToTheOthers) {
   VerbsOptions one = options();
   one.devices = {"sim0"};
-  RpcServer& server = world.serve(one, World::Where::kHere);
-  RpcClient& staying = world.client(server.urls().front(), one);
+  Server& server = world.serve(one, World::Where::kHere);
+  Client& staying = world.client(server.urls().front(), one);
   world.expect_alive(staying);
   for (int round = 0; round < 10; ++round) {
     rdma.keep_completions_of_destroyed_pairs(round % 2 == 0);
     const std::vector<ibv_qp*> before = rdma.queue_pairs();
-    RpcClient& doomed = world.client(server.urls().front(), one);
+    Client& doomed = world.client(server.urls().front(), one);
     world.expect_alive(doomed);
     // The server's shares its receives with one that was there.
     ibv_qp* dying = nullptr;
@@ -247,7 +247,7 @@ TEST_P(VerbsFaults, AReceiveThatADyingQueuePairHadTakenIsNotLostToTheOthers) {
 // Whatever the device says, or leaves out: such a queue pair does not live on for long.
 TEST_P(VerbsFaults, AQueuePairThatNeverGivesBackAReceiveEndsAllTheSame) {
   const std::vector<ibv_qp*> before = rdma.queue_pairs();
-  RpcClient& doomed = connected();
+  Client& doomed = connected();
   for (ibv_qp* pair : rdma.queue_pairs()) {
     if (std::ranges::find(before, pair) == before.end()) rdma.hold_completions(pair);
   }
@@ -278,7 +278,7 @@ TEST_P(VerbsFaults, WorkThatIsUnderWayWhenItsConnectionEndsIsNeverExecuted) {
   sizes_.clear();
   rdma.release();
   EXPECT_TRUE(turn_until(loop(), [&] { return server_.stats().connections == 0; })) << "F5";
-  RpcClient& next = world.client(server_.urls().front(), options());
+  Client& next = world.client(server_.urls().front(), options());
   world.expect_alive(next);
 }
 

@@ -39,8 +39,8 @@ class HostileTest : public VerbsTest {
     EXPECT_EQ(honest_.stats().connections, 1u) << "F4";
   }
 
-  RpcServer& server_;
-  RpcClient& honest_;
+  Server& server_;
+  Client& honest_;
 };
 
 }  // namespace weft::verbs_testing

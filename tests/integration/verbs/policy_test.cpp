@@ -21,8 +21,8 @@ class VerbsPolicy : public SimulatedTest {
     EXPECT_THAT(status.to_string(), HasSubstr(why));
   }
   Status start(const VerbsOptions& its, const char* url = "verbs://127.0.0.1:0") {
-    const TransportSet set = transports(its);
-    RpcServer server{set, {.listen = {url}}};
+    const Transports set = transports(its);
+    Server server{{.listen = {url}}, set};
     return server.start().status();
   }
 };
@@ -30,13 +30,13 @@ class VerbsPolicy : public SimulatedTest {
 /// Clients that share a transport.
 class VerbsDeviceChoice : public SimulatedTest {
  protected:
-  RpcClient& another_client(const std::string& url) {
-    clients_.push_back(std::make_unique<RpcClient>(loop(), set_, ClientOptions{.connect = url}));
+  Client& another_client(const std::string& url) {
+    clients_.push_back(std::make_unique<Client>(loop(), ClientOptions{.connect = url}, set_));
     return *clients_.back();
   }
 
-  const TransportSet set_ = transports(options());
-  std::vector<std::unique_ptr<RpcClient>> clients_;
+  const Transports set_ = transports(options());
+  std::vector<std::unique_ptr<Client>> clients_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsDeviceChoice, ::testing::Values("plain"), name_of);
@@ -93,7 +93,7 @@ TEST_P(VerbsPolicy, AnAddressThatNobodyAnswersToIsSaidOrDoneWithout) {
   for (const int error : {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH}) {
     rdma.fail_every(Call::kCreateAh, error);
     expect_refused(call("verbs" + url.substr(3), preferring()), "nobody answers to the peer's RDMA address");
-    RpcClient& preferred = world.client(url, preferring());
+    Client& preferred = world.client(url, preferring());
     world.expect_alive(preferred);
     EXPECT_EQ(preferred.stats().connections, 1u);
     EXPECT_THAT(world.way_to(url, preferring()).report.refusal, HasSubstr("nobody answers"));
@@ -135,7 +135,7 @@ TEST_P(VerbsPolicy, AClientThatCannotGiveAServerWhatItRequiresIsToldWhy) {
   const std::string url = world.serve(strict, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   VerbsOptions its = preferring();
   its.devices = {"mlx5_7"};
-  RpcClient& caller = world.client(url, its);
+  Client& caller = world.client(url, its);
   for (int i = 0; i < 3; ++i) {
     const Status status = world.wait_for(caller.start<add>(1, 2)).status();
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.to_string();

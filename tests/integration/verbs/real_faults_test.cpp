@@ -35,8 +35,8 @@ class VerbsRealFaults : public ::testing::Test {
 };
 
 TEST_F(VerbsRealFaults, AQueuePairForcedIntoErrorUnderLoadEndsItsCallsOnce) {
-  RpcServer& server = world_.serve(options_of("plain", servers_rdma_));
-  RpcClient& caller = world_.client(server.urls().front(), options_of("plain", rdma_));
+  Server& server = world_.serve(options_of("plain", servers_rdma_));
+  Client& caller = world_.client(server.urls().front(), options_of("plain", rdma_));
   world_.expect_alive(caller);
   Times ended;
   Times found;
@@ -69,7 +69,7 @@ TEST_F(VerbsRealFaults, ALimitOf64KiBOfLockedMemoryIsNamedOrDoneWithout) {
       world_.wait_for(world_.client("verbs" + url.substr(3), preferring(rdma_)).start<add>(1, 2)).status();
   EXPECT_EQ(required.code(), StatusCode::kFailedPrecondition) << required.to_string();
   EXPECT_THAT(required.to_string(), HasSubstr("RLIMIT_MEMLOCK allows, which is 64 KiB"));
-  RpcClient& preferred = world_.client(url, preferring(rdma_));
+  Client& preferred = world_.client(url, preferring(rdma_));
   world_.expect_alive(preferred);
   EXPECT_EQ(preferred.stats().connections, 1u);
   EXPECT_THAT(world_.way_to(url, preferring(rdma_)).report.refusal, HasSubstr("RLIMIT_MEMLOCK"));

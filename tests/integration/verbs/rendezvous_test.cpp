@@ -42,8 +42,8 @@ class VerbsAttachments : public VerbsTest {
  protected:
   /// A server that answers `lend` with its registered memory, and a client of it.
   void SetUp() override {
-    RpcServer& server =
-        world.serve(options(), World::Where::kOwnThread, "verbs://127.0.0.1:0", [this](RpcServer& its) {
+    Server& server =
+        world.serve(options(), World::Where::kOwnThread, "verbs://127.0.0.1:0", [this](Server& its) {
           its.register_handler("lend", [this](CallContext& context, std::uint64_t size) {
             context.set_attachment(
                 Buffer::adopt(MutableBytes{lent.bytes}.first(size), nullptr, [](void*) noexcept {}));
@@ -58,7 +58,7 @@ class VerbsAttachments : public VerbsTest {
   static constexpr auto lend = remote<"lend", std::uint64_t(std::uint64_t)>;
 
   Region lent{pattern(5 * kMega, 99)};
-  RpcClient* caller = nullptr;
+  Client* caller = nullptr;
 };
 
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsAttachments, ::testing::ValuesIn(kKinds), name_of);
@@ -169,14 +169,14 @@ TEST_P(VerbsAttachments, TimeoutsAtAnyMomentLeaveNeighboursAlone) {
 TEST_P(VerbsAttachments, AnAttachmentMayOutliveItsConnectionAndItsServer) {
   Buffer kept;
   {
-    RpcServer& server =
-        world.serve(options(), World::Where::kOwnThread, "verbs://127.0.0.1:0", [&](RpcServer& its) {
+    Server& server =
+        world.serve(options(), World::Where::kOwnThread, "verbs://127.0.0.1:0", [&](Server& its) {
           its.register_handler("keep", [&kept](CallContext& context) {
             kept = context.take_attachment();
             return 0;
           });
         });
-    RpcClient& client = world.client(server.urls().front(), options());
+    Client& client = world.client(server.urls().front(), options());
     Region sent{pattern(kMega)};
     sent.registered_with(client);
     EXPECT_TRUE(world.wait_for(client.start<remote<"keep", int()>>({.attachment = Bytes{sent.bytes}})).ok());

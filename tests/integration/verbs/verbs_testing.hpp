@@ -38,8 +38,8 @@ inline VerbsOptions options_of(std::string_view kind, verbs::Driver& driver) {
   return options;
 }
 
-inline TransportSet transports(const VerbsOptions& options) {
-  TransportSet set;
+inline Transports transports(const VerbsOptions& options) {
+  Transports set;
   set.add(make_verbs_transport(make_tcp_transport(), options));
   return set;
 }
@@ -54,25 +54,25 @@ class World {
   enum class Where : std::uint8_t { kOwnThread, kHere };
   /// `fill` registers what the test serves beside register_all().
   template <typename Fill>
-  RpcServer& serve(const VerbsOptions& its, Where where, std::string url, Fill fill) {
-    servers_.push_back(std::make_unique<OwnServer>(its, server_options(where, std::move(url))));
-    RpcServer& server = servers_.back()->server;
+  Server& serve(const VerbsOptions& its, Where where, std::string url, Fill fill) {
+    servers_.push_back(std::make_unique<Server>(server_options(where, std::move(url)), transports(its)));
+    Server& server = *servers_.back();
     register_all(server);
     fill(server);
     server.start().value();
     return server;
   }
-  RpcServer& serve(const VerbsOptions& its, Where where = Where::kOwnThread,
-                   std::string url = "verbs://127.0.0.1:0") {
-    return serve(its, where, std::move(url), [](RpcServer&) {});
+  Server& serve(const VerbsOptions& its, Where where = Where::kOwnThread,
+                std::string url = "verbs://127.0.0.1:0") {
+    return serve(its, where, std::move(url), [](Server&) {});
   }
-  RpcClient& client(std::string url, const VerbsOptions& its) {
+  Client& client(std::string url, const VerbsOptions& its) {
     ClientOptions options;
     options.limits.ping_interval = 0s;  // a peer's end is noticed without
     options.connect = std::move(url);
     options.logger = &logger_;
-    clients_.push_back(std::make_unique<OwnClient>(its, *loop_, std::move(options)));
-    return clients_.back()->client;
+    clients_.push_back(std::make_unique<Client>(*loop_, std::move(options), transports(its)));
+    return *clients_.back();
   }
   void end_clients() { clients_.clear(); }
   void end_servers() { servers_.clear(); }
@@ -89,7 +89,7 @@ class World {
   Result<R> wait_for(Call<R> call) {
     return loop_->block_on(outcome_of(std::move(call)));
   }
-  void expect_alive(RpcClient& caller) {
+  void expect_alive(Client& caller) {
     const Result<int> sum = wait_for(caller.start<add>(20, 22));
     EXPECT_TRUE(sum.ok() && *sum == 42) << sum.status().to_string();
   }
@@ -113,18 +113,6 @@ class World {
   }
 
  private:
-  struct OwnServer {
-    OwnServer(const VerbsOptions& its, ServerOptions options)
-        : set(transports(its)), server(set, std::move(options)) {}
-    TransportSet set;
-    RpcServer server;
-  };
-  struct OwnClient {
-    OwnClient(const VerbsOptions& its, Loop& loop, ClientOptions options)
-        : set(transports(its)), client(loop, set, std::move(options)) {}
-    TransportSet set;
-    RpcClient client;
-  };
   ServerOptions server_options(Where where, std::string url) {
     ServerOptions options;
     options.limits.ping_interval = 0s;
@@ -139,11 +127,11 @@ class World {
 
   faults::CountingLogger logger_;
   std::unique_ptr<Loop> loop_ = Loop::create().value();
-  std::vector<std::unique_ptr<OwnServer>> servers_;
-  std::vector<std::unique_ptr<OwnClient>> clients_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Client>> clients_;
 };
 
-inline std::string with_scheme(const RpcServer& server, std::string_view scheme) {
+inline std::string with_scheme(const Server& server, std::string_view scheme) {
   const std::string url = server.urls().front();
   return std::string{scheme} + url.substr(url.find("://"));
 }

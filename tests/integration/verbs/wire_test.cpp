@@ -45,7 +45,7 @@ class VerbsWire : public ::testing::Test {
   std::string serve() {
     return world_.serve(at_end(1), World::Where::kOwnThread, "tcp://127.0.0.1:0").urls().front();
   }
-  RpcClient& client(const std::string& url) { return world_.client(url, at_end(0)); }
+  Client& client(const std::string& url) { return world_.client(url, at_end(0)); }
   static std::string required(const std::string& url) { return "verbs" + url.substr(url.find("://")); }
   /// Expects that every call is lost: what had left went with the connection, and the next connection is
   /// refused.
@@ -66,8 +66,8 @@ TEST_F(VerbsWire, APortThatGoesDownEndsWhatIsUnderWayAndCallsWorkAgainWhenItIsUp
   Times ended;
   Times found;
   const std::string url = serve();
-  RpcClient& strict = client(required(url));
-  RpcClient& lenient = client(url);
+  Client& strict = client(required(url));
+  Client& lenient = client(url);
   world_.expect_alive(strict);
   for (int cut = 0; cut < kCuts && !HasFailure(); ++cut) {
     Calls calls{std::size_t{4} << 20};
@@ -99,7 +99,7 @@ TEST_F(VerbsWire, APortThatGoesDownEndsWhatIsUnderWayAndCallsWorkAgainWhenItIsUp
 TEST_F(VerbsWire, AWireThatCarriesNothingForAWhileCostsNoCall) {
   ack_timeout_ = 19;  // 2 s, six times
   const std::string url = serve();
-  RpcClient& caller = client(required(url));
+  Client& caller = client(required(url));
   world_.expect_alive(caller);
   const std::vector<std::byte> bytes = pattern(std::size_t{2} << 20);
   weft::Call<std::uint64_t> call = caller.start<sum_up>({.timeout = 20s, .attachment = Bytes{bytes}});
@@ -117,7 +117,7 @@ TEST_F(VerbsWire, AWireThatCarriesNothingWhileRdmaIsTriedCostsNoCall) {
   const std::string url = serve();
   for (const int end : {0, 1}) {
     wire("netem " + std::to_string(end) + " loss 100%");
-    RpcClient& caller = client(url);
+    Client& caller = client(url);
     std::vector<weft::Call<int>> calls;
     for (int i = 0; i < 100; ++i) calls.push_back(caller.start<add>({.timeout = 20s}, i, 1));
     for (int i = 0; i < 100; ++i) {
@@ -128,7 +128,7 @@ TEST_F(VerbsWire, AWireThatCarriesNothingWhileRdmaIsTriedCostsNoCall) {
     EXPECT_EQ(caller.stats().connect_failures, 0u);
     wire("clear " + std::to_string(end));
   }
-  RpcClient& after = client(required(url));
+  Client& after = client(required(url));
   world_.expect_alive(after);
 }
 
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, VerbsSpoiltWire,
 // Answered rightly, or ended with a status, each within its time; and what is answered went by RDMA.
 TEST_P(VerbsSpoiltWire, EachCallHasItsAnswerOrAStatusInTime) {
   const std::string url = serve();
-  RpcClient& caller = client(required(url));
+  Client& caller = client(required(url));
   world_.expect_alive(caller);
   wire(std::string{"netem both "} + GetParam());
   const std::vector<std::byte> bytes = pattern(std::size_t{256} << 10);

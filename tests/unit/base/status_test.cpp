@@ -103,6 +103,27 @@ TEST(Status, AUsersErrorCarriesTheUsersNumber) {
   EXPECT_EQ(status.code(), StatusCode::kUnknown);
 }
 
+TEST(Status, NobodyKnowsWhetherARequestWasProcessedUnlessItIsMarked) {
+  Status status{StatusCode::kUnavailable, Layer::kTransport, "lost", 104};
+  EXPECT_FALSE(status.unprocessed());
+  const Status shared = status;
+  status.mark_unprocessed();
+  EXPECT_TRUE(status.unprocessed());
+  EXPECT_FALSE(shared.unprocessed()) << "who shares its text is told nothing";
+  EXPECT_EQ(status.to_string(), shared.to_string());
+  EXPECT_EQ(status.retry(), Retry::kReconnect);
+  EXPECT_TRUE(status.with_context("calling").unprocessed());
+  const Status copy = status;
+  EXPECT_TRUE(copy.unprocessed());
+}
+
+TEST(Status, SuccessIsNotMarked) {
+  Status status;
+  status.mark_unprocessed();
+  EXPECT_TRUE(status.ok());
+  EXPECT_FALSE(status.unprocessed());
+}
+
 TEST(Status, EveryCodeHasANameAndOtherNumbersAreNoCode) {
   for (unsigned number = 0; number <= 16; ++number) {
     EXPECT_TRUE(is_status_code(number));

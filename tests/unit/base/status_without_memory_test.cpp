@@ -83,6 +83,25 @@ TEST_F(WithoutMemory, AContextIsLeftOutAndTheReasonStays) {
   EXPECT_EQ(status.with_context("calling").native(), 5);
 }
 
+TEST_F(WithoutMemory, AFailureIsMarkedUnprocessedAllTheSame) {
+  Status bare{StatusCode::kAborted, Layer::kUser, "a reason", -7};
+  bare.mark_unprocessed();
+  EXPECT_TRUE(bare.unprocessed());
+  EXPECT_EQ(bare.native(), -7);
+  EXPECT_EQ(bare.code(), StatusCode::kAborted);
+  Status fixed = Status::of<kGone>();
+  EXPECT_FALSE(fixed.unprocessed());
+  fixed.mark_unprocessed();
+  EXPECT_TRUE(fixed.unprocessed());
+  EXPECT_EQ(fixed.retry(), Retry::kElsewhere);
+  fail_allocations(0);
+  Status mine{StatusCode::kAborted, Layer::kRpc, kLong};
+  fail_allocations(1, testing::kForEver);
+  mine.mark_unprocessed();
+  EXPECT_TRUE(mine.unprocessed());
+  EXPECT_EQ(mine.message(), kLong) << "nobody shares it, so no copy was needed";
+}
+
 TEST_F(WithoutMemory, ALineOfTheLogIsLeftOut) {
   struct Counting final : Logger {
     void write(LogLevel, std::string_view) override { ++lines; }

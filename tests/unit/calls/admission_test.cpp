@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
+#include <string_view>
+
 namespace weft {
 namespace {
 
@@ -15,15 +19,18 @@ RpcLimits small_limits() {
 
 class Admissions : public ::testing::Test {
  protected:
-  ~Admissions() override { process_.release(process_.used()); }
+  ~Admissions() override { process_.release(used()); }
 
   Rejection refused(const Charge& charge) {
     const std::optional<Refusal> refusal = admission_.admit(charge);
     return refusal ? refusal->reason : Rejection::kCount;
   }
 
+  std::size_t used() const { return kProcessBytes - process_.free(); }
+
+  static constexpr std::size_t kProcessBytes = 1800;
   const RpcLimits limits_ = small_limits();
-  MemoryBudget process_{600};
+  LocalBudget process_{std::make_shared<MemoryBudget>(kProcessBytes)};
   Admission admission_{limits_, process_};
 };
 
@@ -37,10 +44,12 @@ TEST_F(Admissions, CountsCallsUntilTheyLeave) {
 }
 
 TEST_F(Admissions, ARefusalHasChangedNothing) {
-  EXPECT_EQ(refused({.kept = 601}), Rejection::kOverProcessMemory);
+  ASSERT_TRUE(process_.try_reserve(1400));
+  EXPECT_EQ(refused({.kept = 401}), Rejection::kOverProcessMemory);
   EXPECT_EQ(refused({.kept = 1001}), Rejection::kOverConnectionMemory);
   EXPECT_EQ(admission_.calls(), 0u);
-  EXPECT_EQ(process_.used(), 0u);
+  EXPECT_EQ(used(), 1400u);
+  process_.release(1400);
   EXPECT_EQ(refused({.kept = 600, .attachment = 400}), Rejection::kCount);
 }
 
@@ -57,7 +66,31 @@ TEST_F(Admissions, AnAttachmentIsHeldToTheLimitWhenItsCallIsAdmittedToo) {
 
 TEST_F(Admissions, AttachmentsAreNotReservedInTheProcessTwice) {
   EXPECT_EQ(refused({.kept = 100, .attachment = 500}), Rejection::kCount);
-  EXPECT_EQ(process_.used(), 100u);
+  EXPECT_EQ(used(), 100u);
+}
+
+// What eight times the free memory bounds: whoever holds much leaves room for others.
+TEST_F(Admissions, AConnectionIsRefusedMoreThanItsShareAndAnotherThatHoldsLittleIsNot) {
+  RpcLimits limits;
+  Admission greedy{limits, process_};
+  Admission modest{limits, process_};
+  EXPECT_FALSE(greedy.admit({.kept = 1500}));
+  const std::optional<Refusal> refusal = greedy.admit({.kept = 150});
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->reason, Rejection::kOverProcessMemory);
+  EXPECT_NE(refusal->status.message().find("share"), std::string_view::npos);
+  EXPECT_TRUE(greedy.refuse_attachment(150));
+  EXPECT_FALSE(modest.refuse_attachment(150));
+  EXPECT_FALSE(modest.admit({.kept = 150}));
+  EXPECT_EQ(used(), 1650u);
+}
+
+// What was reserved of an attachment while it arrived is not asked for again.
+TEST_F(Admissions, AnAttachmentThatArrivesIsHeldToTheShareWithWhatHasArrived) {
+  ASSERT_TRUE(process_.try_reserve(900));
+  EXPECT_FALSE(admission_.refuse_attachment(900, 800));
+  EXPECT_FALSE(admission_.refuse_attachment(700));
+  EXPECT_TRUE(admission_.refuse_attachment(899)) << "nothing would be left to others";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -13,12 +14,12 @@ struct Idle final : Exchange {
   void on_response(const Frame&) override {}
   Landing on_response_attachment(const Frame&) override { return Landing::skip(); }
   void on_response_attachment_end(const Frame&, bool) override {}
-  void on_connection_lost(const Status&) override {}
+  void on_lost(const Status&, bool) override {}
 };
 
-std::uint64_t enter(ExchangeTable& table, Exchange& exchange) {
+std::uint64_t enter(ExchangeTable& table, Exchange& exchange, std::uint64_t position = 0) {
   EXPECT_TRUE(table.has_slot());
-  return table.enter(exchange);
+  return table.enter(exchange, position);
 }
 
 TEST(ExchangeTable, FindsEachExchangeByItsIdAndNobodyByAnother) {
@@ -93,7 +94,7 @@ TEST(ExchangeTable, AllAreTakenOnceAlsoWhenVisitingEntersMoreAndLetsOthersLeave)
   std::vector<std::uint64_t> ids;
   for (Idle& exchange : exchanges) ids.push_back(enter(table, exchange));
   std::vector<Exchange*> visited;
-  table.take_all([&](Exchange& exchange) {
+  table.take_from(0, [&](Exchange& exchange, std::uint64_t) {
     visited.push_back(&exchange);
     if (&exchange != &exchanges[0]) return;
     table.leave(ids[1]);
@@ -101,6 +102,21 @@ TEST(ExchangeTable, AllAreTakenOnceAlsoWhenVisitingEntersMoreAndLetsOthersLeave)
   });
   EXPECT_EQ(visited, (std::vector<Exchange*>{&exchanges[0], &late, &exchanges[2]}));
   EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(ExchangeTable, TakesThoseThatBeginAtAPositionOrLater) {
+  ExchangeTable table;
+  std::vector<Idle> exchanges(4);
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = 0; i < 4; ++i) ids.push_back(enter(table, exchanges[i], 100 * i));
+  table.leave(ids[2]);
+  std::vector<std::pair<Exchange*, std::uint64_t>> taken;
+  table.take_from(
+      100, [&](Exchange& exchange, std::uint64_t position) { taken.emplace_back(&exchange, position); });
+  EXPECT_EQ(taken,
+            (std::vector<std::pair<Exchange*, std::uint64_t>>{{&exchanges[1], 100}, {&exchanges[3], 300}}));
+  EXPECT_EQ(table.find(ids[0]), &exchanges[0]);
+  EXPECT_EQ(table.size(), 1u);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ class TextCall final : public PendingCall {
 };
 
 std::string answer_bytes(std::uint64_t id, std::string_view body, std::string_view attachment = {}) {
-  return frame_bytes({.type = wire::FrameType::kResponse, .id = id}, body, attachment);
+  return frame_bytes(wire::AnswerHead{.id = id}.header(), body, attachment);
 }
 
 class PendingCalls : public ::testing::Test {
@@ -100,8 +100,8 @@ TEST_F(PendingCalls, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
   ASSERT_TRUE(call.begin());
   const SentFrame request = rig_.sent_frame();
   EXPECT_EQ(request.header.type, wire::FrameType::kRequest);
-  EXPECT_EQ(request.header.method, kMethod.id);
-  EXPECT_EQ(request.header.schema, kMethod.schema);
+  EXPECT_EQ(wire::RequestView{request.header}.method(), kMethod.id);
+  EXPECT_EQ(wire::RequestView{request.header}.schema(), kMethod.schema);
   EXPECT_EQ(request.body, "hello");
   EXPECT_FALSE(call.done());
   rig_.peer_sends(answer_bytes(request.header.id, "and back"));
@@ -126,15 +126,13 @@ TEST_F(PendingCalls, AFailureOfThePeerIsItsOutcome) {
   TextCall call{target_};
   call.begin();
   const std::uint64_t id = rig_.sent_frame().header.id;
-  rig_.peer_sends(frame_bytes({.type = wire::FrameType::kResponse,
-                               .status = static_cast<std::uint16_t>(StatusCode::kNotFound),
-                               .id = id,
-                               .method = 42},
-                              "no such key"));
+  const wire::AnswerHead head{.code = StatusCode::kNotFound, .native = 42, .id = id};
+  rig_.peer_sends(frame_bytes(head.header(), "no such key"));
   const Status failure = call.take_failure();
   EXPECT_EQ(failure.code(), StatusCode::kNotFound);
   EXPECT_EQ(failure.native(), 42);
-  EXPECT_EQ(failure.message(), "no such key");
+  EXPECT_EQ(failure.message(), "the server says: no such key");
+  EXPECT_FALSE(failure.unprocessed());
 }
 
 TEST_F(PendingCalls, ACancelLeavesTheTableAndTellsThePeer) {
@@ -275,7 +273,9 @@ TEST_F(PendingCalls, OneThatWaitsIsWithdrawnWhenItEnds) {
   call.begin();
   call.cancel(CancelReason::kRequested);
   EXPECT_EQ(target_.waiting, nullptr);
-  EXPECT_THAT(call.take_failure().to_string(), HasSubstr("not sent"));
+  const Status failure = call.take_failure();
+  EXPECT_THAT(failure.to_string(), HasSubstr("not sent"));
+  EXPECT_TRUE(failure.unprocessed());
   EXPECT_TRUE(rig_.sent().empty());
 }
 
@@ -287,7 +287,9 @@ TEST_F(PendingCalls, ARefusalOfItsTargetIsItsOutcomeAndIsNotScheduled) {
   EXPECT_TRUE(call.done());
   rig_.settle();
   EXPECT_EQ(call.woken(), 0) << "whoever begins it sees its end at once";
-  EXPECT_EQ(call.take_failure().message(), "no session");
+  const Status failure = call.take_failure();
+  EXPECT_EQ(failure.message(), "no session");
+  EXPECT_TRUE(failure.unprocessed());
 }
 
 TEST_F(PendingCalls, ALostConnectionEndsIt) {
@@ -297,8 +299,130 @@ TEST_F(PendingCalls, ALostConnectionEndsIt) {
   rig_.settle();
   const Status failure = call.take_failure();
   EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(failure.unprocessed()) << "all of it was sent";
   EXPECT_EQ(call.woken(), 1);
   ASSERT_EQ(rig_.closed.size(), 1u);
+}
+
+TEST_F(PendingCalls, OfALostConnectionThoseOfWhichNoByteLeftAreUnprocessed) {
+  constexpr std::size_t kCalls = 100;
+  constexpr std::size_t kRequestBytes = wire::kHeaderBytes + 8;  // of "hello"
+  rig_.carrier().set_room(10 * kRequestBytes + 1);
+  std::vector<std::unique_ptr<TextCall>> calls;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    calls.push_back(std::make_unique<TextCall>(target_));
+    ASSERT_TRUE(calls.back()->begin());
+    rig_.settle();
+  }
+  rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut", 104});
+  rig_.settle();
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    const Status failure = calls[i]->take_failure();
+    EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+    EXPECT_EQ(failure.native(), 104);
+    EXPECT_EQ(failure.unprocessed(), i > 10) << "call " << i << ", and of the eleventh one byte was sent";
+    EXPECT_THAT(failure.to_string(), HasSubstr(i > 10 ? "was not sent" : "may or may not have run"));
+  }
+}
+
+TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHaveNot) {
+  const std::string attachment(100'000, 'a');
+  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  CallExtras more{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  TextCall with{target_, "hello", &extras};
+  TextCall behind{target_};
+  TextCall second{target_, "hello", &more};
+  rig_.carrier().set_room(50'000);
+  ASSERT_TRUE(with.begin() && behind.begin() && second.begin());
+  rig_.settle();
+  rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
+  rig_.settle();
+  EXPECT_FALSE(with.take_failure().unprocessed());
+  EXPECT_TRUE(behind.take_failure().unprocessed());
+  EXPECT_TRUE(second.take_failure().unprocessed());
+}
+
+std::string goaway_bytes(std::uint64_t taken) {
+  return frame_bytes(wire::GoawayHead{.taken_up_to = taken}.header(), "it is late");
+}
+
+TEST_F(PendingCalls, AGoawayThatSaysWhatWasTakenEndsThoseThatWereNot) {
+  TextCall taken{target_};
+  TextCall first{target_, std::string(100, 'x')};
+  TextCall second{target_};
+  ASSERT_TRUE(taken.begin() && first.begin() && second.begin());
+  const std::vector<SentFrame> frames = rig_.sent();
+  ASSERT_EQ(frames.size(), 3u);
+  const std::size_t end_of_taken = rig_.hello_bytes + wire::head_bytes(frames[0].header.body_bytes, false);
+  rig_.peer_sends(goaway_bytes(0));
+  EXPECT_EQ(rig_.goaways, 1);
+  EXPECT_FALSE(first.done()) << "without a number everything may still be taken";
+  rig_.peer_sends(goaway_bytes(end_of_taken));
+  EXPECT_EQ(rig_.goaways, 2);
+  EXPECT_FALSE(taken.done());
+  for (TextCall* call : {&first, &second}) {
+    EXPECT_EQ(call->woken(), 1);
+    const Status failure = call->take_failure();
+    EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+    EXPECT_TRUE(failure.unprocessed());
+    EXPECT_THAT(failure.to_string(), HasSubstr("it is late"));
+  }
+  rig_.peer_sends(answer_bytes(frames[0].header.id, "the last one") +
+                  answer_bytes(frames[1].header.id, "nobody waits for this"));
+  EXPECT_EQ(taken.answer(), "the last one");
+  EXPECT_EQ(rig_.session().calls_out().late_answers(), 1u);
+  EXPECT_TRUE(rig_.sent().empty()) << "no cancel is sent for what was not taken";
+}
+
+TEST_F(PendingCalls, TheMemoryOfAnAttachmentThatIsNotTakenIsReadNoMore) {
+  std::string attachment(100'000, 'a');
+  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  std::string first;
+  {
+    TextCall call{target_, "hello", &extras};
+    rig_.carrier().set_room(1000);
+    call.begin();
+    rig_.settle();
+    first = rig_.carrier().take_sent();
+    rig_.peer_sends(goaway_bytes(rig_.hello_bytes));
+    EXPECT_TRUE(call.take_failure().unprocessed());
+  }
+  std::fill(attachment.begin(), attachment.end(), 'b');
+  rig_.carrier().set_room(SIZE_MAX);
+  rig_.settle();
+  const std::string rest = rig_.carrier().take_sent();
+  EXPECT_EQ(rest.find('b'), std::string::npos) << "memory was read that belongs to its caller again";
+  EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);
+}
+
+TEST_F(PendingCalls, ACallThatIsCancelledWhileItsRequestIsQueuedMayStillRun) {
+  rig_.carrier().set_room(0);
+  TextCall call{target_};
+  call.begin();
+  rig_.settle();
+  call.cancel(CancelReason::kRequested);
+  EXPECT_FALSE(call.take_failure().unprocessed());
+  rig_.carrier().set_room(SIZE_MAX);
+  const std::vector<SentFrame> frames = rig_.sent();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].header.type, wire::FrameType::kRequest) << "it left all the same";
+}
+
+TEST_F(PendingCalls, WhenTheSessionIsDestroyedThoseThatDidNotLeaveAreUnprocessed) {
+  TextCall sent{target_};
+  sent.begin();
+  rig_.settle();
+  rig_.carrier().set_room(0);
+  TextCall queued{target_};
+  queued.begin();
+  rig_.settle();
+  rig_.destroy_session();
+  const Status of_sent = sent.take_failure();
+  EXPECT_EQ(of_sent.code(), StatusCode::kCancelled);
+  EXPECT_FALSE(of_sent.unprocessed());
+  const Status of_queued = queued.take_failure();
+  EXPECT_EQ(of_queued.code(), StatusCode::kCancelled);
+  EXPECT_TRUE(of_queued.unprocessed());
 }
 
 TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {

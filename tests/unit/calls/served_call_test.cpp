@@ -100,14 +100,14 @@ class ServedCalls : public ::testing::Test {
     LoopOptions options;
     options.clock = &clock_;
     loop_ = Loop::create(options).value();
-    host_.memory = std::make_shared<MemoryBudget>(10'000);
+    host_.memory.emplace(std::make_shared<MemoryBudget>(10'000));
     host_.workers = workers_.get();
     sink_ = std::make_unique<NotingSink>(*loop_);
     method_.key.name = "work";
   }
   ~ServedCalls() override {
     EXPECT_EQ(host_.running.get(), 0u) << "a record was left";
-    EXPECT_EQ(host_.memory->used(), 0u) << "memory that was charged did not come back";
+    EXPECT_EQ(host_.memory->free(), 10'000u) << "memory that was charged did not come back";
   }
 
   void handler(void (*function)(const MethodEntry&, ServedCall&), bool delayed = false) {

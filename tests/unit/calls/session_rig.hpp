@@ -26,12 +26,12 @@ struct SentFrame {
 
 /// One session over a fake carrier on a clock that the test moves. The test is the peer: it writes frames by
 /// hand and reads those that the session sent.
-class SessionRig : private SessionOwner {
+class SessionRig final : private SessionOwner {
  public:
   explicit SessionRig(const RpcLimits& its_limits = {}, const MethodTable* methods = nullptr)
       : limits(its_limits), loop_(make_loop(clock)) {
     host.methods = methods;
-    host.memory = std::make_shared<MemoryBudget>(limits.process_memory_max);
+    host.memory.emplace(std::make_shared<MemoryBudget>(limits.process_memory_max));
     auto carrier = std::make_unique<FakeCarrier>();
     carrier_ = carrier.get();
     auto connection = std::make_unique<Connection>(*loop_, connection_options(limits), std::move(carrier));
@@ -39,7 +39,8 @@ class SessionRig : private SessionOwner {
     session_ = std::make_unique<Session>(setup, std::move(connection), 7);
     session_->start();
     settle();
-    EXPECT_FALSE(carrier_->take_sent().empty()) << "no hello was sent";
+    hello_bytes = carrier_->take_sent().size();
+    EXPECT_GT(hello_bytes, 0u) << "no hello was sent";
   }
   ~SessionRig() {
     session_.reset();
@@ -86,6 +87,8 @@ class SessionRig : private SessionOwner {
   const RpcLimits limits;
   ManualClock clock;
   CallsHost host;
+  /// How long the session's hello was.
+  std::size_t hello_bytes = 0;
   int ready = 0;
   int goaways = 0;
   int rooms = 0;

@@ -33,7 +33,7 @@ MethodEntry echo_entry() {
 }
 
 std::string request_bytes(std::uint64_t id, std::string_view body) {
-  return frame_bytes({.type = wire::FrameType::kRequest, .id = id, .method = 11, .schema = 22}, body);
+  return frame_bytes(wire::RequestHead{.id = id, .method = 11, .schema = 22}.header(), body);
 }
 
 class Sessions : public ::testing::Test {
@@ -57,7 +57,7 @@ TEST_F(Sessions, IsReadyWithThePeersHelloAndServes) {
   const SentFrame answer = rig_->sent_frame();
   EXPECT_EQ(answer.header.type, wire::FrameType::kResponse);
   EXPECT_EQ(answer.header.id, 5u);
-  EXPECT_EQ(answer.header.status, 0u);
+  EXPECT_TRUE(wire::AnswerView{answer.header}.succeeded());
   EXPECT_EQ(answer.body, "hi");
 }
 
@@ -71,9 +71,9 @@ TEST_F(Sessions, EndsWithoutAHelloInTime) {
 TEST_F(Sessions, AnUnknownMethodFailsTheCallAndNothingElse) {
   start();
   rig_->greet();
-  rig_->peer_sends(
-      frame_bytes({.type = wire::FrameType::kRequest, .id = 5, .method = 12, .schema = 22}, "hi"));
-  EXPECT_EQ(rig_->sent_frame().header.status & 0xFF, static_cast<unsigned>(StatusCode::kUnimplemented));
+  rig_->peer_sends(frame_bytes(wire::RequestHead{.id = 5, .method = 12, .schema = 22}.header(), "hi"));
+  const SentFrame answer = rig_->sent_frame();
+  EXPECT_EQ(wire::AnswerView{answer.header}.code(), static_cast<unsigned>(StatusCode::kUnimplemented));
   EXPECT_EQ(rig_->host.rejections.get(Rejection::kUnknownMethod), 1u);
   EXPECT_TRUE(rig_->closed.empty());
 }
@@ -134,6 +134,41 @@ TEST_F(Sessions, APeersGoawayIsToldAndWhatItStillAsksIsServed) {
   EXPECT_FALSE(rig_->session().has_room()) << "no new calls go there";
   rig_->peer_sends(request_bytes(5, "hi"));
   EXPECT_EQ(rig_->sent_frame().body, "hi");
+}
+
+TEST_F(Sessions, ItsLastGoawaySaysHowMuchOfThePeersOutputItTook) {
+  start();
+  rig_->greet();
+  const std::string requests = request_bytes(5, "hi") + request_bytes(6, "hello, hello");
+  rig_->peer_sends(requests + request_bytes(7, "half of this is missing").substr(0, 50));
+  rig_->session().send_goaway("soon");
+  const std::vector<SentFrame> frames = rig_->sent();
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[2].header.type, wire::FrameType::kGoaway);
+  EXPECT_EQ(wire::GoawayView{frames[2].header}.taken_up_to(), 0u) << "it takes what still comes";
+  rig_->session().close_with_goaway({StatusCode::kCancelled, Layer::kRpc, "now"});
+  const SentFrame last = rig_->sent_frame();
+  EXPECT_EQ(last.header.type, wire::FrameType::kGoaway);
+  EXPECT_EQ(last.body, "now");
+  EXPECT_EQ(wire::GoawayView{last.header}.taken_up_to(), hello_bytes().size() + requests.size());
+  EXPECT_EQ(rig_->closed.size(), 1u);
+}
+
+TEST_F(Sessions, ALastGoawayThatCannotBeSentDoesNotKeepItFromClosing) {
+  start();
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  rig_->session().close_with_goaway({StatusCode::kCancelled, Layer::kRpc, "now"});
+  rig_->settle();
+  EXPECT_EQ(rig_->closed.size(), 1u);
+  EXPECT_TRUE(rig_->carrier().is_shut());
+}
+
+TEST_F(Sessions, BeforeAHelloItClosesWithoutAWord) {
+  start();
+  rig_->session().close_with_goaway({StatusCode::kCancelled, Layer::kRpc, "now"});
+  EXPECT_TRUE(rig_->sent().empty());
+  EXPECT_EQ(rig_->closed.size(), 1u);
 }
 
 TEST_F(Sessions, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {

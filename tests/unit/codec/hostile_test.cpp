@@ -32,15 +32,21 @@ struct HeapCount {
 } heap;
 constexpr std::size_t kHeader = 16;
 
-[[maybe_unused]] void* counted_new(std::size_t size) {
+[[maybe_unused]] void* counted_new(std::size_t size, const std::nothrow_t&) {
   auto* memory = static_cast<std::byte*>(std::malloc(size + kHeader));
-  if (memory == nullptr) throw std::bad_alloc{};
+  if (memory == nullptr) return nullptr;
   const std::size_t counted = heap.on ? size : 0;
   std::memcpy(memory, &counted, sizeof counted);
   heap.now += counted;
   heap.calls += heap.on ? 1 : 0;
   heap.peak = std::max(heap.peak, heap.now);
   return memory + kHeader;
+}
+
+[[maybe_unused]] void* counted_new(std::size_t size) {
+  void* memory = counted_new(size, std::nothrow);
+  if (memory == nullptr) throw std::bad_alloc{};
+  return memory;
 }
 
 [[maybe_unused]] void counted_delete(void* memory) {
@@ -62,6 +68,12 @@ void* operator new(std::size_t size) {
 }
 void* operator new[](std::size_t size) {
   return counted_new(size);
+}
+void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
+  return counted_new(size, tag);
+}
+void* operator new[](std::size_t size, const std::nothrow_t& tag) noexcept {
+  return counted_new(size, tag);
 }
 void operator delete(void* memory) noexcept {
   counted_delete(memory);

@@ -9,8 +9,8 @@
 
 #include "calls/method_table.hpp"
 #include "calls/session.hpp"
-#include "weft/functions/client.hpp"
-#include "weft/functions/server.hpp"
+#include "weft/client.hpp"
+#include "weft/server.hpp"
 
 namespace geometry {
 

@@ -31,10 +31,12 @@ struct SideOptions {
   bool needs_peer_ready = false;
   /// There is a second carrier, of a higher number, with this policy.
   CarrierPolicy other = CarrierPolicy::kForbid;
+  Fault other_fault = Fault::kNone;
 };
 
 /// A carrier that does nothing, and notes what is asked of it.
 struct CarrierLog {
+  bool made = false;
   int connects = 0;
   int readies = 0;
   int shuts = 0;
@@ -102,6 +104,7 @@ class NotedProvider final : public CarrierProvider {
     EXPECT_EQ(peer_offer, "offer");
     if (options_.fault == Fault::kOpen)
       return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
+    log_.made = true;
     return std::unique_ptr<CarrierEnd>{std::make_unique<NotedCarrier>(log_, options_)};
   }
 
@@ -122,21 +125,23 @@ class Side final : public BringUpHost, public FrameSink {
   void reset(const SideOptions& options) {
     bring_up_.reset();
     EXPECT_EQ(loop_->timers_armed(), 0u);
-    carrier = {};
+    carrier = other = {};
     queued.clear();
     hellos = frames = 0;
     over = false;
     why = {};
     const auto carriers = std::make_shared<CarrierChoices>();
     carriers->choices = {{std::make_shared<NotedProvider>(carrier, options), options.policy}};
+    SideOptions of_other = options;
+    of_other.fault = options.other_fault;
     carriers->choices.push_back(
-        {std::make_shared<NotedProvider>(carrier, options, wire::CarrierKind::kVerbs), options.other});
+        {std::make_shared<NotedProvider>(other, of_other, wire::CarrierKind::kVerbs), options.other});
     carriers->bring_up_timeout = kBringUp;
     bring_up_ = std::make_unique<BringUp>(*loop_, *this, stream_, carriers);
     bring_up_->set_sink(*this);
   }
 
-  std::string hello() const { return wire::encode_hello({.carriers = bring_up_->offers()}); }
+  std::string hello() const { return wire::encode_hello({.carriers = bring_up_->candidates().offers()}); }
   void take_hello(const std::string& hello) { take(as_sink().on_hello(as_bytes(hello))); }
   /// A whole frame, as the framer would hand it up.
   void take_frame(const std::string& text) {
@@ -162,7 +167,15 @@ class Side final : public BringUpHost, public FrameSink {
     bring_up_->shut();
   }
 
+  void pass_time(Duration time) {
+    clock_.set(clock_.now() + time);
+    loop_->run_until_idle();
+  }
+  TimePoint now() { return clock_.now(); }
+
   CarrierLog carrier;
+  /// That of the second carrier.
+  CarrierLog other;
   std::deque<std::string> queued;
   int hellos = 0;
   int frames = 0;

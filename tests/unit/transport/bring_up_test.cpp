@@ -213,6 +213,24 @@ TEST(BringUpOrders, BothSidesMayBeUnableToOpenOrToConnect) {
   }
 }
 
+TEST(BringUpOrders, BothSidesGoOnToTheNextCarrierTogetherInEveryOrder) {
+  struct Case {
+    Fault of_first;
+    Fault of_second;
+  };
+  std::uint64_t orders = 0;
+  for (const Case& faults : {Case{Fault::kOpen, Fault::kNone}, Case{Fault::kOpen, Fault::kOpen},
+                             Case{Fault::kConnect, Fault::kOpen}}) {
+    Model model{{.other = CarrierPolicy::kPrefer, .other_fault = faults.of_first},
+                {.fault = faults.of_second, .other = CarrierPolicy::kPrefer}};
+    model.run_every_order();
+    ASSERT_FALSE(HasFailure());
+    orders += model.orders();
+    EXPECT_EQ(model.on_carrier() > 0, faults.of_second == Fault::kNone) << "the second carrier";
+  }
+  std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
+}
+
 /// One side, and a peer whose messages the test writes.
 class BringUpTurns : public ::testing::Test {
  protected:
@@ -416,18 +434,143 @@ TEST_F(BringUpTurns, APreferredCarrierThatThePeerRequiresEndsTheConnectionWithIt
 TEST_F(BringUpTurns, WhoRequiresACarrierOffersAndChoosesNoOther) {
   side_.reset({.policy = CarrierPolicy::kPrefer, .other = CarrierPolicy::kPrefer});
   Side other{{.policy = CarrierPolicy::kPrefer, .other = CarrierPolicy::kPrefer}};
-  EXPECT_EQ(side_.its().offers().size(), 2u);
+  EXPECT_EQ(side_.its().candidates().offers().size(), 2u);
   side_.take_hello(other.hello());
   EXPECT_NE(side_.queued.front().find("here"), std::string::npos);
   EXPECT_EQ(wire::decode_carrier_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->kind,
             wire::CarrierKind::kVerbs);
 
   side_.reset({.policy = CarrierPolicy::kRequire, .other = CarrierPolicy::kPrefer});
-  ASSERT_EQ(side_.its().offers().size(), 1u);
-  EXPECT_EQ(side_.its().offers().front().kind, wire::CarrierKind::kUcx);
+  ASSERT_EQ(side_.its().candidates().offers().size(), 1u);
+  EXPECT_EQ(side_.its().candidates().offers().front().kind, wire::CarrierKind::kUcx);
   side_.take_hello(other.hello());
   EXPECT_EQ(wire::decode_carrier_body(as_bytes(side_.queued.front()).subspan(wire::kHeaderBytes))->kind,
             wire::CarrierKind::kUcx);
+}
+
+/// One side that offers two carriers, as its peer does: verbs first, ucx behind it.
+class BringUpCandidates : public BringUpTurns {
+ protected:
+  BringUpCandidates() { offer_both({}); }
+  void offer_both(SideOptions options) {
+    options.other = CarrierPolicy::kPrefer;
+    side_.reset(options);
+    peer_.reset({.other = CarrierPolicy::kPrefer});
+  }
+  void about_first(wire::CarrierStep step, std::string_view text = {}) {
+    side_.take_frame(message(step, text, wire::CarrierKind::kVerbs));
+  }
+  wire::CarrierKind last_kind() const {
+    return wire::decode_carrier_body(as_bytes(side_.queued.back()).subspan(wire::kHeaderBytes))->kind;
+  }
+  std::string passed_over() {
+    std::string text;
+    for (const PassedOverCarrier& each : side_.its().candidates().passed_over()) {
+      text.append(to_string(each.kind)).append(": ").append(each.reason).append("; ");
+    }
+    return text;
+  }
+};
+
+TEST_F(BringUpCandidates, TheNextOneIsTriedAndTheReportSaysWhyTheFirstWasPassedOver) {
+  offer_both({.other_fault = Fault::kOpen});
+  greet();
+  about_first(wire::CarrierStep::kDown, "no");
+  EXPECT_EQ(last_kind(), wire::CarrierKind::kUcx);
+  address();
+  side_.its().on_heard();
+  verdict(wire::CarrierStep::kUp);
+  EXPECT_TRUE(side_.on_carrier());
+  EXPECT_EQ(side_.its().refusal(), "");
+  EXPECT_EQ(passed_over(), "verbs: this side could not bring it up: not here; ");
+}
+
+TEST_F(BringUpCandidates, TheStreamIsTheLastAndTheReportSaysWhyOfEach) {
+  greet();
+  about_first(wire::CarrierStep::kDown, "no device");
+  EXPECT_EQ(side_.other.shuts, 1) << "an end is left of what was passed over";
+  address();
+  EXPECT_TRUE(side_.other.ended) << "the end stays although nobody needs it";
+  verdict(wire::CarrierStep::kDown);
+  EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_carrier());
+  EXPECT_EQ(side_.carrier.shuts, 1);
+  EXPECT_EQ(passed_over(),
+            "verbs: the peer could not bring it up, and says: no device; "
+            "ucx: the peer could not bring it up, and says: ; ");
+  EXPECT_NE(side_.its().refusal().find("no device; ucx: "), std::string::npos);
+}
+
+TEST_F(BringUpCandidates, WhatThePeerDoesNotOfferIsInTheReportAndNoRefusal) {
+  side_.take_hello(wire::encode_hello({}));
+  EXPECT_TRUE(side_.settled() && !side_.on_carrier());
+  EXPECT_EQ(side_.its().refusal(), "");
+  EXPECT_NE(passed_over().find("ucx: the peer does not offer it"), std::string::npos);
+  EXPECT_NE(passed_over().find("verbs: the peer does not offer it"), std::string::npos);
+}
+
+TEST_F(BringUpCandidates, APeerThatAnnouncesACarrierAndThenNothingLeavesTimeForTheNext) {
+  greet();
+  const TimePoint begin = side_.now();
+  about_first(wire::CarrierStep::kAddress, "here");
+  side_.run_timer();
+  EXPECT_EQ(side_.now() - begin, bring_up_testing::kBringUp / 2);
+  about_first(wire::CarrierStep::kDown);
+  EXPECT_EQ(last_kind(), wire::CarrierKind::kUcx);
+  address();
+  side_.run_timer();
+  EXPECT_EQ(side_.now() - begin, bring_up_testing::kBringUp) << "all together";
+  verdict(wire::CarrierStep::kDown);
+  EXPECT_TRUE(side_.settled() && !side_.on_carrier());
+}
+
+TEST_F(BringUpCandidates, NoEndIsMadeForACarrierForWhichNoTimeIsLeft) {
+  greet();
+  about_first(wire::CarrierStep::kAddress, "here");
+  side_.run_timer();
+  side_.pass_time(bring_up_testing::kBringUp);
+  about_first(wire::CarrierStep::kDown);
+  verdict(wire::CarrierStep::kUp);
+  EXPECT_TRUE(side_.settled() && !side_.on_carrier());
+  EXPECT_FALSE(side_.carrier.made);
+  EXPECT_NE(passed_over().find("ucx: this side could not bring it up: those before it took all"),
+            std::string::npos);
+}
+
+TEST_F(BringUpCandidates, APeerThatConfirmsWhatIsNotTriedYetEndsTheConnection) {
+  greet();
+  verdict(wire::CarrierStep::kUp);
+  expect_end("about another carrier");
+}
+
+TEST_F(BringUpCandidates, APeerThatComesBackToWhatWasPassedOverEndsTheConnection) {
+  greet();
+  about_first(wire::CarrierStep::kDown, "no");
+  about_first(wire::CarrierStep::kUp);
+  expect_end("about another carrier");
+}
+
+TEST_F(BringUpCandidates, WhatAnEarlierCarrierBroughtDoesNotCountForTheNext) {
+  greet();
+  about_first(wire::CarrierStep::kAddress, "here");
+  side_.its().on_heard();
+  about_first(wire::CarrierStep::kDown, "no");
+  verdict(wire::CarrierStep::kUp);
+  address();
+  EXPECT_FALSE(side_.on_carrier()) << "it was never heard by this one";
+}
+
+TEST_F(BringUpCandidates, WhoRequiresBothTakesEitherAndNotTheStream) {
+  for (const auto step : {wire::CarrierStep::kUp, wire::CarrierStep::kDown}) {
+    side_.reset({.policy = CarrierPolicy::kRequire, .other = CarrierPolicy::kRequire});
+    greet();
+    about_first(wire::CarrierStep::kDown, "no device");
+    ASSERT_FALSE(side_.over);
+    address();
+    side_.its().on_heard();
+    verdict(step);
+    EXPECT_EQ(side_.on_carrier(), step == wire::CarrierStep::kUp);
+  }
+  expect_end("is required and not to be had");
 }
 
 TEST_F(BringUpTurns, WhatThePeerSaysIsCutShortAndHasNoLinesOfItsOwn) {

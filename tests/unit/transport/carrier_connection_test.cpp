@@ -202,8 +202,8 @@ class CarrierConnections : public ConformanceTest {
   void expect_frames_pass(bool checksums = false) {
     server_.sink.frames.clear();
     client_.sink.frames.clear();
-    client_.send({.type = wire::FrameType::kRequest, .id = 1, .method = 7}, "to the server", checksums);
-    server_.send({.type = wire::FrameType::kRequest, .id = 2, .method = 7}, "to the client", checksums);
+    client_.send(wire::RequestHead{.id = 1, .method = 7}.header(), "to the server", checksums);
+    server_.send(wire::RequestHead{.id = 2, .method = 7}.header(), "to the client", checksums);
     ASSERT_TRUE(until([&] { return !server_.sink.frames.empty() && !client_.sink.frames.empty(); }))
         << client_.sink.why.to_string() << server_.sink.why.to_string();
     EXPECT_EQ(server_.sink.frames.back().body, "to the server");
@@ -342,7 +342,7 @@ TEST_P(CarrierConnections, ChecksumsHoldFromTheFirstFrameOnAfterFallingBack) {
     // Queued inside on_hello: may arrive together with the verdict.
     server_.sink.during_hello = [&] {
       server_.connection->use_checksums();
-      server_.send({.type = wire::FrameType::kRequest, .id = 9, .method = 7}, "at once", true);
+      server_.send(wire::RequestHead{.id = 9, .method = 7}.header(), "at once", true);
     };
     ASSERT_NO_FATAL_FAILURE(greet_preferring());
     EXPECT_EQ(on_carrier(), !deaf);
@@ -409,7 +409,7 @@ TEST_P(CarrierConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd)
     client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
     settle();
     const std::string request =
-        frame_text({.type = wire::FrameType::kRequest, .id = 1, .method = 7}, "by the wrong way");
+        frame_text(wire::RequestHead{.id = 1, .method = 7}.header(), "by the wrong way");
     client_.send_raw(carrier_message(wire::CarrierStep::kUp) + request.substr(0, cut));
     ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
     EXPECT_EQ(server_.sink.why.code(), StatusCode::kInvalidArgument) << server_.sink.why.to_string();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/memory/memory_carrier.hpp"
@@ -95,19 +96,34 @@ std::string stream_text(bool checksum) {
   return text + frame_text({.type = FrameType::kGoaway}, "bye", checksum);
 }
 
+// Where frames begin and end in a stream, and the hello ends.
+std::vector<std::size_t> borders_of(std::string_view stream, bool checksum) {
+  std::vector<std::size_t> borders{0, wire::hello_length(as_bytes(stream)).value()};
+  while (borders.back() < stream.size()) {
+    const FrameHeader header = wire::load_header(as_bytes(stream).data() + borders.back());
+    std::size_t size = wire::head_bytes(header.body_bytes, checksum) + wire::padded(header.attachment_bytes);
+    if (checksum && header.attachment_bytes != 0) size += 8;
+    borders.push_back(borders.back() + size);
+  }
+  return borders;
+}
+
 class Framers : public ::testing::Test {
  protected:
   struct Run {
     Status status;
     std::string text;
     bool inside = false;
+    // After each piece: how much was delivered, and how much of it handed up.
+    std::vector<std::pair<std::size_t, std::uint64_t>> handed_up;
   };
 
   // Delivers `stream` in pieces of `piece` bytes, parking after each when `park`.
   Run deliver(std::string_view stream, std::size_t piece, bool park, Transcript sink = {}) {
     Run run;
+    const std::size_t whole = stream.size();
     {
-      StreamFramer framer{pool_, limits_};
+      StreamFramer framer{pool_, limits_, frames_left_};
       sink.framer = &framer;
       while (!stream.empty() && run.status.ok()) {
         iovec places[2];
@@ -124,6 +140,7 @@ class Framers : public ::testing::Test {
         EXPECT_GT(given, 0u);
         run.status = framer.received(given, sink);
         if (park) framer.park();
+        run.handed_up.emplace_back(whole - stream.size(), framer.handed_up());
         most_chunks_ = std::max(most_chunks_, pool_.chunks_out());
       }
       run.inside = framer.inside();
@@ -134,9 +151,32 @@ class Framers : public ::testing::Test {
 
   ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
   wire::FrameLimits limits_{.body_bytes_max = 1 << 20, .attachment_bytes_max = 1 << 20};
+  std::size_t frames_left_ = SIZE_MAX;
   std::size_t most_chunks_ = 0;
   std::size_t largest_place_ = 0;
 };
+
+TEST_F(Framers, WhatWasHandedUpEndsWhereTheFirstFrameBeginsThatIsNotWhole) {
+  for (const bool checksum : {false, true}) {
+    const std::string stream = stream_text(checksum);
+    const std::vector<std::size_t> borders = borders_of(stream, checksum);
+    ASSERT_EQ(borders.back(), stream.size());
+    for (const std::uint64_t unwanted : {0u, 99u}) {
+      for (const bool skip : {false, true}) {
+        Transcript sink;
+        sink.checksums = checksum;
+        sink.skip = skip;
+        sink.unwanted = unwanted;
+        const Run run = deliver(stream, 7, !skip, sink);
+        ASSERT_TRUE(run.status.ok());
+        for (const auto& [delivered, handed_up] : run.handed_up) {
+          const auto behind = std::upper_bound(borders.begin(), borders.end(), delivered);
+          ASSERT_EQ(handed_up, *(behind - 1)) << "of " << delivered << " bytes";
+        }
+      }
+    }
+  }
+}
 
 TEST_F(Framers, HowAStreamIsCutIntoPiecesMakesNoDifference) {
   for (const bool checksum : {false, true}) {
@@ -200,7 +240,7 @@ TEST_F(Framers, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
   const std::string hello = wire::encode_hello({});
   const std::string frame =
       frame_text({.type = FrameType::kRequest, .id = 1}, std::string(1 << 20, 'x'), false);
-  StreamFramer framer{pool_, limits_};
+  StreamFramer framer{pool_, limits_, frames_left_};
   Transcript sink;
   std::string stream = hello + frame;
   std::size_t arrived = 0;
@@ -265,7 +305,7 @@ TEST_F(Framers, OnlyPartsOfAnAttachmentAreProgressAndNoTrickle) {
   limits_.attachment_bytes_max = std::uint64_t{1} << 30;
   for (const std::uint64_t length : {std::uint64_t{1} << 20, std::uint64_t{1} << 30}) {
     const std::uint64_t part = std::max<std::uint64_t>(64 * 1024, length / 1024);
-    StreamFramer framer{pool_, limits_};
+    StreamFramer framer{pool_, limits_, frames_left_};
     Transcript sink;
     sink.skip = true;
     FrameHeader header{.type = FrameType::kRequest, .flags = 1, .id = 1, .attachment_bytes = length};
@@ -297,7 +337,7 @@ TEST_F(Framers, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
   FrameHeader header{
       .type = FrameType::kRequest, .flags = 1, .id = 2, .attachment_bytes = std::uint64_t{1} << 40};
   const std::string stream = wire::encode_hello({}) + frame_text(header, std::string(1u << 20, 'x'), false);
-  StreamFramer framer{pool_, limits_};
+  StreamFramer framer{pool_, limits_, frames_left_};
   Transcript sink;
   sink.unwanted = 2;
   std::uint64_t grown = 0;

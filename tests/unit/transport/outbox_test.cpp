@@ -335,6 +335,55 @@ TEST_F(Outboxes, AReleaseMayQueueMore) {
   EXPECT_EQ(outbox_.queued_bytes(), 8u);
 }
 
+TEST_F(Outboxes, PositionsCountEverythingThatWasQueuedWhateverHasLeft) {
+  EXPECT_EQ(outbox_.position(), 0u);
+  put("one.....");
+  EXPECT_EQ(outbox_.position(), 8u);
+  outbox_.consume(8);
+  EXPECT_EQ(outbox_.position(), 8u) << "also when nothing is queued";
+  put(std::string(4000, 'x'));
+  put(std::string(4000, 'x'));  // in another chunk
+  EXPECT_EQ(outbox_.position(), 8008u);
+  Lease copied{"abc"};
+  Lease leased{std::string(1001, 'x')};
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(copied.bytes), copied));
+  EXPECT_EQ(outbox_.position(), 8016u);
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(leased.bytes), leased));
+  EXPECT_EQ(outbox_.position(), 9024u);
+  ASSERT_TRUE(outbox_.take_over(leased));
+  EXPECT_EQ(outbox_.position(), 9024u);
+  std::byte* const last = outbox_.append(16);
+  EXPECT_EQ(outbox_.position(), 9040u);
+  outbox_.take_back(last);
+  EXPECT_EQ(outbox_.position(), 9024u);
+}
+
+TEST_F(Outboxes, WhatWasConsumedOrBegunIsHandedOverAndTheRestIsNot) {
+  EXPECT_EQ(outbox_.handed_over(), 0u);
+  put("one.....");
+  put("two.....");
+  EXPECT_EQ(outbox_.handed_over(), 0u);
+  outbox_.consume(3);
+  EXPECT_EQ(outbox_.handed_over(), 3u);
+  outbox_.note_begun(9);
+  EXPECT_EQ(outbox_.handed_over(), 12u) << "a device may have sent it";
+  outbox_.consume(5);
+  EXPECT_EQ(outbox_.handed_over(), 12u);
+  outbox_.consume(8);
+  EXPECT_EQ(outbox_.handed_over(), 16u);
+}
+
+TEST_F(Outboxes, WhatIsDroppedWasNotHandedOver) {
+  put("one.....");
+  outbox_.consume(4);
+  put("two.....");
+  outbox_.release_all();
+  EXPECT_EQ(outbox_.handed_over(), 4u);
+  EXPECT_EQ(outbox_.position(), 16u);
+  put("late....");
+  EXPECT_EQ(outbox_.position(), 24u);
+}
+
 TEST_F(Outboxes, SteadyUseTakesNoNewChunks) {
   for (int round = 0; round < 1000; ++round) {
     put("request.");

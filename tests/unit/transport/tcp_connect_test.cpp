@@ -13,9 +13,9 @@
 
 #include "support/sockets.hpp"
 #include "transport/tcp/tcp_transport.hpp"
+#include "weft/client.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
-#include "weft/functions/client.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft {
@@ -221,15 +221,15 @@ TEST_F(TcpConnect, ANameWithoutAnAddressSaysSo) {
 TEST_F(TcpConnect, ACallThatWaitedForAnAttemptThatTookTooLongIsToldThatTheServerIsUnavailable) {
   SwallowingListener swallowing;
   names_->add("gone", {at(swallowing.port())});
-  TransportSet transports;
+  Transports transports;
   transports.add(tcp::make_transport({}, names_));
   ClientOptions options;
   options.connect = "tcp://gone:1";
   options.call_timeout = kNoTimeout;
-  RpcClient client{*loop_, transports, options};
+  Client client{*loop_, options, transports};
   std::optional<Status> ended;
   scope_.spawn(
-      [](RpcClient* its, std::optional<Status>* to) -> Task<void> {
+      [](Client* its, std::optional<Status>* to) -> Task<void> {
         const Result<int> result = co_await its->call<weft::remote<"answer", int()>>();
         *to = result.status();
       },
@@ -243,12 +243,12 @@ TEST_F(TcpConnect, ACallThatWaitedForAnAttemptThatTookTooLongIsToldThatTheServer
 
 TEST_F(TcpConnect, ClosingAClientDoesNotWaitForTheResolver) {
   names_->set_open(false);
-  TransportSet transports;
+  Transports transports;
   transports.add(tcp::make_transport({}, names_));
-  RpcClient client{*loop_, transports, {.connect = "tcp://slow:1"}};
+  Client client{*loop_, {.connect = "tcp://slow:1"}, transports};
   std::optional<Status> ended;
   scope_.spawn(
-      [](RpcClient* its, std::optional<Status>* to) -> Task<void> {
+      [](Client* its, std::optional<Status>* to) -> Task<void> {
         const Result<int> result = co_await its->call<weft::remote<"answer", int()>>();
         *to = result.status();
       },

@@ -9,6 +9,7 @@
 
 #include "weft/wire/carrier.hpp"
 #include "weft/wire/crc32c.hpp"
+#include "weft/wire/heads.hpp"
 
 namespace weft::wire {
 namespace {
@@ -66,9 +67,9 @@ TEST(FrameHeader, LiesOnTheWireAsThePictureSays) {
   header.body_bytes = 0x04030201;
   header.type = FrameType::kResponse;
   header.flags = 0x06;
-  header.status = 0x0807;
+  header.typed16 = 0x0807;
   header.id = 0x100F0E0D0C0B0A09;
-  header.method = 0x1817161514131211;
+  header.typed64 = 0x1817161514131211;
   header.timeout = 0x1C1B1A19;
   header.schema = 0x201F1E1D;
   header.attachment_bytes = 0x2827262524232221;
@@ -79,6 +80,113 @@ TEST(FrameHeader, LiesOnTheWireAsThePictureSays) {
     EXPECT_EQ(std::to_integer<std::size_t>(wire[at]), expected) << at;
   }
   EXPECT_EQ(load_header(wire).attachment_bytes, header.attachment_bytes);
+}
+
+// The bytes of a header, in hexadecimal digits.
+std::string hex_of(const FrameHeader& header) {
+  std::byte wire[kHeaderBytes];
+  store_header(wire, header);
+  std::string text;
+  for (const std::byte byte : wire) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    text += kDigits[std::to_integer<std::size_t>(byte) >> 4];
+    text += kDigits[std::to_integer<std::size_t>(byte) & 15];
+  }
+  return text;
+}
+
+TEST(Heads, ARequestLiesOnTheWireAsThePageSays) {
+  const RequestHead head{.body_bytes = 0x21,
+                         .flags = FrameFlags::kAttachment | FrameFlags::kTimeoutInSeconds,
+                         .metadata_bytes = 0x0b0a,
+                         .id = make_id(7, 3),
+                         .method = 0x1122334455667788,
+                         .timeout = 30,
+                         .schema = 0xdeadbeef,
+                         .attachment_bytes = 5};
+  EXPECT_EQ(hex_of(head.header()),
+            "21000000"
+            "01"
+            "03"
+            "0a0b"
+            "0700000003000000"
+            "8877665544332211"
+            "1e000000"
+            "efbeadde"
+            "0500000000000000");
+  const FrameHeader header = head.header();
+  const RequestView view{header};
+  EXPECT_EQ(view.id(), head.id);
+  EXPECT_EQ(view.method(), head.method);
+  EXPECT_EQ(view.schema(), head.schema);
+  EXPECT_EQ(view.timeout(), 30u);
+  EXPECT_TRUE(view.timeout_is_in_seconds());
+  EXPECT_EQ(view.metadata_bytes(), 0x0b0a);
+  EXPECT_EQ(view.attachment_bytes(), 5u);
+}
+
+TEST(Heads, TheArgumentsAreWhatIsBehindTheMetadataAndItsPadding) {
+  const FrameHeader header = RequestHead{.body_bytes = 40, .metadata_bytes = 17}.header();
+  EXPECT_EQ(RequestView{header}.padded_metadata_bytes(), 24u);
+  EXPECT_EQ(RequestView{header}.arguments_bytes(), 16u);
+}
+
+TEST(Heads, AnAnswerLiesOnTheWireAsThePageSays) {
+  EXPECT_EQ(hex_of(AnswerHead{.body_bytes = 8, .id = 9}.header()),
+            "08000000"
+            "02"
+            "00"
+            "0000"
+            "0900000000000000"
+            "0000000000000000"
+            "0000000000000000"
+            "0000000000000000");
+  const AnswerHead failure{.code = StatusCode::kResourceExhausted,
+                           .layer = Layer::kRpc,
+                           .retry = Retry::kBackoff,
+                           .native = -2,
+                           .id = 9};
+  EXPECT_EQ(hex_of(failure.header()),
+            "00000000"
+            "02"
+            "00"
+            "0826"
+            "0900000000000000"
+            "feffffff00000000"
+            "0000000000000000"
+            "0000000000000000");
+  const FrameHeader header = failure.header();
+  const AnswerView view{header};
+  EXPECT_FALSE(view.succeeded());
+  EXPECT_EQ(view.code(), 8u);
+  EXPECT_EQ(view.layer(), 6u);
+  EXPECT_EQ(view.retry(), 2u);
+  EXPECT_EQ(view.native(), -2);
+  const FrameHeader success = AnswerHead{}.header();
+  EXPECT_TRUE(AnswerView{success}.succeeded());
+}
+
+TEST(Heads, AGoawayLiesOnTheWireAsThePageSays) {
+  EXPECT_EQ(hex_of(GoawayHead{}.header()),
+            "00000000"
+            "06"
+            "00"
+            "0000"
+            "0000000000000000"
+            "0000000000000000"
+            "0000000000000000"
+            "0000000000000000");
+  const FrameHeader last = GoawayHead{.body_bytes = 3, .taken_up_to = 0x1234}.header();
+  EXPECT_EQ(hex_of(last),
+            "03000000"
+            "06"
+            "00"
+            "0000"
+            "0000000000000000"
+            "3412000000000000"
+            "0000000000000000"
+            "0000000000000000");
+  EXPECT_EQ(GoawayView{last}.taken_up_to(), 0x1234u);
 }
 
 TEST(FrameHeader, IdsKeepSlotAndGeneration) {
@@ -96,11 +204,11 @@ TEST(CheckHeader, AcceptsEveryKindOfFrameThatIsInOrder) {
   request.flags = FrameFlags::kAll;
   request.body_bytes = 1000;
   request.timeout = request.schema = 1;
-  request.id = request.method = ~std::uint64_t{0};
+  request.id = request.typed64 = ~std::uint64_t{0};
   EXPECT_EQ(check_header(request, kLimits), FrameFault::kNone);
   FrameHeader response = of_type(FrameType::kResponse);
-  response.status = static_cast<std::uint16_t>(16 | (static_cast<unsigned>(Layer::kRpc) << 8));
-  response.method = ~std::uint64_t{0};
+  response.typed16 = static_cast<std::uint16_t>(16 | (static_cast<unsigned>(Layer::kRpc) << 8));
+  response.typed64 = ~std::uint64_t{0};
   EXPECT_EQ(check_header(response, kLimits), FrameFault::kNone);
 }
 
@@ -140,8 +248,8 @@ TEST(CheckHeader, IgnoresFlagsThatAreOptionalOnEveryType) {
 TEST(CheckHeader, HoldsAFrameThatMayBeSkippedToTheLimitsAndToNothingElse) {
   FrameHeader header = of_type(static_cast<FrameType>(0xA5));
   header.flags = FrameFlags::kAttachment | FrameFlags::kOptional;
-  header.status = 0xFFFF;
-  header.id = header.method = ~std::uint64_t{0};
+  header.typed16 = 0xFFFF;
+  header.id = header.typed64 = ~std::uint64_t{0};
   header.timeout = header.schema = ~std::uint32_t{0};
   header.body_bytes = kLimits.body_bytes_max;
   header.attachment_bytes = kLimits.attachment_bytes_max;
@@ -163,7 +271,7 @@ TEST(CheckHeader, HoldsAFrameThatMayBeSkippedToTheLimitsAndToNothingElse) {
 TEST(CheckHeader, TakesAnswersWithCodesLayersAndAdviceOfALaterBuild) {
   FrameHeader response = of_type(FrameType::kResponse);
   for (const unsigned status : {0x0011u, 0x00FFu, 0x0F02u, 0xF002u, 0xFFFFu}) {
-    response.status = static_cast<std::uint16_t>(status);
+    response.typed16 = static_cast<std::uint16_t>(status);
     EXPECT_EQ(check_header(response, kLimits), FrameFault::kNone) << status;
   }
 }
@@ -198,7 +306,7 @@ TEST(CheckHeader, RefusesAnAttachmentFlagWithoutLengthAndALengthWithoutFlag) {
 TEST(CheckHeader, RefusesMetadataThatIsLongerThanItsBodyOrThanAnyMayBe) {
   FrameHeader header = of_type(FrameType::kRequest);
   const auto fault = [&](std::size_t metadata, std::uint32_t body) {
-    header.status = static_cast<std::uint16_t>(metadata);
+    header.typed16 = static_cast<std::uint16_t>(metadata);
     header.body_bytes = body;
     return check_header(header, {.body_bytes_max = 1u << 20});
   };
@@ -218,13 +326,13 @@ TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
     return check_header(header, kLimits);
   };
   const auto status = [](std::uint16_t value) {
-    return [value](FrameHeader& header) { header.status = value; };
+    return [value](FrameHeader& header) { header.typed16 = value; };
   };
   EXPECT_EQ(fault_after(FrameType::kCancel, status(1)), FrameFault::kUnexpectedField);
   EXPECT_EQ(fault_after(FrameType::kResponse, status(0x0100)), FrameFault::kUnexpectedField);
   const auto timeout = [](FrameHeader& header) { header.timeout = 1; };
   const auto schema = [](FrameHeader& header) { header.schema = 1; };
-  const auto method = [](FrameHeader& header) { header.method = 1; };
+  const auto method = [](FrameHeader& header) { header.typed64 = 1; };
   const auto body = [](FrameHeader& header) { header.body_bytes = 1; };
   EXPECT_EQ(fault_after(FrameType::kResponse, timeout), FrameFault::kUnexpectedField);
   EXPECT_EQ(fault_after(FrameType::kResponse, schema), FrameFault::kUnexpectedField);
@@ -234,6 +342,8 @@ TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
     EXPECT_EQ(fault_after(type, timeout), FrameFault::kUnexpectedField);
   }
   EXPECT_EQ(fault_after(FrameType::kGoaway, body), FrameFault::kNone);
+  EXPECT_EQ(fault_after(FrameType::kGoaway, method), FrameFault::kNone) << "where it stopped taking requests";
+  EXPECT_EQ(fault_after(FrameType::kGoaway, timeout), FrameFault::kUnexpectedField);
   EXPECT_EQ(fault_after(FrameType::kGoaway, [](FrameHeader& header) { header.id = 1; }),
             FrameFault::kUnexpectedField);
 }

@@ -8,13 +8,19 @@
 
 #include "weft/calls/call_server.hpp"
 #include "weft/functions/handler.hpp"
+#include "weft/transports.hpp"
 
 namespace weft {
 
-/// A CallServer of functions: what they take and return is read and written by the codec.
-class RpcServer : public CallServer {
+/// Serves functions to any number of connections: a CallServer whose arguments and results are read and
+/// written by the codec. Thread, life: as CallServer.
+class Server final : public CallServer {
  public:
-  using CallServer::CallServer;
+  /// Listens over all transports of this build, its own ones.
+  explicit Server(ServerOptions options, TransportOptions transports = {});
+  /// Listens over these transports, which may be shared with other servers and clients.
+  Server(ServerOptions options, Transports transports)
+      : CallServer(std::move(options), std::move(transports)) {}
 
   /// Registers free functions, each one `f`, `method<f, "key">` or a template's specialisation, all with the
   /// same options: `register_handler<add, multiply>()`. Before start(), which refuses a name that was

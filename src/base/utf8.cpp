@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protobuf/utf8.hpp"
+#include "weft/base/utf8.hpp"
 
 #include <cstdint>
 
-namespace weft::protobuf {
+namespace weft {
 
-namespace {
-
-/// The length of the sequence that `bytes`, which is not empty, begins with; 0 when it is not well formed.
-std::size_t sequence_bytes(Bytes bytes) {
+std::size_t utf8_character_bytes(Bytes bytes) {
   const auto first = static_cast<std::uint8_t>(bytes[0]);
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xF0 ? 4 : (first >= 0xE0 ? 3 : 2);
@@ -24,16 +21,14 @@ std::size_t sequence_bytes(Bytes bytes) {
   return length;
 }
 
-}  // namespace
-
 std::size_t valid_utf8(Bytes bytes) {
   std::size_t at = 0;
   while (at < bytes.size()) {
-    const std::size_t length = sequence_bytes(bytes.subspan(at));
+    const std::size_t length = utf8_character_bytes(bytes.subspan(at));
     if (length == 0) break;
     at += length;
   }
   return at;
 }
 
-}  // namespace weft::protobuf
+}  // namespace weft

@@ -2,40 +2,40 @@
 #pragma once
 
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "weft/calls/call_client.hpp"
 #include "weft/functions/call.hpp"
+#include "weft/transports.hpp"
 
 namespace weft {
 
-/// A CallClient that calls functions: what it sends and receives is written and read by the codec.
-class RpcClient : public CallClient {
+/// Calls functions of one server, over one connection: a CallClient whose arguments and results are written
+/// and read by the codec. Thread, life: as CallClient.
+class Client final : public CallClient {
  public:
-  using CallClient::CallClient;
+  /// Uses all transports of this build, its own ones. `loop` must outlive the client.
+  Client(Loop& loop, ClientOptions options, TransportOptions transports = {});
+  /// Uses these transports, which may be shared with other clients and servers.
+  Client(Loop& loop, ClientOptions options, Transports transports)
+      : CallClient(loop, std::move(options), std::move(transports)) {}
 
   /// Calls a function: `Result<R> reply = co_await client.call<f>(arguments...);`
   /// Errors: the handler's own; kUnavailable (retry: reconnect) when the connection was lost and the call may
   /// or may not have run; kDeadlineExceeded; kCancelled; kResourceExhausted; kUnimplemented for an unknown
   /// method; kFailedPrecondition when the server's signature is another, naming both.
   /// Arguments convert as for a direct call (CallableWith); options of this call come first, if there are
-  /// any.
+  /// any. `co_await client.call<f>(arguments...).with_attachment()` gives the attachment of the answer too:
+  /// `Result<Answer<R>>`.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   auto call(Given&&... arguments) {
-    return make_call<M, detail::Gives::kResult>(detail::WithoutExtras{}, std::forward<Given>(arguments)...);
+    return make_call<M>(detail::WithoutExtras{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return make_call<M, detail::Gives::kResult>(detail::WithExtras{options, false},
-                                                std::forward<Given>(arguments)...);
-  }
-
-  /// As call(), and gives the attachment of the answer too: `Result<Answer<R>>`.
-  template <auto M, typename... Given>
-  auto exchange(const CallOptions& options, Given&&... arguments) {
-    return make_call<M, detail::Gives::kAnswer>(detail::WithExtras{options, true},
-                                                std::forward<Given>(arguments)...);
+    return make_call<M>(detail::WithExtras{options, false}, std::forward<Given>(arguments)...);
   }
 
   /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
@@ -51,11 +51,11 @@ class RpcClient : public CallClient {
   }
 
  private:
-  template <auto M, detail::Gives kGives, typename Extras, typename... Given>
+  template <auto M, typename Extras, typename... Given>
   auto make_call(Extras extras, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
-      return CallAwaitable<M, kGives, Extras, Given...>{target(), method_key<M>, std::move(extras),
-                                                        std::in_place, std::forward<Given>(arguments)...};
+      return CallAwaitable<M, Extras, Given...>{target(), method_key<M>, std::move(extras), std::in_place,
+                                                std::forward<Given>(arguments)...};
     } else {
       explain<M, Given...>();
       return Task<Result<ResultOfMethod<M>>>{};

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/calls/transports.hpp"
+#include "weft/transport/tcp.hpp"
+#include "weft/transport/ucx.hpp"
+#include "weft/transport/verbs.hpp"
+
+namespace weft {
+
+/// Options of each transport of this build.
+struct TransportOptions {
+  TcpOptions tcp{};
+  /// Of ucx:// URLs. In a build without UCX those fail, with a status that says so.
+  UcxOptions ucx{};
+  /// Of verbs:// URLs. In a build without libibverbs those fail, with a status that says so.
+  VerbsOptions verbs{};
+};
+
+/// Makes all transports of this build. Those of memory:// URLs find each other within the whole process; for
+/// a network of one's own see MemoryNetwork.
+Transports make_transports(TransportOptions options = {});
+
+}  // namespace weft

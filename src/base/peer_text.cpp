@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/peer_text.hpp"
+
+#include <algorithm>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/utf8.hpp"
+
+namespace weft {
+
+namespace {
+
+/// Tells whether a well-formed character changes how what is around it is shown.
+bool is_control(std::string_view character) {
+  const auto byte = [character](std::size_t at) { return static_cast<unsigned char>(character[at]); };
+  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;  // U+0080 to U+009F
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  // Marks, ends of lines and paragraphs, and embeddings: U+200E, U+200F, U+2028 to U+202E. Isolates: U+2066
+  // to U+2069.
+  if (byte(1) == 0x80) return byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE);
+  return byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
+}
+
+}  // namespace
+
+std::string peer_text(std::string_view text, std::size_t bytes_max) {
+  std::string safe;
+  safe.reserve(std::min(text.size(), bytes_max));
+  while (!text.empty()) {
+    const std::size_t good = utf8_character_bytes(as_bytes(text));
+    const std::string_view character = text.substr(0, std::max<std::size_t>(good, 1));
+    const std::string_view shown = good == 0 || is_control(character) ? "?" : character;
+    if (safe.size() + shown.size() > bytes_max) return safe + " ...";
+    safe += shown;
+    text.remove_prefix(character.size());
+  }
+  return safe;
+}
+
+}  // namespace weft

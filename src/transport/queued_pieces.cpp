@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/transport/queued_pieces.hpp"
+
+#include <new>
+
+namespace weft {
+
+std::uint32_t QueuedPieces::first_with_bytes() const noexcept {
+  std::uint32_t index = 0;
+  while (index < size_ && (*this)[index].size == 0) ++index;
+  return index;
+}
+
+bool QueuedPieces::grow() noexcept {
+  auto* larger = new (std::nothrow) QueuedPiece[capacity_ * 2];
+  if (larger == nullptr) return false;
+  for (std::size_t index = 0; index < size_; ++index) larger[index] = std::move((*this)[index]);
+  if (ring_ != inline_ring_) delete[] ring_;
+  ring_ = larger;
+  first_ = 0;
+  capacity_ *= 2;
+  return true;
+}
+
+QueuedPiece QueuedPieces::pop() noexcept {
+  QueuedPiece piece = std::move((*this)[0]);
+  first_ = (first_ + 1) & (capacity_ - 1);
+  --size_;
+  return piece;
+}
+
+void QueuedPieces::use_inline() noexcept {
+  if (ring_ != inline_ring_) delete[] std::exchange(ring_, inline_ring_);
+  first_ = 0;
+  capacity_ = kInline;
+}
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/stream_watch.hpp"
+
+#include <cstddef>
+#include <utility>
+
+namespace weft {
+
+namespace {
+
+// More than this is nobody's way to end a stream.
+constexpr std::size_t kStrayBytesMax = 64;
+
+}  // namespace
+
+Status StreamWatch::stray_bytes() const {
+  return {StatusCode::kInvalidArgument, Layer::kTransport,
+          stream_.remote_endpoint() + " sent on the stream although its bytes go by another carrier"};
+}
+
+void StreamWatch::look() {
+  if (gone_) return;
+  std::byte stray[kStrayBytesMax];
+  const iovec place{stray, sizeof stray};
+  const Moved moved = stream_.receive({&place, 1}, {});
+  if (moved.waits()) return;
+  if (moved.kind == Moved::Kind::kSome) return host_.on_bring_up_failed(stray_bytes());
+  gone_ = true;
+  host_.on_peer_gone(moved.error);
+}
+
+void StreamWatch::on_failed(Status why) {
+  host_.on_bring_up_failed(std::move(why));
+}
+
+}  // namespace weft

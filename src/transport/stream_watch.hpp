@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "transport/bring_up_host.hpp"
+#include "weft/transport/carrier.hpp"
+
+namespace weft {
+
+/// Hears the stream once it has nothing to carry any more: what happens on it is the peer's end.
+/// Thread: the loop's.
+class StreamWatch final : public CarrierOwner {
+ public:
+  /// Both must outlive it.
+  StreamWatch(Carrier& stream, BringUpHost& host) : stream_(stream), host_(host) {}
+
+  /// The stream reports here from now on.
+  void begin() { stream_.report_to(*this); }
+  /// Looks whether the stream has ended. Nobody tells again what happened before begin().
+  void look();
+  /// Returns how a connection ends whose peer sends on the stream after it moved.
+  Status stray_bytes() const;
+
+  bool receives() const override { return true; }
+  void on_readable() override { look(); }
+  void on_writable() override {}
+  void on_failed(Status why) override;
+
+ private:
+  Carrier& stream_;
+  BringUpHost& host_;
+  bool gone_ = false;
+};
+
+}  // namespace weft

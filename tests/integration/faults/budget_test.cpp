@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults, part "resources and load": what peers may make a server hold, all of them together.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "integration/faults/faults_testing.hpp"
+#include "integration/faults/hostile_peer.hpp"
+#include "weft/coro/event.hpp"
+
+namespace weft::faults {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+/// Keeps what it is given until it is opened. Belongs to the server's only loop, which is the test's.
+struct Store {
+  Event open;
+  int inside = 0;
+
+  Task<std::size_t> hold(std::string_view text) {
+    ++inside;
+    [[maybe_unused]] const Result<void> passed = co_await open.wait();
+    --inside;
+    co_return text.size();
+  }
+  Task<std::uint64_t> hold_attachment(CallContext& context) {
+    ++inside;
+    [[maybe_unused]] const Result<void> passed = co_await open.wait();
+    --inside;
+    co_return context.attachment().size();
+  }
+};
+
+class Budgets : public FaultTest {
+ protected:
+  Server& serve_with(std::size_t process_memory_max) {
+    ServerOptions options{.threads = 0, .loop = &loop()};
+    options.limits.process_memory_max = process_memory_max;
+    return serve(std::move(options), [this](Server& server) {
+      server.register_handler<&attachment_size>();
+      server.register_handler<&Store::hold, &Store::hold_attachment>(&store_);
+    });
+  }
+  /// A peer whose request was looked at: it announced an attachment of `bytes` and sent the first 8.
+  HostilePeer announcing(Server& server, std::size_t bytes) {
+    HostilePeer peer{server.urls().front()};
+    wire::FrameHeader header = request_header<&Store::hold_attachment>(1);
+    header.flags = wire::FrameFlags::kAttachment;
+    header.attachment_bytes = bytes;
+    peer.send(hello_bytes() + header_bytes(header) + std::string(8, 'x'));
+    const std::size_t connections = server.stats().connections;
+    EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().connections > connections; }));
+    loop().run_until_idle();
+    return peer;
+  }
+  Result<std::uint64_t> send_attachment(Client& caller, std::size_t bytes) {
+    const std::string memory(bytes, 'y');
+    const CallOptions options{.attachment = as_bytes(memory)};
+    return wait_for(caller.start<&attachment_size>(options));
+  }
+
+  Store store_;
+};
+
+TEST_F(Budgets, PeersThatAnnounceMuchAndSendLittleDenyNobodyAnything) {
+  Server& server = serve_with(32 * kMiB);
+  std::vector<HostilePeer> peers;
+  for (int i = 0; i < 4; ++i) peers.push_back(announcing(server, 24 * kMiB));
+  EXPECT_EQ(send_attachment(client(server.urls().front()), 20 * kMiB).value(), 20 * kMiB);
+}
+
+TEST_F(Budgets, AnAttachmentForWhichTheRoomEndsWhileItArrivesCostsThatCallOnly) {
+  Server& server = serve_with(32 * kMiB);
+  HostilePeer late = announcing(server, 24 * kMiB);
+  Client& holder = client(server.urls().front());
+  const std::string memory(24 * kMiB, 'y');
+  const CallOptions options{.attachment = as_bytes(memory)};
+  Call<std::uint64_t> held = holder.start<&Store::hold_attachment>(options);
+  ASSERT_TRUE(turn_until(loop(), [&] { return store_.inside == 1; }));
+
+  std::thread sender([&] { late.send(std::string(24 * kMiB - 8, 'x')); });
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_refused == 1; }));
+  sender.join();
+  ASSERT_TRUE(turn_until(loop(), [&] { return late.readable_within(0ms); }));
+  EXPECT_EQ(server.stats().connections, 2u) << "the connection of the refused call stays";
+
+  store_.open.set();
+  EXPECT_EQ(wait_for(std::move(held)).value(), 24 * kMiB);
+  EXPECT_EQ(send_attachment(holder, 20 * kMiB).value(), 20 * kMiB) << "nothing is charged any more";
+}
+
+TEST_F(Budgets, BodiesThatHandlersKeepAreBoundedHoweverSmallTheyAre) {
+  Server& server = serve_with(2 * kMiB);
+  Client& greedy = client(server.urls().front());
+  const std::string text(4000, 't');
+  std::vector<Call<std::size_t>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(greedy.start<&Store::hold>(text));
+  const auto done = [](const Call<std::size_t>& call) { return call.done(); };
+  ASSERT_TRUE(turn_until(loop(), [&] {
+    return static_cast<std::size_t>(store_.inside) + server.stats().calls_refused == 1000;
+  }));
+  EXPECT_LE(static_cast<std::size_t>(store_.inside) * text.size(), 2 * kMiB);
+  EXPECT_GE(static_cast<std::size_t>(store_.inside) * text.size(), kMiB);
+
+  Client& modest = client(server.urls().front());
+  Call<std::size_t> one = modest.start<&Store::hold>(text);
+  const int before = store_.inside;
+  EXPECT_TRUE(turn_until(loop(), [&] { return store_.inside == before + 1; }))
+      << "the one who holds much has left room for the one who holds little";
+
+  store_.open.set();
+  EXPECT_EQ(wait_for(std::move(one)).value(), text.size());
+  ASSERT_TRUE(turn_until(loop(), [&] { return std::ranges::all_of(calls, done); }));
+  for (Call<std::size_t>& call : calls) {
+    const Result<std::size_t> result = wait_for(std::move(call));
+    if (!result.ok()) {
+      EXPECT_EQ(result.status().code(), StatusCode::kResourceExhausted);
+    }
+  }
+  EXPECT_EQ(wait_for(greedy.start<&Store::hold>(text)).value(), text.size());
+}
+
+}  // namespace
+}  // namespace weft::faults
