@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "calls/fault_log.hpp"
+#include "calls/rejections.hpp"
 #include "weft/base/status.hpp"
 #include "weft/transport/connection.hpp"
 

@@ -143,8 +143,8 @@ TEST(ProtobufBlockingCalls, EndWithALoopThatNobodyRunsAnyMore) {
   pollfd posted{loop->descriptor(), POLLIN, 0};  // when it can be read, the call was posted
   loop->run_until_idle();
   ASSERT_EQ(::poll(&posted, 1, 0), 0);
-  std::thread caller{[&] {
-    EchoService_Stub stub{channel.get()};
+  std::thread caller{[&controller, channel = channel.get()] {
+    EchoService_Stub stub{channel};
     const EchoRequest request = request_of("never");
     EchoResponse response;
     stub.Echo(&controller, &request, &response, nullptr);
