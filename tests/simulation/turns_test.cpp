@@ -64,7 +64,7 @@ class Flood {
     server.threads = 0;
     server.loop = server_loop_.get();
     server.logger = &logger_;
-    server_ = std::make_unique<RpcServer>(transports_, std::move(server));
+    server_ = std::make_unique<Server>(std::move(server), transports_);
     server_->register_handler<&Worker::serve>(&worker_);
     server_->start().value();
     ClientOptions client;
@@ -72,7 +72,7 @@ class Flood {
     client.call_timeout = kNoTimeout;
     client.logger = &logger_;
     for (std::size_t i = 0; i < clients; ++i) {
-      clients_.push_back(std::make_unique<RpcClient>(*client_loop_, transports_, client));
+      clients_.push_back(std::make_unique<Client>(*client_loop_, client, transports_));
       call(i, 1);  // so that it is connected
     }
     settle();
@@ -114,10 +114,10 @@ class Flood {
   SilentLogger logger_;
   std::unique_ptr<Loop> server_loop_ = Loop::create({.clock = &clock_}).value();
   std::unique_ptr<Loop> client_loop_ = Loop::create({.clock = &clock_}).value();
-  TransportSet transports_;
+  Transports transports_;
   Worker worker_;
-  std::unique_ptr<RpcServer> server_;
-  std::vector<std::unique_ptr<RpcClient>> clients_;
+  std::unique_ptr<Server> server_;
+  std::vector<std::unique_ptr<Client>> clients_;
   int unanswered_ = 0;
   Scope scope_;
 };

@@ -45,7 +45,7 @@ class QuietSink final : public AnswerSink {
 
 class WorkerQueues : public ::testing::Test {
  protected:
-  WorkerQueues() { host_.memory = std::make_shared<MemoryBudget>(0); }
+  WorkerQueues() { host_.memory.emplace(std::make_shared<MemoryBudget>(0)); }
 
   /// A call of `connection`, which ends with the test.
   ServedCall& call(std::uint64_t connection) { return call(connection, method_); }
