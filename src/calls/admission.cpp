@@ -45,7 +45,7 @@ std::optional<Refusal> Admission::admit(const Charge& charge) {
   return std::nullopt;
 }
 
-std::optional<Refusal> Admission::refuse_attachment(std::size_t bytes, std::size_t charged) const {
+std::optional<Refusal> Admission::refuse_arriving(std::size_t bytes, std::size_t charged) const {
   if (bytes <= limits_.connection_memory_max - bytes_held_) {
     if (within_share(bytes, charged)) return std::nullopt;
     return bytes - charged > process_.free() ? over_process_memory() : over_share();

@@ -41,9 +41,9 @@ class Admission {
     --calls_;
     bytes_held_ -= bytes;
   }
-  /// Refuses an attachment of `bytes` for which there is no place: before it is received, and while it is,
-  /// with what has arrived of it, of which `charged` are reserved already.
-  std::optional<Refusal> refuse_attachment(std::size_t bytes, std::size_t charged = 0) const;
+  /// Refuses a body or an attachment of `bytes` for which there is no place: before it is received, and while
+  /// it is, with what has arrived of it, of which `charged` are reserved already.
+  std::optional<Refusal> refuse_arriving(std::size_t bytes, std::size_t charged = 0) const;
 
   std::size_t calls() const { return calls_; }
 

@@ -77,6 +77,7 @@ CallsIn::CallsIn(Session& session, CallsHost& host)
       session_(session),
       host_(host),
       admission_(session.limits(), *host.memory),
+      arriving_(admission_, *host.memory),
       table_(host.table_secret) {}
 
 const MethodEntry* CallsIn::method_for(wire::RequestView request) const {
@@ -114,11 +115,18 @@ Refusal CallsIn::refusal(wire::RequestView request) const {
 void CallsIn::begin_batch() {
   if (host_.methods == nullptr) return;
   waited_ = session_.loop().now() - session_.connection().behind_since();
+  if (arriving_.has_body()) [[unlikely]] {
+    arriving_.release_body();
+  }
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
   ++host_.taken;
+  if (arriving_.refused()) [[unlikely]] {
+    refuse(request.id(), arriving_.take_refusal());
+    return {};
+  }
   // Half of the time that the caller gave has passed before anybody looked at the request.
   if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
     refuse(request.id(), {Rejection::kBehind,
@@ -214,58 +222,54 @@ std::optional<Refusal> CallsIn::attachment_refusal(wire::RequestView request) co
     return Refusal{Rejection::kOverMethodsAttachment,
                    over_methods_limit("an attachment", bytes, limit, *method, "attachment_bytes_max")};
   }
-  return admission_.refuse_attachment(bytes);
+  return admission_.refuse_arriving(bytes);
+}
+
+bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
+  return method_for(request) != nullptr && arriving_.charge_body(arrived);
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
-  landing_refusal_ = attachment_refusal(wire::RequestView{frame.header});
-  if (!landing_refusal_ && !has_good_metadata(frame)) landing_refusal_ = bad_metadata();
-  if (landing_refusal_) return Landing::skip();
-  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
-  if (!buffer.ok()) {
-    landing_refusal_ = Refusal{Rejection::kOverProcessMemory,
-                               buffer.status().with_context("an attachment (process_memory_max)")};
+  if (arriving_.refused()) return Landing::skip();
+  std::optional<Refusal> refusal = attachment_refusal(wire::RequestView{frame.header});
+  if (!refusal && !has_good_metadata(frame)) refusal = bad_metadata();
+  if (refusal) {
+    arriving_.refuse(std::move(*refusal));
     return Landing::skip();
   }
-  landing_ = ArrivingBuffer{std::move(*buffer), host_.memory->shared()};
-  return Landing::into(landing_.mutable_bytes());
+  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
+  if (!buffer.ok()) {
+    arriving_.refuse(
+        {Rejection::kOverProcessMemory, buffer.status().with_context("an attachment (process_memory_max)")});
+    return Landing::skip();
+  }
+  return Landing::into(arriving_.begin_attachment(std::move(*buffer)));
 }
 
-// Charges what has arrived. When there is no room for it, the rest is skipped.
 void CallsIn::on_request_attachment_progress(std::uint64_t left) {
-  if (landing_.empty()) return;
-  const std::size_t arrived = landing_.size() - left;
-  landing_refusal_ = admission_.refuse_attachment(arrived, landing_.charged());
-  if (!landing_refusal_ && !landing_.charge(arrived)) landing_refusal_ = over_process_memory();
-  if (!landing_refusal_) return;
-  session_.connection().abandon_landing();
-  landing_ = {};
+  if (!arriving_.charge_attachment(left)) session_.connection().abandon_landing();
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
   ++host_.taken;
-  ArrivingBuffer attachment = std::move(landing_);
-  if (landed) landing_refusal_ = admission_.refuse_attachment(attachment.size(), attachment.charged());
-  if (landed && !landing_refusal_ && !attachment.charge(attachment.size())) {
-    landing_refusal_ = over_process_memory();
-  }
-  WEFT_ASSERT(landed || landing_refusal_, "a request's attachment is skipped for a reason");
-  if (landing_refusal_) {
-    refuse(frame.header.id, *std::exchange(landing_refusal_, std::nullopt));
+  Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
+  WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
+  if (arriving_.has_body()) arriving_.release_body();
+  if (arriving_.refused()) {
+    refuse(frame.header.id, arriving_.take_refusal());
     return {};
   }
-  Result<Buffer> whole = attachment.take();
-  if (!whole.ok()) {
+  if (!attachment.ok()) {
     refuse_without_memory(frame.header.id);
     return {};
   }
   const wire::RequestView request{frame.header};
   const MethodEntry* method = host_.methods->find(request.method(), request.schema());
-  return serve_record(*method, frame, chunk, std::move(*whole));
+  return serve_record(*method, frame, chunk, std::move(*attachment));
 }
 
 void CallsIn::orphan_all() {
-  landing_ = {};
+  arriving_.drop();
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
   calls_.orphan_all();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calls/admission.hpp"
+#include "calls/arriving_request.hpp"
 #include "calls/calls_host.hpp"
 #include "calls/served_list.hpp"
 #include "calls/served_table.hpp"
@@ -15,7 +16,6 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/answer_sink.hpp"
 #include "weft/calls/served_call.hpp"
-#include "weft/memory/arriving_buffer.hpp"
 #include "weft/transport/connection.hpp"
 #include "weft/wire/heads.hpp"
 
@@ -30,10 +30,9 @@ class CallsIn final : public AnswerSink {
  public:
   CallsIn(Session& session, CallsHost& host);
 
-  /// False when a request with this header is refused, whatever its body says.
-  bool serves(const wire::FrameHeader& header) const {
-    return method_for(wire::RequestView{header}) != nullptr;
-  }
+  /// False when such a request is refused, whatever its body says, or when there is no room for the
+  /// `arrived` bytes of its body: the rest is skipped then.
+  bool wants_body(wire::RequestView request, std::size_t arrived);
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.
@@ -80,14 +79,12 @@ class CallsIn final : public AnswerSink {
   Session& session_;
   CallsHost& host_;
   Admission admission_;
+  ArrivingRequest arriving_;
   ServedTable table_;
   ServedList calls_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   /// How long the requests of this batch may have waited.
   Duration waited_{};
-  ArrivingBuffer landing_;
-  /// Why there is no landing.
-  std::optional<Refusal> landing_refusal_;
 };
 
 }  // namespace weft

@@ -166,8 +166,8 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
   return unknown_type(frame.header, setup_.limits);
 }
 
-bool Session::wants_body(const wire::FrameHeader& header) {
-  if (header.type == wire::FrameType::kRequest) return in_.serves(header);
+bool Session::wants_body(const wire::FrameHeader& header, std::size_t arrived) {
+  if (header.type == wire::FrameType::kRequest) return in_.wants_body(wire::RequestView{header}, arrived);
   return !wire::is_skippable(header.type);
 }
 

@@ -196,8 +196,8 @@ Status BringUp::hand_up_hello(FrameSink& sink) {
   return sink.on_hello(as_bytes(hello_));
 }
 
-bool BringUp::wants_body(const wire::FrameHeader& header) {
-  return decided() && sink_->wants_body(header);
+bool BringUp::wants_body(const wire::FrameHeader& header, std::size_t arrived) {
+  return decided() && sink_->wants_body(header, arrived);
 }
 
 Landing BringUp::on_attachment(const Frame& frame) {

@@ -202,7 +202,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
     if (found == wire::FrameFault::kNone) [[likely]] {
       if (left < size) {
         const bool large = size > chunks_.chunk_bytes() && batch.empty();
-        if (large && !sink.wants_body(frame.header)) return begin_skip(frame.header);
+        if (large && !sink.wants_body(frame.header, left)) return begin_skip(frame.header);
         outcome = need(size);
         break;
       }

@@ -20,11 +20,12 @@ struct RpcLimits {
   std::uint64_t attachment_bytes_max = std::uint64_t{4} << 30;
   /// An answer's attachment larger than this is received only into a buffer that the caller named.
   std::uint64_t unrequested_attachment_bytes_max = 1u << 20;
-  /// Attachments of one connection that are received or held by handlers at the same time, and what its calls
-  /// keep of larger requests (over 8 KiB: the chunk that one was received into).
+  /// Memory that the calls of one connection hold at the same time: their records, bodies that handlers keep
+  /// (of one over 8 KiB the whole chunk that it was received into) and attachments.
   std::size_t connection_memory_max = std::size_t{8} << 30;
-  /// The same for all connections of a server. For a client: what attachments of answers take that landed in
-  /// memory of the library, until their Buffers end.
+  /// The same for all connections of a server, and what has arrived of requests that are not whole; one
+  /// connection gets at most eight times what nobody holds. What a peer announces takes nothing. For a
+  /// client: what attachments of answers take that landed in memory of the library, until their Buffers end.
   std::size_t process_memory_max = std::size_t{16} << 30;
   /// Queued output of a connection above which producers wait.
   std::size_t outbox_high_water = 4u << 20;

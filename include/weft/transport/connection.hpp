@@ -218,7 +218,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   bool readable_ = false;
   bool write_blocked_ = false;
   bool above_high_water_ = false;
-  /// What was received may hold whole frames that are not handed up.
+  /// Whole frames that were received may wait to be handed up.
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.
   bool put_off_ = false;

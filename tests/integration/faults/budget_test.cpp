@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults, part "resources and load": what peers may make a server hold, all of them together.
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +63,18 @@ class Budgets : public FaultTest {
     return wait_for(caller.start<&attachment_size>(options));
   }
 
+  /// All of `bytes` is sent and received.
+  void send_while_turning(HostilePeer& peer, std::string_view bytes) {
+    std::atomic<bool> sent = false;
+    std::thread sender([&] {
+      peer.send(bytes);
+      sent = true;
+    });
+    EXPECT_TRUE(turn_until(loop(), [&] { return sent.load(); }));
+    sender.join();
+    loop().run_until_idle();
+  }
+
   Store store_;
 };
 
@@ -89,6 +103,43 @@ TEST_F(Budgets, AnAttachmentForWhichTheRoomEndsWhileItArrivesCostsThatCallOnly) 
   store_.open.set();
   EXPECT_EQ(wait_for(std::move(held)).value(), 24 * kMiB);
   EXPECT_EQ(send_attachment(holder, 20 * kMiB).value(), 20 * kMiB) << "nothing is charged any more";
+}
+
+TEST_F(Budgets, BodiesOnTheirWayCountAsFarAsTheyHaveArrived) {
+  Server& server = serve_with(8 * kMiB);
+  store_.open.set();
+  const std::string request =
+      frame_bytes(request_header<&Store::hold>(1), body_of(std::string(3 * kMiB + kMiB / 2, 'b')));
+  const auto send_part = [&](std::string_view part) {
+    auto peer = std::make_unique<HostilePeer>(server.urls().front());
+    send_while_turning(*peer, hello_bytes() + std::string{part});
+    EXPECT_TRUE(peer->receive_hello());
+    return peer;
+  };
+  const std::string_view most = std::string_view{request}.substr(0, 3 * kMiB);
+  auto first = send_part(most);
+  auto second = send_part(most);
+  auto third = send_part(most);
+  const auto end_of = [&](HostilePeer& peer) {
+    send_while_turning(peer, std::string_view{request}.substr(most.size()));
+    EXPECT_TRUE(turn_until(loop(), [&] { return peer.readable_within(0ms); }));
+    return peer.receive_frame();
+  };
+  const auto refused = end_of(*third);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(wire::AnswerView{refused->header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
+  EXPECT_EQ(server.stats().calls_refused, 1u);
+  EXPECT_EQ(server.stats().connections, 3u) << "the connection of the refused call stays";
+
+  first.reset();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 2; }));
+  send_while_turning(*third, most);
+  const auto answered = end_of(*third);
+  ASSERT_TRUE(answered.has_value());
+  EXPECT_TRUE(wire::AnswerView{answered->header}.succeeded()) << "what the first one held is free again";
+  const auto whole = end_of(*second);
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_TRUE(wire::AnswerView{whole->header}.succeeded());
 }
 
 TEST_F(Budgets, BodiesThatHandlersKeepAreBoundedHoweverSmallTheyAre) {

@@ -55,13 +55,13 @@ TEST_F(Admissions, ARefusalHasChangedNothing) {
 
 // An attachment was looked at when it was announced; by the time that it is there others may hold its place.
 TEST_F(Admissions, AnAttachmentIsHeldToTheLimitWhenItsCallIsAdmittedToo) {
-  EXPECT_FALSE(admission_.refuse_attachment(900));
+  EXPECT_FALSE(admission_.refuse_arriving(900));
   EXPECT_EQ(refused({.kept = 200}), Rejection::kCount);
   EXPECT_EQ(refused({.attachment = 900}), Rejection::kOverConnectionMemory);
   EXPECT_EQ(refused({.attachment = 800}), Rejection::kCount);
-  EXPECT_TRUE(admission_.refuse_attachment(1));
+  EXPECT_TRUE(admission_.refuse_arriving(1));
   admission_.leave(800);
-  EXPECT_FALSE(admission_.refuse_attachment(800));
+  EXPECT_FALSE(admission_.refuse_arriving(800));
 }
 
 TEST_F(Admissions, AttachmentsAreNotReservedInTheProcessTwice) {
@@ -79,8 +79,8 @@ TEST_F(Admissions, AConnectionIsRefusedMoreThanItsShareAndAnotherThatHoldsLittle
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->reason, Rejection::kOverProcessMemory);
   EXPECT_NE(refusal->status.message().find("share"), std::string_view::npos);
-  EXPECT_TRUE(greedy.refuse_attachment(150));
-  EXPECT_FALSE(modest.refuse_attachment(150));
+  EXPECT_TRUE(greedy.refuse_arriving(150));
+  EXPECT_FALSE(modest.refuse_arriving(150));
   EXPECT_FALSE(modest.admit({.kept = 150}));
   EXPECT_EQ(used(), 1650u);
 }
@@ -88,9 +88,9 @@ TEST_F(Admissions, AConnectionIsRefusedMoreThanItsShareAndAnotherThatHoldsLittle
 // What was reserved of an attachment while it arrived is not asked for again.
 TEST_F(Admissions, AnAttachmentThatArrivesIsHeldToTheShareWithWhatHasArrived) {
   ASSERT_TRUE(process_.try_reserve(900));
-  EXPECT_FALSE(admission_.refuse_attachment(900, 800));
-  EXPECT_FALSE(admission_.refuse_attachment(700));
-  EXPECT_TRUE(admission_.refuse_attachment(899)) << "nothing would be left to others";
+  EXPECT_FALSE(admission_.refuse_arriving(900, 800));
+  EXPECT_FALSE(admission_.refuse_arriving(700));
+  EXPECT_TRUE(admission_.refuse_arriving(899)) << "nothing would be left to others";
 }
 
 }  // namespace
