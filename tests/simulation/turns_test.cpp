@@ -14,7 +14,7 @@ namespace weft::simulation {
 namespace {
 
 /// A handler that takes its time, and notes for which client it worked.
-struct Worker {
+struct SlowHandler {
   std::function<void()> work;
   std::vector<int> runs;
 
@@ -65,7 +65,7 @@ class Flood {
     server.loop = server_loop_.get();
     server.logger = &logger_;
     server_ = std::make_unique<Server>(std::move(server), transports_);
-    server_->register_handler<&Worker::serve>(&worker_);
+    server_->register_handler<&SlowHandler::serve>(&worker_);
     server_->start().value();
     ClientOptions client;
     client.connect = "memory://server";
@@ -84,8 +84,8 @@ class Flood {
   void call(std::size_t client, int count) {
     client_loop_->post([this, client, count] {
       for (int i = 0; i < count; ++i) {
-        scope_.spawn(&Flood::count_end, clients_[client]->start<&Worker::serve>(static_cast<int>(client)),
-                     &unanswered_);
+        scope_.spawn(&Flood::count_end,
+                     clients_[client]->start<&SlowHandler::serve>(static_cast<int>(client)), &unanswered_);
         ++unanswered_;
       }
     });
@@ -115,7 +115,7 @@ class Flood {
   std::unique_ptr<Loop> server_loop_ = Loop::create({.clock = &clock_}).value();
   std::unique_ptr<Loop> client_loop_ = Loop::create({.clock = &clock_}).value();
   Transports transports_;
-  Worker worker_;
+  SlowHandler worker_;
   std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Client>> clients_;
   int unanswered_ = 0;
