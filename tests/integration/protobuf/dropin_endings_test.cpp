@@ -5,6 +5,14 @@
 
 #include "integration/protobuf/dropin_testing.hpp"
 
+// The thread sanitizer does not see that whoever finds a descriptor readable comes after the write that made
+// it so.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TEST_ORDER_OF_POLL_IS_NOT_SEEN 1
+#endif
+#endif
+
 namespace weft::testing {
 namespace {
 
@@ -135,6 +143,9 @@ TEST_F(ProtobufDropInEndings, AThreadThatWaitsGoesOnWhenTheChannelEnds) {
 }
 
 TEST(ProtobufBlockingCalls, EndWithALoopThatNobodyRunsAnyMore) {
+#ifdef WEFT_TEST_ORDER_OF_POLL_IS_NOT_SEEN
+  GTEST_SKIP() << "the loop ends behind a write that poll() has shown";
+#endif
   auto loop = Loop::create().value();
   auto client = std::make_unique<Client>(*loop, ClientOptions{.connect = "tcp://127.0.0.1:1"});
   auto channel = std::make_unique<protobuf::Channel>(*client);
