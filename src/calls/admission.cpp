@@ -45,6 +45,13 @@ std::optional<Refusal> Admission::admit(const Charge& charge) {
   return std::nullopt;
 }
 
+bool Admission::admit_answer(std::size_t bytes) {
+  const bool fits = bytes <= limits_.connection_memory_max - bytes_held_ && within_share(bytes, 0) &&
+                    process_.try_reserve(bytes);
+  if (fits) bytes_held_ += bytes;
+  return fits;
+}
+
 std::optional<Refusal> Admission::refuse_arriving(std::size_t bytes, std::size_t charged) const {
   if (bytes <= limits_.connection_memory_max - bytes_held_) {
     if (within_share(bytes, charged)) return std::nullopt;

@@ -21,13 +21,17 @@ struct Charge {
   std::size_t in_connection() const { return kept + attachment; }
 };
 
-/// Bounds what the calls of one connection hold at the same time: how many there are, and their memory. Every
-/// protocol whose calls are served asks it. Thread: the connection's loop.
-///
-/// A connection may hold at most eight times what nobody holds: alone eight ninths of the process's memory,
-/// and n connections that want all they can get 8 / (8n + 1) of it each. So there is always room for one that
-/// holds little. (Choudhury and Hahne, Dynamic queue length thresholds for shared-memory packet switches,
-/// 1998.)
+/// Whoever holds `held` may hold `more` when `free` is what nobody holds: at most eight times what nobody
+/// holds then. One alone may have eight ninths of the memory, and n who want all they can get 8 / (8n + 1) of
+/// it each. So there is always room for one who holds little. (Choudhury and Hahne, Dynamic queue length
+/// thresholds for shared-memory packet switches, 1998.)
+constexpr bool leaves_others_a_share(std::size_t held, std::size_t more, std::size_t free) {
+  return more <= free && (held + more) / 8 <= free - more;
+}
+
+/// Bounds what the calls of one connection hold at the same time: how many there are, and their memory, of
+/// which the connection has its share. Every protocol whose calls are served asks it. Thread: the
+/// connection's loop.
 class Admission {
  public:
   /// Both outlive it.
@@ -36,6 +40,9 @@ class Admission {
   /// Takes one call more. With a refusal nothing has changed; otherwise `charge.kept` is reserved in the
   /// process, to be given back by whoever keeps the bytes, and leave() follows.
   std::optional<Refusal> admit(const Charge& charge);
+  /// Takes `bytes` more for a call: an answer that waits to be written. They are reserved in the process as
+  /// with admit(). False when there is no room for them.
+  bool admit_answer(std::size_t bytes);
   /// A call, and `bytes` of its, count in the connection no longer.
   void leave(std::size_t bytes) {
     --calls_;
@@ -48,11 +55,9 @@ class Admission {
   std::size_t calls() const { return calls_; }
 
  private:
-  static constexpr std::size_t kTimesWhatIsFree = 8;
   /// It may hold `bytes` beside what it holds, of which `charged` are reserved already.
   bool within_share(std::size_t bytes, std::size_t charged) const {
-    const std::size_t free = process_.free() + charged;
-    return bytes <= free && (bytes_held_ + bytes) / kTimesWhatIsFree <= free - bytes;
+    return leaves_others_a_share(bytes_held_, bytes, process_.free() + charged);
   }
 
   const RpcLimits& limits_;

@@ -24,7 +24,7 @@ namespace weft {
   if (!call.request().is_plain()) return begin_with_options(call, body_bytes);
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.timeout = call.request().default_timeout;
-  return queue(call, head, session_.frames_need_end());
+  return queue(call, head, session_.output().needs_end());
 }
 
 inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::size_t body_bytes) {
@@ -42,7 +42,7 @@ inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::si
     return refuse_for_memory(call);
   }
   head.id = table_.enter(call, session_.connection().outbox().position());
-  std::byte* body = session_.begin_frame(head.header());
+  std::byte* body = session_.output().begin(head.header());
   if (body == nullptr) [[unlikely]] {
     table_.leave(head.id);
     return refuse_for_memory(call);

@@ -112,7 +112,7 @@ Result<void> CallServer::State::start() {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
   Result<void> made;
   try {
-    Result<MethodTable> methods = MethodTable::build(entries_);
+    Result<MethodTable> methods = MethodTable::build(entries_, options_.calls_running_max);
     if (!methods.ok()) return std::move(methods).status();
     methods_ = std::move(*methods);
     if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;

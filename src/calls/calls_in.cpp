@@ -59,15 +59,32 @@ Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint6
           0, Retry::kNever};
 }
 
+Refusal over_running() {
+  return {Rejection::kOverRunning,
+          exhausted("as many calls run as may, of the method (HandlerOptions::running_max) or of the server "
+                    "(ServerOptions::calls_running_max)")};
+}
+
+Refusal no_memory_for_answer() {
+  return {Rejection::kOverProcessMemory,
+          exhausted("answers that wait to be sent fill the server's memory, or this connection's share of it "
+                    "(process_memory_max)")};
+}
+
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
+
+/// What the frames of a handler that is a coroutine are taken to be: ours around it and its own. The size of
+/// its own is known only when it runs.
+constexpr std::size_t kCoroutineBytes = 1024;
 
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
 // handler makes of a body that it does not keep is taken to be as large.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const bool chunk_is_kept =
       method.keeps_body && wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes;
-  return sizeof(ServedCall) + (chunk_is_kept ? chunk->capacity() : frame.body.size());
+  return sizeof(ServedCall) + (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
+         (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
 
 }  // namespace
@@ -157,12 +174,17 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   if (table_.find(frame.header.id) != nullptr) [[unlikely]] {
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
+  RunningPlace place;
+  if (!place.take(method.running)) [[unlikely]] {
+    refuse(frame.header.id, over_running());
+    return {};
+  }
   const Charge charge{kept_bytes(method, frame, chunk), attachment.size()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
     refuse(frame.header.id, *refusal);
     return {};
   }
-  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(attachment));
+  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(attachment));
   if (call == nullptr) [[unlikely]] {
     admission_.leave(charge.in_connection());
     refuse_without_memory(frame.header.id);
@@ -178,15 +200,15 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
 // the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
 // was reserved for it is given back then.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                                const Charge& charge, Buffer attachment) {
+                                const Charge& charge, RunningPlace place, Buffer attachment) {
   const wire::RequestView head{frame.header};
   const std::size_t metadata = head.metadata_bytes();
   ServedRequest request{.id = head.id(),
                         .kept{*host_.memory, charge.kept},
-                        .attachment = std::move(attachment),
                         .deadline = deadline_of(head, session_.loop().now()),
                         .connection_charge = charge.in_connection(),
-                        .answer_bytes_max = session_.limits().body_bytes_max};
+                        .answer_bytes_max = session_.limits().body_bytes_max,
+                        .place = std::move(place)};
   try {
     table_.reserve_one();
     if (method.keeps_body && head.arguments_bytes() > kCopiedBodyBytes) {
@@ -194,9 +216,9 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     } else {
       request.kept.copy(frame.body.first(method.keeps_body ? frame.body.size() : metadata));
     }
-    request.metadata = request.kept.bytes().first(metadata);
+    request.metadata_bytes = static_cast<std::uint32_t>(metadata);
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
-    return new ServedCall(*this, host_, session_.loop(), method, std::move(request));
+    return new ServedCall(*this, host_, session_.loop(), method, std::move(request), std::move(attachment));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -290,32 +312,36 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
                         "the caller's", kClientsAttachmentOption));
     return nullptr;
   }
+  if (body_bytes > FrameOutput::kUncharged && !session_.output().reserve(body_bytes)) [[unlikely]] {
+    refuse(id, no_memory_for_answer());
+    return nullptr;
+  }
   wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};
   if (attachment_bytes == 0) [[likely]] {
-    return session_.begin_frame(head.header());
+    return session_.output().begin(head.header());
   }
   head.flags = wire::FrameFlags::kAttachment;
   head.attachment_bytes = attachment_bytes;
-  return session_.begin_frame(head.header());
+  return session_.output().begin(head.header());
 }
 
 void CallsIn::end_answer() {
-  session_.end_frame();
+  session_.output().end();
 }
 
 void CallsIn::take_back_answer(const std::byte* body) {
-  session_.take_back_frame(body);
+  session_.output().take_back(body);
 }
 
 void CallsIn::end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) {
-  session_.end_frame();
+  session_.output().end();
   if (!queue_answer_attachment(session_.connection().outbox(), std::move(attachment), std::move(on_sent))) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
   }
 }
 
 bool CallsIn::has_room() const noexcept {
-  return !session_.output_over_high_water();
+  return session_.output().has_room();
 }
 
 void CallsIn::forget(ServedCall& call) {
@@ -359,9 +385,9 @@ void CallsIn::send_failure(std::uint64_t id, wire::AnswerHead failure, std::stri
   const std::string_view message = text.substr(0, session_.peer_body_bytes_max());
   failure.id = id;
   failure.body_bytes = static_cast<std::uint32_t>(message.size());
-  if (std::byte* body = session_.begin_frame(failure.header())) {
+  if (std::byte* body = session_.output().begin(failure.header())) {
     std::memcpy(body, message.data(), message.size());
-    session_.end_frame();
+    session_.output().end();
   }
 }
 

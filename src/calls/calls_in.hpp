@@ -58,6 +58,7 @@ class CallsIn final : public AnswerSink {
   void refuse_without_memory(std::uint64_t id) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
+  bool charge_answer(std::size_t bytes) override { return admission_.admit_answer(bytes); }
   void forget(ServedCall& call) override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
@@ -72,7 +73,7 @@ class CallsIn final : public AnswerSink {
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                         const Charge& charge, Buffer attachment);
+                         const Charge& charge, RunningPlace place, Buffer attachment);
   void refuse(std::uint64_t id, const Refusal& refusal) { refuse(id, refusal.reason, refusal.status); }
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 

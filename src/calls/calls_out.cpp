@@ -75,13 +75,13 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     }
     if (!options.landing.empty()) head.flags |= wire::FrameFlags::kLandingNamed;
   }
-  Begun begun = queue(call, head, call.request().extras != nullptr || session_.frames_need_end());
+  Begun begun = queue(call, head, call.request().extras != nullptr || session_.output().needs_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }
 
 void CallsOut::sent(CallExtras* extras) {
-  session_.end_frame();
+  session_.output().end();
   if (extras != nullptr && !extras->queue_attachment(session_.connection().outbox())) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
   }
@@ -89,7 +89,7 @@ void CallsOut::sent(CallExtras* extras) {
 
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
   const bool has_metadata = request.extras != nullptr || request.carrying != nullptr;
-  session_.take_back_frame(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
+  session_.output().take_back(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
   table_.leave(id);
 }
 
@@ -128,7 +128,7 @@ void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
   wire::FrameHeader header;
   header.type = wire::FrameType::kCancel;
   header.id = id;
-  if (session_.begin_frame(header) != nullptr) session_.end_frame();
+  if (session_.output().begin(header) != nullptr) session_.output().end();
   session_.owner().on_session_room(session_);
 }
 

@@ -18,19 +18,48 @@ Status registered_already(const MethodEntry& entry, const MethodEntry& other) {
   return {StatusCode::kAlreadyExists, Layer::kRpc, std::move(text)};
 }
 
+Status misuse(const MethodEntry& entry, std::string_view why) {
+  return {StatusCode::kInvalidArgument, Layer::kRpc,
+          "method '" + std::string{entry.key.name} + "' " + std::string{why}};
+}
+
+Status check_options(const MethodEntry& entry) {
+  if (entry.options.blocking && entry.on_loop_only) {
+    return misuse(entry,
+                  "is a coroutine and cannot be blocking: it runs on a loop; let it be an ordinary function, "
+                  "or not blocking");
+  }
+  if (entry.options.running_max != 0 && entry.kind == HandlerKind::kInline) {
+    return misuse(entry,
+                  "is an ordinary function, of which a loop runs one at a time, and has a "
+                  "HandlerOptions::running_max; leave that out, or let it be blocking");
+  }
+  if (entry.options.waiting_max != 0 && entry.kind != HandlerKind::kBlocking) {
+    return misuse(entry,
+                  "has a HandlerOptions::waiting_max, but only calls of blocking handlers wait; leave it out, "
+                  "or let the method be blocking");
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries) {
+Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::size_t calls_running_max) {
   MethodTable table;
+  RunningLimit* whole = nullptr;
+  if (calls_running_max != 0) {
+    table.limits_.push_back(std::make_unique<RunningLimit>(calls_running_max));
+    whole = table.limits_.back().get();
+  }
   table.entries_ = std::move(entries);
   table.slots_.resize(std::bit_ceil(table.entries_.size() * 2 + 2), nullptr);
-  for (const MethodEntry& entry : table.entries_) {
-    const std::string name{entry.key.name};
-    if (entry.options.blocking && entry.on_loop_only) {
-      return Status{StatusCode::kInvalidArgument, Layer::kRpc,
-                    "method '" + name +
-                        "' is a coroutine and cannot be blocking: it runs on a loop; let it be an "
-                        "ordinary function, or not blocking"};
+  for (MethodEntry& entry : table.entries_) {
+    if (Status status = check_options(entry); !status.ok()) return status;
+    entry.running = whole;
+    // Of blocking calls the workers' queue runs no more than may, and lets the others wait.
+    if (entry.options.running_max != 0 && entry.kind != HandlerKind::kBlocking) {
+      table.limits_.push_back(std::make_unique<RunningLimit>(entry.options.running_max, whole));
+      entry.running = table.limits_.back().get();
     }
     const MethodEntry* other = table.find_any(entry.key.id);
     if (other != nullptr && !entry.keyed && !other->keyed) other = table.find(entry.key.id, entry.key.schema);

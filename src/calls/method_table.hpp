@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "weft/base/result.hpp"
 #include "weft/calls/method_entry.hpp"
+#include "weft/calls/running_limit.hpp"
 
 namespace weft {
 
@@ -14,9 +16,10 @@ namespace weft {
 class MethodTable {
  public:
   MethodTable() = default;
+  /// `calls_running_max` bounds the calls of all of them together that run; zero: nothing does.
   /// Errors: kAlreadyExists for two methods of one id and schema, kInvalidArgument for options that cannot
   /// be.
-  static Result<MethodTable> build(std::vector<MethodEntry> entries);
+  static Result<MethodTable> build(std::vector<MethodEntry> entries, std::size_t calls_running_max = 0);
 
   const MethodEntry* find(std::uint64_t id, std::uint32_t schema) const {
     return find_if(id, [schema](const MethodEntry& entry) { return entry.key.schema == schema; });
@@ -39,6 +42,8 @@ class MethodTable {
   std::size_t home(std::uint64_t id) const { return static_cast<std::size_t>(id >> 7) & (slots_.size() - 1); }
 
   std::vector<MethodEntry> entries_;
+  /// That of all methods together first, if there is one.
+  std::vector<std::unique_ptr<RunningLimit>> limits_;
   std::vector<const MethodEntry*> slots_;
 };
 

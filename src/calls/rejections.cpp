@@ -45,6 +45,7 @@ std::string_view to_string(Rejection why) {
                                                 "over the connection's memory",
                                                 "over the process's memory",
                                                 "over the calls in flight",
+                                                "over the calls that may run",
                                                 "over the workers' queue",
                                                 "waited for too long"};
   static_assert(std::size(kNames) == kRejections);

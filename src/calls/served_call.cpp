@@ -18,6 +18,9 @@ namespace {
 
 constexpr FixedFailure kReplyDropped{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
                                      "the handler dropped its Reply without an answer"};
+constexpr FixedFailure kNoMemoryForAnswer{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "answers that wait to be sent fill the server's memory, or this connection's share of it"};
 constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
 
 }  // namespace
@@ -29,7 +32,12 @@ struct ServedCall::LateAnswer : Ready, RoomWaiter {
         RoomWaiter(static_cast<Ready&>(*this)),
         call(its_call) {}
 
+  ~LateAnswer() { call.host_->memory->release(body.size()); }
+  LateAnswer(const LateAnswer&) = delete;
+  LateAnswer& operator=(const LateAnswer&) = delete;
+
   ServedCall& call;
+  /// Charged.
   std::vector<std::byte> body;
   Status failure;
 };
@@ -55,35 +63,31 @@ Status status_of_exception() {
 }  // namespace detail
 
 ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                       ServedRequest request)
+                       ServedRequest request, Buffer attachment)
     : sink_(&sink),
       host_(&host),
       loop_(&loop),
       method_(&method),
-      id_(request.id),
       connection_id_(sink.connection_id()),
-      connection_charge_(request.connection_charge),
-      answer_bytes_max_(request.answer_bytes_max),
-      kept_(std::move(request.kept)),
-      body_(request.body),
-      envelope_{.attachment = std::move(request.attachment)} {
+      request_(std::move(request)),
+      envelope_{.attachment = std::move(attachment)} {
   ++host.running;
   task_end_.call = this;
   task_end_.completed = [](detail::Completion& end, detail::TaskPromiseBase&) noexcept {
     static_cast<TaskEnd&>(end).call->let_go();
   };
-  if (!request.metadata.empty()) [[unlikely]] {
-    scope_.set_carried(request.metadata);
+  if (request_.metadata_bytes != 0) [[unlikely]] {
+    scope_.set_carried(request_.kept.bytes().first(request_.metadata_bytes));
   }
-  if (!request.deadline.is_infinite()) {
-    scope_.set_deadline(request.deadline);
-    loop.arm(*this, request.deadline.at());
+  if (!request_.deadline.is_infinite()) {
+    scope_.set_deadline(request_.deadline);
+    loop.arm(*this, request_.deadline.at());
   }
 }
 
 ServedCall::~ServedCall() {
   if (sink_ != nullptr) {
-    if (state_ == State::kCancelled) sink_->fail(id_, Status::of<kGivenUp>());
+    if (state_ == State::kCancelled) sink_->fail(id(), Status::of<kGivenUp>());
     sink_->forget(*this);
   }
   if (envelope_.on_answer_sent) envelope_.on_answer_sent(false);
@@ -105,7 +109,7 @@ void ServedCall::start() {
     }
   } catch (const std::bad_alloc&) {
     if (!answered()) {
-      sink_->refuse_without_memory(id_);
+      sink_->refuse_without_memory(id());
       settle();
     }
     let_go();
@@ -128,7 +132,7 @@ void ServedCall::refuse_unrun(Rejection reason) {
   if (state_ == State::kRunning) {
     const bool late = reason == Rejection::kBehind;
     sink_->refuse(
-        id_, reason,
+        id(), reason,
         exhausted(late ? "half of the time for this call had passed before a worker of the server was "
                          "free, so it was not run"
                        : "all workers of the server are busy, and their queue has no place for the "
@@ -154,8 +158,8 @@ void ServedCall::let_go_unanswered() {
 
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
-    if (bytes > answer_bytes_max_) {
-      late_failure_ = over_limit("the answer", bytes, answer_bytes_max_, "the server's", kServersBodyOption);
+    if (bytes > body_bytes_max()) {
+      late_failure_ = over_limit("the answer", bytes, body_bytes_max(), "the server's", kServersBodyOption);
       return nullptr;
     }
     late_body_.resize(bytes);
@@ -164,7 +168,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
     return bytes == 0 ? &nothing : late_body_.data();
   }
   if (state_ != State::kRunning) return nullptr;
-  std::byte* body = sink_->begin_answer(id_, bytes, envelope_.answer_attachment.size());
+  std::byte* body = sink_->begin_answer(id(), bytes, envelope_.answer_attachment.size());
   if (body == nullptr) settle();
   return body;
 }
@@ -191,9 +195,9 @@ void ServedCall::fail(const Status& failure) {
   }
   if (state_ != State::kRunning) return;
   if (bad_arguments_) {
-    sink_->refuse(id_, Rejection::kBadArguments, failure);
+    sink_->refuse(id(), Rejection::kBadArguments, failure);
   } else {
-    sink_->fail(id_, failure);
+    sink_->fail(id(), failure);
   }
   settle();
 }
@@ -223,13 +227,19 @@ void ServedCall::fail_late(Status failure) {
   let_go();
 }
 
-// Takes body and failure only if it keeps them. Without memory for that they are sent over the mark.
+// Takes body and failure only if it keeps them; a body for which there is no memory becomes a failure, which
+// is small. Without memory for any of it they are sent over the mark.
 bool ServedCall::keep_for_room(std::vector<std::byte>& body, Status& failure) {
   if (state_ != State::kRunning || sink_->has_room()) return false;
   late_answer_.reset(new (std::nothrow) LateAnswer(*this));
   if (late_answer_ == nullptr) return false;
-  late_answer_->body = std::move(body);
-  late_answer_->failure = std::move(failure);
+  if (sink_->charge_answer(body.size())) {
+    request_.connection_charge += body.size();
+    late_answer_->body = std::move(body);
+    late_answer_->failure = std::move(failure);
+  } else {
+    late_answer_->failure = Status::of<kNoMemoryForAnswer>();
+  }
   sink_->add_room_waiter(*late_answer_);
   return true;
 }

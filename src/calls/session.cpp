@@ -27,7 +27,6 @@ ConnectionOptions connection_options(const RpcLimits& limits) {
   ConnectionOptions options;
   options.frame_limits.body_bytes_max = limits.body_bytes_max;
   options.frame_limits.attachment_bytes_max = limits.attachment_bytes_max;
-  options.outbox_high_water = limits.outbox_high_water;
   options.stall_timeout = limits.stall_timeout;
   options.frame_timeout = limits.frame_timeout;
   return options;
@@ -37,13 +36,13 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
                  std::uint64_t connection_id)
     : setup_(setup),
       connection_(std::move(connection)),
-      outbox_(connection_->outbox()),
+      output_(*connection_, setup.limits, *setup.host.memory),
       connection_id_(connection_id) {}
 
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   put_off_.reset();
-  const std::uint64_t handed_over = outbox_.handed_over();
+  const std::uint64_t handed_over = connection_->outbox().handed_over();
   connection_.reset();
   out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();
@@ -62,7 +61,7 @@ void Session::start() noexcept {
   try {
     hello.carriers = connection_->carrier_offers();
     const std::string bytes = wire::encode_hello(hello);
-    if (std::byte* room = outbox_.append(bytes.size())) {
+    if (std::byte* room = connection_->outbox().append(bytes.size())) {
       std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(room));
       return;
     }
@@ -86,7 +85,7 @@ Status Session::on_hello(Bytes bytes) {
   if (!features.ok()) return features.status();
   const bool wanted = ((ours.features_required | theirs->features_required) & wire::Features::kChecksum) != 0;
   if (wanted) {
-    checksums_ = true;
+    output_.use_checksums();
     connection_->use_checksums();
   }
   peer_body_bytes_max_ = theirs->body_bytes_max;
@@ -116,7 +115,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       out_.on_response(frames[i]);
       continue;
     }
-    if (output_over_high_water() && frames[i].header.type == wire::FrameType::kRequest) [[unlikely]] {
+    if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
       return put_off(frames.subspan(i), chunk);
     }
     Status status = on_request_or_control(frames[i], chunk);
@@ -190,16 +189,17 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   }
   setup_.owner.on_session_room(*this);
   // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
-  if (output_over_high_water() && frame.header.type == wire::FrameType::kRequest) [[unlikely]] {
+  if (frame.header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
     connection_->pause_receiving();
   }
   return status;
 }
 
 void Session::on_drained() {
+  output_.drained();
   in_.wake_room_waiter();
   if (const auto id = std::exchange(pong_owed_, std::nullopt)) {
-    send_control({.type = wire::FrameType::kPong, .id = *id});
+    output_.send({.type = wire::FrameType::kPong, .id = *id});
   }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
     Status status = take_frames(taken->frames, taken->chunk);
@@ -213,14 +213,9 @@ bool Session::owes_more() {
   if (!in_.owes_answers()) return false;
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
-    send_control({.type = wire::FrameType::kPing, .id = connection_id_});
+    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   }
   return true;
-}
-
-void Session::take_back_frame(const std::byte* body) noexcept {
-  WEFT_ASSERT(body == frame_ + wire::kHeaderBytes, "while a body was encoded, another frame was begun");
-  outbox_.take_back(frame_);
 }
 
 void Session::on_closed(Status why) {
@@ -231,7 +226,7 @@ void Session::on_closed(Status why) {
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   in_.orphan_all();
-  out_.fail_all(why, outbox_.handed_over());
+  out_.fail_all(why, connection_->outbox().handed_over());
   setup_.owner.on_session_closed(*this, why);
 }
 
@@ -251,7 +246,7 @@ void Session::on_timer() {
 
 void Session::watch_peer() {
   if (state_ == State::kHalfClosed) {  // it cannot answer
-    send_control({.type = wire::FrameType::kPing, .id = connection_id_});
+    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   } else if (heard_ || connection_->is_moving()) {
     heard_ = pinged_ = false;
   } else if (pinged_) {
@@ -259,7 +254,7 @@ void Session::watch_peer() {
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   } else {
     pinged_ = true;
-    send_control({.type = wire::FrameType::kPing, .id = connection_id_});
+    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   }
   loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
 }
@@ -267,7 +262,7 @@ void Session::watch_peer() {
 // Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that
 // asks and does not read cannot fill the outbox with pongs.
 void Session::on_ping(std::uint64_t id) {
-  if (!output_over_high_water()) return send_control({.type = wire::FrameType::kPong, .id = id});
+  if (output_.has_room()) return output_.send({.type = wire::FrameType::kPong, .id = id});
   pong_owed_ = id;
 }
 
@@ -275,7 +270,7 @@ void Session::send_goaway(std::string_view reason) {
   if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
   goaway_sent_ = true;
   if (state_ == State::kReady) state_ = State::kDraining;
-  send_control(wire::GoawayHead{}.header(), reason);
+  output_.send(wire::GoawayHead{}.header(), reason);
 }
 
 void Session::finish() {
@@ -292,8 +287,8 @@ void Session::close(Status why) {
 void Session::close_with_goaway(const Status& why) {
   // Requests that are put off count as taken: while there are any, nothing can be sent at once.
   if (state_ == State::kReady || state_ == State::kDraining) {
-    send_control(wire::GoawayHead{.taken_up_to = connection_->handed_up()}.header(), why.message());
-    outbox_.send_now();
+    output_.send(wire::GoawayHead{.taken_up_to = connection_->handed_up()}.header(), why.message());
+    connection_->outbox().send_now();
   }
   close(why);
 }
@@ -302,20 +297,6 @@ void Session::reject(Rejection reason, const Status& why) {
   setup_.host.rejections.count(reason);
   if (setup_.host.faults == nullptr) return;
   faults_.note(*setup_.host.faults, *connection_, reason, why, loop().now());
-}
-
-std::byte* Session::no_memory_for_frame() {
-  close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a frame"});
-  return nullptr;
-}
-
-void Session::send_control(const wire::FrameHeader& control, std::string_view text) {
-  wire::FrameHeader header = control;
-  header.body_bytes = static_cast<std::uint32_t>(text.size());
-  if (std::byte* body = begin_frame(header)) {
-    std::copy_n(as_bytes(text).begin(), text.size(), body);
-    end_frame();
-  }
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "calls/calls_in.hpp"
 #include "calls/calls_out.hpp"
 #include "calls/fault_gate.hpp"
+#include "calls/frame_output.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/log.hpp"
 #include "weft/calls/limits.hpp"
@@ -79,12 +80,8 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   void start() noexcept;
 
   bool ready() const { return state_ == State::kReady; }
-  /// New calls may be queued: ready, and under the high-water mark.
-  bool has_room() const {
-    return state_ == State::kReady && outbox_.queued_bytes() <= setup_.limits.outbox_high_water &&
-           out_.has_place();
-  }
-  bool output_over_high_water() const { return outbox_.queued_bytes() > setup_.limits.outbox_high_water; }
+  /// New calls may be queued: ready, and there is room for what they send.
+  bool has_room() { return state_ == State::kReady && output_.has_room() && out_.has_place(); }
 
   /// Tells the peer to make no new calls here; those that come all the same are served.
   void send_goaway(std::string_view reason);
@@ -98,36 +95,11 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultGate.
   void reject(Rejection reason, const Status& why);
 
-  /// Room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
-  /// Null when memory is out, and then the session is being closed.
-  [[gnu::always_inline]] std::byte* begin_frame(wire::FrameHeader header) {
-    const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
-    std::byte* const frame = outbox_.append(bytes);
-    if (frame == nullptr) [[unlikely]] {
-      return no_memory_for_frame();
-    }
-    // The padding is the end of the last eight bytes, which the body then overwrites from the front.
-    store_le<std::uint64_t>(frame + bytes - 8, 0);
-    wire::store_header(frame, header);
-    frame_ = frame;
-    frame_body_bytes_ = header.body_bytes;
-    return frame + wire::kHeaderBytes;
-  }
-  /// end_frame() has something to do.
-  bool frames_need_end() const { return checksums_; }
-  /// Takes the frame back whose body this is: nothing of it is sent. It is the last that was begun.
-  void take_back_frame(const std::byte* body) noexcept;
-  /// Has to follow when the body was written.
-  void end_frame() {
-    if (checksums_) [[unlikely]] {
-      wire::finish_frame(frame_, frame_body_bytes_, true);
-    }
-  }
-
   Loop& loop() const { return setup_.loop; }
   SessionOwner& owner() const { return setup_.owner; }
   const RpcLimits& limits() const { return setup_.limits; }
   Connection& connection() { return *connection_; }
+  FrameOutput& output() { return output_; }
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
   CallsHost& host() const { return setup_.host; }
@@ -162,24 +134,19 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
   Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
-  void send_control(const wire::FrameHeader& control, std::string_view text = {});
-  std::byte* no_memory_for_frame();
   void watch_peer();
 
   SessionSetup setup_;
   std::unique_ptr<Connection> connection_;
-  Outbox& outbox_;
+  FrameOutput output_;
   std::uint64_t connection_id_;
   std::shared_ptr<void> tag_;
   CallsOut out_{*this};
   CallsIn in_{*this, setup_.host};
   std::unique_ptr<PutOff> put_off_;
-  std::byte* frame_ = nullptr;
-  std::uint32_t frame_body_bytes_ = 0;
   std::uint32_t peer_body_bytes_max_ = 0;
   std::uint64_t peer_attachment_bytes_max_ = 0;
   State state_ = State::kHello;
-  bool checksums_ = false;
   bool goaway_sent_ = false;
   bool finished_ = false;
   bool heard_ = false;

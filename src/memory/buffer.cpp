@@ -17,6 +17,10 @@ struct SharingBudget {
   Buffer buffer;  // ends before what it was reserved in
 };
 
+void end_sharing(void* object) noexcept {
+  delete static_cast<SharingBudget*>(object);
+}
+
 void free_plain(void* memory) noexcept {
   ::operator delete(memory);
 }
@@ -50,8 +54,7 @@ Result<Buffer> keep_budget(Buffer buffer, std::shared_ptr<MemoryBudget> budget) 
     return memory_out(memory.size());
   }
   owner->buffer = std::move(buffer);
-  return Buffer::adopt(memory, owner,
-                       [](void* object) noexcept { delete static_cast<SharingBudget*>(object); });
+  return Buffer::adopt(memory, owner, &end_sharing);
 }
 
 }  // namespace
@@ -109,6 +112,11 @@ Buffer Buffer::adopt(MutableBytes memory, void* owner, void (*release)(void* own
   buffer.owner_ = owner;
   buffer.release_ = release;
   return buffer;
+}
+
+void Buffer::leave_budget() noexcept {
+  if (release_ == &end_sharing) return static_cast<SharingBudget*>(owner_)->buffer.leave_budget();
+  if (budget_ != nullptr) std::exchange(budget_, nullptr)->release(memory_.size());
 }
 
 void Buffer::release() noexcept {

@@ -388,7 +388,6 @@ void Connection::on_turn_end() {
 void Connection::flush() {
   if (ending() || sending_ == Sending::kFailed) return;
   if (sending_ == Sending::kEnded) {
-    if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
     // Frames that are queued after the end go nowhere; whoever waits for room has to hear that there is some.
     outbox_.release_all();
     return after_flush();
@@ -400,7 +399,6 @@ void Connection::flush() {
 void Connection::send_queued() {
   bool moved_some = false;
   while (!outbox_.empty()) {
-    if (outbox_.queued_bytes() > options_.outbox_high_water) above_high_water_ = true;
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send_some({pieces, count});
@@ -423,8 +421,8 @@ void Connection::send_queued() {
 }
 
 void Connection::after_flush() {
-  if (above_high_water_ && outbox_.queued_bytes() <= options_.outbox_high_water / 2) {
-    above_high_water_ = false;
+  if (outbox_.queued_bytes() < drained_below_) {
+    drained_below_ = 0;
     if (sink_ != nullptr) sink_->on_drained();
     if (ending()) return;
   }

@@ -22,13 +22,6 @@ std::byte* aligned_up(std::byte* at) {
 
 }  // namespace
 
-// All that is queued is whole now, and may leave before the next frame begins. Not so before an attachment:
-// what a lease's owner queues when it hears that its bytes left would come between frame and attachment.
-bool Outbox::make_room_for_frame(std::size_t bytes) noexcept {
-  tell_much();
-  return make_room(bytes, 0);
-}
-
 // Sees to room for `bytes` behind the cursor, in another chunk if need be; the cursor is at `misalignment`
 // modulo 8 then.
 bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {

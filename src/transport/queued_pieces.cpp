@@ -11,6 +11,14 @@ std::uint32_t QueuedPieces::first_with_bytes() const noexcept {
   return index;
 }
 
+std::size_t QueuedPieces::leased_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (std::uint32_t index = 0; index < size_; ++index) {
+    if ((*this)[index].lease != nullptr) bytes += (*this)[index].size;
+  }
+  return bytes;
+}
+
 bool QueuedPieces::grow() noexcept {
   auto* larger = new (std::nothrow) QueuedPiece[capacity_ * 2];
   if (larger == nullptr) return false;

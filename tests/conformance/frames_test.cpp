@@ -266,12 +266,14 @@ TEST_P(Frames, APausedConnectionTakesNothingAndGoesOnWhenResumed) {
 }
 
 TEST_P(Frames, AProducerIsToldWhenItsQueueHasDrained) {
-  ASSERT_NO_FATAL_FAILURE(greet({.outbox_high_water = 100'000}));
+  ASSERT_NO_FATAL_FAILURE(greet());
   server_.connection->pause_receiving();
+  client_.connection->tell_when_drained(100'000);
+  settle();
   std::uint64_t id = 0;
   while (client_.outbox().queued_bytes() < 20'000'000) client_.request(++id, pattern(50'000));
   settle();
-  EXPECT_EQ(client_.sink.drained, 0);
+  EXPECT_EQ(client_.sink.drained, 0) << "nothing has been sent";
   EXPECT_GT(client_.outbox().queued_bytes(), 100'000u);
   server_.connection->resume_receiving();
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == id; }));

@@ -49,6 +49,10 @@ class AnswerSink {
   virtual bool has_room() const noexcept = 0;
   /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
   virtual void add_room_waiter(RoomWaiter& waiter) = 0;
+  /// Charges `bytes` of an answer that waits for room: in the connection, as a part of what its call counts
+  /// there (ServedCall::connection_charge()), and in the process's memory, where whoever keeps the answer
+  /// gives them back. False when there is no memory for it.
+  virtual bool charge_answer(std::size_t bytes) = 0;
   /// The next answer that waited goes on, if there is room. The end of its call wakes another, so that all
   /// who waited do not fill the queue at once.
   virtual void wake_room_waiter() = 0;

@@ -10,6 +10,7 @@
 namespace weft {
 
 class InlineCall;
+class RunningLimit;
 class ServedCall;
 
 /// Options of one method, given when it is registered.
@@ -19,11 +20,12 @@ struct HandlerOptions {
   /// Limits for this method below the server's; zero: the server's.
   std::uint32_t body_bytes_max = 0;
   std::uint64_t attachment_bytes_max = 0;
-  /// Of a blocking handler: calls that run on workers at the same time, and calls that wait for one, over all
-  /// connections; zero: as many as there are workers, and ServerOptions::worker_queue_max. Those over the
-  /// first wait and leave the workers to other methods; one over the second is refused with
-  /// kResourceExhausted.
+  /// Calls that run at the same time, over all connections and loops; zero: no limit but the server's. One
+  /// more is refused with kResourceExhausted, or waits if the handler is blocking, and leaves the workers to
+  /// other methods. Not for an ordinary function on a loop, of which a loop runs one at a time.
   std::uint32_t running_max = 0;
+  /// Of a blocking handler: calls that wait for a worker, over all connections; zero:
+  /// ServerOptions::worker_queue_max. One more is refused with kResourceExhausted.
   std::uint32_t waiting_max = 0;
 };
 
@@ -56,6 +58,8 @@ struct MethodEntry {
   /// over 8 KiB counts as if it were as large.
   bool keeps_body = true;
   void* object = nullptr;
+  /// Bounds its calls that run; null: nothing does. Set by the server.
+  RunningLimit* running = nullptr;
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
   void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
   Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;

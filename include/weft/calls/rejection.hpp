@@ -33,6 +33,7 @@ enum class Rejection : std::uint8_t {
   kOverConnectionMemory,   ///< over connection_memory_max
   kOverProcessMemory,      ///< over process_memory_max, or the system has no memory
   kOverCallsInFlight,      ///< over calls_in_flight_max
+  kOverRunning,            ///< over HandlerOptions::running_max, or calls_running_max
   kOverWorkerQueue,        ///< over worker_queue_max
   kBehind,                 ///< half of the caller's time had passed before the request was looked at
   kCount,

@@ -13,6 +13,7 @@
 #include "weft/calls/call_context.hpp"
 #include "weft/calls/call_envelope.hpp"
 #include "weft/calls/kept_body.hpp"
+#include "weft/calls/running_limit.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/coro/task.hpp"
@@ -26,21 +27,22 @@ struct MethodEntry;
 struct ServedCallTag;
 struct WorkerQueueTag;
 
-/// Request of a call that is to be served with a record.
+/// Request of a call that is to be served with a record, which keeps it.
 struct ServedRequest {
   std::uint64_t id = 0;
-  /// Bytes that stay until the record ends: the body, or only the metadata before it.
+  /// Bytes that stay until the record ends: the metadata, and the body behind it unless that is not kept.
   KeptBody kept{};
   /// The arguments; in `kept`, or only valid while the request is received.
   Bytes body{};
-  /// In `kept`.
-  Bytes metadata{};
-  Buffer attachment{};
   Deadline deadline{};
   /// Bytes that the call counts in its connection.
   std::size_t connection_charge = 0;
   /// Larger answers are refused before they are encoded.
   std::uint32_t answer_bytes_max = 0;
+  /// Of those that are kept, the first ones.
+  std::uint32_t metadata_bytes = 0;
+  /// Among the calls that run of its method, and of the server.
+  RunningPlace place{};
 };
 
 /// Place of a served call in the table of its connection; the table's.
@@ -70,15 +72,16 @@ class ServedCall final : public ListHook<ServedCallTag>,
                          private Timer {
  public:
   /// `sink` is told by forget() that the call uses it no longer; the others outlive the call.
-  ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request);
+  ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request,
+             Buffer attachment = {});
   ~ServedCall();
   ServedCall(const ServedCall&) = delete;
   ServedCall& operator=(const ServedCall&) = delete;
   static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { detail::release_frame(block, size); }
 
-  std::uint64_t id() const { return id_; }
-  Bytes body() const { return body_; }
+  std::uint64_t id() const { return request_.id; }
+  Bytes body() const { return request_.body; }
   /// Keeps what the handler's arguments point into until the record ends. Where the handler runs, once.
   void keep(std::shared_ptr<void> memory) { kept_by_handler_ = std::move(memory); }
   CancelScope& scope() { return scope_; }
@@ -89,9 +92,9 @@ class ServedCall final : public ListHook<ServedCallTag>,
   /// Null when the connection is gone.
   AnswerSink* sink() const { return sink_; }
   std::uint64_t connection_id() const { return connection_id_; }
-  std::size_t connection_charge() const { return connection_charge_; }
+  std::size_t connection_charge() const { return request_.connection_charge; }
   /// Larger answers are refused before they are encoded. Any thread.
-  std::uint32_t body_bytes_max() const { return answer_bytes_max_; }
+  std::uint32_t body_bytes_max() const { return request_.answer_bytes_max; }
 
   /// Runs the handler, or hands the call to a worker. The record may be gone afterwards.
   void start();
@@ -164,12 +167,8 @@ class ServedCall final : public ListHook<ServedCallTag>,
   CallsHost* host_;
   Loop* loop_;
   const MethodEntry* method_;
-  std::uint64_t id_;
   std::uint64_t connection_id_;
-  std::size_t connection_charge_;
-  std::uint32_t answer_bytes_max_;
-  KeptBody kept_;
-  Bytes body_;
+  ServedRequest request_;
   CallEnvelope envelope_;
   CancelScope scope_;
   std::shared_ptr<void> kept_by_handler_;

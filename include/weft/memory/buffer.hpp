@@ -47,6 +47,10 @@ class Buffer {
     if (release_ != nullptr || budget_ != nullptr) release();
   }
 
+  /// Counts in no budget any more: for memory that is kept for good, such as what a store was given, which
+  /// else would take from what calls may hold for as long as it is kept.
+  void leave_budget() noexcept;
+
   std::byte* data() noexcept { return memory_.data(); }
   const std::byte* data() const noexcept { return memory_.data(); }
   std::size_t size() const noexcept { return memory_.size(); }

@@ -3,6 +3,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,8 +32,6 @@ class ReceiveSlice;
 
 struct ConnectionOptions {
   wire::FrameLimits frame_limits{};
-  /// queued_bytes() above which the producer should wait for on_drained(); low water is half of it.
-  std::size_t outbox_high_water = 4u << 20;
   /// The peer may leave queued bytes untaken for so long before the connection ends with kUnavailable.
   Duration stall_timeout = std::chrono::seconds{30};
   /// The longest time from a frame's (or the hello's) first byte to progress being made. Progress
@@ -103,6 +102,9 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
   /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);
+  /// The sink hears on_drained() once no more than `bytes` are queued, after the next time that some are sent.
+  /// Of several such wishes the one that comes true first counts for all.
+  void tell_when_drained(std::size_t bytes) noexcept { drained_below_ = std::max(drained_below_, bytes + 1); }
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   void pause_receiving();
   void resume_receiving();
@@ -212,12 +214,13 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   TimePoint send_since_{};
   TimePoint frame_since_{};
   std::uint64_t frame_progress_ = ~std::uint64_t{0};
+  /// The sink waits until fewer bytes are queued; 0: for nothing.
+  std::size_t drained_below_ = 0;
   State state_ = State::kMade;
   Sending sending_ = Sending::kOpen;
   bool receive_ended_ = false;
   bool readable_ = false;
   bool write_blocked_ = false;
-  bool above_high_water_ = false;
   /// Whole frames that were received may wait to be handed up.
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.

@@ -71,7 +71,10 @@ class Outbox {
   /// be sent by it.
   std::byte* append(std::size_t bytes) noexcept {
     if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
-      if (!make_room_for_frame(bytes)) return nullptr;
+      // All that is queued is whole now, and may leave before this frame begins. Not so before an attachment:
+      // what a lease's owner queues when it hears that its bytes left would come between frame and attachment.
+      tell_much();
+      if (!make_room(bytes, 0)) return nullptr;
     }
     std::byte* at = cursor_;
     cursor_ += bytes;
@@ -98,6 +101,8 @@ class Outbox {
   std::size_t queued_bytes() const noexcept {
     return sealed_bytes_ + static_cast<std::size_t>(cursor_ - open_begin_);
   }
+  /// Queued bytes in memory of the outbox's own, not leased.
+  std::size_t copied_bytes() const noexcept { return queued_bytes() - pieces_.leased_bytes(); }
   bool empty() const noexcept { return queued_bytes() == 0; }
   /// Position in the stream of what is queued next: all bytes that were queued so far.
   std::uint64_t position() const noexcept { return address(cursor_) - origin_; }
@@ -129,7 +134,6 @@ class Outbox {
   void release_all() noexcept;
 
  private:
-  bool make_room_for_frame(std::size_t bytes) noexcept;
   bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
   bool extend_limit(std::size_t bytes) noexcept;
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;

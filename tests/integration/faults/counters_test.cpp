@@ -31,7 +31,7 @@ void fill(Server& server) {
   server.register_handler<method<&add, "blocking">>({.blocking = true});
   server.register_handler<method<&add_and_reply, "blocking reply">>({.blocking = true});
   server.register_handler<&size_of>({.body_bytes_max = 100});
-  server.register_handler<&attachment_size>({.attachment_bytes_max = 1000});
+  server.register_handler<&attachment_size>({.attachment_bytes_max = 3000});
   server.register_handler<&until_cancelled>();
 }
 
@@ -41,7 +41,7 @@ class Counters : public FaultTest {
     ServerOptions options;
     options.limits.body_bytes_max = 4096;
     options.limits.attachment_bytes_max = 10'000;
-    options.limits.connection_memory_max = 900;
+    options.limits.connection_memory_max = 2000;
     options.limits.calls_in_flight_max = 1;
     return serve(std::move(options), &fill);
   }
@@ -104,11 +104,11 @@ TEST_F(Counters, NameTheReasonForWhichACallWasRefused) {
   }
   expect_counted(server, hello + request_bytes<&size_of>(1, std::string(101, 'x')),
                  Rejection::kOverMethodsBody);
-  expect_counted(server, hello + frame_bytes(request_header<&attachment_size>(1), "", std::string(1001, 'x')),
+  expect_counted(server, hello + frame_bytes(request_header<&attachment_size>(1), "", std::string(3001, 'x')),
                  Rejection::kOverMethodsAttachment);
   expect_counted(server, hello + frame_bytes(request_header<&add>(1), "", "attached"),
                  Rejection::kAttachmentNotTaken);
-  expect_counted(server, hello + frame_bytes(request_header<&attachment_size>(1), "", std::string(901, 'x')),
+  expect_counted(server, hello + frame_bytes(request_header<&attachment_size>(1), "", std::string(2001, 'x')),
                  Rejection::kOverConnectionMemory);
   expect_counted(server,
                  hello + request_bytes<&until_cancelled>(1, 1) + request_bytes<&until_cancelled>(2, 2),

@@ -263,6 +263,76 @@ TEST_F(Limits, ConnectionAndProcessMemoryBoundTheAttachmentsThatAreHeld) {
   }
 }
 
+/// Coroutines that go on until the test opens them.
+struct Waiter {
+  Event open;
+  Task<int> pass() {
+    [[maybe_unused]] const Result<void> passed = co_await open.wait();
+    co_return 1;
+  }
+};
+
+TEST_F(Limits, RunningMaxOfAMethodRefusesTheNextCallOfThatMethodFromAnyConnection) {
+  Waiter waiter;
+  Stubborn stubborn;
+  Server& server = serve_here([&](Server& its) {
+    its.register_handler<&Waiter::pass>(&waiter, {.running_max = 2});
+    its.register_handler<&Stubborn::hold>(&stubborn);
+  });
+  Client& first = client(server);
+  Client& second = client(server);
+  Call<int> one = first.start<&Waiter::pass>();
+  Call<int> two = second.start<&Waiter::pass>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 2; }));
+  const Status refused = call<&Waiter::pass>(second).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.retry(), Retry::kBackoff);
+  EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("HandlerOptions::running_max"));
+  EXPECT_EQ(server.stats().rejected[Rejection::kOverRunning], 1u);
+  Call<int> other = first.start<&Stubborn::hold>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 1; })) << "another method has its place";
+  waiter.open.set();
+  stubborn.release();
+  EXPECT_EQ(loop().block_on(std::move(one)).value(), 1);
+  EXPECT_EQ(loop().block_on(std::move(two)).value(), 1);
+  EXPECT_EQ(loop().block_on(std::move(other)).value(), 1);
+  EXPECT_EQ(call<&Waiter::pass>(second).value(), 1) << "those that ended have left their places";
+}
+
+TEST_F(Limits, CallsRunningMaxBoundsTheCallsOfAllMethodsTogether) {
+  Waiter waiter;
+  Stubborn stubborn;
+  Blocker blocker;
+  ServerOptions options;
+  options.calls_running_max = 3;
+  Server& server = serve_here(std::move(options), [&](Server& its) {
+    its.register_handler<&Waiter::pass>(&waiter, {.running_max = 2});
+    its.register_handler<&Stubborn::hold>(&stubborn);
+    its.register_handler<&Blocker::pass>(&blocker, {.blocking = true});
+    its.register_handler<long_text>();
+  });
+  Client& caller = client(server);
+  Call<int> one = caller.start<&Waiter::pass>();
+  Call<int> two = caller.start<&Stubborn::hold>();
+  Call<int> three = caller.start<&Blocker::pass>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 3; }));
+  EXPECT_EQ(call<&Stubborn::hold>(caller).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(call<&Waiter::pass>(caller).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(call<&Blocker::pass>(client(server)).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(call<long_text>(caller, 1u).value(), "t") << "what runs at once takes no place";
+  EXPECT_EQ(server.stats().rejected[Rejection::kOverRunning], 3u);
+  stubborn.release();
+  EXPECT_EQ(loop().block_on(std::move(two)).value(), 1);
+  Call<int> next = caller.start<&Waiter::pass>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 3; })) << "its place is free";
+  waiter.open.set();
+  blocker.closed.unlock();
+  EXPECT_EQ(loop().block_on(std::move(one)).value(), 1);
+  EXPECT_EQ(loop().block_on(std::move(three)).value(), 1);
+  EXPECT_EQ(loop().block_on(std::move(next)).value(), 1);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
+}
+
 TEST_F(Limits, WorkerQueueMaxRefusesTheNextBlockingCall) {
   Blocker blocker;
   ServerOptions options;

@@ -29,7 +29,7 @@ using ::testing::IsEmpty;
 /// Writes down what it is told.
 class NotingSink final : public AnswerSink {
  public:
-  explicit NotingSink(Loop& loop) : AnswerSink(77), loop_(loop) {}
+  NotingSink(Loop& loop, LocalBudget& process) : AnswerSink(77), loop_(loop), process_(process) {}
 
   std::byte* begin_answer(std::uint64_t id, std::size_t bytes, std::uint64_t attachment) override {
     if (bytes > answer_max) {
@@ -60,6 +60,9 @@ class NotingSink final : public AnswerSink {
   void wake_room_waiter() override {
     if (room && !waiters_.empty()) loop_.schedule(waiters_.pop_front().node);
   }
+  bool charge_answer(std::size_t bytes) override {
+    return bytes <= answer_memory && process_.try_reserve(bytes);
+  }
   void forget(ServedCall&) override {
     ++forgotten;
     wake_room_waiter();
@@ -74,6 +77,8 @@ class NotingSink final : public AnswerSink {
   std::vector<Status> failures;
   std::vector<Rejection> refusals;
   std::size_t answer_max = 1000;
+  /// What an answer that waits for room may have.
+  std::size_t answer_memory = 1000;
   int forgotten = 0;
   bool room = true;
   bool finished = false;
@@ -81,6 +86,7 @@ class NotingSink final : public AnswerSink {
 
  private:
   Loop& loop_;
+  LocalBudget& process_;
   std::vector<std::byte> body_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> waiters_;
   std::shared_ptr<void> tag_;
@@ -102,7 +108,7 @@ class ServedCalls : public ::testing::Test {
     loop_ = Loop::create(options).value();
     host_.memory.emplace(std::make_shared<MemoryBudget>(10'000));
     host_.workers = workers_.get();
-    sink_ = std::make_unique<NotingSink>(*loop_);
+    sink_ = std::make_unique<NotingSink>(*loop_, *host_.memory);
     method_.key.name = "work";
   }
   ~ServedCalls() override {
@@ -305,6 +311,42 @@ TEST_F(ServedCalls, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
   sink_->wake_room_waiter();
   loop_->run_until_idle();
   EXPECT_THAT(sink_->answers, ElementsAre("rrr"));
+  reply.reset();
+}
+
+TEST_F(ServedCalls, AnAnswerThatWaitsForRoomIsChargedUntilItIsSent) {
+  static std::unique_ptr<detail::ReplyRight> reply;
+  handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
+          true);
+  ServedCall& call = serve();
+  sink_->room = false;
+  reply->send(std::vector<std::byte>(300, std::byte{'r'}));
+  loop_->run_until_idle();
+  EXPECT_EQ(host_.memory->free(), 10'000u - 100 - 300);
+  EXPECT_EQ(call.connection_charge(), 300u);
+  sink_->room = true;
+  sink_->wake_room_waiter();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, ElementsAre(std::string(300, 'r')));
+  reply.reset();
+}
+
+TEST_F(ServedCalls, AnAnswerThatWaitsForRoomAndForWhichThereIsNoMemoryBecomesAFailure) {
+  static std::unique_ptr<detail::ReplyRight> reply;
+  handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
+          true);
+  serve();
+  sink_->room = false;
+  sink_->answer_memory = 299;
+  reply->send(std::vector<std::byte>(300, std::byte{'r'}));
+  loop_->run_until_idle();
+  EXPECT_EQ(host_.memory->free(), 10'000u - 100);
+  sink_->room = true;
+  sink_->wake_room_waiter();
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().code(), StatusCode::kResourceExhausted);
   reply.reset();
 }
 

@@ -110,6 +110,47 @@ TEST_F(Sessions, OfPingsThatComeWhileNothingCanBeSentTheLastIsAnswered) {
   EXPECT_EQ(frames[1].header.id, 100u);
 }
 
+TEST_F(Sessions, WhatWaitsToBeSentIsChargedAndBoundedByTheProcesssMemory) {
+  RpcLimits limits;
+  limits.process_memory_max = 200'000;
+  start(limits);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  std::string requests;
+  for (std::uint64_t id = 1; id <= 500; ++id) requests += request_bytes(id, std::string(1000, 'a'));
+  rig_->peer_sends(requests);
+  const std::size_t waiting = rig_->session().connection().outbox().queued_bytes();
+  EXPECT_GT(waiting, 100'000u);
+  EXPECT_LT(waiting, 200'000u);
+  // The last answer was written when there still was room for a part of it.
+  EXPECT_LE(rig_->host.memory->free(), 200'000 - (waiting - FrameOutput::kUncharged - 1100));
+  EXPECT_GT(rig_->host.memory->free(), 0u) << "others have a share";
+  rig_->carrier().set_room(SIZE_MAX);
+  rig_->settle();
+  EXPECT_EQ(rig_->sent().size(), 500u) << "nothing is lost";
+  EXPECT_EQ(rig_->host.memory->free(), 200'000u);
+}
+
+TEST_F(Sessions, AnAnswerForWhichThereIsNoMemoryIsRefusedAndTheNextOneIsNot) {
+  RpcLimits limits;
+  limits.process_memory_max = 200'000;
+  start(limits);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  rig_->peer_sends(request_bytes(1, std::string(150'000, 'a')));
+  rig_->peer_sends(request_bytes(2, std::string(30, 'b')));
+  rig_->carrier().set_room(SIZE_MAX);
+  std::vector<SentFrame> frames = rig_->sent();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_TRUE(wire::AnswerView{frames[0].header}.succeeded());
+  EXPECT_TRUE(wire::AnswerView{frames[1].header}.succeeded());
+  rig_->peer_sends(request_bytes(3, std::string(195'000, 'a')));
+  frames = rig_->sent();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(wire::AnswerView{frames[0].header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
+  EXPECT_EQ(rig_->host.memory->free(), 200'000u);
+}
+
 TEST_F(Sessions, RequestsWaitWhileItsOutputIsFullAndNoneIsLost) {
   RpcLimits limits;
   limits.outbox_high_water = 4096;

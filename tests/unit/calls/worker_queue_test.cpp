@@ -33,6 +33,7 @@ class QuietSink final : public AnswerSink {
   bool has_room() const noexcept override { return true; }
   void add_room_waiter(RoomWaiter&) override {}
   void wake_room_waiter() override {}
+  bool charge_answer(std::size_t) override { return true; }
   void forget(ServedCall&) override {}
   std::string local_endpoint() const override { return {}; }
   std::string remote_endpoint() const override { return {}; }

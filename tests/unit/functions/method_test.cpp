@@ -37,7 +37,7 @@ namespace {
 // A guard against growth that nobody meant; raise one only with a reason.
 static_assert(sizeof(PendingCall) <= 280);
 static_assert(sizeof(ServedCall) <= 640);
-static_assert(sizeof(Session) <= 640);
+static_assert(sizeof(Session) <= 672);
 static_assert(sizeof(InlineCall) <= 32);
 static_assert(sizeof(CallContext) <= sizeof(void*));
 static_assert(std::is_trivially_copyable_v<CallOptions>);
@@ -111,6 +111,44 @@ TEST(MethodTable, RefusesTwoMethodsOfOneIdAndNamesBoth) {
   EXPECT_EQ(built.status().code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string{built.status().message()},
               ::testing::AllOf(::testing::HasSubstr("'first'"), ::testing::HasSubstr("'second'")));
+}
+
+void expect_misuse(MethodEntry entry, std::string_view option) {
+  const Result<MethodTable> built = MethodTable::build({std::move(entry)});
+  ASSERT_FALSE(built.ok());
+  EXPECT_EQ(built.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string{built.status().message()},
+              ::testing::AllOf(::testing::HasSubstr("'method'"), ::testing::HasSubstr(std::string{option})));
+}
+
+TEST(MethodTable, RefusesLimitsThatWouldNeverHoldAnythingBack) {
+  MethodEntry entry = entry_of(7, "method");
+  entry.options.running_max = 1;
+  expect_misuse(entry, "running_max");
+  entry.options = {.waiting_max = 1};
+  expect_misuse(entry, "waiting_max");
+  entry.kind = HandlerKind::kCoroutine;
+  expect_misuse(entry, "waiting_max");
+  entry.kind = HandlerKind::kBlocking;
+  EXPECT_TRUE(MethodTable::build({entry}).ok());
+}
+
+TEST(RunningLimits, NestAndAreNeverExceeded) {
+  RunningLimit whole{2};
+  RunningLimit part{1, &whole};
+  RunningLimit other{5, &whole};
+  {
+    RunningPlace first;
+    EXPECT_TRUE(first.take(&part));
+    EXPECT_FALSE(RunningPlace{}.take(&part));
+    EXPECT_EQ(whole.running(), 1u) << "what was refused in the part has left the whole again";
+    RunningPlace second;
+    EXPECT_TRUE(second.take(&other));
+    EXPECT_FALSE(RunningPlace{}.take(&other));
+    EXPECT_EQ(other.running(), 1u);
+  }
+  EXPECT_EQ(whole.running() + part.running() + other.running(), 0u);
+  EXPECT_TRUE(RunningPlace{}.take(nullptr));
 }
 
 TEST(AttachmentView, IsOnePieceOrSeveral) {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weft/calls/limits.hpp"
+#include "weft/memory/local_budget.hpp"
+#include "weft/transport/connection.hpp"
+#include "weft/wire/frame.hpp"
+
+namespace weft {
+
+/// Writes the frames of one session into the outbox of its connection, and bounds what waits there to be
+/// sent: by the high-water mark, and by the process's memory. The first part of what waits is not charged, so
+/// that small frames are written without a look at any budget; beyond that, room is reserved in steps, and
+/// given back when the outbox has drained. Attachments are not charged: they are their owners' memory.
+/// Thread: the connection's loop.
+class FrameOutput {
+ public:
+  /// Bytes that may wait to be sent without being charged.
+  static constexpr std::size_t kUncharged = 16 * 1024;
+
+  /// All outlive it.
+  FrameOutput(Connection& connection, const RpcLimits& limits, LocalBudget& process);
+  ~FrameOutput() { process_.release(charged_); }
+  FrameOutput(const FrameOutput&) = delete;
+  FrameOutput& operator=(const FrameOutput&) = delete;
+
+  /// Gives room for a frame's body in the outbox, header and padding written; sent at the end of the turn.
+  /// Null when memory is out, and then the connection is being closed.
+  [[gnu::always_inline]] std::byte* begin(wire::FrameHeader header) {
+    const std::uint64_t bytes = wire::head_bytes(header.body_bytes, checksums_);
+    std::byte* const frame = outbox_.append(bytes);
+    if (frame == nullptr) [[unlikely]] {
+      return close_for_memory();
+    }
+    // The padding is the end of the last eight bytes, which the body then overwrites from the front.
+    store_le<std::uint64_t>(frame + bytes - 8, 0);
+    wire::store_header(frame, header);
+    frame_ = frame;
+    body_bytes_ = header.body_bytes;
+    return frame + wire::kHeaderBytes;
+  }
+  /// Has to follow when the body was written.
+  void end() {
+    if (checksums_) [[unlikely]] {
+      wire::finish_frame(frame_, body_bytes_, true);
+    }
+  }
+  /// end() has something to do.
+  bool needs_end() const { return checksums_; }
+  /// Takes the frame back whose body this is: nothing of it is sent. It is the last that was begun.
+  void take_back(const std::byte* body) noexcept;
+  /// Writes a whole frame whose body is `text`; of its header, all but the size is given.
+  void send(wire::FrameHeader header, std::string_view text = {});
+  /// Frames have checksums from now on.
+  void use_checksums() { checksums_ = true; }
+
+  /// More may be written: what waits is under the high-water mark, and there is memory. When it is not so,
+  /// FrameSink::on_drained() follows.
+  bool has_room() noexcept { return outbox_.queued_bytes() <= room_ || find_room(); }
+  /// Reserves memory for a body of `bytes`, which is more than kUncharged, before it is written. False when
+  /// there is none.
+  bool reserve(std::size_t bytes) noexcept;
+  /// The connection says that the outbox has drained: gives back what was reserved for what has left.
+  void drained() noexcept;
+
+ private:
+  bool find_room() noexcept;
+  bool reserve_all(std::size_t bytes) noexcept;
+  void set_charged(std::size_t bytes) noexcept;
+  std::byte* close_for_memory();
+
+  Connection& connection_;
+  Outbox& outbox_;
+  LocalBudget& process_;
+  const std::size_t high_water_;
+  /// Bytes that may wait before find_room() is asked.
+  std::size_t room_ = 0;
+  std::size_t charged_ = 0;
+  std::byte* frame_ = nullptr;
+  std::uint32_t body_bytes_ = 0;
+  bool checksums_ = false;
+};
+
+}  // namespace weft
