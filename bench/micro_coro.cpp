@@ -12,6 +12,7 @@
 #include "weft/coro/executor.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "weft/coro/executor.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/coro/yield.hpp"
 #include "weft/runtime/sleep.hpp"
 
 namespace weft::bench {

@@ -6,6 +6,7 @@
 #include "weft/client.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
+#include "weft/coro/yield.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/loop_thread.hpp"
 #include "weft/runtime/sleep.hpp"

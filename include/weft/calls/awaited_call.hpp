@@ -7,26 +7,12 @@
 #include <utility>
 
 #include "weft/base/result.hpp"
+#include "weft/calls/answer.hpp"
 #include "weft/calls/pending_call.hpp"
 
 /// The seam on the calling side: a call whose request and answer somebody else writes and reads. Calls of
 /// functions are one user of it, weft::protobuf is another.
 namespace weft {
-
-/// A result and the attachment that came with it.
-template <typename R>
-struct Answer {
-  R value;
-  /// The attachment's length, also where it landed in the caller's buffer.
-  std::size_t attachment_bytes = 0;
-  /// The attachment itself, empty where it landed in the caller's buffer.
-  Buffer attachment;
-};
-template <>
-struct Answer<void> {
-  std::size_t attachment_bytes = 0;
-  Buffer attachment;
-};
 
 /// Reads the body of an answer: read(), once and only where there is one, sets `failure`, which becomes the
 /// call's, when the bytes are none. What it read is take()n as a `Value`, unless that is void.

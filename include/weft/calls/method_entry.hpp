@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "weft/base/status.hpp"
+#include "weft/calls/handler_options.hpp"
 #include "weft/calls/method_key.hpp"
 #include "weft/coro/task.hpp"
 
@@ -12,22 +13,6 @@ namespace weft {
 class InlineCall;
 class RunningLimit;
 class ServedCall;
-
-/// Options of one method, given when it is registered.
-struct HandlerOptions {
-  /// Runs on the server's worker threads, never on a loop: for handlers that block or compute for long.
-  bool blocking = false;
-  /// Limits for this method below the server's; zero: the server's.
-  std::uint32_t body_bytes_max = 0;
-  std::uint64_t attachment_bytes_max = 0;
-  /// Calls that run at the same time, over all connections and loops; zero: no limit but the server's. One
-  /// more is refused with kResourceExhausted, or waits if the handler is blocking, and leaves the workers to
-  /// other methods. Not for an ordinary function on a loop, of which a loop runs one at a time.
-  std::uint32_t running_max = 0;
-  /// Of a blocking handler: calls that wait for a worker, over all connections; zero:
-  /// ServerOptions::worker_queue_max. One more is refused with kResourceExhausted.
-  std::uint32_t waiting_max = 0;
-};
 
 /// How a method is served.
 enum class HandlerKind : std::uint8_t {

@@ -18,20 +18,12 @@
 
 #include "weft/base/result.hpp"
 #include "weft/codec/compatible.hpp"
+#include "weft/codec/traits.hpp"
 #if defined(__cpp_lib_expected)
 #include <expected>
 #endif
 
 namespace weft {
-
-/// The hook by which a user's type becomes encodable: specialise it. Two forms, described in
-/// docs/internals/codec.md: by a stand-in (`Wire`, `to_wire`, `from_wire`), or by hand (`kMinEncodedSize`,
-/// `encoded_size`, `encode`, `decode`, `append_schema`). A specialisation wins over what the codec would do
-/// itself.
-template <typename T>
-struct CodecTraits {
-  using NotSpecialised = void;
-};
 
 namespace codec_detail {
 

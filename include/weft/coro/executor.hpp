@@ -110,9 +110,4 @@ class [[nodiscard]] YieldAwaiter {
   Resumption resumption_;
 };
 
-/// Goes to the back of the ready queue: everything that is ready now runs first. Never fails, ignores cancel.
-inline YieldAwaiter yield() noexcept {
-  return YieldAwaiter{};
-}
-
 }  // namespace weft

@@ -11,6 +11,8 @@
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
 #include "weft/transport/carrier_end.hpp"
+#include "weft/transport/carrier_policy.hpp"
+#include "weft/transport/carrier_report.hpp"
 #include "weft/transport/memory_lease.hpp"
 #include "weft/wire/hello.hpp"
 
@@ -42,13 +44,6 @@ class CarrierProvider {
   }
 };
 
-/// Whether a carrier is used when both sides could.
-enum class CarrierPolicy : std::uint8_t {
-  kForbid,   ///< not offered
-  kPrefer,   ///< used if it comes up, else the stream
-  kRequire,  ///< without it the connection ends with kFailedPrecondition
-};
-
 /// Returns the policy of the sender of an offer: kPrefer or kRequire; kForbid when its parameters are not
 /// those of an offer, which then counts as none.
 CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept;
@@ -68,12 +63,6 @@ struct CarrierChoices {
   Duration bring_up_timeout = std::chrono::seconds{2};
   /// Of connections that this side begins, not the peer.
   bool connecting = false;
-};
-
-/// A carrier that this side offers and that does not carry the connection's bytes. For people.
-struct PassedOverCarrier {
-  wire::CarrierKind kind{};
-  std::string reason;
 };
 
 }  // namespace weft

@@ -19,6 +19,7 @@
 #include "weft/transport/backlog.hpp"
 #include "weft/transport/carrier.hpp"
 #include "weft/transport/carrier_provider.hpp"
+#include "weft/transport/carrier_report.hpp"
 #include "weft/transport/frame_sink.hpp"
 #include "weft/transport/outbox.hpp"
 #include "weft/transport/stream_framer.hpp"
@@ -40,17 +41,6 @@ struct ConnectionOptions {
   Duration frame_timeout = std::chrono::seconds{10};
   /// Carriers that may take the place of the stream; null = none.
   std::shared_ptr<const CarrierChoices> carriers{};
-};
-
-/// The way that the bytes of a connection go, beside what its Capabilities say. For people.
-struct CarrierReport {
-  /// Carrier::description() of the carrier that carries them; empty when the stream does.
-  std::string description{};
-  /// The reason that they stay with the stream although both sides offered another carrier; else empty. When
-  /// several were tried, those of all.
-  std::string refusal{};
-  /// The carriers that this side offers and that were tried in vain, or that the peer does not offer.
-  std::vector<PassedOverCarrier> passed_over{};
 };
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
@@ -102,8 +92,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
   /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);
-  /// The sink hears on_drained() once no more than `bytes` are queued, after the next time that some are sent.
-  /// Of several such wishes the one that comes true first counts for all.
+  /// The sink hears on_drained() once no more than `bytes` are queued, after the next time that some are
+  /// sent. Of several such wishes the one that comes true first counts for all.
   void tell_when_drained(std::size_t bytes) noexcept { drained_below_ = std::max(drained_below_, bytes + 1); }
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   void pause_receiving();

@@ -72,7 +72,8 @@ class Outbox {
   std::byte* append(std::size_t bytes) noexcept {
     if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
       // All that is queued is whole now, and may leave before this frame begins. Not so before an attachment:
-      // what a lease's owner queues when it hears that its bytes left would come between frame and attachment.
+      // what a lease's owner queues when it hears that its bytes left would come between frame and
+      // attachment.
       tell_much();
       if (!make_room(bytes, 0)) return nullptr;
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weft/base/log.hpp"
+#include "weft/transport/carrier_policy.hpp"
 #include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/transport.hpp"
 

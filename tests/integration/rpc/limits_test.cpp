@@ -290,7 +290,8 @@ TEST_F(Limits, RunningMaxOfAMethodRefusesTheNextCallOfThatMethodFromAnyConnectio
   EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("HandlerOptions::running_max"));
   EXPECT_EQ(server.stats().rejected[Rejection::kOverRunning], 1u);
   Call<int> other = first.start<&Stubborn::hold>();
-  ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 1; })) << "another method has its place";
+  ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 1; }))
+      << "another method has its place";
   waiter.open.set();
   stubborn.release();
   EXPECT_EQ(loop().block_on(std::move(one)).value(), 1);

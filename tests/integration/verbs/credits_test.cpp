@@ -6,6 +6,7 @@
 #include <array>
 
 #include "integration/verbs/simulated_testing.hpp"
+#include "weft/coro/yield.hpp"
 #include "weft/memory/chunk_pool.hpp"
 
 namespace weft::verbs_testing {

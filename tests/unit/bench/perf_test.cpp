@@ -9,6 +9,7 @@
 
 #include "perf/client.hpp"
 #include "perf/server.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace weft::perf {
 namespace {

@@ -13,6 +13,7 @@
 #include "weft/coro/frame_pool.hpp"
 #include "weft/coro/mutex.hpp"
 #include "weft/coro/scope.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace weft {
 namespace {

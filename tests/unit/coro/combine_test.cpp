@@ -12,6 +12,7 @@
 #include "unit/coro/run.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/coro/scope.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace weft {
 namespace {

@@ -12,6 +12,7 @@
 #include "weft/coro/event.hpp"
 #include "weft/coro/mutex.hpp"
 #include "weft/coro/semaphore.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace weft {
 namespace {

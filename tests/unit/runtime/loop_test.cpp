@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unit/runtime/loops.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace weft {
 namespace {

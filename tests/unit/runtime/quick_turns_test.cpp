@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "unit/runtime/loops.hpp"
+#include "weft/coro/yield.hpp"
 #include "weft/runtime/poller.hpp"
 #include "weft/runtime/quick_burst.hpp"
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "unit/runtime/loops.hpp"
+#include "weft/coro/yield.hpp"
 #include "weft/runtime/loop_thread.hpp"
 
 namespace weft {

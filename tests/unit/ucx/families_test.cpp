@@ -10,6 +10,7 @@
 #include "unit/ucx/pair.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace weft::ucx {
 namespace {

@@ -8,6 +8,7 @@
 #include "unit/ucx/pair.hpp"
 #include "unit/ucx/watched.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/coro/yield.hpp"
 
 namespace weft::ucx {
 namespace {

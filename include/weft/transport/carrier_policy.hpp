@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+/// Whether a carrier is used when both sides could.
+enum class CarrierPolicy : std::uint8_t {
+  kForbid,   ///< not offered
+  kPrefer,   ///< used if it comes up, else the stream
+  kRequire,  ///< without it the connection ends with kFailedPrecondition
+};
+
+}  // namespace weft

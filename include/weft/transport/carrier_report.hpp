@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/wire/hello.hpp"
+
+namespace weft {
+
+/// A carrier that this side offers and that does not carry the connection's bytes. For people.
+struct PassedOverCarrier {
+  wire::CarrierKind kind{};
+  std::string reason;
+};
+
+/// The way that the bytes of a connection go, beside what its Capabilities say. For people.
+struct CarrierReport {
+  /// Carrier::description() of the carrier that carries them; empty when the stream does.
+  std::string description{};
+  /// The reason that they stay with the stream although both sides offered another carrier; else empty. When
+  /// several were tried, those of all.
+  std::string refusal{};
+  /// The carriers that this side offers and that were tried in vain, or that the peer does not offer.
+  std::vector<PassedOverCarrier> passed_over{};
+};
+
+}  // namespace weft
