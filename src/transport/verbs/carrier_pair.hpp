@@ -13,8 +13,8 @@ namespace weft::verbs_carrier {
 
 /// The queue pair of one carrier, and whom it leads to.
 ///
-///   empty --make()--> made, and known to the LoopDevice --connect()--> connected
-///                      '--end()--> empty                                '--retire(), or end()--> empty
+///   empty --make()--> made, known to the LoopDevice --connect()--> connected --retire(), or end()--> empty
+///                       '--end()--> empty
 ///
 /// Thread: its loop's.
 class CarrierPair {
@@ -23,8 +23,8 @@ class CarrierPair {
   CarrierPair(const CarrierPair&) = delete;
   CarrierPair& operator=(const CarrierPair&) = delete;
 
-  /// By the LoopDevice's port, or by `port` if that is not 0. What comes to it is `carrier`'s. Errors: what the
-  /// device does not grant. Throws std::bad_alloc.
+  /// By the LoopDevice's port, or by `port` if that is not 0. What comes to it is `carrier`'s. Errors: what
+  /// the device does not grant. Throws std::bad_alloc.
   Status make(std::uint8_t port, VerbsCarrier& carrier);
   bool empty() const noexcept { return pair_ == nullptr; }
   verbs::QueuePair& queue_pair() const noexcept { return *pair_; }
@@ -42,8 +42,8 @@ class CarrierPair {
   /// For people: our queue pair and the peer's.
   std::string who() const;
 
-  /// Puts it into error and leaves it to the LoopDevice, with the loop's memory that `sends` has under way and
-  /// a receive of `promised`. False when it has to end at once.
+  /// Puts it into error and leaves it to the LoopDevice, with the loop's memory that `sends` has under way
+  /// and a receive of `promised`. False when it has to end at once.
   bool retire(SendQueue& sends, PromisedReceives& promised) noexcept;
   /// Destroys it, if it is here still, after which the device touches nothing.
   void end() noexcept;

@@ -12,7 +12,7 @@ struct StarvedTag;
 
 /// The turn in which a carrier tells its owner what happened, and the failure that there is to tell.
 ///
-///   quiet --touch()--> scheduled --the loop's turn--> quiet          close() from both: nothing is told any more
+///   quiet --touch()--> scheduled --the loop's turn--> quiet      close() from both: nothing is told after it
 ///
 /// Nothing is told inside a completion: whoever notes something there touches this. Thread: its loop's.
 class CarrierTurn : public Ready, public ListHook<StarvedTag> {

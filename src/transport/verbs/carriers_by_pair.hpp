@@ -11,8 +11,8 @@ namespace weft::verbs_carrier {
 
 class VerbsCarrier;
 
-/// Names a carrier for as long as nobody else can have the name: a device gives the number of a queue pair that
-/// is gone to another one.
+/// Names a carrier for as long as nobody else can have the name: a device gives the number of a queue pair
+/// that is gone to another one.
 struct CarrierName {
   std::uint32_t queue_pair = 0;
   std::uint64_t serial = 0;

@@ -17,8 +17,8 @@ class Loop;
 
 namespace weft::verbs_carrier {
 
-/// Hears of a device's events on a loop, and writes to the log what people should know, at most once a second.
-/// Thread: its loop's.
+/// Hears of a device's events on a loop, and writes to the log what people should know, at most once a
+/// second. Thread: its loop's.
 class DeviceReports {
  public:
   DeviceReports(Loop& loop, std::shared_ptr<verbs::Device> device, Logger& logger) noexcept

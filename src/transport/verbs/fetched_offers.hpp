@@ -15,11 +15,12 @@
 
 namespace weft::verbs_carrier {
 
-/// The peer's offers, each of which has its place in the inbox, and the reads by which our device fetches them.
+/// The peer's offers, each of which has its place in the inbox, and the reads by which our device fetches
+/// them.
 ///
-///   kWaits --the landing is there: begin_read()--> kIsRead --on_read()--> kRead --reported--> gone; told: fetched
+///   kWaits --begin_read() into the landing--> kIsRead --on_read()--> kRead --told: fetched--> gone
 ///      |
-///      '--no landing that the device knows, or withdrawn--> gone; told: declined
+///      '--no landing that the device knows, or withdrawn: told: declined--> gone
 ///
 /// Answers are noted in the protocol; who calls sends them. Thread: its loop's.
 class FetchedOffers {
@@ -33,8 +34,8 @@ class FetchedOffers {
 
   /// An offer came. Impossible ones are misbehaviour.
   void offered(Bytes content) noexcept;
-  /// The peer asks for an answer to all of them, soon: what was not begun is declined, the rest is answered as
-  /// soon as it was read.
+  /// The peer asks for an answer to all of them, soon: what was not begun is declined, the rest is answered
+  /// as soon as it was read.
   void withdrawn() noexcept;
   /// Bytes came: the peer knows of each decline.
   void bytes_came() noexcept { declining_ = false; }
@@ -42,8 +43,8 @@ class FetchedOffers {
   void on_read() noexcept;
 
   /// The inbox begins with an offer: the next step of fetching into `landing`, one call begins to read, a
-  /// later one reports it. Nothing when all offers at the beginning were declined, for there is no landing that
-  /// the device knows.
+  /// later one reports it. Nothing when all offers at the beginning were declined, for there is no landing
+  /// that the device knows.
   std::optional<Moved> fetch(MutableBytes landing) noexcept;
   bool reads_under_way() noexcept;
   /// No read is under way, and the landing is not used any more. Returns how much has landed and was not

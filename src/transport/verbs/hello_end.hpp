@@ -13,7 +13,7 @@ namespace weft::verbs_carrier {
 
 /// One end of a carrier whose queue pair is connected by what both sides say on the stream.
 ///
-///   made --connect()--> the way to the peer is looked for --> connected          InfiniBand: connected at once
+///   made --connect()--> the way to the peer is looked for --> connected    (InfiniBand: connected at once)
 ///
 /// Thread: its loop's.
 class HelloEnd final : public CarrierEnd {

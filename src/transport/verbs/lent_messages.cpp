@@ -15,8 +15,8 @@ LentMessages::~LentMessages() {
 
 ChunkRef LentMessages::lend(std::uint32_t slot, std::size_t end, const CarrierName& carrier) noexcept {
   auto* const head = const_cast<std::byte*>(receives_.at(slot));
-  ChunkRef chunk = loop_device_.loop().chunks().lend(
-      {head + kMessageHeaderBytes, end - kMessageHeaderBytes}, *this);
+  ChunkRef chunk =
+      loop_device_.loop().chunks().lend({head + kMessageHeaderBytes, end - kMessageHeaderBytes}, *this);
   if (!chunk) return {};
   // Where the message's head was, which nobody needs any more.
   store_le(head, slot);

@@ -13,8 +13,8 @@ namespace weft::verbs_carrier {
 class LoopDevice;
 class ReceivePool;
 
-/// Messages that are looked at where they lie, in slots of a loop's receives, by whoever holds the chunk. Such
-/// a message may outlive its carrier; the LoopDevice lives as long as any. Thread: its loop's.
+/// Messages that are looked at where they lie, in slots of a loop's receives, by whoever holds the chunk.
+/// Such a message may outlive its carrier; the LoopDevice lives as long as any. Thread: its loop's.
 class LentMessages final : private ChunkLender {
  public:
   LentMessages(LoopDevice& loop_device, ReceivePool& receives, CarriersByPair& carriers) noexcept
@@ -23,8 +23,8 @@ class LentMessages final : private ChunkLender {
   LentMessages& operator=(const LentMessages&) = delete;
   ~LentMessages();
 
-  /// All bytes behind the head of the message in `slot`, up to `end`, as a chunk: its end gives the slot back,
-  /// and tells the carrier if it is there still. Null when memory is out.
+  /// All bytes behind the head of the message in `slot`, up to `end`, as a chunk: its end gives the slot
+  /// back, and tells the carrier if it is there still. Null when memory is out.
   ChunkRef lend(std::uint32_t slot, std::size_t end, const CarrierName& carrier) noexcept;
 
  private:

@@ -23,9 +23,11 @@ namespace weft::verbs_carrier {
 /// Shares a device among the carriers of one loop: the completion queue, the receives, and registered memory.
 /// Ends with the last of them.
 ///
-///   receives()  shared receives, and to whom they are promised     lent()     messages that are looked at in
-///   place sends()     memory to send from, and who waits for it          retired()  queue pairs that outlive
-///   their carriers carriers()  whose a completion or an event is
+///   receives()  shared receives, and to whom they are promised
+///   lent()      messages that are looked at in place
+///   sends()     memory to send from, and who waits for it
+///   retired()   queue pairs that outlive their carriers
+///   carriers()  whose a completion or an event is
 ///
 /// Thread: the loop's.
 class LoopDevice final : public std::enable_shared_from_this<LoopDevice> {

@@ -23,15 +23,17 @@ class LoopDevice;
 
 /// Takes in what comes to a carrier, judges it, and keeps it until it is received.
 ///
-///   a message comes --arrived()--> bytes: its slot waits in the inbox --receive()--> copied: the slot is given back
-///                                      |                  '--receive_in_place()--> lent --lent_returned()--> given back
-///                                      '--> control: taken at once, the slot is given back
+///   a message comes --arrived()--> control: taken at once, its slot is given back
+///                         |
+///                         '--> bytes: its slot waits in the inbox --receive()--> copied, given back
+///                                              |
+///                                              '--receive_in_place()--> lent --lent_returned()--> given back
 ///
 /// Control that follows is sent before any of these returns. Thread: its loop's.
 class MessageReceiver final : private ReadOwner {
  public:
-  MessageReceiver(LoopDevice& loop_device, MessageProtocol& protocol, MessageSender& sender, OfferedBytes& offered,
-                  CarrierTurn& turn);
+  MessageReceiver(LoopDevice& loop_device, MessageProtocol& protocol, MessageSender& sender,
+                  OfferedBytes& offered, CarrierTurn& turn);
 
   PromisedReceives& promised() noexcept { return promised_; }
   FetchedOffers& offers() noexcept { return offers_; }

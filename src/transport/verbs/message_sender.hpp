@@ -14,8 +14,8 @@
 
 namespace weft::verbs_carrier {
 
-/// Decides when a carrier's messages are given to the device: bytes while there is credit and a place for them,
-/// control as soon as it may be.
+/// Decides when a carrier's messages are given to the device: bytes while there is credit and a place for
+/// them, control as soon as it may be.
 ///
 ///   made --connected()--> connected --peer_ready()--> open: what is sent arrives
 ///

@@ -15,14 +15,15 @@
 
 namespace weft::verbs_carrier {
 
-/// Our offer to the peer: an attachment in memory that our device knows is not copied into messages but offered,
-/// piece by piece, and read by the peer's device. What is offered is the beginning of what is to be sent.
+/// Our offer to the peer: an attachment in memory that our device knows is not copied into messages but
+/// offered, piece by piece, and read by the peer's device. What is offered is the beginning of what is to be
+/// sent.
 ///
 ///   |<------- fetched ------->|<-- the peer's answer is awaited -->|<-- not offered yet -->|
 ///   |<---------------------- offered ----------------------------->|
 ///
-/// The peer answers fetched, or declined, to the beginning of what is awaited; after a decline the rest of the
-/// attachment is copied, and later ones are offered less and less often. Thread: its loop's.
+/// The peer answers fetched, or declined, to the beginning of what is awaited; after a decline the rest of
+/// the attachment is copied, and later ones are offered less and less often. Thread: its loop's.
 class OfferedBytes {
  public:
   /// Attachments of `bytes_min` or more are offered.
@@ -30,14 +31,14 @@ class OfferedBytes {
                std::size_t bytes_min) noexcept
       : registrations_(registrations), queue_(queue), protocol_(protocol), bytes_min_(bytes_min) {}
 
-  /// True when the first `leased` bytes of `front`, which are to be sent, go by offer(): from the beginning of
-  /// an attachment until all of it was answered.
+  /// True when the first `leased` bytes of `front`, which are to be sent, go by offer(): from the beginning
+  /// of an attachment until all of it was answered.
   bool takes(const iovec& front, std::size_t leased) noexcept;
   /// `piece` need not be copied together with what stands before it: alone it may be offered.
   bool may_take(const iovec& piece) noexcept;
   /// The next step: reports what was fetched (kSome), or offers more.
   Moved offer(const iovec& front, std::size_t leased) noexcept;
-  /// So many of the bytes that takes() left were sent.
+  /// Bytes that takes() left were sent, so many.
   void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
 
   /// The peer's answers. Impossible ones are misbehaviour. Inside a poll.
@@ -67,7 +68,7 @@ class OfferedBytes {
   std::size_t offered_ = 0;
   /// Of them, from their beginning; offer() has not reported it.
   std::size_t fetched_ = 0;
-  /// So much of what is to be sent next is not offered.
+  /// Of the bytes that are to be sent next, how many are not offered.
   std::size_t to_copy_ = 0;
   /// Nothing more of this attachment is offered.
   bool declined_ = false;
@@ -76,7 +77,7 @@ class OfferedBytes {
   bool short_of_credit_ = false;
   /// In a row.
   unsigned declines_ = 0;
-  /// So many attachments more are not offered.
+  /// Attachments more that are not offered, so many.
   unsigned left_out_ = 0;
 };
 

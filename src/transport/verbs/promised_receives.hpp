@@ -19,9 +19,9 @@ struct SpareTag;
 ///   promised  >=  what the peer may still send  +  held (slots of messages that came)
 ///   held      >=  lent (slots that somebody looks at where they lie)
 ///
-///   a receive:   promised --grant--> the peer's credit --came()--> held --gave_back()--> promised
-///                                            |                       |--lend()--> lent --lent_back()--> promised
-///                                            '--returned()--> the pool's
+///   promised --grant--> the peer's credit --came()--> held --gave_back()--> promised
+///                              |                         '--lend()--> lent --lent_back()--> promised
+///                              '--returned()--> the pool's again
 ///
 /// Grants and control messages are noted in the protocol; who calls sends them. Thread: its loop's.
 class PromisedReceives final : public ListHook<SpareTag> {
@@ -47,7 +47,8 @@ class PromisedReceives final : public ListHook<SpareTag> {
   bool may_lend() const noexcept;
   void lend(bool about_an_offer) noexcept;
   void lent_back(bool about_an_offer) noexcept;
-  /// The peer gives credit back, of which it had more than it was asked to keep. False when it has not as much.
+  /// The peer gives credit back, of which it had more than it was asked to keep. False when it has not as
+  /// much.
   bool returned(std::uint32_t credits) noexcept;
   /// Asks the peer for what it does not need. False when it holds no more than its due.
   bool ask_back() noexcept;

@@ -88,10 +88,11 @@ bool ReceivePool::provide(std::size_t credits) noexcept {
 
 Status ReceivePool::refusal() const {
   if (receives_ < receives_max_) return pool_.no_memory("memory to receive into");
-  return {StatusCode::kResourceExhausted, Layer::kTransport,
-          receives_max_ < options_.receive_bytes_max / options_.message_bytes
-              ? "the device's shared receive queue is full, with " + std::to_string(receives_max_) + " receives"
-              : "VerbsOptions::receive_bytes_max: all of it is promised to other connections"};
+  return {
+      StatusCode::kResourceExhausted, Layer::kTransport,
+      receives_max_ < options_.receive_bytes_max / options_.message_bytes
+          ? "the device's shared receive queue is full, with " + std::to_string(receives_max_) + " receives"
+          : "VerbsOptions::receive_bytes_max: all of it is promised to other connections"};
 }
 
 // What connections that may still come have a right to, up to half of all.

@@ -17,13 +17,13 @@ namespace weft::verbs_carrier {
 class PromisedReceives;
 struct SpareTag;
 
-/// The receives of a loop and a device, which lie in one shared queue, and how many of them are promised to its
-/// carriers' peers. Every credit that a peer was given stands for a receive that is posted, and no receive
-/// stands for two:
+/// The receives of a loop and a device, which lie in one shared queue, and how many of them are promised to
+/// its carriers' peers. Every credit that a peer was given stands for a receive that is posted, and no
+/// receive stands for two:
 ///
 ///   receives  >=  promised to all carriers  >=  what all peers may still send
 ///
-///   slot:   none --add--> posted --a message comes--> a carrier's --give_back()--> posted, or none when trimmed
+///   a slot:   none --> posted --a message comes--> a carrier's --give_back()--> posted, or none if trimmed
 ///
 /// Each carrier always has credits_min; what else there is goes to those whose peers use theirs up, and is
 /// asked back from those whose peers do not (`spare_`). Thread: its loop's.
@@ -88,7 +88,7 @@ class ReceivePool final : private verbs::CompletionHandler {
   std::size_t kept_slots_ = SIZE_MAX;
   /// The last attempt to get more memory failed, and no carrier came since.
   bool memory_is_out_ = false;
-  /// Those that have more receives than their due, the one that used them longest ago first.
+  /// Carriers that have more receives than their due, the one that used them longest ago first.
   IntrusiveList<PromisedReceives, SpareTag> spare_;
 };
 

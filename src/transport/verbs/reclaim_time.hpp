@@ -8,9 +8,9 @@
 
 namespace weft::verbs_carrier {
 
-/// The time for which a loop may stand still because its carriers take memory back, all of them together. Each
-/// may wait for half of what is left: so peers that do not answer cost the loop kReclaimInAll however many they
-/// are, and one that answers at once finds some time yet. Time that passes makes up for it slowly.
+/// The time for which a loop may stand still because its carriers take memory back, all of them together.
+/// Each may wait for half of what is left: so peers that do not answer cost the loop kReclaimInAll however
+/// many they are, and one that answers at once finds some time yet. Time that passes makes up for it slowly.
 /// Thread: its loop's.
 class ReclaimTime {
  public:

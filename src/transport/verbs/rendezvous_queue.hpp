@@ -11,8 +11,8 @@ namespace weft::verbs_carrier {
 /// Carries out what OfferedBytes and FetchedOffers decide. Not called inside a poll.
 class RendezvousQueue {
  public:
-  /// Offers `piece` to the peer. False when nothing was sent: there is no credit, no place or no memory now, or
-  /// the device refused it and the carrier has failed.
+  /// Offers `piece` to the peer. False when nothing was sent: there is no credit, no place or no memory now,
+  /// or the device refused it and the carrier has failed.
   virtual bool send_offer(const verbs::RemoteMemory& piece) noexcept = 0;
   /// Begins to read `from` to `to`, memory of ours that `lkey` names. False when nothing was begun.
   virtual bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept = 0;

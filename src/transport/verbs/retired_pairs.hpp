@@ -25,8 +25,8 @@ struct RetiredPair {
   TimePoint until{};
 };
 
-/// Queue pairs that outlive their carriers, so that the device gives back what it took of the shared receives:
-/// a receive of a message that came in half would be lost to all others.
+/// Queue pairs that outlive their carriers, so that the device gives back what it took of the shared
+/// receives: a receive of a message that came in half would be lost to all others.
 ///
 ///   add() --> retired --the device says that it has, kRetirement passed, or its room is needed--> destroyed
 ///
@@ -43,8 +43,8 @@ class RetiredPairs final : private Timer {
   void add(RetiredPair retired) noexcept;
   /// Destroys the one that retired first, of at least one.
   void end_oldest() noexcept;
-  /// The device has no receive any more for the queue pair of that number, whose completion does not lie there
-  /// by now.
+  /// The device has no receive any more for the queue pair of that number, whose completion does not lie
+  /// there by now.
   void on_last_receive(std::uint32_t queue_pair) noexcept;
 
  private:

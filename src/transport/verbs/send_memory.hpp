@@ -23,8 +23,8 @@ struct SentMemory {
   std::uint32_t slot = 0;
 };
 
-/// Registered memory that the carriers of a loop send from. Messages without bytes have a pool of their own, so
-/// that they never wait for those with bytes.
+/// Registered memory that the carriers of a loop send from. Messages without bytes have a pool of their own,
+/// so that they never wait for those with bytes.
 ///
 ///   free --acquire()--> the carrier's and its device's --release()--> free: one that waits is touched
 ///

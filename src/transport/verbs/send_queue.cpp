@@ -115,8 +115,7 @@ bool SendQueue::give_to_device(ibv_send_wr& request, ibv_sge segment) noexcept {
 void SendQueue::on_completion(std::uint32_t sequence, const ibv_wc& completion) noexcept {
   if (completion.status != IBV_WC_SUCCESS) {
     const bool read = entry(sequence).kind == SentMemory::Kind::kLanding;
-    return turn_.fail(
-        verbs::to_status(completion.status, read ? "fetching by RDMA" : "sending by RDMA"));
+    return turn_.fail(verbs::to_status(completion.status, read ? "fetching by RDMA" : "sending by RDMA"));
   }
   const std::uint32_t behind = (sequence - completed_) & kSequenceMask;
   completed_up_to(completed_ + behind + 1);

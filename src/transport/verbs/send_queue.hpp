@@ -27,8 +27,8 @@ namespace weft::verbs_carrier {
 class SendQueue final : private verbs::CompletionHandler {
  public:
   /// `protocol` stamps the messages. A refusal, and a completion with an error, fail `turn`.
-  SendQueue(verbs::CompletionQueue& completions, SendMemory& memory, MessageProtocol& protocol, CarrierTurn& turn,
-            const VerbsOptions& options);
+  SendQueue(verbs::CompletionQueue& completions, SendMemory& memory, MessageProtocol& protocol,
+            CarrierTurn& turn, const VerbsOptions& options);
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
   ~SendQueue();
@@ -43,8 +43,8 @@ class SendQueue final : private verbs::CompletionHandler {
   bool has_place() const noexcept { return under_way() < options_.sends_max; }
   bool has_place_for_control() const noexcept;
 
-  /// Gives a message with the first `bytes` of `from` to the device. False when there is no memory for it now,
-  /// or the device refused it, which has failed the turn.
+  /// Gives a message with the first `bytes` of `from` to the device. False when there is no memory for it
+  /// now, or the device refused it, which has failed the turn.
   bool post(MessageProtocol::Control message, std::span<const iovec> from, std::size_t bytes) noexcept;
   /// Begins to read. False when the device refused it.
   bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept;

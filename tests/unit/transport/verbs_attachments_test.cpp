@@ -148,7 +148,8 @@ TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
   EXPECT_FALSE(offered.waits_for_answer());
   EXPECT_EQ(offered.take_back(), kMega);
   EXPECT_FALSE(protocol.wants(MessageKind::kWithdraw)) << "it crossed the answer";
-  EXPECT_TRUE(offered.takes(piece(2 * kMega, kMega), kMega)) << "a withdrawal is no sign of the peer's memory";
+  EXPECT_TRUE(offered.takes(piece(2 * kMega, kMega), kMega))
+      << "a withdrawal is no sign of the peer's memory";
   offered.take_back();
   known.reset();
   EXPECT_EQ(rdma.live().regions, 0u);

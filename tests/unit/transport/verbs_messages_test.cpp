@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that carry a connection's messages by RDMA, each by itself on a simulated device: the turn in which
-// is told, memory to send from, what the device was given, promised receives, the time to wait for memory.
-// Capabilities: CR-17, CR-18.
+// The parts that carry a connection's messages by RDMA, each by itself on a simulated device: the turn in
+// which is told, memory to send from, what the device was given, promised receives, the time to wait for
+// memory. Capabilities: CR-17, CR-18.
 #include <gtest/gtest.h>
 
 #include <memory>
