@@ -16,8 +16,8 @@
 namespace weft::verbs_carrier {
 namespace {
 
-constexpr std::size_t kKilo = 1024;
-constexpr std::size_t kMega = 1024 * kKilo;
+constexpr std::size_t kKilobyte = 1024;
+constexpr std::size_t kMegabyte = 1024 * kKilobyte;
 
 /// Notes what it is asked to do, as far as it has room.
 struct NotingQueue final : RendezvousQueue {
@@ -71,7 +71,7 @@ class VerbsAttachments : public ::testing::Test {
                             .credit_due = 5,
                             .over = "in a test"}};
   NotingQueue queue;
-  std::vector<std::byte> memory = std::vector<std::byte>(4 * kMega);
+  std::vector<std::byte> memory = std::vector<std::byte>(4 * kMegabyte);
 };
 
 class VerbsOffered : public VerbsAttachments {
@@ -83,72 +83,72 @@ class VerbsOffered : public VerbsAttachments {
     return offered.offer(front, bytes);
   }
 
-  OfferedBytes offered{view, queue, protocol, 64 * kKilo};
+  OfferedBytes offered{view, queue, protocol, 64 * kKilobyte};
 };
 
 TEST_F(VerbsOffered, OnlyLeasedMemoryThatPeersMayReadAndThatIsLargeIsTaken) {
-  const auto open = know(MutableBytes{memory}.first(kMega));
-  const auto closed = know(MutableBytes{memory}.subspan(kMega, kMega), false);
-  EXPECT_FALSE(offered.takes(piece(0, 64 * kKilo), 64 * kKilo - 1)) << "too little of it is leased";
-  EXPECT_FALSE(offered.takes(piece(kMega, kMega), kMega)) << "peers may not read it";
-  offered.copied(kMega);
-  EXPECT_FALSE(offered.takes(piece(2 * kMega, kMega), kMega)) << "nobody registered it";
-  offered.copied(kMega);
-  EXPECT_TRUE(offered.may_take(piece(0, 64 * kKilo)));
-  EXPECT_FALSE(offered.may_take(piece(0, 64 * kKilo - 1)));
-  EXPECT_TRUE(offered.takes(piece(0, kMega), kMega));
+  const auto open = know(MutableBytes{memory}.first(kMegabyte));
+  const auto closed = know(MutableBytes{memory}.subspan(kMegabyte, kMegabyte), false);
+  EXPECT_FALSE(offered.takes(piece(0, 64 * kKilobyte), 64 * kKilobyte - 1)) << "too little of it is leased";
+  EXPECT_FALSE(offered.takes(piece(kMegabyte, kMegabyte), kMegabyte)) << "peers may not read it";
+  offered.copied(kMegabyte);
+  EXPECT_FALSE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte)) << "nobody registered it";
+  offered.copied(kMegabyte);
+  EXPECT_TRUE(offered.may_take(piece(0, 64 * kKilobyte)));
+  EXPECT_FALSE(offered.may_take(piece(0, 64 * kKilobyte - 1)));
+  EXPECT_TRUE(offered.takes(piece(0, kMegabyte), kMegabyte));
 }
 
 TEST_F(VerbsOffered, TwoPiecesAreAwaitedAtATimeAndReportedAsTheyAreFetched) {
   const auto known = know(memory);
-  EXPECT_EQ(step(0, 3 * kMega).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(step(0, 3 * kMegabyte).kind, Moved::Kind::kBegun);
   ASSERT_EQ(queue.offers.size(), 2u);
-  EXPECT_EQ(queue.offers[1].address - queue.offers[0].address, kMega);
+  EXPECT_EQ(queue.offers[1].address - queue.offers[0].address, kMegabyte);
   EXPECT_FALSE(offered.may_get_on(true)) << "an answer is awaited";
-  offered.fetched(kMega);
+  offered.fetched(kMegabyte);
   EXPECT_TRUE(offered.may_get_on(false));
-  EXPECT_EQ(step(0, 3 * kMega).bytes, kMega);
-  EXPECT_EQ(step(kMega, 2 * kMega).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(step(0, 3 * kMegabyte).bytes, kMegabyte);
+  EXPECT_EQ(step(kMegabyte, 2 * kMegabyte).kind, Moved::Kind::kBegun);
   EXPECT_EQ(queue.offers.size(), 3u);
-  offered.fetched(2 * kMega);
-  EXPECT_EQ(step(kMega, 2 * kMega).bytes, 2 * kMega);
+  offered.fetched(2 * kMegabyte);
+  EXPECT_EQ(step(kMegabyte, 2 * kMegabyte).bytes, 2 * kMegabyte);
   EXPECT_FALSE(offered.waits_for_answer());
 }
 
 TEST_F(VerbsOffered, WhoIsShortOfCreditOffersTheRestWhenThereIsSome) {
   const auto known = know(memory);
   queue.room = 1;
-  EXPECT_EQ(step(0, 2 * kMega).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(step(0, 2 * kMegabyte).kind, Moved::Kind::kBegun);
   EXPECT_FALSE(offered.may_get_on(false));
   EXPECT_TRUE(offered.may_get_on(true));
   queue.room = 1;
-  EXPECT_EQ(step(0, 2 * kMega).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(step(0, 2 * kMegabyte).kind, Moved::Kind::kBegun);
   EXPECT_EQ(queue.offers.size(), 2u);
 }
 
 TEST_F(VerbsOffered, AfterADeclineTheRestOfTheAttachmentIsCopiedAndTheNextOneToo) {
   const auto known = know(memory);
-  EXPECT_EQ(step(0, kMega).kind, Moved::Kind::kBegun);
-  offered.declined(kMega);
-  EXPECT_FALSE(offered.takes(piece(0, kMega), kMega));
-  offered.copied(kMega);
-  EXPECT_FALSE(offered.takes(piece(kMega, kMega), kMega)) << "one is left out";
-  offered.copied(kMega);
-  EXPECT_TRUE(offered.takes(piece(2 * kMega, kMega), kMega));
+  EXPECT_EQ(step(0, kMegabyte).kind, Moved::Kind::kBegun);
+  offered.declined(kMegabyte);
+  EXPECT_FALSE(offered.takes(piece(0, kMegabyte), kMegabyte));
+  offered.copied(kMegabyte);
+  EXPECT_FALSE(offered.takes(piece(kMegabyte, kMegabyte), kMegabyte)) << "one is left out";
+  offered.copied(kMegabyte);
+  EXPECT_TRUE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
 }
 
 TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
   auto known = know(memory);
-  EXPECT_EQ(step(0, 2 * kMega).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(step(0, 2 * kMegabyte).kind, Moved::Kind::kBegun);
   offered.withdraw();
   EXPECT_TRUE(protocol.wants(MessageKind::kWithdraw));
-  offered.fetched(kMega);
+  offered.fetched(kMegabyte);
   EXPECT_TRUE(offered.waits_for_answer());
-  offered.declined(kMega);
+  offered.declined(kMegabyte);
   EXPECT_FALSE(offered.waits_for_answer());
-  EXPECT_EQ(offered.take_back(), kMega);
+  EXPECT_EQ(offered.take_back(), kMegabyte);
   EXPECT_FALSE(protocol.wants(MessageKind::kWithdraw)) << "it crossed the answer";
-  EXPECT_TRUE(offered.takes(piece(2 * kMega, kMega), kMega))
+  EXPECT_TRUE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte))
       << "a withdrawal is no sign of the peer's memory";
   offered.take_back();
   known.reset();
@@ -157,8 +157,8 @@ TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
 
 TEST_F(VerbsOffered, AnswersToMoreThanWasOfferedAreMisdeeds) {
   const auto known = know(memory);
-  EXPECT_EQ(step(0, kMega).kind, Moved::Kind::kBegun);
-  offered.fetched(kMega + 1);
+  EXPECT_EQ(step(0, kMegabyte).kind, Moved::Kind::kBegun);
+  offered.fetched(kMegabyte + 1);
   EXPECT_TRUE(protocol.misbehaves());
   EXPECT_TRUE(offered.waits_for_answer());
 }
@@ -176,62 +176,62 @@ class VerbsFetched : public VerbsAttachments {
 
 TEST_F(VerbsFetched, OffersAreReadOneBehindTheOtherAndReportedInOrder) {
   const auto known = know(memory);
-  offer(kMega);
-  offer(kKilo);
+  offer(kMegabyte);
+  offer(kKilobyte);
   EXPECT_EQ(inbox.offers_in_front(), 2u);
   EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
   ASSERT_EQ(queue.reads.size(), 2u);
-  EXPECT_EQ(queue.reads[1].to, memory.data() + kMega);
+  EXPECT_EQ(queue.reads[1].to, memory.data() + kMegabyte);
   EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
   offers.on_read();
   EXPECT_EQ(answer(MessageKind::kFetched), 0u) << "only when it is reported";
-  EXPECT_EQ(offers.fetch(memory)->bytes, kMega);
-  EXPECT_EQ(answer(MessageKind::kFetched), kMega);
+  EXPECT_EQ(offers.fetch(memory)->bytes, kMegabyte);
+  EXPECT_EQ(answer(MessageKind::kFetched), kMegabyte);
   offers.on_read();
-  const Moved last = *offers.fetch(MutableBytes{memory}.subspan(kMega));
-  EXPECT_EQ(last.bytes, kKilo);
+  const Moved last = *offers.fetch(MutableBytes{memory}.subspan(kMegabyte));
+  EXPECT_EQ(last.bytes, kKilobyte);
   EXPECT_TRUE(last.exhausted);
   EXPECT_TRUE(offers.empty() && inbox.empty());
 }
 
 TEST_F(VerbsFetched, WithoutALandingThatTheDeviceKnowsAllAreDeclinedUntilBytesCome) {
-  offer(kMega);
-  offer(kKilo);
+  offer(kMegabyte);
+  offer(kKilobyte);
   EXPECT_FALSE(offers.fetch(memory).has_value());
   EXPECT_TRUE(inbox.empty());
-  EXPECT_EQ(answer(MessageKind::kDecline), kMega + kKilo);
+  EXPECT_EQ(answer(MessageKind::kDecline), kMegabyte + kKilobyte);
   const auto known_now = know(memory);
-  offer(kKilo);
-  EXPECT_EQ(answer(MessageKind::kDecline), kKilo) << "it crossed the decline";
+  offer(kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kDecline), kKilobyte) << "it crossed the decline";
   offers.bytes_came();
-  offer(kKilo);
+  offer(kKilobyte);
   EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
 }
 
 TEST_F(VerbsFetched, WhatIsWithdrawnIsDeclinedOrAnsweredAsSoonAsItWasRead) {
   const auto known = know(memory);
   queue.room = 1;
-  offer(kMega);
-  offer(kKilo);
+  offer(kMegabyte);
+  offer(kKilobyte);
   EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
   offers.withdrawn();
-  EXPECT_EQ(answer(MessageKind::kDecline), kKilo);
+  EXPECT_EQ(answer(MessageKind::kDecline), kKilobyte);
   EXPECT_EQ(answer(MessageKind::kFetched), 0u);
   offers.on_read();
-  EXPECT_EQ(answer(MessageKind::kFetched), kMega);
-  EXPECT_EQ(offers.take_landing_back(), kMega);
+  EXPECT_EQ(answer(MessageKind::kFetched), kMegabyte);
+  EXPECT_EQ(offers.take_landing_back(), kMegabyte);
   EXPECT_EQ(answer(MessageKind::kFetched), 0u) << "the peer was told";
 }
 
 TEST_F(VerbsFetched, ALandingThatIsTakenBackIsNotKeptRegistered) {
   auto known = know(memory);
-  offer(kMega);
+  offer(kMegabyte);
   EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
   known.reset();
   EXPECT_EQ(rdma.live().regions, 1u) << "the device reads into it";
   EXPECT_TRUE(offers.reads_under_way());
   offers.on_read();
-  EXPECT_EQ(offers.take_landing_back(), kMega);
+  EXPECT_EQ(offers.take_landing_back(), kMegabyte);
   EXPECT_EQ(rdma.live().regions, 0u);
 }
 
@@ -244,17 +244,17 @@ TEST_F(VerbsFetched, ImpossibleOffersAreMisdeeds) {
 }
 
 TEST_F(VerbsFetched, AThirdOfferWithoutAnAnswerIsAMisdeed) {
-  offer(kKilo);
-  offer(kKilo);
+  offer(kKilobyte);
+  offer(kKilobyte);
   EXPECT_FALSE(protocol.misbehaves());
-  offer(kKilo);
+  offer(kKilobyte);
   EXPECT_TRUE(protocol.misbehaves());
 }
 
 TEST_F(VerbsFetched, AnOfferLargerThanItsAttachmentIsAMisdeed) {
   const auto known = know(memory);
-  offer(kKilo + 1);
-  EXPECT_EQ(offers.fetch(MutableBytes{memory}.first(kKilo))->kind, Moved::Kind::kBlocked);
+  offer(kKilobyte + 1);
+  EXPECT_EQ(offers.fetch(MutableBytes{memory}.first(kKilobyte))->kind, Moved::Kind::kBlocked);
   EXPECT_TRUE(protocol.misbehaves());
   EXPECT_TRUE(queue.reads.empty());
 }
