@@ -72,6 +72,7 @@ ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const Meth
       request_(std::move(request)),
       envelope_{.attachment = std::move(attachment)} {
   ++host.running;
+  ++host.calls.of(method).running;
   task_end_.call = this;
   task_end_.completed = [](detail::Completion& end, detail::TaskPromiseBase&) noexcept {
     static_cast<TaskEnd&>(end).call->let_go();
@@ -145,6 +146,7 @@ void ServedCall::refuse_unrun(Rejection reason) {
 void ServedCall::let_go() {
   if (--holders_ != 0) return;
   CallsHost& host = *host_;
+  --host.calls.of(*method_).running;
   delete this;
   --host.running;
   if (host.running.get() == 0 && host.on_idle) host.on_idle();
@@ -181,6 +183,7 @@ void ServedCall::end_answer() {
     sink_->end_answer_with(std::move(envelope_.answer_attachment),
                            std::exchange(envelope_.on_answer_sent, {}));
   }
+  ++host_->calls.of(*method_).answered;
   settle();
 }
 
@@ -306,6 +309,7 @@ void ServedCall::orphan() {
   ListHook<ServedCallTag>::unlink();
   sink_->forget(*this);
   sink_ = nullptr;
+  if (state_ != State::kAnswered) ++host_->calls.of(*method_).dropped;
   state_ = State::kOrphaned;
   if (armed()) loop_->disarm(*this);
   host_->orphans.push_back(*this);

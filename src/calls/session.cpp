@@ -37,12 +37,15 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
     : setup_(setup),
       connection_(std::move(connection)),
       output_(*connection_, setup.limits, *setup.host.memory),
-      connection_id_(connection_id) {}
+      connection_id_(connection_id) {
+  setup_.host.traffic.join(*this);
+}
 
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   put_off_.reset();
   const std::uint64_t handed_over = connection_->outbox().handed_over();
+  setup_.host.traffic.leave(*this);
   connection_.reset();
   out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();

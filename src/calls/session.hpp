@@ -69,7 +69,10 @@ struct SessionTag;
 /// from one that is gone a ping brings the end of the connection, by the system's word.
 ///
 /// Thread: its loop's.
-class Session final : public ListHook<SessionTag>, private FrameSink, private Timer {
+class Session final : public ListHook<SessionTag>,
+                      public ListHook<CountedSessionTag>,
+                      private FrameSink,
+                      private Timer {
  public:
   Session(const SessionSetup& setup, std::unique_ptr<Connection> connection, std::uint64_t connection_id);
   ~Session();

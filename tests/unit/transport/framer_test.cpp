@@ -355,6 +355,35 @@ TEST_F(Framers, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
   EXPECT_GE(grown, (1u << 20) / (64 * 1024) / 2);
 }
 
+TEST_F(Framers, CountBytesFramesAndReceivesExactly) {
+  for (const bool skip : {false, true}) {
+    for (const std::size_t piece : {1u, 100u, 70'000u}) {
+      const std::string stream = stream_text(false);
+      StreamFramer framer{pool_, limits_, frames_left_};
+      Transcript sink;
+      sink.skip = skip;
+      std::uint64_t receives = 0;
+      for (std::size_t at = 0; at < stream.size();) {
+        iovec places[2];
+        const std::size_t count = framer.receive_into(places);
+        std::size_t given = 0;
+        for (std::size_t i = 0; i < count && given < piece; ++i) {
+          const std::size_t part = std::min({places[i].iov_len, piece - given, stream.size() - at});
+          std::memcpy(places[i].iov_base, stream.data() + at, part);
+          at += part;
+          given += part;
+        }
+        ASSERT_TRUE(framer.received(given, sink).ok());
+        ++receives;
+      }
+      EXPECT_EQ(framer.counters().bytes.get(), stream.size());
+      EXPECT_EQ(framer.counters().receives.get(), receives);
+      // The hello, 89 requests, five attachments with a ping behind each, and two more.
+      EXPECT_EQ(framer.counters().frames.get(), 1u + 89 + 5 * 2 + 2) << piece;
+    }
+  }
+}
+
 TEST_F(Framers, RandomBytesNeverGetPastTheirVerdict) {
   unsigned state = 12345;
   const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
