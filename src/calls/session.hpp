@@ -114,7 +114,7 @@ class Session final : public ListHook<SessionTag>,
  private:
   enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
 
-  Status on_hello(Bytes hello) override;
+  Status on_hello(const wire::Hello& theirs) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, std::size_t arrived) override;
   Landing on_attachment(const Frame& frame) override;

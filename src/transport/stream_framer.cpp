@@ -178,11 +178,16 @@ StreamFramer::Step StreamFramer::step_hello(FrameSink& sink, Status& failure) {
   }
   if (*length == 0) return need(wire::kHelloPrefixBytes);
   if (there.size() < *length) return need(*length);
+  const Result<wire::Hello> hello = wire::decode_hello(there.first(*length));
+  if (!hello.ok()) {
+    failure = hello.status();
+    return Step::kFailed;
+  }
   taken_ += *length;
   ++counters_.frames;
   --frames_left_;
   state_ = State::kFrames;
-  failure = sink.on_hello(there.first(*length));
+  failure = sink.on_hello(*hello);
   return failure.ok() ? Step::kOn : Step::kFailed;
 }
 
