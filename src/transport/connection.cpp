@@ -60,14 +60,53 @@ struct Connection::BringingUp final : BringUpHost {
   }
   void send_what_is_queued() override { connection.on_much_queued(); }
   void on_carrier_decided() override {
-    or_close(connection, [this] { connection.on_carrier_decided(); });
+    or_close(connection, [this] { decided(); });
   }
   void on_bring_up_failed(Status why) override { connection.close(std::move(why)); }
   void on_peer_gone(int error) override { connection.on_peer_gone(error); }
 
+  void decided();
+  /// Our last word on the stream has left: its bytes go by the other carrier from now on.
+  void move();
+  void hand_up_hello();
+
   Connection& connection;
   BringUp bring_up;
 };
+
+// On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
+// turn, outside of what is being parsed, and behind our last word on the stream, which may still be queued.
+void Connection::BringingUp::decided() {
+  if (connection.ending()) return;
+  connection.framer_.go_singly(false);
+  if (!bring_up.moves()) {
+    bring_up.shut();
+    return hand_up_hello();
+  }
+  connection.state_ = State::kMoving;
+  connection.framer_.pause(true);
+  connection.loop_.at_turn_end(connection);
+}
+
+void Connection::BringingUp::move() {
+  connection.state_ = State::kStarted;
+  connection.framer_.pause(false);
+  if (connection.framer_.inside()) return connection.close(bring_up.stream_watch().stray_bytes());
+  connection.carrier_ = &bring_up.move(connection);
+  connection.capabilities_ = &connection.carrier_->capabilities();
+  connection.write_blocked_ = false;
+  connection.outbox_.set_lease_bytes_min(connection.capabilities_->lease_bytes_min);
+  hand_up_hello();
+  if (connection.ending()) return;
+  connection.readable_ = true;
+  connection.schedule_work();
+  bring_up.stream_watch().look();
+}
+
+void Connection::BringingUp::hand_up_hello() {
+  connection.receiver_ = connection.sink_;
+  connection.close_if_failed(bring_up.hand_up_hello(*connection.sink_));
+}
 
 Connection::Work::Work(Connection& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
@@ -128,40 +167,6 @@ ConnectionStats Connection::stats() const noexcept {
           .bytes_sent = sent.bytes.get(),
           .frames_sent = sent.frames.get(),
           .sends = sent.sends.get()};
-}
-
-// On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
-// turn, outside of what is being parsed, and behind our last word on the stream, which may still be queued.
-void Connection::on_carrier_decided() {
-  if (ending()) return;
-  framer_.go_singly(false);
-  if (!bringing_up_->bring_up.moves()) {
-    bringing_up_->bring_up.shut();
-    return hand_up_hello();
-  }
-  state_ = State::kMoving;
-  framer_.pause(true);
-  loop_.at_turn_end(*this);
-}
-
-void Connection::move_to_carrier() {
-  state_ = State::kStarted;
-  framer_.pause(false);
-  if (framer_.inside()) return close(bringing_up_->bring_up.stream_watch().stray_bytes());
-  carrier_ = &bringing_up_->bring_up.move(*this);
-  capabilities_ = &carrier_->capabilities();
-  write_blocked_ = false;
-  outbox_.set_lease_bytes_min(capabilities_->lease_bytes_min);
-  hand_up_hello();
-  if (ending()) return;
-  readable_ = true;
-  schedule_work();
-  bringing_up_->bring_up.stream_watch().look();
-}
-
-void Connection::hand_up_hello() {
-  receiver_ = sink_;
-  close_if_failed(bringing_up_->bring_up.hand_up_hello(*sink_));
 }
 
 // Bytes that the peer sent before may still be inside the carrier.
@@ -438,7 +443,7 @@ void Connection::after_flush() {
     if (ending()) return;
   }
   if (!outbox_.empty()) return;
-  if (state_ == State::kMoving) return move_to_carrier();
+  if (state_ == State::kMoving) return bringing_up_->move();
   end_if_due();
 }
 

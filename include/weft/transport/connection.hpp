@@ -150,7 +150,7 @@ class Connection final : private CarrierOwner,
     explicit Work(Connection& its) noexcept;
     Connection& connection;
   };
-  /// Brings another carrier up for this connection.
+  /// Brings another carrier up for this connection, and moves it there.
   struct BringingUp;
 
   // The carrier reports.
@@ -177,9 +177,6 @@ class Connection final : private CarrierOwner,
   void work();
   void schedule_work();
 
-  void on_carrier_decided();
-  void move_to_carrier();
-  void hand_up_hello();
   void on_peer_gone(int error);
 
   void receive_all();
