@@ -90,7 +90,7 @@ void CallsOut::sent(CallExtras* extras) {
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
   const bool has_metadata = request.extras != nullptr || request.carrying != nullptr;
   session_.output().take_back(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
-  table_.leave(id);
+  table_.take_back(id);
 }
 
 void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {

@@ -51,6 +51,8 @@ class CallsOut {
 
   Session& session() const { return session_; }
   std::uint32_t in_flight() const { return table_.size(); }
+  /// Returns how many were begun so far.
+  std::uint64_t begun() const { return table_.entered(); }
   /// Another may be sent: fewer are in flight than this side wants, and, with those that were given up and
   /// that the peer has not ended, fewer than it takes.
   bool has_place() const { return table_.size() < in_flight_max_; }

@@ -35,9 +35,10 @@ Status check_options(const MethodEntry& entry) {
                   "HandlerOptions::running_max; leave that out, or let it be blocking");
   }
   if (entry.options.waiting_max != 0 && entry.kind != HandlerKind::kBlocking) {
-    return misuse(entry,
-                  "has a HandlerOptions::waiting_max, but only calls of blocking handlers wait; leave it out, "
-                  "or let the method be blocking");
+    return misuse(
+        entry,
+        "has a HandlerOptions::waiting_max, but only calls of blocking handlers wait; leave it out, "
+        "or let the method be blocking");
   }
   return {};
 }
@@ -56,6 +57,7 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
   for (MethodEntry& entry : table.entries_) {
     if (Status status = check_options(entry); !status.ok()) return status;
     entry.running = whole;
+    entry.index = static_cast<std::size_t>(&entry - table.entries_.data()) + 1;
     // Of blocking calls the workers' queue runs no more than may, and lets the others wait.
     if (entry.options.running_max != 0 && entry.kind != HandlerKind::kBlocking) {
       table.limits_.push_back(std::make_unique<RunningLimit>(entry.options.running_max, whole));

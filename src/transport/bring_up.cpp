@@ -27,10 +27,6 @@ std::string of_peer(std::string_view reason) {
 
 }  // namespace
 
-BringUp::~BringUp() {
-  shut();
-}
-
 void BringUp::shut() {
   loop_.disarm(*this);
   if (end_ != nullptr) end_->shut();
@@ -47,12 +43,11 @@ std::string BringUp::connected_to() const {
   return candidates_.ours().connecting ? stream_.remote_endpoint() : std::string{};
 }
 
-Status BringUp::on_hello(Bytes hello) {
-  Result<wire::Hello> theirs = wire::decode_hello(hello);
-  if (!theirs.ok()) return theirs.status();
-  hello_ = as_text(hello);
+Status BringUp::on_hello(const wire::Hello& hello) {
+  if (Status unasked = descriptors_.check(); !unasked.ok()) return unasked;
+  hello_ = hello;
   end_by_ = Deadline::after(loop_.now(), candidates_.ours().bring_up_timeout).at();
-  candidates_.compare(std::move(theirs->carriers));
+  candidates_.compare(hello.carriers);
   Status status = try_next();
   // Our hello: what we require is what the peer's user has to be told.
   if (!status.ok()) host_.send_what_is_queued();
@@ -65,6 +60,7 @@ Status BringUp::try_next() {
   if (!candidates_.next()) {
     if (Status status = candidates_.check_stream_will_do(); !status.ok()) return status;
     state_ = State::kDecided;
+    descriptors_.end();
     host_.on_carrier_decided();
     return {};
   }
@@ -76,6 +72,9 @@ Status BringUp::try_next() {
   auto end = candidates_.provider().open(loop_, *this, candidates_.peer_offer());
   if (!end.ok()) return give_verdict(Verdict::kDown, end.status().message());
   end_ = *std::move(end);
+  if (const Status kept = descriptors_.pass(*end_); !kept.ok()) {
+    return give_verdict(Verdict::kDown, kept.message());
+  }
   return send(wire::CarrierStep::kAddress, end_->address());
 }
 
@@ -95,6 +94,7 @@ Status BringUp::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 
 Status BringUp::on_message(const wire::CarrierMessage& message) {
   last_end_.reset();
+  if (Status unasked = descriptors_.check(); !unasked.ok()) return unasked;
   if (!candidates_.any() || message.kind != candidates_.provider().kind()) {
     return out_of_turn("a message about another carrier");
   }
@@ -111,10 +111,14 @@ Status BringUp::on_message(const wire::CarrierMessage& message) {
 }
 
 Status BringUp::on_address(std::string_view address) {
-  if (attempt_.ours == Verdict::kDown) return {};
+  if (attempt_.ours == Verdict::kDown) {
+    descriptors_.drop();
+    return {};
+  }
   if (state_ != State::kAddress || end_ == nullptr) return out_of_turn("a second address");
   state_ = State::kProbing;
-  Status connected = end_->connect(address);
+  Status connected = descriptors_.hand_to(*end_);
+  if (connected.ok()) connected = end_->connect(address);
   if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
   if (!end_->connecting()) {
     if (Status failed = say_ready(); !failed.ok()) return failed;
@@ -188,12 +192,13 @@ Status BringUp::decide() {
   }
   if (!attempt_.lost.ok()) return attempt_.lost;
   state_ = State::kDecided;
+  descriptors_.end();
   host_.on_carrier_decided();
   return {};
 }
 
 Status BringUp::hand_up_hello(FrameSink& sink) {
-  return sink.on_hello(as_bytes(hello_));
+  return sink.on_hello(hello_);
 }
 
 bool BringUp::wants_body(const wire::FrameHeader& header, std::size_t arrived) {

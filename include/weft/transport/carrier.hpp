@@ -54,6 +54,8 @@ struct Moved {
   bool waits() const noexcept { return kind == Kind::kBegun || kind == Kind::kBlocked; }
 };
 
+class DescriptorPassing;
+
 /// Hears what happens on a carrier. Called in turns of the loop, never from inside a call to the carrier, and
 /// not after Carrier::shut().
 class CarrierOwner {
@@ -99,6 +101,9 @@ class Carrier {
   /// Both ends as URLs, for people: "tcp://127.0.0.1:4242". Of a carrier that connections begin on.
   virtual std::string local_endpoint() const { return {}; }
   virtual std::string remote_endpoint() const { return {}; }
+
+  /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
+  virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
   /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
   /// attachment, else empty. A device may fill the landing: the call that begins that says kBegun, as do

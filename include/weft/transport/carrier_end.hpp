@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/base/descriptor.hpp"
 #include "weft/base/status.hpp"
 #include "weft/transport/carrier.hpp"
 
@@ -39,6 +40,14 @@ class CarrierEnd {
 
   /// Tells the peer how to reach this end; at most wire::kCarrierTextMax bytes.
   virtual std::string address() const = 0;
+  /// Gives the descriptors that the peer's end needs; passed beside the address. Once, behind address().
+  virtual Descriptors descriptors() { return {}; }
+  /// Takes those that came with the peer's address; before connect(), and in any case. Errors: they are not
+  /// the ones that are needed.
+  virtual Status take_descriptors(Descriptors theirs) {
+    static_cast<void>(theirs);
+    return {};
+  }
   /// Begins to reach the peer, and lets it hear of us.
   virtual Status connect(std::string_view peer_address) = 0;
   /// connect() went well and takes longer: on_connected() follows, or on_failed().
