@@ -36,6 +36,10 @@ template <typename Work>
   }
 }
 
+void close_if_failed(Connection& connection, Status status) {
+  if (!status.ok()) connection.close(std::move(status));
+}
+
 Status lost(const Connection& connection, const char* what, int error) {
   try {
     return connection_lost(what, connection.remote_endpoint(), error);
@@ -149,7 +153,7 @@ void Connection::move_to_carrier() {
 
 void Connection::hand_up_hello() {
   receiver_ = sink_;
-  close_if_failed(bringing_up_->bring_up.hand_up_hello(*sink_));
+  close_if_failed(*this, bringing_up_->bring_up.hand_up_hello(*sink_));
 }
 
 // Bytes that the peer sent before may still be inside the carrier.
@@ -198,7 +202,9 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "taking memory back from ", moved.error));
+  if (moved.kind != Moved::Kind::kFailed) return;
+  close(lost(*this, "taking memory back from ", moved.error));
+  outbox_.release_all();  // nothing leaves any more, so nothing of it is worth a copy
 }
 
 Result<Buffer> Connection::landing_memory(std::size_t bytes) {
@@ -293,7 +299,7 @@ void Connection::receive_all() {
       put_off();
       return false;
     }
-    close_if_failed(framer_.resume(*receiver_));
+    close_if_failed(*this, framer_.resume(*receiver_));
     resume_ = turn.pieces_left() == 0 && framer_.inside();
   }
   return true;
@@ -307,7 +313,7 @@ Moved Connection::receive_once() {
       const Moved moved = Moved::some(chunk->capacity(), exhausted);
       readable_ = !exhausted || peer_gone_;
       if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
-      close_if_failed(framer_.received_chunk(std::move(chunk), *receiver_));
+      close_if_failed(*this, framer_.received_chunk(std::move(chunk), *receiver_));
       return moved;
     }
   }
@@ -326,7 +332,7 @@ Moved Connection::receive_once() {
     return moved;
   }
   if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
-  close_if_failed(framer_.received(moved.bytes, *receiver_));
+  close_if_failed(*this, framer_.received(moved.bytes, *receiver_));
   if (const std::uint64_t left = framer_.landing_left(); left != 0 && !ending()) {
     receiver_->on_attachment_progress(left);
   }
@@ -343,10 +349,6 @@ Moved Connection::receive_some(std::span<const iovec> into) {
 
 Moved Connection::send_some(std::span<const iovec> from) {
   return peer_gone_ ? Moved::failed(EPIPE) : carrier_->send(from, outbox_.leased_front());
-}
-
-void Connection::close_if_failed(Status status) {
-  if (!status.ok()) close(std::move(status));
 }
 
 void Connection::peer_ended() {
@@ -475,7 +477,8 @@ void Connection::on_timer() {
 
 TimePoint Connection::check_stall() {
   if (!write_blocked_) return TimePoint::max();
-  const TimePoint due = Deadline::after(send_since_, options_.stall_timeout).at();
+  const TimePoint due = std::max(Deadline::after(send_since_, options_.stall_timeout).at(),
+                                 loop_.turn_time().absence().judge_from(options_.stall_timeout));
   if (due > loop_.now()) return due;
   close({StatusCode::kUnavailable, Layer::kTransport, [this] {
            return remote_endpoint() + " stopped taking what is sent to it, " +
@@ -486,7 +489,8 @@ TimePoint Connection::check_stall() {
 
 TimePoint Connection::check_frame() {
   if (!peer_owes()) return TimePoint::max();
-  const TimePoint due = Deadline::after(frame_since_, options_.frame_timeout).at();
+  const TimePoint due = std::max(Deadline::after(frame_since_, options_.frame_timeout).at(),
+                                 loop_.turn_time().absence().judge_from(options_.frame_timeout));
   if (due > loop_.now()) return due;
   close({StatusCode::kUnavailable, Layer::kTransport,
          [this] { return remote_endpoint() + " began a frame or its hello and did not get on with it"; }});
