@@ -101,6 +101,13 @@ void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
+bool CallsOut::may_end_at_once(const Exchange& exchange, const CallExtras& extras,
+                               std::size_t copies_max) const {
+  const std::size_t lent = extras.attachment_is_lent() ? extras.options.attachment.bytes() : 0;
+  if (lent == 0 && landing_ != &exchange) return true;
+  return lent <= copies_max && session_.connection().gives_back_at_once();
+}
+
 // A call that was given up is told its end, which is no answer.
 void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
   if (wire::AnswerView{header}.code() != static_cast<unsigned>(StatusCode::kCancelled)) ++late_answers_;

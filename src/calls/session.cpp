@@ -236,6 +236,12 @@ void Session::on_closed(Status why) {
 }
 
 void Session::on_timer() {
+  // After an absence of our own: the peer's hello, pong or end may be there, and is looked for first.
+  const Duration timeout = state_ == State::kHello ? setup_.hello_timeout
+                           : finished_             ? setup_.limits.stall_timeout
+                                                   : setup_.limits.ping_interval;
+  const TimePoint fair = loop().turn_time().absence().judge_from(timeout);
+  if (fair > loop().now()) return loop().arm(*this, fair);
   if (state_ == State::kHello) {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }
@@ -249,10 +255,13 @@ void Session::on_timer() {
   watch_peer();
 }
 
+// A peer that was heard is pinged one interval after that, and given up another one later.
 void Session::watch_peer() {
+  TimePoint since = loop().now();
   if (state_ == State::kHalfClosed) {  // it cannot answer
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   } else if (heard_ || connection_->is_moving()) {
+    if (heard_ && !connection_->is_moving()) since = connection_->behind_since();
     heard_ = pinged_ = false;
   } else if (pinged_) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
@@ -261,7 +270,9 @@ void Session::watch_peer() {
     pinged_ = true;
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   }
-  loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
+  TimePoint next = Deadline::after(since, setup_.limits.ping_interval).at();
+  if (next <= loop().now()) next = Deadline::after(loop().now(), setup_.limits.ping_interval).at();
+  loop().arm(*this, next);
 }
 
 // Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that

@@ -75,6 +75,8 @@ Status BringUp::try_next() {
   if (const Status kept = descriptors_.pass(*end_); !kept.ok()) {
     return give_verdict(Verdict::kDown, kept.message());
   }
+  if (!end_->has_address()) return {};
+  attempt_.address_said = true;
   return send(wire::CarrierStep::kAddress, end_->address());
 }
 
@@ -121,18 +123,21 @@ Status BringUp::on_address(std::string_view address) {
   if (connected.ok()) connected = end_->connect(address);
   if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
   if (!end_->connecting()) {
-    if (Status failed = say_ready(); !failed.ok()) return failed;
+    if (Status failed = say_connected(); !failed.ok()) return failed;
   }
   return attempt_.heard ? give_verdict(Verdict::kUp) : Status{};
 }
 
-Status BringUp::say_ready() {
+Status BringUp::say_connected() {
+  if (!std::exchange(attempt_.address_said, true)) {
+    if (Status failed = send(wire::CarrierStep::kAddress, end_->address()); !failed.ok()) return failed;
+  }
   return end_->needs_peer_ready() ? send(wire::CarrierStep::kReady, {}) : Status{};
 }
 
 void BringUp::on_connected() {
   if (attempt_.ours != Verdict::kNone) return;
-  Status status = say_ready();
+  Status status = say_connected();
   if (!status.ok()) host_.on_bring_up_failed(std::move(status));
 }
 
@@ -166,6 +171,8 @@ void BringUp::on_failed(Status why) {
 }
 
 void BringUp::on_timer() {
+  const TimePoint fair = loop_.turn_time().absence().judge_from(candidates_.ours().bring_up_timeout);
+  if (fair > loop_.now()) return loop_.arm(*this, fair);
   if (!attempt_.lost.ok()) return host_.on_bring_up_failed(attempt_.lost);
   on_failed({StatusCode::kUnavailable, Layer::kTransport, "it did not come up in time"});
 }
@@ -176,6 +183,8 @@ Status BringUp::give_verdict(Verdict verdict, std::string_view reason) {
   state_ = State::kVerdict;
   loop_.disarm(*this);
   if (attempt_.reason.empty() && verdict == Verdict::kDown) attempt_.reason = ours(reason);
+  // Whatever it holds is not kept for a peer that says nothing any more.
+  if (verdict == Verdict::kDown && end_ != nullptr) end_->shut();
   const auto step = verdict == Verdict::kUp ? wire::CarrierStep::kUp : wire::CarrierStep::kDown;
   Status sent = send(step, reason.substr(0, wire::kCarrierTextMax));
   return sent.ok() ? decide() : sent;

@@ -25,7 +25,9 @@ namespace weft {
 /// tried; all of them together get CarrierChoices::bring_up_timeout.
 ///
 ///   kHello    the peer's hello is not here
-///   kAddress  both offer a carrier: our address is sent, the peer's is awaited. Again for each candidate
+///   kAddress  both offer a carrier: our address is sent, if it is known yet, the peer's is awaited. Again
+///   for
+///             each candidate
 ///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
 ///   kVerdict  our verdict is sent, the peer's is awaited
 ///   kDecided  both use the carrier, or the stream if it does not move()
@@ -78,6 +80,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     Status lost;
     bool heard = false;
     bool peer_ready = false;
+    bool address_said = false;
   };
 
   Status on_hello(const wire::Hello& hello) override;
@@ -98,7 +101,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Status on_message(const wire::CarrierMessage& message);
   Status on_address(std::string_view address);
   Status on_ready();
-  Status say_ready();
+  Status say_connected();
   Status give_verdict(Verdict verdict, std::string_view reason = {});
   Status decide();
   Status send(wire::CarrierStep step, std::string_view text);

@@ -36,6 +36,10 @@ template <typename Work>
   }
 }
 
+void close_if_failed(Connection& connection, Status status) {
+  if (!status.ok()) connection.close(std::move(status));
+}
+
 Status lost(const Connection& connection, const char* what, int error) {
   try {
     return connection_lost(what, connection.remote_endpoint(), error);
@@ -105,7 +109,7 @@ void Connection::BringingUp::move() {
 
 void Connection::BringingUp::hand_up_hello() {
   connection.receiver_ = connection.sink_;
-  connection.close_if_failed(bring_up.hand_up_hello(*connection.sink_));
+  close_if_failed(connection, bring_up.hand_up_hello(*connection.sink_));
 }
 
 Connection::Work::Work(Connection& its) noexcept
@@ -215,7 +219,9 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "taking memory back from ", moved.error));
+  if (moved.kind != Moved::Kind::kFailed) return;
+  close(lost(*this, "taking memory back from ", moved.error));
+  outbox_.release_all();  // nothing leaves any more, so nothing of it is worth a copy
 }
 
 Result<Buffer> Connection::landing_memory(std::size_t bytes) {
@@ -310,7 +316,7 @@ void Connection::receive_all() {
       put_off();
       return false;
     }
-    close_if_failed(framer_.resume(*receiver_));
+    close_if_failed(*this, framer_.resume(*receiver_));
     resume_ = turn.pieces_left() == 0 && framer_.inside();
   }
   return true;
@@ -324,7 +330,7 @@ Moved Connection::receive_once() {
       const Moved moved = Moved::some(chunk->capacity(), exhausted);
       readable_ = !exhausted || peer_gone_;
       if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
-      close_if_failed(framer_.received_chunk(std::move(chunk), *receiver_));
+      close_if_failed(*this, framer_.received_chunk(std::move(chunk), *receiver_));
       return moved;
     }
   }
@@ -343,7 +349,7 @@ Moved Connection::receive_once() {
     return moved;
   }
   if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
-  close_if_failed(framer_.received(moved.bytes, *receiver_));
+  close_if_failed(*this, framer_.received(moved.bytes, *receiver_));
   if (const std::uint64_t left = framer_.landing_left(); left != 0 && !ending()) {
     receiver_->on_attachment_progress(left);
   }
@@ -360,10 +366,6 @@ Moved Connection::receive_some(std::span<const iovec> into) {
 
 Moved Connection::send_some(std::span<const iovec> from) {
   return peer_gone_ ? Moved::failed(EPIPE) : carrier_->send(from, outbox_.leased_front());
-}
-
-void Connection::close_if_failed(Status status) {
-  if (!status.ok()) close(std::move(status));
 }
 
 void Connection::peer_ended() {

@@ -35,7 +35,8 @@ void PeerWatch::on_timer() {
 
 TimePoint PeerWatch::check_stall() {
   if (!owner_.waits_to_send()) return TimePoint::max();
-  const TimePoint due = Deadline::after(blocked_since_, limits_.stall).at();
+  const TimePoint due = std::max(Deadline::after(blocked_since_, limits_.stall).at(),
+                                 loop_.turn_time().absence().judge_from(limits_.stall));
   if (due > loop_.now()) return due;
   owner_.on_peer_stalled();
   return TimePoint::max();
@@ -43,7 +44,8 @@ TimePoint PeerWatch::check_stall() {
 
 TimePoint PeerWatch::check_frame() {
   if (!owner_.peer_owes()) return TimePoint::max();
-  const TimePoint due = Deadline::after(owed_since_, limits_.frame).at();
+  const TimePoint due = std::max(Deadline::after(owed_since_, limits_.frame).at(),
+                                 loop_.turn_time().absence().judge_from(limits_.frame));
   if (due > loop_.now()) return due;
   owner_.on_peer_late();
   return TimePoint::max();

@@ -38,7 +38,10 @@ class CarrierEnd {
   /// Shuts it if that was not done.
   virtual ~CarrierEnd() = default;
 
-  /// Tells the peer how to reach this end; at most wire::kCarrierTextMax bytes.
+  /// Knows its address from the beginning. Otherwise it does once it is connected; only at the side that the
+  /// peer connected to, so that one of the two can begin.
+  virtual bool has_address() const { return true; }
+  /// Tells the peer how to reach this end; at most wire::kCarrierTextMax bytes. When it has one.
   virtual std::string address() const = 0;
   /// Gives the descriptors that the peer's end needs; passed beside the address. Once, behind address().
   virtual Descriptors descriptors() { return {}; }

@@ -103,6 +103,8 @@ class Connection final : private CarrierOwner,
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
   void abandon_landing();
+  /// Memory that was lent, to be sent from or to land in, would be given back without a wait now.
+  bool gives_back_at_once() const { return state_ == State::kClosed || carrier_->gives_back_at_once(); }
   /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
   /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);
@@ -184,7 +186,6 @@ class Connection final : private CarrierOwner,
   void put_off();
   Moved receive_once();
   Moved receive_some(std::span<const iovec> into);
-  void close_if_failed(Status status);
   void peer_ended();
 
   void flush();
