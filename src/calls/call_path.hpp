@@ -44,7 +44,7 @@ inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::si
   head.id = table_.enter(call, session_.connection().outbox().position());
   std::byte* body = session_.output().begin(head.header());
   if (body == nullptr) [[unlikely]] {
-    table_.leave(head.id);
+    table_.take_back(head.id);
     return refuse_for_memory(call);
   }
   call.enter(*this, head.id);

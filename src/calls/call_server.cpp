@@ -285,6 +285,9 @@ ServerStats CallServer::State::stats() const {
   stats.connections_accepted = accepted_.get();
   stats.connections_refused = refused_.get();
   stats.connections = connections_.load(std::memory_order_relaxed);
+  const std::vector<MethodEntry>& methods = methods_.entries();
+  stats.methods.resize(methods.size());
+  for (std::size_t i = 0; i < methods.size(); ++i) stats.methods[i].name = methods[i].key.name;
   for (const auto& shard : shards_) shard->count(stats);
   return stats;
 }

@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "calls/counter.hpp"
+#include "calls/connection_totals.hpp"
+#include "calls/method_counters.hpp"
 #include "calls/rejections.hpp"
 #include "calls/served_table.hpp"
+#include "weft/base/counter.hpp"
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/time.hpp"
 #include "weft/base/unique_function.hpp"
@@ -32,10 +34,11 @@ struct CallsHost {
   std::uint64_t table_secret = new_table_secret();
   /// Records alive, those without a connection too.
   Counter running;
-  Counter taken;
   /// Frames of types that only a later build knows.
   Counter frames_skipped;
   RejectionCounters rejections;
+  MethodCounts calls;
+  ConnectionTotals traffic;
   /// Null on a client: there the one who called hears of it.
   FaultLog* faults = nullptr;
   /// Calls whose connection is gone and whose handler has not ended.

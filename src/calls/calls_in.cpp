@@ -7,7 +7,6 @@
 
 #include "calls/answer_lease.hpp"
 #include "calls/call_status.hpp"
-#include "calls/method_table.hpp"
 #include "calls/session.hpp"
 #include "weft/base/assert.hpp"
 #include "weft/calls/inline_call.hpp"
@@ -48,17 +47,6 @@ Refusal bad_metadata() {
            "the call's metadata is not made of whole pairs, each with a key of its own"}};
 }
 
-Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
-                          const MethodEntry& method, std::string_view option) {
-  return {StatusCode::kResourceExhausted, Layer::kRpc,
-          [&] {
-            return std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
-                   std::to_string(limit) + " of method '" + std::string{method.key.name} +
-                   "', which HandlerOptions::" + std::string{option} + " raises";
-          },
-          0, Retry::kNever};
-}
-
 Refusal over_running() {
   return {Rejection::kOverRunning,
           exhausted("as many calls run as may, of the method (HandlerOptions::running_max) or of the server "
@@ -95,42 +83,12 @@ CallsIn::CallsIn(Session& session, CallsHost& host)
       host_(host),
       admission_(session.limits(), *host.memory),
       arriving_(admission_, *host.memory),
-      table_(host.table_secret) {}
-
-const MethodEntry* CallsIn::method_for(wire::RequestView request) const {
-  if (host_.methods == nullptr) return nullptr;
-  const MethodEntry* method = host_.methods->find(request.method(), request.schema());
-  if (method == nullptr) [[unlikely]] {
-    return nullptr;
-  }
-  const std::uint32_t limit = method->options.body_bytes_max;
-  return limit == 0 || request.arguments_bytes() <= limit ? method : nullptr;
-}
-
-Refusal CallsIn::refusal(wire::RequestView request) const {
-  const MethodEntry* method = host_.methods != nullptr ? host_.methods->find_any(request.method()) : nullptr;
-  if (method == nullptr) {
-    return {Rejection::kUnknownMethod,
-            {StatusCode::kUnimplemented, Layer::kRpc,
-             "the server has no such method; is the handler registered, under the same name or key?"}};
-  }
-  const MethodEntry* exact = host_.methods->find(request.method(), request.schema());
-  if (exact == nullptr) {
-    return {Rejection::kWrongSchema,
-            {StatusCode::kFailedPrecondition, Layer::kRpc,
-             [&] {
-               return "method '" + std::string{method->key.name} + "' is " +
-                      method->key.schema_text(method->key) + " on the server";
-             },
-             kSchemaMismatch}};
-  }
-  return {Rejection::kOverMethodsBody,
-          over_methods_limit("a request", request.arguments_bytes(), exact->options.body_bytes_max, *exact,
-                             "body_bytes_max")};
-}
+      table_(host.table_secret),
+      check_(host.methods),
+      counting_(host.calls, table_) {}
 
 void CallsIn::begin_batch() {
-  if (host_.methods == nullptr) return;
+  if (!check_.serves()) return;
   waited_ = session_.loop().now() - session_.connection().behind_since();
   if (arriving_.has_body()) [[unlikely]] {
     arriving_.release_body();
@@ -139,25 +97,26 @@ void CallsIn::begin_batch() {
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
-  ++host_.taken;
   if (arriving_.refused()) [[unlikely]] {
-    refuse(request.id(), arriving_.take_refusal());
+    refuse_request(request, arriving_.take_refusal());
     return {};
   }
   // Half of the time that the caller gave has passed before anybody looked at the request.
   if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
-    refuse(request.id(), {Rejection::kBehind,
-                          exhausted("the server is behind: half of the time for this call had passed before "
-                                    "it was looked at, so it was not run")});
+    refuse_request(request, {Rejection::kBehind,
+                             exhausted("the server is behind: half of the time for this call had passed "
+                                       "before it was looked at, so it was not run")});
     return {};
   }
-  const MethodEntry* method = method_for(request);
+  const MethodEntry* method = check_.method_for(request);
   if (method == nullptr) [[unlikely]] {
-    refuse(request.id(), refusal(request));
+    refuse_request(request, check_.refusal(request));
     return {};
   }
+  counting_.taken(*method);
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
-    refuse(request.id(), bad_metadata());
+    const Refusal bad = bad_metadata();
+    refuse(request.id(), bad.reason, bad.status);
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
@@ -172,16 +131,18 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
                              Buffer attachment) {
   // Asked before there is a record: one that is in no table could not be taken out of it again.
   if (table_.find(frame.header.id) != nullptr) [[unlikely]] {
+    counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   RunningPlace place;
   if (!place.take(method.running)) [[unlikely]] {
-    refuse(frame.header.id, over_running());
+    const Refusal over = over_running();
+    refuse(frame.header.id, over.reason, over.status);
     return {};
   }
   const Charge charge{kept_bytes(method, frame, chunk), attachment.size()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
-    refuse(frame.header.id, *refusal);
+    refuse(frame.header.id, refusal->reason, refusal->status);
     return {};
   }
   ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(attachment));
@@ -228,32 +189,15 @@ void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
 }
 
-std::optional<Refusal> CallsIn::attachment_refusal(wire::RequestView request) const {
-  const MethodEntry* method = method_for(request);
-  if (method == nullptr) return refusal(request);
-  const std::uint64_t bytes = request.attachment_bytes();
-  if (!method->takes_attachment) {
-    return Refusal{Rejection::kAttachmentNotTaken,
-                   {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
-                      return "method '" + std::string{method->key.name} +
-                             "' takes no attachment; a handler that does has a parameter CallContext&";
-                    }}};
-  }
-  const std::uint64_t limit = method->options.attachment_bytes_max;
-  if (limit != 0 && bytes > limit) {
-    return Refusal{Rejection::kOverMethodsAttachment,
-                   over_methods_limit("an attachment", bytes, limit, *method, "attachment_bytes_max")};
-  }
-  return admission_.refuse_arriving(bytes);
-}
-
 bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
-  return method_for(request) != nullptr && arriving_.charge_body(arrived);
+  return check_.method_for(request) != nullptr && arriving_.charge_body(arrived);
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
   if (arriving_.refused()) return Landing::skip();
-  std::optional<Refusal> refusal = attachment_refusal(wire::RequestView{frame.header});
+  const wire::RequestView request{frame.header};
+  std::optional<Refusal> refusal = check_.attachment_refusal(request);
+  if (!refusal) refusal = admission_.refuse_arriving(request.attachment_bytes());
   if (!refusal && !has_good_metadata(frame)) refusal = bad_metadata();
   if (refusal) {
     arriving_.refuse(std::move(*refusal));
@@ -273,21 +217,21 @@ void CallsIn::on_request_attachment_progress(std::uint64_t left) {
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
-  ++host_.taken;
+  const wire::RequestView request{frame.header};
+  counting_.taken_for(check_.find(request));
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
   WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
   if (arriving_.refused()) {
-    refuse(frame.header.id, arriving_.take_refusal());
+    const Refusal why = arriving_.take_refusal();
+    refuse(frame.header.id, why.reason, why.status);
     return {};
   }
   if (!attachment.ok()) {
     refuse_without_memory(frame.header.id);
     return {};
   }
-  const wire::RequestView request{frame.header};
-  const MethodEntry* method = host_.methods->find(request.method(), request.schema());
-  return serve_record(*method, frame, chunk, std::move(*attachment));
+  return serve_record(*check_.find(request), frame, chunk, std::move(*attachment));
 }
 
 void CallsIn::orphan_all() {
@@ -313,7 +257,8 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
     return nullptr;
   }
   if (body_bytes > FrameOutput::kUncharged && !session_.output().reserve(body_bytes)) [[unlikely]] {
-    refuse(id, no_memory_for_answer());
+    const Refusal over = no_memory_for_answer();
+    refuse(id, over.reason, over.status);
     return nullptr;
   }
   wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};
@@ -366,18 +311,26 @@ void CallsIn::finish() {
   session_.finish();
 }
 
+void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) {
+  counting_.taken_for(check_.find(request));
+  refuse(request.id(), refusal.reason, refusal.status);
+}
+
 void CallsIn::refuse(std::uint64_t id, Rejection reason, const Status& why) {
   session_.reject(reason, why);
-  fail(id, why);
+  counting_.refused(id);
+  send_failure(id, failure_head(why), why.message());
 }
 
 // Allocates nothing but the frame.
 void CallsIn::refuse_without_memory(std::uint64_t id) {
   host_.rejections.count(Rejection::kOverProcessMemory);
+  counting_.refused(id);
   send_failure(id, kNoMemory, "the server is out of memory for the call");
 }
 
 void CallsIn::fail(std::uint64_t id, const Status& failure) {
+  counting_.failed(id, failure.code());
   send_failure(id, failure_head(failure), failure.message());
 }
 

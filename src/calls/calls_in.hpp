@@ -9,7 +9,9 @@
 
 #include "calls/admission.hpp"
 #include "calls/arriving_request.hpp"
+#include "calls/call_counting.hpp"
 #include "calls/calls_host.hpp"
+#include "calls/request_check.hpp"
 #include "calls/served_list.hpp"
 #include "calls/served_table.hpp"
 #include "weft/base/intrusive_list.hpp"
@@ -65,16 +67,12 @@ class CallsIn final : public AnswerSink {
   std::shared_ptr<void>& connection_tag() override;
   void finish() override;
 
-  /// The method that serves such a request; null when there is a reason against it, see
-  /// refusal().
-  const MethodEntry* method_for(wire::RequestView request) const;
-  Refusal refusal(wire::RequestView request) const;
-  std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
+  /// Takes a request that is not served.
+  [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, Buffer attachment);
-  void refuse(std::uint64_t id, const Refusal& refusal) { refuse(id, refusal.reason, refusal.status); }
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
   Session& session_;
@@ -84,6 +82,8 @@ class CallsIn final : public AnswerSink {
   ServedTable table_;
   ServedList calls_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
+  const RequestCheck check_;
+  CallCounting counting_;
   /// How long the requests of this batch may have waited.
   Duration waited_{};
 };

@@ -90,7 +90,7 @@ void CallsOut::sent(CallExtras* extras) {
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
   const bool has_metadata = request.extras != nullptr || request.carrying != nullptr;
   session_.output().take_back(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
-  table_.leave(id);
+  table_.take_back(id);
 }
 
 void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
@@ -99,6 +99,13 @@ void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
   // The frame cannot be completed without the caller's memory, so nothing may follow it.
   outbox.release_all();
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
+}
+
+bool CallsOut::may_end_at_once(const Exchange& exchange, const CallExtras& extras,
+                               std::size_t copies_max) const {
+  const std::size_t lent = extras.attachment_is_lent() ? extras.options.attachment.bytes() : 0;
+  if (lent == 0 && landing_ != &exchange) return true;
+  return lent <= copies_max && session_.connection().gives_back_at_once();
 }
 
 // A call that was given up is told its end, which is no answer.

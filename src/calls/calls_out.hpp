@@ -29,6 +29,9 @@ class CallsOut {
   /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
   /// what runs there counts among what may run there.
   void abandon(const Exchange& exchange, std::uint64_t id);
+  /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
+  /// may be copied for it.
+  bool may_end_at_once(const Exchange& exchange, const CallExtras& extras, std::size_t copies_max) const;
   /// Afterwards the caller's memory is no longer read from. When memory for the copy is out, the connection
   /// is closed with `text`.
   void take_attachment_over(CallExtras& extras, std::string_view text);
@@ -51,6 +54,8 @@ class CallsOut {
 
   Session& session() const { return session_; }
   std::uint32_t in_flight() const { return table_.size(); }
+  /// Returns how many were begun so far.
+  std::uint64_t begun() const { return table_.entered(); }
   /// Another may be sent: fewer are in flight than this side wants, and, with those that were given up and
   /// that the peer has not ended, fewer than it takes.
   bool has_place() const { return table_.size() < in_flight_max_; }

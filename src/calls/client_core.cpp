@@ -35,6 +35,12 @@ Status not_in_time_is_unavailable(const Status& why) {
   return {StatusCode::kUnavailable, why.layer(), why.message(), why.native()};
 }
 
+/// Adds what a session has counted; at its end, once.
+void add_counts(ClientStats& stats, Session& session) {
+  stats.calls += session.calls_out().begun();
+  stats.late_answers += session.calls_out().late_answers();
+}
+
 /// The failure of an attempt that threw.
 Status status_of(const std::exception_ptr& thrown) noexcept {
   try {
@@ -141,12 +147,12 @@ Task<void> ClientCore::attempt() {
   const SessionSetup setup{
       loop(), *this, options_.limits, host_, logger(), options_.checksums, deadline.remaining(loop().now()),
       true};
-  session_ = std::make_unique<Session>(setup, std::move(*connection), connections_ + 1);
+  session_ = std::make_unique<Session>(setup, std::move(*connection), counted_.connections + 1);
   session_->start();
 }
 
 void ClientCore::attempt_failed(const Status& why) {
-  ++connect_failures_;
+  ++counted_.connect_failures;
   back_off();
   fail_waiting(not_in_time_is_unavailable(why));
 }
@@ -159,7 +165,7 @@ void ClientCore::back_off() {
 
 void ClientCore::on_session_ready(Session& session) {
   if (&session != session_.get()) return;
-  ++connections_;
+  ++counted_.connections;
   state_ = State::kReady;
   reconnect_wait_.on_connected(loop().now());
   tell_of_refused_carrier(session.connection());
@@ -209,7 +215,7 @@ void ClientCore::finish_when_empty(Session& session) {
 }
 
 void ClientCore::on_session_closed(Session& session, const Status& why) {
-  late_answers_ += session.calls_out().late_answers();
+  add_counts(counted_, session);
   if (&session == session_.get()) {
     const bool came_up = state_ == State::kReady;
     closed_.add(std::move(session_));
@@ -294,6 +300,8 @@ void ClientCore::close() {
   loop().disarm(*this);
   attempt_.reset();
   set_open_session(nullptr);
+  if (session_ != nullptr) add_counts(counted_, *session_);
+  retired_.for_each([this](Session& session) { add_counts(counted_, session); });
   session_.reset();
   retired_.clear();
   closed_.clear();
@@ -301,14 +309,16 @@ void ClientCore::close() {
 }
 
 ClientStats ClientCore::stats() const {
-  ClientStats stats;
-  stats.connections = connections_;
-  stats.connect_failures = connect_failures_;
-  stats.late_answers = late_answers_ + (session_ ? session_->calls_out().late_answers() : 0);
-  stats.calls_in_flight = session_ ? session_->calls_out().in_flight() : 0;
-  retired_.for_each([&](Session& session) { stats.calls_in_flight += session.calls_out().in_flight(); });
+  ClientStats stats = counted_;
+  const auto add = [&stats](Session& session) {
+    add_counts(stats, session);
+    stats.calls_in_flight += session.calls_out().in_flight();
+  };
+  if (session_ != nullptr) add(*session_);
+  retired_.for_each(add);
   stats.calls_waiting = waiting_count_;
   stats.frames_skipped = host_.frames_skipped.get();
+  stats.traffic = host_.traffic.sum();
   return stats;
 }
 

@@ -113,9 +113,8 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   ReconnectWait reconnect_wait_;
   /// A peer that refuses connection after connection fills no log.
   TimePoint refusal_quiet_until_{};
-  std::uint64_t connections_ = 0;
-  std::uint64_t connect_failures_ = 0;
-  std::uint64_t late_answers_ = 0;
+  /// Of attempts to connect, and of sessions that have ended.
+  ClientStats counted_;
   State state_ = State::kIdle;
   bool attempt_done_ = false;
 };

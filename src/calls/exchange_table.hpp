@@ -25,7 +25,13 @@ class ExchangeTable {
     slot.exchange = &exchange;
     slot.position = position;
     ++size_;
+    ++entered_;
     return wire::make_id(index, slot.generation);
+  }
+  /// `id` was entered last, and counts as never entered.
+  void take_back(std::uint64_t id) {
+    leave(id);
+    --entered_;
   }
   /// `id` is in the table.
   void leave(std::uint64_t id) { free(slots_[wire::slot_of(id)], wire::slot_of(id)); }
@@ -61,6 +67,8 @@ class ExchangeTable {
   }
   std::uint32_t size() const { return size_; }
   std::uint32_t abandoned() const { return abandoned_; }
+  /// Exchanges that were entered so far.
+  std::uint64_t entered() const { return entered_; }
 
   /// Takes every exchange that begins at `position` or later out of the table, and gives it, and where it
   /// begins, to `visit`, which may enter new ones or let others leave.
@@ -101,6 +109,7 @@ class ExchangeTable {
   std::uint32_t first_free_ = kNoSlot;
   std::uint32_t size_ = 0;
   std::uint32_t abandoned_ = 0;
+  std::uint64_t entered_ = 0;
 };
 
 }  // namespace weft

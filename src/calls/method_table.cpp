@@ -57,6 +57,7 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
   for (MethodEntry& entry : table.entries_) {
     if (Status status = check_options(entry); !status.ok()) return status;
     entry.running = whole;
+    entry.index = static_cast<std::size_t>(&entry - table.entries_.data()) + 1;
     // Of blocking calls the workers' queue runs no more than may, and lets the others wait.
     if (entry.options.running_max != 0 && entry.kind != HandlerKind::kBlocking) {
       table.limits_.push_back(std::make_unique<RunningLimit>(entry.options.running_max, whole));

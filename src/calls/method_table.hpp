@@ -29,6 +29,8 @@ class MethodTable {
     return find_if(id, [](const MethodEntry&) { return true; });
   }
   bool has_blocking() const;
+  /// All of them, as they were registered; their indices count from 1.
+  const std::vector<MethodEntry>& entries() const { return entries_; }
 
  private:
   template <typename Wanted>

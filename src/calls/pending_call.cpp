@@ -9,6 +9,13 @@ namespace weft {
 
 namespace {
 
+/// How long a call that was given up waits for memory that its connection has, before that is taken by force,
+/// which may cost the connection; and how often it looks.
+constexpr Duration kMemoryBackWithin = std::chrono::milliseconds{250};
+constexpr Duration kMemoryLook = std::chrono::milliseconds{1};
+/// An attachment over this is not copied in the middle of whatever cancels its call.
+constexpr std::size_t kCopiedAtOnceMax = std::size_t{1} << 20;
+
 /// The end of a call that has options, or that no list of timeouts serves.
 Deadline earliest_deadline(CallTarget& target, const CallExtras* extras, Deadline of_scope) {
   const CallTimeouts& timeouts = target.timeouts();
@@ -105,7 +112,7 @@ void PendingCall::sent() {
 }
 
 void PendingCall::limit(Deadline deadline) {
-  if (state_ == State::kDone || deadline.is_infinite() || request_.deadline.at() <= deadline.at()) return;
+  if (state_ >= State::kLeaving || deadline.is_infinite() || request_.deadline.at() <= deadline.at()) return;
   if (request_.default_timeout != 0) {
     request_.default_timeout = 0;
     static_cast<ListHook<TargetCallTag>&>(*this).unlink();
@@ -116,20 +123,37 @@ void PendingCall::limit(Deadline deadline) {
 }
 
 void PendingCall::on_cancel(CancelReason reason) noexcept {
-  if (state_ == State::kDone || state_ == State::kIdle) return;
-  const bool waited = state_ == State::kWaiting;
-  leave();
   // Whoever reads it is told that the call has not run, and why it is late.
-  if (waited) {
+  if (state_ == State::kWaiting) {
+    leave();
     return fail(to_status(reason).with_context("not sent, still waiting for a connection or for room"));
   }
+  if (state_ != State::kSent) return;
   // Also when the request is still queued: it leaves all the same, with the cancel behind it.
   failure_ = to_status(reason);
+  if (request_.extras != nullptr && !out_->may_end_at_once(*this, *request_.extras, kCopiedAtOnceMax)) {
+    state_ = State::kLeaving;
+    Loop& loop = target_->loop();
+    request_.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
+    return loop.arm(*this, loop.now() + kMemoryLook);
+  }
+  leave();
   end();
 }
 
 void PendingCall::on_timer() {
-  on_cancel(CancelReason::kDeadline);
+  if (state_ != State::kLeaving) return on_cancel(CancelReason::kDeadline);
+  Loop& loop = target_->loop();
+  const TimePoint now = loop.read_clock();
+  const bool wait_is_over = request_.deadline.expired(now);
+  // A copy takes its time, and so does what is taken by force: one by one, so that no turn gets long.
+  const bool wait_for_turn =
+      loop.turn_time().is_old() && now - request_.deadline.at() < kMemoryBackWithin * 2;
+  if (wait_for_turn || (!wait_is_over && !out_->may_end_at_once(*this, *request_.extras, SIZE_MAX))) {
+    return loop.arm(*this, now + kMemoryLook);
+  }
+  leave();
+  end();
 }
 
 void PendingCall::fail(Status failure) noexcept {
@@ -191,7 +215,7 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
 
 void PendingCall::leave() noexcept {
   if (state_ == State::kWaiting) target_->withdraw(*this);
-  if (state_ == State::kSent) {
+  if (state_ == State::kSent || state_ == State::kLeaving) {
     if (request_.extras != nullptr)
       out_->take_attachment_over(*request_.extras, "out of memory for an abandoned attachment");
     out_->abandon(*this, id_);

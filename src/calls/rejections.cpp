@@ -34,6 +34,7 @@ std::string_view to_string(Rejection why) {
                                                 "wrong checksum",
                                                 "padding is not zero",
                                                 "metadata too large",
+                                                "against a carrier's rules",
                                                 "repeated call id",
                                                 "unknown method",
                                                 "wrong schema",
@@ -56,6 +57,9 @@ std::string_view to_string(Rejection why) {
 std::optional<Rejection> breach_of(const Status& why) {
   if (why.layer() == Layer::kRpc && why.code() == StatusCode::kInvalidArgument) {
     return Rejection::kRepeatedCallId;
+  }
+  if (why.layer() == Layer::kTransport && why.code() == StatusCode::kInvalidArgument) {
+    return Rejection::kCarrierRules;
   }
   if (why.layer() != Layer::kWire) return std::nullopt;
   if (why.native() >= kFirstFault && why.native() < kFaults) {

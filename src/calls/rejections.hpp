@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "calls/counter.hpp"
+#include "weft/base/counter.hpp"
 #include "weft/base/status.hpp"
 #include "weft/calls/rejection.hpp"
 

@@ -8,6 +8,7 @@
 #include "calls/admission.hpp"
 #include "calls/call_status.hpp"
 #include "calls/calls_host.hpp"
+#include "calls/late_answer.hpp"
 #include "calls/worker_pool.hpp"
 #include "weft/calls/method_entry.hpp"
 #include "weft/runtime/loop.hpp"
@@ -18,29 +19,9 @@ namespace {
 
 constexpr FixedFailure kReplyDropped{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
                                      "the handler dropped its Reply without an answer"};
-constexpr FixedFailure kNoMemoryForAnswer{
-    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
-    "answers that wait to be sent fill the server's memory, or this connection's share of it"};
 constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
 
 }  // namespace
-
-/// An answer, or a failure, that waits in its record for room.
-struct ServedCall::LateAnswer : Ready, RoomWaiter {
-  explicit LateAnswer(ServedCall& its_call)
-      : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->call.send_late(); }),
-        RoomWaiter(static_cast<Ready&>(*this)),
-        call(its_call) {}
-
-  ~LateAnswer() { call.host_->memory->release(body.size()); }
-  LateAnswer(const LateAnswer&) = delete;
-  LateAnswer& operator=(const LateAnswer&) = delete;
-
-  ServedCall& call;
-  /// Charged.
-  std::vector<std::byte> body;
-  Status failure;
-};
 
 namespace detail {
 
@@ -72,6 +53,7 @@ ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const Meth
       request_(std::move(request)),
       envelope_{.attachment = std::move(attachment)} {
   ++host.running;
+  ++host.calls.of(method).running;
   task_end_.call = this;
   task_end_.completed = [](detail::Completion& end, detail::TaskPromiseBase&) noexcept {
     static_cast<TaskEnd&>(end).call->let_go();
@@ -142,16 +124,21 @@ void ServedCall::refuse_unrun(Rejection reason) {
   let_go();
 }
 
-void ServedCall::let_go() {
-  if (--holders_ != 0) return;
+bool ServedCall::let_go() {
+  if (--holders_ != 0) return false;
   CallsHost& host = *host_;
+  --host.calls.of(*method_).running;
   delete this;
   --host.running;
   if (host.running.get() == 0 && host.on_idle) host.on_idle();
+  return true;
 }
 
 void ServedCall::let_go_unanswered() {
-  if (holders_ != 1 || state_ != State::kRunning) return let_go();
+  if (holders_ != 1 || state_ != State::kRunning) {
+    let_go();
+    return;
+  }
   if (late_failure_.ok()) late_failure_ = Status::of<kReplyDropped>();
   fail_late(std::move(late_failure_));
 }
@@ -181,6 +168,7 @@ void ServedCall::end_answer() {
     sink_->end_answer_with(std::move(envelope_.answer_attachment),
                            std::exchange(envelope_.on_answer_sent, {}));
   }
+  ++host_->calls.of(*method_).answered;
   settle();
 }
 
@@ -215,52 +203,22 @@ void ServedCall::settle(State state) {
 
 void ServedCall::answer_late(std::vector<std::byte> body) {
   Status success;
-  if (keep_for_room(body, success)) return;
-  send_now(body, {});
+  if (LateAnswer::keep(*this, *host_->memory, body, success)) return;
+  LateAnswer::send(*this, body, {});
   let_go();
 }
 
 void ServedCall::fail_late(Status failure) {
   std::vector<std::byte> nothing;
-  if (keep_for_room(nothing, failure)) return;
-  send_now({}, failure);
+  if (LateAnswer::keep(*this, *host_->memory, nothing, failure)) return;
+  LateAnswer::send(*this, {}, failure);
   let_go();
 }
 
-// Takes body and failure only if it keeps them; a body for which there is no memory becomes a failure, which
-// is small. Without memory for any of it they are sent over the mark.
-bool ServedCall::keep_for_room(std::vector<std::byte>& body, Status& failure) {
-  if (state_ != State::kRunning || sink_->has_room()) return false;
-  late_answer_.reset(new (std::nothrow) LateAnswer(*this));
-  if (late_answer_ == nullptr) return false;
-  if (sink_->charge_answer(body.size())) {
-    request_.connection_charge += body.size();
-    late_answer_->body = std::move(body);
-    late_answer_->failure = std::move(failure);
-  } else {
-    late_answer_->failure = Status::of<kNoMemoryForAnswer>();
-  }
-  sink_->add_room_waiter(*late_answer_);
+bool ServedCall::charge_answer(std::size_t bytes) {
+  if (!sink_->charge_answer(bytes)) return false;
+  request_.connection_charge += bytes;
   return true;
-}
-
-// The end of a call wakes the next one who waits. When this is not the end, because the handler goes on after
-// its Reply was used, the next one is woken here.
-void ServedCall::send_late() {
-  AnswerSink* const sink = sink_;
-  const bool ends = holders_ == 1;
-  const std::unique_ptr<LateAnswer> late = std::move(late_answer_);
-  send_now(late->body, late->failure);
-  let_go();
-  if (!ends && sink != nullptr) sink->wake_room_waiter();
-}
-
-void ServedCall::send_now(Bytes body, const Status& failure) {
-  if (!failure.ok()) return fail(failure);
-  std::byte* to = begin_answer(body.size());
-  if (to == nullptr) return;
-  if (!body.empty()) std::memcpy(to, body.data(), body.size());
-  end_answer();
 }
 
 void ServedCall::run_off_loop() {
@@ -306,6 +264,7 @@ void ServedCall::orphan() {
   ListHook<ServedCallTag>::unlink();
   sink_->forget(*this);
   sink_ = nullptr;
+  if (state_ != State::kAnswered) ++host_->calls.of(*method_).dropped;
   state_ = State::kOrphaned;
   if (armed()) loop_->disarm(*this);
   host_->orphans.push_back(*this);

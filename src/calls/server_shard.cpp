@@ -17,6 +17,7 @@ constexpr Duration kHeldCallReport = std::chrono::seconds{5};
 
 ServerShard::ServerShard(const Setup& setup) : setup_(setup) {
   host_.methods = &setup.methods;
+  host_.calls = MethodCounts{setup.methods.entries().size()};
   host_.workers = setup.workers;
   host_.memory.emplace(setup.memory);
   host_.faults = &setup.faults;
@@ -136,15 +137,18 @@ void ServerShard::check_stopped() {
 }
 
 void ServerShard::count(ServerStats& stats) const {
-  stats.calls += host_.taken.get();
+  stats.calls += host_.calls.taken();
   stats.calls_running += host_.running.get();
   stats.frames_skipped += host_.frames_skipped.get();
+  stats.traffic += host_.traffic.sum();
   for (std::size_t index = 0; index < kRejections; ++index) {
     const auto reason = static_cast<Rejection>(index);
     const std::uint64_t count = host_.rejections.get(reason);
     stats.rejected[reason] += count;
     (ends_connection(reason) ? stats.protocol_errors : stats.calls_refused) += count;
   }
+  const std::vector<MethodEntry>& methods = setup_.methods.entries();
+  for (std::size_t i = 0; i < methods.size(); ++i) host_.calls.add_to(stats.methods[i], methods[i]);
 }
 
 }  // namespace weft

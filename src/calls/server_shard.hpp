@@ -42,7 +42,7 @@ class ServerShard final : private SessionOwner, private Timer {
     sessions_.clear();
     graveyard_.clear();
   }
-  /// Adds this shard's counts to `stats`.
+  /// Adds this shard's counts to `stats`, which has an entry for each method. Any thread.
   void count(ServerStats& stats) const;
 
  private:

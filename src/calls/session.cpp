@@ -21,6 +21,14 @@ Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
 }
 
+// A hello of this side that says nothing yet but its features.
+wire::Hello hello_with_features(const SessionSetup& setup) {
+  wire::Hello hello;
+  hello.features_supported = wire::Features::kChecksum;
+  hello.features_required = setup.checksums ? wire::Features::kChecksum : 0;
+  return hello;
+}
+
 }  // namespace
 
 ConnectionOptions connection_options(const RpcLimits& limits) {
@@ -37,12 +45,15 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
     : setup_(setup),
       connection_(std::move(connection)),
       output_(*connection_, setup.limits, *setup.host.memory),
-      connection_id_(connection_id) {}
+      connection_id_(connection_id) {
+  setup_.host.traffic.join(*this);
+}
 
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
   put_off_.reset();
   const std::uint64_t handed_over = connection_->outbox().handed_over();
+  setup_.host.traffic.leave(*this);
   connection_.reset();
   out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();
@@ -52,9 +63,7 @@ Session::~Session() {
 void Session::start() noexcept {
   connection_->start(*this);
   loop().arm(*this, Deadline::after(loop().now(), setup_.hello_timeout).at());
-  wire::Hello hello;
-  hello.features_supported = wire::Features::kChecksum;
-  hello.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
+  wire::Hello hello = hello_with_features(setup_);
   hello.body_bytes_max = setup_.limits.body_bytes_max;
   hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
   hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
@@ -70,27 +79,23 @@ void Session::start() noexcept {
   close(Status::of<kNoMemoryForHello>());
 }
 
-Status Session::on_hello(Bytes bytes) {
+Status Session::on_hello(const wire::Hello& theirs) {
   heard_ = true;
-  Result<wire::Hello> theirs = wire::decode_hello(bytes);
-  if (!theirs.ok()) return std::move(theirs).status();
-  wire::Hello ours;
-  ours.features_supported = wire::Features::kChecksum;
-  ours.features_required = setup_.checksums ? wire::Features::kChecksum : 0;
+  const wire::Hello ours = hello_with_features(setup_);
   // Who offered something has had its carrier judged already.
   if (setup_.connecting && connection_->carrier_offers().empty()) {
-    if (Status refused = refuse_demands(theirs->carriers); !refused.ok()) return refused;
+    if (Status refused = refuse_demands(theirs.carriers); !refused.ok()) return refused;
   }
-  const Result<std::uint64_t> features = wire::agree_features(ours, *theirs);
+  const Result<std::uint64_t> features = wire::agree_features(ours, theirs);
   if (!features.ok()) return features.status();
-  const bool wanted = ((ours.features_required | theirs->features_required) & wire::Features::kChecksum) != 0;
+  const bool wanted = ((ours.features_required | theirs.features_required) & wire::Features::kChecksum) != 0;
   if (wanted) {
     output_.use_checksums();
     connection_->use_checksums();
   }
-  peer_body_bytes_max_ = theirs->body_bytes_max;
-  peer_attachment_bytes_max_ = theirs->attachment_bytes_max;
-  out_.keep_to(setup_.limits.calls_in_flight_max, theirs->calls_in_flight_max);
+  peer_body_bytes_max_ = theirs.body_bytes_max;
+  peer_attachment_bytes_max_ = theirs.attachment_bytes_max;
+  out_.keep_to(setup_.limits.calls_in_flight_max, theirs.calls_in_flight_max);
   state_ = State::kReady;
   if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
     loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
@@ -231,6 +236,12 @@ void Session::on_closed(Status why) {
 }
 
 void Session::on_timer() {
+  // After an absence of our own: the peer's hello, pong or end may be there, and is looked for first.
+  const Duration timeout = state_ == State::kHello ? setup_.hello_timeout
+                           : finished_             ? setup_.limits.stall_timeout
+                                                   : setup_.limits.ping_interval;
+  const TimePoint fair = loop().turn_time().absence().judge_from(timeout);
+  if (fair > loop().now()) return loop().arm(*this, fair);
   if (state_ == State::kHello) {
     return close({StatusCode::kUnavailable, Layer::kRpc, "the peer sent no hello in time"});
   }
@@ -244,10 +255,13 @@ void Session::on_timer() {
   watch_peer();
 }
 
+// A peer that was heard is pinged one interval after that, and given up another one later.
 void Session::watch_peer() {
+  TimePoint since = loop().now();
   if (state_ == State::kHalfClosed) {  // it cannot answer
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   } else if (heard_ || connection_->is_moving()) {
+    if (heard_ && !connection_->is_moving()) since = connection_->behind_since();
     heard_ = pinged_ = false;
   } else if (pinged_) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
@@ -256,7 +270,9 @@ void Session::watch_peer() {
     pinged_ = true;
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   }
-  loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());
+  TimePoint next = Deadline::after(since, setup_.limits.ping_interval).at();
+  if (next <= loop().now()) next = Deadline::after(loop().now(), setup_.limits.ping_interval).at();
+  loop().arm(*this, next);
 }
 
 // Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that

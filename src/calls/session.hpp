@@ -69,7 +69,10 @@ struct SessionTag;
 /// from one that is gone a ping brings the end of the connection, by the system's word.
 ///
 /// Thread: its loop's.
-class Session final : public ListHook<SessionTag>, private FrameSink, private Timer {
+class Session final : public ListHook<SessionTag>,
+                      public ListHook<CountedSessionTag>,
+                      private FrameSink,
+                      private Timer {
  public:
   Session(const SessionSetup& setup, std::unique_ptr<Connection> connection, std::uint64_t connection_id);
   ~Session();
@@ -111,7 +114,7 @@ class Session final : public ListHook<SessionTag>, private FrameSink, private Ti
  private:
   enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
 
-  Status on_hello(Bytes hello) override;
+  Status on_hello(const wire::Hello& theirs) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, std::size_t arrived) override;
   Landing on_attachment(const Frame& frame) override;

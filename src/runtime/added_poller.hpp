@@ -20,6 +20,7 @@ class Loop::AddedPoller final : public FdWatch {
     return handled;
   }
   bool arm() { return removed() || (watched() && poller_->arm() && !must_look_again()); }
+  Duration patience() const { return poller_->patience(); }
   bool is(const Poller& poller) const noexcept { return poller_ == &poller; }
   bool removed() const noexcept { return is(no_poller()); }
   void remove() noexcept { poller_ = &no_poller(); }

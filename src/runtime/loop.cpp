@@ -186,8 +186,9 @@ void Loop::after_quick_turns() {
 
 // Asks for events, and sleeps for them when there is nothing else to do. Returns how much was done.
 std::size_t Loop::wait_for_events(Duration max_wait) {
-  const Duration sleep = time_to_sleep(max_wait);
-  if (sleep <= Duration::zero() || !prepare_to_sleep()) {
+  Duration sleep = time_to_sleep(max_wait);
+  if (sleep > Duration::zero()) sleep = prepare_to_sleep(sleep);
+  if (sleep <= Duration::zero()) {
     ++stats_.polls;
     return dispatch_events(Duration::zero());
   }
@@ -211,16 +212,20 @@ Duration Loop::time_to_sleep(Duration max_wait) {
   return max_wait;
 }
 
-// Arms everything that may wake the loop, then looks once more. False: there is work after all. Pollers that
-// brought something are asked again first: a part of what there is may not make their descriptors readable
-// again.
-bool Loop::prepare_to_sleep() {
+// Arms everything that may wake the loop, then looks once more. Gives how long it may sleep; zero: there is
+// work after all. Pollers that brought something are asked again first: a part of what there is may not make
+// their descriptors readable again.
+Duration Loop::prepare_to_sleep(Duration at_most) {
   mailbox_->announce_sleep();
   const bool stopping = running_ && stop_.load(std::memory_order_seq_cst);
   bool nothing = mailbox_->empty() && !stopping;
-  for (std::size_t i = 0; nothing && i < pollers_.size(); ++i) nothing = brought_ == 0 && pollers_[i]->arm();
-  if (!nothing) mailbox_->awake();
-  return nothing;
+  for (std::size_t i = 0; nothing && i < pollers_.size(); ++i) {
+    nothing = brought_ == 0 && pollers_[i]->arm();
+    if (nothing) at_most = std::min(at_most, pollers_[i]->patience());
+  }
+  if (nothing) return at_most;
+  mailbox_->awake();
+  return Duration::zero();
 }
 
 std::size_t Loop::dispatch_events(Duration timeout) {
@@ -276,6 +281,7 @@ std::size_t Loop::fire_timers() {
   timers_.collect_due(turn_time_.now());
   for (Timer* timer = timers_.pop_due(); timer != nullptr; timer = timers_.pop_due()) {
     timer->loop_ = nullptr;
+    if (real_time_) turn_time_.absence().fires(timer->at(), turn_time_.now());
     timer->on_timer();
     ++fired;
   }

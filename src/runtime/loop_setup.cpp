@@ -218,9 +218,11 @@ int Loop::descriptor() {
 void Loop::leave_to_foreign_loop() noexcept {
   if (!foreign_ || in_turn_ || mailbox_->in_child()) return;
   fds_->flush();
-  if (has_work() || !prepare_to_sleep()) mailbox_->signal();
+  const Duration sleep = has_work() ? Duration::zero() : prepare_to_sleep(kForever);
+  if (sleep <= Duration::zero()) mailbox_->signal();
   const Timer* earliest = timers_.earliest();
-  const TimePoint at = earliest != nullptr && real_time_ ? earliest->at() : TimePoint::max();
+  TimePoint at = earliest != nullptr && real_time_ ? earliest->at() : TimePoint::max();
+  if (sleep > Duration::zero() && real_time_) at = std::min(at, Deadline::after(clock_.now(), sleep).at());
   if (at != alarm_->set_to) set_alarm(at);
 }
 

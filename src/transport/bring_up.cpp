@@ -27,10 +27,6 @@ std::string of_peer(std::string_view reason) {
 
 }  // namespace
 
-BringUp::~BringUp() {
-  shut();
-}
-
 void BringUp::shut() {
   loop_.disarm(*this);
   if (end_ != nullptr) end_->shut();
@@ -47,12 +43,11 @@ std::string BringUp::connected_to() const {
   return candidates_.ours().connecting ? stream_.remote_endpoint() : std::string{};
 }
 
-Status BringUp::on_hello(Bytes hello) {
-  Result<wire::Hello> theirs = wire::decode_hello(hello);
-  if (!theirs.ok()) return theirs.status();
-  hello_ = as_text(hello);
+Status BringUp::on_hello(const wire::Hello& hello) {
+  if (Status unasked = descriptors_.check(); !unasked.ok()) return unasked;
+  hello_ = hello;
   end_by_ = Deadline::after(loop_.now(), candidates_.ours().bring_up_timeout).at();
-  candidates_.compare(std::move(theirs->carriers));
+  candidates_.compare(hello.carriers);
   Status status = try_next();
   // Our hello: what we require is what the peer's user has to be told.
   if (!status.ok()) host_.send_what_is_queued();
@@ -65,6 +60,7 @@ Status BringUp::try_next() {
   if (!candidates_.next()) {
     if (Status status = candidates_.check_stream_will_do(); !status.ok()) return status;
     state_ = State::kDecided;
+    descriptors_.end();
     host_.on_carrier_decided();
     return {};
   }
@@ -76,6 +72,11 @@ Status BringUp::try_next() {
   auto end = candidates_.provider().open(loop_, *this, candidates_.peer_offer());
   if (!end.ok()) return give_verdict(Verdict::kDown, end.status().message());
   end_ = *std::move(end);
+  if (const Status kept = descriptors_.pass(*end_); !kept.ok()) {
+    return give_verdict(Verdict::kDown, kept.message());
+  }
+  if (!end_->has_address()) return {};
+  attempt_.address_said = true;
   return send(wire::CarrierStep::kAddress, end_->address());
 }
 
@@ -95,6 +96,7 @@ Status BringUp::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 
 Status BringUp::on_message(const wire::CarrierMessage& message) {
   last_end_.reset();
+  if (Status unasked = descriptors_.check(); !unasked.ok()) return unasked;
   if (!candidates_.any() || message.kind != candidates_.provider().kind()) {
     return out_of_turn("a message about another carrier");
   }
@@ -111,24 +113,31 @@ Status BringUp::on_message(const wire::CarrierMessage& message) {
 }
 
 Status BringUp::on_address(std::string_view address) {
-  if (attempt_.ours == Verdict::kDown) return {};
+  if (attempt_.ours == Verdict::kDown) {
+    descriptors_.drop();
+    return {};
+  }
   if (state_ != State::kAddress || end_ == nullptr) return out_of_turn("a second address");
   state_ = State::kProbing;
-  Status connected = end_->connect(address);
+  Status connected = descriptors_.hand_to(*end_);
+  if (connected.ok()) connected = end_->connect(address);
   if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
   if (!end_->connecting()) {
-    if (Status failed = say_ready(); !failed.ok()) return failed;
+    if (Status failed = say_connected(); !failed.ok()) return failed;
   }
   return attempt_.heard ? give_verdict(Verdict::kUp) : Status{};
 }
 
-Status BringUp::say_ready() {
+Status BringUp::say_connected() {
+  if (!std::exchange(attempt_.address_said, true)) {
+    if (Status failed = send(wire::CarrierStep::kAddress, end_->address()); !failed.ok()) return failed;
+  }
   return end_->needs_peer_ready() ? send(wire::CarrierStep::kReady, {}) : Status{};
 }
 
 void BringUp::on_connected() {
   if (attempt_.ours != Verdict::kNone) return;
-  Status status = say_ready();
+  Status status = say_connected();
   if (!status.ok()) host_.on_bring_up_failed(std::move(status));
 }
 
@@ -162,6 +171,8 @@ void BringUp::on_failed(Status why) {
 }
 
 void BringUp::on_timer() {
+  const TimePoint fair = loop_.turn_time().absence().judge_from(candidates_.ours().bring_up_timeout);
+  if (fair > loop_.now()) return loop_.arm(*this, fair);
   if (!attempt_.lost.ok()) return host_.on_bring_up_failed(attempt_.lost);
   on_failed({StatusCode::kUnavailable, Layer::kTransport, "it did not come up in time"});
 }
@@ -172,6 +183,8 @@ Status BringUp::give_verdict(Verdict verdict, std::string_view reason) {
   state_ = State::kVerdict;
   loop_.disarm(*this);
   if (attempt_.reason.empty() && verdict == Verdict::kDown) attempt_.reason = ours(reason);
+  // Whatever it holds is not kept for a peer that says nothing any more.
+  if (verdict == Verdict::kDown && end_ != nullptr) end_->shut();
   const auto step = verdict == Verdict::kUp ? wire::CarrierStep::kUp : wire::CarrierStep::kDown;
   Status sent = send(step, reason.substr(0, wire::kCarrierTextMax));
   return sent.ok() ? decide() : sent;
@@ -188,12 +201,13 @@ Status BringUp::decide() {
   }
   if (!attempt_.lost.ok()) return attempt_.lost;
   state_ = State::kDecided;
+  descriptors_.end();
   host_.on_carrier_decided();
   return {};
 }
 
 Status BringUp::hand_up_hello(FrameSink& sink) {
-  return sink.on_hello(as_bytes(hello_));
+  return sink.on_hello(hello_);
 }
 
 bool BringUp::wants_body(const wire::FrameHeader& header, std::size_t arrived) {

@@ -10,6 +10,7 @@
 
 #include "transport/bring_up_host.hpp"
 #include "transport/carrier_candidates.hpp"
+#include "transport/descriptor_exchange.hpp"
 #include "transport/stream_watch.hpp"
 #include "weft/runtime/timer.hpp"
 #include "weft/transport/carrier_provider.hpp"
@@ -24,7 +25,9 @@ namespace weft {
 /// tried; all of them together get CarrierChoices::bring_up_timeout.
 ///
 ///   kHello    the peer's hello is not here
-///   kAddress  both offer a carrier: our address is sent, the peer's is awaited. Again for each candidate
+///   kAddress  both offer a carrier: our address is sent, if it is known yet, the peer's is awaited. Again
+///   for
+///             each candidate
 ///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
 ///   kVerdict  our verdict is sent, the peer's is awaited
 ///   kDecided  both use the carrier, or the stream if it does not move()
@@ -35,8 +38,12 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
  public:
   /// `stream` must outlive it.
   BringUp(Loop& loop, BringUpHost& host, Carrier& stream, std::shared_ptr<const CarrierChoices> carriers)
-      : loop_(loop), host_(host), stream_(stream), candidates_(std::move(carriers)), watch_(stream, host) {}
-  ~BringUp();
+      : loop_(loop),
+        host_(host),
+        stream_(stream),
+        candidates_(std::move(carriers)),
+        watch_(stream, host),
+        descriptors_(stream, candidates_.descriptors_max()) {}
 
   /// The offers of our hello, and what was passed over.
   const CarrierCandidates& candidates() const { return candidates_; }
@@ -73,9 +80,10 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     Status lost;
     bool heard = false;
     bool peer_ready = false;
+    bool address_said = false;
   };
 
-  Status on_hello(Bytes hello) override;
+  Status on_hello(const wire::Hello& hello) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, std::size_t arrived) override;
   Landing on_attachment(const Frame& frame) override;
@@ -93,7 +101,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Status on_message(const wire::CarrierMessage& message);
   Status on_address(std::string_view address);
   Status on_ready();
-  Status say_ready();
+  Status say_connected();
   Status give_verdict(Verdict verdict, std::string_view reason = {});
   Status decide();
   Status send(wire::CarrierStep step, std::string_view text);
@@ -103,11 +111,12 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Carrier& stream_;
   CarrierCandidates candidates_;
   StreamWatch watch_;
+  DescriptorExchange descriptors_;
   std::unique_ptr<CarrierEnd> end_;
   /// The end of the candidate before, shut. It may be the one that called, so it goes at the next message.
   std::unique_ptr<CarrierEnd> last_end_;
   FrameSink* sink_ = nullptr;
-  std::string hello_;
+  wire::Hello hello_;
   State state_ = State::kHello;
   Attempt attempt_;
   /// No candidate is tried any more.

@@ -63,6 +63,14 @@ std::vector<wire::CarrierOffer> CarrierCandidates::offers() const {
   return offers;
 }
 
+std::size_t CarrierCandidates::descriptors_max() const {
+  std::size_t most = 0;
+  for (const CarrierChoices::Choice& choice : ours_->choices) {
+    if (is_offered(choice)) most = std::max(most, choice.provider->descriptors_max());
+  }
+  return most;
+}
+
 void CarrierCandidates::compare(std::vector<wire::CarrierOffer> theirs) {
   theirs_ = std::move(theirs);
   for (const CarrierChoices::Choice& choice : ours_->choices) {

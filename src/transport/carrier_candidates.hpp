@@ -20,6 +20,8 @@ class CarrierCandidates {
 
   const CarrierChoices& ours() const { return *ours_; }
   std::vector<wire::CarrierOffer> offers() const;
+  /// Most descriptors that any of those that are offered takes.
+  std::size_t descriptors_max() const;
   /// Takes the offers of the peer's hello; once, before all that follows. next() leads to the first
   /// candidate.
   void compare(std::vector<wire::CarrierOffer> theirs);

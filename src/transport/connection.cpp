@@ -36,6 +36,10 @@ template <typename Work>
   }
 }
 
+void close_if_failed(Connection& connection, Status status) {
+  if (!status.ok()) connection.close(std::move(status));
+}
+
 Status lost(const Connection& connection, const char* what, int error) {
   try {
     return connection_lost(what, connection.remote_endpoint(), error);
@@ -47,8 +51,8 @@ Status lost(const Connection& connection, const char* what, int error) {
 }  // namespace
 
 struct Connection::BringingUp final : BringUpHost {
-  explicit BringingUp(Connection& its)
-      : connection(its), bring_up(its.loop_, *this, *its.stream_, its.options_.carriers) {}
+  BringingUp(Connection& its, std::shared_ptr<const CarrierChoices> carriers)
+      : connection(its), bring_up(its.loop_, *this, *its.stream_, std::move(carriers)) {}
 
   bool queue_carrier_frame(std::string_view frame) override {
     std::byte* const room = connection.outbox_.append(frame.size());
@@ -60,29 +64,69 @@ struct Connection::BringingUp final : BringUpHost {
   }
   void send_what_is_queued() override { connection.on_much_queued(); }
   void on_carrier_decided() override {
-    or_close(connection, [this] { connection.on_carrier_decided(); });
+    or_close(connection, [this] { decided(); });
   }
   void on_bring_up_failed(Status why) override { connection.close(std::move(why)); }
   void on_peer_gone(int error) override { connection.on_peer_gone(error); }
 
+  void decided();
+  /// Our last word on the stream has left: its bytes go by the other carrier from now on.
+  void move();
+  void hand_up_hello();
+
   Connection& connection;
   BringUp bring_up;
 };
+
+// On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
+// turn, outside of what is being parsed, and behind our last word on the stream, which may still be queued.
+void Connection::BringingUp::decided() {
+  if (connection.ending()) return;
+  connection.framer_.go_singly(false);
+  if (!bring_up.moves()) {
+    bring_up.shut();
+    return hand_up_hello();
+  }
+  connection.state_ = State::kMoving;
+  connection.framer_.pause(true);
+  connection.loop_.at_turn_end(connection);
+}
+
+void Connection::BringingUp::move() {
+  connection.state_ = State::kStarted;
+  connection.framer_.pause(false);
+  if (connection.framer_.inside()) return connection.close(bring_up.stream_watch().stray_bytes());
+  connection.carrier_ = &bring_up.move(connection);
+  connection.capabilities_ = &connection.carrier_->capabilities();
+  connection.write_blocked_ = false;
+  connection.outbox_.set_lease_bytes_min(connection.capabilities_->lease_bytes_min);
+  hand_up_hello();
+  if (connection.ending()) return;
+  connection.readable_ = true;
+  connection.schedule_work();
+  bring_up.stream_watch().look();
+}
+
+void Connection::BringingUp::hand_up_hello() {
+  connection.receiver_ = connection.sink_;
+  close_if_failed(connection, bring_up.hand_up_hello(*connection.sink_));
+}
 
 Connection::Work::Work(Connection& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
 
 Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream)
     : loop_(loop),
-      options_(options),
+      frame_limits_(options.frame_limits),
       stream_(std::move(stream)),
       carrier_(stream_.get()),
       capabilities_(&carrier_->capabilities()),
       outbox_(loop.chunks(), this, capabilities_->lease_bytes_min),
-      framer_(loop.chunks(), options_.frame_limits, loop.turn_time().pieces_left()) {
+      framer_(loop.chunks(), frame_limits_, loop.turn_time().pieces_left()),
+      peer_watch_(loop, *this, {options.stall_timeout, options.frame_timeout}) {
   carrier_->report_to(*this);
-  if (options_.carriers == nullptr) return;
-  bringing_up_ = std::make_unique<BringingUp>(*this);
+  if (options.carriers == nullptr) return;
+  bringing_up_ = std::make_unique<BringingUp>(*this, options.carriers);
   framer_.go_singly(true);
 }
 
@@ -100,7 +144,7 @@ void Connection::start(FrameSink& sink) {
     bringing_up_->bring_up.set_sink(sink);
     receiver_ = &bringing_up_->bring_up;
   }
-  watch_peer();
+  if (peer_owes()) peer_watch_.owed(framer_.progress());
   readable_ = true;
   schedule_work();
 }
@@ -118,38 +162,15 @@ CarrierReport Connection::carrier_report() const {
   return report;
 }
 
-// On the stream the peer's next frame may lie behind its verdict. A carrier comes into use at the end of a
-// turn, outside of what is being parsed, and behind our last word on the stream, which may still be queued.
-void Connection::on_carrier_decided() {
-  if (ending()) return;
-  framer_.go_singly(false);
-  if (!bringing_up_->bring_up.moves()) {
-    bringing_up_->bring_up.shut();
-    return hand_up_hello();
-  }
-  state_ = State::kMoving;
-  framer_.pause(true);
-  loop_.at_turn_end(*this);
-}
-
-void Connection::move_to_carrier() {
-  state_ = State::kStarted;
-  framer_.pause(false);
-  if (framer_.inside()) return close(bringing_up_->bring_up.stream_watch().stray_bytes());
-  carrier_ = &bringing_up_->bring_up.move(*this);
-  capabilities_ = &carrier_->capabilities();
-  write_blocked_ = false;
-  outbox_.set_lease_bytes_min(capabilities_->lease_bytes_min);
-  hand_up_hello();
-  if (ending()) return;
-  readable_ = true;
-  schedule_work();
-  bringing_up_->bring_up.stream_watch().look();
-}
-
-void Connection::hand_up_hello() {
-  receiver_ = sink_;
-  close_if_failed(bringing_up_->bring_up.hand_up_hello(*sink_));
+ConnectionStats Connection::stats() const noexcept {
+  const ReceiveCounters& received = framer_.counters();
+  const SendCounters& sent = outbox_.counters();
+  return {.bytes_received = received.bytes.get(),
+          .frames_received = received.frames.get(),
+          .receives = received.receives.get(),
+          .bytes_sent = sent.bytes.get(),
+          .frames_sent = sent.frames.get(),
+          .sends = sent.sends.get()};
 }
 
 // Bytes that the peer sent before may still be inside the carrier.
@@ -198,7 +219,9 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "taking memory back from ", moved.error));
+  if (moved.kind != Moved::Kind::kFailed) return;
+  close(lost(*this, "taking memory back from ", moved.error));
+  outbox_.release_all();  // nothing leaves any more, so nothing of it is worth a copy
 }
 
 Result<Buffer> Connection::landing_memory(std::size_t bytes) {
@@ -229,7 +252,7 @@ void Connection::schedule_work() {
 
 void Connection::work() {
   put_off_ = false;
-  if (resume_) frame_progress_ = ~std::uint64_t{0};  // the peer could not get on while we did not let it
+  if (resume_) peer_watch_.restart();
   or_close(*this, [this] {
     if (started()) receive_all();
   });
@@ -278,7 +301,7 @@ void Connection::receive_all() {
   }
   if (ending()) return;
   framer_.park();
-  watch_peer();
+  if (peer_owes()) peer_watch_.owed(framer_.progress());
 }
 
 // Goes on with frames that were received, as long as the connection may. True when all are handed up. The
@@ -293,7 +316,7 @@ void Connection::receive_all() {
       put_off();
       return false;
     }
-    close_if_failed(framer_.resume(*receiver_));
+    close_if_failed(*this, framer_.resume(*receiver_));
     resume_ = turn.pieces_left() == 0 && framer_.inside();
   }
   return true;
@@ -307,7 +330,7 @@ Moved Connection::receive_once() {
       const Moved moved = Moved::some(chunk->capacity(), exhausted);
       readable_ = !exhausted || peer_gone_;
       if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
-      close_if_failed(framer_.received_chunk(std::move(chunk), *receiver_));
+      close_if_failed(*this, framer_.received_chunk(std::move(chunk), *receiver_));
       return moved;
     }
   }
@@ -326,7 +349,7 @@ Moved Connection::receive_once() {
     return moved;
   }
   if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
-  close_if_failed(framer_.received(moved.bytes, *receiver_));
+  close_if_failed(*this, framer_.received(moved.bytes, *receiver_));
   if (const std::uint64_t left = framer_.landing_left(); left != 0 && !ending()) {
     receiver_->on_attachment_progress(left);
   }
@@ -343,10 +366,6 @@ Moved Connection::receive_some(std::span<const iovec> into) {
 
 Moved Connection::send_some(std::span<const iovec> from) {
   return peer_gone_ ? Moved::failed(EPIPE) : carrier_->send(from, outbox_.leased_front());
-}
-
-void Connection::close_if_failed(Status status) {
-  if (!status.ok()) close(std::move(status));
 }
 
 void Connection::peer_ended() {
@@ -413,10 +432,9 @@ void Connection::send_queued() {
     if (ending()) return;
   }
   if (write_blocked_) {
-    if (moved_some || send_since_ == TimePoint{}) send_since_ = loop_.now();
-    arm_by(Deadline::after(send_since_, options_.stall_timeout).at());
+    peer_watch_.blocked(moved_some);
   } else {
-    send_since_ = {};
+    peer_watch_.unblocked();
   }
 }
 
@@ -427,7 +445,7 @@ void Connection::after_flush() {
     if (ending()) return;
   }
   if (!outbox_.empty()) return;
-  if (state_ == State::kMoving) return move_to_carrier();
+  if (state_ == State::kMoving) return bringing_up_->move();
   end_if_due();
 }
 
@@ -451,46 +469,16 @@ void Connection::sending_failed(int error) {
   schedule_work();
 }
 
-void Connection::watch_peer() {
-  if (!peer_owes()) return;
-  const std::uint64_t progress = framer_.progress();
-  if (progress != frame_progress_) {
-    frame_progress_ = progress;
-    frame_since_ = loop_.now();
-  }
-  arm_by(Deadline::after(frame_since_, options_.frame_timeout).at());
-}
-
-// One timer for all: it is moved only to an earlier time, and looks when it fires whether anything is late.
-void Connection::arm_by(TimePoint at) {
-  if (at == TimePoint::max() || (Timer::armed() && Timer::at() <= at)) return;
-  loop_.arm(*this, at);
-}
-
-void Connection::on_timer() {
-  if (ending()) return;
-  const TimePoint next = std::min(check_stall(), check_frame());
-  if (!ending()) arm_by(next);
-}
-
-TimePoint Connection::check_stall() {
-  if (!write_blocked_) return TimePoint::max();
-  const TimePoint due = Deadline::after(send_since_, options_.stall_timeout).at();
-  if (due > loop_.now()) return due;
+void Connection::on_peer_stalled() {
   close({StatusCode::kUnavailable, Layer::kTransport, [this] {
            return remote_endpoint() + " stopped taking what is sent to it, " +
                   std::to_string(outbox_.queued_bytes()) + " bytes are queued";
          }});
-  return TimePoint::max();
 }
 
-TimePoint Connection::check_frame() {
-  if (!peer_owes()) return TimePoint::max();
-  const TimePoint due = Deadline::after(frame_since_, options_.frame_timeout).at();
-  if (due > loop_.now()) return due;
+void Connection::on_peer_late() {
   close({StatusCode::kUnavailable, Layer::kTransport,
          [this] { return remote_endpoint() + " began a frame or its hello and did not get on with it"; }});
-  return TimePoint::max();
 }
 
 void Connection::close(Status why) {
@@ -504,7 +492,7 @@ void Connection::close(Status why) {
 
 void Connection::conclude() {
   if (std::exchange(state_, State::kClosed) != State::kClosed) {
-    loop_.disarm(*this);
+    peer_watch_.stop();
     TurnEndHook::unlink();
     if (bringing_up_ != nullptr) bringing_up_->bring_up.shut();
     stream_->shut();

@@ -38,8 +38,10 @@ class MessageProtocol {
     const char* over = "";
   };
   struct Control {
-    MessageKind kind{};
-    std::uint32_t value = 0;
+    constexpr Control(MessageKind its_kind, std::uint32_t its_value = 0) noexcept
+        : kind(its_kind), value(its_value) {}
+    MessageKind kind;
+    std::uint32_t value;
   };
 
   explicit MessageProtocol(const Rules& rules) noexcept : rules_(rules), credit_(rules.credit_max) {}
@@ -74,6 +76,7 @@ class MessageProtocol {
   /// It is not, unless it has left.
   void forget(MessageKind kind) noexcept { wanted_ &= ~bit_of(kind); }
   bool wants(MessageKind kind) const noexcept { return (wanted_ & bit_of(kind)) != 0; }
+  bool wants_any() const noexcept { return wanted_ != 0; }
   /// The control message that is to be sent next and may be; what has become pointless is forgotten. Nothing
   /// changes until it is stamped, so that a posting that fails is tried again.
   std::optional<Control> due() noexcept;
@@ -84,9 +87,6 @@ class MessageProtocol {
   /// The head of a message that is being posted now, which counts as sent. `units` is what it takes of the
   /// credit where not all cost the same.
   MessageHeader stamp(Control control, std::uint32_t units = 0) noexcept;
-  MessageHeader stamp(MessageKind kind, std::uint32_t units = 0) noexcept {
-    return stamp(Control{kind, 0}, units);
-  }
   void end() noexcept {
     ended_ = true;
     want(MessageKind::kEnd);

@@ -5,15 +5,11 @@
 #include <utility>
 
 #include "weft/base/assert.hpp"
-#include "weft/wire/crc32c.hpp"
 #include "weft/wire/frame.hpp"
 
 namespace weft {
 
 namespace {
-
-// Padding to a multiple of 8 and the checksum behind it, wherever they begin.
-constexpr std::size_t kEndOfAttachmentMax = 16;
 
 std::byte* aligned_up(std::byte* at) {
   const auto address = reinterpret_cast<std::uintptr_t>(at);
@@ -43,7 +39,7 @@ bool Outbox::extend_limit(std::size_t bytes) noexcept {
   std::byte* const end = open_chunk_->data() + open_chunk_->capacity();
   const auto left = static_cast<std::size_t>(end - cursor_);
   if (left < bytes) return false;
-  limit_ = cursor_ + std::min(left, std::max(bytes, much_));
+  limit_ = cursor_ + std::min(left, std::max<std::size_t>(bytes, much_));
   return true;
 }
 
@@ -60,6 +56,7 @@ void Outbox::tell_much() noexcept {
 void Outbox::take_back(std::byte* at) noexcept {
   WEFT_ASSERT(open_begin_ <= at && at <= cursor_, "only what was queued last is taken back");
   cursor_ = at;
+  --frames_;
   if (empty()) drained();
 }
 
@@ -70,25 +67,23 @@ bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noe
 }
 
 bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
-  if (bytes.empty() && !more_follows && !in_attachment_) return append_marker(lease);
+  if (bytes.empty() && !more_follows && !attachment_.begun()) return append_marker(lease);
   const bool copied = bytes.empty() || bytes.size() < lease_bytes_min_;
-  const std::size_t room = (copied ? bytes.size() : 8) + kEndOfAttachmentMax;
+  const std::size_t room = (copied ? bytes.size() : 8) + QueuedAttachment::kEndBytesMax;
   // Two pieces: the open one may be sealed, and the lease is one.
   if (!pieces_.reserve(2)) return false;
   if (!open_chunk_ || room > static_cast<std::size_t>(limit_ - cursor_)) {
-    if (!make_room(room, misalignment_) || !pieces_.reserve(2)) return false;
+    if (!make_room(room, attachment_.misalignment()) || !pieces_.reserve(2)) return false;
   }
   tell_queued();
-  in_attachment_ = in_attachment_ || !bytes.empty();
-  if (checksums_) attachment_checksum_ = wire::crc32c(bytes, attachment_checksum_);
-  misalignment_ = static_cast<std::uint8_t>((misalignment_ + bytes.size()) & 7);
+  attachment_.add(bytes);
   if (copied) {
     if (!bytes.empty()) std::memcpy(cursor_, bytes.data(), bytes.size());
     cursor_ += bytes.size();
   } else {
-    seal_and_push(bytes, lease, aligned_up(cursor_) + misalignment_);
+    seal_and_push(bytes, lease, aligned_up(cursor_) + attachment_.misalignment());
   }
-  if (!more_follows) queue_end_of_attachment();
+  if (!more_follows) cursor_ = attachment_.end(cursor_);
   if (copied) lease.on_released(true);
   return true;
 }
@@ -114,17 +109,6 @@ void Outbox::seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexc
   open_chunk_ = std::move(chunk);
   move_cursor(next);
   open_begin_ = cursor_;
-}
-
-void Outbox::queue_end_of_attachment() noexcept {
-  if (!std::exchange(in_attachment_, false)) return;
-  const std::size_t padding = (8 - misalignment_) & 7;
-  std::memset(cursor_, 0, padding);
-  cursor_ += padding;
-  misalignment_ = 0;
-  if (!checksums_) return;
-  store_le<std::uint64_t>(cursor_, std::exchange(attachment_checksum_, 0));
-  cursor_ += 8;
 }
 
 bool Outbox::take_over(SendLease& lease) noexcept {
@@ -163,7 +147,9 @@ std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
 void Outbox::consume(std::size_t bytes) noexcept {
   WEFT_ASSERT(bytes <= queued_bytes(), "no more can leave than was queued");
   giving_back_ = true;
-  left_bytes_ += bytes;
+  counters_.bytes.add(bytes);
+  counters_.frames.add(std::exchange(frames_, 0));
+  ++counters_.sends;
   while (pieces_.size() > 0 && (bytes > 0 || pieces_[0].size == 0)) {
     QueuedPiece& front = pieces_[0];
     const std::size_t part = std::min(bytes, front.size);
@@ -194,9 +180,7 @@ void Outbox::drop_all() noexcept {
       if (front.lease != nullptr) front.lease->on_released(false);
     }
     open_begin_ = cursor_;
-    misalignment_ = 0;
-    attachment_checksum_ = 0;
-    in_attachment_ = false;
+    attachment_.drop();
     drained();
   }
   giving_back_ = false;
@@ -204,7 +188,7 @@ void Outbox::drop_all() noexcept {
 
 // Nothing is queued: gives the memory back, except for what makes the next use cheap.
 void Outbox::drained() noexcept {
-  if (misalignment_ != 0) return;  // inside an attachment the cursor says where its padding ends
+  if (attachment_.misalignment() != 0) return;  // inside an attachment the cursor says where its padding ends
   open_chunk_.reset();
   move_cursor(nullptr);
   open_begin_ = limit_ = nullptr;

@@ -33,6 +33,18 @@ constexpr std::size_t tail_bytes(std::uint64_t attachment_bytes, bool checksum) 
   return static_cast<std::size_t>(wire::padded(attachment_bytes) - attachment_bytes) + (checksum ? 8 : 0);
 }
 
+// What follows an attachment, or a body that was skipped: its padding and, with checksums, `checksum`.
+wire::FrameFault check_tail(Bytes tail, bool checksums, std::uint32_t checksum) noexcept {
+  const std::size_t padding = tail.size() - (checksums ? 8 : 0);
+  for (const std::byte zero : tail.first(padding)) {
+    if (zero != std::byte{0}) return wire::FrameFault::kPadding;
+  }
+  if (checksums && load_le<std::uint64_t>(tail.data() + padding) != checksum) {
+    return wire::FrameFault::kChecksum;
+  }
+  return wire::FrameFault::kNone;
+}
+
 }  // namespace
 
 // The frames of one receive, on the stack and not cleared first: the common batch is short.
@@ -70,7 +82,8 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
     landed(direct);
     bytes -= direct;
   }
-  received_bytes_ += bytes;
+  ++counters_.receives;
+  counters_.bytes.add(bytes);
   filled_ += bytes;
   return parse(sink);
 }
@@ -78,7 +91,8 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
 Status StreamFramer::received_chunk(ChunkRef chunk, FrameSink& sink) {
   taken_ = 0;
   filled_ = chunk->capacity();
-  received_bytes_ += filled_;
+  ++counters_.receives;
+  counters_.bytes.add(filled_);
   chunk_ = std::move(chunk);
   return parse(sink);
 }
@@ -92,7 +106,7 @@ Status StreamFramer::resume(FrameSink& sink) {
 }
 
 std::uint64_t StreamFramer::handed_up() const noexcept {
-  const std::uint64_t parsed = received_bytes_ - pending_bytes();
+  const std::uint64_t parsed = counters_.bytes.get() - pending_bytes();
   const wire::FrameHeader& header = frame_.header;
   switch (state_) {
     case State::kSkipHead:
@@ -155,12 +169,6 @@ StreamFramer::Step StreamFramer::need(std::size_t bytes) noexcept {
   return Step::kNeedBytes;
 }
 
-StreamFramer::Step StreamFramer::fault(wire::FrameFault what, const wire::FrameHeader& header,
-                                       Status& failure) const {
-  failure = wire::fault_status(what, header, limits_);
-  return Step::kFailed;
-}
-
 StreamFramer::Step StreamFramer::step_hello(FrameSink& sink, Status& failure) {
   const Bytes there = pending();
   const Result<std::size_t> length = wire::hello_length(there);
@@ -170,11 +178,16 @@ StreamFramer::Step StreamFramer::step_hello(FrameSink& sink, Status& failure) {
   }
   if (*length == 0) return need(wire::kHelloPrefixBytes);
   if (there.size() < *length) return need(*length);
+  const Result<wire::Hello> hello = wire::decode_hello(there.first(*length));
+  if (!hello.ok()) {
+    failure = hello.status();
+    return Step::kFailed;
+  }
   taken_ += *length;
-  ++units_;
+  ++counters_.frames;
   --frames_left_;
   state_ = State::kFrames;
-  failure = sink.on_hello(there.first(*length));
+  failure = sink.on_hello(*hello);
   return failure.ok() ? Step::kOn : Step::kFailed;
 }
 
@@ -218,7 +231,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
       frame_ = frame;
       frame_chunk_ = chunk_;
       taken_ += size;
-      ++units_;
+      ++parts_;
       return begin_attachment(sink);
     }
     batch.keep();
@@ -226,13 +239,15 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
   }
   if (!batch.empty()) {
     taken_ = static_cast<std::size_t>(at - chunk_->data());
-    units_ += batch.size();
+    counters_.frames.add(batch.size());
     frames_left_ -= batch.size();
     failure = sink.on_frames(batch.frames(), chunk_);
     if (!failure.ok()) return Step::kFailed;
     if (halted_) return Step::kNeedBytes;
   }
-  return found == wire::FrameFault::kNone ? outcome : fault(found, faulty, failure);
+  if (found == wire::FrameFault::kNone) return outcome;
+  failure = wire::fault_status(found, faulty, limits_);
+  return Step::kFailed;
 }
 
 StreamFramer::Step StreamFramer::begin_skip(const wire::FrameHeader& header) noexcept {
@@ -252,11 +267,17 @@ StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure
   if (attachment_left_ > 0) return need(1);
   const std::size_t size = tail_bytes(frame_.header.body_bytes, checksums_);
   if (pending_bytes() < size) return need(size);
-  const wire::FrameFault found = check_tail(pending().first(size));
-  if (found != wire::FrameFault::kNone) return fault(found, frame_.header, failure);
+  const wire::FrameFault found = check_tail(pending().first(size), checksums_, attachment_checksum_);
+  if (found != wire::FrameFault::kNone) {
+    failure = wire::fault_status(found, frame_.header, limits_);
+    return Step::kFailed;
+  }
   taken_ += size;
-  ++units_;
-  if (frame_.header.attachment_bytes != 0) return begin_attachment(sink);
+  if (frame_.header.attachment_bytes != 0) {
+    ++parts_;
+    return begin_attachment(sink);
+  }
+  ++counters_.frames;
   state_ = State::kFrames;
   --frames_left_;
   failure = sink.on_frames({&frame_, 1}, chunk_);
@@ -296,7 +317,7 @@ StreamFramer::Step StreamFramer::step_attachment() {
 }
 
 void StreamFramer::landed(std::size_t bytes) noexcept {
-  received_bytes_ += bytes;
+  counters_.bytes.add(bytes);
   if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
   landing_ += bytes;
   count_part(bytes);
@@ -308,29 +329,20 @@ void StreamFramer::count_part(std::size_t bytes) noexcept {
   const std::uint64_t step = std::max(kPartBytes, whole / kPartsMax);
   const std::uint64_t before = attachment_left_;
   attachment_left_ -= bytes;
-  if (attachment_left_ / step != before / step) ++units_;
-}
-
-// What follows an attachment, or a body that was skipped: its padding and its checksum.
-wire::FrameFault StreamFramer::check_tail(Bytes tail) const noexcept {
-  const std::size_t padding = tail.size() - (checksums_ ? 8 : 0);
-  for (const std::byte zero : tail.first(padding)) {
-    if (zero != std::byte{0}) return wire::FrameFault::kPadding;
-  }
-  if (checksums_ && load_le<std::uint64_t>(tail.data() + padding) != attachment_checksum_) {
-    return wire::FrameFault::kChecksum;
-  }
-  return wire::FrameFault::kNone;
+  if (attachment_left_ / step != before / step) ++parts_;
 }
 
 StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
   const std::size_t size = tail_bytes(frame_.header.attachment_bytes, checksums_);
   const Bytes there = pending();
   if (there.size() < size) return need(size);
-  const wire::FrameFault found = check_tail(there.first(size));
-  if (found != wire::FrameFault::kNone) return fault(found, frame_.header, failure);
+  const wire::FrameFault found = check_tail(there.first(size), checksums_, attachment_checksum_);
+  if (found != wire::FrameFault::kNone) {
+    failure = wire::fault_status(found, frame_.header, limits_);
+    return Step::kFailed;
+  }
   taken_ += size;
-  ++units_;
+  ++counters_.frames;
   state_ = State::kFrames;
   --frames_left_;
   const bool landed = std::exchange(landing_, nullptr) != nullptr;

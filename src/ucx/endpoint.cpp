@@ -127,6 +127,10 @@ Result<Endpoint> Endpoint::create(Worker& worker, ucp_ep_params_t params, Endpoi
   return Endpoint{core.release()};
 }
 
+Status Endpoint::check_address(Bytes address) {
+  return detail::unframe(detail::Framed::kAddress, address).status();
+}
+
 Result<Endpoint> Endpoint::connect(Worker& worker, Bytes address, EndpointOptions options) {
   const auto raw = detail::unframe(detail::Framed::kAddress, address);
   if (!raw.ok()) return raw.status();

@@ -105,7 +105,7 @@ std::size_t Worker::poll() {
     events = ucp_worker_progress(handle_);
     if (events != 0 || loop_.has_ready()) break;
   }
-  quiet_ = events == 0;
+  events == 0 ? quiet_.goes_on() : quiet_.broken();
   if (!hooks_.empty()) events += run_hooks();
   if (!probes_.waiting.empty()) detail::TagProbeAwaiter::look(probes_);
   operations_->allow_calls(progress_before_suspending_max_);
@@ -124,8 +124,12 @@ std::size_t Worker::run_hooks() {
 // The loop hears of its descriptors' edges, so UCX is asked until it has nothing more: what an earlier edge
 // announced and nobody has fetched yet would not be announced again.
 bool Worker::arm() {
-  if (descriptor_ < 0 || operations_->take_brought() || !quiet_ || !hooks_.empty()) return false;
-  return ucp_worker_arm(handle_) == UCS_OK;
+  if (operations_->take_brought()) quiet_.broken();
+  if (descriptor_ < 0 || !quiet_.holds() || !hooks_.empty()) return false;
+  const ucs_status_t status = ucp_worker_arm(handle_);
+  if (status != UCS_OK) return status == UCS_ERR_BUSY && quiet_.refused(loop_.now());
+  quiet_.armed();
+  return true;
 }
 
 }  // namespace weft::ucx

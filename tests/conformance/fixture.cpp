@@ -19,9 +19,9 @@
 
 namespace weft::conformance {
 
-Status Recorder::on_hello(Bytes hello) {
+Status Recorder::on_hello(const wire::Hello& hello) {
   EXPECT_FALSE(closed()) << "a hello after the end";
-  hellos.emplace_back(as_text(hello));
+  hellos.push_back(hello);
   if (during_hello) during_hello();
   return {};
 }

@@ -29,7 +29,7 @@ struct Seen {
 /// Notes everything a connection says, and answers as the test wants.
 class Recorder final : public FrameSink {
  public:
-  Status on_hello(Bytes hello) override;
+  Status on_hello(const wire::Hello& hello) override;
   Status on_frames(std::span<const Frame> batch, const ChunkRef& chunk) override;
   Landing on_attachment(const Frame& frame) override;
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
@@ -39,7 +39,7 @@ class Recorder final : public FrameSink {
   bool closed() const { return closings > 0; }
 
   // What happened.
-  std::vector<std::string> hellos;
+  std::vector<wire::Hello> hellos;
   std::vector<Seen> frames;
   std::vector<std::size_t> batches;
   int drained = 0;

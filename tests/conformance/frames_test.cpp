@@ -16,8 +16,8 @@ TEST_P(Frames, HellosCrossAndComeFirst) {
   // Not before it is known what carries the frames.
   client_.sink.during_hello = [&] { client_.request(1, "at once"); };
   ASSERT_TRUE(until([&] { return !client_.sink.hellos.empty() && server_.sink.frames.size() == 1; }));
-  EXPECT_EQ(wire::decode_hello(as_bytes(server_.sink.hellos[0])).value().calls_in_flight_max, 5u);
-  EXPECT_EQ(wire::decode_hello(as_bytes(client_.sink.hellos[0])).value().calls_in_flight_max, 6u);
+  EXPECT_EQ(server_.sink.hellos[0].calls_in_flight_max, 5u);
+  EXPECT_EQ(client_.sink.hellos[0].calls_in_flight_max, 6u);
 }
 
 TEST_P(Frames, EveryKindArrivesAsItWasSent) {
@@ -320,6 +320,29 @@ TEST_P(Frames, EndpointsAreUrls) {
   EXPECT_EQ(server_.connection->local_endpoint(), url.to_string());
   EXPECT_TRUE(Url::parse(client_.connection->local_endpoint()).ok());
   EXPECT_EQ(server_.connection->remote_endpoint(), client_.connection->local_endpoint());
+}
+
+TEST_P(Frames, AreCountedAlikeOnBothSides) {
+  ASSERT_NO_FATAL_FAILURE(greet());
+  constexpr std::uint64_t kFrames = 300;
+  for (std::uint64_t id = 0; id < kFrames; ++id) client_.request(id, "small");
+  CountedLease lease{pattern(500'000)};
+  client_.request_with(kFrames, lease, "with");
+  ASSERT_TRUE(until([&] { return server_.sink.frames.size() == kFrames + 1 && lease.released == 1; }));
+  settle();
+  const ConnectionStats sent = client_.connection->stats();
+  const ConnectionStats received = server_.connection->stats();
+  EXPECT_EQ(sent.bytes_sent, client_.outbox().position());
+  EXPECT_EQ(received.bytes_received, sent.bytes_sent);
+  EXPECT_EQ(received.frames_received, sent.frames_sent);
+  EXPECT_GE(sent.frames_sent, kFrames + 2) << "with the hello, and what brought a carrier up";
+  if (!leaves_stream()) {
+    EXPECT_EQ(sent.frames_sent, kFrames + 2);
+    EXPECT_EQ(server_.connection->stats().frames_sent, 1u);
+    EXPECT_LT(received.receives, kFrames);
+    EXPECT_LT(sent.sends, kFrames);
+  }
+  EXPECT_EQ(received.bytes_sent, sent.bytes_received);
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Frames, ::testing::ValuesIn(all_transports()),

@@ -28,7 +28,7 @@ struct Plan {
 
 struct Transcript final : FrameSink {
   explicit Transcript(const Plan& its) : plan(its) {}
-  Status on_hello(Bytes) override {
+  Status on_hello(const wire::Hello&) override {
     if (plan.checksums) framer->use_checksums();
     return {};
   }

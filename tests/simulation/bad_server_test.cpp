@@ -32,7 +32,7 @@ class Visit final : private FrameSink {
   bool over() const { return over_; }
 
  private:
-  Status on_hello(Bytes) override { return {}; }
+  Status on_hello(const wire::Hello&) override { return {}; }
   Status on_frames(std::span<const Frame> frames, const ChunkRef&) override {
     if (frames.front().header.type != wire::FrameType::kRequest) return {};
     if (manners_ == Manners::kLeavesAtTheFirstCall) connection_->finish();

@@ -21,10 +21,8 @@ class HelloSink final : public FrameSink {
  public:
   /// Whether this side offers a carrier, known when it is connected.
   void offers_some(bool some) { offers_some_ = some; }
-  Status on_hello(Bytes hello) override {
-    auto theirs = wire::decode_hello(hello);
-    if (!theirs.ok()) return theirs.status();
-    hello_ = *std::move(theirs);
+  Status on_hello(const wire::Hello& hello) override {
+    hello_ = hello;
     heard_.set();
     // As a client of rpc does.
     if (!offers_some_) end_ = refuse_demands(hello_.carriers);

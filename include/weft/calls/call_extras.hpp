@@ -25,6 +25,8 @@ class CallExtras {
   /// Copies what the outbox has not sent of the attachment, so that the caller's memory is no longer read.
   /// False when memory for the copy is out.
   bool take_over(Outbox& outbox);
+  /// The connection still reads from the attachment.
+  bool attachment_is_lent() const { return lease_.pieces != 0; }
 
   /// False when nobody asked for the attachment of the answer: it is read and dropped.
   bool wants_attachment() const { return gives_attachment || !options.landing.empty(); }

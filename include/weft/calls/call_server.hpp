@@ -15,8 +15,8 @@
 namespace weft {
 
 /// Serves registered methods to any number of connections.
-/// Life: construct, register, start(), wait() or stop(). All of it from one thread, stop() from any, also
-/// from inside a handler.
+/// Life: construct, register, start(), wait() or stop(). All of it from one thread, but for what says
+/// otherwise.
 class CallServer {
  public:
   CallServer(ServerOptions options, Transports transports);
@@ -42,7 +42,7 @@ class CallServer {
   void wait();
   /// Ends gracefully: listens no more, tells the clients to go away, lets every call that runs end and its
   /// answer leave, for at most `grace`; what is still open then is ended by force. Returns at once; wait()
-  /// waits. A second stop() may shorten the grace of the first.
+  /// waits. A second stop() may shorten the grace of the first. Any thread, also inside a handler.
   void stop(Duration grace = std::chrono::seconds{10});
   /// Everything has ended: nothing of the server runs any more. Any thread.
   bool stopped() const;
@@ -56,6 +56,8 @@ class CallServer {
 
   /// Where it really listens, in the order of the options; valid after start().
   std::vector<std::string> urls() const;
+  /// Adds up what each loop and each connection has counted for itself, so it takes the longer the more
+  /// connections there are. Any thread, once start() has returned.
   ServerStats stats() const;
 
  private:

@@ -9,6 +9,7 @@
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
 #include "weft/calls/limits.hpp"
+#include "weft/transport/connection_counters.hpp"
 
 namespace weft {
 
@@ -39,10 +40,12 @@ struct ClientOptions {
 struct ClientStats {
   std::uint64_t connections = 0;       ///< connections that came up
   std::uint64_t connect_failures = 0;  ///< attempts that did not
+  std::uint64_t calls = 0;             ///< requests queued on a connection
   std::uint64_t late_answers = 0;      ///< answers to calls that had ended before, dropped
   std::uint64_t frames_skipped = 0;    ///< of types that only a later build knows, dropped
   std::size_t calls_in_flight = 0;     ///< sent and unanswered now
   std::size_t calls_waiting = 0;       ///< waiting for a connection or for room now
+  ConnectionStats traffic;             ///< of all its connections, those that have ended too
 };
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "weft/base/status.hpp"
@@ -45,6 +46,8 @@ struct MethodEntry {
   void* object = nullptr;
   /// Bounds its calls that run; null: nothing does. Set by the server.
   RunningLimit* running = nullptr;
+  /// Place of its counters; 0 is that of requests for no method. Set by the server.
+  std::size_t index = 0;
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;
   void (*serve_record)(const MethodEntry& method, ServedCall& call) = nullptr;
   Task<void> (*serve_coroutine)(const MethodEntry* method, ServedCall* call) = nullptr;

@@ -23,13 +23,19 @@ class CallsOut;
 ///     |                      ^                                                  ^
 ///     +--no connection yet--> kWaiting (at the target) --failure...-------------+
 ///
+///   kSent --cancel, deadline, while the connection has memory of the caller's--> kLeaving --it is back-->
+///   kDone
+///
+/// - kLeaving: as kSent, but its failure is decided. The timer looks for the memory, until
+/// request().deadline.
 /// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out
 /// only
 ///   then.
 /// - kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
 ///
 /// Destroying it in any state ends the call: it leaves the table, the peer is told, leased bytes that are
-/// still unsent are copied. Thread: the target's loop. Moves in kIdle only.
+/// still unsent are copied. Only that may block, for a device that has memory of the caller's. Thread: the
+/// target's loop. Moves in kIdle only.
 class PendingCall : public Exchange, public ListHook<TargetCallTag>, private CancelListener, private Timer {
  public:
   /// `extras` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
@@ -99,7 +105,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   Status take_failure() { return std::move(failure_); }
 
  private:
-  enum class State : std::uint8_t { kIdle, kWaiting, kSent, kDone };
+  enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kDone };
 
   void on_response(const Frame& frame) final;
   Landing on_response_attachment(const Frame& frame) final;

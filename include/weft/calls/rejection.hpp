@@ -21,6 +21,7 @@ enum class Rejection : std::uint8_t {
   kChecksum,
   kPadding,
   kMetadataTooLarge,  ///< over 8 KiB, or longer than the body that it is in
+  kCarrierRules,      ///< against the rules of bringing up a carrier, or of one's own messages
   kRepeatedCallId,    ///< two calls in flight of one id
 
   kUnknownMethod,

@@ -132,9 +132,10 @@ class ServedCall final : public ListHook<ServedCallTag>,
   /// In place of both: the call is not run, for `reason`. On its loop.
   void refuse_unrun(Rejection reason);
 
-  /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it.
+  /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it, and is
+  /// told so by `true`.
   void hold() { ++holders_; }
-  void let_go();
+  bool let_go();
 
   /// Any thread: the caller, or the connection, is gone.
   bool cancelled_anywhere() const { return cancelled_.load(std::memory_order_relaxed); }
@@ -143,6 +144,8 @@ class ServedCall final : public ListHook<ServedCallTag>,
   bool has_room() const noexcept { return sink_ == nullptr || sink_->has_room(); }
   /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
   void when_room(RoomWaiter& waiter) { sink_->add_room_waiter(waiter); }
+  /// Charges an answer that waits for room. False when there is no memory for it.
+  bool charge_answer(std::size_t bytes);
   /// Awaited before an answer is encoded: suspends until has_room().
   class Room;
   Room room();
@@ -153,14 +156,10 @@ class ServedCall final : public ListHook<ServedCallTag>,
   struct TaskEnd : detail::Completion {
     ServedCall* call;
   };
-  struct LateAnswer;
 
   void on_timer() override;
   void hand_to_worker();
   void cancel(CancelReason reason);
-  bool keep_for_room(std::vector<std::byte>& body, Status& failure);
-  void send_late();
-  void send_now(Bytes body, const Status& failure);
   void settle(State state = State::kAnswered);
 
   AnswerSink* sink_;
@@ -178,8 +177,6 @@ class ServedCall final : public ListHook<ServedCallTag>,
   /// Encoded result of a handler that ran on a worker.
   std::vector<std::byte> late_body_;
   Status late_failure_;
-  /// Waits for room.
-  std::unique_ptr<LateAnswer> late_answer_;
   std::uint32_t holders_ = 1;
   State state_ = State::kRunning;
   bool off_loop_ = false;

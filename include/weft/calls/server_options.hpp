@@ -10,8 +10,10 @@
 #include "weft/base/log.hpp"
 #include "weft/base/unique_function.hpp"
 #include "weft/calls/limits.hpp"
+#include "weft/calls/method_stats.hpp"
 #include "weft/calls/rejection.hpp"
 #include "weft/runtime/loop.hpp"
+#include "weft/transport/connection_counters.hpp"
 
 namespace weft {
 
@@ -59,6 +61,8 @@ struct ServerStats {
   RejectionCounts rejected;           ///< what was rejected, by its reason
   std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
   std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
+  ConnectionStats traffic;            ///< of all connections, those that have ended too
+  std::vector<MethodStats> methods;   ///< as they were registered
 };
 
 }  // namespace weft

@@ -3,16 +3,20 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 #include "weft/base/assert.hpp"
 
 namespace weft::detail {
 
-/// A queue of fixed capacity; allocates once.
+/// A queue whose capacity is fixed, or grows when it is asked to; allocates then only.
 template <typename T>
 class Ring {
  public:
+  /// Without room, which try_grow() makes.
+  Ring() noexcept = default;
   explicit Ring(std::size_t capacity) : capacity_(capacity) {
     WEFT_ASSERT(capacity > 0, "a queue has room for at least one value");
     slots_ = std::allocator<T>{}.allocate(capacity);
@@ -21,12 +25,35 @@ class Ring {
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
     for (; size_ > 0; --size_, advance()) std::destroy_at(slots_ + first_);
-    std::allocator<T>{}.deallocate(slots_, capacity_);
+    if (slots_ != nullptr) std::allocator<T>{}.deallocate(slots_, capacity_);
   }
 
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return capacity_; }
+  bool empty() const noexcept { return size_ == 0; }
   bool full() const noexcept { return size_ == capacity_; }
+
+  /// Makes room for twice as many, and keeps what there is. False when memory is out; nothing has changed
+  /// then.
+  bool try_grow() noexcept {
+    static_assert(std::is_nothrow_move_constructible_v<T>);
+    const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;
+    T* larger = nullptr;
+    try {
+      larger = std::allocator<T>{}.allocate(capacity);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    for (std::size_t i = 0; i < size_; ++i) {
+      std::construct_at(larger + i, std::move((*this)[i]));
+      std::destroy_at(&(*this)[i]);
+    }
+    if (slots_ != nullptr) std::allocator<T>{}.deallocate(slots_, capacity_);
+    slots_ = larger;
+    capacity_ = capacity;
+    first_ = 0;
+    return true;
+  }
 
   void push_back(T&& value) {
     WEFT_ASSERT(!full(), "push into a full ring");
@@ -36,6 +63,10 @@ class Ring {
     ++size_;
   }
   T& front() noexcept {
+    WEFT_ASSERT(size_ > 0, "front of an empty ring");
+    return slots_[first_];
+  }
+  const T& front() const noexcept {
     WEFT_ASSERT(size_ > 0, "front of an empty ring");
     return slots_[first_];
   }
@@ -65,8 +96,10 @@ class Ring {
     if (++first_ == capacity_) first_ = 0;
   }
 
-  std::size_t capacity_;
-  T* slots_;
+  static constexpr std::size_t kFirstCapacity = 16;
+
+  std::size_t capacity_ = 0;
+  T* slots_ = nullptr;
   std::size_t first_ = 0;
   std::size_t size_ = 0;
 };

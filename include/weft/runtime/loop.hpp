@@ -176,7 +176,7 @@ class Loop : public Executor {
   std::size_t wait_for_events(Duration max_wait);
   Duration time_to_sleep(Duration max_wait);
   void set_alarm(TimePoint at) noexcept;
-  bool prepare_to_sleep();
+  Duration prepare_to_sleep(Duration at_most);
   std::size_t dispatch_events(Duration timeout);
   std::size_t settle(std::uint64_t token);
   std::size_t run_ready_within_budget();

@@ -7,6 +7,7 @@
 #include "weft/base/intrusive_list.hpp"
 #include "weft/base/time.hpp"
 #include "weft/coro/executor.hpp"
+#include "weft/runtime/absence.hpp"
 #include "weft/runtime/clock.hpp"
 
 namespace weft {
@@ -64,6 +65,9 @@ class TurnTime {
 
   bool is_old() const noexcept { return old_; }
 
+  /// Knows whether the loop has not run lately, for those who judge a peer by time.
+  Absence& absence() noexcept { return absence_; }
+
   /// Lets `node` run in a later turn, behind all that wait like this already. It must not be queued.
   void put_off(Ready& node) noexcept { later_.push_back(node); }
   bool has_later() const noexcept { return !later_.empty(); }
@@ -107,6 +111,7 @@ class TurnTime {
   std::size_t pieces_ = 1;
   std::size_t left_ = 1;
   bool old_ = false;
+  Absence absence_;
   Nodes later_;
 };
 

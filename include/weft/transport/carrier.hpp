@@ -54,6 +54,8 @@ struct Moved {
   bool waits() const noexcept { return kind == Kind::kBegun || kind == Kind::kBlocked; }
 };
 
+class DescriptorPassing;
+
 /// Hears what happens on a carrier. Called in turns of the loop, never from inside a call to the carrier, and
 /// not after Carrier::shut().
 class CarrierOwner {
@@ -100,6 +102,9 @@ class Carrier {
   virtual std::string local_endpoint() const { return {}; }
   virtual std::string remote_endpoint() const { return {}; }
 
+  /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
+  virtual DescriptorPassing* descriptor_passing() { return nullptr; }
+
   /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
   /// attachment, else empty. A device may fill the landing: the call that begins that says kBegun, as do
   /// those that find it under way, and one that has the same `landing` finishes it with kSome.
@@ -129,6 +134,8 @@ class Carrier {
   /// Takes back what was given to send(): waits until nobody reads it, and forgets what it would have begun
   /// next. kSome: so many bytes of it have left. kFailed when the carrier had to be given up for it.
   virtual Moved reclaim_sending() { return Moved::blocked(); }
+  /// Neither reclaim would wait: no device has the memory now.
+  virtual bool gives_back_at_once() const { return true; }
   /// Everything was given to send(): tells the peer that no more comes.
   virtual void end_sending() = 0;
   /// shut() takes nothing of what was sent away any more, neither here nor from the peer. Where that takes

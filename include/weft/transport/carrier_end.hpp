@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/base/descriptor.hpp"
 #include "weft/base/status.hpp"
 #include "weft/transport/carrier.hpp"
 
@@ -37,8 +38,19 @@ class CarrierEnd {
   /// Shuts it if that was not done.
   virtual ~CarrierEnd() = default;
 
-  /// Tells the peer how to reach this end; at most wire::kCarrierTextMax bytes.
+  /// Knows its address from the beginning. Otherwise it does once it is connected; only at the side that the
+  /// peer connected to, so that one of the two can begin.
+  virtual bool has_address() const { return true; }
+  /// Tells the peer how to reach this end; at most wire::kCarrierTextMax bytes. When it has one.
   virtual std::string address() const = 0;
+  /// Gives the descriptors that the peer's end needs; passed beside the address. Once, behind address().
+  virtual Descriptors descriptors() { return {}; }
+  /// Takes those that came with the peer's address; before connect(), and in any case. Errors: they are not
+  /// the ones that are needed.
+  virtual Status take_descriptors(Descriptors theirs) {
+    static_cast<void>(theirs);
+    return {};
+  }
   /// Begins to reach the peer, and lets it hear of us.
   virtual Status connect(std::string_view peer_address) = 0;
   /// connect() went well and takes longer: on_connected() follows, or on_failed().

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,9 @@ class CarrierProvider {
   /// one. Errors: the carrier cannot be used with this peer, or not at all on this machine.
   virtual Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
                                                    std::string_view peer_offer) const = 0;
+  /// Most descriptors that the peer is to pass for one of its ends, see CarrierEnd::take_descriptors(). The
+  /// peer that passes more is let go.
+  virtual std::size_t descriptors_max() const { return 0; }
   /// See Transport::register_memory().
   virtual Result<MemoryLease> register_memory(MutableBytes memory) const {
     static_cast<void>(memory);

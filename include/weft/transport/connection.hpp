@@ -14,14 +14,15 @@
 #include "weft/base/time.hpp"
 #include "weft/coro/executor.hpp"
 #include "weft/memory/buffer.hpp"
-#include "weft/runtime/timer.hpp"
 #include "weft/runtime/turn_end_hook.hpp"
 #include "weft/transport/backlog.hpp"
 #include "weft/transport/carrier.hpp"
 #include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/carrier_report.hpp"
+#include "weft/transport/connection_counters.hpp"
 #include "weft/transport/frame_sink.hpp"
 #include "weft/transport/outbox.hpp"
+#include "weft/transport/peer_watch.hpp"
 #include "weft/transport/stream_framer.hpp"
 #include "weft/wire/frame.hpp"
 #include "weft/wire/hello.hpp"
@@ -71,7 +72,10 @@ struct ConnectionOptions {
 ///
 /// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
 /// the stream stays, and is only watched then: its end is the peer's.
-class Connection final : private CarrierOwner, private OutboxDrain, private TurnEndHook, private Timer {
+class Connection final : private CarrierOwner,
+                         private OutboxDrain,
+                         private TurnEndHook,
+                         private PeerWatchOwner {
  public:
   /// `stream` has nobody to report to yet.
   Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream);
@@ -89,6 +93,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
   void abandon_landing();
+  /// Memory that was lent, to be sent from or to land in, would be given back without a wait now.
+  bool gives_back_at_once() const { return state_ == State::kClosed || carrier_->gives_back_at_once(); }
   /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
   /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);
@@ -112,6 +118,9 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// or not whole.
   std::uint64_t handed_up() const { return framer_.handed_up(); }
 
+  /// Numbers of what went over it so far. Any thread, as long as the connection is there.
+  ConnectionStats stats() const noexcept;
+
   /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
   /// own timeouts watch the peer then; a ping would only wait behind them.
   bool is_moving() const {
@@ -133,7 +142,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
     explicit Work(Connection& its) noexcept;
     Connection& connection;
   };
-  /// Brings another carrier up for this connection.
+  /// Brings another carrier up for this connection, and moves it there.
   struct BringingUp;
 
   // The carrier reports.
@@ -147,20 +156,19 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void on_much_queued() noexcept override;
   void on_take_back() noexcept override;
   void on_turn_end() override;
-  void on_timer() override;
+  // The watch of the peer asks and reports.
+  bool waits_to_send() const noexcept override { return write_blocked_ && !ending(); }
+  bool peer_owes() const noexcept override {
+    return !receive_ended_ && !put_off_ && framer_.inside() && framer_.wants_bytes();
+  }
+  void on_peer_stalled() override;
+  void on_peer_late() override;
 
   bool started() const noexcept { return state_ == State::kStarted || state_ == State::kMoving; }
   bool ending() const noexcept { return state_ >= State::kClosing; }
-  /// The rest of what it began is the peer's to send.
-  bool peer_owes() const noexcept {
-    return !receive_ended_ && !put_off_ && framer_.inside() && framer_.wants_bytes();
-  }
   void work();
   void schedule_work();
 
-  void on_carrier_decided();
-  void move_to_carrier();
-  void hand_up_hello();
   void on_peer_gone(int error);
 
   void receive_all();
@@ -168,7 +176,6 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void put_off();
   Moved receive_once();
   Moved receive_some(std::span<const iovec> into);
-  void close_if_failed(Status status);
   void peer_ended();
 
   void flush();
@@ -179,14 +186,10 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void end_if_due();
   bool owes_more() const { return sending_ == Sending::kOpen && sink_ != nullptr && sink_->owes_more(); }
 
-  void watch_peer();
-  void arm_by(TimePoint at);
-  TimePoint check_stall();
-  TimePoint check_frame();
   void conclude();
 
   Loop& loop_;
-  const ConnectionOptions options_;
+  const wire::FrameLimits frame_limits_;
   /// Carried the first bytes; also the way to talk about another carrier.
   std::unique_ptr<Carrier> stream_;
   /// Carries the bytes: the stream, or the carrier that took over from it.
@@ -200,10 +203,7 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   Work work_{*this};
   Status why_;
   Backlog backlog_;
-  /// The times since which the peer has taken nothing that is queued, and brought nothing that it owes.
-  TimePoint send_since_{};
-  TimePoint frame_since_{};
-  std::uint64_t frame_progress_ = ~std::uint64_t{0};
+  PeerWatch peer_watch_;
   /// The sink waits until fewer bytes are queued; 0: for nothing.
   std::size_t drained_below_ = 0;
   State state_ = State::kMade;

@@ -8,6 +8,7 @@
 #include "weft/base/status.hpp"
 #include "weft/memory/chunk_pool.hpp"
 #include "weft/wire/frame.hpp"
+#include "weft/wire/hello.hpp"
 
 namespace weft {
 
@@ -37,8 +38,8 @@ struct Landing {
 /// inside a callback; closing it there drops what was received after the frames that it was just given.
 class FrameSink {
  public:
-  /// The peer's whole hello, once, before everything else. A failure closes the connection with it.
-  virtual Status on_hello(Bytes hello) = 0;
+  /// The peer's hello, once, before everything else. A failure closes the connection with it.
+  virtual Status on_hello(const wire::Hello& hello) = 0;
   /// All the frames without attachment that one receive brought, in order (bounded batches).
   /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
   virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;

@@ -10,6 +10,8 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/memory/chunk_pool.hpp"
+#include "weft/transport/connection_counters.hpp"
+#include "weft/transport/queued_attachment.hpp"
 #include "weft/transport/queued_pieces.hpp"
 
 namespace weft {
@@ -61,14 +63,14 @@ class Outbox {
   /// Leased pieces of fewer than `lease_bytes_min` bytes are copied. `drain` may be null: nobody is told.
   explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr,
                   std::size_t lease_bytes_min = 16 * 1024) noexcept
-      : chunks_(chunks), drain_(drain), lease_bytes_min_(lease_bytes_min) {}
+      : chunks_(chunks), drain_(drain), lease_bytes_min_(narrow(lease_bytes_min)) {}
   ~Outbox() { drop_all(); }  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  /// Room for exactly `bytes` contiguous bytes, 8-aligned, to be filled before anything else is called; they
-  /// are queued by this call. `bytes` is a multiple of 8. Null when memory is out. What was queued before may
-  /// be sent by it.
+  /// Room for a frame, or a hello: exactly `bytes` contiguous bytes, 8-aligned, to be filled before anything
+  /// else is called; they are queued by this call. `bytes` is a multiple of 8. Null when memory is out. What
+  /// was queued before may be sent by it.
   std::byte* append(std::size_t bytes) noexcept {
     if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
       // All that is queued is whole now, and may leave before this frame begins. Not so before an attachment:
@@ -79,6 +81,7 @@ class Outbox {
     }
     std::byte* at = cursor_;
     cursor_ += bytes;
+    ++frames_;
     return at;
   }
   /// Takes back what the last append() queued, at `at`, before anything else was called.
@@ -109,14 +112,16 @@ class Outbox {
   std::uint64_t position() const noexcept { return address(cursor_) - origin_; }
   /// Position up to which a carrier was given bytes: of those from there on the peer has seen none. After
   /// release_all(), which nothing may leave after, it stays where it is.
-  std::uint64_t handed_over() const noexcept { return std::max(left_bytes_, begun_bytes_); }
+  std::uint64_t handed_over() const noexcept { return std::max(counters_.bytes.get(), begun_bytes_); }
+  /// Counts of what was sent. Any thread.
+  const SendCounters& counters() const noexcept { return counters_; }
 
   // From here on: for the transport.
 
   /// The turn is over: from now on kFirstMuchBytes are much again.
   void expect_little() noexcept { much_ = kFirstMuchBytes; }
   /// From now on leased pieces of fewer bytes are copied.
-  void set_lease_bytes_min(std::size_t bytes) noexcept { lease_bytes_min_ = bytes; }
+  void set_lease_bytes_min(std::size_t bytes) noexcept { lease_bytes_min_ = narrow(bytes); }
   /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
   /// leased.
   std::size_t leased_front() const noexcept {
@@ -124,11 +129,11 @@ class Outbox {
     return index < pieces_.size() && pieces_[index].lease != nullptr ? pieces_[index].size : 0;
   }
   /// Attachments queued from now on are followed by their checksum.
-  void use_checksums() noexcept { checksums_ = true; }
+  void use_checksums() noexcept { attachment_.use_checksums(); }
   /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
   std::size_t segments(std::span<iovec> into) const noexcept;
   /// A device reads the first `bytes` of what is queued: they count as handed over, though they are queued.
-  void note_begun(std::size_t bytes) noexcept { begun_bytes_ = left_bytes_ + bytes; }
+  void note_begun(std::size_t bytes) noexcept { begun_bytes_ = counters_.bytes.get() + bytes; }
   /// The first `bytes` of what is queued have left: gives back their memory, in order.
   void consume(std::size_t bytes) noexcept;
   /// Drops everything, and nothing may leave afterwards; leases are released with sent = false.
@@ -140,6 +145,9 @@ class Outbox {
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
+  static std::uint32_t narrow(std::size_t bytes) noexcept {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, ~std::uint32_t{0}));
+  }
   static std::uint64_t address(const std::byte* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
   // What is queued next goes to `to`; its position in the stream is the same.
   void move_cursor(std::byte* to) noexcept {
@@ -150,12 +158,12 @@ class Outbox {
   void drop_all() noexcept;
   bool append_marker(SendLease& lease) noexcept;
   void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;
-  void queue_end_of_attachment() noexcept;
   void drained() noexcept;
 
   ChunkPool& chunks_;
   OutboxDrain* const drain_;
-  std::size_t lease_bytes_min_;
+  std::uint32_t lease_bytes_min_;
+  std::uint32_t much_ = kFirstMuchBytes;
   // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
   // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
   // the chunk has more room. In chunks, addresses and positions in the stream are
@@ -166,15 +174,13 @@ class Outbox {
   std::byte* open_begin_ = nullptr;
   std::uint64_t origin_ = 0;
   std::size_t sealed_bytes_ = 0;
-  std::uint64_t left_bytes_ = 0;
+  SendCounters counters_;
   std::uint64_t begun_bytes_ = 0;
-  std::size_t much_ = kFirstMuchBytes;
   ChunkRef open_chunk_;
   QueuedPieces pieces_;
-  std::uint32_t attachment_checksum_ = 0;
-  std::uint8_t misalignment_ = 0;  // position in the stream modulo 8; not 0 only inside an attachment
-  bool checksums_ = false;
-  bool in_attachment_ = false;
+  QueuedAttachment attachment_;
+  /// Queued since bytes were last sent.
+  std::int32_t frames_ = 0;
   // Memory is being given back: what a lease's owner queues meanwhile must not be sent from in there.
   bool giving_back_ = false;
 };

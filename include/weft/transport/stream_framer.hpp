@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "weft/transport/connection_counters.hpp"
 #include "weft/transport/frame_sink.hpp"
 #include "weft/transport/stash.hpp"
 
@@ -58,10 +59,15 @@ class StreamFramer {
   bool inside() const noexcept { return state_ != State::kFrames || pending_bytes() != 0; }
   /// Grows when the peer gets on: whole frames, every 64 KiB of a body, of an attachment every 64 KiB or
   /// 1024th part, whichever is more. What stands still while inside() is a peer that is too slow.
-  std::uint64_t progress() const noexcept { return (units_ << 16) + (pending_bytes() >> 16); }
+  std::uint64_t progress() const noexcept {
+    return ((counters_.frames.get() + parts_) << 16) + (pending_bytes() >> 16);
+  }
   /// Position in the stream at which the first frame begins that was not handed up whole. Inside a callback
   /// the frames of that callback may count as handed up.
   std::uint64_t handed_up() const noexcept;
+
+  /// Counts of what was received. Any thread.
+  const ReceiveCounters& counters() const noexcept { return counters_; }
 
   void use_checksums() noexcept { checksums_ = true; }
   bool checksums() const noexcept { return checksums_; }
@@ -108,9 +114,7 @@ class StreamFramer {
   Step step_attachment();
   Step step_tail(FrameSink& sink, Status& failure);
   Step need(std::size_t bytes) noexcept;
-  Step fault(wire::FrameFault what, const wire::FrameHeader& header, Status& failure) const;
   void count_part(std::size_t bytes) noexcept;
-  wire::FrameFault check_tail(Bytes tail) const noexcept;
   bool have_room() noexcept;
   std::size_t position() const noexcept;
   bool move_to(ChunkRef chunk, std::size_t begin) noexcept;
@@ -124,8 +128,9 @@ class StreamFramer {
   std::size_t filled_ = 0;
   /// The next step needs so many bytes, from taken_ on.
   std::size_t needed_ = 1;
-  std::uint64_t units_ = 0;
-  std::uint64_t received_bytes_ = 0;
+  ReceiveCounters counters_;
+  /// Heads of frames that are not whole yet, and parts of what comes in parts.
+  std::uint64_t parts_ = 0;
   Stash stash_;
   std::uint8_t batch_max_ = kBatchMax;
   State state_ = State::kHello;

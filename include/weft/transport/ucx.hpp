@@ -57,6 +57,9 @@ struct UcxOptions {
   std::size_t rendezvous_bytes_min = 32 * 1024;
   /// How long bringing UCX up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{5};
+  /// How many peers each loop of a server brings up at a time in UcxErrorMode::kNone, where each of them
+  /// costs a worker before it has been heard; the others wait until their time is over. Above zero.
+  std::size_t bring_ups_max = 16;
   /// Hears of messages that belong to no connection, at most once a second. Must outlive the transport.
   Logger* logger = &stderr_logger();
 };

@@ -98,6 +98,9 @@ class Endpoint {
   /// not there shows later, by on_error. Errors: kInvalidArgument for what is no address, kUnavailable when
   /// no transport leads there.
   static Result<Endpoint> connect(Worker& worker, Bytes address, EndpointOptions options = {});
+  /// Looks whether `address` can be an address of Worker::address(), without a worker. Errors:
+  /// kInvalidArgument for what is none.
+  static Status check_address(Bytes address);
   /// To the Listener at `address`. Otherwise the same.
   static Result<Endpoint> connect(Worker& worker, const sockaddr* address, socklen_t size,
                                   EndpointOptions options = {});

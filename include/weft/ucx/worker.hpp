@@ -18,6 +18,7 @@
 #include "weft/ucx/context.hpp"
 #include "weft/ucx/operation.hpp"
 #include "weft/ucx/posted.hpp"
+#include "weft/ucx/quiet.hpp"
 
 namespace weft::ucx {
 
@@ -115,7 +116,7 @@ class Worker final : public Poller {
   /// Lets UCX work outside of the loop's own turn, and says whether something happened. Not inside of UCX.
   bool progress() noexcept {
     if (ucp_worker_progress(handle_) == 0) return false;
-    quiet_ = false;
+    quiet_.broken();
     return true;
   }
   /// Never progresses again: whatever is not done by a network card stops here until the worker's end. For
@@ -137,6 +138,7 @@ class Worker final : public Poller {
   std::size_t poll() override;
   bool arm() override;
   int descriptor() const override { return descriptor_; }
+  Duration patience() const override { return quiet_.patience(); }
 
  private:
   friend struct detail::EndpointCore;
@@ -151,8 +153,7 @@ class Worker final : public Poller {
   const unsigned progress_before_suspending_max_;
   int descriptor_ = -1;
   bool added_ = false;
-  /// The last progress found nothing.
-  bool quiet_ = false;
+  detail::Quiet quiet_;
   detail::OperationPool* const operations_;
   IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
   detail::TagProbes probes_;

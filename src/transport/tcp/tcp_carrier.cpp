@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "transport/tcp/unix_carrier.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::tcp {
@@ -37,7 +38,12 @@ std::string endpoint(const SocketAddress& address, const SocketAddress& other) {
 Result<std::unique_ptr<Connection>> TcpCarrier::connection(Loop& loop, Socket socket,
                                                            const SocketAddress& peer,
                                                            const ConnectionOptions& options) {
-  auto carrier = std::make_unique<TcpCarrier>(loop, std::move(socket), peer);
+  std::unique_ptr<TcpCarrier> carrier;
+  if (peer.family() == AF_UNIX) {
+    carrier = std::make_unique<UnixCarrier>(loop, std::move(socket), peer);
+  } else {
+    carrier = std::make_unique<TcpCarrier>(loop, std::move(socket), peer);
+  }
   Result<void> watched = loop.watch(*carrier, carrier->socket_.fd());
   if (!watched) return std::move(watched).status();
   return std::make_unique<Connection>(loop, options, std::move(carrier));

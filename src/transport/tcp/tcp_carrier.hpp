@@ -12,7 +12,7 @@
 namespace weft::tcp {
 
 /// Carries bytes over a TCP or Unix stream socket.
-class TcpCarrier final : public Carrier, private FdWatch {
+class TcpCarrier : public Carrier, private FdWatch {
  public:
   /// Makes a connection over a connected socket, which it takes over. Errors: the loop cannot watch it
   /// (errno).
@@ -28,6 +28,11 @@ class TcpCarrier final : public Carrier, private FdWatch {
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
   void shut() override;
+
+ protected:
+  int fd() const { return socket_.fd(); }
+  /// The socket is that of a process of which this one is a child.
+  bool in_child() const { return made_in_.in_child(); }
 
  private:
   void on_ready(Readiness readiness) override;

@@ -1,73 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <type_traits>
+#include <sys/uio.h>
 
-#include "transport/message_header.hpp"
-#include "weft/base/assert.hpp"
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "transport/ucx/arrival.hpp"
+#include "transport/ucx/conversation.hpp"
+#include "transport/ucx/operation.hpp"
+#include "transport/ucx/sender.hpp"
+#include "transport/ucx/shared_worker.hpp"
+#include "weft/coro/ring.hpp"
+#include "weft/transport/carrier.hpp"
 
 namespace weft::ucx_carrier {
 
-/// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender. Whoever takes
-/// it gives its memory back; it is a plain value.
-struct Arrival {
-  enum class Memory : std::uint8_t {
-    kNone,    ///< no bytes, or nobody's any more
-    kUcx,     ///< to be given back by ucp_am_data_release
-    kCopied,  ///< to be given back by std::free
-  };
-  MessageKind kind{};
-  Memory memory = Memory::kNone;
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
-  std::size_t taken = 0;
-  std::uint32_t cost = 0;  ///< of credit; the peer gets it back with the last byte
-};
-
-/// Queue of the messages that have arrived and were not received yet, in order. Allocates while it grows,
-/// never afterwards.
+/// The receiving half of a carrier: what has arrived and was not received yet, in order; what came before its
+/// turn; and the piece that is landing. It judges each message before it keeps anything of it, and tells the
+/// peer by the sender what it may send.
+/// Thread: the loop's.
 class Inbox {
  public:
-  bool empty() const noexcept { return size_ == 0; }
-  std::size_t size() const noexcept { return size_; }
-  Arrival& front() noexcept { return slots_[first_]; }
-  Arrival& operator[](std::size_t index) noexcept { return slots_[(first_ + index) & (capacity_ - 1)]; }
-  /// False when memory is out.
-  bool push(const Arrival& arrival) noexcept {
-    if (size_ == capacity_ && !grow()) [[unlikely]] {
-      return false;
-    }
-    slots_[(first_ + size_++) & (capacity_ - 1)] = arrival;
-    return true;
+  /// `window_bytes` may be on their way to it.
+  Inbox(Conversation& conversation, Sender& sender, std::size_t window_bytes) noexcept
+      : conversation_(conversation),
+        sender_(sender),
+        window_bytes_(window_bytes),
+        landing_(conversation, Operation::Ends::kWhenFetched) {}
+
+  /// Takes messages from `worker`, which outlives it. Before the first one.
+  void begin(SharedWorker& worker) noexcept { worker_ = &worker; }
+
+  /// For the worker, inside progress. True: `data` stays ours.
+  bool arrived(const MessageHeader& header, void* data, std::size_t bytes, std::uint64_t attributes) noexcept;
+  /// receive() has something to say.
+  bool readable() const noexcept { return !queue_.empty() || landing_.is_done(); }
+  /// Many messages wait, and each holds a buffer of UCX's: makes copies of them.
+  void keep_own_copies() noexcept;
+
+  Moved receive(std::span<const iovec> into, MutableBytes landing);
+  ChunkRef receive_in_place(bool& exhausted);
+  /// Tells whoever waited for the piece that lands how it ended.
+  Moved landed();
+  /// UCX may write to memory of the owner's.
+  bool lands_in_place() const noexcept {
+    return landing_.active() && !queue_.empty() && queue_.front().memory == Arrival::Memory::kNone;
   }
-  void pop() noexcept {
-    WEFT_ASSERT(size_ > 0, "pop from an empty inbox");
-    first_ = (first_ + 1) & (capacity_ - 1);
-    --size_;
-  }
-  void clear() noexcept { size_ = 0; }
+  const Operation& landing() const noexcept { return landing_; }
+
+  /// Gives back what is here, but for what UCX may be writing to.
+  void forget() noexcept;
+  /// The worker is gone, and UCX with it.
+  void give_up() noexcept;
 
  private:
-  static_assert(std::is_trivially_copyable_v<Arrival>);
-  bool grow() noexcept {
-    const std::size_t capacity = capacity_ == 0 ? 16 : capacity_ * 2;
-    std::unique_ptr<Arrival[]> larger{new (std::nothrow) Arrival[capacity]};
-    if (larger == nullptr) return false;
-    for (std::size_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
-    slots_ = std::move(larger);
-    first_ = 0;
-    capacity_ = capacity;
-    return true;
-  }
+  /// A message that came before its turn.
+  struct Early {
+    MessageHeader header;
+    Arrival arrival;
+  };
 
-  std::unique_ptr<Arrival[]> slots_;
-  std::size_t first_ = 0;
-  std::size_t size_ = 0;
-  std::size_t capacity_ = 0;  // a power of two
+  bool accept(const MessageHeader& header, std::size_t bytes, bool rendezvous) noexcept;
+  bool misbehaved(const char* what) noexcept;
+  bool no_memory() noexcept;
+  bool take_in_order(const MessageHeader& header, const Arrival& arrival) noexcept;
+  bool keep_early(const MessageHeader& header, const Arrival& arrival) noexcept;
+  bool take_in(const MessageHeader& header, const Arrival& arrival) noexcept;
+  void drop(Arrival& arrival) noexcept;
+  bool copy_out(Arrival& arrival) noexcept;
+  Moved take_bytes(std::span<const iovec> into);
+  Moved take_piece(MutableBytes landing);
+  void taken(const Arrival& arrival) noexcept;
+  MessageProtocol& protocol() const noexcept { return conversation_.protocol(); }
+
+  Conversation& conversation_;
+  Sender& sender_;
+  SharedWorker* worker_ = nullptr;
+  const std::size_t window_bytes_;
+  weft::detail::Ring<Arrival> queue_;
+  std::map<std::uint32_t, Early> early_;
+  /// Where the piece at the front is received to, which may be a copy of our own.
+  Operation landing_;
+  std::uint32_t asks_queued_ = 0;
+  std::uint32_t pieces_queued_ = 0;
+  bool piece_expected_ = false;
 };
 
 }  // namespace weft::ucx_carrier

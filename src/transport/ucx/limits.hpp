@@ -15,8 +15,10 @@ inline constexpr std::size_t kWindowBytesMax = 256 * 1024 * 1024;
 inline constexpr std::size_t kMessageCost = 64;
 /// Attachments go in pieces, so that taking memory back waits for one piece and not for all.
 inline constexpr std::size_t kPieceBytes = 1024 * 1024;
-/// How long that wait may be before the carrier is given up for it.
+/// How long UCX may have had that piece before the carrier is given up for it, and how long it is waited for
+/// in any case: a peer that lives has it in less.
 inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
+inline constexpr Duration kReclaimAtLeast = std::chrono::microseconds{250};
 /// Messages that may stay in UCX's own memory, which is a whole buffer for each; more are copied.
 inline constexpr std::size_t kHeldMessagesMax = 64;
 /// A small call and what goes with it fit an element of the shared memory's queue. Measured: 128 bytes echoed

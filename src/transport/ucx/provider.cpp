@@ -84,9 +84,11 @@ Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& 
   if (peer_offer[1] != static_cast<char>(options_.error_mode)) {
     return other_error_mode(options_.error_mode);
   }
-  auto worker = worker_for(loop);
-  if (!worker.ok()) return std::move(worker).status();
-  return std::unique_ptr<CarrierEnd>{std::make_unique<UcxCarrier>(*std::move(worker), owner, options_)};
+  auto carrier = std::make_unique<UcxCarrier>(*this, loop, owner);
+  if (!owner.connected_to().empty()) {
+    if (Status none = carrier->get_worker(); !none.ok()) return none;
+  }
+  return std::unique_ptr<CarrierEnd>{std::move(carrier)};
 }
 
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
@@ -149,6 +151,18 @@ Result<std::shared_ptr<SharedWorker>> Provider::worker_for(Loop& loop) const {
   return worker;
 }
 
+std::shared_ptr<BringUpRoom> Provider::room_for(Loop& loop) const {
+  if (options_.error_mode == UcxErrorMode::kPeer) return nullptr;
+  const std::lock_guard lock{mutex_};
+  std::erase_if(rooms_, [](const auto& entry) { return entry.second.expired(); });
+  const auto found = rooms_.find(&loop);
+  std::shared_ptr<BringUpRoom> room = found != rooms_.end() ? found->second.lock() : nullptr;
+  if (room != nullptr) return room;
+  room = std::make_shared<BringUpRoom>(loop, options_.bring_ups_max);
+  rooms_.insert_or_assign(&loop, room);
+  return room;
+}
+
 }  // namespace ucx_carrier
 
 Status check(const UcxOptions& options) {
@@ -160,6 +174,8 @@ Status check(const UcxOptions& options) {
     why = "UcxOptions::message_bytes: from 512 bytes to a quarter of window_bytes are possible";
   } else if (options.rendezvous_bytes_min < 1024) {
     why = "UcxOptions::rendezvous_bytes_min: less than 1 KiB is faster copied; give 1024 or more";
+  } else if (options.bring_ups_max == 0) {
+    why = "UcxOptions::bring_ups_max: at least one peer at a time can be brought up";
   } else if (options.logger == nullptr) {
     why = "UcxOptions::logger: null; leave it out for stderr";
   }

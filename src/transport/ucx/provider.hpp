@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "transport/ucx/bring_up_room.hpp"
 #include "transport/ucx/shared_worker.hpp"
 #include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/ucx.hpp"
@@ -36,14 +37,21 @@ class Provider final : public CarrierProvider {
   /// with its shared memory only, which listens on no socket. Takes milliseconds.
   Status try_out() const override;
 
+  const UcxOptions& options() const noexcept { return options_; }
+  /// The worker of another carrier of `loop`, whose thread is the calling one. Errors: those of
+  /// ucx::Context::create() and ucx::Worker::create().
+  Result<std::shared_ptr<SharedWorker>> worker_for(Loop& loop) const;
+  /// Room in which peers are brought up on `loop`; null when they share a worker, and cost little.
+  std::shared_ptr<BringUpRoom> room_for(Loop& loop) const;
+
  private:
   Result<std::shared_ptr<ucx::Context>> context() const;
-  Result<std::shared_ptr<SharedWorker>> worker_for(Loop& loop) const;
 
   const UcxOptions options_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<ucx::Context> context_;
   mutable std::map<Loop*, std::weak_ptr<SharedWorker>> workers_;
+  mutable std::map<Loop*, std::weak_ptr<BringUpRoom>> rooms_;
 };
 
 }  // namespace weft::ucx_carrier

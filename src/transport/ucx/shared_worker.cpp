@@ -148,7 +148,7 @@ ucs_status_t SharedWorker::on_message(void* shared, const void* header, std::siz
   // What was on its way when a carrier was shut is nobody's fault.
   UcxCarrier* const carrier = self.find(*loaded);
   if (carrier == nullptr) return UCS_OK;
-  return carrier->arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
+  return carrier->inbox().arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
 }
 
 void SharedWorker::note_stray(std::size_t header_bytes) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coming up, what UCX tells, and the end. Bytes move in ucx_carrier_receive.cpp and ucx_carrier_send.cpp.
 #include "transport/ucx/ucx_carrier.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "transport/ucx/limits.hpp"
+#include "transport/ucx/provider.hpp"
 #include "weft/ucx/status.hpp"
 
 namespace weft::ucx_carrier {
@@ -19,23 +20,23 @@ constexpr Duration kForceAtMost = std::chrono::milliseconds{100};
 // Clocks are read once in so many questions.
 constexpr unsigned kQuestionsPerLook = 64;
 
+TimePoint now_and(Duration time) {
+  return steady_clock_source().now() + time;
+}
+
 }  // namespace
 
-UcxCarrier::UcxCarrier(std::shared_ptr<SharedWorker> shared, CarrierEndOwner& owner,
-                       const UcxOptions& options)
-    : shared_(std::move(shared)),
-      bring_up_(owner),
-      options_(options),
+UcxCarrier::UcxCarrier(const Provider& provider, Loop& loop, CarrierEndOwner& owner)
+    : provider_(provider),
+      bring_up_(&owner),
       capabilities_{.name = "ucx",
-                    .lease_bytes_min = options.rendezvous_bytes_min,
+                    .lease_bytes_min = provider.options().rendezvous_bytes_min,
                     .peer_may_vanish = true,
                     .receives_in_place = true},
-      place_(shared_->enter(*this)),
-      protocol_({.kinds = kCommonMessageKinds | bit_of(MessageKind::kAsk) | bit_of(MessageKind::kPlace) |
-                          bit_of(MessageKind::kPiece),
-                 .credit_max = static_cast<std::uint32_t>(kWindowBytesMax),
-                 .over = "over UCX"}) {
-  protocol_.credit().begin(static_cast<std::uint32_t>(options_.window_bytes));
+      conversation_(loop, told_),
+      sender_(conversation_, provider.options()),
+      inbox_(conversation_, sender_, provider.options().window_bytes) {
+  conversation_.protocol().credit().begin(static_cast<std::uint32_t>(provider.options().window_bytes));
   report_to(owner);
 }
 
@@ -43,183 +44,186 @@ UcxCarrier::~UcxCarrier() {
   shut();
 }
 
+Status UcxCarrier::get_worker() {
+  auto worker = provider_.worker_for(conversation_.loop());
+  if (!worker.ok()) return std::move(worker).status();
+  shared_ = *std::move(worker);
+  place_ = shared_->enter(*this);
+  inbox_.begin(*shared_);
+  return {};
+}
+
 std::string UcxCarrier::address() const {
   std::string text(kAddressHeadBytes, '\0');
   auto* const at = reinterpret_cast<std::byte*>(text.data());
   store_le(at, place_.slot);
   store_le(at + 4, place_.key);
-  store_le(at + 8, static_cast<std::uint32_t>(options_.window_bytes));
+  store_le(at + 8, static_cast<std::uint32_t>(provider_.options().window_bytes));
   return text.append(as_text(shared_->address()));
 }
 
 Status UcxCarrier::connect(std::string_view peer_address) {
-  if (!shared_->alive()) return ucx::to_status(UCS_ERR_CANCELED, "connecting by a worker that was given up");
   if (peer_address.size() <= kAddressHeadBytes) {
     return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's UCX address is cut short"};
   }
-  const std::byte* const at = as_bytes(peer_address).data();
-  peer_slot_ = load_le<std::uint32_t>(at);
-  peer_key_ = load_le<std::uint32_t>(at + 4);
-  const auto window = load_le<std::uint32_t>(at + 8);
+  const auto window = load_le<std::uint32_t>(as_bytes(peer_address).data() + 8);
   if (window < kWindowBytesMin || window > kWindowBytesMax) {
     return {StatusCode::kInvalidArgument, Layer::kTransport,
             "the peer's UCX address has an impossible window"};
   }
-  protocol_.credit().take_terms(window);
-  const bool peer_mode = options_.error_mode == UcxErrorMode::kPeer;
-  auto endpoint = ucx::Endpoint::connect(
-      shared_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
-      {.error_mode = peer_mode ? ucx::ErrorMode::kPeer : ucx::ErrorMode::kNone,
-       .on_error = [this](const Status& why) { fail(static_cast<ucs_status_t>(why.native())); }});
+  if (Status garbage = ucx::Endpoint::check_address(as_bytes(peer_address.substr(kAddressHeadBytes)));
+      !garbage.ok()) {
+    return garbage;
+  }
+  if (shared_ != nullptr) return begin(peer_address);
+  room_ = provider_.room_for(conversation_.loop());
+  if (room_ == nullptr || room_->enter(*this)) return begin(peer_address);
+  waiting_for_ = peer_address;
+  return {};
+}
+
+void UcxCarrier::on_room() noexcept {
+  try {
+    Status begun = begin(std::exchange(waiting_for_, {}));
+    if (!begun.ok()) return bring_up_->on_failed(std::move(begun));
+    bring_up_->on_connected();
+  } catch (const std::bad_alloc&) {
+    conversation_.fail(UCS_ERR_NO_MEMORY);
+  }
+}
+
+// The peer's address was looked at, and there is room.
+Status UcxCarrier::begin(std::string_view peer_address) {
+  if (shared_ == nullptr) {
+    if (Status none = get_worker(); !none.ok()) return none;
+  }
+  if (!shared_->alive()) return ucx::to_status(UCS_ERR_CANCELED, "connecting by a worker that was given up");
+  const std::byte* const at = as_bytes(peer_address).data();
+  conversation_.protocol().credit().take_terms(load_le<std::uint32_t>(at + 8));
+  const bool peer_mode = provider_.options().error_mode == UcxErrorMode::kPeer;
+  auto endpoint =
+      ucx::Endpoint::connect(shared_->worker(), as_bytes(peer_address.substr(kAddressHeadBytes)),
+                             {.error_mode = peer_mode ? ucx::ErrorMode::kPeer : ucx::ErrorMode::kNone,
+                              .on_error = [this](const Status& why) {
+                                conversation_.fail(static_cast<ucs_status_t>(why.native()));
+                              }});
   if (!endpoint.ok()) {
     // Which of two lists is too short can be seen only with both: each side is told the other's.
     const std::string choice = shared_->worker().context().choice();
     return std::move(endpoint).status().with_context("with " + choice + " on this side");
   }
-  endpoint_ = *std::move(endpoint);
-  want_control(MessageKind::kProbe);
+  sender_.begin(*std::move(endpoint), {load_le<std::uint32_t>(at), load_le<std::uint32_t>(at + 4)});
+  sender_.want_control(MessageKind::kProbe);
   return {};
-}
-
-void UcxCarrier::touch() noexcept {
-  if (!shut_ && !deliver_.is_scheduled()) shared_->loop().schedule(deliver_);
-}
-
-void UcxCarrier::fail(ucs_status_t status) noexcept {
-  if (failed_ == UCS_OK) failed_ = status;
-  touch();
-}
-
-void UcxCarrier::misbehaved(const char* what) noexcept {
-  protocol_.misbehaved(what);
-  touch();
-}
-
-Status UcxCarrier::failure() const {
-  if (protocol_.misbehaves()) return protocol_.misbehaviour();
-  const Status status = ucx::to_status(failed_, "the UCX carrier");
-  return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
-}
-
-void UcxCarrier::on_sent(void* request, ucs_status_t status, void* operation) noexcept {
-  auto& op = *static_cast<Operation*>(operation);
-  ucp_request_free(request);
-  op.carrier->completed(op, status);
-}
-
-void UcxCarrier::on_landed(void* request, ucs_status_t status, std::size_t, void* operation) noexcept {
-  on_sent(request, status, operation);
-}
-
-// What a later call of the owner fetches stays active until then.
-void UcxCarrier::completed(Operation& operation, ucs_status_t status) noexcept {
-  operation.done = true;
-  operation.status = status;
-  if (&operation != &sending_ && &operation != &landing_) operation.active = false;
-  if (&operation == &flush_) flushed_ = true;
-  if (status != UCS_OK) return fail(status);
-  touch();
 }
 
 // What UCX said inside progress, told outside of it. What arrived comes first: the failure that a peer's end
 // looks like may stand behind its last bytes.
-void UcxCarrier::deliver() {
-  send_control();
-  if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
-  if (!shut_ && !protocol_.misbehaves() && (!inbox_.empty() || landing_.done)) owner().on_readable();
-  if (inbox_.size() > kHeldMessagesMax) keep_own_copies();
-  const bool may_send = send_blocked_ && (sending_.active ? sending_.done
-                                          : asked_        ? has_place()
-                                                          : room() > 0);
-  if (!shut_ && may_send) {
-    send_blocked_ = false;
-    owner().on_writable();
+void UcxCarrier::tell() {
+  MessageProtocol& protocol = conversation_.protocol();
+  sender_.send_control();
+  if (protocol.heard() && bring_up_ != nullptr) {
+    if (room_ != nullptr) room_->leave(*this);
+    std::exchange(bring_up_, nullptr)->on_heard();
   }
-  const bool failed = failed_ != UCS_OK || protocol_.misbehaves();
-  if (shut_ || (!failed && !protocol_.ended())) return;
+  if (!conversation_.is_over() && !protocol.misbehaves() && inbox_.readable()) owner().on_readable();
+  inbox_.keep_own_copies();
+  if (!conversation_.is_over() && sender_.take_writable()) owner().on_writable();
+  if (conversation_.is_over() || (!conversation_.is_lost() && !protocol.ended())) return;
   // After the peer's end only our own bytes can be lost, and send() says so.
-  if (failed && (!protocol_.end_arrived() || protocol_.misbehaves())) return owner().on_failed(failure());
+  if (conversation_.is_lost() && (!protocol.end_arrived() || protocol.misbehaves())) {
+    return owner().on_failed(conversation_.failure());
+  }
   owner().on_writable();
 }
 
-bool UcxCarrier::anything_in_flight() const noexcept {
-  const auto flies = [](const Operation& operation) { return operation.active && !operation.done; };
-  return flies(sending_) || flies(landing_) || flies(flush_) ||
-         std::any_of(controls_.begin(), controls_.end(), flies);
-}
-
-bool UcxCarrier::wait_for(const Operation& operation, Duration at_most) {
-  Clock& clock = steady_clock_source();
-  const TimePoint give_up_at = clock.now() + at_most;
-  for (unsigned asked = 0; operation.active && !operation.done && shared_->alive(); ++asked) {
+bool UcxCarrier::wait_for(const Operation& operation, TimePoint give_up_at) {
+  for (unsigned asked = 0; operation.flies() && shared_->alive(); ++asked) {
     shared_->progress();
-    if (asked % kQuestionsPerLook == kQuestionsPerLook - 1 && clock.now() >= give_up_at) break;
+    const bool look = asked % kQuestionsPerLook == kQuestionsPerLook - 1;
+    if (look && steady_clock_source().now() >= give_up_at) break;
   }
-  return !operation.active || operation.done;
+  return !operation.flies();
 }
 
-// The memory of `operation` has to come back, whatever that costs the carrier, or the worker.
+// The memory of `operation` has to come back, whatever that costs the carrier, or the worker. One that UCX
+// has had for long already is given little time more: many that are stuck wait at the same time, and not one
+// after the other.
 void UcxCarrier::insist_on(const Operation& operation) {
-  if (wait_for(operation, kReclaimAtMost)) return;
-  fail(UCS_ERR_TIMED_OUT);
+  if (wait_for(operation, std::max(operation.began() + kReclaimAtMost, now_and(kReclaimAtLeast)))) return;
+  conversation_.fail(UCS_ERR_TIMED_OUT);
   close_endpoint();
-  if (!wait_for(operation, kForceAtMost)) shared_->give_up();
+  if (!wait_for(operation, now_and(kForceAtMost))) shared_->give_up();
+}
+
+Moved UcxCarrier::reclaim_landing() {
+  if (!inbox_.lands_in_place()) return Moved::blocked();
+  insist_on(inbox_.landing());
+  return inbox_.landed();
+}
+
+Moved UcxCarrier::reclaim_sending() {
+  if (!sender_.bytes_sent().active()) return Moved::blocked();
+  insist_on(sender_.bytes_sent());
+  return sender_.sent();
+}
+
+bool UcxCarrier::gives_back_at_once() const {
+  return !sender_.bytes_sent().flies() && !(inbox_.lands_in_place() && inbox_.landing().flies());
+}
+
+void UcxCarrier::end_sending() {
+  conversation_.protocol().end();
+  sender_.send_control();
+}
+
+bool UcxCarrier::all_left() const {
+  return conversation_.has_failed() || (sender_.all_left() && !inbox_.landing().flies());
 }
 
 // Others that share the worker may always have something to say, and their loop has to go on.
 void UcxCarrier::catch_up() {
-  Clock& clock = steady_clock_source();
-  const TimePoint give_up_at = clock.now() + kReclaimAtMost;
+  const MessageProtocol& protocol = conversation_.protocol();
+  const TimePoint give_up_at = now_and(kReclaimAtMost);
   unsigned idle = 0;
-  while (idle < kIdleQuestions && !protocol_.end_arrived() && shared_->alive() && clock.now() < give_up_at) {
-    const std::uint32_t before = protocol_.taken();
+  while (idle < kIdleQuestions && !protocol.end_arrived() && shared_->alive() &&
+         steady_clock_source().now() < give_up_at) {
+    const std::uint32_t before = protocol.taken();
     shared_->progress();
-    idle = protocol_.taken() != before ? 0 : idle + 1;
+    idle = protocol.taken() != before ? 0 : idle + 1;
   }
 }
 
 // By force; in error mode none UCX refuses that, and only the end of the worker will do.
 void UcxCarrier::close_endpoint() noexcept {
-  if (!endpoint_) return;
-  endpoint_ = {};
-  if (options_.error_mode == UcxErrorMode::kNone) shared_->give_up();
+  sender_.disconnect();
+  if (provider_.options().error_mode == UcxErrorMode::kNone) shared_->give_up();
 }
 
 void UcxCarrier::shut() {
-  if (std::exchange(shut_, true)) return;
-  shared_->loop().unschedule(deliver_);
-  shared_->leave(place_, !protocol_.end_arrived());
-  forget_arrivals();
+  if (conversation_.is_over()) return;
+  conversation_.end();
+  if (room_ != nullptr) room_->leave(*this);
+  if (shared_ == nullptr) return;
+  const bool peer_may_be_dead = sender_.connected() && !conversation_.protocol().end_arrived();
+  shared_->leave(place_, peer_may_be_dead);
+  inbox_.forget();
   close_endpoint();
-  Clock& clock = steady_clock_source();
-  const TimePoint give_up_at = clock.now() + kForceAtMost;
-  while (anything_in_flight() && shared_->alive() && clock.now() < give_up_at) shared_->progress();
-  if (anything_in_flight()) {
+  const TimePoint give_up_at = now_and(kForceAtMost);
+  while (anything_flies() && shared_->alive() && steady_clock_source().now() < give_up_at) {
+    shared_->progress();
+  }
+  if (anything_flies()) {
     shared_->give_up();
     on_worker_gone();
   }
-  forget_arrivals();
-}
-
-// But for the first one, while UCX may be writing to its memory.
-void UcxCarrier::forget_arrivals() noexcept {
-  const bool first_is_landing = landing_.active && !landing_.done;
-  for (std::size_t i = first_is_landing ? 1 : 0; i < inbox_.size(); ++i) drop(inbox_[i]);
-  for (auto& [sequence, early] : early_) drop(early.arrival);
-  early_.clear();
-  if (!first_is_landing) inbox_.clear();
+  inbox_.forget();
 }
 
 void UcxCarrier::on_worker_gone() noexcept {
-  const auto end = [this](Operation& operation) {
-    if (operation.active && !operation.done) completed(operation, UCS_ERR_CANCELED);
-  };
-  end(sending_);
-  end(landing_);
-  end(flush_);
-  std::for_each(controls_.begin(), controls_.end(), end);
-  forget_arrivals();
-  fail(UCS_ERR_CANCELED);
+  sender_.give_up();
+  inbox_.give_up();
+  conversation_.fail(UCS_ERR_CANCELED);
 }
 
 }  // namespace weft::ucx_carrier

@@ -78,6 +78,27 @@ Status status_of(const verbs::CmEvent& event) {
   }
 }
 
+/// The attributes with which the connection of that id moves its queue pair to `state`.
+Result<verbs::Transition> transition_to(ibv_qp_state state, verbs::CmDriver& driver, verbs::CmId* id) {
+  verbs::Transition made;
+  made.attributes.qp_state = state;
+  if (driver.init_qp_attr(id, &made.attributes, &made.mask) != 0) {
+    return call_failed("asking rdma_cm for a queue pair's attributes");
+  }
+  return made;
+}
+
+/// Parameters of a carrier's side. Reads go one way in as many as the other side serves.
+verbs::CmParameters parameters_of(VerbsCarrier& carrier) {
+  const ibv_device_attr& device = carrier.loop_device().device().protection()->device().attributes();
+  const auto at_most = [](int granted) {
+    return static_cast<std::uint8_t>(std::clamp<int>(granted, 1, static_cast<int>(kOffersMax)));
+  };
+  return {.queue_pair = carrier.pair().queue_pair().number(),
+          .reads_served = at_most(device.max_qp_rd_atom),
+          .reads_asked = at_most(device.max_qp_init_rd_atom)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CarrierEnd>> CmEnd::connecting_to(std::shared_ptr<CmHub> hub, const CmSupport& support,
@@ -124,7 +145,7 @@ Status CmEnd::connect(std::string_view peer_address) {
 
 void CmEnd::on_peer_ready() {
   peer_ready_ = true;
-  if (state_ == State::kConnected) carrier_->on_peer_ready();
+  if (state_ == State::kConnected) carrier_->sender().peer_ready();
 }
 
 Status CmEnd::resolve(std::uint16_t port) {
@@ -133,7 +154,7 @@ Status CmEnd::resolve(std::uint16_t port) {
   connection_ = *std::move(made);
   set_port(to_, port);
   const auto* const to = reinterpret_cast<const sockaddr*>(&to_);
-  if (driver().resolve_addr(connection_.id(), to, milliseconds(kResolveAtMost)) != 0) {
+  if (hub_->driver().resolve_addr(connection_.id(), to, milliseconds(kResolveAtMost)) != 0) {
     return call_failed("resolving the peer's address for RDMA");
   }
   state_ = State::kResolving;
@@ -156,7 +177,7 @@ void CmEnd::on_cm_event(const verbs::CmEvent& event) {
 Status CmEnd::take(const verbs::CmEvent& event) {
   if (event.kind == Kind::kAddressResolved && state_ == State::kResolving) {
     if (Status failed = make_carrier(); !failed.ok()) return failed;
-    const bool begun = driver().resolve_route(connection_.id(), milliseconds(kResolveAtMost)) == 0;
+    const bool begun = hub_->driver().resolve_route(connection_.id(), milliseconds(kResolveAtMost)) == 0;
     return begun ? Status{} : call_failed("resolving the route to the peer for RDMA");
   }
   if (event.kind == Kind::kRouteResolved && state_ == State::kResolving) return request();
@@ -175,48 +196,28 @@ void CmEnd::on_cm_request(CmConnection connection, const verbs::CmEvent& event) 
   if (Status failed = answer(); !failed.ok()) fail(std::move(failed));
 }
 
-Result<verbs::Transition> CmEnd::transition_to(ibv_qp_state state) {
-  verbs::Transition made;
-  made.attributes.qp_state = state;
-  if (driver().init_qp_attr(connection_.id(), &made.attributes, &made.mask) != 0) {
-    return call_failed("asking rdma_cm for a queue pair's attributes");
-  }
-  return made;
-}
-
 Status CmEnd::make_carrier() {
-  const char* const device = driver().device_name(connection_.id());
+  const char* const device = hub_->driver().device_name(connection_.id());
   if (device == nullptr) {
     return {StatusCode::kUnavailable, Layer::kTransport, "rdma_cm knows no device that leads to the peer"};
   }
-  const std::uint8_t port = driver().port(connection_.id());
+  const std::uint8_t port = hub_->driver().port(connection_.id());
   auto loop_device = support_.loop_device_of_route(loop_, device, port);
   if (!loop_device.ok()) return std::move(loop_device).status();
   auto carrier = VerbsCarrier::make(*std::move(loop_device), owner_, port);
   if (!carrier.ok()) return std::move(carrier).status();
   carrier_ = *std::move(carrier);
-  carrier_->take_terms(*peer_terms_);
-  const auto initialised = transition_to(IBV_QPS_INIT);
-  return initialised.ok() ? carrier_->pair().prepare(*initialised) : initialised.status();
-}
-
-// Reads go one way in as many as the other side serves.
-verbs::CmParameters CmEnd::parameters() const {
-  const ibv_device_attr& device = carrier_->device_attributes();
-  const auto at_most = [](int granted) {
-    return static_cast<std::uint8_t>(std::clamp<int>(granted, 1, static_cast<int>(kOffersMax)));
-  };
-  return {.queue_pair = carrier_->queue_pair(),
-          .reads_served = at_most(device.max_qp_rd_atom),
-          .reads_asked = at_most(device.max_qp_init_rd_atom)};
+  carrier_->sender().take_terms(*peer_terms_);
+  const auto initialised = transition_to(IBV_QPS_INIT, hub_->driver(), connection_.id());
+  return initialised.ok() ? carrier_->pair().queue_pair().prepare(*initialised) : initialised.status();
 }
 
 Status CmEnd::request() {
-  verbs::CmParameters asked = parameters();
+  verbs::CmParameters asked = parameters_of(*carrier_);
   const auto content = encode_request(listening_->token);
   std::copy(content.begin(), content.end(), asked.private_data.begin());
   asked.private_bytes = content.size();
-  if (driver().connect(connection_.id(), asked) != 0) return call_failed("connecting by rdma_cm");
+  if (hub_->driver().connect(connection_.id(), asked) != 0) return call_failed("connecting by rdma_cm");
   state_ = State::kRequested;
   return {};
 }
@@ -229,11 +230,11 @@ Status CmEnd::answer() {
 
 // As without rdma_cm: the kernel may look for a second for an address that a peer made up.
 Status CmEnd::look_for_way() {
-  auto to_receive = transition_to(IBV_QPS_RTR);
+  auto to_receive = transition_to(IBV_QPS_RTR, hub_->driver(), connection_.id());
   if (!to_receive.ok()) return std::move(to_receive).status();
   to_receive_ = *to_receive;
-  auto search = carrier_->ways().look_for(carrier_->pair().way_by(to_receive_), loop_,
-                                          [this](const Status& way) { found(way); });
+  auto search = carrier_->loop_device().ways().look_for(carrier_->pair().queue_pair().way_by(to_receive_),
+                                                        loop_, [this](const Status& way) { found(way); });
   if (!search.ok()) return std::move(search).status();
   search_ = *std::move(search);
   state_ = State::kSearching;
@@ -246,24 +247,27 @@ void CmEnd::found(const Status& way) {
   if (status.ok()) status = finish();
   if (!status.ok()) return fail(std::move(status));
   state_ = State::kConnected;
-  if (peer_ready_) carrier_->on_peer_ready();
+  if (peer_ready_) carrier_->sender().peer_ready();
   owner_.on_connected();
 }
 
 Status CmEnd::connect_pair() {
-  const auto to_send = transition_to(IBV_QPS_RTS);
-  return to_send.ok() ? carrier_->connect_by(to_receive_, *to_send) : to_send.status();
+  const auto to_send = transition_to(IBV_QPS_RTS, hub_->driver(), connection_.id());
+  if (!to_send.ok()) return to_send.status();
+  Status status = carrier_->pair().connect_by(to_receive_, *to_send);
+  if (status.ok()) carrier_->sender().connected();
+  return status;
 }
 
 Status CmEnd::finish() {
   if (connects()) {
-    const bool done = driver().establish(connection_.id()) == 0;
+    const bool done = hub_->driver().establish(connection_.id()) == 0;
     return done ? Status{} : call_failed("establishing the connection by rdma_cm");
   }
-  verbs::CmParameters ours = parameters();
+  verbs::CmParameters ours = parameters_of(*carrier_);
   ours.reads_served = std::min(ours.reads_served, theirs_.reads_asked);
   ours.reads_asked = std::min(ours.reads_asked, theirs_.reads_served);
-  return driver().accept(connection_.id(), ours) == 0 ? Status{} : call_failed("accepting by rdma_cm");
+  return hub_->driver().accept(connection_.id(), ours) == 0 ? Status{} : call_failed("accepting by rdma_cm");
 }
 
 // What the peer sent before it went is there already. That it went is the stream's to say, which tells an end

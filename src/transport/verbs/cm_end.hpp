@@ -92,10 +92,7 @@ class CmEnd final : public CarrierEnd, private CmHandler {
   void found(const Status& way);
   void ended(const verbs::CmEvent& event);
   void fail(Status why);
-  verbs::CmParameters parameters() const;
-  Result<verbs::Transition> transition_to(ibv_qp_state state);
   bool connects() const noexcept { return to_.ss_family != AF_UNSPEC; }
-  verbs::CmDriver& driver() const noexcept { return hub_->driver(); }
 
   const std::shared_ptr<CmHub> hub_;
   const CmSupport& support_;

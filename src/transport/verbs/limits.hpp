@@ -39,8 +39,11 @@ inline constexpr std::size_t kOffersMax = 2;
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
 /// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
 inline constexpr unsigned kDeclinesCountedMax = 6;
-/// How long memory that is to be given back is waited for; then the carrier is given up for it.
-inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
+/// How long the carriers of a loop together wait for memory that is to be given back; half of it the first
+/// one, which is given up then. After that they may wait for a part of the time that has passed (see
+/// ReclaimTime).
+inline constexpr Duration kReclaimInAll = std::chrono::milliseconds{100};
+inline constexpr int kReclaimRest = 20;
 /// How often unused memory is looked for.
 inline constexpr Duration kTrimInterval = std::chrono::seconds{5};
 /// How long an end waits for the device to say what has arrived.

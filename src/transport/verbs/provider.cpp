@@ -5,6 +5,7 @@
 
 #include "transport/carrier_transport.hpp"
 #include "transport/message_header.hpp"
+#include "transport/verbs/hello_end.hpp"
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/verbs_carrier.hpp"
 
@@ -89,7 +90,9 @@ Result<std::unique_ptr<CarrierEnd>> Provider::open_by_hello(Loop& loop, CarrierE
     auto loop_device = loop_device_for(loop, device);
     auto carrier = loop_device.ok() ? VerbsCarrier::make(*std::move(loop_device), owner)
                                     : std::move(loop_device).status();
-    if (carrier.ok()) return std::unique_ptr<CarrierEnd>{*std::move(carrier)};
+    if (carrier.ok()) {
+      return std::unique_ptr<CarrierEnd>{std::make_unique<HelloEnd>(*std::move(carrier), owner)};
+    }
     refused = std::move(carrier).status();
   }
   return refused;

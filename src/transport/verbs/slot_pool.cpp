@@ -76,6 +76,11 @@ SlotPool::Slot SlotPool::acquire() noexcept {
   return at(index);
 }
 
+Status SlotPool::no_memory(const char* what) const {
+  if (!refusal_.ok()) return refusal_.with_context(what);
+  return {StatusCode::kResourceExhausted, Layer::kTransport, std::string{what} + ": memory is out"};
+}
+
 void SlotPool::release(std::uint32_t index) noexcept {
   const std::size_t place = index / slots_per_block_;
   Block& block = blocks_[place];

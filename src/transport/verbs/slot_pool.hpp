@@ -39,11 +39,12 @@ class SlotPool {
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
-  /// Empty when the budget is used up, or the system gives no more; refusal() then says which.
+  /// Empty when the budget is used up, or the system gives no more; no_memory() then says which.
   Slot acquire() noexcept;
   void release(std::uint32_t index) noexcept;
   Slot at(std::uint32_t index) const noexcept;
 
+  const std::shared_ptr<verbs::ProtectionDomain>& domain() const noexcept { return domain_; }
   std::size_t slot_bytes() const noexcept { return limits_.slot_bytes; }
   /// Registered now, and of that, in use.
   std::size_t registered_bytes() const noexcept { return registered_; }
@@ -54,7 +55,8 @@ class SlotPool {
   }
   /// acquire() needs to register nothing.
   bool has_free() const noexcept { return out_ < blocks_in_use_ * slots_per_block_; }
-  const Status& refusal() const noexcept { return refusal_; }
+  /// Returns the failure of whoever got no slot, and says what it was for.
+  Status no_memory(const char* what) const;
 
  private:
   struct Block {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coming up, what the device tells, and the end. Bytes move in verbs_carrier_receive.cpp and
-// verbs_carrier_send.cpp.
 #include "transport/verbs/verbs_carrier.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <new>
+#include <cerrno>
 #include <utility>
 
 #include "transport/verbs/limits.hpp"
@@ -15,13 +11,13 @@ namespace weft::verbs_carrier {
 
 namespace {
 
+constexpr Capabilities kCapabilities{
+    .name = "verbs", .lease_bytes_min = kLeaseBytesMin, .peer_may_vanish = true, .receives_in_place = true};
+
 constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind::kReclaim) |
                                         bit_of(MessageKind::kReturn) | bit_of(MessageKind::kOffer) |
                                         bit_of(MessageKind::kFetched) | bit_of(MessageKind::kDecline) |
                                         bit_of(MessageKind::kWithdraw);
-
-// An address: the queue pair's, then the terms.
-constexpr std::size_t kAddressBytes = verbs::AddressInfo::kEncodedBytes + CarrierTerms::kEncodedBytes;
 
 }  // namespace
 
@@ -35,40 +31,27 @@ Result<std::unique_ptr<VerbsCarrier>> VerbsCarrier::make(std::shared_ptr<LoopDev
 VerbsCarrier::VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOwner& owner)
     : loop_device_(std::move(loop_device)),
       bring_up_(owner),
-      options_(loop_device_->options()),
-      capabilities_{.name = "verbs",
-                    .lease_bytes_min = kLeaseBytesMin,
-                    .peer_may_vanish = true,
-                    .receives_in_place = true},
-      serial_(loop_device_->next_serial()),
       protocol_({.kinds = kMessageKinds,
                  .credit_max = kCreditsMax,
                  .all_cost = true,
                  .credit_due = kCreditsMin + 1,
                  .over = "over RDMA"}),
-      inbox_(options_.credits_max + 1 + kOffersKeptMax),
-      offers_(kOffersKeptMax),
-      sent_messages_(std::bit_ceil(options_.sends_max + kControlSends)),
-      place_(loop_device_->completions().add(*this)) {
+      pair_(*loop_device_),
+      send_queue_(loop_device_->completions(), loop_device_->sends(), protocol_, turn_,
+                  loop_device_->options()),
+      sender_(protocol_, send_queue_, turn_),
+      offered_(loop_device_->registrations(), sender_, protocol_,
+               loop_device_->options().rendezvous_bytes_min),
+      receiver_(*loop_device_, protocol_, sender_, offered_, turn_) {
+  send_queue_.report_reads_to(receiver_.reads());
   report_to(owner);
 }
 
 Status VerbsCarrier::start(std::uint8_t port) {
-  if (Status full = loop_device_->enter(options_.credits_min); !full.ok()) return full;
-  promised_ = options_.credits_min;
-  protocol_.credit().begin(static_cast<std::uint32_t>(options_.credits_min));
-  verbs::QueuePairOptions of_pair;
-  of_pair.port = port != 0 ? port : loop_device_->port();
-  of_pair.gid_index = options_.gid_index;
-  of_pair.sends_max = options_.sends_max + kControlSends;
-  of_pair.segments_max = 1;
-  of_pair.inline_bytes = options_.inline_bytes;
-  of_pair.shared_receives = &loop_device_->receives();
-  of_pair.access = {.remote_read = true};
-  auto pair = verbs::QueuePair::create(loop_device_->protection(), loop_device_->completions(), of_pair);
-  if (!pair.ok()) return std::move(pair).status();
-  pair_ = *std::move(pair);
-  loop_device_->join(pair_->number(), *this);
+  if (Status full = loop_device_->enter(loop_device_->options().credits_min); !full.ok()) return full;
+  receiver_.promised().begin();
+  if (Status failed = pair_.make(port, *this); !failed.ok()) return failed;
+  send_queue_.use(pair_.queue_pair());
   return {};
 }
 
@@ -76,138 +59,133 @@ VerbsCarrier::~VerbsCarrier() {
   shut();
 }
 
+const Capabilities& VerbsCarrier::capabilities() const {
+  return kCapabilities;
+}
+
 std::string VerbsCarrier::description() const {
-  verbs::Gid gid;
-  gid.raw = pair_->address().gid;
-  return std::string{loop_device_->protection()->device().name()} + ", port " +
-         std::to_string(pair_->port()) + ", from " + gid.to_string() + ", reliable connection" +
-         (by_cm_ ? " by rdma_cm" : "") + ", MTU " + std::to_string(verbs::mtu_bytes(pair_->mtu())) +
-         ", messages of up to " + std::to_string(peer_message_bytes_) + " bytes, up to " +
-         std::to_string(pair_->inline_bytes_max()) + " inline";
+  return pair_.description() + ", messages of up to " + std::to_string(sender_.peer_message_bytes()) +
+         " bytes, up to " + std::to_string(pair_.queue_pair().inline_bytes_max()) + " inline";
 }
 
-std::string VerbsCarrier::who() const {
-  std::string text = "queue pair " + std::to_string(pair_->number());
-  if (peer_.queue_pair == 0) return text + ", which no peer was named to";
-  verbs::Gid gid;
-  gid.raw = peer_.gid;
-  text += ", whose peer is queue pair " + std::to_string(peer_.queue_pair) + " of ";
-  return text + (gid.empty() ? "LID " + std::to_string(peer_.lid) : gid.to_string());
-}
-
-std::string VerbsCarrier::address() const {
-  const auto encoded = pair_->address().encode();
-  std::string text{as_text(encoded)};
-  text.resize(kAddressBytes);
-  auto* const at = reinterpret_cast<std::byte*>(text.data()) + verbs::AddressInfo::kEncodedBytes;
-  CarrierTerms{static_cast<std::uint32_t>(options_.message_bytes), protocol_.credit().peer_may_send()}.encode(
-      at);
-  return text;
-}
-
-Status VerbsCarrier::connect(std::string_view peer_address) {
-  if (peer_address.size() != kAddressBytes) {
-    return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer's RDMA address is of another length"};
-  }
-  const Bytes bytes = as_bytes(peer_address);
-  const auto peer = verbs::AddressInfo::decode(bytes.first(verbs::AddressInfo::kEncodedBytes));
-  if (!peer.ok()) return peer.status();
-  peer_ = *peer;
-  const auto terms = CarrierTerms::decode(bytes.subspan(verbs::AddressInfo::kEncodedBytes));
-  if (!terms.ok()) return terms.status();
-  take_terms(*terms);
-  const verbs::ConnectOptions how = connect_options();
-  if (!peer->ethernet) return connect_pair(*peer, how);
-  auto search = loop_device_->ways().look_for(pair_->way_to(*peer, how), loop_device_->loop(),
-                                              [this, to = *peer, how](const Status& found) {
-                                                Status status = found.ok() ? connect_pair(to, how) : found;
-                                                if (!status.ok()) return fail(std::move(status));
-                                                bring_up_.on_connected();
-                                              });
-  if (!search.ok()) return std::move(search).status();
-  search_ = *std::move(search);
-  return {};
-}
-
-void VerbsCarrier::take_terms(const CarrierTerms& peers) noexcept {
-  peer_message_bytes_ = peers.message_bytes;
-  protocol_.credit().take_terms(peers.granted);
-}
-
-verbs::ConnectOptions VerbsCarrier::connect_options() const {
-  verbs::ConnectOptions how;
-  how.hop_limit = options_.hop_limit;
-  how.traffic_class = options_.traffic_class;
-  how.service_level = options_.service_level;
-  how.partition_index = options_.partition_index;
-  how.ack_timeout = options_.ack_timeout;
-  how.retries = options_.retries;
-  how.receiver_not_ready_timer = kReceiverNotReadyTimer;
-  how.reads_max = kOffersMax;
-  return how;
-}
-
-Status VerbsCarrier::connect_pair(const verbs::AddressInfo& peer, const verbs::ConnectOptions& how) {
-  return connected(pair_->connect(peer, how));
-}
-
-Status VerbsCarrier::connect_by(const verbs::Transition& to_receive, const verbs::Transition& to_send) {
-  by_cm_ = true;
-  const ibv_ah_attr& way = to_receive.attributes.ah_attr;
-  peer_.queue_pair = to_receive.attributes.dest_qp_num;
-  peer_.lid = way.dlid;
-  if (way.is_global != 0) std::memcpy(peer_.gid.data(), way.grh.dgid.raw, peer_.gid.size());
-  return connected(pair_->connect(to_receive, to_send, connect_options()));
-}
-
-Status VerbsCarrier::connected(Status status) {
-  connected_ = status.ok();
-  send_control();
-  return status;
-}
-
-void VerbsCarrier::on_peer_ready() {
-  if (!std::exchange(peer_ready_, true)) want_control(MessageKind::kProbe);
-}
-
-void VerbsCarrier::touch() noexcept {
-  if (!shut_ && !deliver_.is_scheduled()) loop_device_->loop().schedule(deliver_);
-}
-
-void VerbsCarrier::fail(Status why) noexcept {
-  if (failure_.ok()) failure_ = std::move(why);
-  touch();
-}
-
-void VerbsCarrier::on_queue_failed() noexcept {
-  fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device does not say any more what completed"});
-}
-
-void VerbsCarrier::misbehaved(const char* what) noexcept {
-  protocol_.misbehaved(what);
-  touch();
+CarrierTerms VerbsCarrier::terms() const noexcept {
+  return {static_cast<std::uint32_t>(loop_device_->options().message_bytes),
+          protocol_.credit().peer_may_send()};
 }
 
 // What the device said inside a poll, told outside of it. What arrived comes first: the failure that a peer's
 // end looks like may stand behind its last bytes.
 void VerbsCarrier::deliver() {
-  send_control();
+  sender_.send_control();
   if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
-  if (!shut_ && !protocol_.misbehaves() && inbox_.size() > 0) owner().on_readable();
-  if (!shut_ && send_blocked_ && may_get_on()) {
+  if (!turn_.closed() && !protocol_.misbehaves() && !receiver_.empty()) owner().on_readable();
+  if (!turn_.closed() && send_blocked_ && (turn_.failed() || offered_.may_get_on(sender_.may_send_bytes()))) {
     send_blocked_ = false;
     owner().on_writable();
   }
-  loop_device_->serve_starved();
-  const bool failed = !failure_.ok() || protocol_.misbehaves();
-  if (shut_ || (!failed && !protocol_.ended())) return;
+  loop_device_->sends().serve_starved();
+  if (turn_.closed() || (!is_lost() && !protocol_.ended())) return;
   if (protocol_.misbehaves()) return owner().on_failed(protocol_.misbehaviour());
   // After the peer's end only our own bytes can be lost, and send() says so.
-  if (failed && !protocol_.end_arrived()) {
+  if (turn_.failed() && !protocol_.end_arrived()) {
+    const Status& failure = turn_.failure();
     return owner().on_failed(
-        {StatusCode::kUnavailable, Layer::kTransport, std::string{failure_.message()}, failure_.native()});
+        {StatusCode::kUnavailable, Layer::kTransport, std::string{failure.message()}, failure.native()});
   }
   owner().on_writable();
+}
+
+Moved VerbsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
+  return receiver_.receive(into, landing);
+}
+
+ChunkRef VerbsCarrier::receive_in_place(bool& exhausted) {
+  return receiver_.receive_in_place(pair_.name(), exhausted);
+}
+
+Buffer VerbsCarrier::landing_memory(std::size_t bytes) {
+  if (bytes < loop_device_->options().rendezvous_bytes_min) return {};
+  return loop_device_->landing_memory(bytes);
+}
+
+// As much as a message holds; it ends before what is to be offered. 0 when nothing may be sent now.
+inline std::size_t VerbsCarrier::send_message(std::span<const iovec> from) {
+  const std::size_t room =
+      std::min(sender_.peer_message_bytes(), loop_device_->options().message_bytes) - kMessageHeaderBytes;
+  std::size_t bytes = from.front().iov_len;
+  for (const iovec& piece : from.subspan(1)) {
+    if (bytes >= room || offered_.may_take(piece)) break;
+    bytes += piece.iov_len;
+  }
+  bytes = std::min(bytes, room);
+  if (!sender_.send_bytes(from, bytes)) return 0;
+  offered_.copied(bytes);
+  return bytes;
+}
+
+Moved VerbsCarrier::send(std::span<const iovec> from, std::size_t leased) {
+  if (is_lost()) return Moved::failed(ECONNRESET);
+  Moved waits = Moved::blocked();
+  if (offered_.takes(from.front(), leased)) {
+    waits = offered_.offer(from.front(), leased);
+    if (waits.kind == Moved::Kind::kSome) return waits;
+  } else if (const std::size_t sent = send_message(from); sent > 0) {
+    return Moved::some(sent, false);
+  }
+  send_blocked_ = true;
+  return turn_.failed() ? Moved::failed(ECONNRESET) : waits;
+}
+
+void VerbsCarrier::end_sending() {
+  protocol_.end();
+  sender_.send_control();
+}
+
+bool VerbsCarrier::all_left() const {
+  return sender_.all_left();
+}
+
+// Lets the device go on until `done`, for the loop's time for that. False when the carrier is lost, or the
+// time is over: then it cannot be used any more.
+template <typename Done>
+bool VerbsCarrier::wait_until(Done done) {
+  if (done()) return true;
+  Clock& clock = steady_clock_source();
+  ReclaimTime& time = loop_device_->reclaim_time();
+  const TimePoint give_up_at = time.begin(clock.now());
+  bool is_done = false;
+  for (bool in_time = true; in_time && !is_done && !is_lost(); in_time = clock.now() < give_up_at) {
+    loop_device_->completions().poll();
+    sender_.send_control();
+    is_done = done();
+  }
+  time.end(clock.now());
+  return is_done;
+}
+
+Moved VerbsCarrier::reclaim_landing() {
+  if (!wait_until([&] { return !receiver_.offers().reads_under_way(); })) return give_up_for_memory();
+  const std::size_t landed = receiver_.offers().take_landing_back();
+  sender_.send_control_if_wanted();
+  return landed > 0 ? Moved::some(landed, false) : Moved::blocked();
+}
+
+// The peer answers to a withdrawal as soon as its device is done, which takes as long as two pieces.
+Moved VerbsCarrier::reclaim_sending() {
+  if (offered_.waits_for_answer()) {
+    offered_.withdraw();
+    sender_.send_control();
+  }
+  if (!wait_until([&] { return !offered_.waits_for_answer(); })) return give_up_for_memory();
+  const std::size_t done = offered_.take_back();
+  return done > 0 ? Moved::some(done, false) : Moved::blocked();
+}
+
+// Without its queue pair the device serves no reads, and makes none.
+Moved VerbsCarrier::give_up_for_memory() {
+  fail({StatusCode::kUnavailable, Layer::kTransport, "the peer did not give memory back in time"});
+  shut();
+  return Moved::failed(protocol_.misbehaves() ? EPROTO : ETIMEDOUT);
 }
 
 void VerbsCarrier::catch_up() {
@@ -215,62 +193,30 @@ void VerbsCarrier::catch_up() {
   const TimePoint give_up_at = clock.now() + kCatchUpAtMost;
   for (unsigned idle = 0; idle < kIdleQuestions && !protocol_.end_arrived() && clock.now() < give_up_at;) {
     const std::uint32_t before = protocol_.taken();
-    loop_device_->progress();
+    loop_device_->completions().poll();
     idle = protocol_.taken() != before ? 0 : idle + 1;
   }
 }
 
 // Whoever has ended sends no message that could have come in half. Memory that is not the LoopDevice's has to
 // be free at once.
-void VerbsCarrier::end_pair() {
-  const std::uint32_t number = pair_->number();
-  const bool attachment_moves = waits_for_answer() || reads_under_way();
-  if (!connected_ || protocol_.end_arrived() || attachment_moves || !retire_pair()) pair_.reset();
-  loop_device_->leave(number);
+void VerbsCarrier::end_pair() noexcept {
+  if (pair_.empty()) return;
+  const bool attachment_moves = offered_.waits_for_answer() || receiver_.offers().reads_under_way();
+  const bool may_outlive_us = sender_.is_connected() && !protocol_.end_arrived() && !attachment_moves;
+  if (!may_outlive_us || !pair_.retire(send_queue_, receiver_.promised())) pair_.end();
 }
 
-// What the device was given of the LoopDevice goes with the queue pair. False when it has to end at once.
-bool VerbsCarrier::retire_pair() noexcept {
-  LoopDevice::Retired retired;
-  try {
-    retired.sends.reserve(sends_under_way());
-    retired.controls.reserve(sends_under_way());
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  if (!pair_->fail().ok()) return false;
-  for (; completed_ != posted_; ++completed_) {
-    const Sent sent = std::exchange(sent_messages_[completed_ % sent_messages_.size()], {});
-    if (sent.memory == Sent::Memory::kBytes) retired.sends.push_back(sent.slot);
-    if (sent.memory == Sent::Memory::kControl) retired.controls.push_back(sent.slot);
-  }
-  retired.credits = promised_ > lent_ ? 1 : 0;
-  promised_ -= retired.credits;
-  retired.pair = std::move(pair_);
-  loop_device_->retire(std::move(retired));
-  return true;
-}
-
-// A destroyed queue pair touches nothing, and one that is retired only what is the LoopDevice's: so
+// A queue pair that is destroyed touches nothing, and one that is retired only what is the LoopDevice's: so
 // everything else that it was given is free then.
 void VerbsCarrier::shut() {
-  if (std::exchange(shut_, true)) return;
-  search_ = {};
-  loop_device_->loop().unschedule(deliver_);
-  static_cast<ListHook<StarvedTag>&>(*this).unlink();
-  loop_device_->note_spare(*this, false);
-  if (pair_ != nullptr) end_pair();
-  loop_device_->completions().remove(place_);
-  completed_up_to(posted_);
-  landing_registration_.reset();
-  offering_.memory.reset();
-  loop_device_->serve_starved();
-  while (inbox_.size() > 0) {
-    const Arrival arrival = inbox_.pop_front();
-    if (arrival.kind == Arrival::Kind::kBytes) loop_device_->give_back(arrival.slot);
-  }
-  // What is lent comes back later, and is not there for others until then.
-  loop_device_->unpromise(promised_ - std::min(promised_, lent_));
+  if (turn_.closed()) return;
+  turn_.close();
+  end_pair();
+  send_queue_.end();
+  offered_.end();
+  loop_device_->sends().serve_starved();
+  receiver_.end();
 }
 
 }  // namespace weft::verbs_carrier

@@ -149,8 +149,8 @@ class FaultTest : public ::testing::Test {
 };
 
 /// A server and its honest client on one loop, over real sockets, and a clock that the test moves: a minute
-/// of waiting costs nothing, and nothing runs while the test looks. Nobody pings, for how long
-/// the kernel takes for a pong is no time of that clock.
+/// of waiting costs nothing, and nothing runs while the test looks. Nobody pings unless a test says so, for
+/// how long the kernel takes for a pong is no time of that clock.
 class StillFaultTest : public ::testing::Test {
  protected:
   ~StillFaultTest() override {
@@ -163,7 +163,7 @@ class StillFaultTest : public ::testing::Test {
     options.listen = {kAnyPort};
     options.threads = 0;
     options.loop = &loop();
-    options.limits.ping_interval = 0s;
+    options.limits.ping_interval = servers_ping_interval_;
     options.logger = &logger_;
     TransportOptions transport;
     transport.tcp.logger = &logger_;
@@ -186,6 +186,8 @@ class StillFaultTest : public ::testing::Test {
   }
   void pass(Duration time) { testing::pass(loop(), clock_, time); }
   CountingLogger& logger() { return logger_; }
+
+  Duration servers_ping_interval_ = 0s;
 
  private:
   CountingLogger logger_;

@@ -471,5 +471,27 @@ TEST_F(PeersBadInTime, AClientThatFallsSilentIsNoticedByItsServersPing) {
   EXPECT_TRUE(at_rest(server));
 }
 
+class SilentPeers : public StillFaultTest {
+ protected:
+  SilentPeers() { servers_ping_interval_ = 10s; }
+};
+
+TEST_F(SilentPeers, AreGivenUpTwoPingIntervalsAfterTheirLastByteWheneverThatCame) {
+  Server& server = serve({}, [](Server& s) { s.register_handler<&add>(); });
+  for (const Duration spoke_after : {Duration{1ms}, Duration{5s}, Duration{9'999ms}}) {
+    HostilePeer peer{server.urls().front()};
+    ASSERT_TRUE(peer.send(hello_bytes()));
+    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 1; }));
+    pass(spoke_after);
+    const std::uint64_t calls = server.stats().calls;
+    ASSERT_TRUE(peer.send(request_bytes<&add>(1, 2, 3)));
+    ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls > calls; }));
+    pass(20s - 1ms);
+    EXPECT_EQ(server.stats().connections, 1u);
+    pass(2ms);
+    EXPECT_EQ(server.stats().connections, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace weft::faults

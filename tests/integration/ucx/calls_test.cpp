@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "integration/carrier_calls.hpp"
 #include "integration/ucx/ucx_testing.hpp"
 
 namespace weft::ucx_testing {
@@ -15,32 +16,16 @@ constexpr std::size_t kLarge = std::size_t{8} << 20;
 
 class UcxCalls : public UcxTest {
  protected:
-  template <typename R>
-  Result<Answer<R>> wait_for_answer(Call<R> call) {
-    return loop().block_on(answer_of(std::move(call)));
-  }
   std::string carrier_of(Client& caller) {
     expect_alive(caller);
     return caller.remote_endpoint();
-  }
-
- private:
-  template <typename R>
-  static Task<Result<Answer<R>>> answer_of(Call<R> call) {
-    Result<Answer<R>> result = co_await std::move(call).with_attachment();
-    co_return result;
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ucx, UcxCalls, ::testing::ValuesIn(kAllKinds), name_of);
 
 TEST_P(UcxCalls, ManyInFlightAreAnswered) {
-  Client& caller = client(serve(transports()).urls().front());
-  std::vector<Call<int>> calls;
-  for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
-  for (int i = 0; i < 1000; ++i)
-    EXPECT_EQ(wait_for(std::move(calls[static_cast<std::size_t>(i)])).value(), i + 1);
-  EXPECT_EQ(caller.stats().connections, 1u);
+  expect_many_in_flight_are_answered(loop(), client(serve(transports()).urls().front()));
 }
 
 // Below and above UcxOptions::rendezvous_bytes_min, of one piece and of several, of odd lengths.
@@ -49,14 +34,7 @@ TEST_P(UcxCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   for (const std::size_t size :
        {std::size_t{1}, std::size_t{1000}, std::size_t{32} * 1024 - 1, std::size_t{32} * 1024,
         std::size_t{32} * 1024 + 1, std::size_t{1} << 20, (std::size_t{1} << 20) + 1, kLarge + 7}) {
-    const std::vector<std::byte> sent = pattern(size);
-    std::vector<std::byte> landing(size + 8, std::byte{0xEE});
-    auto answer = wait_for_answer(caller.start<give_back>({.attachment = Bytes{sent}, .landing = landing}));
-    ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
-    EXPECT_EQ(answer->value, size);
-    EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), sent)) << size;
-    EXPECT_EQ(landing[size], std::byte{0xEE});
-    EXPECT_EQ(wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
+    expect_both_ways(loop(), caller, size);
   }
 }
 

@@ -81,7 +81,7 @@ TEST_P(UcxHostilePeers, AnAddressThatIsNoneIsDeclined) {
   std::vector<std::string> texts{"", "x", std::string(12, '\0'), std::string(300, '\xff')};
   {
     const auto one = peer();
-    ASSERT_TRUE(one->greet() && one->open());
+    ASSERT_TRUE(one->greet() && one->prepare());
     const std::string good = one->address();
     for (std::size_t size = 0; size < good.size(); size += 13) texts.push_back(good.substr(0, size));
     for (std::size_t bit = 12 * 8; bit < good.size() * 8; bit += 77) {
@@ -91,8 +91,7 @@ TEST_P(UcxHostilePeers, AnAddressThatIsNoneIsDeclined) {
   }
   for (const std::string& text : texts) {
     const auto one = peer();
-    ASSERT_TRUE(one->greet() && one->hear(wire::CarrierStep::kAddress));
-    ASSERT_TRUE(one->say(wire::CarrierStep::kAddress, text));
+    ASSERT_TRUE(one->greet() && one->say(wire::CarrierStep::kAddress, text));
     EXPECT_TRUE(one->hear(wire::CarrierStep::kDown)) << text.size();
   }
   EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
@@ -102,7 +101,7 @@ TEST_P(UcxHostilePeers, AnAddressThatIsNoneIsDeclined) {
 TEST_P(UcxHostilePeers, AnImpossibleWindowIsDeclined) {
   for (const std::uint32_t window : {0u, 1u, 0xFFFFFFFFu}) {
     const auto one = peer();
-    ASSERT_TRUE(one->greet() && one->open());
+    ASSERT_TRUE(one->greet() && one->prepare());
     std::string text = one->address();
     store_le(reinterpret_cast<std::byte*>(text.data()) + 8, window);
     ASSERT_TRUE(one->say(wire::CarrierStep::kAddress, text));
@@ -115,12 +114,62 @@ TEST_P(UcxHostilePeers, WhoLeavesDuringBringUpLeavesNothing) {
   for (int steps = 0; steps < 4; ++steps) {
     const auto one = peer();
     ASSERT_TRUE(steps == 0 || one->greet());
-    ASSERT_TRUE(steps < 2 || one->open());
-    ASSERT_TRUE(steps < 3 || one->say(wire::CarrierStep::kAddress, one->address()));
+    ASSERT_TRUE(steps < 2 || one->prepare());
+    ASSERT_TRUE(steps != 2 || one->say(wire::CarrierStep::kAddress, one->address()));
+    ASSERT_TRUE(steps < 3 || one->open());
     one->stream().close();
     EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
     expect_others_fine();
   }
+}
+
+TEST_P(UcxHostilePeers, WhoAsksForUcxAndSaysNothingMoreCostsASocket) {
+  constexpr std::size_t kPeers = 20;
+  const std::size_t descriptors = open_descriptors();
+  std::vector<std::unique_ptr<RawUcxPeer>> peers;
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    peers.push_back(peer());
+    ASSERT_TRUE(peers.back()->greet());
+  }
+  // Whatever the server does for a hello it has done when it serves the next call.
+  expect_others_fine();
+  EXPECT_EQ(open_descriptors(), descriptors + 2 * kPeers) << "both ends of the sockets are here";
+  peers.clear();
+  EXPECT_TRUE(eventually([&] { return server_.stats().connections == 1; })) << "F5";
+}
+
+// An address of a worker that lives, and that nobody turns: nothing shows that its owner can come up.
+TEST_P(UcxHostilePeers, WhoNeverComesUpIsOneOfAFewAndGivesAllBackInTime) {
+  constexpr std::size_t kAtATime = 2;
+  TransportOptions few = transports();
+  few.ucx.bring_ups_max = kAtATime;
+  few.ucx.bring_up_timeout = 300ms;
+  Server& server = serve(few);
+  RawUcxPeer silent{server.urls().front(), mode_};
+  ASSERT_TRUE(silent.greet() && silent.prepare());
+  const std::string address = silent.address();
+  const std::size_t descriptors = open_descriptors();
+  std::vector<std::unique_ptr<RawUcxPeer>> peers;
+  for (std::size_t i = 0; i < 3 * kAtATime; ++i) {
+    peers.push_back(std::make_unique<RawUcxPeer>(server.urls().front(), mode_));
+    ASSERT_TRUE(peers.back()->greet() && peers.back()->say(wire::CarrierStep::kAddress, address));
+  }
+  const bool shares_a_worker = mode_ == UcxErrorMode::kPeer;
+  for (std::size_t i = 0; i < kAtATime; ++i) EXPECT_TRUE(peers[i]->hear(wire::CarrierStep::kAddress));
+  if (!shares_a_worker) {
+    for (std::size_t i = kAtATime; i < peers.size(); ++i) {
+      EXPECT_FALSE(peers[i]->stream().readable_within(0ms)) << i << " is brought up as well";
+    }
+  }
+  // The others may get their turn when the first ones have had their time, and not come up either.
+  for (const auto& each : peers) {
+    EXPECT_TRUE(each->hear(wire::CarrierStep::kDown) || each->hear(wire::CarrierStep::kDown));
+  }
+  if (!shares_a_worker) {
+    EXPECT_EQ(open_descriptors(), descriptors + 2 * peers.size()) << "only the sockets are left of them";
+  }
+  peers.clear();
+  EXPECT_TRUE(eventually([&] { return server.stats().connections == 1; })) << "F5";
 }
 
 TEST_P(UcxHostilePeers, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
@@ -256,7 +305,7 @@ TEST_P(UcxHostilePeers, WhatAPeerMayNotDoEndsItsConnectionAndNothingElse) {
 // Sequence numbers count from the peer's first message on, the probe.
 TEST_P(UcxHostilePeers, WhoDoesNotBeginWithAProbeIsTurnedAway) {
   const auto one = peer();
-  ASSERT_TRUE(one->greet() && one->open() && one->say(wire::CarrierStep::kAddress, one->address()));
+  ASSERT_TRUE(one->greet() && one->open());
   one->send(MessageKind::kBytes, "x");
   EXPECT_TRUE(one->progress_until([&] { return one->stream().readable_within(0ms); }));
   EXPECT_TRUE(one->hear(wire::CarrierStep::kDown));

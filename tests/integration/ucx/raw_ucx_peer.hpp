@@ -42,10 +42,13 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
     const std::string usual{static_cast<char>(kMessageVersion), static_cast<char>(mode_)};
     return RawCarrierPeer::greet(offer.value_or(usual));
   }
-  /// Makes the worker, and finds the server by its address.
+  /// Makes the worker, so that there is an address().
+  bool prepare() { return make_worker(); }
+  /// Makes the worker, says where it is, and finds the server by the address that it answers with.
   bool open() {
+    if (!prepare() || !say(wire::CarrierStep::kAddress, address())) return false;
     const auto address = hear(wire::CarrierStep::kAddress);
-    if (!address || address->size() <= 12 || !make_worker()) return false;
+    if (!address || address->size() <= 12) return false;
     slot_ = load_le<std::uint32_t>(as_bytes(*address).data());
     key_ = load_le<std::uint32_t>(as_bytes(*address).data() + 4);
     const auto raw = ucx::detail::unframe(ucx::detail::Framed::kAddress, as_bytes(*address).subspan(12));
@@ -67,7 +70,7 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
   }
   /// All of it, as an honest peer does: the carrier is up afterwards.
   bool come_up() {
-    if (!greet() || !open() || !say(wire::CarrierStep::kAddress, address())) return false;
+    if (!greet() || !open()) return false;
     send(MessageKind::kProbe);
     return progress_until([&] { return stream().readable_within(std::chrono::milliseconds{0}); }) &&
            hear(wire::CarrierStep::kUp) && say(wire::CarrierStep::kUp);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "integration/carrier_calls.hpp"
 #include "integration/verbs/verbs_testing.hpp"
 
 namespace weft::verbs_testing {
@@ -18,26 +19,8 @@ class VerbsCalls : public VerbsTest {
   static std::size_t large() { return tight() ? std::size_t{128} << 10 : std::size_t{2} << 20; }
   /// A client of a server, by RDMA, with nothing else.
   Client& connected() { return world.client(world.serve(options()).urls().front(), options()); }
-  template <typename R>
-  Result<Answer<R>> wait_for_answer(Call<R> call) {
-    return loop().block_on(answer_of(std::move(call)));
-  }
   void expect_both_ways(Client& caller, std::size_t size) {
-    const std::vector<std::byte> sent = pattern(size);
-    std::vector<std::byte> landing(size + 8, std::byte{0xEE});
-    auto answer = wait_for_answer(caller.start<give_back>({.attachment = Bytes{sent}, .landing = landing}));
-    ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
-    EXPECT_EQ(answer->value, size);
-    EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), sent)) << size;
-    EXPECT_EQ(landing[size], std::byte{0xEE});
-    EXPECT_EQ(world.wait_for(caller.start<sum_up>({.attachment = Bytes{sent}})).value(), sum_of(sent));
-  }
-
- private:
-  template <typename R>
-  static Task<Result<Answer<R>>> answer_of(Call<R> call) {
-    Result<Answer<R>> result = co_await std::move(call).with_attachment();
-    co_return result;
+    carrier_testing::expect_both_ways(loop(), caller, size);
   }
 };
 
@@ -66,13 +49,7 @@ TEST_P(VerbsCalls, AVerbsUrlSwitchesRdmaOnAndTcpIsServedOnTheSamePort) {
 }
 
 TEST_P(VerbsCalls, ManyInFlightAreAnswered) {
-  Client& caller = connected();
-  std::vector<Call<int>> calls;
-  for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
-  for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(world.wait_for(std::move(calls[static_cast<std::size_t>(i)])).value(), i + 1);
-  }
-  EXPECT_EQ(caller.stats().connections, 1u);
+  expect_many_in_flight_are_answered(loop(), connected());
 }
 
 // Around the sizes of inline, message and block, and of odd lengths.

@@ -70,6 +70,8 @@ TEST(Rejections, HaveANameAndFollowTheFaultsOfTheWire) {
     EXPECT_TRUE(ends_connection(*breach));
   }
   EXPECT_FALSE(breach_of({StatusCode::kUnavailable, Layer::kTransport, "gone"}));
+  EXPECT_EQ(breach_of({StatusCode::kInvalidArgument, Layer::kTransport, "out of turn"}),
+            Rejection::kCarrierRules);
   EXPECT_FALSE(ends_connection(Rejection::kUnknownMethod));
 }
 

@@ -147,6 +147,19 @@ class ServedCalls : public ::testing::Test {
   IntrusiveList<ServedCall, ServedCallTag> calls_;
 };
 
+std::coroutine_handle<> g_suspended;
+struct Suspend {
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> coroutine) noexcept { g_suspended = coroutine; }
+  void await_resume() const noexcept {}
+};
+
+Task<void> suspend_then_answer(const MethodEntry*, ServedCall* call) {
+  co_await Suspend{};
+  co_await call->room();
+  answer(*call, call->cancelled_anywhere() ? "cancelled" : "told");
+}
+
 TEST_F(ServedCalls, AnOrdinaryHandlerAnswersAndTheRecordIsGone) {
   handler([](const MethodEntry&, ServedCall& call) {
     EXPECT_EQ(as_text(call.body()), "ask");
@@ -210,25 +223,35 @@ TEST_F(ServedCalls, AnAnswerThatCannotBeEncodedIsTakenBackAndAnotherGivenInItsPl
   EXPECT_EQ(sink_->failures.front().message(), "the hook threw");
 }
 
+TEST_F(ServedCalls, AreCountedWhileTheyRunAndByTheirEnd) {
+  MethodCounters& counters = host_.calls.of(method_);
+  handler([](const MethodEntry&, ServedCall& call) {
+    EXPECT_EQ(call.method().key.name, "work");
+    answer(call, "told");
+  });
+  serve();
+  EXPECT_EQ(counters.answered.get(), 1u);
+  EXPECT_EQ(counters.running.get(), 0u);
+  coroutine(&suspend_then_answer);
+  ServedCall& lost = serve();
+  EXPECT_EQ(counters.running.get(), 1u);
+  EXPECT_EQ(counters.answered.get(), 1u);
+  lost.orphan();
+  EXPECT_EQ(counters.dropped.get(), 1u);
+  EXPECT_EQ(counters.running.get(), 1u) << "its handler goes on";
+  g_suspended.resume();
+  loop_->run_until_idle();
+  EXPECT_EQ(counters.running.get(), 0u);
+  EXPECT_EQ(counters.answered.get(), 1u);
+  EXPECT_EQ(counters.dropped.get(), 1u);
+}
+
 TEST_F(ServedCalls, BadArgumentsAreCountedForWhatTheyAre) {
   handler([](const MethodEntry&, ServedCall& call) {
     call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
   });
   serve();
   EXPECT_THAT(sink_->refusals, ElementsAre(Rejection::kBadArguments));
-}
-
-std::coroutine_handle<> g_suspended;
-struct Suspend {
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> coroutine) noexcept { g_suspended = coroutine; }
-  void await_resume() const noexcept {}
-};
-
-Task<void> suspend_then_answer(const MethodEntry*, ServedCall* call) {
-  co_await Suspend{};
-  co_await call->room();
-  answer(*call, call->cancelled_anywhere() ? "cancelled" : "told");
 }
 
 TEST_F(ServedCalls, ACoroutineAnswersWhenItGetsThere) {

@@ -31,6 +31,7 @@ class SessionRig final : private SessionOwner {
   explicit SessionRig(const RpcLimits& its_limits = {}, const MethodTable* methods = nullptr)
       : limits(its_limits), loop_(make_loop(clock)) {
     host.methods = methods;
+    if (methods != nullptr) host.calls = MethodCounts{methods->entries().size()};
     host.memory.emplace(std::make_shared<MemoryBudget>(limits.process_memory_max));
     auto carrier = std::make_unique<FakeCarrier>();
     carrier_ = carrier.get();

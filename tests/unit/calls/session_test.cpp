@@ -160,10 +160,10 @@ TEST_F(Sessions, RequestsWaitWhileItsOutputIsFullAndNoneIsLost) {
   std::string requests;
   for (std::uint64_t id = 1; id <= 50; ++id) requests += request_bytes(id, std::string(1000, 'a'));
   rig_->peer_sends(requests);
-  EXPECT_LT(rig_->host.taken.get(), 10u);
+  EXPECT_LT(rig_->host.calls.taken(), 10u);
   rig_->carrier().set_room(SIZE_MAX);
   rig_->settle();
-  EXPECT_EQ(rig_->host.taken.get(), 50u);
+  EXPECT_EQ(rig_->host.calls.taken(), 50u);
   EXPECT_EQ(rig_->sent().size(), 50u);
 }
 
@@ -221,6 +221,38 @@ TEST_F(Sessions, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {
   rig_->peer_sends(control_bytes(static_cast<wire::FrameType>(99)));
   ASSERT_EQ(rig_->closed.size(), 1u);
   EXPECT_EQ(rig_->host.rejections.get(Rejection::kUnknownType), 1u);
+}
+
+TEST_F(Sessions, CountsCallsForTheirMethodAndWhatWentOverTheConnection) {
+  start();
+  const std::string hello = hello_bytes();
+  rig_->greet();
+  const std::string requests = request_bytes(5, "hi") + request_bytes(6, "hello");
+  const std::string unknown =
+      frame_bytes(wire::RequestHead{.id = 7, .method = 12, .schema = 22}.header(), "hi");
+  const std::string attached = frame_bytes(wire::RequestHead{.id = 8, .method = 11, .schema = 22}.header(),
+                                           "hi", "this method takes none");
+  const std::string bytes = requests + unknown + attached;
+  rig_->peer_sends(bytes);
+  const ConnectionStats stats = rig_->session().connection().stats();
+  EXPECT_EQ(stats.bytes_received, hello.size() + bytes.size());
+  EXPECT_EQ(stats.frames_received, 5u);
+  EXPECT_EQ(stats.receives, 2u);
+  EXPECT_EQ(stats.frames_sent, 5u);
+  EXPECT_LE(stats.sends, 3u);
+  std::size_t sent = rig_->hello_bytes;
+  for (const SentFrame& frame : rig_->sent()) sent += wire::head_bytes(frame.header.body_bytes, false);
+  EXPECT_EQ(stats.bytes_sent, sent);
+  EXPECT_EQ(rig_->host.calls.taken(), 4u);
+  MethodStats echo;
+  rig_->host.calls.add_to(echo, methods_.entries().front());
+  EXPECT_EQ(echo.calls, 3u);
+  EXPECT_EQ(echo.answered, 2u);
+  EXPECT_EQ(echo.refused, 1u);
+  EXPECT_EQ(echo.failures(), 0u);
+  EXPECT_EQ(rig_->host.traffic.sum(), stats);
+  rig_->destroy_session();
+  EXPECT_EQ(rig_->host.traffic.sum().bytes_received, stats.bytes_received) << "what has ended counts";
 }
 
 TEST_F(Sessions, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {

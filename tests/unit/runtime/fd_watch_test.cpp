@@ -337,6 +337,7 @@ class FakeQueue final : public Poller {
     return pending == 0;
   }
   int descriptor() const override { return has_descriptor ? pair.end(0) : -1; }
+  Duration patience() const override { return asked_again_after; }
 
   Pair pair;
   UniqueFunction<void()> on_poll;
@@ -344,6 +345,7 @@ class FakeQueue final : public Poller {
   int polls = 0;
   int arms = 0;
   bool has_descriptor = true;
+  Duration asked_again_after = Duration::max();
 };
 
 TEST_P(ForeignLoop, IsToldThatAPollerHasWorkAfterAll) {
@@ -355,6 +357,19 @@ TEST_P(ForeignLoop, IsToldThatAPollerHasWorkAfterAll) {
   queue.pending = 2;
   loop->run_once(Duration::zero());
   EXPECT_EQ(queue.pending, 0u);
+  loop->remove_poller(queue);
+}
+
+TEST_P(ForeignLoop, IsToldThatAPollerWantsToBeAskedAgainLater) {
+  FakeQueue queue;
+  queue.asked_again_after = 1ms;
+  ASSERT_TRUE(loop->add_poller(queue).ok());
+  loop->run_once(Duration::zero());
+  loop->run_once(Duration::zero());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(readable(fd, kPatienceMilliseconds));
+    loop->run_once(Duration::zero());
+  }
   loop->remove_poller(queue);
 }
 
@@ -383,6 +398,21 @@ TEST_P(Pollers, AreAskedInEachTurnAndArmedBeforeASleep) {
   EXPECT_EQ(queue.arms, 3);
   EXPECT_EQ(loop->stats().sleeps, 1u);
   loop->remove_poller(queue);
+}
+
+TEST_P(Pollers, AreAskedAgainAfterAsLongAsTheyLikeAndTheLoopSleepsMeanwhile) {
+  auto loop = make_loop(with_poller({.mode = WaitMode::kWait}));
+  FakeQueue queue, patient;
+  queue.asked_again_after = 1ms;
+  ASSERT_TRUE(loop->add_poller(patient).ok());
+  ASSERT_TRUE(loop->add_poller(queue).ok());
+  loop->run_until_idle();
+  const int polls = queue.polls;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(loop->run_once(Loop::kForever)) << "there is nothing to do";
+  EXPECT_EQ(loop->stats().sleeps, 3u);
+  EXPECT_EQ(queue.polls, polls + 3);
+  loop->remove_poller(queue);
+  loop->remove_poller(patient);
 }
 
 TEST_P(Pollers, OneWithoutADescriptorKeepsTheLoopAwake) {

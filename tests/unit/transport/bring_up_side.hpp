@@ -142,7 +142,9 @@ class Side final : public BringUpHost, public FrameSink {
   }
 
   std::string hello() const { return wire::encode_hello({.carriers = bring_up_->candidates().offers()}); }
-  void take_hello(const std::string& hello) { take(as_sink().on_hello(as_bytes(hello))); }
+  void take_hello(const std::string& hello) {
+    take(as_sink().on_hello(wire::decode_hello(as_bytes(hello)).value()));
+  }
   /// A whole frame, as the framer would hand it up.
   void take_frame(const std::string& text) {
     alignas(8) std::array<std::byte, 9000> copy;
@@ -194,7 +196,7 @@ class Side final : public BringUpHost, public FrameSink {
   void on_peer_gone(int) override {}
 
   // What the connection's owner hears.
-  Status on_hello(Bytes) override {
+  Status on_hello(const wire::Hello&) override {
     ++hellos;
     return {};
   }

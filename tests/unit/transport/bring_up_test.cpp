@@ -344,14 +344,6 @@ TEST_F(BringUpTurns, ACarrierFrameThatIsNoneEndsTheConnection) {
   expect_end("step 9 is not known");
 }
 
-TEST_F(BringUpTurns, AHelloThatIsNoneEndsTheConnection) {
-  std::string hello = peer_.hello();
-  hello[20] = static_cast<char>(hello[20] ^ 1);
-  side_.take_hello(hello);
-  EXPECT_TRUE(side_.over);
-  EXPECT_EQ(side_.hellos, 0);
-}
-
 TEST_F(BringUpTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
   greet();
   verdict(wire::CarrierStep::kUp);

@@ -20,8 +20,8 @@ using wire::FrameType;
 
 // Writes what it hears into a transcript, so that two ways to deliver one stream can be compared.
 struct Transcript final : FrameSink {
-  Status on_hello(Bytes hello) override {
-    text += "hello " + std::to_string(hello.size()) + "\n";
+  Status on_hello(const wire::Hello& hello) override {
+    text += "hello of version " + std::to_string(hello.version) + "\n";
     if (checksums) framer->use_checksums();
     return {};
   }
@@ -279,7 +279,7 @@ TEST_F(Framers, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
       for (const std::size_t piece : {1u, 39u, 40u, 41u, 1000u, 4096u, 100'000u}) {
         const Run run = deliver(stream, piece, piece % 2 == 0, sink);
         ASSERT_TRUE(run.status.ok()) << run.status.to_string();
-        EXPECT_EQ(run.text, "hello 64\n1 small\n2 \n2 \nlanded thirteen byte\n7 \n") << piece;
+        EXPECT_EQ(run.text, "hello of version 1\n1 small\n2 \n2 \nlanded thirteen byte\n7 \n") << piece;
       }
     }
   }
@@ -297,7 +297,7 @@ TEST_F(Framers, AFaultInABodyThatIsDroppedIsFoundAllTheSame) {
     spoilt[at] = static_cast<char>(spoilt[at] ^ 1);
     const Run run = deliver(spoilt, 5000, false, sink);
     EXPECT_FALSE(run.status.ok()) << at;
-    EXPECT_EQ(run.text, "hello 64\n") << "nothing of it was handed up";
+    EXPECT_EQ(run.text, "hello of version 1\n") << "nothing of it was handed up";
   }
 }
 
@@ -353,6 +353,48 @@ TEST_F(Framers, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
     if (at > stream.size() - 4096) break;  // before the attachment is asked for
   }
   EXPECT_GE(grown, (1u << 20) / (64 * 1024) / 2);
+}
+
+TEST_F(Framers, RefuseASpoiltHelloBeforeAnybodyHearsOfIt) {
+  for (const std::size_t spoilt : {std::size_t{17}, std::size_t{45}, std::size_t{60}}) {
+    std::string stream = wire::encode_hello({}) + frame_text({.type = FrameType::kPing, .id = 7}, {}, false);
+    stream[spoilt] = static_cast<char>(stream[spoilt] + 1);
+    for (const std::size_t piece : {std::size_t{1}, stream.size()}) {
+      const Run run = deliver(stream, piece, false);
+      EXPECT_FALSE(run.status.ok()) << spoilt;
+      EXPECT_EQ(run.status.layer(), Layer::kWire);
+      EXPECT_EQ(run.text, "") << spoilt;
+    }
+  }
+}
+
+TEST_F(Framers, CountBytesFramesAndReceivesExactly) {
+  for (const bool skip : {false, true}) {
+    for (const std::size_t piece : {1u, 100u, 70'000u}) {
+      const std::string stream = stream_text(false);
+      StreamFramer framer{pool_, limits_, frames_left_};
+      Transcript sink;
+      sink.skip = skip;
+      std::uint64_t receives = 0;
+      for (std::size_t at = 0; at < stream.size();) {
+        iovec places[2];
+        const std::size_t count = framer.receive_into(places);
+        std::size_t given = 0;
+        for (std::size_t i = 0; i < count && given < piece; ++i) {
+          const std::size_t part = std::min({places[i].iov_len, piece - given, stream.size() - at});
+          std::memcpy(places[i].iov_base, stream.data() + at, part);
+          at += part;
+          given += part;
+        }
+        ASSERT_TRUE(framer.received(given, sink).ok());
+        ++receives;
+      }
+      EXPECT_EQ(framer.counters().bytes.get(), stream.size());
+      EXPECT_EQ(framer.counters().receives.get(), receives);
+      // The hello, 89 requests, five attachments with a ping behind each, and two more.
+      EXPECT_EQ(framer.counters().frames.get(), 1u + 89 + 5 * 2 + 2) << piece;
+    }
+  }
 }
 
 TEST_F(Framers, RandomBytesNeverGetPastTheirVerdict) {

@@ -392,8 +392,25 @@ TEST_F(Outboxes, SteadyUseTakesNoNewChunks) {
   EXPECT_EQ(pool_.cached_bytes(), 4096u);
 }
 
+TEST_F(Outboxes, CountsWhatLeftInEachSendAndNoFrameThatWasTakenBack) {
+  put("one.....");
+  put("two.....");
+  outbox_.take_back(outbox_.append(24));
+  EXPECT_EQ(outbox_.counters().frames.get(), 0u) << "nothing has left";
+  outbox_.consume(12);
+  EXPECT_EQ(outbox_.counters().bytes.get(), 12u);
+  EXPECT_EQ(outbox_.counters().frames.get(), 2u) << "the second has begun to";
+  EXPECT_EQ(outbox_.counters().sends.get(), 1u);
+  Lease lease{std::string(300, 'x')};
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  outbox_.consume(4 + 304);
+  EXPECT_EQ(outbox_.counters().bytes.get(), 320u);
+  EXPECT_EQ(outbox_.counters().frames.get(), 2u) << "an attachment is a part of its frame";
+  EXPECT_EQ(outbox_.counters().sends.get(), 2u);
+}
+
 TEST(OutboxSize, IsSmall) {
-  EXPECT_LE(sizeof(Outbox), 256u);
+  EXPECT_LE(sizeof(Outbox), 272u);
 }
 
 }  // namespace

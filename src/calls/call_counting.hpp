@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "calls/method_counters.hpp"
+#include "calls/served_table.hpp"
+#include "weft/base/status.hpp"
+
+namespace weft {
+
+/// Counts for their methods the calls that one connection brings, and those that fail. A failure comes with
+/// the call's id alone: it is that of a record, or of the request that was taken last, which has none.
+class CallCounting {
+ public:
+  /// Both outlive this.
+  CallCounting(MethodCounts& counts, const ServedTable& records)
+      : counts_(counts), records_(records), last_(&counts.of_none()) {}
+
+  /// A request was taken for `method`, or for none.
+  void taken(const MethodEntry& method) noexcept { taken(counts_.of(method)); }
+  void taken_for(const MethodEntry* method) noexcept {
+    taken(method != nullptr ? counts_.of(*method) : counts_.of_none());
+  }
+  void refused(std::uint64_t id) noexcept { ++of_call(id).refused; }
+  void failed(std::uint64_t id, StatusCode code) noexcept { of_call(id).fail(code); }
+  /// The request that was taken last gets no answer.
+  void dropped() noexcept { ++last_->dropped; }
+
+ private:
+  void taken(MethodCounters& counters) noexcept {
+    last_ = &counters;
+    ++counters.taken;
+  }
+  MethodCounters& of_call(std::uint64_t id) noexcept;
+
+  MethodCounts& counts_;
+  const ServedTable& records_;
+  MethodCounters* last_;
+};
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+
+#include "weft/base/fork_mark.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/transport/connection_counters.hpp"
+
+namespace weft {
+
+class Session;
+struct CountedSessionTag;
+
+/// Adds up what went over the connections of one loop, those that have ended too. Each connection counts for
+/// itself, and nothing is added up before somebody asks. Thread: any, with a lock, which sessions take at
+/// their beginning and end only.
+class ConnectionTotals {
+ public:
+  void join(Session& session) noexcept;
+  /// The connection of `session` is about to be destroyed.
+  void leave(Session& session) noexcept;
+  /// Asks each connection, so it takes the longer the more there are.
+  ConnectionStats sum() const noexcept;
+
+ private:
+  /// In a child of fork another thread, which is not there, may hold it.
+  const ForkMark made_in_;
+  mutable std::mutex mutex_;
+  mutable IntrusiveList<Session, CountedSessionTag> sessions_;  // what asks them changes none
+  ConnectionStats ended_;
+};
+
+}  // namespace weft

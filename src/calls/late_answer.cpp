@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/late_answer.hpp"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "weft/calls/served_call.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr FixedFailure kNoMemoryForAnswer{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "answers that wait to be sent fill the server's memory, or this connection's share of it"};
+
+}  // namespace
+
+LateAnswer::LateAnswer(ServedCall& call, LocalBudget& process) noexcept
+    : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->send_and_end(); }),
+      RoomWaiter(static_cast<Ready&>(*this)),
+      call_(call),
+      process_(process) {}
+
+bool LateAnswer::keep(ServedCall& call, LocalBudget& process, std::vector<std::byte>& body,
+                      Status& failure) noexcept {
+  if (call.answered() || call.has_room()) return false;
+  auto* const late = new (std::nothrow) LateAnswer(call, process);
+  if (late == nullptr) return false;
+  if (call.charge_answer(body.size())) {
+    late->body_ = std::move(body);
+    late->failure_ = std::move(failure);
+  } else {
+    late->failure_ = Status::of<kNoMemoryForAnswer>();
+  }
+  call.when_room(*late);
+  return true;
+}
+
+// The end of a call wakes the next one who waits. When this is not the end, because the handler goes on after
+// its Reply was used, the next one is woken here.
+void LateAnswer::send_and_end() {
+  AnswerSink* const sink = call_.sink();
+  send(call_, body_, failure_);
+  if (!call_.let_go() && sink != nullptr) sink->wake_room_waiter();
+  delete this;
+}
+
+void LateAnswer::send(ServedCall& call, Bytes body, const Status& failure) {
+  if (!failure.ok()) return call.fail(failure);
+  std::byte* const to = call.begin_answer(body.size());
+  if (to == nullptr) return;
+  if (!body.empty()) std::memcpy(to, body.data(), body.size());
+  call.end_answer();
+}
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/request_check.hpp"
+
+#include <string>
+
+#include "calls/call_status.hpp"
+
+namespace weft {
+
+namespace {
+
+Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
+                          const MethodEntry& method, std::string_view option) {
+  return {StatusCode::kResourceExhausted, Layer::kRpc,
+          [&] {
+            return std::string{what} + " of " + std::to_string(bytes) + " bytes is over the limit of " +
+                   std::to_string(limit) + " of method '" + std::string{method.key.name} +
+                   "', which HandlerOptions::" + std::string{option} + " raises";
+          },
+          0, Retry::kNever};
+}
+
+}  // namespace
+
+Refusal RequestCheck::refusal(wire::RequestView request) const {
+  const MethodEntry* method = methods_ != nullptr ? methods_->find_any(request.method()) : nullptr;
+  if (method == nullptr) {
+    return {Rejection::kUnknownMethod,
+            {StatusCode::kUnimplemented, Layer::kRpc,
+             "the server has no such method; is the handler registered, under the same name or key?"}};
+  }
+  const MethodEntry* exact = methods_->find(request.method(), request.schema());
+  if (exact == nullptr) {
+    return {Rejection::kWrongSchema,
+            {StatusCode::kFailedPrecondition, Layer::kRpc,
+             [&] {
+               return "method '" + std::string{method->key.name} + "' is " +
+                      method->key.schema_text(method->key) + " on the server";
+             },
+             kSchemaMismatch}};
+  }
+  return {Rejection::kOverMethodsBody,
+          over_methods_limit("a request", request.arguments_bytes(), exact->options.body_bytes_max, *exact,
+                             "body_bytes_max")};
+}
+
+std::optional<Refusal> RequestCheck::attachment_refusal(wire::RequestView request) const {
+  const MethodEntry* method = method_for(request);
+  if (method == nullptr) return refusal(request);
+  const std::uint64_t bytes = request.attachment_bytes();
+  if (!method->takes_attachment) {
+    return Refusal{Rejection::kAttachmentNotTaken,
+                   {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
+                      return "method '" + std::string{method->key.name} +
+                             "' takes no attachment; a handler that does has a parameter CallContext&";
+                    }}};
+  }
+  const std::uint64_t limit = method->options.attachment_bytes_max;
+  if (limit != 0 && bytes > limit) {
+    return Refusal{Rejection::kOverMethodsAttachment,
+                   over_methods_limit("an attachment", bytes, limit, *method, "attachment_bytes_max")};
+  }
+  return std::nullopt;
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "calls/method_table.hpp"
+#include "calls/rejections.hpp"
+#include "weft/wire/heads.hpp"
+
+namespace weft {
+
+/// Looks whether there is a method for a request, and whether the request keeps to the method's own limits.
+class RequestCheck {
+ public:
+  /// Null: there are no methods. The table outlives this.
+  explicit RequestCheck(const MethodTable* methods) : methods_(methods) {}
+
+  bool serves() const { return methods_ != nullptr; }
+  /// The method that serves such a request; null when there is a reason against it, see refusal().
+  const MethodEntry* method_for(wire::RequestView request) const {
+    const MethodEntry* method = find(request);
+    if (method == nullptr) [[unlikely]] {
+      return nullptr;
+    }
+    const std::uint32_t limit = method->options.body_bytes_max;
+    return limit == 0 || request.arguments_bytes() <= limit ? method : nullptr;
+  }
+  /// The method that the request is for, whatever its limits; null when there is none.
+  const MethodEntry* find(wire::RequestView request) const {
+    return methods_ != nullptr ? methods_->find(request.method(), request.schema()) : nullptr;
+  }
+  /// Says why there is no method_for() it.
+  Refusal refusal(wire::RequestView request) const;
+  /// Says why the method does not take the request with its attachment; none when it does.
+  std::optional<Refusal> attachment_refusal(wire::RequestView request) const;
+
+ private:
+  const MethodTable* methods_;
+};
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "weft/base/status.hpp"
+#include "weft/transport/carrier.hpp"
+#include "weft/transport/carrier_end.hpp"
+
+namespace weft {
+
+/// Exchanges the descriptors of two carriers' ends over the stream on which they are brought up, if that can.
+/// What the peer passes and nobody asked for is closed, and ends the connection. Thread: the loop's.
+class DescriptorExchange {
+ public:
+  /// The ends of this side take at most `most`. `stream` outlives this.
+  DescriptorExchange(Carrier& stream, std::size_t most) noexcept;
+
+  /// Passes what `end` has for the peer's end, with what is sent next. Errors: the stream cannot.
+  Status pass(CarrierEnd& end);
+  /// The peer's address has come: `end` takes what came with it. Errors: `end`'s.
+  Status hand_to(CarrierEnd& end);
+  /// The peer's address has come, and nobody wants it.
+  void drop() noexcept;
+  /// Looks whether the peer has passed what nobody asked for. Errors: kInvalidArgument, and then the
+  /// connection is to end.
+  Status check() const;
+  /// Nothing is exchanged any more.
+  void end() noexcept;
+
+ private:
+  DescriptorPassing* const passing_;
+};
+
+}  // namespace weft

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tcp/unix_carrier.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace weft::tcp {
+
+namespace {
+
+constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int) * Descriptors::kMost);
+
+msghdr message_of(std::span<const iovec> pieces, std::span<std::byte> control) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(pieces.data());
+  message.msg_iovlen = pieces.size();
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  return message;
+}
+
+}  // namespace
+
+void UnixCarrier::look(std::size_t most) noexcept {
+  most_ = std::min(most, Descriptors::kMost);
+  looking_ = true;
+}
+
+void UnixCarrier::look_no_more() noexcept {
+  looking_ = false;
+  came_.clear();
+}
+
+// The system ends a receive behind bytes that came with descriptors: a short one does not say that there is
+// no more.
+Moved UnixCarrier::receive_with_descriptors(std::span<const iovec> into) {
+  alignas(cmsghdr) std::byte control[kControlBytes];
+  while (true) {
+    msghdr message = message_of(into, control);
+    const ssize_t got = ::recvmsg(fd(), &message, MSG_CMSG_CLOEXEC);
+    if (got >= 0) take_in(message);
+    if (got > 0) return Moved::some(static_cast<std::size_t>(got), false);
+    if (got == 0) return Moved::ended();
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Moved::blocked();
+    if (errno != EINTR) return Moved::failed(errno);
+  }
+}
+
+// Each is owned before anything is judged. Those that had no place in the message the system has closed.
+void UnixCarrier::take_in(msghdr& message) noexcept {
+  if ((message.msg_flags & MSG_CTRUNC) != 0) unasked_ = true;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, reinterpret_cast<const std::byte*>(part) + at, sizeof fd);
+      if (!came_.add(Descriptor{fd})) unasked_ = true;
+    }
+  }
+  if (came_.size() > most_) unasked_ = true;
+  if (unasked_) came_.clear();
+}
+
+Moved UnixCarrier::send_with_descriptors(std::span<const iovec> from) {
+  if (in_child()) return Moved::failed(EPIPE);
+  alignas(cmsghdr) std::byte control[kControlBytes] = {};
+  const std::size_t bytes = to_pass_.size() * sizeof(int);
+  msghdr message = message_of(from, {control, CMSG_SPACE(bytes)});
+  cmsghdr* const part = CMSG_FIRSTHDR(&message);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(bytes);
+  for (std::size_t i = 0; i < to_pass_.size(); ++i) {
+    const int fd = to_pass_[i].get();
+    std::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
+  }
+  while (true) {
+    const ssize_t sent = ::sendmsg(fd(), &message, MSG_NOSIGNAL);
+    if (sent >= 0) {
+      to_pass_.clear();
+      return Moved::some(static_cast<std::size_t>(sent), false);
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Moved::blocked();
+    if (errno != EINTR) return Moved::failed(errno);
+  }
+}
+
+}  // namespace weft::tcp

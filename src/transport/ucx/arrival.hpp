@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/message_header.hpp"
+
+namespace weft::ucx_carrier {
+
+/// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender. Whoever takes
+/// it gives its memory back; it is a plain value.
+struct Arrival {
+  enum class Memory : std::uint8_t {
+    kNone,    ///< no bytes, or nobody's any more
+    kUcx,     ///< to be given back by ucp_am_data_release
+    kCopied,  ///< to be given back by std::free
+  };
+  MessageKind kind{};
+  Memory memory = Memory::kNone;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t taken = 0;
+  std::uint32_t cost = 0;  ///< of credit; the peer gets it back with the last byte
+};
+
+}  // namespace weft::ucx_carrier

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "weft/base/intrusive_list.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::ucx_carrier {
+
+/// Bounds how many peers of a loop are brought up at a time, where each of them costs a worker of its own
+/// (UcxErrorMode::kNone) before it has been heard. The others wait for their turn, in order; when it comes,
+/// each has a turn of the loop for itself. Thread: the loop's.
+class BringUpRoom : private Ready {
+ public:
+  struct GuestTag;
+  /// A peer that is brought up. Leaves the room before it ends.
+  class Guest : public ListHook<GuestTag> {
+   public:
+    /// There is room now, after an enter() that said no.
+    virtual void on_room() noexcept = 0;
+
+   protected:
+    ~Guest() = default;
+
+   private:
+    friend BringUpRoom;
+    bool inside_ = false;
+  };
+
+  /// `places` is above zero.
+  BringUpRoom(Loop& loop, std::size_t places) noexcept;
+
+  /// True: `guest` has a place until it leaves. False: it waits, until on_room() or until it leaves.
+  bool enter(Guest& guest) noexcept;
+  /// The peer was heard, or has ended. Again is no change.
+  void leave(Guest& guest) noexcept;
+
+ private:
+  void let_in() noexcept;
+
+  Loop& loop_;
+  std::size_t places_;
+  IntrusiveList<Guest, GuestTag> waiting_;
+};
+
+}  // namespace weft::ucx_carrier

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include "transport/message_protocol.hpp"
+#include "weft/base/status.hpp"
+#include "weft/coro/executor.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::ucx_carrier {
+
+/// The conversation with the peer, as far as the parts of a carrier share it: who may send what, and how it
+/// fails. What happens inside of UCX is only noted here; `told` runs in the loop soon after, and tells it.
+class Conversation {
+ public:
+  /// `told` belongs to the carrier, and ends after this.
+  Conversation(Loop& loop, Ready& told);
+
+  MessageProtocol& protocol() noexcept { return protocol_; }
+  const MessageProtocol& protocol() const noexcept { return protocol_; }
+  Loop& loop() const noexcept { return loop_; }
+
+  /// There is something to be told.
+  void touch() noexcept {
+    if (!over_ && !told_.is_scheduled()) loop_.schedule(told_);
+  }
+  /// Nothing is told any more.
+  void end() noexcept;
+  bool is_over() const noexcept { return over_; }
+
+  void fail(ucs_status_t status) noexcept;
+  void misbehaved(const char* what) noexcept;
+  /// UCX has failed. The peer may have misbehaved beside that.
+  bool has_failed() const noexcept { return failed_ != UCS_OK; }
+  bool is_lost() const noexcept { return has_failed() || protocol_.misbehaves(); }
+  /// Returns the end of the carrier, once it is lost.
+  Status failure() const;
+
+ private:
+  Loop& loop_;
+  Ready& told_;
+  MessageProtocol protocol_;
+  ucs_status_t failed_ = UCS_OK;
+  bool over_ = false;
+};
+
+}  // namespace weft::ucx_carrier

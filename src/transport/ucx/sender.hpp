@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "transport/ucx/conversation.hpp"
+#include "transport/ucx/operation.hpp"
+#include "weft/transport/carrier.hpp"
+#include "weft/transport/ucx.hpp"
+#include "weft/ucx/endpoint.hpp"
+
+namespace weft::ucx_carrier {
+
+/// Name of a peer's receiving end, from its address.
+struct PeerEnd {
+  std::uint32_t slot = 0;
+  std::uint32_t key = 0;
+};
+
+/// The sending half of a carrier: bytes in messages that UCX copies (eager), attachments one piece after the
+/// other once the peer has said that it has a place for them, and control messages beside both.
+/// Thread: the loop's.
+class Sender {
+ public:
+  Sender(Conversation& conversation, const UcxOptions& options);
+
+  /// Sends to `peer` by `endpoint` from now on.
+  void begin(ucx::Endpoint endpoint, PeerEnd peer) noexcept;
+  bool connected() const noexcept { return static_cast<bool>(endpoint_); }
+  /// Closes the endpoint by force, where UCX can: what flies may end by that.
+  void disconnect() noexcept { endpoint_ = {}; }
+  std::string description() const { return endpoint_.description(); }
+
+  Moved send(std::span<const iovec> from, std::size_t leased);
+  /// Tells whoever waited for the bytes that fly how they ended.
+  Moved sent();
+  /// The bytes that send() was given last, while UCX may read them.
+  const Operation& bytes_sent() const noexcept { return sending_; }
+  /// send() was blocked, and is worth another try. True once.
+  bool take_writable() noexcept;
+  /// The peer has places for `asks` more of what was asked. False when it was not asked so often.
+  bool take_places(std::uint32_t asks) noexcept;
+
+  void want_control(MessageKind kind, std::uint32_t amount = 0) noexcept;
+  void send_control() noexcept;
+  /// Both ends were told to have been received, and nothing of ours is inside UCX any more. Only then may a
+  /// side close its endpoint: UCX cancels what is still landing at the other one.
+  bool all_left() const noexcept;
+  bool anything_flies() const noexcept;
+  /// The worker is gone, and UCX with it.
+  void give_up() noexcept;
+
+ private:
+  static constexpr std::size_t kControlOperations = 4;
+
+  ucs_status_t post(Operation& operation, const MessageHeader& header, const void* data,
+                    std::size_t bytes) noexcept;
+  Moved posted(ucs_status_t status, std::size_t bytes) noexcept;
+  Moved send_piece(const iovec& from, std::size_t leased);
+  void flush() noexcept;
+  std::size_t room() const noexcept;
+  bool has_place() const noexcept {
+    return asked_ && !protocol().wants(MessageKind::kAsk) && places_ == asks_;
+  }
+  MessageProtocol& protocol() const noexcept { return conversation_.protocol(); }
+
+  Conversation& conversation_;
+  const UcxOptions& options_;
+  ucx::Endpoint endpoint_;
+  PeerEnd peer_;
+  Operation sending_;
+  std::array<Operation, kControlOperations> controls_;
+  Operation flush_;
+  /// The bytes at the front were asked for by the last of `asks_`; every ask is answered, also one whose
+  /// bytes went another way meanwhile.
+  bool asked_ = false;
+  std::uint32_t asks_ = 0;
+  std::uint32_t places_ = 0;
+  bool blocked_ = false;
+};
+
+}  // namespace weft::ucx_carrier

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include "weft/base/status.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::verbs_carrier {
+
+struct StarvedTag;
+
+/// The turn in which a carrier tells its owner what happened, and the failure that there is to tell.
+///
+///   quiet --touch()--> scheduled --the loop's turn--> quiet      close() from both: nothing is told after it
+///
+/// Nothing is told inside a completion: whoever notes something there touches this. Thread: its loop's.
+class CarrierTurn : public Ready, public ListHook<StarvedTag> {
+ public:
+  /// `run` gets this.
+  CarrierTurn(Loop& loop, Run run) noexcept : Ready(run), loop_(loop) {}
+  CarrierTurn(const CarrierTurn&) = delete;
+  CarrierTurn& operator=(const CarrierTurn&) = delete;
+
+  void touch() noexcept {
+    if (!closed_ && !is_scheduled()) loop_.schedule(*this);
+  }
+  /// The carrier is of no further use. The first reason is kept.
+  void fail(Status why) noexcept {
+    if (failure_.ok()) failure_ = std::move(why);
+    touch();
+  }
+  bool failed() const noexcept { return !failure_.ok(); }
+  const Status& failure() const noexcept { return failure_; }
+  void close() noexcept {
+    closed_ = true;
+    loop_.unschedule(*this);
+    ListHook<StarvedTag>::unlink();
+  }
+  bool closed() const noexcept { return closed_; }
+
+ private:
+  Loop& loop_;
+  Status failure_;
+  bool closed_ = false;
+};
+
+}  // namespace weft::verbs_carrier

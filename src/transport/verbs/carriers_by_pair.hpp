@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "weft/base/status.hpp"
+
+namespace weft::verbs_carrier {
+
+class VerbsCarrier;
+
+/// Names a carrier for as long as nobody else can have the name: a device gives the number of a queue pair
+/// that is gone to another one.
+struct CarrierName {
+  std::uint32_t queue_pair = 0;
+  std::uint64_t serial = 0;
+};
+
+/// The carriers of a loop over a device, by the numbers of their queue pairs. Thread: the loop's.
+class CarriersByPair {
+ public:
+  /// From now on what comes to the queue pair of that number is `carrier`'s. Throws std::bad_alloc.
+  CarrierName join(std::uint32_t queue_pair, VerbsCarrier& carrier);
+  void leave(std::uint32_t queue_pair) noexcept { carriers_.erase(queue_pair); }
+  /// Null for one that has left, or never was here.
+  VerbsCarrier* find(std::uint32_t queue_pair) const noexcept {
+    const auto found = carriers_.find(queue_pair);
+    return found == carriers_.end() ? nullptr : found->second;
+  }
+  VerbsCarrier* find(const CarrierName& name) const noexcept;
+  std::size_t size() const noexcept { return carriers_.size(); }
+  void fail_all(const Status& why) noexcept;
+
+ private:
+  std::unordered_map<std::uint32_t, VerbsCarrier*> carriers_;
+  std::uint64_t serials_ = 0;
+};
+
+}  // namespace weft::verbs_carrier

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/verbs/device_reports.hpp"
+
+#include <string>
+#include <utility>
+
+#include "weft/runtime/loop.hpp"
+
+namespace weft::verbs_carrier {
+
+namespace {
+
+constexpr Duration kLogInterval = std::chrono::seconds{1};
+
+}  // namespace
+
+// All loops hear of an event of the device, but one of them first, which writes it down. Of a queue pair the
+// loop knows more that has it.
+Status DeviceReports::start(UniqueFunction<void(const verbs::DeviceEvent&)> on_event) {
+  auto events = verbs::DeviceEvents::watch(
+      loop_, device_, [this, on_event = std::move(on_event)](const verbs::DeviceEvent& event) mutable {
+        if (event.queue_pair == 0) log(event.to_string());
+        on_event(event);
+      });
+  if (!events.ok()) return std::move(events).status();
+  events_ = *std::move(events);
+  return {};
+}
+
+void DeviceReports::log(std::string_view what) {
+  const TimePoint now = loop_.clock().now();
+  if (now < quiet_until_) return;
+  quiet_until_ = now + kLogInterval;
+  logger_.write(LogLevel::kWarning,
+                std::string{"verbs: "}.append(device_->name()).append(" reports: ").append(what));
+}
+
+}  // namespace weft::verbs_carrier

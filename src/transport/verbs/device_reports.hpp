@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "weft/base/log.hpp"
+#include "weft/base/time.hpp"
+#include "weft/base/unique_function.hpp"
+#include "weft/verbs/device.hpp"
+#include "weft/verbs/device_events.hpp"
+
+namespace weft {
+class Loop;
+}
+
+namespace weft::verbs_carrier {
+
+/// Hears of a device's events on a loop, and writes to the log what people should know, at most once a
+/// second. Thread: its loop's.
+class DeviceReports {
+ public:
+  DeviceReports(Loop& loop, std::shared_ptr<verbs::Device> device, Logger& logger) noexcept
+      : loop_(loop), device_(std::move(device)), logger_(logger) {}
+
+  /// Errors: the loop watches the device already, or the system gives nothing to watch it with.
+  Status start(UniqueFunction<void(const verbs::DeviceEvent&)> on_event);
+  void log(std::string_view what);
+
+ private:
+  Loop& loop_;
+  const std::shared_ptr<verbs::Device> device_;
+  Logger& logger_;
+  std::unique_ptr<verbs::DeviceEvents> events_;
+  TimePoint quiet_until_{};
+};
+
+}  // namespace weft::verbs_carrier

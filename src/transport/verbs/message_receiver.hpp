@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transport/message_protocol.hpp"
+#include "transport/verbs/carriers_by_pair.hpp"
+#include "transport/verbs/fetched_offers.hpp"
+#include "transport/verbs/inbox.hpp"
+#include "transport/verbs/message_sender.hpp"
+#include "transport/verbs/offered_bytes.hpp"
+#include "transport/verbs/promised_receives.hpp"
+#include "weft/memory/chunk_pool.hpp"
+#include "weft/transport/carrier.hpp"
+
+namespace weft::verbs_carrier {
+
+class LoopDevice;
+
+/// Takes in what comes to a carrier, judges it, and keeps it until it is received.
+///
+///   a message comes --arrived()--> control: taken at once, its slot is given back
+///                         |
+///                         '--> bytes: its slot waits in the inbox --receive()--> copied, given back
+///                                              |
+///                                              '--receive_in_place()--> lent --lent_returned()--> given back
+///
+/// Control that follows is sent before any of these returns. Thread: its loop's.
+class MessageReceiver final : private ReadOwner {
+ public:
+  MessageReceiver(LoopDevice& loop_device, MessageProtocol& protocol, MessageSender& sender,
+                  OfferedBytes& offered, CarrierTurn& turn);
+
+  PromisedReceives& promised() noexcept { return promised_; }
+  FetchedOffers& offers() noexcept { return offers_; }
+  ReadOwner& reads() noexcept { return *this; }
+  bool empty() const noexcept { return inbox_.empty(); }
+
+  /// Inside a poll. The slot is this carrier's until it is given back.
+  void arrived(std::uint32_t slot, std::size_t bytes) noexcept;
+  /// A slot that was lent is back with the pool.
+  void lent_returned() noexcept;
+
+  Moved receive(std::span<const iovec> into, MutableBytes landing);
+  /// `name` is the carrier's.
+  ChunkRef receive_in_place(const CarrierName& name, bool& exhausted);
+  /// Nothing comes any more: gives all slots back that are not lent.
+  void end() noexcept;
+
+ private:
+  void on_read() noexcept override;
+  bool take_in(std::uint32_t slot, std::size_t bytes) noexcept;
+  bool take_kind(const MessageHeader& header, Bytes content) noexcept;
+  void give_back(std::uint32_t slot) noexcept;
+  std::size_t copy(std::span<const iovec> into) noexcept;
+  Moved fetch(std::span<const iovec> into, MutableBytes landing);
+  bool about_an_offer() const noexcept { return offered_.waits_for_answer() || !offers_.empty(); }
+
+  LoopDevice& loop_device_;
+  MessageProtocol& protocol_;
+  MessageSender& sender_;
+  OfferedBytes& offered_;
+  CarrierTurn& turn_;
+  Inbox inbox_;
+  PromisedReceives promised_;
+  FetchedOffers offers_;
+};
+
+}  // namespace weft::verbs_carrier

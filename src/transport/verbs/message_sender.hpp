@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transport/message_protocol.hpp"
+#include "transport/verbs/carrier_terms.hpp"
+#include "transport/verbs/rendezvous_queue.hpp"
+#include "transport/verbs/send_queue.hpp"
+
+namespace weft::verbs_carrier {
+
+/// Decides when a carrier's messages are given to the device: bytes while there is credit and a place for
+/// them, control as soon as it may be.
+///
+///   made --connected()--> connected --peer_ready()--> open: what is sent arrives
+///
+/// Before it is open, control waits; bytes are sent by those only who heard the peer. Thread: its loop's.
+class MessageSender final : public RendezvousQueue {
+ public:
+  MessageSender(MessageProtocol& protocol, SendQueue& queue, CarrierTurn& turn) noexcept
+      : protocol_(protocol), queue_(queue), turn_(turn) {}
+
+  void take_terms(const CarrierTerms& peers) noexcept;
+  void connected() noexcept;
+  bool is_connected() const noexcept { return connected_; }
+  /// The peer's end is connected: what is sent before gets lost.
+  void peer_ready() noexcept;
+
+  /// The longest message that the peer takes, head included.
+  std::size_t peer_message_bytes() const noexcept { return peer_message_bytes_; }
+  /// Also after a failure, which posting meets then.
+  bool may_send_bytes() const noexcept {
+    return turn_.failed() || (protocol_.may_send_bytes() && queue_.has_place());
+  }
+  /// Sends the first `bytes` of `from` in a message. False when nothing was sent.
+  bool send_bytes(std::span<const iovec> from, std::size_t bytes) noexcept {
+    return may_send_bytes() && queue_.post(MessageKind::kBytes, from, bytes);
+  }
+  bool send_offer(const verbs::RemoteMemory& piece) noexcept override;
+  bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept override;
+
+  /// Sends the control messages that are due, as far as they may be now.
+  void send_control() noexcept;
+  /// The same, for where mostly none is due.
+  void send_control_if_wanted() noexcept {
+    if (protocol_.wants_any()) [[unlikely]]
+      send_control();
+  }
+  /// The end of sending and the answer to the peer's are there, and the device is done.
+  bool all_left() const noexcept;
+
+ private:
+  MessageProtocol& protocol_;
+  SendQueue& queue_;
+  CarrierTurn& turn_;
+  std::size_t peer_message_bytes_ = 0;
+  bool connected_ = false;
+  bool peer_ready_ = false;
+};
+
+}  // namespace weft::verbs_carrier

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/message_protocol.hpp"
+#include "transport/verbs/carrier_turn.hpp"
+#include "weft/base/intrusive_list.hpp"
+#include "weft/transport/verbs.hpp"
+
+namespace weft::verbs_carrier {
+
+class ReceivePool;
+struct SpareTag;
+
+/// The receives that are promised to one carrier, which are its peer's credit, and the slots that it has.
+///
+///   promised  >=  what the peer may still send  +  held (slots of messages that came)
+///   held      >=  lent (slots that somebody looks at where they lie)
+///
+///   promised --grant--> the peer's credit --came()--> held --gave_back()--> promised
+///                              |                         '--lend()--> lent --lent_back()--> promised
+///                              '--returned()--> the pool's again
+///
+/// Grants and control messages are noted in the protocol; who calls sends them. Thread: its loop's.
+class PromisedReceives final : public ListHook<SpareTag> {
+ public:
+  PromisedReceives(ReceivePool& pool, MessageProtocol& protocol, CarrierTurn& turn,
+                   const VerbsOptions& options) noexcept
+      : pool_(pool), protocol_(protocol), turn_(turn), options_(options) {}
+
+  /// The pool has promised credits_min.
+  void begin() noexcept;
+  /// A message came. False when the peer may not have sent it: its slot is not held then.
+  bool came() noexcept {
+    if (!protocol_.credit().use(1)) [[unlikely]]
+      return came_without_credit();
+    ++held_;
+    if (promised_ > options_.credits_min) note_use();
+    return true;
+  }
+  /// A slot of a message that came is back in the pool: its receive is promised again. `about_an_offer`:
+  /// something is offered, by us or by the peer, so that an answer is waited for.
+  void gave_back(bool about_an_offer) noexcept;
+  /// Another slot may be lent: a peer whose messages are all being looked at may send nothing.
+  bool may_lend() const noexcept;
+  void lend(bool about_an_offer) noexcept;
+  void lent_back(bool about_an_offer) noexcept;
+  /// The peer gives credit back, of which it had more than it was asked to keep. False when it has not as
+  /// much.
+  bool returned(std::uint32_t credits) noexcept;
+  /// Asks the peer for what it does not need. False when it holds no more than its due.
+  bool ask_back() noexcept;
+  /// Takes one receive out of what end() gives up: one that the device may have taken. 0 when there is none.
+  std::size_t leave_one() noexcept;
+  /// Gives up all that are not lent: those come back later, and are not there for others until then.
+  void end() noexcept;
+
+ private:
+  std::size_t in_use() const noexcept { return protocol_.credit().peer_may_send() + held_; }
+  bool came_without_credit() noexcept;
+  void note_use() noexcept;
+  void grant(bool about_an_offer) noexcept;
+  void tell_if_due(bool about_an_offer) noexcept;
+
+  ReceivePool& pool_;
+  MessageProtocol& protocol_;
+  CarrierTurn& turn_;
+  const VerbsOptions& options_;
+  std::size_t promised_ = 0;
+  std::size_t held_ = 0;
+  std::size_t lent_ = 0;
+};
+
+}  // namespace weft::verbs_carrier

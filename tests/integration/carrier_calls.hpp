@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "integration/carrier_handlers.hpp"
+
+/// Calls that the tests of each carrier make, to a server with the handlers of carrier_handlers.hpp.
+namespace weft::carrier_testing {
+
+template <typename R>
+Task<Result<Answer<R>>> answer_of(Call<R> call) {
+  Result<Answer<R>> result = co_await std::move(call).with_attachment();
+  co_return result;
+}
+
+/// An attachment of `size` bytes goes there and back, and lands in the caller's memory and nowhere else.
+inline void expect_both_ways(Loop& loop, Client& caller, std::size_t size) {
+  const std::vector<std::byte> sent = pattern(size);
+  std::vector<std::byte> landing(size + 8, std::byte{0xEE});
+  const auto answer =
+      loop.block_on(answer_of(caller.start<give_back>({.attachment = Bytes{sent}, .landing = landing})));
+  ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
+  EXPECT_EQ(answer->value, size);
+  EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), sent)) << size;
+  EXPECT_EQ(landing[size], std::byte{0xEE});
+  const auto sum = loop.block_on(answer_of(caller.start<sum_up>({.attachment = Bytes{sent}})));
+  EXPECT_EQ(sum.value().value, sum_of(sent));
+}
+
+inline void expect_many_in_flight_are_answered(Loop& loop, Client& caller) {
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(loop.block_on(answer_of(std::move(calls[static_cast<std::size_t>(i)]))).value().value, i + 1);
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+}  // namespace weft::carrier_testing

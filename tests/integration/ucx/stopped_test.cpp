@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peers that are stopped and not dead (SIGSTOP, a debugger, a paused machine), and a side that was stopped
+// itself: nobody spins, nobody stands still for long, and nobody is blamed for our own sleep. F1, F4.
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "integration/deaths_testing.hpp"
+#include "integration/ucx/ucx_testing.hpp"
+
+namespace weft::ucx_testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLarge = std::size_t{16} << 20;
+constexpr std::size_t kMany = 32;
+// Several pieces, and little to copy where none of them is under way.
+constexpr std::size_t kSomePieces = std::size_t{2} << 20;
+
+/// Processor time of this thread.
+Duration thread_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
+}
+
+class UcxStopped : public UcxTest {
+ protected:
+  /// Turns the loop for `time`, and notes the longest turn.
+  Duration turn_for(Duration time) {
+    Duration longest{};
+    const auto end = Clock::now() + time;
+    for (auto now = Clock::now(); now < end;) {
+      loop().run_once(end - now);
+      const auto then = Clock::now();
+      longest = std::max<Duration>(longest, then - now);
+      now = then;
+    }
+    return longest;
+  }
+  /// Turns the loop until `done`. Gives the longest time that one turn took, which waits for 1 ms at most.
+  template <typename Done>
+  Duration longest_turn_until(Done done) {
+    Duration longest{};
+    EXPECT_TRUE(turn_until([&] {
+      const auto begin = Clock::now();
+      loop().run_once(1ms);
+      longest = std::max<Duration>(longest, Clock::now() - begin);
+      return done();
+    }));
+    return longest;
+  }
+  template <typename Done>
+  static bool turn_until(Done done) {
+    const auto patience = Clock::now() + 60s;
+    while (!done()) {
+      if (Clock::now() > patience) return false;
+    }
+    return true;
+  }
+  /// Nothing is done meanwhile, as if this side had been stopped for `time`.
+  static void be_stopped_for(Duration time) {
+    const auto end = Clock::now() + time;
+    EXPECT_TRUE(faults::eventually([&] { return Clock::now() >= end; }));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ucx, UcxStopped, ::testing::ValuesIn(kAllKinds), name_of);
+
+void expect_little_used(Duration used, Duration of) {
+  const double share = std::chrono::duration<double>(used) / std::chrono::duration<double>(of);
+  std::printf("processor beside a stopped peer: %.1f %%\n", share * 100);
+  EXPECT_LT(share, 0.1) << "of the processor, for nothing";
+}
+
+TEST_P(UcxStopped, AServerCostsItsClientNoProcessorTimeAndGoesOn) {
+  Victim victim{WEFT_UCX_VICTIM, {"server", GetParam()}};
+  Client caller{loop(), {.connect = victim.read_line(), .logger = &logger()}, transports()};
+  ASSERT_NO_FATAL_FAILURE(expect_alive(caller));
+  Calls calls{kLarge};
+  calls.start(caller);
+  for (int turn = 0; turn < 64; ++turn) loop().run_once(0ms);
+  victim.stop();
+  turn_for(200ms);
+  const Duration before = thread_time();
+  turn_for(500ms);
+  expect_little_used(thread_time() - before, 500ms);
+  victim.go_on();
+  EXPECT_TRUE(faults::turn_until(loop(), [&] { return calls.large.ended == calls.large.started; }));
+  EXPECT_EQ(calls.large.ok, calls.large.started) << calls.large.other;
+  victim.kill();
+  EXPECT_TRUE(faults::turn_until(loop(), [&] { return calls.ended(); }));
+  loop().block_on(faults::join(calls.scope));
+}
+
+TEST_P(UcxStopped, AClientCostsItsServerNoProcessorTime) {
+  Server& server = serve(transports(), true);
+  Victim victim{WEFT_UCX_VICTIM, {"client", GetParam(), server.urls().front()}};
+  ASSERT_TRUE(faults::turn_until(loop(), [&] { return server.stats().calls >= 40; }));
+  victim.stop();
+  turn_for(200ms);
+  const Duration before = thread_time();
+  turn_for(500ms);
+  expect_little_used(thread_time() - before, 500ms);
+  victim.go_on();
+  const std::uint64_t calls = server.stats().calls;
+  EXPECT_TRUE(faults::turn_until(loop(), [&] { return server.stats().calls >= calls + 4; }));
+  victim.kill();
+  EXPECT_TRUE(faults::turn_until(loop(), [&] { return server.stats().connections == 0; }));
+}
+
+/// Connections to one server that is stopped while each of them is in the middle of an attachment.
+class ManyToOneStopped : public UcxStopped {
+ protected:
+  ManyToOneStopped() : victim_(WEFT_UCX_VICTIM, {"server", GetParam()}), bytes_(pattern(kSomePieces)) {
+    const std::string url = victim_.read_line();
+    for (std::size_t i = 0; i < kMany; ++i) {
+      callers_.push_back(std::make_unique<Client>(loop(), ClientOptions{.connect = url, .logger = &logger()},
+                                                  transports()));
+      expect_alive(*callers_.back());
+    }
+    for (auto& caller : callers_) calls_.push_back(caller->start<sum_up>({.attachment = Bytes{bytes_}}));
+    for (int turn = 0; turn < 24; ++turn) loop().run_once(0ms);
+    victim_.stop();
+    turn_for(20ms);
+  }
+  ~ManyToOneStopped() override {
+    calls_.clear();
+    callers_.clear();
+  }
+  void expect_alive_again() {
+    victim_.go_on();
+    loop().run_once(0ms);  // connections that were given up are not chosen any more
+    for (auto& caller : callers_) expect_alive(*caller);
+  }
+
+  Victim victim_;
+  std::vector<std::byte> bytes_;
+  std::vector<std::unique_ptr<Client>> callers_;
+  std::vector<Call<std::uint64_t>> calls_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ucx, ManyToOneStopped, ::testing::ValuesIn(kAllKinds), name_of);
+
+struct CancelledCalls {
+  Task<void> note(Call<std::uint64_t> call) {
+    const Result<std::uint64_t> result = co_await std::move(call);
+    ++ended;
+    if (result.status().code() == StatusCode::kCancelled || result.ok()) ++cancelled;
+  }
+  std::size_t ended = 0;
+  std::size_t cancelled = 0;
+};
+Task<void> note_cancelled(Call<std::uint64_t> call, CancelledCalls* calls) {
+  Task<void> noting = calls->note(std::move(call));
+  co_await std::move(noting);
+}
+
+TEST_P(ManyToOneStopped, CancelledCallsWaitForTheirMemoryAndTheLoopDoesNot) {
+  CancelledCalls noted;
+  Scope scope;
+  const auto begin = Clock::now();
+  for (auto& call : calls_) {
+    call.cancel();
+    scope.spawn(&note_cancelled, std::move(call), &noted);
+  }
+  const Duration blocked = Clock::now() - begin;
+  const Duration longest = longest_turn_until([&] { return noted.ended == kMany; });
+  const Duration all = Clock::now() - begin;
+  const auto in_ms = [](Duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  std::printf("cancelling %zu calls: %.1f ms; the longest turn then %.1f ms; the last had ended after %.1f ms\n",
+              kMany, in_ms(blocked), in_ms(longest), in_ms(all));
+  EXPECT_LT(blocked, 50ms);
+  EXPECT_LT(longest, 250ms);
+  EXPECT_LT(all, 1500ms) << "F1";
+  EXPECT_EQ(noted.cancelled, kMany);
+  loop().block_on(faults::join(scope));
+  std::ranges::fill(bytes_, std::byte{0xEE});  // a sanitizer, or a checksum, would tell if it were read
+  expect_alive_again();
+}
+
+TEST_P(ManyToOneStopped, DroppedCallsBlockTheLoopForOneDeadlineTogether) {
+  const auto begin = Clock::now();
+  calls_.clear();
+  const Duration blocked = Clock::now() - begin;
+  std::printf("dropping %zu calls: %.1f ms\n", kMany,
+              std::chrono::duration<double, std::milli>(blocked).count());
+  EXPECT_LT(blocked, 700ms);
+  std::ranges::fill(bytes_, std::byte{0xEE});
+  expect_alive_again();
+}
+
+TEST_P(UcxStopped, ASideThatWasStoppedItselfDoesNotBlameItsPeer) {
+  Server& server = serve(transports());
+  ClientOptions options{.connect = server.urls().front(), .logger = &logger()};
+  options.limits.frame_timeout = 300ms;
+  options.limits.stall_timeout = 300ms;
+  options.limits.ping_interval = 300ms;
+  Client caller{loop(), options, transports()};
+  expect_alive(caller);
+  const std::vector<std::byte> sent = pattern(kLarge);
+  std::vector<std::byte> landing(kLarge);
+  for (int i = 0; i < 3; ++i) {
+    Call<std::uint64_t> sending = caller.start<sum_up>({.attachment = Bytes{sent}});
+    Call<std::uint64_t> fetching = caller.start<produce>({.landing = landing}, kLarge, 1u);
+    for (int turn = 0; turn < i * 16; ++turn) loop().run_once(0ms);
+    be_stopped_for(900ms);
+    const Result<std::uint64_t> summed = wait_for(std::move(sending));
+    EXPECT_TRUE(summed.ok()) << summed.status().to_string();
+    const Result<std::uint64_t> fetched = wait_for(std::move(fetching));
+    EXPECT_TRUE(fetched.ok()) << fetched.status().to_string();
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+}  // namespace
+}  // namespace weft::ucx_testing

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop that has not run itself judges its peers later.
+#include "weft/runtime/absence.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/runtime/loops.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kStart{1h};
+
+TEST(Absences, OfNobodyLetEverybodyBeJudgedAtOnce) {
+  Absence absence;
+  EXPECT_LT(absence.judge_from(10s), kStart);
+  absence.fires(kStart - 5ms, kStart);
+  EXPECT_LT(absence.judge_from(10s), kStart) << "timers are a little late every day";
+}
+
+TEST(Absences, LetPeersBeLookedAtForASecondOrForTheirWholeTimeout) {
+  Absence absence;
+  absence.fires(kStart - 60ms, kStart);
+  EXPECT_EQ(absence.judge_from(10s), kStart + 1s);
+  EXPECT_EQ(absence.judge_from(300ms), kStart + 300ms);
+}
+
+TEST(Absences, ThatAreShortCountOnceInAWhileAndLongOnesAlways) {
+  Absence absence;
+  absence.fires(kStart - 60ms, kStart);
+  absence.fires(kStart + 2s - 60ms, kStart + 2s);
+  EXPECT_EQ(absence.judge_from(10s), kStart + 1s) << "who is always a little late would judge nobody";
+  absence.fires(kStart + 3s - 500ms, kStart + 3s);
+  EXPECT_EQ(absence.judge_from(10s), kStart + 4s);
+  absence.fires(kStart + 20s - 60ms, kStart + 20s);
+  EXPECT_EQ(absence.judge_from(10s), kStart + 21s);
+}
+
+TEST(Absences, OfALoopAreSeenByTheTimersThatItIsLateFor) {
+  auto loop = testing::make_loop();
+  TimePoint judged{};
+  testing::CallbackTimer timer{[&] { judged = loop->turn_time().absence().judge_from(10s); }};
+  loop->arm(timer, loop->now() + 1ms);
+  loop->run_once(10s);
+  while (judged == TimePoint{}) loop->run_once(10s);
+  EXPECT_LT(judged, loop->now()) << "it was there all the time";
+  judged = {};
+  loop->arm(timer, loop->now() - 2s);
+  while (judged == TimePoint{}) loop->run_once(10s);
+  EXPECT_GT(judged, loop->now());
+}
+
+}  // namespace
+}  // namespace weft
