@@ -5,7 +5,7 @@
 
 #include "weft/base/fork_mark.hpp"
 #include "weft/base/intrusive_list.hpp"
-#include "weft/transport/connection_counters.hpp"
+#include "weft/transport/connection_stats.hpp"
 
 namespace weft {
 

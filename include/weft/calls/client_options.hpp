@@ -9,7 +9,7 @@
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
 #include "weft/calls/limits.hpp"
-#include "weft/transport/connection_counters.hpp"
+#include "weft/transport/connection_stats.hpp"
 
 namespace weft {
 

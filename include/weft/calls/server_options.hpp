@@ -13,7 +13,7 @@
 #include "weft/calls/method_stats.hpp"
 #include "weft/calls/rejection.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/transport/connection_counters.hpp"
+#include "weft/transport/connection_stats.hpp"
 
 namespace weft {
 

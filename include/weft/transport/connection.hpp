@@ -20,6 +20,7 @@
 #include "weft/transport/carrier_provider.hpp"
 #include "weft/transport/carrier_report.hpp"
 #include "weft/transport/connection_counters.hpp"
+#include "weft/transport/connection_stats.hpp"
 #include "weft/transport/frame_sink.hpp"
 #include "weft/transport/outbox.hpp"
 #include "weft/transport/peer_watch.hpp"
