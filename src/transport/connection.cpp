@@ -219,7 +219,7 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind != Moved::Kind::kFailed) return;
+  if (moved.kind != Moved::Kind::kFailed || ending()) return;
   close(lost(*this, "taking memory back from ", moved.error));
   outbox_.release_all();  // nothing leaves any more, so nothing of it is worth a copy
 }
