@@ -62,8 +62,8 @@ Refusal no_memory_for_answer() {
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
-/// What the frames of a handler that is a coroutine are taken to be: ours around it and its own. The size of
-/// its own is known only when it runs.
+/// Bytes that the frames of a handler that is a coroutine are taken to be: ours around it and its own. The
+/// size of its own is known only when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
 
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
