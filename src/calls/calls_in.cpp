@@ -71,11 +71,15 @@ Refusal no_memory_for_answer() {
                     "(process_memory_max)")};
 }
 
+void refuse_for(AnswerSink& calls, std::uint64_t id, const Refusal& refusal) {
+  calls.refuse(id, refusal.reason, refusal.status);
+}
+
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
-/// What the frames of a handler that is a coroutine are taken to be: ours around it and its own. The size of
-/// its own is known only when it runs.
+/// Size that the frames of a handler that is a coroutine are taken to have: ours around it and its own, whose
+/// size is known only when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
 
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
@@ -84,6 +88,7 @@ std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const Chun
   const bool chunk_is_kept =
       method.keeps_body && wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes;
   return sizeof(ServedCall) + (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
+         (method.keeps_body && method.copies_body ? frame.body.size() : 0) +
          (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
 
@@ -141,23 +146,23 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
   ++host_.taken;
   if (arriving_.refused()) [[unlikely]] {
-    refuse(request.id(), arriving_.take_refusal());
+    refuse_for(*this, request.id(), arriving_.take_refusal());
     return {};
   }
   // Half of the time that the caller gave has passed before anybody looked at the request.
   if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
-    refuse(request.id(), {Rejection::kBehind,
-                          exhausted("the server is behind: half of the time for this call had passed before "
-                                    "it was looked at, so it was not run")});
+    refuse(request.id(), Rejection::kBehind,
+           exhausted("the server is behind: half of the time for this call had passed before it was looked "
+                     "at, so it was not run"));
     return {};
   }
   const MethodEntry* method = method_for(request);
   if (method == nullptr) [[unlikely]] {
-    refuse(request.id(), refusal(request));
+    refuse_for(*this, request.id(), refusal(request));
     return {};
   }
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
-    refuse(request.id(), bad_metadata());
+    refuse_for(*this, request.id(), bad_metadata());
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
@@ -175,13 +180,13 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   RunningPlace place;
-  if (!place.take(method.running)) [[unlikely]] {
-    refuse(frame.header.id, over_running());
+  if (!place.take(method.running, admission_.calls())) [[unlikely]] {
+    refuse_for(*this, frame.header.id, over_running());
     return {};
   }
   const Charge charge{kept_bytes(method, frame, chunk), attachment.size()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
-    refuse(frame.header.id, *refusal);
+    refuse_for(*this, frame.header.id, *refusal);
     return {};
   }
   ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(attachment));
@@ -278,7 +283,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
   if (arriving_.refused()) {
-    refuse(frame.header.id, arriving_.take_refusal());
+    refuse_for(*this, frame.header.id, arriving_.take_refusal());
     return {};
   }
   if (!attachment.ok()) {
@@ -312,8 +317,9 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
                         "the caller's", kClientsAttachmentOption));
     return nullptr;
   }
-  if (body_bytes > FrameOutput::kUncharged && !session_.output().reserve(body_bytes)) [[unlikely]] {
-    refuse(id, no_memory_for_answer());
+  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(body_bytes + wire::kHeaderBytes))
+      [[unlikely]] {
+    refuse_for(*this, id, no_memory_for_answer());
     return nullptr;
   }
   wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};

@@ -74,7 +74,6 @@ class CallsIn final : public AnswerSink {
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, Buffer attachment);
-  void refuse(std::uint64_t id, const Refusal& refusal) { refuse(id, refusal.reason, refusal.status); }
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
   Session& session_;

@@ -35,9 +35,10 @@ Status check_options(const MethodEntry& entry) {
                   "HandlerOptions::running_max; leave that out, or let it be blocking");
   }
   if (entry.options.waiting_max != 0 && entry.kind != HandlerKind::kBlocking) {
-    return misuse(entry,
-                  "has a HandlerOptions::waiting_max, but only calls of blocking handlers wait; leave it out, "
-                  "or let the method be blocking");
+    return misuse(
+        entry,
+        "has a HandlerOptions::waiting_max, but only calls of blocking handlers wait; leave it out, "
+        "or let the method be blocking");
   }
   return {};
 }

@@ -244,6 +244,14 @@ bool ServedCall::keep_for_room(std::vector<std::byte>& body, Status& failure) {
   return true;
 }
 
+Status ServedCall::keep_answer(std::size_t bytes) noexcept {
+  if (sink_ == nullptr) return {};
+  if (!sink_->charge_answer(bytes)) return Status::of<kNoMemoryForAnswer>();
+  request_.connection_charge += bytes;
+  request_.kept.add_charge(*host_->memory, bytes);
+  return {};
+}
+
 // The end of a call wakes the next one who waits. When this is not the end, because the handler goes on after
 // its Reply was used, the next one is woken here.
 void ServedCall::send_late() {

@@ -102,8 +102,8 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
   /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);
-  /// The sink hears on_drained() once no more than `bytes` are queued, after the next time that some are sent.
-  /// Of several such wishes the one that comes true first counts for all.
+  /// The sink hears on_drained() once no more than `bytes` are queued, after the next time that some are
+  /// sent. Of several such wishes the one that comes true first counts for all.
   void tell_when_drained(std::size_t bytes) noexcept { drained_below_ = std::max(drained_below_, bytes + 1); }
   /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
   void pause_receiving();
@@ -184,7 +184,6 @@ class Connection final : private CarrierOwner, private OutboxDrain, private Turn
   void flush();
   void send_queued();
   Moved send_some(std::span<const iovec> from);
-  void sending_failed(int error);
   void after_flush();
   void end_if_due();
   bool owes_more() const { return sending_ == Sending::kOpen && sink_ != nullptr && sink_->owes_more(); }
