@@ -163,6 +163,13 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
       return nullptr;
     }
     late_body_.resize(bytes);
+    // Charged until publish(): workers may be faster than the loop. From the whole process's budget, for this
+    // loop's part is the loop's alone.
+    if (!host_->memory->shared()->try_reserve(bytes)) {
+      late_body_ = {};
+      late_failure_ = Status::of<kNoMemoryForAnswer>();
+      return nullptr;
+    }
     // An empty body still has a place: null would say that there is nobody to answer.
     static std::byte nothing;
     return bytes == 0 ? &nothing : late_body_.data();
@@ -287,6 +294,7 @@ void ServedCall::run_off_loop() {
 
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
+  host_->memory->shared()->release(late_body_.size());
   if (!late_failure_.ok()) return fail_late(std::move(late_failure_));
   answer_late(std::move(late_body_));
 }
