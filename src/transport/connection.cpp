@@ -421,7 +421,13 @@ void Connection::send_queued() {
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send_some({pieces, count});
-    if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
+    if (moved.kind == Moved::Kind::kFailed) {
+      // The peer's last words may still be there, and are received first.
+      why_ = lost(*this, "send to ", moved.error);
+      sending_ = Sending::kFailed;
+      readable_ = true;
+      return schedule_work();
+    }
     if (moved.kind == Moved::Kind::kBegun) outbox_.note_begun(pieces[0].iov_len);
     if (moved.kind != Moved::Kind::kSome) {
       write_blocked_ = true;
