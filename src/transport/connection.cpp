@@ -467,14 +467,6 @@ void Connection::end_if_due() {
   if (receive_ended_ && carrier_->all_left()) close({});
 }
 
-// The peer's last words may still be there, and are received first.
-void Connection::sending_failed(int error) {
-  why_ = lost(*this, "send to ", error);
-  sending_ = Sending::kFailed;
-  readable_ = true;
-  schedule_work();
-}
-
 void Connection::on_peer_stalled() {
   close({StatusCode::kUnavailable, Layer::kTransport, [this] {
            return remote_endpoint() + " stopped taking what is sent to it, " +

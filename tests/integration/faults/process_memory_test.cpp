@@ -27,7 +27,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kLimit = 128 * kMiB;
 constexpr int kPeersOfAKind = 4;
 constexpr unsigned kLoops = 2;
-/// What the pools of the loops keep for the next use: chunks and coroutines' frames.
+/// Memory that the pools of the loops keep for the next use: chunks and coroutines' frames.
 constexpr std::size_t kPools = kLoops * (4 + 8) * kMiB;
 /// Answers of this size lie in a chunk each, and fill half of it.
 constexpr std::uint32_t kAnswerBytes = 33'000;
@@ -66,7 +66,7 @@ std::size_t resident_bytes() {
   return (resident - shared) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// What a process takes.
+/// Memory that a process takes.
 struct Taken {
   std::size_t resident = 0;
   /// Without what malloc keeps because of how blocks of different ages lie beside each other.
@@ -87,8 +87,8 @@ class SilentLogger final : public Logger {
   void write(LogLevel, std::string_view) override {}
 };
 
-/// What the parent asks: the most that was taken so far beyond what was taken before, and what is in use once
-/// no peer is left.
+/// Answer to what the parent asks: the most that was taken so far beyond what was taken before, and what is
+/// in use once no peer is left.
 enum class Question : char { kPeak = 'p', kRest = 'r' };
 
 void write_number(int to, std::size_t number) {
@@ -177,10 +177,11 @@ std::string with_attachments(std::uint64_t count, std::size_t size) {
 
 const std::string kLargeBody(3 * kMiB + kMiB / 2, 'b');
 
-/// What the peers of each kind send.
+/// Bytes that the peers of each kind send.
 std::vector<std::string> kinds() {
   const std::string half_a_body = request_bytes<&hold_view>(1, kLargeBody).substr(0, 3 * kMiB);
-  const std::string half_an_attachment = with_attachments<&hold_attachment>(1, 24 * kMiB).substr(0, 12 * kMiB);
+  const std::string half_an_attachment =
+      with_attachments<&hold_attachment>(1, 24 * kMiB).substr(0, 12 * kMiB);
   return {
       many<&hold_view>(4000, std::string(4000, 't')),
       many<&hold_copy>(4000, std::string(4000, 't')),
@@ -243,8 +244,8 @@ void attack(Child& child, const std::string& url) {
   child.ask(Question::kPeak);
   const std::size_t used = child.next_number();
   const std::size_t resident = child.next_number();
-  std::printf("limit %zu KiB, %zu peers: at most %zu KiB used, %zu KiB with what malloc keeps\n", kLimit / 1024,
-              peers.size(), used / 1024, resident / 1024);
+  std::printf("limit %zu KiB, %zu peers: at most %zu KiB used, %zu KiB with what malloc keeps\n",
+              kLimit / 1024, peers.size(), used / 1024, resident / 1024);
   // What is not charged: a chunk that each connection receives into, one that it sends from, and the pools.
   EXPECT_LE(used, kLimit + kLimit / 10 + peers.size() * 2 * 64 * 1024 + kPools);
   EXPECT_LE(resident, 2 * kLimit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, part "peers bad in time": a peer that asks and gives up at once, again and again, while the handlers
-// that it started go on.
+// Faults, part "peers bad in time": a peer that asks and gives up at once, again and again, while the
+// handlers that it started go on.
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
@@ -60,8 +60,9 @@ class RapidResets : public FaultTest {
     }
     EXPECT_TRUE(eventually([&] { return server.stats().calls >= kPairs; }));
     const ServerStats stats = server.stats();
-    std::printf("%lu requests taken, %lu refused, at most %zu handlers ran\n", static_cast<unsigned long>(stats.calls),
-                static_cast<unsigned long>(stats.calls_refused), deaf_.most());
+    std::printf("%lu requests taken, %lu refused, at most %zu handlers ran\n",
+                static_cast<unsigned long>(stats.calls), static_cast<unsigned long>(stats.calls_refused),
+                deaf_.most());
     deaf_.end_all();
     peer.end_sending();
     reader.join();
