@@ -21,10 +21,10 @@ struct Charge {
   std::size_t in_connection() const { return kept + attachment; }
 };
 
-/// Whoever holds `held` may hold `more` when `free` is what nobody holds: at most eight times what nobody
-/// holds then. One alone may have eight ninths of the memory, and n who want all they can get 8 / (8n + 1) of
-/// it each. So there is always room for one who holds little. (Choudhury and Hahne, Dynamic queue length
-/// thresholds for shared-memory packet switches, 1998.)
+/// Tells whether one who holds `held` may hold `more` when `free` is what nobody holds: at most eight times
+/// what nobody holds then. One alone may have eight ninths of the memory, and n who want all they can get 8 /
+/// (8n + 1) of it each. So there is always room for one who holds little. (Choudhury and Hahne, Dynamic queue
+/// length thresholds for shared-memory packet switches, 1998.)
 constexpr bool leaves_others_a_share(std::size_t held, std::size_t more, std::size_t free) {
   return more <= free && (held + more) / 8 <= free - more;
 }

@@ -18,6 +18,19 @@
 
 namespace weft {
 
+namespace {
+
+// An `accept` that throws admits nobody.
+bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
+  try {
+    return !options.accept || options.accept(incoming.remote_endpoint());
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
 /// The parts of a running server. The first loop listens and deals the peers out to all.
 ///
 ///   kNew --start()--> kRunning --stop()--> kStopping --nothing is left--> kStopped
@@ -184,19 +197,17 @@ Result<void> CallServer::State::listen_on(const std::string& text) {
 }
 
 void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
-  bool counted = false;
+  const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
+  if (full || !accepts(options_, *incoming)) {
+    ++refused_;
+    return;
+  }
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  ++accepted_;
   try {
-    const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
-    if (full || (options_.accept && !options_.accept(incoming->remote_endpoint()))) {
-      ++refused_;
-      return;
-    }
-    connections_.fetch_add(1, std::memory_order_relaxed);
-    counted = true;
-    ++accepted_;
     deal_out(std::move(incoming));
-  } catch (const std::bad_alloc&) {  // also on its way to another loop
-    if (counted) connections_.fetch_sub(1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {  // on its way to another loop
+    connections_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 

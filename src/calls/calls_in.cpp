@@ -59,11 +59,15 @@ Refusal no_memory_for_answer() {
                     "(process_memory_max)")};
 }
 
+void refuse_for(AnswerSink& calls, std::uint64_t id, const Refusal& refusal) {
+  calls.refuse(id, refusal.reason, refusal.status);
+}
+
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
-/// What the frames of a handler that is a coroutine are taken to be: ours around it and its own. The size of
-/// its own is known only when it runs.
+/// Size that the frames of a handler that is a coroutine are taken to have: ours around it and its own, whose
+/// size is known only when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
 
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
@@ -72,6 +76,7 @@ std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const Chun
   const bool chunk_is_kept =
       method.keeps_body && wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes;
   return sizeof(ServedCall) + (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
+         (method.keeps_body && method.copies_body ? frame.body.size() : 0) +
          (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
 
@@ -115,8 +120,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   counting_.taken(*method);
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
-    const Refusal bad = bad_metadata();
-    refuse(request.id(), bad.reason, bad.status);
+    refuse_for(*this, request.id(), bad_metadata());
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
@@ -135,14 +139,13 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   RunningPlace place;
-  if (!place.take(method.running)) [[unlikely]] {
-    const Refusal over = over_running();
-    refuse(frame.header.id, over.reason, over.status);
+  if (!place.take(method.running, admission_.calls())) [[unlikely]] {
+    refuse_for(*this, frame.header.id, over_running());
     return {};
   }
   const Charge charge{kept_bytes(method, frame, chunk), attachment.size()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
-    refuse(frame.header.id, refusal->reason, refusal->status);
+    refuse_for(*this, frame.header.id, *refusal);
     return {};
   }
   ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(attachment));
@@ -223,8 +226,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
   if (arriving_.refused()) {
-    const Refusal why = arriving_.take_refusal();
-    refuse(frame.header.id, why.reason, why.status);
+    refuse_for(*this, frame.header.id, arriving_.take_refusal());
     return {};
   }
   if (!attachment.ok()) {
@@ -256,9 +258,9 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
                         "the caller's", kClientsAttachmentOption));
     return nullptr;
   }
-  if (body_bytes > FrameOutput::kUncharged && !session_.output().reserve(body_bytes)) [[unlikely]] {
-    const Refusal over = no_memory_for_answer();
-    refuse(id, over.reason, over.status);
+  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(body_bytes + wire::kHeaderBytes))
+      [[unlikely]] {
+    refuse_for(*this, id, no_memory_for_answer());
     return nullptr;
   }
   wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};

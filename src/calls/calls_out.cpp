@@ -7,6 +7,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "weft/base/peer_text.hpp"
 
 namespace weft {
 
@@ -157,8 +158,7 @@ void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
 
 void CallsOut::end_untaken(std::uint64_t position, std::string_view reason) {
   const auto text = [&] {
-    return std::string{"the peer went away before it took the call: "}.append(
-        reason.substr(0, kReasonBytesMax));
+    return "the peer went away before it took the call, and says: " + peer_text(reason, kReasonBytesMax);
   };
   Status untaken{StatusCode::kUnavailable, Layer::kRpc, text};
   untaken.mark_unprocessed();

@@ -184,9 +184,10 @@ void ClientCore::tell_of_refused_carrier(const Connection& connection) {
     const std::string refusal = connection.carrier_report().refusal;
     if (refusal.empty()) return;
     refusal_quiet_until_ = loop().now() + kRefusalInterval;
-    logger().write(LogLevel::kWarning, "the connection to " + connection.remote_endpoint() + " goes by " +
-                                           std::string{carrier} +
-                                           " although both sides offer another carrier: " + refusal);
+    write_line(logger(), LogLevel::kWarning, [&] {
+      return "the connection to " + connection.remote_endpoint() + " goes by " + std::string{carrier} +
+             " although both sides offer another carrier: " + refusal;
+    });
   } catch (const std::bad_alloc&) {
     // carrier_report() says it to whoever asks.
   }

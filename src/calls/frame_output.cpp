@@ -10,14 +10,16 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t kStep = 16 * 1024;
+// Memory that a connection may hold without being charged: one chunk.
+constexpr std::size_t kUncharged = 64 * 1024;
+// Room is found in such steps.
+constexpr std::size_t kStep = 4 * 1024;
 
 constexpr FixedFailure kNoMemoryForFrame{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a frame"};
 
-/// What is charged when `bytes` wait.
-std::size_t charge_for(std::size_t bytes) {
-  return bytes <= FrameOutput::kUncharged ? 0 : (bytes - FrameOutput::kUncharged + kStep - 1) / kStep * kStep;
+std::size_t charge_for(std::size_t held) {
+  return held <= kUncharged ? 0 : held;
 }
 
 }  // namespace
@@ -26,9 +28,8 @@ FrameOutput::FrameOutput(Connection& connection, const RpcLimits& limits, LocalB
     : connection_(connection),
       outbox_(connection.outbox()),
       process_(process),
-      high_water_(limits.outbox_high_water) {
-  set_charged(0);
-}
+      high_water_(limits.outbox_high_water),
+      room_(std::min(kSmallBytes, high_water_)) {}
 
 void FrameOutput::take_back(const std::byte* body) noexcept {
   WEFT_ASSERT(body == frame_ + wire::kHeaderBytes, "while a body was encoded, another frame was begun");
@@ -46,41 +47,38 @@ void FrameOutput::send(wire::FrameHeader header, std::string_view text) {
 // Whoever is told that there is no room waits to hear that there is: also when there is nothing to wait for
 // but other connections' memory, the outbox drains first.
 bool FrameOutput::find_room() noexcept {
-  if (outbox_.queued_bytes() > high_water_) {
+  const std::size_t queued = outbox_.queued_bytes();
+  if (queued > high_water_) {
     connection_.tell_when_drained(high_water_ / 2);
     return false;
   }
-  if (reserve_all(outbox_.copied_bytes())) return true;
-  connection_.tell_when_drained(room_ / 2);
+  if (reserve(kStep)) {
+    room_ = std::min(queued + kStep, high_water_);
+    return true;
+  }
+  connection_.tell_when_drained(queued / 2);
   return false;
 }
 
+// Charges all that is held, and the chunk that `bytes` more would take.
 bool FrameOutput::reserve(std::size_t bytes) noexcept {
-  return reserve_all(outbox_.copied_bytes() + bytes);
-}
-
-bool FrameOutput::reserve_all(std::size_t bytes) noexcept {
-  const std::size_t wanted = charge_for(bytes);
+  const std::size_t wanted = charge_for(outbox_.held_bytes(bytes));
   if (wanted <= charged_) return true;
   const std::size_t more = wanted - charged_;
   if (!leaves_others_a_share(charged_, more, process_.free()) || !process_.try_reserve(more)) return false;
-  set_charged(wanted);
-  connection_.tell_when_drained(kUncharged);
+  charged_ = wanted;
+  connection_.tell_when_drained(kSmallBytes);
   return true;
 }
 
 void FrameOutput::drained() noexcept {
-  const std::size_t wanted = charge_for(outbox_.copied_bytes());
+  const std::size_t wanted = charge_for(outbox_.held_bytes());
   if (wanted < charged_) {
     process_.release(charged_ - wanted);
-    set_charged(wanted);
+    charged_ = wanted;
   }
-  if (charged_ != 0) connection_.tell_when_drained(kUncharged);
-}
-
-void FrameOutput::set_charged(std::size_t bytes) noexcept {
-  charged_ = bytes;
-  room_ = std::min(kUncharged + charged_, high_water_);
+  room_ = std::min(kSmallBytes, high_water_);
+  if (charged_ != 0) connection_.tell_when_drained(kSmallBytes);
 }
 
 std::byte* FrameOutput::close_for_memory() {

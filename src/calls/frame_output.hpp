@@ -13,14 +13,15 @@
 namespace weft {
 
 /// Writes the frames of one session into the outbox of its connection, and bounds what waits there to be
-/// sent: by the high-water mark, and by the process's memory. The first part of what waits is not charged, so
-/// that small frames are written without a look at any budget; beyond that, room is reserved in steps, and
-/// given back when the outbox has drained. Attachments are not charged: they are their owners' memory.
+/// sent: by the high-water mark, and by the process's memory. Charged are the chunks in which it waits, each
+/// before it is written to, and given back when the outbox has drained. One chunk alone is not charged, so
+/// that small frames are written without a look at any budget. Attachments are not charged: they are their
+/// owners' memory.
 /// Thread: the connection's loop.
 class FrameOutput {
  public:
-  /// Bytes that may wait to be sent without being charged.
-  static constexpr std::size_t kUncharged = 16 * 1024;
+  /// A larger body needs reserve(); so many bytes may wait before find_room() is asked.
+  static constexpr std::size_t kSmallBytes = 16 * 1024;
 
   /// All outlive it.
   FrameOutput(Connection& connection, const RpcLimits& limits, LocalBudget& process);
@@ -61,16 +62,14 @@ class FrameOutput {
   /// More may be written: what waits is under the high-water mark, and there is memory. When it is not so,
   /// FrameSink::on_drained() follows.
   bool has_room() noexcept { return outbox_.queued_bytes() <= room_ || find_room(); }
-  /// Reserves memory for a body of `bytes`, which is more than kUncharged, before it is written. False when
-  /// there is none.
+  /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written. False when there is
+  /// none.
   bool reserve(std::size_t bytes) noexcept;
   /// The connection says that the outbox has drained: gives back what was reserved for what has left.
   void drained() noexcept;
 
  private:
   bool find_room() noexcept;
-  bool reserve_all(std::size_t bytes) noexcept;
-  void set_charged(std::size_t bytes) noexcept;
   std::byte* close_for_memory();
 
   Connection& connection_;
@@ -78,7 +77,7 @@ class FrameOutput {
   LocalBudget& process_;
   const std::size_t high_water_;
   /// Bytes that may wait before find_room() is asked.
-  std::size_t room_ = 0;
+  std::size_t room_;
   std::size_t charged_ = 0;
   std::byte* frame_ = nullptr;
   std::uint32_t body_bytes_ = 0;

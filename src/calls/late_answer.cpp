@@ -9,30 +9,20 @@
 
 namespace weft {
 
-namespace {
-
-constexpr FixedFailure kNoMemoryForAnswer{
-    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
-    "answers that wait to be sent fill the server's memory, or this connection's share of it"};
-
-}  // namespace
-
-LateAnswer::LateAnswer(ServedCall& call, LocalBudget& process) noexcept
+LateAnswer::LateAnswer(ServedCall& call) noexcept
     : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->send_and_end(); }),
       RoomWaiter(static_cast<Ready&>(*this)),
-      call_(call),
-      process_(process) {}
+      call_(call) {}
 
-bool LateAnswer::keep(ServedCall& call, LocalBudget& process, std::vector<std::byte>& body,
-                      Status& failure) noexcept {
+bool LateAnswer::keep(ServedCall& call, std::vector<std::byte>& body, Status& failure) noexcept {
   if (call.answered() || call.has_room()) return false;
-  auto* const late = new (std::nothrow) LateAnswer(call, process);
+  auto* const late = new (std::nothrow) LateAnswer(call);
   if (late == nullptr) return false;
-  if (call.charge_answer(body.size())) {
+  if (Status charged = call.keep_answer(body.size()); charged.ok()) {
     late->body_ = std::move(body);
     late->failure_ = std::move(failure);
   } else {
-    late->failure_ = Status::of<kNoMemoryForAnswer>();
+    late->failure_ = std::move(charged);
   }
   call.when_room(*late);
   return true;

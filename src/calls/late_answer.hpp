@@ -8,7 +8,6 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/answer_sink.hpp"
 #include "weft/coro/executor.hpp"
-#include "weft/memory/local_budget.hpp"
 
 namespace weft {
 
@@ -19,22 +18,20 @@ class ServedCall;
 /// Thread: the call's loop.
 class LateAnswer final : private Ready, private RoomWaiter {
  public:
-  /// Keeps `body`, charged, and `failure` if there is no room; otherwise leaves both as they are and returns
-  /// false. A body for which there is no memory becomes a failure, which is small. Without memory for any of
-  /// it nothing is kept: the answer is sent over the mark.
-  static bool keep(ServedCall& call, LocalBudget& process, std::vector<std::byte>& body,
-                   Status& failure) noexcept;
+  /// Keeps `body`, charged until the call ends, and `failure` if there is no room; otherwise leaves both as
+  /// they are and returns false. A body for which there is no memory becomes a failure, which is small.
+  /// Without memory for any of it nothing is kept: the answer is sent over the mark.
+  static bool keep(ServedCall& call, std::vector<std::byte>& body, Status& failure) noexcept;
   /// Answers `call` with `body`, or with `failure` if that is one.
   static void send(ServedCall& call, Bytes body, const Status& failure);
 
  private:
-  LateAnswer(ServedCall& call, LocalBudget& process) noexcept;
-  ~LateAnswer() { process_.release(body_.size()); }
+  explicit LateAnswer(ServedCall& call) noexcept;
+  ~LateAnswer() = default;
 
   void send_and_end();
 
   ServedCall& call_;
-  LocalBudget& process_;
   std::vector<std::byte> body_;
   Status failure_;
 };

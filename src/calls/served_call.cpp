@@ -20,6 +20,9 @@ namespace {
 constexpr FixedFailure kReplyDropped{StatusCode::kInternal, Layer::kRpc, Retry::kNever,
                                      "the handler dropped its Reply without an answer"};
 constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
+constexpr FixedFailure kNoMemoryForAnswer{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "answers that wait to be sent fill the server's memory, or this connection's share of it"};
 
 }  // namespace
 
@@ -150,6 +153,13 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
       return nullptr;
     }
     late_body_.resize(bytes);
+    // Charged until publish(): workers may be faster than the loop. From the whole process's budget, for this
+    // loop's part is the loop's alone.
+    if (!host_->memory->shared()->try_reserve(bytes)) {
+      late_body_ = {};
+      late_failure_ = Status::of<kNoMemoryForAnswer>();
+      return nullptr;
+    }
     // An empty body still has a place: null would say that there is nobody to answer.
     static std::byte nothing;
     return bytes == 0 ? &nothing : late_body_.data();
@@ -203,22 +213,24 @@ void ServedCall::settle(State state) {
 
 void ServedCall::answer_late(std::vector<std::byte> body) {
   Status success;
-  if (LateAnswer::keep(*this, *host_->memory, body, success)) return;
+  if (LateAnswer::keep(*this, body, success)) return;
   LateAnswer::send(*this, body, {});
   let_go();
 }
 
 void ServedCall::fail_late(Status failure) {
   std::vector<std::byte> nothing;
-  if (LateAnswer::keep(*this, *host_->memory, nothing, failure)) return;
+  if (LateAnswer::keep(*this, nothing, failure)) return;
   LateAnswer::send(*this, {}, failure);
   let_go();
 }
 
-bool ServedCall::charge_answer(std::size_t bytes) {
-  if (!sink_->charge_answer(bytes)) return false;
+Status ServedCall::keep_answer(std::size_t bytes) noexcept {
+  if (sink_ == nullptr) return {};
+  if (!sink_->charge_answer(bytes)) return Status::of<kNoMemoryForAnswer>();
   request_.connection_charge += bytes;
-  return true;
+  request_.kept.add_charge(*host_->memory, bytes);
+  return {};
 }
 
 void ServedCall::run_off_loop() {
@@ -237,6 +249,7 @@ void ServedCall::run_off_loop() {
 
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
+  host_->memory->shared()->release(late_body_.size());
   if (!late_failure_.ok()) return fail_late(std::move(late_failure_));
   answer_late(std::move(late_body_));
 }

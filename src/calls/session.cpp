@@ -16,6 +16,8 @@ namespace {
 
 constexpr FixedFailure kNoMemoryForHello{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a hello"};
+constexpr FixedFailure kNoMemoryToPutOff{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
+                                         "out of memory for requests that wait"};
 
 Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
@@ -132,10 +134,14 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
 
 Status Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
+  // A chunk of the loop's is not charged, as it is not while it is received into.
+  const std::size_t charge = chunk->capacity() > loop().chunks().chunk_bytes() ? chunk->capacity() : 0;
+  if (!setup_.host.memory->try_reserve(charge)) return Status::of<kNoMemoryToPutOff>();
+  KeptBody kept{*setup_.host.memory, charge};
   try {
-    put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk});
+    put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk, std::move(kept)});
   } catch (const std::bad_alloc&) {
-    return {StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for requests that wait"};
+    return Status::of<kNoMemoryToPutOff>();
   }
   return {};
 }
@@ -207,6 +213,7 @@ void Session::on_drained() {
     output_.send({.type = wire::FrameType::kPong, .id = *id});
   }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
+    taken->charge.reset();  // whoever keeps the chunk is charged for it
     Status status = take_frames(taken->frames, taken->chunk);
     if (!status.ok()) return close(std::move(status));
   }

@@ -131,6 +131,8 @@ class Session final : public ListHook<SessionTag>,
   struct PutOff {
     std::vector<Frame> frames;
     ChunkRef chunk;
+    /// Gives back what was charged for the chunk.
+    std::optional<KeptBody> charge;
   };
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);

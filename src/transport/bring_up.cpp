@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/bring_up.hpp"
 
+#include <new>
 #include <utility>
 
 #include "weft/base/peer_text.hpp"
@@ -12,9 +13,12 @@ namespace {
 
 constexpr std::size_t kReasonBytesMax = 500;
 
+constexpr FixedFailure kNoMemoryToBringUp{StatusCode::kResourceExhausted, Layer::kTransport,
+                                          Retry::kReconnect, "out of memory to bring a carrier up"};
+
 Status out_of_turn(std::string_view what) {
   return {StatusCode::kInvalidArgument, Layer::kTransport,
-          std::string{what} + " came while a carrier was being brought up"};
+          [&] { return std::string{what} + " came while a carrier was being brought up"; }};
 }
 
 // These say which side has to put right what is wrong.
@@ -23,6 +27,18 @@ std::string ours(std::string_view reason) {
 }
 std::string of_peer(std::string_view reason) {
   return "the peer could not bring it up, and says: " + std::string{reason};
+}
+
+// Does what a carrier or the loop asked for, whom nothing may be thrown at: without memory the connection
+// ends.
+template <typename Work>
+void or_fail(BringUpHost& host, Work work) noexcept {
+  try {
+    Status status = work();
+    if (!status.ok()) host.on_bring_up_failed(std::move(status));
+  } catch (const std::bad_alloc&) {
+    host.on_bring_up_failed(Status::of<kNoMemoryToBringUp>());
+  }
 }
 
 }  // namespace
@@ -137,8 +153,7 @@ Status BringUp::say_connected() {
 
 void BringUp::on_connected() {
   if (attempt_.ours != Verdict::kNone) return;
-  Status status = say_connected();
-  if (!status.ok()) host_.on_bring_up_failed(std::move(status));
+  or_fail(host_, [this] { return say_connected(); });
 }
 
 Status BringUp::on_ready() {
@@ -152,8 +167,7 @@ Status BringUp::on_ready() {
 
 void BringUp::on_heard() {
   if (std::exchange(attempt_.heard, true) || state_ != State::kProbing) return;
-  Status status = give_verdict(Verdict::kUp);
-  if (!status.ok()) host_.on_bring_up_failed(std::move(status));
+  or_fail(host_, [this] { return give_verdict(Verdict::kUp); });
 }
 
 // A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the
@@ -166,8 +180,7 @@ void BringUp::on_failed(Status why) {
     loop_.arm(*this, Deadline::after(loop_.now(), candidates_.ours().bring_up_timeout).at());
     return;
   }
-  Status status = give_verdict(Verdict::kDown, why.message());
-  if (!status.ok()) host_.on_bring_up_failed(std::move(status));
+  or_fail(host_, [&] { return give_verdict(Verdict::kDown, why.message()); });
 }
 
 void BringUp::on_timer() {

@@ -219,7 +219,7 @@ void Connection::on_take_back() noexcept {
   if (state_ == State::kClosed) return;
   const Moved moved = carrier_->reclaim_sending();
   if (moved.kind == Moved::Kind::kSome) outbox_.consume(moved.bytes);
-  if (moved.kind != Moved::Kind::kFailed) return;
+  if (moved.kind != Moved::Kind::kFailed || ending()) return;
   close(lost(*this, "taking memory back from ", moved.error));
   outbox_.release_all();  // nothing leaves any more, so nothing of it is worth a copy
 }
@@ -421,7 +421,13 @@ void Connection::send_queued() {
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send_some({pieces, count});
-    if (moved.kind == Moved::Kind::kFailed) return sending_failed(moved.error);
+    if (moved.kind == Moved::Kind::kFailed) {
+      // The peer's last words may still be there, and are received first.
+      why_ = lost(*this, "send to ", moved.error);
+      sending_ = Sending::kFailed;
+      readable_ = true;
+      return schedule_work();
+    }
     if (moved.kind == Moved::Kind::kBegun) outbox_.note_begun(pieces[0].iov_len);
     if (moved.kind != Moved::Kind::kSome) {
       write_blocked_ = true;
@@ -459,14 +465,6 @@ void Connection::end_if_due() {
     carrier_->end_sending();
   }
   if (receive_ended_ && carrier_->all_left()) close({});
-}
-
-// The peer's last words may still be there, and are received first.
-void Connection::sending_failed(int error) {
-  why_ = lost(*this, "send to ", error);
-  sending_ = Sending::kFailed;
-  readable_ = true;
-  schedule_work();
 }
 
 void Connection::on_peer_stalled() {

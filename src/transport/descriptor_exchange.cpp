@@ -33,7 +33,8 @@ void DescriptorExchange::drop() noexcept {
 
 Status DescriptorExchange::check() const {
   if (passing_ == nullptr || !passing_->unasked()) return {};
-  return {StatusCode::kInvalidArgument, Layer::kTransport, "the peer passed descriptors that nobody asked for"};
+  return {StatusCode::kInvalidArgument, Layer::kTransport,
+          "the peer passed descriptors that nobody asked for"};
 }
 
 void DescriptorExchange::end() noexcept {

@@ -33,6 +33,12 @@ bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {
   return extend_limit(bytes);
 }
 
+std::size_t Outbox::held_bytes(std::size_t more) const noexcept {
+  const std::size_t left =
+      open_chunk_ ? static_cast<std::size_t>(open_chunk_->data() + open_chunk_->capacity() - cursor_) : 0;
+  return pieces_.held_bytes(open_chunk_) + (more <= left ? 0 : std::max(more, chunks_.chunk_bytes()));
+}
+
 // Lets the open segment grow to the next place where it is looked whether much is queued.
 bool Outbox::extend_limit(std::size_t bytes) noexcept {
   if (!open_chunk_) return false;

@@ -11,11 +11,17 @@ std::uint32_t QueuedPieces::first_with_bytes() const noexcept {
   return index;
 }
 
-std::size_t QueuedPieces::leased_bytes() const noexcept {
+// Pieces of one chunk follow each other, with nothing but leased ones between them.
+std::size_t QueuedPieces::held_bytes(const ChunkRef& open) const noexcept {
   std::size_t bytes = 0;
-  for (std::uint32_t index = 0; index < size_; ++index) {
-    if ((*this)[index].lease != nullptr) bytes += (*this)[index].size;
-  }
+  const Chunk* last = nullptr;
+  const auto count = [&](const ChunkRef& chunk) {
+    if (!chunk || chunk.get() == last) return;
+    last = chunk.get();
+    bytes += last->capacity();
+  };
+  for (std::uint32_t index = 0; index < size_; ++index) count((*this)[index].chunk);
+  count(open);
   return bytes;
 }
 

@@ -14,8 +14,9 @@ constexpr std::size_t kStrayBytesMax = 64;
 }  // namespace
 
 Status StreamWatch::stray_bytes() const {
-  return {StatusCode::kInvalidArgument, Layer::kTransport,
-          stream_.remote_endpoint() + " sent on the stream although its bytes go by another carrier"};
+  return {StatusCode::kInvalidArgument, Layer::kTransport, [this] {
+            return stream_.remote_endpoint() + " sent on the stream although its bytes go by another carrier";
+          }};
 }
 
 void StreamWatch::look() {

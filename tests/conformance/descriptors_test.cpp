@@ -121,7 +121,8 @@ bool send_with_copies(int socket, std::string_view bytes, int passed, std::size_
   part->cmsg_level = SOL_SOCKET;
   part->cmsg_type = SCM_RIGHTS;
   part->cmsg_len = CMSG_LEN(sizeof(int) * count);
-  for (std::size_t i = 0; i < count; ++i) std::memcpy(CMSG_DATA(part) + i * sizeof(int), &passed, sizeof passed);
+  for (std::size_t i = 0; i < count; ++i)
+    std::memcpy(CMSG_DATA(part) + i * sizeof(int), &passed, sizeof passed);
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 

@@ -18,6 +18,17 @@ std::atomic<std::size_t> living = 0;
 std::atomic<std::size_t> peak = 0;
 thread_local std::size_t until_failure = 0;
 thread_local std::size_t failures_left = 0;
+// Of all threads: which fails first, how many behind it, and how many were asked for so far.
+std::atomic<std::size_t> first_failure = 0;
+std::atomic<std::size_t> failures = 0;
+std::atomic<std::size_t> asked_for = 0;
+
+bool fails_anywhere() noexcept {
+  const std::size_t first = first_failure.load(std::memory_order_acquire);
+  if (first == 0) return false;
+  const std::size_t position = asked_for.fetch_add(1, std::memory_order_relaxed) + 1;
+  return position >= first && position - first < failures.load(std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -54,6 +65,17 @@ bool allocation_still_to_fail() noexcept {
   return until_failure != 0;
 }
 
+void fail_allocations_anywhere(std::size_t first, std::size_t count) noexcept {
+  first_failure.store(0, std::memory_order_release);
+  asked_for.store(0, std::memory_order_relaxed);
+  failures.store(count, std::memory_order_relaxed);
+  first_failure.store(first, std::memory_order_release);
+}
+
+bool allocation_anywhere_still_to_fail() noexcept {
+  return asked_for.load(std::memory_order_relaxed) < first_failure.load(std::memory_order_relaxed);
+}
+
 /// Counts a block that malloc gave; null passes.
 void* heap_counted(void* block) noexcept {
   if (block == nullptr) return nullptr;
@@ -71,6 +93,7 @@ void* heap_take(std::size_t size, std::size_t alignment) noexcept {
     --failures_left;
     return nullptr;
   }
+  if (fails_anywhere()) return nullptr;
   if (alignment <= alignof(std::max_align_t)) return heap_counted(std::malloc(size != 0 ? size : 1));
   return heap_counted(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
 }

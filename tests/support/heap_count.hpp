@@ -38,4 +38,8 @@ void fail_allocations(std::size_t first, std::size_t count = 1) noexcept;
 /// The first is still to fail.
 bool allocation_still_to_fail() noexcept;
 
+/// The same for the allocations of all threads together, in the order in which they come.
+void fail_allocations_anywhere(std::size_t first, std::size_t count = 1) noexcept;
+bool allocation_anywhere_still_to_fail() noexcept;
+
 }  // namespace weft::testing

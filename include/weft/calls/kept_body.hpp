@@ -26,6 +26,12 @@ class KeptBody {
   KeptBody& operator=(KeptBody&&) = delete;
   ~KeptBody();
 
+  /// `bytes` more were reserved in `budget`, the same one.
+  void add_charge(LocalBudget& budget, std::size_t bytes) {
+    budget_ = &budget;
+    charge_ += bytes;
+  }
+
   Bytes bytes() const { return bytes_; }
   /// Keeps a copy of `bytes`. Once; throws std::bad_alloc.
   void copy(Bytes bytes);

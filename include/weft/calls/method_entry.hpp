@@ -43,6 +43,8 @@ struct MethodEntry {
   /// makes of it what it needs: nothing is copied, no chunk is retained, and what the handler made of a body
   /// over 8 KiB counts as if it were as large.
   bool keeps_body = true;
+  /// The handler's parameters own memory, which counts beside the body that is kept, as if it were as large.
+  bool copies_body = false;
   void* object = nullptr;
   /// Bounds its calls that run; null: nothing does. Set by the server.
   RunningLimit* running = nullptr;

@@ -7,36 +7,27 @@
 
 namespace weft {
 
-/// Bound of the calls that are served at the same time, over all loops: those of one method, within those of
-/// a server. Never exceeded, not even for a moment. Thread: any.
+/// Bound of the calls that are served at the same time, over all loops: those of a server, or within them
+/// those of one method. Never exceeded, not even for a moment. Of a server's, a connection gets at most eight
+/// times what nobody has, so that one peer's slow calls do not shut out the others. Thread: any.
 class RunningLimit {
  public:
-  /// `whole` bounds those of this limit together with others; may be null, else it outlives this.
-  explicit RunningLimit(std::size_t max, RunningLimit* whole = nullptr) noexcept : max_(max), whole_(whole) {}
+  /// Of a server.
+  explicit RunningLimit(std::size_t max) noexcept : max_(max), of_server_(true) {}
+  /// Of a method; `server` may be null, else it outlives this.
+  RunningLimit(std::size_t max, RunningLimit* server) noexcept : max_(max), server_(server) {}
   RunningLimit(const RunningLimit&) = delete;
   RunningLimit& operator=(const RunningLimit&) = delete;
 
-  /// One call more, here and in the whole, or none anywhere: false.
-  bool try_enter() noexcept {
-    if (whole_ != nullptr && !whole_->try_enter()) return false;
-    std::size_t running = running_.load(std::memory_order_relaxed);
-    do {
-      if (running >= max_) {
-        if (whole_ != nullptr) whole_->leave();
-        return false;
-      }
-    } while (!running_.compare_exchange_weak(running, running + 1, std::memory_order_relaxed));
-    return true;
-  }
-  void leave() noexcept {
-    running_.fetch_sub(1, std::memory_order_relaxed);
-    if (whole_ != nullptr) whole_->leave();
-  }
+  /// One call more, here and in the server, or none anywhere: false. Its connection has `held` calls already.
+  bool try_enter(std::size_t held) noexcept;
+  void leave() noexcept;
   std::size_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
 
  private:
   const std::size_t max_;
-  RunningLimit* const whole_;
+  RunningLimit* const server_ = nullptr;
+  const bool of_server_ = false;
   std::atomic<std::size_t> running_ = 0;
 };
 
@@ -50,10 +41,11 @@ class RunningPlace {
     if (limit_ != nullptr) limit_->leave();
   }
 
-  /// Takes a place under `limit`, which outlives this. Once; false when there is none, true without a limit.
-  bool take(RunningLimit* limit) noexcept {
+  /// Takes a place under `limit`, which outlives this, for a call of a connection that has `held` others.
+  /// Once; false when there is none, true without a limit.
+  bool take(RunningLimit* limit, std::size_t held = 0) noexcept {
     if (limit == nullptr) return true;
-    if (!limit->try_enter()) return false;
+    if (!limit->try_enter(held)) return false;
     limit_ = limit;
     return true;
   }

@@ -41,8 +41,8 @@ struct ServerOptions {
   /// Connections open at the same time; one more is closed at once. Above zero.
   std::size_t connections_max = 100'000;
   /// Calls that are served at the same time, over all connections and loops: those whose handlers have not
-  /// ended, or wait for a worker. One more is refused with kResourceExhausted. Zero: no limit but those of
-  /// the connections and of memory.
+  /// ended, or wait for a worker. One more is refused with kResourceExhausted, and one of a connection that
+  /// has eight times what nobody has. Zero: no limit but those of the connections and of memory.
   std::size_t calls_running_max = 0;
   /// Require checksums on every frame.
   bool checksums = false;

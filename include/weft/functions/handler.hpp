@@ -45,6 +45,18 @@ void answer(Call& call, const R& value) {
   }
 }
 
+/// Bytes of the body that answer() encodes.
+template <typename R>
+std::size_t answer_bytes(const R& value) {
+  if constexpr (!is_result<R>) {
+    return encoded_size(value);
+  } else if constexpr (std::is_void_v<typename R::value_type>) {
+    return 0;
+  } else {
+    return value.ok() ? encoded_size(*value) : 0;
+  }
+}
+
 template <typename T>
 inline constexpr bool is_lost_output =
     std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
@@ -196,12 +208,18 @@ struct HandlerOf {
         answer_with(*call);
       } else if constexpr (Traits::takes_context) {
         auto result = co_await invoke(method->object, arguments, call->context());
-        co_await call->room();
-        answer(*call, result);
+        if (!call->has_room()) [[unlikely]] {
+          failure = call->keep_answer(answer_bytes(result));
+          if (failure.ok()) co_await call->room();
+        }
+        if (failure.ok()) answer(*call, result);
       } else {
         auto result = co_await invoke(method->object, arguments);
-        co_await call->room();
-        answer(*call, result);
+        if (!call->has_room()) [[unlikely]] {
+          failure = call->keep_answer(answer_bytes(result));
+          if (failure.ok()) co_await call->room();
+        }
+        if (failure.ok()) answer(*call, result);
       }
     } catch (...) {
       failure = status_of_exception();
@@ -209,6 +227,11 @@ struct HandlerOf {
     if (failure.ok()) co_return;
     co_await call->room();
     call->fail(failure);
+  }
+
+  template <typename... Values>
+  static consteval bool arguments_own_memory(std::tuple<Values...>*) {
+    return (owns_memory<Values> || ...);
   }
 
   static MethodEntry entry(void* object, const HandlerOptions& options) {
@@ -234,6 +257,7 @@ struct HandlerOf {
     entry.object = object;
     entry.takes_attachment = Traits::takes_context;
     entry.keyed = keyed;
+    entry.copies_body = arguments_own_memory(static_cast<Arguments*>(nullptr));
     if constexpr (is_task<Returned>) {
       entry.kind = HandlerKind::kCoroutine;
       entry.on_loop_only = true;

@@ -88,9 +88,19 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   void handler_ended() noexcept {
     if (call_->has_room()) [[likely]] {
       answer();
-    } else {
+    } else if (const Status kept = call_->keep_answer(response_.SpaceUsedLong()); kept.ok()) {
       call_->when_room(*this);
+    } else {
+      end_without_memory(kept);
     }
+  }
+
+  void end_without_memory(const Status& failure) noexcept {
+    ServedCall& call = *call_;
+    call.fail(failure);
+    task_.reset();
+    RecordCache<UnaryRecord>::give_back(*this, false);
+    call.let_go();
   }
 
   void answer() noexcept {

@@ -182,7 +182,6 @@ class Connection final : private CarrierOwner,
   void flush();
   void send_queued();
   Moved send_some(std::span<const iovec> from);
-  void sending_failed(int error);
   void after_flush();
   void end_if_due();
   bool owes_more() const { return sending_ == Sending::kOpen && sink_ != nullptr && sink_->owes_more(); }

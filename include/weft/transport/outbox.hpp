@@ -105,8 +105,9 @@ class Outbox {
   std::size_t queued_bytes() const noexcept {
     return sealed_bytes_ + static_cast<std::size_t>(cursor_ - open_begin_);
   }
-  /// Queued bytes in memory of the outbox's own, not leased.
-  std::size_t copied_bytes() const noexcept { return queued_bytes() - pieces_.leased_bytes(); }
+  /// Memory that is kept for what is queued, once `more` bytes are: whole chunks, however little is in them.
+  /// Leased memory is its owner's.
+  std::size_t held_bytes(std::size_t more = 0) const noexcept;
   bool empty() const noexcept { return queued_bytes() == 0; }
   /// Position in the stream of what is queued next: all bytes that were queued so far.
   std::uint64_t position() const noexcept { return address(cursor_) - origin_; }

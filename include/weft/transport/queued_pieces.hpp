@@ -34,7 +34,8 @@ class QueuedPieces {
   }
   /// Returns the index of the first piece that has bytes; size() when there is none.
   std::uint32_t first_with_bytes() const noexcept;
-  std::size_t leased_bytes() const noexcept;
+  /// Capacity of the chunks that the pieces keep, and of `open`, which the last ones may be in as well.
+  std::size_t held_bytes(const ChunkRef& open) const noexcept;
 
   /// Makes room for `more`. False when memory is out.
   bool reserve(std::size_t more) noexcept { return size_ + more <= capacity_ || grow(); }

@@ -4,11 +4,15 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace weft::tcp {
 
 namespace {
+
+constexpr FixedFailure kNoMemoryToConnect{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kBackoff,
+                                          "out of memory for an attempt to connect"};
 
 Status bind_to(const Socket& socket, int family, const std::string& local_address) {
   if (local_address.empty() || family == AF_UNIX) return {};
@@ -16,10 +20,11 @@ Status bind_to(const Socket& socket, int family, const std::string& local_addres
   if (!address) return std::move(address).status();
   if (address->family() != family) {
     return {StatusCode::kInvalidArgument, Layer::kTransport,
-            "the local address " + local_address + " is of another family than the peer's"};
+            [&] { return "the local address " + local_address + " is of another family than the peer's"; }};
   }
   if (::bind(socket.fd(), address->get(), address->length) == 0) return {};
-  return errno_status(Layer::kTransport, "bind to " + local_address, errno);
+  const int error = errno;
+  return errno_status(Layer::kTransport, "bind", error).with_context(local_address);
 }
 
 // The peer's answer, if there is one: reports may be spurious.
@@ -34,9 +39,13 @@ bool has_answer(int fd, int& error) {
 
 }  // namespace
 
-void ConnectAttempt::begin(const TcpOptions& options, const std::string& local_address) {
-  Status failed = connect(options, local_address);
-  if (!failed.ok()) fail(std::move(failed));
+void ConnectAttempt::begin(const TcpOptions& options, const std::string& local_address) noexcept {
+  try {
+    Status failed = connect(options, local_address);
+    if (!failed.ok()) fail(std::move(failed));
+  } catch (const std::bad_alloc&) {
+    fail(Status::of<kNoMemoryToConnect>());
+  }
 }
 
 Status ConnectAttempt::connect(const TcpOptions& options, const std::string& local_address) {

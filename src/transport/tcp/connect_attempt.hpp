@@ -33,7 +33,8 @@ class ConnectAttempt final : private FdWatch {
       : loop_(loop), owner_(owner), address_(address) {}
   ~ConnectAttempt() { close(); }
 
-  void begin(const TcpOptions& options, const std::string& local_address);
+  /// Ends kFailed also for want of memory: races call it from the loop.
+  void begin(const TcpOptions& options, const std::string& local_address) noexcept;
   /// Gives the socket up that is under way.
   void close();
   Socket take_socket();

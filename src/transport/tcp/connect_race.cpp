@@ -2,7 +2,7 @@
 #include "transport/tcp/connect_race.hpp"
 
 #include <algorithm>
-#include <string>
+#include <string_view>
 #include <utility>
 
 namespace weft::tcp {
@@ -24,9 +24,9 @@ std::vector<SocketAddress> interleaved(const std::vector<SocketAddress>& address
   return all;
 }
 
-std::string outcome_of(const ConnectAttempt& attempt) {
+std::string_view outcome_of(const ConnectAttempt& attempt) {
   using State = ConnectAttempt::State;
-  if (attempt.state() == State::kFailed) return std::string{attempt.failure().message()};
+  if (attempt.state() == State::kFailed) return attempt.failure().message();
   return attempt.state() == State::kNotBegun ? "not tried" : "the peer did not answer in time";
 }
 
@@ -121,13 +121,18 @@ StatusCode ConnectRace::common_code() const {
 Status ConnectRace::failure(StatusCode code) const {
   const ConnectAttempt& last = *attempts_.back();
   if (attempts_.size() == 1 && last.state() == ConnectAttempt::State::kFailed) return last.failure();
+  return {code, Layer::kTransport, [this] { return outcomes(); }, last.failure().native()};
+}
+
+std::string ConnectRace::outcomes() const {
   std::string text;
   for (const auto& attempt : attempts_) {
-    if (attempts_.size() > 1)
+    if (attempts_.size() > 1) {
       text += (text.empty() ? "" : "; ") + url_of(attempt->address()).to_string() + ": ";
+    }
     text += outcome_of(*attempt);
   }
-  return {code, Layer::kTransport, std::move(text), last.failure().native()};
+  return text;
 }
 
 }  // namespace weft::tcp

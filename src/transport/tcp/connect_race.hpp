@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "transport/tcp/connect_attempt.hpp"
@@ -41,6 +42,7 @@ class ConnectRace final : private ConnectAttemptOwner, private Timer, private Ca
   bool try_next();
   bool any_under_way() const;
   Status failure(StatusCode code) const;
+  std::string outcomes() const;
   StatusCode common_code() const;
   void end(Result<ConnectAttempt*> outcome);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tcp/look_up.hpp"
 
+#include <new>
+
 namespace weft::tcp {
 
 bool LookUp::begin(CancelScope* scope) {
@@ -19,12 +21,20 @@ bool LookUp::begin(CancelScope* scope) {
   return true;
 }
 
-void LookUp::on_timer() {
-  end(Status{StatusCode::kDeadlineExceeded, Layer::kTransport,
-             "look up \"" + host_ + "\": the system's resolver has not answered in time"});
+void LookUp::on_found(const Addresses& found) noexcept {
+  try {
+    end(found);
+  } catch (const std::bad_alloc&) {  // for a copy of its own
+    end(Status::of<kNoMemoryForAddresses>());
+  }
 }
 
-void LookUp::end(Addresses found) {
+void LookUp::on_timer() {
+  end(Status{StatusCode::kDeadlineExceeded, Layer::kTransport,
+             [this] { return "look up \"" + host_ + "\": the system's resolver has not answered in time"; }});
+}
+
+void LookUp::end(Addresses found) noexcept {
   if (resumption_.is_scheduled()) return;
   found_ = std::move(found);
   leave();

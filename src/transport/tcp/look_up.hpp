@@ -40,10 +40,10 @@ class LookUp final : private SearchListener, private Timer, private CancelListen
 
  private:
   bool begin(CancelScope* scope);
-  void on_found(const Addresses& found) override { end(found); }
+  void on_found(const Addresses& found) noexcept override;
   void on_timer() override;
   void on_cancel(CancelReason reason) noexcept override { end(to_status(reason)); }
-  void end(Addresses found);
+  void end(Addresses found) noexcept;
   void leave() noexcept;
 
   Loop& loop_;

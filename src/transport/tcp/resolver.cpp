@@ -22,7 +22,7 @@ Addresses blocking_ask(NameSource& names, const std::string& host, std::uint16_t
   try {
     return names.blocking_look_up(host, port);
   } catch (const std::bad_alloc&) {
-    return Status{StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a name's addresses"};
+    return Status::of<kNoMemoryForAddresses>();
   }
 }
 
@@ -44,13 +44,15 @@ void Search::leave(const std::shared_ptr<Waiter>& waiter) noexcept {
   std::erase(waiters_, waiter);
 }
 
-// Under the lock: who has left is not posted to, for its loop may be gone.
-void Search::end(const Addresses& found) noexcept {
+// Under the lock: who has left is not posted to, for its loop may be gone. All look at one copy of what was
+// found, so that telling them takes no memory but a loop's own.
+void Search::end(Addresses found) noexcept {
   const std::lock_guard lock{mutex_};
   ended_ = true;
+  found_ = std::move(found);
   for (const std::shared_ptr<Waiter>& waiter : waiters_) {
-    detail::post_surely(waiter->loop, [waiter, found] {
-      if (waiter->listener != nullptr) waiter->listener->on_found(found);
+    detail::post_surely(waiter->loop, [waiter, search = shared_from_this()] {
+      if (waiter->listener != nullptr) waiter->listener->on_found(search->found_);
     });
   }
   waiters_.clear();
@@ -73,7 +75,8 @@ Result<std::shared_ptr<Search>> Resolver::search(const std::string& host, std::u
     thread.detach();  // allow(no_detach): see above
   } catch (const std::system_error& error) {
     return Status{StatusCode::kResourceExhausted, Layer::kTransport,
-                  "look up \"" + host + "\": the system gives no thread", error.code().value()};
+                  [&] { return "look up \"" + host + "\": the system gives no thread"; },
+                  error.code().value()};
   }
   known = search;
   return search;

@@ -14,10 +14,14 @@
 
 namespace weft::tcp {
 
+inline constexpr FixedFailure kNoMemoryForAddresses{StatusCode::kResourceExhausted, Layer::kTransport,
+                                                    Retry::kBackoff, "out of memory for a name's addresses"};
+
 /// Hears the end of a search, on its loop.
 class SearchListener {
  public:
-  virtual void on_found(const Addresses& found) = 0;
+  /// `found` is valid during the call.
+  virtual void on_found(const Addresses& found) noexcept = 0;
 
  protected:
   ~SearchListener() = default;
@@ -25,7 +29,7 @@ class SearchListener {
 
 /// One search for the addresses of a name, which cannot be stopped, and those who wait for it: each may leave
 /// at any time, and waits for nothing then. Thread: any, but where it says otherwise.
-class Search {
+class Search : public std::enable_shared_from_this<Search> {
  public:
   /// One who waits. `listener` is read on the loop's thread only, and null once it has left.
   struct Waiter {
@@ -37,10 +41,12 @@ class Search {
   bool join(const std::shared_ptr<Waiter>& waiter);
   /// Thread: the waiter's loop's. The loop may end afterwards.
   void leave(const std::shared_ptr<Waiter>& waiter) noexcept;
-  void end(const Addresses& found) noexcept;
+  void end(Addresses found) noexcept;
 
  private:
   std::mutex mutex_;
+  /// Written once, before anybody is told.
+  Addresses found_;
   std::vector<std::shared_ptr<Waiter>> waiters_;
   bool ended_ = false;
 };

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 
+#include "weft/base/peer_text.hpp"
+
 namespace weft::tcp {
 
 namespace {
@@ -60,8 +62,9 @@ Result<std::vector<SocketAddress>> ask_system(const std::string& host, std::uint
   outcome = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (outcome != 0) {
     return Status{StatusCode::kUnavailable, Layer::kTransport,
-                  "look up \"" + host + "\": " + ::gai_strerror(outcome), outcome};
+                  [&] { return "look up \"" + host + "\": " + ::gai_strerror(outcome); }, outcome};
   }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{list, &::freeaddrinfo};
   std::vector<SocketAddress> found;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     if (entry->ai_addrlen > sizeof(sockaddr_storage)) continue;
@@ -70,7 +73,6 @@ Result<std::vector<SocketAddress>> ask_system(const std::string& host, std::uint
     address.length = entry->ai_addrlen;
     found.push_back(address);
   }
-  ::freeaddrinfo(list);
   return found;
 }
 
@@ -131,6 +133,11 @@ Url url_of(const SocketAddress& address) {
   const std::size_t head = offsetof(sockaddr_un, sun_path);
   const std::size_t size = address.length > head ? address.length - head : 0;
   return {"unix", std::string{native.sun_path, ::strnlen(native.sun_path, size)}, 0};
+}
+
+std::string endpoint_text(const SocketAddress& address, const SocketAddress& other) {
+  const Url url = url_of(address);
+  return peer_text((url.host.empty() ? url_of(other) : url).to_string());
 }
 
 SocketAddress local_address_of(int fd) {

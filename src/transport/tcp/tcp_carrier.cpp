@@ -27,12 +27,6 @@ std::size_t total_of(std::span<const iovec> pieces) {
   return total;
 }
 
-// A Unix client has no name of its own: both ends are then called by the path that was listened on.
-std::string endpoint(const SocketAddress& address, const SocketAddress& other) {
-  const Url url = url_of(address);
-  return (url.host.empty() ? url_of(other) : url).to_string();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Connection>> TcpCarrier::connection(Loop& loop, Socket socket,
@@ -53,8 +47,8 @@ TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer)
     : loop_(loop),
       socket_(std::move(socket)),
       unix_(peer.family() == AF_UNIX),
-      local_(endpoint(local_address_of(socket_.fd()), peer)),
-      remote_(endpoint(peer, local_address_of(socket_.fd()))) {}
+      local_(endpoint_text(local_address_of(socket_.fd()), peer)),
+      remote_(endpoint_text(peer, local_address_of(socket_.fd()))) {}
 
 TcpCarrier::~TcpCarrier() {
   loop_.unwatch(*this);

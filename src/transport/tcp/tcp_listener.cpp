@@ -28,10 +28,7 @@ class TcpIncoming final : public Incoming {
     WEFT_ASSERT(socket_, "an incoming peer is adopted once");
     return TcpCarrier::connection(loop, std::move(socket_), peer_, options);
   }
-  std::string remote_endpoint() const override {
-    const Url url = url_of(peer_);
-    return (url.host.empty() ? url_of(local_) : url).to_string();
-  }
+  std::string remote_endpoint() const override { return endpoint_text(peer_, local_); }
 
  private:
   Socket socket_;

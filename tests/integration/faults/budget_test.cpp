@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "integration/faults/faults_testing.hpp"
+#include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/coro/event.hpp"
 
@@ -171,6 +172,59 @@ TEST_F(Budgets, BodiesThatHandlersKeepAreBoundedHoweverSmallTheyAre) {
     }
   }
   EXPECT_EQ(wait_for(greedy.start<&Store::hold>(text)).value(), text.size());
+}
+
+std::string answer_at_once(std::uint32_t bytes) {
+  return std::string(bytes, 'a');
+}
+Task<std::string> answer_from_coroutine(std::uint32_t bytes) {
+  co_return std::string(bytes, 'a');
+}
+void answer_by_reply(Reply<std::string> reply, std::uint32_t bytes) {
+  std::move(reply)(std::string(bytes, 'a'));
+}
+/// Bytes of heap that 30 peers make a server with a limit of 16 MiB take, who ask for 100 answers of 100 KB
+/// each and read nothing.
+template <auto M>
+void expect_bounded_answers(Server& server) {
+  constexpr std::size_t kPeers = 30;
+  constexpr std::uint32_t kBytes = 100'000;
+  std::string requests;
+  for (std::uint64_t id = 1; id <= 100; ++id) requests += request_bytes<M>(id, kBytes);
+  const std::uint64_t calls_before = server.stats().calls;
+  const std::size_t before = heap_bytes();
+  restart_heap_peak();
+  std::vector<HostilePeer> peers;
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    peers.emplace_back(server.urls().front(), 4096);
+    ASSERT_TRUE(peers.back().send(hello_bytes() + requests));
+  }
+  EXPECT_TRUE(eventually([&] { return server.stats().calls >= calls_before + kPeers; }));
+  // Those that read everything see that nothing was lost but what was refused.
+  for (HostilePeer& peer : peers) {
+    ASSERT_TRUE(peer.receive_hello());
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(peer.receive_frame().has_value());
+  }
+  const std::size_t most = heap_peak_bytes() - before;
+  std::printf("at most %zu KiB for 30 peers of %s\n", most / 1024, std::string{method_key<M>.name}.c_str());
+  peers.clear();
+  EXPECT_TRUE(
+      eventually([&] { return server.stats().connections == 0 && server.stats().calls_running == 0; }));
+  EXPECT_LE(most, 16 * kMiB + 16 * kMiB / 10 + kPeers * 128 * 1024) << "more than the limit and a tenth";
+  EXPECT_GE(most, 4 * kMiB) << "it was not put to the test";
+  EXPECT_TRUE(eventually([&] { return heap_bytes() <= before + 9 * kMiB; })) << "more than the pools keep";
+}
+
+TEST_F(Budgets, AnswersThatWaitOnALoopAreBoundedWhoeverMakesThem) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new is not counted";
+  ServerOptions options{.threads = 2};
+  options.limits.process_memory_max = 16 * kMiB;
+  Server& server = serve(std::move(options), [](Server& its) {
+    its.register_handler<&answer_at_once, &answer_from_coroutine, &answer_by_reply>();
+  });
+  expect_bounded_answers<&answer_at_once>(server);
+  expect_bounded_answers<&answer_from_coroutine>(server);
+  expect_bounded_answers<&answer_by_reply>(server);
 }
 
 }  // namespace

@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults, part "resources and load": each allocation of a server and its client fails once, and thirty of
-// them in a row, from the first that they make to the last.
+// them in a row, from the first that they make to the last, on whichever of their threads it is.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 #include <weft/weft.hpp>
 
 #include "integration/faults/hostile_peer.hpp"
 #include "support/heap_count.hpp"
+#include "transport/tcp/tcp_transport.hpp"
 
 namespace weft::faults {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::allocation_still_to_fail;
-using testing::fail_allocations;
+using testing::allocation_anywhere_still_to_fail;
+using testing::fail_allocations_anywhere;
 using testing::kHeapIsCounted;
 
 // In a text that does not fit into a std::string itself.
@@ -50,11 +55,7 @@ void refuse_all(Reply<std::string> reply) {
 std::string nobody(std::string_view text) {
   return std::string{text};
 }
-
-/// Which allocation of a worker's thread fails next.
-std::atomic<std::size_t> failing_on_worker = 0;
 std::string on_worker(std::string_view text) {
-  fail_allocations(failing_on_worker.exchange(0));
   return std::string{text};
 }
 
@@ -65,15 +66,50 @@ class SilentLogger final : public Logger {
   void write(LogLevel, std::string_view) override {}
 };
 
-/// A server and a client on one loop of one thread, made anew for each allocation that fails.
+/// A server and how its client finds it.
+struct Setting {
+  const char* name;
+  std::string listen = "tcp://127.0.0.1:0";
+  /// The number of the process is the end of it.
+  bool of_process = false;
+  /// Loops of the server; none: it shares the client's.
+  unsigned threads = 0;
+  bool by_name = false;
+};
+
+/// One name that stands for two addresses of this machine, asked for on a thread of the resolver's; of the
+/// first nobody says anything but that nobody listens there. While it is silent, nobody is answered.
+class OneName final : public tcp::NameSource {
+ public:
+  tcp::Addresses blocking_look_up(const std::string&, std::uint16_t port) override {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [this] { return !silent_; });
+    auto addresses = tcp::addresses_of(Url{"tcp", "127.0.0.2", port});
+    if (addresses.ok())
+      addresses->push_back(tcp::addresses_of(Url{"tcp", "127.0.0.1", port}).value().front());
+    return addresses;
+  }
+  void set_silent(bool silent) {
+    const std::lock_guard lock{mutex_};
+    silent_ = silent;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool silent_ = false;
+};
+
+/// A server and a client, made anew for each allocation that fails.
 class World {
  public:
-  World() {
+  explicit World(const Setting& setting) : by_name_(setting.by_name) {
     ServerOptions serving;
-    serving.listen = {"tcp://127.0.0.1:0"};
-    serving.threads = 0;
-    serving.loop = loop_.get();
-    serving.worker_threads = 1;
+    serving.listen = {setting.listen + (setting.of_process ? std::to_string(::getpid()) : std::string{})};
+    serving.threads = setting.threads;
+    if (setting.threads == 0) serving.loop = loop_.get();
+    serving.worker_threads = 2;
     serving.logger = &logger_;
     TransportOptions transport;
     transport.tcp.logger = &logger_;
@@ -87,7 +123,7 @@ class World {
     server_->register_handler<on_worker>({.blocking = true});
     server_->start().value();
     url_ = server_->urls().front();
-    client_.emplace(*loop_, client_options());
+    make_client();
   }
 
   Loop& loop() { return *loop_; }
@@ -95,12 +131,40 @@ class World {
   Client& client() { return *client_; }
   const std::string& url() const { return url_; }
   void drop_client() { client_.reset(); }
+  /// A client that soon gives up, and while it is there nobody finds the server by its name.
+  void silence_names() {
+    names_->set_silent(true);
+    make_client(2ms);
+  }
+  void let_names_speak() { names_->set_silent(false); }
   void drop_server() { server_.reset(); }
+  bool serves() const { return server_.has_value(); }
   void connect() { note(loop_->block_on(client_->connect())); }
   /// Turns the loop until nothing happens.
   void settle() {
     while (loop_->run_once(2ms)) {
     }
+  }
+  /// The same, but no sooner than `done`, which another thread may bring about.
+  template <typename Done>
+  void settle_when(Done done) {
+    const auto patience = std::chrono::steady_clock::now() + 10s;
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > patience) std::abort();
+      loop_->run_once(2ms);
+    }
+    settle();
+  }
+
+  /// A peer that the server has accepted, or had no memory for.
+  HostilePeer meet_peer() {
+    const std::uint64_t before = server_->stats().connections_accepted;
+    HostilePeer peer{url_};
+    const auto patience = std::chrono::steady_clock::now() + 300ms;
+    while (server_->stats().connections_accepted == before && std::chrono::steady_clock::now() < patience) {
+      loop_->run_once(2ms);
+    }
+    return peer;
   }
 
   /// Judges how a call of a world with too little memory ended.
@@ -112,7 +176,7 @@ class World {
                       outcome.status().native() == kRefused;
     if (paid) return;
     wrong_ = true;
-    fail_allocations(0);
+    fail_allocations_anywhere(0);
     std::printf("  a call ended with %s\n", outcome.status().to_string().c_str());
   }
   template <auto M, typename... Arguments>
@@ -121,7 +185,7 @@ class World {
   }
   /// Memory is back: both sides work as before. Whoever was let go tries again.
   bool works() {
-    if (!client_) client_.emplace(*loop_, client_options());
+    if (!client_) make_client();
     for (int attempt = 0; attempt < 100; ++attempt) {
       if (loop_->block_on(called<echo>(*client_, kText)).ok()) return !wrong_;
     }
@@ -136,15 +200,25 @@ class World {
     auto result = co_await client.call<M>(options, arguments...);
     co_return result;
   }
-  ClientOptions client_options() {
+  void make_client(Duration connect_timeout = 5s) {
+    Transports transports;
+    transports.add(tcp::make_transport({.logger = &logger_}, names_));
+    client_.emplace(*loop_, client_options(connect_timeout), std::move(transports));
+  }
+  ClientOptions client_options(Duration connect_timeout) {
+    Url url = Url::parse(url_).value();
+    if (by_name_) url.host = "server.test";
     ClientOptions options;
-    options.connect = url_;
+    options.connect = url.to_string();
+    options.connect_timeout = connect_timeout;
     options.reconnect_wait_min = 1ms;
     options.reconnect_wait_max = 20ms;
     options.logger = &logger_;
     return options;
   }
 
+  const bool by_name_;
+  const std::shared_ptr<OneName> names_ = std::make_shared<OneName>();
   SilentLogger logger_;
   std::unique_ptr<Loop> loop_ = Loop::create().value();
   std::string url_;
@@ -222,8 +296,7 @@ constexpr Part kParts[] = {
      [](World& world) {
        attempt([&] {
          Call<std::string> call = world.client().start<nobody>(kText);
-         world.settle();
-         if (!call.done()) std::abort();
+         world.settle_when([&] { return call.done(); });
        });
      }},
     {"an attachment", &connected,
@@ -233,8 +306,7 @@ constexpr Part kParts[] = {
        options.attachment = AttachmentView{Bytes{kBytes}};
        attempt([&] {
          Call<std::uint64_t> call = world.client().start<measure>(options);
-         world.settle();
-         if (!call.done()) std::abort();
+         world.settle_when([&] { return call.done(); });
        });
      }},
     {"the client closes", &connected,
@@ -250,15 +322,26 @@ constexpr Part kParts[] = {
        world.call<echo>(kText);
        world.call<echo>(kText);
      }},
+    {"a server where nobody listens", &nothing,
+     [](World& world) {
+       world.drop_server();
+       world.connect();
+     }},
+    {"a resolver that does not answer", [](World& world) { world.silence_names(); },
+     [](World& world) {
+       attempt([&] { world.connect(); });
+       world.drop_client();
+       world.let_names_speak();
+     }},
     {"a peer that is no Weft", &connected,
      [](World& world) {
-       HostilePeer peer{world.url()};
+       HostilePeer peer = world.meet_peer();
        peer.send("GET / HTTP/1.1\r\n\r\n");
        world.settle();
      }},
     {"a peer that resets", &connected,
      [](World& world) {
-       HostilePeer peer{world.url()};
+       HostilePeer peer = world.meet_peer();
        peer.send(hello_bytes());
        world.settle();
        const linger reset{1, 0};
@@ -268,30 +351,29 @@ constexpr Part kParts[] = {
      }},
     {"a peer that ends inside a frame", &connected,
      [](World& world) {
-       HostilePeer peer{world.url()};
+       HostilePeer peer = world.meet_peer();
        peer.send(hello_bytes());
        peer.send(request_bytes<echo>(1, kText).substr(0, 60));
        peer.close();
        world.settle();
      }},
+    {"the server stops", &connected,
+     [](World& world) {
+       with_calls_under_way(world, [&] { world.server().stop(0s); });
+       world.drop_server();
+     }},
 };
-
-constexpr Part kStop = {"the server stops", &connected, [](World& world) {
-                          with_calls_under_way(world, [&] { world.server().stop(0s); });
-                          world.drop_server();
-                        }};
 
 enum class Outcome : int { kUnused = 0, kSurvived = 1, kWrong = 2 };
 
-Outcome run(const Part& part, std::size_t first, std::size_t count) {
-  World world;
+Outcome run(const Setting& setting, const Part& part, std::size_t first, std::size_t count) {
+  World world{setting};
   part.prepare(world);
-  failing_on_worker = first;
-  fail_allocations(first, count);
+  fail_allocations_anywhere(first, count);
   attempt([&] { part.work(world); });
-  const bool unused = allocation_still_to_fail();
-  fail_allocations(0);
-  if (part.work != kStop.work && !world.works()) return Outcome::kWrong;
+  const bool unused = allocation_anywhere_still_to_fail();
+  fail_allocations_anywhere(0);
+  if (world.serves() && !world.works()) return Outcome::kWrong;
   return unused ? Outcome::kUnused : Outcome::kSurvived;
 }
 
@@ -301,24 +383,23 @@ struct Report {
   bool finished = false;
 };
 
+/// Where threads race, one run takes a few allocations more than another.
+constexpr int kUnusedInARow = 3;
+
 /// In a child: all positions from `report.position` on, as long as there is one to fail.
-[[noreturn]] void run_all(const Part& part, std::size_t count, Report& report) {
-  for (;; ++report.position) {
+[[noreturn]] void run_all(const Setting& setting, const Part& part, std::size_t count, Report& report) {
+  for (int unused = 0; unused < kUnusedInARow; ++report.position) {
     ::alarm(20);  // nothing waits for that long
-    switch (run(part, report.position, count)) {
-      case Outcome::kWrong:
-        std::_Exit(2);
-      case Outcome::kUnused:
-        report.finished = true;
-        std::_Exit(0);
-      case Outcome::kSurvived:
-        break;
-    }
+    const Outcome outcome = run(setting, part, report.position, count);
+    if (outcome == Outcome::kWrong) std::_Exit(2);
+    unused = outcome == Outcome::kUnused ? unused + 1 : 0;
   }
+  report.finished = true;
+  std::_Exit(0);
 }
 
 /// A child for all positions, and another one behind each that did not survive.
-void sweep(const Part& part, std::size_t count) {
+void sweep(const Setting& setting, const Part& part, std::size_t count) {
   if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
   void* const shared =
       ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -329,7 +410,7 @@ void sweep(const Part& part, std::size_t count) {
     std::fflush(nullptr);
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) run_all(part, count, report);
+    if (child == 0) run_all(setting, part, count, report);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     if (report.finished) break;
@@ -339,22 +420,36 @@ void sweep(const Part& part, std::size_t count) {
                                           : std::string{" left something that does not work"});
     ++report.position;
   }
-  std::printf("%zu allocations, %zu in a row each: %s\n", report.position - 1, count, part.name);
-  EXPECT_GT(report.position, 1u) << "nothing was allocated, so nothing was tried";
+  std::printf("%zu allocations, %zu in a row each: %s, %s\n", report.position - 1 - kUnusedInARow, count,
+              part.name, setting.name);
+  EXPECT_GT(report.position, 1u + kUnusedInARow) << "nothing was allocated, so nothing was tried";
   ::munmap(shared, sizeof(Report));
 }
 
-class MemorySweep : public ::testing::TestWithParam<Part> {};
+const Setting kOneLoop{.name = "one loop"};
+const Setting kUnix{.name = "Unix sockets",
+                    .listen = "unix://" + ::testing::TempDir() + "weft_memory_sweep_",
+                    .of_process = true};
+const Setting kThreeLoops{.name = "three loops", .threads = 3};
+const Setting kByName{.name = "by name", .by_name = true};
+
+class MemorySweep : public ::testing::TestWithParam<std::tuple<Setting, Part>> {
+ protected:
+  static void sweep_of(std::size_t count) {
+    const auto& [setting, part] = GetParam();
+    sweep(setting, part, count);
+  }
+};
 
 TEST_P(MemorySweep, EachAllocationThatFailsCostsItsCallOrItsConnectionOnly) {
-  sweep(GetParam(), 1);
+  sweep_of(1);
 }
 TEST_P(MemorySweep, ThirtyFailuresInARowAreSurvived) {
-  sweep(GetParam(), 30);
+  sweep_of(30);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Part>& info) {
-  std::string name = info.param.name;
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Setting, Part>>& info) {
+  std::string name = std::string{std::get<0>(info.param).name} + " " + std::get<1>(info.param).name;
   for (char& letter : name) {
     if (letter == ' ') letter = '_';
   }
@@ -394,8 +489,10 @@ TEST(Threads, ThatCannotBeMadeFailTheStartOfTheServer) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, MemorySweep, ::testing::ValuesIn(kParts), name_of);
-INSTANTIATE_TEST_SUITE_P(Stop, MemorySweep, ::testing::Values(kStop), name_of);
+INSTANTIATE_TEST_SUITE_P(Each, MemorySweep,
+                         ::testing::Combine(::testing::Values(kOneLoop, kUnix, kThreeLoops, kByName),
+                                            ::testing::ValuesIn(kParts)),
+                         name_of);
 
 }  // namespace
 }  // namespace weft::faults

@@ -2,6 +2,7 @@
 // Every limit has a name, holds, and costs only the call or the peer that went over it.
 #include <algorithm>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 #include "integration/rpc/raw_peer.hpp"
@@ -298,6 +299,77 @@ TEST_F(Limits, RunningMaxOfAMethodRefusesTheNextCallOfThatMethodFromAnyConnectio
   EXPECT_EQ(loop().block_on(std::move(two)).value(), 1);
   EXPECT_EQ(loop().block_on(std::move(other)).value(), 1);
   EXPECT_EQ(call<&Waiter::pass>(second).value(), 1) << "those that ended have left their places";
+}
+
+TEST_F(Limits, APlaceAmongThoseThatRunIsKeptByAHandlerWhoseCallerIsGoneUntilItEnds) {
+  Stubborn stubborn;
+  Server& server =
+      serve_here([&](Server& its) { its.register_handler<&Stubborn::hold>(&stubborn, {.running_max = 2}); });
+  Client& cancels = client(server);
+  Client& leaves = client(server);
+  {
+    const Call<int> dropped = cancels.start<&Stubborn::hold>();
+    ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 1; }));
+  }
+  const Call<int> lost = leaves.start<&Stubborn::hold>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 2; }));
+  leaves.close();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 1; }));
+  Client& caller = client(server);
+  EXPECT_EQ(call<&Stubborn::hold>(caller).status().code(), StatusCode::kResourceExhausted);
+  stubborn.release();
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
+  Call<int> next = caller.start<&Stubborn::hold>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 1; }));
+  stubborn.release();
+  EXPECT_EQ(wait_for(std::move(next)).value(), 1);
+}
+
+Task<int> throw_later(bool at_once) {
+  if (!at_once) static_cast<void>(co_await sleep_for(1us));
+  throw std::runtime_error("it broke");
+}
+int throw_on_worker() {
+  throw std::runtime_error("it broke");
+}
+void throw_with_reply(Reply<int>) {
+  throw std::runtime_error("it broke");
+}
+
+TEST_F(Limits, AHandlerThatThrowsLeavesItsPlace) {
+  ServerOptions options;
+  options.calls_running_max = 1;
+  Server& server = serve_here(std::move(options), [](Server& its) {
+    its.register_handler<throw_later>({.running_max = 1});
+    its.register_handler<throw_with_reply>({.running_max = 1});
+    its.register_handler<throw_on_worker>({.blocking = true, .running_max = 1});
+  });
+  Client& caller = client(server);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(call<throw_later>(caller, true).status().code(), StatusCode::kUnknown);
+    EXPECT_EQ(call<throw_later>(caller, false).status().code(), StatusCode::kUnknown);
+    EXPECT_EQ(call<throw_with_reply>(caller).status().code(), StatusCode::kUnknown);
+    EXPECT_EQ(call<throw_on_worker>(caller).status().code(), StatusCode::kUnknown);
+  }
+  EXPECT_EQ(server.stats().rejected[Rejection::kOverRunning], 0u);
+}
+
+TEST_F(Limits, AConnectionThatFillsCallsRunningMaxLeavesRoomForOthers) {
+  Stubborn stubborn;
+  ServerOptions options;
+  options.calls_running_max = 90;
+  Server& server =
+      serve_here(std::move(options), [&](Server& its) { its.register_handler<&Stubborn::hold>(&stubborn); });
+  Client& greedy = client(server);
+  std::vector<Call<int>> calls;
+  for (int i = 0; i < 200; ++i) calls.push_back(greedy.start<&Stubborn::hold>());
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_refused == 120; }));
+  EXPECT_EQ(stubborn.held.size(), 80u);
+  Client& modest = client(server);
+  Call<int> one = modest.start<&Stubborn::hold>();
+  ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 81; }));
+  stubborn.release();
+  EXPECT_EQ(wait_for(std::move(one)).value(), 1);
 }
 
 TEST_F(Limits, CallsRunningMaxBoundsTheCallsOfAllMethodsTogether) {

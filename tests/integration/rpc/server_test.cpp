@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-1: where a server listens, how it starts, whom it takes in, and how it ends.
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <future>
+#include <stdexcept>
 #include <thread>
 
 #include "integration/rpc/raw_peer.hpp"
@@ -249,6 +252,49 @@ TEST_F(Servers, IsAskedAboutEveryPeer) {
   welcome = true;
   EXPECT_EQ(call<echo>(caller, "x").value(), "x");
   EXPECT_EQ(asked, 2);
+}
+
+TEST_F(Servers, TurnsEverybodyAwayWhileTheQuestionThrows) {
+  bool throws = true;
+  ServerOptions options;
+  options.accept = [&](std::string_view) {
+    if (throws) throw std::runtime_error("no list of friends");
+    return true;
+  };
+  Server& server = serve_here(std::move(options), fill_echo);
+  Client& caller = client(server);
+  EXPECT_EQ(call<echo>(caller, "x").status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(server.stats().connections_refused, 1u);
+  throws = false;
+  EXPECT_EQ(call<echo>(caller, "x").value(), "x");
+}
+
+TEST_F(Servers, GiveThePathOfAUnixPeerCleaned) {
+  const std::string directory = "/tmp/weft-cr1-" + std::to_string(::getpid());
+  std::string asked;
+  ServerOptions options;
+  options.listen = {"unix://" + directory + ".names"};
+  options.accept = [&](std::string_view peer) {
+    asked = peer;
+    return false;
+  };
+  serve_here(std::move(options), fill_echo);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto address = [](const std::string& path) {
+    sockaddr_un native{};
+    native.sun_family = AF_UNIX;
+    path.copy(native.sun_path, sizeof native.sun_path - 1);
+    return native;
+  };
+  const std::string name = directory + "\x1b[31m\nserver: all is well";
+  const sockaddr_un own = address(name);
+  const sockaddr_un theirs = address(directory + ".names");
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
+  ASSERT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&theirs), sizeof theirs), 0);
+  while (asked.empty()) loop().run_once(10s);
+  EXPECT_EQ(asked, "unix://" + directory + "?[31m?server: all is well");
+  ::close(fd);
+  ::unlink(name.c_str());
 }
 
 TEST_F(Servers, GracefulStopLetsEveryCallInFlightEnd) {

@@ -117,8 +117,8 @@ class ManyToOneStopped : public UcxStopped {
   ManyToOneStopped() : victim_(WEFT_UCX_VICTIM, {"server", GetParam()}), bytes_(pattern(kSomePieces)) {
     const std::string url = victim_.read_line();
     for (std::size_t i = 0; i < kMany; ++i) {
-      callers_.push_back(std::make_unique<Client>(loop(), ClientOptions{.connect = url, .logger = &logger()},
-                                                  transports()));
+      callers_.push_back(
+          std::make_unique<Client>(loop(), ClientOptions{.connect = url, .logger = &logger()}, transports()));
       expect_alive(*callers_.back());
     }
     for (auto& caller : callers_) calls_.push_back(caller->start<sum_up>({.attachment = Bytes{bytes_}}));
@@ -170,8 +170,9 @@ TEST_P(ManyToOneStopped, CancelledCallsWaitForTheirMemoryAndTheLoopDoesNot) {
   const Duration longest = longest_turn_until([&] { return noted.ended == kMany; });
   const Duration all = Clock::now() - begin;
   const auto in_ms = [](Duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
-  std::printf("cancelling %zu calls: %.1f ms; the longest turn then %.1f ms; the last had ended after %.1f ms\n",
-              kMany, in_ms(blocked), in_ms(longest), in_ms(all));
+  std::printf(
+      "cancelling %zu calls: %.1f ms; the longest turn then %.1f ms; the last had ended after %.1f ms\n",
+      kMany, in_ms(blocked), in_ms(longest), in_ms(all));
   EXPECT_LT(blocked, 50ms);
   EXPECT_LT(longest, 250ms);
   EXPECT_LT(all, 1500ms) << "F1";
@@ -213,6 +214,20 @@ TEST_P(UcxStopped, ASideThatWasStoppedItselfDoesNotBlameItsPeer) {
     EXPECT_TRUE(fetched.ok()) << fetched.status().to_string();
   }
   EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_P(UcxStopped, ASideThatWasStoppedWhileUcxCameUpGivesItAnotherChance) {
+  Server& server = serve(transports());
+  TransportOptions hasty = transports();
+  hasty.ucx.bring_up_timeout = 200ms;
+  for (const int turns : {2, 4, 8}) {
+    Client caller{loop(), {.connect = server.urls().front(), .logger = &logger()}, hasty};
+    Call<int> call = caller.start<add>(20, 22);
+    for (int turn = 0; turn < turns; ++turn) loop().run_once(1ms);
+    be_stopped_for(800ms);
+    const Result<int> sum = wait_for(std::move(call));
+    EXPECT_TRUE(sum.ok()) << turns << " turns: " << sum.status().to_string();
+  }
 }
 
 }  // namespace

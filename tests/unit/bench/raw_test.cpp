@@ -67,6 +67,7 @@ std::vector<std::byte> receive(const Fd& fd, std::size_t bytes) {
 
 /// False also when nothing happens for too long.
 bool closed_by_peer(const Fd& fd) {
+  errno = 0;  // where the end of a stream leaves what was there before
   return receive(fd, 1).empty() && errno != EAGAIN;
 }
 

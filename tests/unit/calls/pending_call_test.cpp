@@ -342,8 +342,8 @@ TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHa
   EXPECT_TRUE(second.take_failure().unprocessed());
 }
 
-std::string goaway_bytes(std::uint64_t taken) {
-  return frame_bytes(wire::GoawayHead{.taken_up_to = taken}.header(), "it is late");
+std::string goaway_bytes(std::uint64_t taken, std::string_view reason = "it is late") {
+  return frame_bytes(wire::GoawayHead{.taken_up_to = taken}.header(), reason);
 }
 
 TEST_F(PendingCalls, AGoawayThatSaysWhatWasTakenEndsThoseThatWereNot) {
@@ -372,6 +372,15 @@ TEST_F(PendingCalls, AGoawayThatSaysWhatWasTakenEndsThoseThatWereNot) {
   EXPECT_EQ(taken.answer(), "the last one");
   EXPECT_EQ(rig_.session().calls_out().late_answers(), 1u);
   EXPECT_TRUE(rig_.sent().empty()) << "no cancel is sent for what was not taken";
+}
+
+TEST_F(PendingCalls, TheReasonOfAGoawayIsCleanedAndCut) {
+  TextCall call{target_};
+  ASSERT_TRUE(call.begin());
+  rig_.peer_sends(goaway_bytes(rig_.hello_bytes, "\x1b[2J" + std::string(100'000, 'x')));
+  const std::string text{call.take_failure().message()};
+  EXPECT_THAT(text, HasSubstr("says: ?[2Jxxx"));
+  EXPECT_LT(text.size(), 400u);
 }
 
 TEST_F(PendingCalls, TheMemoryOfAnAttachmentThatIsNotTakenIsReadNoMore) {

@@ -77,7 +77,7 @@ class NotingSink final : public AnswerSink {
   std::vector<Status> failures;
   std::vector<Rejection> refusals;
   std::size_t answer_max = 1000;
-  /// What an answer that waits for room may have.
+  /// Bytes that an answer that waits for room may have.
   std::size_t answer_memory = 1000;
   int forgotten = 0;
   bool room = true;

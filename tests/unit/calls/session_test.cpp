@@ -123,12 +123,52 @@ TEST_F(Sessions, WhatWaitsToBeSentIsChargedAndBoundedByTheProcesssMemory) {
   EXPECT_GT(waiting, 100'000u);
   EXPECT_LT(waiting, 200'000u);
   // The last answer was written when there still was room for a part of it.
-  EXPECT_LE(rig_->host.memory->free(), 200'000 - (waiting - FrameOutput::kUncharged - 1100));
+  EXPECT_LE(rig_->host.memory->free(), 200'000 - (waiting - FrameOutput::kSmallBytes - 1100));
   EXPECT_GT(rig_->host.memory->free(), 0u) << "others have a share";
   rig_->carrier().set_room(SIZE_MAX);
   rig_->settle();
   EXPECT_EQ(rig_->sent().size(), 500u) << "nothing is lost";
   EXPECT_EQ(rig_->host.memory->free(), 200'000u);
+}
+
+TEST_F(Sessions, TheChunksInWhichAnswersWaitAreChargedHoweverLittleIsInThem) {
+  RpcLimits limits;
+  limits.process_memory_max = 1'000'000;
+  start(limits);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  // Of these one fits into a chunk.
+  for (std::uint64_t id = 1; id <= 5; ++id) rig_->peer_sends(request_bytes(id, std::string(40'000, 'a')));
+  EXPECT_GE(rig_->session().connection().outbox().held_bytes(), 5u * 64 * 1024);
+  EXPECT_LE(rig_->host.memory->free(), 1'000'000u - 5 * 64 * 1024);
+  rig_->carrier().set_room(SIZE_MAX);
+  rig_->settle();
+  EXPECT_EQ(rig_->sent().size(), 5u);
+  EXPECT_EQ(rig_->host.memory->free(), 1'000'000u);
+}
+
+TEST_F(Sessions, ABodyOverAChunksSizeStaysChargedWhileItsRequestIsPutOff) {
+  RpcLimits limits;
+  limits.process_memory_max = 4'000'000;
+  limits.outbox_high_water = 4096;
+  start(limits);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  rig_->peer_sends(request_bytes(1, std::string(8000, 'a')));
+  rig_->peer_sends(request_bytes(2, std::string(500'000, 'b')));
+  EXPECT_LE(rig_->host.memory->free(), 4'000'000u - 500'000);
+  rig_->carrier().set_room(SIZE_MAX);
+  rig_->settle();
+  EXPECT_EQ(rig_->sent().size(), 2u);
+  EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
+  // Nor is it kept for one that ends meanwhile.
+  rig_->carrier().set_room(0);
+  rig_->peer_sends(request_bytes(3, std::string(8000, 'a')));
+  rig_->peer_sends(request_bytes(4, std::string(500'000, 'b')));
+  rig_->carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
+  rig_->settle();
+  rig_->destroy_session();
+  EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
 }
 
 TEST_F(Sessions, AnAnswerForWhichThereIsNoMemoryIsRefusedAndTheNextOneIsNot) {

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "calls/method_table.hpp"
@@ -149,6 +151,49 @@ TEST(RunningLimits, NestAndAreNeverExceeded) {
   }
   EXPECT_EQ(whole.running() + part.running() + other.running(), 0u);
   EXPECT_TRUE(RunningPlace{}.take(nullptr));
+}
+
+TEST(RunningLimits, GiveAConnectionNoMoreThanEightTimesWhatNobodyHas) {
+  RunningLimit server{90};
+  RunningLimit method{90, &server};
+  std::size_t held = 0;
+  while (held < 90 && method.try_enter(held)) ++held;
+  EXPECT_EQ(held, 80u);
+  EXPECT_EQ(method.running(), 80u) << "who was refused by the server has left the method";
+  EXPECT_TRUE(method.try_enter(0)) << "who holds little gets more";
+  EXPECT_TRUE(server.try_enter(1));
+  for (std::size_t left = 0; left < 81; ++left) method.leave();
+  server.leave();
+  EXPECT_EQ(server.running() + method.running(), 0u);
+}
+
+TEST(RunningLimits, AreKeptToByThreadsThatEnterAtOnce) {
+  RunningLimit server{6};
+  RunningLimit first{4, &server};
+  RunningLimit second{4, &server};
+  std::atomic<int> inside_first = 0;
+  std::atomic<int> inside = 0;
+  std::atomic<int> entered = 0;
+  std::atomic<bool> over = false;
+  const auto work = [&](RunningLimit& limit, std::atomic<int>* of_method) {
+    for (int i = 0; i < 20'000; ++i) {
+      RunningPlace place;
+      if (!place.take(&limit)) continue;
+      ++entered;
+      if (++inside > 6 || (of_method != nullptr && ++*of_method > 4)) over = true;
+      if (of_method != nullptr) --*of_method;
+      --inside;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { work(first, &inside_first); });
+    threads.emplace_back([&] { work(second, nullptr); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(over);
+  EXPECT_GT(entered, 0);
+  EXPECT_EQ(server.running() + first.running() + second.running(), 0u);
 }
 
 TEST(AttachmentView, IsOnePieceOrSeveral) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "support/heap_count.hpp"
 #include "unit/transport/bring_up_side.hpp"
 #include "weft/wire/frame.hpp"
 
@@ -526,6 +527,16 @@ TEST_F(BringUpCandidates, NoEndIsMadeForACarrierForWhichNoTimeIsLeft) {
   EXPECT_FALSE(side_.carrier.made);
   EXPECT_NE(passed_over().find("ucx: this side could not bring it up: those before it took all"),
             std::string::npos);
+}
+
+TEST_F(BringUpCandidates, WithoutMemoryWhenTheTimeIsOverTheConnectionEndsAndNotTheProcess) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
+  greet();
+  about_first(wire::CarrierStep::kAddress, "here");
+  testing::fail_allocations(1, testing::kForEver);
+  side_.run_timer();
+  testing::fail_allocations(0);
+  expect_end("out of memory to bring a carrier up");
 }
 
 TEST_F(BringUpCandidates, APeerThatConfirmsWhatIsNotTriedYetEndsTheConnection) {
