@@ -9,16 +9,16 @@
 #include "weft/coro/channel.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/event.hpp"
-#include "weft/coro/executor.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/coro/yield.hpp"
+#include "weft/detail/coro/executor.hpp"
 
 namespace {
 
 using namespace weft;
 
-void drain(Executor& executor) {
+void drain(detail::Executor& executor) {
   executor.run_ready(std::numeric_limits<std::size_t>::max());
 }
 
@@ -37,8 +37,8 @@ Task<> await_children(benchmark::State* state) {
 }
 
 void make_await_destroy(benchmark::State& state) {
-  Executor executor;
-  Executor::Enter entered(executor);
+  detail::Executor executor;
+  detail::Executor::Enter entered(executor);
   Scope scope;
   scope.spawn(&await_children, &state);
 }
@@ -67,8 +67,8 @@ Task<> yield_forever(benchmark::State* state) {
 }
 
 void yield_and_resume(benchmark::State& state) {
-  Executor executor;
-  Executor::Enter entered(executor);
+  detail::Executor executor;
+  detail::Executor::Enter entered(executor);
   Scope scope;
   scope.spawn(&yield_forever, &state);
   drain(executor);
@@ -90,8 +90,8 @@ Task<> pop_all(Channel<int>* channel) {
 }
 
 void push_and_pop(benchmark::State& state) {
-  Executor executor;
-  Executor::Enter entered(executor);
+  detail::Executor executor;
+  detail::Executor::Enter entered(executor);
   Channel<int> channel(static_cast<std::size_t>(state.range(0)));
   Scope scope;
   scope.spawn(&push_forever, &channel, &state);
@@ -108,8 +108,8 @@ Task<> fan_out(benchmark::State* state) {
 }
 
 void when_all_of_two(benchmark::State& state) {
-  Executor executor;
-  Executor::Enter entered(executor);
+  detail::Executor executor;
+  detail::Executor::Enter entered(executor);
   Scope scope;
   scope.spawn(&fan_out, &state);
 }

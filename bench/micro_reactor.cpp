@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-struct IdleTimer final : Timer {
+struct IdleTimer final : detail::Timer {
   void on_timer() override {}
 };
 
-struct IdleHook final : TurnEndHook {
+struct IdleHook final : detail::TurnEndHook {
   void on_turn_end() override {}
 };
 
@@ -72,8 +72,8 @@ BENCHMARK(BM_DeadlinePerCallOutOfOrder)->Arg(256)->Arg(1024);
 
 void BM_ScheduleAndRun(benchmark::State& state) {
   auto loop = busy_loop();
-  struct Nothing : Ready {
-    Nothing() : Ready([](Ready*) noexcept {}) {}
+  struct Nothing : detail::Ready {
+    Nothing() : detail::Ready([](detail::Ready*) noexcept {}) {}
   };
   std::vector<Nothing> nodes(256);
   for (auto _ : state) {
@@ -114,7 +114,7 @@ void BM_PostToAnAwakeLoop(benchmark::State& state) {
 BENCHMARK(BM_PostToAnAwakeLoop);
 
 void BM_AcquireAndReleaseAChunk(benchmark::State& state) {
-  ChunkPool pool;
+  detail::ChunkPool pool;
   for (auto _ : state) benchmark::DoNotOptimize(pool.acquire());
 }
 BENCHMARK(BM_AcquireAndReleaseAChunk);

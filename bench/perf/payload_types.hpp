@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "load/payload.hpp"
-#include "weft/codec/codec.hpp"
+#include "weft/detail/codec/codec.hpp"
 
 namespace weft::perf {
 
@@ -35,17 +35,17 @@ inline SeenPayload look_at(Bytes payload) {
 template <>
 struct weft::CodecTraits<weft::perf::TaggedPattern> {
   static constexpr std::size_t kMinEncodedSize = 4;
-  static void encoded_size(Sizer& size, const perf::TaggedPattern& value) {
+  static void encoded_size(detail::Sizer& size, const perf::TaggedPattern& value) {
     size.add(as_text(value.pattern));
   }
-  static void encode(Encoder& to, const perf::TaggedPattern& value) {
+  static void encode(detail::Encoder& to, const perf::TaggedPattern& value) {
     to.write_count(value.pattern.size());
     std::byte* const payload = to.reserve(value.pattern.size());
     if (!value.pattern.empty()) std::memcpy(payload, value.pattern.data(), value.pattern.size());
     load::write_tag({payload, value.pattern.size()}, value.tag);
   }
-  static bool decode(Decoder&, perf::TaggedPattern&) { return false; }
-  static constexpr void append_schema(SchemaWriter& to) { to.type<std::string>(); }
+  static bool decode(detail::Decoder&, perf::TaggedPattern&) { return false; }
+  static constexpr void append_schema(detail::SchemaWriter& to) { to.type<std::string>(); }
 };
 
 template <>

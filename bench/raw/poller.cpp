@@ -7,7 +7,7 @@
 #include <ctime>
 
 #include "load/cpu.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft::raw {
 

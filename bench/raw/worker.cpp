@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft::raw {
 

@@ -7,10 +7,10 @@
 
 #include "fail.hpp"
 #include "station.hpp"
-#include "weft/coro/executor.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/coro/yield.hpp"
+#include "weft/detail/coro/executor.hpp"
 #include "weft/runtime/sleep.hpp"
 
 namespace weft::bench {
@@ -104,7 +104,7 @@ class Progressed final : public ucx::AfterProgress {
     worker_.after_progress(*this);
   }
   void await_resume() const {}
-  void on_progress() override { resume(coroutine_); }
+  void on_progress() override { weft::detail::resume(coroutine_); }
 
  private:
   ucx::Worker& worker_;

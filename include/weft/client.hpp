@@ -31,11 +31,11 @@ class Client final : public CallClient {
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   auto call(Given&&... arguments) {
-    return make_call<M>(detail::WithoutExtras{}, std::forward<Given>(arguments)...);
+    return make_call<M>(detail::WithoutDetails{}, std::forward<Given>(arguments)...);
   }
   template <auto M, typename... Given>
   auto call(const CallOptions& options, Given&&... arguments) {
-    return make_call<M>(detail::WithExtras{options, false}, std::forward<Given>(arguments)...);
+    return make_call<M>(detail::WithDetails{options, false}, std::forward<Given>(arguments)...);
   }
 
   /// Sends a request now and gives a handle to await, keep or drop. Arguments are encoded before this
@@ -51,11 +51,11 @@ class Client final : public CallClient {
   }
 
  private:
-  template <auto M, typename Extras, typename... Given>
-  auto make_call(Extras extras, Given&&... arguments) {
+  template <auto M, typename Details, typename... Given>
+  auto make_call(Details details, Given&&... arguments) {
     if constexpr (CallableWith<M, Given...>) {
-      return CallAwaitable<M, Extras, Given...>{target(), method_key<M>, std::move(extras), std::in_place,
-                                                std::forward<Given>(arguments)...};
+      return CallAwaitable<M, Details, Given...>{target(), method_key<M>, std::move(details), std::in_place,
+                                                 std::forward<Given>(arguments)...};
     } else {
       explain<M, Given...>();
       return Task<Result<ResultOfMethod<M>>>{};

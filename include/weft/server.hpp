@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/calls/call_server.hpp"
-#include "weft/functions/handler.hpp"
+#include "weft/detail/functions/handler.hpp"
 #include "weft/transports.hpp"
 
 namespace weft {
@@ -26,14 +26,14 @@ class Server final : public CallServer {
   /// same options: `register_handler<add, multiply>()`. Before start(), which refuses a name that was
   /// registered twice.
   template <auto... M>
-    requires(sizeof...(M) > 0 && (Handler<M> && ...))
+    requires(sizeof...(M) > 0 && (detail::Handler<M> && ...))
   void register_handler(const HandlerOptions& options = {}) {
     (register_function<M>(options), ...);
   }
   /// Registers member functions with their object, which must outlive the server:
   /// `register_handler<&Store::get, &Store::put>(&store)`.
   template <auto... M, typename Object>
-    requires(sizeof...(M) > 0 && (Handler<M> && ...))
+    requires(sizeof...(M) > 0 && (detail::Handler<M> && ...))
   void register_handler(Object* object, const HandlerOptions& options = {}) {
     (register_member<M>(object, options), ...);
   }
@@ -44,11 +44,11 @@ class Server final : public CallServer {
   template <typename F>
   void register_handler(std::string name, F&& function, const HandlerOptions& options = {}) {
     using Function = std::remove_cvref_t<F>;
-    static_assert(FunctionObject<F>,
+    static_assert(detail::FunctionObject<F>,
                   "weft cannot serve this handler: it takes a lambda or an object with one function call "
                   "operator, without `auto` among its parameters; for a function write "
                   "register_handler<weft::method<function, \"name\">>()");
-    if constexpr (FunctionObject<F>) {
+    if constexpr (detail::FunctionObject<F>) {
       auto owned =
           std::make_shared<detail::OwnedHandler<Function>>(std::move(name), std::forward<F>(function));
       using Handler = detail::HandlerOf<&Function::operator()>;
@@ -59,17 +59,17 @@ class Server final : public CallServer {
  private:
   template <auto M>
   void register_function(const HandlerOptions& options) {
-    static_assert(FreeHandler<M>,
+    static_assert(detail::FreeHandler<M>,
                   "weft cannot serve this handler: a member function is registered with its object, as in "
                   "register_handler<&T::function>(&object)");
-    if constexpr (FreeHandler<M>) register_method(detail::HandlerOf<M>::entry(nullptr, options));
+    if constexpr (detail::FreeHandler<M>) register_method(detail::HandlerOf<M>::entry(nullptr, options));
   }
   template <auto M, typename Object>
   void register_member(Object* object, const HandlerOptions& options) {
-    static_assert(MemberHandlerOf<M, Object>,
+    static_assert(detail::MemberHandlerOf<M, Object>,
                   "weft cannot serve this handler: it is no member function of this object's class, or the "
                   "object is const and the function is not");
-    if constexpr (MemberHandlerOf<M, Object>) {
+    if constexpr (detail::MemberHandlerOf<M, Object>) {
       using Declared = typename detail::MethodTraits<M>::Object;
       register_method(detail::HandlerOf<M>::entry(
           const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));

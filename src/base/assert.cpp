@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
 #include <cstdio>
 #include <cstdlib>

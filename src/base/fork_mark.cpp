@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/base/fork_mark.hpp"
+#include "weft/detail/base/fork_mark.hpp"
 
 #include <pthread.h>
 
-namespace weft {
+namespace weft::detail {
 
 // The one thing that belongs to the process itself and to no object in it.
-std::uint32_t detail::forks_behind = 0;
+std::uint32_t forks_behind = 0;
 
 ForkMark::ForkMark() noexcept {
   [[maybe_unused]] static const int registered =
@@ -14,4 +14,4 @@ ForkMark::ForkMark() noexcept {
   made_behind_ = detail::forks_behind;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

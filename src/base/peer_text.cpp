@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/base/peer_text.hpp"
+#include "weft/detail/base/peer_text.hpp"
 
 #include <algorithm>
 
 #include "weft/base/bytes.hpp"
-#include "weft/base/utf8.hpp"
+#include "weft/detail/base/utf8.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::string peer_text(std::string_view text, std::size_t bytes_max) {
   return safe;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

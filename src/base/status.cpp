@@ -8,7 +8,7 @@
 #include <new>
 #include <system_error>
 
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft {
 

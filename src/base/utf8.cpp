@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/base/utf8.hpp"
+#include "weft/detail/base/utf8.hpp"
 
 #include <cstdint>
 
-namespace weft {
+namespace weft::detail {
 
 std::size_t utf8_character_bytes(Bytes bytes) {
   const auto first = static_cast<std::uint8_t>(bytes[0]);
@@ -31,4 +31,4 @@ std::size_t valid_utf8(Bytes bytes) {
   return at;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/admission.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 Status exhausted(std::string_view text) {
   return {StatusCode::kResourceExhausted, Layer::kRpc, text};
 }
 
 Refusal over_process_memory() {
-  return {Rejection::kOverProcessMemory,
+  return {RefusalReason::kOverProcessMemory,
           exhausted("what the server's calls keep fills its memory (process_memory_max)")};
 }
 
 namespace {
 
 Refusal over_share() {
-  return {Rejection::kOverProcessMemory,
+  return {RefusalReason::kOverProcessMemory,
           exhausted("what this connection's calls keep is its share of the server's memory "
                     "(process_memory_max), the rest of which is left to others")};
 }
@@ -24,13 +24,13 @@ Refusal over_share() {
 
 std::optional<Refusal> Admission::admit(const Charge& charge) {
   if (calls_ >= limits_.calls_in_flight_max) [[unlikely]] {
-    return Refusal{Rejection::kOverCallsInFlight,
+    return Refusal{RefusalReason::kOverCallsInFlight,
                    exhausted("the server works on as many calls of this connection as it may "
                              "(calls_in_flight_max); those that were cancelled count until they end")};
   }
   const std::size_t room = limits_.connection_memory_max - bytes_held_;
   if (room < charge.kept || room - charge.kept < charge.attachment) [[unlikely]] {
-    return Refusal{Rejection::kOverConnectionMemory,
+    return Refusal{RefusalReason::kOverConnectionMemory,
                    exhausted("the requests that this connection's calls keep fill its memory "
                              "(connection_memory_max)")};
   }
@@ -57,9 +57,9 @@ std::optional<Refusal> Admission::refuse_arriving(std::size_t bytes, std::size_t
     if (within_share(bytes, charged)) return std::nullopt;
     return bytes - charged > process_.free() ? over_process_memory() : over_share();
   }
-  return Refusal{Rejection::kOverConnectionMemory,
+  return Refusal{RefusalReason::kOverConnectionMemory,
                  exhausted("the attachments and requests that this connection's calls keep fill its "
                            "memory (connection_memory_max)")};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

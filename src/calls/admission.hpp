@@ -5,11 +5,11 @@
 #include <optional>
 #include <string_view>
 
-#include "calls/rejections.hpp"
+#include "calls/refusals.hpp"
 #include "weft/calls/limits.hpp"
-#include "weft/memory/local_budget.hpp"
+#include "weft/detail/memory/local_budget.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Memory that a call that is served is charged, in bytes.
 struct Charge {
@@ -73,4 +73,4 @@ Refusal over_process_memory();
 /// kResourceExhausted of the rpc layer.
 Status exhausted(std::string_view text);
 
-}  // namespace weft
+}  // namespace weft::detail

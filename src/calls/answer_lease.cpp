@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -49,4 +49,4 @@ bool queue_answer_attachment(Outbox& outbox, Buffer attachment, UniqueFunction<v
   return false;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/transport/outbox.hpp"
 #include "weft/memory/buffer.hpp"
-#include "weft/transport/outbox.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Queues `attachment` behind its answer, and lets `on_sent` hear when that, and everything before it, has
 /// left. Each may be empty. False when memory is out; `on_sent` has heard so then.
 bool queue_answer_attachment(Outbox& outbox, Buffer attachment, UniqueFunction<void(bool)> on_sent);
 
-}  // namespace weft
+}  // namespace weft::detail

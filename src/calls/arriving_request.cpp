@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 bool ArrivingRequest::charge_body(std::size_t bytes) {
   if (bytes <= body_charged_) return true;
@@ -54,4 +54,4 @@ void ArrivingRequest::drop() {
   if (has_body()) release_body();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

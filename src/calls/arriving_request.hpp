@@ -7,10 +7,10 @@
 
 #include "calls/admission.hpp"
 #include "weft/base/result.hpp"
-#include "weft/memory/arriving_buffer.hpp"
-#include "weft/memory/local_budget.hpp"
+#include "weft/detail/memory/arriving_buffer.hpp"
+#include "weft/detail/memory/local_budget.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Memory of the request that is arriving on a connection: a body that is larger than a chunk, and an
 /// attachment. Each is charged as far as it has arrived, and what the peer announced is only checked. When
@@ -57,4 +57,4 @@ class ArrivingRequest {
   std::optional<Refusal> refusal_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

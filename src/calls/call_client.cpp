@@ -10,7 +10,7 @@ namespace {
 /// Awaits the client's connection.
 class ConnectionAwaiter : CancelListener {
  public:
-  explicit ConnectionAwaiter(ClientCore& core) : core_(core) {}
+  explicit ConnectionAwaiter(detail::ClientCore& core) : core_(core) {}
 
   bool await_ready() const noexcept { return core_.ready(); }
   template <typename Promise>
@@ -36,14 +36,14 @@ class ConnectionAwaiter : CancelListener {
     core_.loop().schedule(waiter_.resumption);
   }
 
-  ClientCore& core_;
-  ConnectWaiter waiter_;
+  detail::ClientCore& core_;
+  detail::ConnectWaiter waiter_;
 };
 
 }  // namespace
 
 CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
-    : core_(std::make_unique<ClientCore>(loop, std::move(options), std::move(transports))),
+    : core_(std::make_unique<detail::ClientCore>(loop, std::move(options), std::move(transports))),
       target_(core_.get()) {}
 
 CallClient::~CallClient() = default;

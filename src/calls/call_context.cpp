@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "weft/calls/method_entry.hpp"
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
 namespace weft {
 
@@ -54,7 +54,7 @@ void CallContext::set_attachment(Buffer attachment) {
   call_->envelope().answer_attachment = std::move(attachment);
 }
 
-void CallContext::on_answer_sent(UniqueFunction<void(bool sent)> callback) {
+void CallContext::on_answer_sent(detail::UniqueFunction<void(bool sent)> callback) {
   call_->envelope().on_answer_sent = std::move(callback);
 }
 

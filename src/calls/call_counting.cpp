@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/call_counting.hpp"
 
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 MethodCounters& CallCounting::of_call(std::uint64_t id) noexcept {
   const ServedCall* const call = records_.find(id);
   return call != nullptr ? counts_.of(call->method()) : *last_;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -7,7 +7,7 @@
 #include "calls/served_table.hpp"
 #include "weft/base/status.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Counts for their methods the calls that one connection brings, and those that fail. A failure comes with
 /// the call's id alone: it is that of a record, or of the request that was taken last, which has none.
@@ -39,4 +39,4 @@ class CallCounting {
   MethodCounters* last_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

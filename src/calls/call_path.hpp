@@ -3,12 +3,12 @@
 
 #include "calls/calls_out.hpp"
 #include "calls/session.hpp"
-#include "weft/calls/call_target.hpp"
+#include "weft/detail/calls/call_target.hpp"
 #include "weft/runtime/loop.hpp"
 
 /// The way of a small request that goes well, through the parts it passes: written where those who begin
 /// calls can take all of it into one function. What is rare is behind a call to the part's own source file.
-namespace weft {
+namespace weft::detail {
 
 [[gnu::always_inline]] inline Begun CallTarget::begin(PendingCall& call, std::size_t body_bytes) {
   if (open_ == nullptr || !open_->has_room()) [[unlikely]] {
@@ -51,4 +51,4 @@ inline wire::RequestHead CallsOut::request_head(const MethodKey& method, std::si
   return {body, needs_sent ? Begun::Outcome::kWriteThenSent : Begun::Outcome::kWrite};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

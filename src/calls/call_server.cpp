@@ -13,15 +13,15 @@
 #include "calls/method_table.hpp"
 #include "calls/server_shard.hpp"
 #include "calls/worker_pool.hpp"
+#include "weft/detail/runtime/post_surely.hpp"
 #include "weft/runtime/loop_thread.hpp"
-#include "weft/runtime/post_surely.hpp"
 
 namespace weft {
 
 namespace {
 
 // An `accept` that throws admits nobody.
-bool accepts(ServerOptions& options, const Incoming& incoming) noexcept {
+bool accepts(ServerOptions& options, const detail::Incoming& incoming) noexcept {
   try {
     return !options.accept || options.accept(incoming.remote_endpoint());
   } catch (...) {
@@ -42,7 +42,7 @@ class CallServer::State {
   State(ServerOptions options, Transports transports)
       : transports_(std::move(transports)),
         options_(std::move(options)),
-        memory_(std::make_shared<MemoryBudget>(options_.limits.process_memory_max)) {}
+        memory_(std::make_shared<detail::MemoryBudget>(options_.limits.process_memory_max)) {}
 
   Result<void> start();
   void stop(Duration grace);
@@ -51,12 +51,12 @@ class CallServer::State {
   void end(bool in_child);
   ServerStats stats() const;
 
-  void add(const MethodEntry& entry, std::shared_ptr<void> owner) {
+  void add(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
     WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
     entries_.push_back(entry);
     if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
   }
-  std::shared_ptr<void>& part_of(const std::type_info& layer) { return parts_[layer]; }
+  std::shared_ptr<void>& layer_state(const std::type_info& layer) { return parts_[layer]; }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
   Result<MemoryLease> register_memory(MutableBytes memory) const {
@@ -71,8 +71,8 @@ class CallServer::State {
   Result<void> make_threads();
   Result<void> listen();
   Result<void> listen_on(const std::string& text);
-  void on_incoming(std::unique_ptr<Incoming> incoming);
-  void deal_out(std::unique_ptr<Incoming> incoming);
+  void on_incoming(std::unique_ptr<detail::Incoming> incoming);
+  void deal_out(std::unique_ptr<detail::Incoming> incoming);
   bool hold_open();
   void release();
   void stop_shards(Duration grace);
@@ -82,22 +82,22 @@ class CallServer::State {
 
   const Transports transports_;
   ServerOptions options_;
-  std::shared_ptr<MemoryBudget> memory_;
-  FaultLog faults_{logger()};
+  std::shared_ptr<detail::MemoryBudget> memory_;
+  detail::FaultLog faults_{logger()};
   std::vector<std::shared_ptr<void>> owned_handlers_;
   std::map<std::type_index, std::shared_ptr<void>> parts_;
-  std::vector<MethodEntry> entries_;
-  MethodTable methods_;
-  std::unique_ptr<WorkerPool> workers_;
+  std::vector<detail::MethodEntry> entries_;
+  detail::MethodTable methods_;
+  std::unique_ptr<detail::WorkerPool> workers_;
   std::vector<std::unique_ptr<LoopThread>> threads_;
-  std::vector<std::unique_ptr<ServerShard>> shards_;
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<detail::ServerShard>> shards_;
+  std::vector<std::unique_ptr<detail::Listener>> listeners_;
   std::vector<std::string> urls_;
   std::size_t next_shard_ = 0;
   std::atomic<std::uint64_t> next_connection_id_ = 1;
   std::atomic<std::size_t> connections_ = 0;
-  Counter accepted_;
-  Counter refused_;
+  detail::Counter accepted_;
+  detail::Counter refused_;
   std::atomic<std::size_t> left_ = 0;
   std::atomic<Phase> phase_ = Phase::kNew;
   std::mutex mutex_;
@@ -125,10 +125,11 @@ Result<void> CallServer::State::start() {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
   Result<void> made;
   try {
-    Result<MethodTable> methods = MethodTable::build(entries_, options_.calls_running_max);
+    Result<detail::MethodTable> methods = detail::MethodTable::build(entries_, options_.calls_running_max);
     if (!methods.ok()) return std::move(methods).status();
     methods_ = std::move(*methods);
-    if (const Status misuse = check_options(options_, methods_.has_blocking()); !misuse.ok()) return misuse;
+    if (const Status misuse = detail::check_options(options_, methods_.has_blocking()); !misuse.ok())
+      return misuse;
     made = make_threads();
     if (made.ok()) made = listen();
   } catch (const std::bad_alloc&) {
@@ -140,7 +141,7 @@ Result<void> CallServer::State::start() {
 
 Result<void> CallServer::State::make_threads() {
   if (methods_.has_blocking()) {
-    auto workers = WorkerPool::start(options_.worker_threads, options_.worker_queue_max);
+    auto workers = detail::WorkerPool::start(options_.worker_threads, options_.worker_queue_max);
     if (!workers.ok()) return std::move(workers).status();
     workers_ = std::move(*workers);
   }
@@ -154,10 +155,10 @@ Result<void> CallServer::State::make_threads() {
     threads_.push_back(std::move(*started));
   }
   for (std::size_t i = 0; i < std::max<std::size_t>(1, threads_.size()); ++i) {
-    const ServerShard::Setup setup{loop(i),     options_, methods_, workers_.get(),
-                                   memory_,     logger(), faults_,  next_connection_id_,
-                                   connections_};
-    shards_.push_back(std::make_unique<ServerShard>(setup));
+    const detail::ServerShard::Setup setup{loop(i),     options_, methods_, workers_.get(),
+                                           memory_,     logger(), faults_,  next_connection_id_,
+                                           connections_};
+    shards_.push_back(std::make_unique<detail::ServerShard>(setup));
   }
   left_ = shards_.size();
   return {};
@@ -178,16 +179,17 @@ Result<void> CallServer::State::listen() {
     }
     phase_ = Phase::kRunning;
     for (const auto& listener : listeners_) {
-      listener->start([this](std::unique_ptr<Incoming> incoming) { on_incoming(std::move(incoming)); });
+      listener->start(
+          [this](std::unique_ptr<detail::Incoming> incoming) { on_incoming(std::move(incoming)); });
     }
   });
   return outcome;
 }
 
 Result<void> CallServer::State::listen_on(const std::string& text) {
-  Result<Url> url = Url::parse(text);
+  Result<detail::Url> url = detail::Url::parse(text);
   if (!url.ok()) return std::move(url).status();
-  Result<Transport*> transport = transports_.find(*url);
+  Result<detail::Transport*> transport = transports_.find(*url);
   if (!transport.ok()) return std::move(transport).status();
   auto listener = (*transport)->listen(loop(0), *url);
   if (!listener.ok()) return std::move(listener).status();
@@ -196,7 +198,7 @@ Result<void> CallServer::State::listen_on(const std::string& text) {
   return {};
 }
 
-void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
+void CallServer::State::on_incoming(std::unique_ptr<detail::Incoming> incoming) {
   const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
   if (full || !accepts(options_, *incoming)) {
     ++refused_;
@@ -211,7 +213,7 @@ void CallServer::State::on_incoming(std::unique_ptr<Incoming> incoming) {
   }
 }
 
-void CallServer::State::deal_out(std::unique_ptr<Incoming> incoming) {
+void CallServer::State::deal_out(std::unique_ptr<detail::Incoming> incoming) {
   const std::size_t index = next_shard_;
   next_shard_ = (next_shard_ + 1) % shards_.size();
   if (index == 0) return shards_[0]->adopt(std::move(incoming));
@@ -296,7 +298,7 @@ ServerStats CallServer::State::stats() const {
   stats.connections_accepted = accepted_.get();
   stats.connections_refused = refused_.get();
   stats.connections = connections_.load(std::memory_order_relaxed);
-  const std::vector<MethodEntry>& methods = methods_.entries();
+  const std::vector<detail::MethodEntry>& methods = methods_.entries();
   stats.methods.resize(methods.size());
   for (std::size_t i = 0; i < methods.size(); ++i) stats.methods[i].name = methods[i].key.name;
   for (const auto& shard : shards_) shard->count(stats);
@@ -312,11 +314,11 @@ CallServer::~CallServer() {
     static_cast<void>(state_.release());  // NOLINT(bugprone-unused-return-value): left to the parent
 }
 
-std::shared_ptr<void>& CallServer::part_of(const std::type_info& layer) {
-  return state_->part_of(layer);
+std::shared_ptr<void>& CallServer::layer_state(const std::type_info& layer) {
+  return state_->layer_state(layer);
 }
 
-void CallServer::register_method(const MethodEntry& entry, std::shared_ptr<void> owner) {
+void CallServer::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
   state_->add(entry, std::move(owner));
 }
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "weft/base/bytes.hpp"
-#include "weft/base/peer_text.hpp"
+#include "weft/detail/base/peer_text.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 wire::AnswerHead failure_head(const Status& failure) {
   return {
@@ -75,4 +75,4 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   return {code, layer, message, native, retry};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

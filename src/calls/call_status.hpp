@@ -4,11 +4,11 @@
 #include <cstdint>
 
 #include "weft/base/status.hpp"
-#include "weft/calls/method_key.hpp"
-#include "weft/transport/connection.hpp"
-#include "weft/wire/heads.hpp"
+#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The native code of a kFailedPrecondition that says the signatures differ.
 inline constexpr std::int32_t kSchemaMismatch = 1;
@@ -34,4 +34,4 @@ Status status_of_encoding() noexcept;
 /// cleaned and cut, and it says whose it is unless the failure is the handler's own.
 Status answered_status(const Frame& frame, const MethodKey& method);
 
-}  // namespace weft
+}  // namespace weft::detail

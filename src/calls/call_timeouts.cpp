@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/call_timeouts.hpp"
+#include "weft/detail/calls/call_timeouts.hpp"
 
 #include <chrono>
 
 #include "calls/call_path.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -29,4 +29,4 @@ void CallTimeouts::on_timer() {
   if (!calls_.empty()) loop_.arm(*this, calls_.front().request().deadline.at());
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -8,16 +8,16 @@
 
 #include "calls/connection_totals.hpp"
 #include "calls/method_counters.hpp"
-#include "calls/rejections.hpp"
+#include "calls/refusals.hpp"
 #include "calls/served_table.hpp"
-#include "weft/base/counter.hpp"
-#include "weft/base/intrusive_list.hpp"
 #include "weft/base/time.hpp"
-#include "weft/base/unique_function.hpp"
-#include "weft/calls/served_call.hpp"
-#include "weft/memory/local_budget.hpp"
+#include "weft/detail/base/counter.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/memory/local_budget.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class FaultLog;
 class MethodTable;
@@ -36,7 +36,7 @@ struct CallsHost {
   Counter running;
   /// Frames of types that only a later build knows.
   Counter frames_skipped;
-  RejectionCounters rejections;
+  RefusalCounters refusals;
   MethodCounts calls;
   ConnectionTotals traffic;
   /// Null on a client: there the one who called hears of it.
@@ -47,4 +47,4 @@ struct CallsHost {
   UniqueFunction<void()> on_idle;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -8,10 +8,10 @@
 #include "calls/answer_lease.hpp"
 #include "calls/call_status.hpp"
 #include "calls/session.hpp"
-#include "weft/base/assert.hpp"
-#include "weft/calls/inline_call.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/calls/inline_call.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -42,19 +42,19 @@ bool has_good_metadata(const Frame& request) {
 }
 
 Refusal bad_metadata() {
-  return {Rejection::kBadMetadata,
+  return {RefusalReason::kBadMetadata,
           {StatusCode::kInvalidArgument, Layer::kRpc,
            "the call's metadata is not made of whole pairs, each with a key of its own"}};
 }
 
 Refusal over_running() {
-  return {Rejection::kOverRunning,
+  return {RefusalReason::kOverRunning,
           exhausted("as many calls run as may, of the method (HandlerOptions::running_max) or of the server "
                     "(ServerOptions::calls_running_max)")};
 }
 
 Refusal no_memory_for_answer() {
-  return {Rejection::kOverProcessMemory,
+  return {RefusalReason::kOverProcessMemory,
           exhausted("answers that wait to be sent fill the server's memory, or this connection's share of it "
                     "(process_memory_max)")};
 }
@@ -108,7 +108,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   // Half of the time that the caller gave has passed before anybody looked at the request.
   if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
-    refuse_request(request, {Rejection::kBehind,
+    refuse_request(request, {RefusalReason::kBehind,
                              exhausted("the server is behind: half of the time for this call had passed "
                                        "before it was looked at, so it was not run")});
     return {};
@@ -208,8 +208,8 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   }
   Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
   if (!buffer.ok()) {
-    arriving_.refuse(
-        {Rejection::kOverProcessMemory, buffer.status().with_context("an attachment (process_memory_max)")});
+    arriving_.refuse({RefusalReason::kOverProcessMemory,
+                      buffer.status().with_context("an attachment (process_memory_max)")});
     return Landing::skip();
   }
   return Landing::into(arriving_.begin_attachment(std::move(*buffer)));
@@ -318,15 +318,15 @@ void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) 
   refuse(request.id(), refusal.reason, refusal.status);
 }
 
-void CallsIn::refuse(std::uint64_t id, Rejection reason, const Status& why) {
-  session_.reject(reason, why);
+void CallsIn::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
+  session_.count_refusal(reason, why);
   counting_.refused(id);
   send_failure(id, failure_head(why), why.message());
 }
 
 // Allocates nothing but the frame.
 void CallsIn::refuse_without_memory(std::uint64_t id) {
-  host_.rejections.count(Rejection::kOverProcessMemory);
+  host_.refusals.count(RefusalReason::kOverProcessMemory);
   counting_.refused(id);
   send_failure(id, kNoMemory, "the server is out of memory for the call");
 }
@@ -346,4 +346,4 @@ void CallsIn::send_failure(std::uint64_t id, wire::AnswerHead failure, std::stri
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -14,14 +14,14 @@
 #include "calls/request_check.hpp"
 #include "calls/served_list.hpp"
 #include "calls/served_table.hpp"
-#include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
-#include "weft/calls/answer_sink.hpp"
-#include "weft/calls/served_call.hpp"
-#include "weft/transport/connection.hpp"
-#include "weft/wire/heads.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/answer_sink.hpp"
+#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 struct MethodEntry;
 class Session;
@@ -56,7 +56,7 @@ class CallsIn final : public AnswerSink {
   void take_back_answer(const std::byte* body) override;
   void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) override;
   [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
-  void refuse(std::uint64_t id, Rejection reason, const Status& why) override;
+  void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
   void refuse_without_memory(std::uint64_t id) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
@@ -88,4 +88,4 @@ class CallsIn final : public AnswerSink {
   Duration waited_{};
 };
 
-}  // namespace weft
+}  // namespace weft::detail

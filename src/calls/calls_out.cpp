@@ -7,9 +7,9 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
-#include "weft/base/peer_text.hpp"
+#include "weft/detail/base/peer_text.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -63,8 +63,8 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.metadata_bytes = static_cast<std::uint16_t>(metadata.size());
   set_timeout(head, call.request().deadline, session_.loop().now());
-  if (call.request().extras != nullptr) {
-    const CallOptions& options = call.request().extras->options;
+  if (call.request().details != nullptr) {
+    const CallOptions& options = call.request().details->options;
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer_attachment_bytes_max()) {
       return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
@@ -76,35 +76,35 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     }
     if (!options.landing.empty()) head.flags |= wire::FrameFlags::kLandingNamed;
   }
-  Begun begun = queue(call, head, call.request().extras != nullptr || session_.output().needs_end());
+  Begun begun = queue(call, head, call.request().details != nullptr || session_.output().needs_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }
 
-void CallsOut::sent(CallExtras* extras) {
+void CallsOut::sent(CallDetails* details) {
   session_.output().end();
-  if (extras != nullptr && !extras->queue_attachment(session_.connection().outbox())) {
+  if (details != nullptr && !details->queue_attachment(session_.connection().outbox())) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
   }
 }
 
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
-  const bool has_metadata = request.extras != nullptr || request.carrying != nullptr;
+  const bool has_metadata = request.details != nullptr || request.carrying != nullptr;
   session_.output().take_back(body - (has_metadata ? wire::padded(request.metadata().size()) : 0));
   table_.take_back(id);
 }
 
-void CallsOut::take_attachment_over(CallExtras& extras, std::string_view text) {
+void CallsOut::take_attachment_over(CallDetails& details, std::string_view text) {
   Outbox& outbox = session_.connection().outbox();
-  if (extras.take_over(outbox)) return;
+  if (details.take_over(outbox)) return;
   // The frame cannot be completed without the caller's memory, so nothing may follow it.
   outbox.release_all();
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
-bool CallsOut::may_end_at_once(const Exchange& exchange, const CallExtras& extras,
+bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& details,
                                std::size_t copies_max) const {
-  const std::size_t lent = extras.attachment_is_lent() ? extras.options.attachment.bytes() : 0;
+  const std::size_t lent = details.attachment_is_lent() ? details.options.attachment.bytes() : 0;
   if (lent == 0 && landing_ != &exchange) return true;
   return lent <= copies_max && session_.connection().gives_back_at_once();
 }
@@ -140,20 +140,20 @@ void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
   session_.owner().on_session_room(session_);
 }
 
-Landing CallsOut::on_response_attachment(const Frame& frame) {
+Landing CallsOut::on_answer_attachment(const Frame& frame) {
   Exchange* const exchange = table_.find(frame.header.id);
   landing_ = nullptr;
   if (exchange == nullptr) return Landing::skip();
-  const Landing landing = exchange->on_response_attachment(frame);
+  const Landing landing = exchange->on_answer_attachment(frame);
   if (landing.kind == Landing::Kind::kInto) landing_ = exchange;
   return landing;
 }
 
-void CallsOut::on_response_attachment_end(const Frame& frame, bool landed) {
+void CallsOut::on_answer_attachment_end(const Frame& frame, bool landed) {
   Exchange* const exchange = table_.take(frame.header.id);
   landing_ = nullptr;
   if (exchange == nullptr) return drop_late_answer(frame.header);
-  exchange->on_response_attachment_end(frame, landed);
+  exchange->on_answer_attachment_end(frame, landed);
 }
 
 void CallsOut::end_untaken(std::uint64_t position, std::string_view reason) {
@@ -180,4 +180,4 @@ void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   });
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -6,11 +6,11 @@
 
 #include "calls/exchange_table.hpp"
 #include "weft/base/status.hpp"
-#include "weft/calls/pending_call.hpp"
-#include "weft/transport/connection.hpp"
-#include "weft/wire/heads.hpp"
+#include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class Session;
 
@@ -23,7 +23,7 @@ class CallsOut {
   /// Gives `call` an id and queues its request.
   Begun begin(PendingCall& call, std::size_t body_bytes);
   /// The body is written: ends the frame and queues the attachment, if there is one.
-  void sent(CallExtras* extras);
+  void sent(CallDetails* details);
   /// In place of sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
   /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
@@ -31,20 +31,20 @@ class CallsOut {
   void abandon(const Exchange& exchange, std::uint64_t id);
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
   /// may be copied for it.
-  bool may_end_at_once(const Exchange& exchange, const CallExtras& extras, std::size_t copies_max) const;
+  bool may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max) const;
   /// Afterwards the caller's memory is no longer read from. When memory for the copy is out, the connection
   /// is closed with `text`.
-  void take_attachment_over(CallExtras& extras, std::string_view text);
+  void take_attachment_over(CallDetails& details, std::string_view text);
 
-  void on_response(const Frame& frame) {
+  void on_answer(const Frame& frame) {
     Exchange* const exchange = table_.take(frame.header.id);
     if (exchange == nullptr) [[unlikely]] {
       return drop_late_answer(frame.header);
     }
-    exchange->on_response(frame);
+    exchange->on_answer(frame);
   }
-  Landing on_response_attachment(const Frame& frame);
-  void on_response_attachment_end(const Frame& frame, bool landed);
+  Landing on_answer_attachment(const Frame& frame);
+  void on_answer_attachment_end(const Frame& frame, bool landed);
   /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
   /// unprocessed. `reason` is the peer's.
   void end_untaken(std::uint64_t position, std::string_view reason);
@@ -84,4 +84,4 @@ class CallsOut {
   const Exchange* landing_ = nullptr;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

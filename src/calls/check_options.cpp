@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -93,4 +93,4 @@ Status check_options(const ServerOptions& options, bool blocking) {
   return status.ok() ? check_limits(options.limits) : status;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

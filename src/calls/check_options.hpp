@@ -5,11 +5,11 @@
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/server_options.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Ok, or kInvalidArgument for the first option with which nothing would ever work: its name and what to do.
 Status check_options(const ClientOptions& options);
 /// `blocking`: a handler is registered as blocking.
 Status check_options(const ServerOptions& options, bool blocking);
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -10,7 +10,7 @@
 #include "calls/call_status.hpp"
 #include "calls/check_options.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -248,12 +248,12 @@ void ClientCore::reap() {
   if (!reaper_.is_scheduled()) loop().schedule(reaper_);
 }
 
-void ClientCore::bury() {
+void ClientCore::destroy_ended() {
   closed_.clear();
   if (std::exchange(attempt_done_, false)) attempt_.reset();
 }
 
-void ClientCore::AttemptEnd::ended(Completion& self, detail::TaskPromiseBase& task) noexcept {
+void ClientCore::AttemptEnd::ended(Completion& self, TaskPromiseBase& task) noexcept {
   ClientCore& core = static_cast<AttemptEnd&>(self).core;
   if (task.failed()) {
     core.attempt_failed(
@@ -323,4 +323,4 @@ ClientStats ClientCore::stats() const {
   return stats;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -7,14 +7,14 @@
 #include "calls/reconnect_wait.hpp"
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
-#include "weft/base/intrusive_list.hpp"
-#include "weft/calls/call_target.hpp"
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/transports.hpp"
 #include "weft/coro/task.hpp"
-#include "weft/runtime/timer.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/runtime/timer.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 struct ConnectWaiterTag;
 
@@ -60,14 +60,14 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
  private:
   enum class State : std::uint8_t { kIdle, kConnecting, kReady, kBackoff, kClosed };
 
-  struct AttemptEnd : detail::Completion {
+  struct AttemptEnd : Completion {
     explicit AttemptEnd(ClientCore& owner) : Completion{&ended}, core(owner) {}
-    static void ended(Completion& self, detail::TaskPromiseBase& task) noexcept;
+    static void ended(Completion& self, TaskPromiseBase& task) noexcept;
     ClientCore& core;
   };
   struct Reaper : Ready {
     explicit Reaper(ClientCore& owner) : Ready(&run), core(owner) {}
-    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.bury(); }
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.destroy_ended(); }
     ClientCore& core;
   };
 
@@ -92,7 +92,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
   void tell_of_refused_carrier(const Connection& connection);
   void reap();
-  void bury();
+  void destroy_ended();
 
   const Transports transports_;
   ClientOptions options_;
@@ -119,4 +119,4 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   bool attempt_done_ = false;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -3,7 +3,7 @@
 
 #include "calls/session.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 void ConnectionTotals::join(Session& session) noexcept {
   if (made_in_.in_child()) return;
@@ -27,4 +27,4 @@ ConnectionStats ConnectionTotals::sum() const noexcept {
   return sum;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -3,11 +3,11 @@
 
 #include <mutex>
 
-#include "weft/base/fork_mark.hpp"
-#include "weft/base/intrusive_list.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
 #include "weft/transport/connection_stats.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class Session;
 struct CountedSessionTag;
@@ -31,4 +31,4 @@ class ConnectionTotals {
   ConnectionStats ended_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -3,7 +3,7 @@
 
 #include <new>
 
-namespace weft {
+namespace weft::detail {
 
 void ExchangeTable::free_abandoned(Slot& slot, std::uint32_t index) noexcept {
   --abandoned_;
@@ -21,4 +21,4 @@ bool ExchangeTable::add_slot() noexcept {
   return true;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/calls/exchange.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/calls/exchange.hpp"
+#include "weft/detail/wire/frame.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The exchanges that this side began on one connection, by their ids. An id is a slot and its generation;
 /// the generation grows when an exchange leaves, so that a frame for one that has ended finds nobody. One
@@ -112,4 +112,4 @@ class ExchangeTable {
   std::uint64_t entered_ = 0;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
-void FaultGate::note(FaultLog& log, const Connection& connection, Rejection reason, const Status& why,
+void FaultGate::note(FaultLog& log, const Connection& connection, RefusalReason reason, const Status& why,
                      TimePoint now) {
   ++kept_back_;
   if (now < quiet_until_) return;
@@ -30,4 +30,4 @@ void FaultGate::close(FaultLog& log, const Connection& connection) {
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,17 +4,18 @@
 #include <cstdint>
 
 #include "calls/fault_log.hpp"
-#include "calls/rejections.hpp"
+#include "calls/refusals.hpp"
 #include "weft/base/status.hpp"
-#include "weft/transport/connection.hpp"
+#include "weft/detail/transport/connection.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Lets the faults of one connection into the log of faults: one a second, the rest as a number. So a peer
 /// that does much wrong costs no lock and no text for each of it. Thread: the connection's loop.
 class FaultGate {
  public:
-  void note(FaultLog& log, const Connection& connection, Rejection reason, const Status& why, TimePoint now);
+  void note(FaultLog& log, const Connection& connection, RefusalReason reason, const Status& why,
+            TimePoint now);
   /// The connection ends: hands over the number of those that were kept back.
   void close(FaultLog& log, const Connection& connection);
 
@@ -24,4 +25,4 @@ class FaultGate {
   std::uint64_t kept_back_ = 0;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 void FaultLog::note(std::string_view endpoint, std::string_view text, std::uint64_t faults, TimePoint now) {
   const std::string line = line_for(endpoint, text, faults, now);
@@ -55,4 +55,4 @@ FaultLog::Peer* FaultLog::find_or_replace(std::string_view address, TimePoint no
   return &oldest;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

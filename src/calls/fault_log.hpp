@@ -10,7 +10,7 @@
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Writes into a log what peers do wrong: of each peer at most one line a second, which says how many faults
 /// of that peer were left out since its last one. What is left out is still counted by reason.
@@ -56,4 +56,4 @@ class FaultLog {
   std::uint64_t others_left_out_ = 0;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "calls/admission.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -86,4 +86,4 @@ std::byte* FrameOutput::close_for_memory() {
   return nullptr;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

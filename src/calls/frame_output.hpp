@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "weft/calls/limits.hpp"
-#include "weft/memory/local_budget.hpp"
-#include "weft/transport/connection.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/memory/local_budget.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/wire/frame.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Writes the frames of one session into the outbox of its connection, and bounds what waits there to be
 /// sent: by the high-water mark, and by the process's memory. Charged are the chunks in which it waits, each
@@ -84,4 +84,4 @@ class FrameOutput {
   bool checksums_ = false;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/kept_body.hpp"
+#include "weft/detail/calls/kept_body.hpp"
 
 #include <cstring>
 
 #include "weft/coro/task.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 void KeptBody::copy(Bytes bytes) {
   if (bytes.empty()) return;
@@ -20,4 +20,4 @@ KeptBody::~KeptBody() {
   if (charge_ != 0) budget_->release(charge_);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,9 +5,9 @@
 #include <new>
 #include <utility>
 
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 LateAnswer::LateAnswer(ServedCall& call) noexcept
     : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->send_and_end(); }),
@@ -45,4 +45,4 @@ void LateAnswer::send(ServedCall& call, Bytes body, const Status& failure) {
   call.end_answer();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -6,10 +6,10 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
-#include "weft/calls/answer_sink.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/calls/answer_sink.hpp"
+#include "weft/detail/coro/executor.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class ServedCall;
 
@@ -36,4 +36,4 @@ class LateAnswer final : private Ready, private RoomWaiter {
   Status failure_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -39,14 +39,14 @@ Result<void> Metadata::set(std::string_view key, std::string_view value) {
     append_pair(changed, other, its_value);
     ++pairs;
   }
-  const std::size_t room = wire::kMetadataBytesMax - changed.size();
+  const std::size_t room = detail::wire::kMetadataBytesMax - changed.size();
   // Each on its own first: a sum could overflow.
   const bool fits =
       key.size() <= room && value.size() <= room && kPairLengths + key.size() + value.size() <= room;
   if (!fits || pairs > kMetadataPairsMax) {
     return Status{StatusCode::kResourceExhausted, Layer::kRpc,
                   "metadata: with '" + std::string{key.substr(0, 40)} + "' it would be over the limit of " +
-                      std::to_string(fits ? kMetadataPairsMax : wire::kMetadataBytesMax) +
+                      std::to_string(fits ? kMetadataPairsMax : detail::wire::kMetadataBytesMax) +
                       (fits ? " pairs" : " bytes")};
   }
   append_pair(changed, key, value);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weft {
+namespace weft::detail {
 
 std::uint64_t MethodCounts::taken() const noexcept {
   std::uint64_t sum = 0;
@@ -29,4 +29,4 @@ void MethodCounts::add_to(MethodStats& stats, const MethodEntry& method) const n
   stats.answered += method.kind == HandlerKind::kInline ? taken - std::min(taken, ended) : answered;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

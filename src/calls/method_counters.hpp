@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <memory>
 
-#include "weft/base/counter.hpp"
 #include "weft/base/status.hpp"
-#include "weft/calls/method_entry.hpp"
 #include "weft/calls/method_stats.hpp"
+#include "weft/detail/base/counter.hpp"
+#include "weft/detail/calls/method_entry.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class MethodTable;
 
@@ -49,4 +49,4 @@ class MethodCounts {
   std::unique_ptr<MethodCounters[]> counters_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,7 +5,7 @@
 #include <bit>
 #include <string>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -79,4 +79,4 @@ bool MethodTable::has_blocking() const {
   return std::ranges::any_of(entries_, [](const MethodEntry& entry) { return entry.options.blocking; });
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "weft/base/result.hpp"
-#include "weft/calls/method_entry.hpp"
-#include "weft/calls/running_limit.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/running_limit.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The registered methods by id and schema: open addressing at half load, built once, then only read, from
 /// every loop. Functions of one name and different types, such as a template's specialisations, share an id.
@@ -49,4 +49,4 @@ class MethodTable {
   std::vector<const MethodEntry*> slots_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

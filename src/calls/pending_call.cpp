@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/pending_call.hpp"
+#include "weft/detail/calls/pending_call.hpp"
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
-#include "weft/wire/heads.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -17,17 +17,17 @@ constexpr Duration kMemoryLook = std::chrono::milliseconds{1};
 constexpr std::size_t kCopiedAtOnceMax = std::size_t{1} << 20;
 
 /// The end of a call that has options, or that no list of timeouts serves.
-Deadline earliest_deadline(CallTarget& target, const CallExtras* extras, Deadline of_scope) {
+Deadline earliest_deadline(CallTarget& target, const CallDetails* details, Deadline of_scope) {
   const CallTimeouts& timeouts = target.timeouts();
   Deadline deadline;
-  if (extras != nullptr && extras->options.timeout != Duration::zero()) {
-    const Duration timeout = extras->options.timeout;
+  if (details != nullptr && details->options.timeout != Duration::zero()) {
+    const Duration timeout = details->options.timeout;
     if (timeout != kNoTimeout) deadline = Deadline::after(target.loop().read_clock(), timeout);
   } else if (timeouts.timeout() != kNoTimeout) {
     deadline = timeouts.serves() ? timeouts.from_now()
                                  : Deadline::after(target.loop().read_clock(), timeouts.timeout());
   }
-  if (extras != nullptr) deadline = deadline.earlier(extras->options.deadline);
+  if (details != nullptr) deadline = deadline.earlier(details->options.deadline);
   return deadline.earlier(of_scope);
 }
 
@@ -37,7 +37,7 @@ Deadline earliest_deadline(CallTarget& target, const CallExtras* extras, Deadlin
 // the time is over.
 inline bool PendingCall::set_deadline(Deadline of_scope) {
   const CallTimeouts& timeouts = target_->timeouts();
-  if (request_.extras == nullptr && timeouts.serves()) [[likely]] {
+  if (request_.details == nullptr && timeouts.serves()) [[likely]] {
     const Deadline deadline = timeouts.from_now();
     if (of_scope.at() >= deadline.at()) [[likely]] {
       request_.deadline = deadline;
@@ -46,7 +46,7 @@ inline bool PendingCall::set_deadline(Deadline of_scope) {
     }
   }
   Loop& loop = target_->loop();
-  request_.deadline = earliest_deadline(*target_, request_.extras, of_scope);
+  request_.deadline = earliest_deadline(*target_, request_.details, of_scope);
   if (request_.deadline.is_infinite()) return true;
   if (request_.deadline.expired(loop.now())) return false;
   loop.arm(*this, request_.deadline.at());
@@ -108,7 +108,7 @@ void PendingCall::take_back(const std::byte* body) noexcept {
 }
 
 void PendingCall::sent() {
-  out_->sent(request_.extras);
+  out_->sent(request_.details);
 }
 
 void PendingCall::limit(Deadline deadline) {
@@ -131,7 +131,7 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   if (state_ != State::kSent) return;
   // Also when the request is still queued: it leaves all the same, with the cancel behind it.
   failure_ = to_status(reason);
-  if (request_.extras != nullptr && !out_->may_end_at_once(*this, *request_.extras, kCopiedAtOnceMax)) {
+  if (request_.details != nullptr && !out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
     state_ = State::kLeaving;
     Loop& loop = target_->loop();
     request_.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
@@ -149,7 +149,7 @@ void PendingCall::on_timer() {
   // A copy takes its time, and so does what is taken by force: one by one, so that no turn gets long.
   const bool wait_for_turn =
       loop.turn_time().is_old() && now - request_.deadline.at() < kMemoryBackWithin * 2;
-  if (wait_for_turn || (!wait_is_over && !out_->may_end_at_once(*this, *request_.extras, SIZE_MAX))) {
+  if (wait_for_turn || (!wait_is_over && !out_->may_end_at_once(*this, *request_.details, SIZE_MAX))) {
     return loop.arm(*this, now + kMemoryLook);
   }
   leave();
@@ -169,8 +169,8 @@ inline void PendingCall::end() noexcept {
   if (waiter_ != nullptr) target_->loop().schedule(*waiter_);
 }
 
-void PendingCall::on_response(const Frame& frame) {
-  if (request_.extras != nullptr || !wire::AnswerView{frame.header}.succeeded()) [[unlikely]] {
+void PendingCall::on_answer(const Frame& frame) {
+  if (request_.details != nullptr || !wire::AnswerView{frame.header}.succeeded()) [[unlikely]] {
     return take_answer(frame, {});
   }
   decode_answer(frame.body, failure_);
@@ -180,8 +180,8 @@ void PendingCall::on_response(const Frame& frame) {
 // An answer can overtake the last bytes of its own request's attachment: the server need not read what it
 // refuses. The caller's memory is still being read then.
 void PendingCall::take_answer(const Frame& frame, Status refused) {
-  if (request_.extras != nullptr) {
-    out_->take_attachment_over(*request_.extras, "out of memory for an answered attachment");
+  if (request_.details != nullptr) {
+    out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
   }
   if (!refused.ok()) {
     failure_ = std::move(refused);
@@ -193,21 +193,21 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
   end();
 }
 
-Landing PendingCall::on_response_attachment(const Frame& frame) {
-  if (request_.extras == nullptr || !request_.extras->wants_attachment()) return Landing::skip();
-  return request_.extras->land(frame.header.attachment_bytes, out_->session());
+Landing PendingCall::on_answer_attachment(const Frame& frame) {
+  if (request_.details == nullptr || !request_.details->wants_attachment()) return Landing::skip();
+  return request_.details->land(frame.header.attachment_bytes, out_->session());
 }
 
-void PendingCall::on_response_attachment_end(const Frame& frame, bool landed) {
-  if (landed) request_.extras->answer_attachment_bytes = frame.header.attachment_bytes;
-  const bool wanted = request_.extras != nullptr && request_.extras->wants_attachment();
+void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
+  if (landed) request_.details->answer_attachment_bytes = frame.header.attachment_bytes;
+  const bool wanted = request_.details != nullptr && request_.details->wants_attachment();
   const bool refused = !landed && wanted && wire::AnswerView{frame.header}.succeeded();
-  take_answer(frame, refused ? request_.extras->take_landing_refusal() : Status{});
+  take_answer(frame, refused ? request_.details->take_landing_refusal() : Status{});
 }
 
 void PendingCall::on_lost(const Status& failure, bool stands) {
-  if (stands && request_.extras != nullptr) {
-    out_->take_attachment_over(*request_.extras, "out of memory for an attachment that is not taken");
+  if (stands && request_.details != nullptr) {
+    out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
   }
   failure_ = failure;
   end();
@@ -216,10 +216,10 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
 void PendingCall::leave() noexcept {
   if (state_ == State::kWaiting) target_->withdraw(*this);
   if (state_ == State::kSent || state_ == State::kLeaving) {
-    if (request_.extras != nullptr)
-      out_->take_attachment_over(*request_.extras, "out of memory for an abandoned attachment");
+    if (request_.details != nullptr)
+      out_->take_attachment_over(*request_.details, "out of memory for an abandoned attachment");
     out_->abandon(*this, id_);
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail

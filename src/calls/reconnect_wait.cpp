@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weft {
+namespace weft::detail {
 
 Duration ReconnectWait::next(TimePoint now, RandomNumbers& random) {
   const bool lasted = connected_at_ && now - *connected_at_ >= max_;
@@ -13,4 +13,4 @@ Duration ReconnectWait::next(TimePoint now, RandomNumbers& random) {
   return Duration{static_cast<Duration::rep>(jittered)};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

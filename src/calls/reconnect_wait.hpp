@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "weft/base/time.hpp"
-#include "weft/runtime/random_numbers.hpp"
+#include "weft/detail/runtime/random_numbers.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// How long a client waits before it connects again: from `min` to `max`, doubled with each attempt that
 /// failed and with each connection that ended before it had lasted for `max`, whatever the peer did on it
@@ -28,4 +28,4 @@ class ReconnectWait {
   std::optional<TimePoint> connected_at_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

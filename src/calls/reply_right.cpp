@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/reply_right.hpp"
+#include "weft/detail/calls/reply_right.hpp"
 
 #include "calls/call_status.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/runtime/post_surely.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/post_surely.hpp"
 
 namespace weft::detail {
 

@@ -5,7 +5,7 @@
 
 #include "calls/call_status.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -25,13 +25,13 @@ Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint6
 Refusal RequestCheck::refusal(wire::RequestView request) const {
   const MethodEntry* method = methods_ != nullptr ? methods_->find_any(request.method()) : nullptr;
   if (method == nullptr) {
-    return {Rejection::kUnknownMethod,
+    return {RefusalReason::kUnknownMethod,
             {StatusCode::kUnimplemented, Layer::kRpc,
              "the server has no such method; is the handler registered, under the same name or key?"}};
   }
   const MethodEntry* exact = methods_->find(request.method(), request.schema());
   if (exact == nullptr) {
-    return {Rejection::kWrongSchema,
+    return {RefusalReason::kWrongSchema,
             {StatusCode::kFailedPrecondition, Layer::kRpc,
              [&] {
                return "method '" + std::string{method->key.name} + "' is " +
@@ -39,7 +39,7 @@ Refusal RequestCheck::refusal(wire::RequestView request) const {
              },
              kSchemaMismatch}};
   }
-  return {Rejection::kOverMethodsBody,
+  return {RefusalReason::kOverMethodsBody,
           over_methods_limit("a request", request.arguments_bytes(), exact->options.body_bytes_max, *exact,
                              "body_bytes_max")};
 }
@@ -49,7 +49,7 @@ std::optional<Refusal> RequestCheck::attachment_refusal(wire::RequestView reques
   if (method == nullptr) return refusal(request);
   const std::uint64_t bytes = request.attachment_bytes();
   if (!method->takes_attachment) {
-    return Refusal{Rejection::kAttachmentNotTaken,
+    return Refusal{RefusalReason::kAttachmentNotTaken,
                    {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
                       return "method '" + std::string{method->key.name} +
                              "' takes no attachment; a handler that does has a parameter CallContext&";
@@ -57,10 +57,10 @@ std::optional<Refusal> RequestCheck::attachment_refusal(wire::RequestView reques
   }
   const std::uint64_t limit = method->options.attachment_bytes_max;
   if (limit != 0 && bytes > limit) {
-    return Refusal{Rejection::kOverMethodsAttachment,
+    return Refusal{RefusalReason::kOverMethodsAttachment,
                    over_methods_limit("an attachment", bytes, limit, *method, "attachment_bytes_max")};
   }
   return std::nullopt;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "calls/method_table.hpp"
-#include "calls/rejections.hpp"
-#include "weft/wire/heads.hpp"
+#include "calls/refusals.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Looks whether there is a method for a request, and whether the request keeps to the method's own limits.
 class RequestCheck {
@@ -39,4 +39,4 @@ class RequestCheck {
   const MethodTable* methods_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/running_limit.hpp"
+#include "weft/detail/calls/running_limit.hpp"
 
 #include "calls/admission.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 // The method first: what is refused by the server then was in the way of no other method.
 bool RunningLimit::try_enter(std::size_t held) noexcept {
@@ -22,4 +22,4 @@ void RunningLimit::leave() noexcept {
   if (server_ != nullptr) server_->leave();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
 #include <exception>
 #include <new>
@@ -10,10 +10,10 @@
 #include "calls/calls_host.hpp"
 #include "calls/late_answer.hpp"
 #include "calls/worker_pool.hpp"
-#include "weft/calls/method_entry.hpp"
+#include "weft/detail/calls/method_entry.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -25,8 +25,6 @@ constexpr FixedFailure kNoMemoryForAnswer{
     "answers that wait to be sent fill the server's memory, or this connection's share of it"};
 
 }  // namespace
-
-namespace detail {
 
 Status status_of_exception() {
   try {
@@ -44,8 +42,6 @@ Status status_of_exception() {
   }
 }
 
-}  // namespace detail
-
 ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
                        ServedRequest request, Buffer attachment)
     : sink_(&sink),
@@ -58,7 +54,7 @@ ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const Meth
   ++host.running;
   ++host.calls.of(method).running;
   task_end_.call = this;
-  task_end_.completed = [](detail::Completion& end, detail::TaskPromiseBase&) noexcept {
+  task_end_.completed = [](Completion& end, TaskPromiseBase&) noexcept {
     static_cast<TaskEnd&>(end).call->let_go();
   };
   if (request_.metadata_bytes != 0) [[unlikely]] {
@@ -95,7 +91,7 @@ void ServedCall::start() {
   } catch (const std::bad_alloc&) {
     if (!answered()) {
       sink_->refuse_without_memory(id());
-      settle();
+      conclude();
     }
     let_go();
   }
@@ -110,19 +106,19 @@ void ServedCall::hand_to_worker() {
   }
   const Deadline deadline = scope_.deadline();
   if (!deadline.is_infinite()) run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;
-  if (!host_->workers->submit(*this)) refuse_unrun(Rejection::kOverWorkerQueue);
+  if (!host_->workers->submit(*this)) refuse_unrun(RefusalReason::kOverWorkerQueue);
 }
 
-void ServedCall::refuse_unrun(Rejection reason) {
+void ServedCall::refuse_unrun(RefusalReason reason) {
   if (state_ == State::kRunning) {
-    const bool late = reason == Rejection::kBehind;
+    const bool late = reason == RefusalReason::kBehind;
     sink_->refuse(
         id(), reason,
         exhausted(late ? "half of the time for this call had passed before a worker of the server was "
                          "free, so it was not run"
                        : "all workers of the server are busy, and their queue has no place for the "
                          "call (worker_queue_max, or waiting_max of its method)"));
-    settle();
+    conclude();
   }
   let_go();
 }
@@ -166,7 +162,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
   }
   if (state_ != State::kRunning) return nullptr;
   std::byte* body = sink_->begin_answer(id(), bytes, envelope_.answer_attachment.size());
-  if (body == nullptr) settle();
+  if (body == nullptr) conclude();
   return body;
 }
 
@@ -179,7 +175,7 @@ void ServedCall::end_answer() {
                            std::exchange(envelope_.on_answer_sent, {}));
   }
   ++host_->calls.of(*method_).answered;
-  settle();
+  conclude();
 }
 
 void ServedCall::take_back_answer(const std::byte* body) {
@@ -193,11 +189,11 @@ void ServedCall::fail(const Status& failure) {
   }
   if (state_ != State::kRunning) return;
   if (bad_arguments_) {
-    sink_->refuse(id(), Rejection::kBadArguments, failure);
+    sink_->refuse(id(), RefusalReason::kBadArguments, failure);
   } else {
     sink_->fail(id(), failure);
   }
-  settle();
+  conclude();
 }
 
 void ServedCall::refuse_arguments(const Status& failure) {
@@ -205,7 +201,7 @@ void ServedCall::refuse_arguments(const Status& failure) {
   fail(failure);
 }
 
-void ServedCall::settle(State state) {
+void ServedCall::conclude(State state) {
   state_ = state;
   if (armed()) loop_->disarm(*this);
   if (envelope_.close_after_answer.load(std::memory_order_relaxed)) sink_->finish();
@@ -269,7 +265,7 @@ void ServedCall::cancel(CancelReason reason) {
 
 void ServedCall::cancel_by_peer() {
   if (answered()) return;
-  settle(State::kCancelled);
+  conclude(State::kCancelled);
   cancel(CancelReason::kPeerCancelled);
 }
 
@@ -284,4 +280,4 @@ void ServedCall::orphan() {
   cancel(CancelReason::kPeerGone);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/intrusive_list.hpp"
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The calls of one connection that have a record. Thread: the connection's loop.
 class ServedList {
@@ -27,4 +27,4 @@ class ServedList {
   IntrusiveList<ServedCall, ServedCallTag> answered_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,9 +4,9 @@
 #include <bit>
 #include <random>
 
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 std::uint64_t new_table_secret() {
   std::random_device source;
@@ -51,4 +51,4 @@ void ServedTable::grow() {
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail

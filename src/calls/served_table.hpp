@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace weft {
+namespace weft::detail {
 
 class ServedCall;
 
@@ -39,4 +39,4 @@ class ServedTable {
   unsigned shift_ = 64;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -6,7 +6,7 @@
 
 #include "calls/method_table.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -82,7 +82,7 @@ void ServerShard::reap() {
   if (!reaper_.is_scheduled()) setup_.loop.schedule(reaper_);
 }
 
-void ServerShard::bury() {
+void ServerShard::destroy_ended() {
   graveyard_.clear();
   check_stopped();
 }
@@ -141,14 +141,14 @@ void ServerShard::count(ServerStats& stats) const {
   stats.calls_running += host_.running.get();
   stats.frames_skipped += host_.frames_skipped.get();
   stats.traffic += host_.traffic.sum();
-  for (std::size_t index = 0; index < kRejections; ++index) {
-    const auto reason = static_cast<Rejection>(index);
-    const std::uint64_t count = host_.rejections.get(reason);
-    stats.rejected[reason] += count;
+  for (std::size_t index = 0; index < kRefusalReasons; ++index) {
+    const auto reason = static_cast<RefusalReason>(index);
+    const std::uint64_t count = host_.refusals.get(reason);
+    stats.refused[reason] += count;
     (ends_connection(reason) ? stats.protocol_errors : stats.calls_refused) += count;
   }
   const std::vector<MethodEntry>& methods = setup_.methods.entries();
   for (std::size_t i = 0; i < methods.size(); ++i) host_.calls.add_to(stats.methods[i], methods[i]);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

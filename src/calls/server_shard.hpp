@@ -7,11 +7,11 @@
 
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
-#include "weft/base/unique_function.hpp"
 #include "weft/calls/server_options.hpp"
 #include "weft/calls/transports.hpp"
+#include "weft/detail/base/unique_function.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// A server's part on one loop: the sessions of the peers that were given to it. Thread: its loop's.
 class ServerShard final : private SessionOwner, private Timer {
@@ -48,7 +48,7 @@ class ServerShard final : private SessionOwner, private Timer {
  private:
   struct Reaper : Ready {
     explicit Reaper(ServerShard& owner) : Ready(&run), shard(owner) {}
-    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->shard.bury(); }
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->shard.destroy_ended(); }
     ServerShard& shard;
   };
 
@@ -60,7 +60,7 @@ class ServerShard final : private SessionOwner, private Timer {
 
   void begin_session(Incoming& incoming);
   void reap();
-  void bury();
+  void destroy_ended();
   void check_stopped();
   void shorten_grace(TimePoint ends);
   void end_by_force();
@@ -77,4 +77,4 @@ class ServerShard final : private SessionOwner, private Timer {
   TimePoint grace_ends_{};
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -7,10 +7,10 @@
 
 #include "calls/call_path.hpp"
 #include "calls/fault_log.hpp"
-#include "weft/transport/carrier_provider.hpp"
-#include "weft/wire/heads.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -118,8 +118,8 @@ Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) 
 Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
   in_.begin_batch();
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    if (frames[i].header.type == wire::FrameType::kResponse) {
-      out_.on_response(frames[i]);
+    if (frames[i].header.type == wire::FrameType::kAnswer) {
+      out_.on_answer(frames[i]);
       continue;
     }
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
@@ -157,7 +157,7 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       on_ping(frame.header.id);
       return {};
     case wire::FrameType::kPong:
-    case wire::FrameType::kResponse:  // taken before
+    case wire::FrameType::kAnswer:  // taken before
       return {};
     case wire::FrameType::kGoaway:
       if (state_ == State::kReady) state_ = State::kDraining;
@@ -184,7 +184,7 @@ bool Session::wants_body(const wire::FrameHeader& header, std::size_t arrived) {
 Landing Session::on_attachment(const Frame& frame) {
   heard_ = true;
   if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
-  if (frame.header.type == wire::FrameType::kResponse) return out_.on_response_attachment(frame);
+  if (frame.header.type == wire::FrameType::kAnswer) return out_.on_answer_attachment(frame);
   return Landing::skip();
 }
 
@@ -193,8 +193,8 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   Status status;
   if (frame.header.type == wire::FrameType::kRequest) {
     status = in_.on_request_attachment_end(frame, chunk, landed);
-  } else if (frame.header.type == wire::FrameType::kResponse) {
-    out_.on_response_attachment_end(frame, landed);
+  } else if (frame.header.type == wire::FrameType::kAnswer) {
+    out_.on_answer_attachment_end(frame, landed);
   } else {
     ++setup_.host.frames_skipped;
   }
@@ -232,7 +232,7 @@ bool Session::owes_more() {
 
 void Session::on_closed(Status why) {
   state_ = State::kClosed;
-  if (const auto breach = breach_of(why)) reject(*breach, why);
+  if (const auto breach = breach_of(why)) count_refusal(*breach, why);
   if (setup_.host.faults != nullptr) faults_.close(*setup_.host.faults, *connection_);
   loop().disarm(*this);
   put_off_.reset();
@@ -316,10 +316,10 @@ void Session::close_with_goaway(const Status& why) {
   close(why);
 }
 
-void Session::reject(Rejection reason, const Status& why) {
-  setup_.host.rejections.count(reason);
+void Session::count_refusal(RefusalReason reason, const Status& why) {
+  setup_.host.refusals.count(reason);
   if (setup_.host.faults == nullptr) return;
   faults_.note(*setup_.host.faults, *connection_, reason, why, loop().now());
 }
 
-}  // namespace weft
+}  // namespace weft::detail

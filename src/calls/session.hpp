@@ -11,14 +11,14 @@
 #include "calls/calls_out.hpp"
 #include "calls/fault_gate.hpp"
 #include "calls/frame_output.hpp"
-#include "weft/base/intrusive_list.hpp"
 #include "weft/base/log.hpp"
 #include "weft/calls/limits.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/wire/hello.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/transport/connection.hpp"
-#include "weft/wire/hello.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 class Session;
 
@@ -95,8 +95,8 @@ class Session final : public ListHook<SessionTag>,
   /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
   /// then which of its calls have not run. Not from inside what a frame of the peer's caused.
   void close_with_goaway(const Status& why);
-  /// Counts what the peer sent and was rejected, and logs it, but for what comes too fast: see FaultGate.
-  void reject(Rejection reason, const Status& why);
+  /// Counts what the peer sent and was refused, and logs it, but for what comes too fast: see FaultGate.
+  void count_refusal(RefusalReason reason, const Status& why);
 
   Loop& loop() const { return setup_.loop; }
   SessionOwner& owner() const { return setup_.owner; }
@@ -161,4 +161,4 @@ class Session final : public ListHook<SessionTag>,
   FaultGate faults_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "calls/session.hpp"
-#include "weft/base/intrusive_list.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Owner of sessions. It moves them without an allocation, for sessions end when there may be no memory, and
 /// each is found from itself.
@@ -51,4 +51,4 @@ class SessionList {
   IntrusiveList<Session, SessionTag> sessions_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

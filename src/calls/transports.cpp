@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Result<Transport*> Transports::find(const Url& url) const {
+Result<detail::Transport*> Transports::find(const detail::Url& url) const {
   for (const auto& transport : *all_) {
     if (transport->handles(url.scheme)) return transport.get();
   }
@@ -18,9 +18,9 @@ Result<MemoryLease> Transports::register_memory(std::span<const std::string> url
                                                 MutableBytes memory) const {
   MemoryLease all;
   for (const std::string& text : urls) {
-    const Result<Url> url = Url::parse(text);
+    const Result<detail::Url> url = detail::Url::parse(text);
     if (!url.ok()) return url.status();
-    const Result<Transport*> transport = find(*url);
+    const Result<detail::Transport*> transport = find(*url);
     if (!transport.ok()) return transport.status();
     auto lease = (*transport)->register_memory(*url, memory);
     if (!lease.ok()) return std::move(lease).status().with_context("registering memory for " + text);

@@ -3,10 +3,10 @@
 
 #include <system_error>
 
+#include "weft/detail/runtime/post_surely.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/post_surely.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -47,7 +47,7 @@ bool WorkerPool::submit(ServedCall& call) {
   }
   if (taken) wanted_.notify_one();
   if (gone != nullptr) {
-    detail::post_surely(gone->loop(), [gone] { gone->refuse_unrun(Rejection::kOverWorkerQueue); });
+    detail::post_surely(gone->loop(), [gone] { gone->refuse_unrun(RefusalReason::kOverWorkerQueue); });
   }
   return taken;
 }
@@ -74,10 +74,10 @@ void WorkerPool::work() {
     }
     if (others_may_run) wanted_.notify_one();
     detail::post_surely(call->loop(), [call, too_late] {
-      if (too_late) return call->refuse_unrun(Rejection::kBehind);
+      if (too_late) return call->refuse_unrun(RefusalReason::kBehind);
       call->publish();
     });
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail

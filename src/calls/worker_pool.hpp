@@ -11,7 +11,7 @@
 #include "calls/worker_queue.hpp"
 #include "weft/base/result.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Threads on which handlers that were declared blocking run. Takes calls as WorkerQueue gives them. What
 /// waited for half of its time is not run: its caller would not get the answer in time, and others would wait
@@ -44,4 +44,4 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/worker_queue.hpp"
 
-#include "weft/calls/method_entry.hpp"
+#include "weft/detail/calls/method_entry.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 bool WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
   gone = nullptr;
@@ -87,4 +87,4 @@ void WorkerQueue::leave(Lane& lane, ServedCall& call) {
   if (--lane.count == 0) lanes_.erase(call.connection_id());
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "weft/base/intrusive_list.hpp"
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 struct MethodEntry;
 
@@ -57,4 +57,4 @@ class WorkerQueue {
   std::unordered_map<const MethodEntry*, Load> loads_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/codec/arena.hpp"
+#include "weft/detail/codec/arena.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <new>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -41,4 +41,4 @@ void DecodeArena::release() noexcept {
   }
 }
 
-}  // namespace weft
+}  // namespace weft::detail

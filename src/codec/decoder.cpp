@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/codec/decoder.hpp"
+#include "weft/detail/codec/decoder.hpp"
 
 #include <string>
 
-namespace weft::codec_detail {
+namespace weft::detail::codec_detail {
 
 namespace {
 
@@ -68,4 +68,4 @@ bool is_trailer(Bytes rest) {
   return !absent;
 }
 
-}  // namespace weft::codec_detail
+}  // namespace weft::detail::codec_detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/codec/schema.hpp"
+#include "weft/detail/codec/schema.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 void SchemaWriter::append_text(std::string_view words) {
   text_->append(words);
@@ -12,4 +12,4 @@ bool SchemaWriter::too_deep() {
   return false;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

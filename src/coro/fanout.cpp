@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/fanout.hpp"
+#include "weft/detail/coro/fanout.hpp"
 
 namespace weft::detail {
 

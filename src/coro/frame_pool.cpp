@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/frame_pool.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
 
-namespace weft {
-
-namespace detail {
+namespace weft::detail {
 
 namespace {
 
@@ -46,8 +44,6 @@ void release_frame_slowly(void* block, std::size_t size_class) noexcept {
   }
 }
 
-}  // namespace detail
-
 std::size_t frame_cache_bytes() noexcept {
   std::size_t bytes = 0;
   for (std::size_t size_class = 0; size_class < detail::kFrameClasses; ++size_class) {
@@ -58,4 +54,4 @@ std::size_t frame_cache_bytes() noexcept {
   return bytes;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

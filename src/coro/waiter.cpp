@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/coro/waiter.hpp"
+#include "weft/detail/coro/waiter.hpp"
 
 namespace weft::detail {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/arriving_buffer.hpp"
+#include "weft/detail/memory/arriving_buffer.hpp"
 
 #include <utility>
 
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 bool ArrivingBuffer::charge(std::size_t bytes) noexcept {
   if (bytes <= charged_) return true;
@@ -32,4 +32,4 @@ void ArrivingBuffer::drop() noexcept {
   if (charged_ != 0) budget_->release(std::exchange(charged_, 0));
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/budget.hpp"
+#include "weft/detail/memory/budget.hpp"
 
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 MemoryBudget::~MemoryBudget() {
   WEFT_ASSERT(used() == 0, "a memory budget was destroyed while bytes of it are still reserved");
@@ -35,4 +35,4 @@ void MemoryBudget::give_back(std::size_t bytes) noexcept {
   WEFT_ASSERT(before >= bytes, "more was released than was reserved");
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -6,14 +6,14 @@
 #include <new>
 #include <utility>
 
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft {
 
 namespace {
 
 struct SharingBudget {
-  std::shared_ptr<MemoryBudget> budget;
+  std::shared_ptr<detail::MemoryBudget> budget;
   Buffer buffer;  // ends before what it was reserved in
 };
 
@@ -37,7 +37,7 @@ Status memory_out(std::size_t size) {
           [&] { return "no memory for " + std::to_string(size) + " bytes"; }};
 }
 
-Status budget_out(std::size_t size, const MemoryBudget& budget) {
+Status budget_out(std::size_t size, const detail::MemoryBudget& budget) {
   return {StatusCode::kResourceExhausted, Layer::kRuntime, [&] {
             return std::to_string(size) + " bytes do not fit the memory budget of " +
                    std::to_string(budget.limit()) + " bytes (" + std::to_string(budget.used()) +
@@ -46,7 +46,7 @@ Status budget_out(std::size_t size, const MemoryBudget& budget) {
 }
 
 /// `buffer`, which keeps the budget that it counts in.
-Result<Buffer> keep_budget(Buffer buffer, std::shared_ptr<MemoryBudget> budget) {
+Result<Buffer> keep_budget(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget) {
   const MutableBytes memory = buffer.mutable_bytes();
   auto* owner = new (std::nothrow) SharingBudget{std::move(budget), {}};
   if (owner == nullptr) {
@@ -59,7 +59,7 @@ Result<Buffer> keep_budget(Buffer buffer, std::shared_ptr<MemoryBudget> budget) 
 
 }  // namespace
 
-Result<Buffer> Buffer::try_allocate(std::size_t size, MemoryBudget* budget) {
+Result<Buffer> Buffer::try_allocate(std::size_t size, detail::MemoryBudget* budget) {
   if (size == 0) return Buffer{};
   if (budget != nullptr && !budget->try_reserve(size)) return budget_out(size, *budget);
   const bool possible = size <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
@@ -73,20 +73,20 @@ Result<Buffer> Buffer::try_allocate(std::size_t size, MemoryBudget* budget) {
   return buffer;
 }
 
-Result<Buffer> Buffer::try_allocate(std::size_t size, std::shared_ptr<MemoryBudget> budget) {
+Result<Buffer> Buffer::try_allocate(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget) {
   Result<Buffer> plain = try_allocate(size, budget.get());
   if (!plain.ok() || plain->empty() || budget == nullptr) return plain;
   return keep_budget(std::move(*plain), std::move(budget));
 }
 
-Result<Buffer> Buffer::counted(Buffer buffer, std::shared_ptr<MemoryBudget> budget) {
+Result<Buffer> Buffer::counted(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget) {
   if (buffer.empty() || budget == nullptr) return buffer;
   WEFT_ASSERT(buffer.budget_ == nullptr, "a buffer counts in one budget");
   if (!budget->try_reserve(buffer.size())) return budget_out(buffer.size(), *budget);
   return charged(std::move(buffer), std::move(budget));
 }
 
-Result<Buffer> Buffer::charged(Buffer buffer, std::shared_ptr<MemoryBudget> budget) {
+Result<Buffer> Buffer::charged(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget) {
   buffer.budget_ = budget.get();
   return keep_budget(std::move(buffer), std::move(budget));
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/chunk_pool.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
 
 #include <limits>
 #include <new>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 static_assert(sizeof(Chunk) == 64, "a chunk's data begins one cache line after the chunk");
 
@@ -65,4 +65,4 @@ void ChunkPool::free_memory(Chunk* chunk) noexcept {
   ::operator delete(chunk, std::align_val_t{alignof(Chunk)});
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/local_budget.hpp"
+#include "weft/detail/memory/local_budget.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 // A step more than is wanted; near the limit only what is wanted.
 bool LocalBudget::take(std::size_t bytes) noexcept {
@@ -20,4 +20,4 @@ void LocalBudget::give_back() noexcept {
   free_ = step_;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -11,7 +11,7 @@
 
 #include "protobuf/channel_call.hpp"
 #include "protobuf/described_method.hpp"
-#include "weft/runtime/post_surely.hpp"
+#include "weft/detail/runtime/post_surely.hpp"
 
 namespace weft::protobuf {
 
@@ -81,7 +81,7 @@ class LossTeller {
 };
 
 /// By the clock that threads wait by; a deadline is one of the loop's.
-Deadline waiting_deadline(const CallOptions& options, CallTarget& target) {
+Deadline waiting_deadline(const CallOptions& options, weft::detail::CallTarget& target) {
   const Duration timeout = options.timeout > Duration::zero() ? options.timeout : target.timeouts().timeout();
   const Duration left = std::min(timeout, options.deadline.remaining(target.loop().clock().now()));
   return Deadline::after(std::chrono::steady_clock::now(), left);
@@ -98,7 +98,7 @@ class Channel::Methods {
   /// Null once the channel has ended, and with it perhaps the client.
   CallClient* client;
 
-  const MethodKey& of(const google::protobuf::MethodDescriptor& method) {
+  const weft::detail::MethodKey& of(const google::protobuf::MethodDescriptor& method) {
     return described_.try_emplace(&method, method).first->second.key;
   }
 
@@ -163,7 +163,7 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
     CallClient& client = *methods->client;
     CallOptions options;
     if (ours != nullptr) options = ours->options_for_call();
-    const std::shared_ptr<const MethodKey> key{methods, &methods->of(*method)};
+    const std::shared_ptr<const weft::detail::MethodKey> key{methods, &methods->of(*method)};
     const auto call = std::make_shared<detail::ChannelCall>(client.target(), key, ours, options);
     if (ours != nullptr) ours->begin(call);
     return call;
@@ -209,7 +209,7 @@ Finished::~Finished() {
 void Finished::Run() {
   done_ = true;
   stop_listening();
-  if (resumption_.handle) Executor::current()->schedule(resumption_);
+  if (resumption_.handle) weft::detail::Executor::current()->schedule(resumption_);
 }
 
 Result<void> Finished::await_resume() const {

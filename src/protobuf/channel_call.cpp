@@ -39,11 +39,12 @@ KeptRequest::KeptRequest(const google::protobuf::Message& request) noexcept {
   }
 }
 
-ChannelCall::ChannelCall(CallTarget& target, std::shared_ptr<const MethodKey> method, Controller* controller,
+ChannelCall::ChannelCall(weft::detail::CallTarget& target,
+                         std::shared_ptr<const weft::detail::MethodKey> method, Controller* controller,
                          const CallOptions& options)
-    : WithExtras(options, true),
-      PendingCall(target, *method, WithExtras::get()),
-      Ready([](Ready* self) noexcept { static_cast<ChannelCall*>(self)->end(); }),
+    : WithDetails(options, true),
+      weft::detail::PendingCall(target, *method, WithDetails::get()),
+      weft::detail::Ready([](weft::detail::Ready* self) noexcept { static_cast<ChannelCall*>(self)->end(); }),
       target_(target),
       method_(std::move(method)),
       controller_(controller) {}
@@ -51,7 +52,7 @@ ChannelCall::ChannelCall(CallTarget& target, std::shared_ptr<const MethodKey> me
 void ChannelCall::begin(const google::protobuf::Message& request, google::protobuf::Message& response,
                         google::protobuf::Closure* done) {
   if (!take_over(response, done, fault_of(request))) return;
-  const Begun begun = PendingCall::begin(nullptr, bytes_of(request));
+  const weft::detail::Begun begun = weft::detail::PendingCall::begin(nullptr, bytes_of(request));
   if (begun.body != nullptr) {
     write_message(request, begun.body);
     if (begun.needs_sent()) sent();
@@ -67,7 +68,7 @@ void ChannelCall::begin(KeptRequest request, google::protobuf::Message& response
                         google::protobuf::Closure* done) {
   request_ = std::move(request);
   if (!take_over(response, done, request_.failure)) return;
-  const Begun begun = PendingCall::begin(nullptr, body_bytes());
+  const weft::detail::Begun begun = weft::detail::PendingCall::begin(nullptr, body_bytes());
   if (begun.body != nullptr) {
     encode_body(begun.body);
     if (begun.needs_sent()) sent();
@@ -118,8 +119,8 @@ void ChannelCall::end() {
   if (controller_ != nullptr) {
     controller_->end();
     controller_->status_ = request_.failure.ok() ? take_failure() : std::move(request_.failure);
-    controller_->answer_attachment_ = std::move(WithExtras::extras.answer_attachment);
-    controller_->answer_attachment_bytes_ = WithExtras::extras.answer_attachment_bytes;
+    controller_->answer_attachment_ = std::move(WithDetails::details.answer_attachment);
+    controller_->answer_attachment_bytes_ = WithDetails::details.answer_attachment_bytes;
   }
   done_->Run();
 }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/calls/awaited_call.hpp"
+#include "weft/detail/calls/awaited_call.hpp"
 #include "weft/protobuf/controller.hpp"
 #include "weft/protobuf/message.hpp"
 
@@ -26,12 +26,12 @@ struct KeptRequest {
 /// its `done` run from the loop's queue, never from inside its begin(). Others keep it a moment longer to
 /// cancel it from their threads. Thread: the client's loop, but for its end.
 class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
-                          private weft::detail::WithExtras,
-                          private PendingCall,
-                          private Ready {
+                          private weft::detail::WithDetails,
+                          private weft::detail::PendingCall,
+                          private weft::detail::Ready {
  public:
-  ChannelCall(CallTarget& target, std::shared_ptr<const MethodKey> method, Controller* controller,
-              const CallOptions& options);
+  ChannelCall(weft::detail::CallTarget& target, std::shared_ptr<const weft::detail::MethodKey> method,
+              Controller* controller, const CallOptions& options);
 
   /// `request` is used before this returns; `response` and `done` stay until `done` was run or the call is
   /// dropped.
@@ -43,8 +43,8 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
   /// Nobody waits any more: ends it without `done`, and leaves `why` to its controller.
   void drop(const Status& why);
 
-  using PendingCall::cancel;
-  using PendingCall::limit;
+  using weft::detail::PendingCall::cancel;
+  using weft::detail::PendingCall::limit;
 
  private:
   /// Of a call that waits.
@@ -56,8 +56,8 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
   }
   void end();
 
-  CallTarget& target_;
-  const std::shared_ptr<const MethodKey> method_;
+  weft::detail::CallTarget& target_;
+  const std::shared_ptr<const weft::detail::MethodKey> method_;
   Controller* controller_;
   KeptRequest request_;
   google::protobuf::Message* response_ = nullptr;

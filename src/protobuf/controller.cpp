@@ -3,7 +3,7 @@
 
 #include "protobuf/channel_call.hpp"
 #include "protobuf/generic_record.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft::protobuf {
 

@@ -19,7 +19,7 @@ struct DescribedMethod {
   DescribedMethod& operator=(const DescribedMethod&) = delete;
 
   const std::string name;
-  const MethodKey key;
+  const weft::detail::MethodKey key;
 };
 
 }  // namespace weft::protobuf::detail

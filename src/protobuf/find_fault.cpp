@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "weft/base/utf8.hpp"
+#include "weft/detail/base/utf8.hpp"
 
 namespace weft::protobuf {
 
@@ -124,7 +124,7 @@ class Walker {
       return message(field->message_type(), its_end, 0, depth + 1);
     }
     if (field != nullptr && is_checked_text(*field)) {
-      const std::size_t good = valid_utf8(body_.subspan(at_, its_end - at_));
+      const std::size_t good = weft::detail::valid_utf8(body_.subspan(at_, its_end - at_));
       if (good != its_end - at_) return wrong(at_ + good, "the text is not UTF-8");
     }
     if (field != nullptr && field->is_packable() && !packed(*field, its_end)) return false;

@@ -6,14 +6,15 @@
 
 #include "protobuf/channel_call.hpp"
 #include "protobuf/run_on.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 #include "weft/protobuf/unary_record.hpp"
 
 namespace weft::protobuf::detail {
 
-GenericRecord::GenericRecord(const GenericMethod& method, ServedCall& call)
-    : Ready([](Ready* self) noexcept { static_cast<GenericRecord*>(self)->answer(); }),
-      RoomWaiter(static_cast<Ready&>(*this)),
+GenericRecord::GenericRecord(const GenericMethod& method, weft::detail::ServedCall& call)
+    : weft::detail::Ready(
+          [](weft::detail::Ready* self) noexcept { static_cast<GenericRecord*>(self)->answer(); }),
+      weft::detail::RoomWaiter(static_cast<weft::detail::Ready&>(*this)),
       call_(call),
       loop_(call.loop()),
       request_(method.service.GetRequestPrototype(&method.descriptor).New()),
@@ -21,7 +22,7 @@ GenericRecord::GenericRecord(const GenericMethod& method, ServedCall& call)
   controller_.record_ = this;
 }
 
-void GenericRecord::serve(const MethodEntry& method, ServedCall& call) {
+void GenericRecord::serve(const weft::detail::MethodEntry& method, weft::detail::ServedCall& call) {
   const auto& its = *static_cast<const GenericMethod*>(method.object);
   GenericRecord* record = nullptr;
   try {

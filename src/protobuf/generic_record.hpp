@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "protobuf/described_method.hpp"
-#include "weft/calls/method_entry.hpp"
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/served_call.hpp"
 #include "weft/protobuf/controller.hpp"
 
 namespace weft::protobuf::detail {
@@ -34,18 +34,18 @@ struct GenericMethod {
 /// Thread: done and notify_on_cancel() any; the rest is the call's loop, but for serve() of a blocking
 /// method.
 class GenericRecord final : public google::protobuf::Closure,
-                            private Ready,
-                            private RoomWaiter,
+                            private weft::detail::Ready,
+                            private weft::detail::RoomWaiter,
                             private CancelListener {
  public:
   /// MethodEntry::serve_record, of a delayed method.
-  static void serve(const MethodEntry& method, ServedCall& call);
+  static void serve(const weft::detail::MethodEntry& method, weft::detail::ServedCall& call);
 
   /// The service is done. Once.
   void Run() override;
 
   /// Until the service is done.
-  ServedCall& call() { return call_; }
+  weft::detail::ServedCall& call() { return call_; }
   /// Also inside what was given to notify_on_cancel(), which may run when the call has ended.
   bool is_cancelled() const { return ended_ ? was_cancelled_ : call_.cancelled_anywhere(); }
   void notify_on_cancel(google::protobuf::Closure* callback);
@@ -56,14 +56,16 @@ class GenericRecord final : public google::protobuf::Closure,
   static constexpr std::size_t kNestedPrunedAtMin = 16;
 
   /// Runs what waits for a cancel: from the loop's queue, because a scope's listener may not.
-  struct CancelNode : Ready {
+  struct CancelNode : weft::detail::Ready {
     explicit CancelNode(GenericRecord& its)
-        : Ready([](Ready* self) noexcept { static_cast<CancelNode*>(self)->record.tell_cancelled(); }),
+        : weft::detail::Ready([](weft::detail::Ready* self) noexcept {
+            static_cast<CancelNode*>(self)->record.tell_cancelled();
+          }),
           record(its) {}
     GenericRecord& record;
   };
 
-  GenericRecord(const GenericMethod& method, ServedCall& call);
+  GenericRecord(const GenericMethod& method, weft::detail::ServedCall& call);
   ~GenericRecord() override = default;
 
   void call_service(const GenericMethod& its);
@@ -80,7 +82,7 @@ class GenericRecord final : public google::protobuf::Closure,
     if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  ServedCall& call_;
+  weft::detail::ServedCall& call_;
   Loop& loop_;
   Controller controller_;
   std::unique_ptr<google::protobuf::Message> request_;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "reflection.weft.hpp"
-#include "weft/base/peer_text.hpp"
+#include "weft/detail/base/peer_text.hpp"
 
 namespace weft::protobuf {
 
@@ -136,7 +136,7 @@ class RemoteServices::Known {
       FirstError error;
       if (pool_.BuildFileCollectingErrors(file, &error) == nullptr) {
         return Status{StatusCode::kInvalidArgument, Layer::kCodec,
-                      "the server's description of itself is wrong: " + peer_text(error.text)};
+                      "the server's description of itself is wrong: " + weft::detail::peer_text(error.text)};
       }
       types_ = types;
     }
@@ -224,7 +224,7 @@ Task<Result<std::string>> RemoteServices::call(std::string method, std::string j
     const std::string why{parsed.message().data(), parsed.message().size()};
     co_return bad_json(*found->input_type(), why);
   }
-  const MethodKey key =
+  const weft::detail::MethodKey key =
       make_method(method, found->input_type()->full_name(), found->output_type()->full_name());
   UnaryCall<const Message&, Message, CallOptions, true> made{client_, key, options, *request, response.get()};
   const Result<void> outcome = co_await std::move(made);
@@ -236,7 +236,7 @@ Task<Result<std::string>> RemoteServices::call(std::string method, std::string j
   if (!printed.ok()) {
     co_return Status{StatusCode::kInternal, Layer::kCodec,
                      "the answer cannot be told in JSON: " +
-                         peer_text({printed.message().data(), printed.message().size()})};
+                         weft::detail::peer_text({printed.message().data(), printed.message().size()})};
   }
   co_return text;
 }

@@ -11,7 +11,7 @@ namespace weft::protobuf {
 Services::Services(CallServer& server, const ServicesOptions& options) : server_(server) {
   if (!options.reflection) return;
   // One for a server, however many of us there are.
-  std::shared_ptr<void>& of_server = server_.part_of(typeid(Reflected));
+  std::shared_ptr<void>& of_server = server_.layer_state(typeid(Reflected));
   reflected_ = std::static_pointer_cast<Reflected>(of_server);
   if (reflected_ != nullptr) return;
   of_server = reflected_ = std::make_shared<Reflected>();
@@ -33,8 +33,8 @@ void Services::add(google::protobuf::Service& service, const HandlerOptions& opt
   if (reflected_ != nullptr) reflected_->add(&descriptor);
   for (int i = 0; i < descriptor.method_count(); ++i) {
     auto owned = std::make_shared<detail::GenericMethod>(service, *descriptor.method(i));
-    MethodEntry entry{owned->described.key, options};
-    entry.kind = options.blocking ? HandlerKind::kBlocking : HandlerKind::kRecord;
+    weft::detail::MethodEntry entry{owned->described.key, options};
+    entry.kind = options.blocking ? weft::detail::HandlerKind::kBlocking : weft::detail::HandlerKind::kRecord;
     entry.delayed = true;
     entry.keyed = true;
     entry.takes_attachment = true;

@@ -10,7 +10,7 @@ namespace weft {
 
 /// A poller, and the watch on its descriptor, which may fire for nothing: what there is, poll() finds. One
 /// that is removed stays as an empty place until no one walks the list.
-class Loop::AddedPoller final : public FdWatch {
+class Loop::AddedPoller final : public detail::FdWatch {
  public:
   explicit AddedPoller(Poller& poller) noexcept : poller_(&poller) { internal_ = true; }
 
@@ -24,7 +24,7 @@ class Loop::AddedPoller final : public FdWatch {
   bool is(const Poller& poller) const noexcept { return poller_ == &poller; }
   bool removed() const noexcept { return is(no_poller()); }
   void remove() noexcept { poller_ = &no_poller(); }
-  void on_ready(Readiness) override {}
+  void on_ready(detail::Readiness) override {}
 
   AddedPoller* next = nullptr;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/descriptor.hpp"
+#include "weft/detail/base/descriptor.hpp"
 
 namespace weft::detail {
 
-using weft::Descriptor;
+using weft::detail::Descriptor;
 
 }  // namespace weft::detail

@@ -8,7 +8,7 @@
 
 #include "runtime/descriptor.hpp"
 #include "runtime/fd_poller.hpp"
-#include "weft/base/fork_mark.hpp"
+#include "weft/detail/base/fork_mark.hpp"
 
 namespace weft::detail {
 

@@ -7,7 +7,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
-#include "weft/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
 
 namespace weft::detail {
 

@@ -42,7 +42,7 @@ class Loop::TurnGuard {
 
  private:
   Loop& loop_;
-  Executor::Enter entered_;
+  detail::Executor::Enter entered_;
   Loop* outer_;
 };
 
@@ -124,7 +124,7 @@ void Loop::stop() {
   mailbox_->wake();
 }
 
-void Loop::post(UniqueFunction<void()> work) {
+void Loop::post(detail::UniqueFunction<void()> work) {
   mailbox_->post(std::move(work));
 }
 
@@ -161,7 +161,7 @@ std::size_t Loop::full_turn(Duration max_wait) {
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
   if (first_poller_ != nullptr) done += brought_ = ask_pollers();
   done += fire_timers();
-  turn_time_.run_later([&](Ready& node) {
+  turn_time_.run_later([&](detail::Ready& node) {
     schedule(node);
     done += run_ready_within_budget();
   });
@@ -201,7 +201,7 @@ Duration Loop::time_to_sleep(Duration max_wait) {
   if (options_.mode == WaitMode::kBusy || has_work()) return Duration::zero();
   if (options_.mode == WaitMode::kAdaptive && real_time_ && turn_time_.was_active_within(options_.spin))
     return Duration::zero();
-  const Timer* timer = timers_.earliest();
+  const detail::Timer* timer = timers_.earliest();
   if (timer == nullptr) return max_wait;
   const TimePoint now = turn_time_.now();
   if (!real_time_ && timer->at() > now) return max_wait;
@@ -236,23 +236,23 @@ std::size_t Loop::dispatch_events(Duration timeout) {
   }
   std::size_t reported = 0;
   for (const detail::FdEvent& event : events) {
-    FdWatch* watch = watches_->find(event.token);
+    detail::FdWatch* watch = watches_->find(event.token);
     if (watch == nullptr) continue;
     const bool internal = watch->internal_;
     watch->on_ready(event.readiness);
     if (internal) continue;
     ++reported;
     ++stats_.reports;
-    if (&event != &events.back()) reported += settle(event.token);
+    if (&event != &events.back()) reported += end_report(event.token);
   }
   return reported;
 }
 
 // One descriptor's report to its end before the next one's: its bytes are still in the cache, and its peer
 // need not wait for all the others. In a turn that is old the next reports come first.
-std::size_t Loop::settle(std::uint64_t token) {
+std::size_t Loop::end_report(std::uint64_t token) {
   const std::size_t ran = turn_time_.is_old() ? 0 : run_ready_within_budget();
-  if (FdWatch* watch = watches_->find(token)) watch->on_settled();
+  if (detail::FdWatch* watch = watches_->find(token)) watch->on_report_end();
   return ran;
 }
 
@@ -279,7 +279,7 @@ std::size_t Loop::run_ready_within_budget() {
 std::size_t Loop::fire_timers() {
   std::size_t fired = 0;
   timers_.collect_due(turn_time_.now());
-  for (Timer* timer = timers_.pop_due(); timer != nullptr; timer = timers_.pop_due()) {
+  for (detail::Timer* timer = timers_.pop_due(); timer != nullptr; timer = timers_.pop_due()) {
     timer->loop_ = nullptr;
     if (real_time_) turn_time_.absence().fires(timer->at(), turn_time_.now());
     timer->on_timer();
@@ -289,7 +289,7 @@ std::size_t Loop::fire_timers() {
 }
 
 std::size_t Loop::run_hooks() {
-  IntrusiveList<TurnEndHook, TurnEndTag> batch;
+  detail::IntrusiveList<detail::TurnEndHook, detail::TurnEndTag> batch;
   batch.splice_back(hooks_);
   std::size_t ran = 0;
   for (; !batch.empty(); ++ran) batch.pop_front().on_turn_end();

@@ -82,7 +82,8 @@ Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
       clock_(options.clock != nullptr ? *options.clock : steady_clock_source()),
       real_time_(clock_.advances_by_itself()),
       turn_time_(clock_),
-      random_(options.seed == 0 && real_time_ ? RandomNumbers::of_system() : RandomNumbers{options.seed}),
+      random_(options.seed == 0 && real_time_ ? detail::RandomNumbers::of_system()
+                                              : detail::RandomNumbers{options.seed}),
       chunks_(options.chunks),
       fds_(std::move(fds)),
       watches_(std::make_unique<detail::WatchTable>()),
@@ -105,9 +106,9 @@ Loop::~Loop() {
   foreign_ = false;
   // What was posted may own timers, watches and chunks: it goes while the loop is whole.
   mailbox_->drop();
-  while (Timer* timer = timers_.pop_due()) timer->loop_ = nullptr;
-  while (Timer* timer = timers_.earliest()) disarm(*timer);
-  watches_->for_each([this](FdWatch& watch) { unwatch(watch); });
+  while (detail::Timer* timer = timers_.pop_due()) timer->loop_ = nullptr;
+  while (detail::Timer* timer = timers_.earliest()) disarm(*timer);
+  watches_->for_each([this](detail::FdWatch& watch) { unwatch(watch); });
 }
 
 LoopStats Loop::stats() const noexcept {
@@ -126,27 +127,27 @@ std::optional<TimePoint> Loop::next_timer() const noexcept {
   return timers_.earliest()->at();
 }
 
-void Loop::arm(Timer& timer, TimePoint at) noexcept {
+void Loop::arm(detail::Timer& timer, TimePoint at) noexcept {
   if (timer.loop_ != nullptr) timer.loop_->disarm(timer);
   timer.loop_ = this;
   timers_.insert(timer, at);
   leave_to_foreign_loop();
 }
 
-void Loop::disarm(Timer& timer) noexcept {
+void Loop::disarm(detail::Timer& timer) noexcept {
   if (timer.loop_ == nullptr) return;
   WEFT_ASSERT(timer.loop_ == this, "a timer was disarmed in another loop than its own");
   timer.loop_ = nullptr;
   timers_.remove(timer);
 }
 
-void Loop::at_turn_end(TurnEndHook& hook) noexcept {
+void Loop::at_turn_end(detail::TurnEndHook& hook) noexcept {
   if (hook.queued()) return;
   hooks_.push_back(hook);
   leave_to_foreign_loop();
 }
 
-Result<void> Loop::watch(FdWatch& watch, int fd) {
+Result<void> Loop::watch(detail::FdWatch& watch, int fd) {
   WEFT_ASSERT(!watch.watched(), "an FdWatch watches one descriptor at a time");
   try {
     watch.token_ = watches_->add(watch);
@@ -164,7 +165,7 @@ Result<void> Loop::watch(FdWatch& watch, int fd) {
   return {};
 }
 
-void Loop::unwatch(FdWatch& watch) noexcept {
+void Loop::unwatch(detail::FdWatch& watch) noexcept {
   if (watch.loop_ == nullptr) return;
   WEFT_ASSERT(watch.loop_ == this, "a descriptor was unwatched in another loop than its own");
   fds_->unwatch(watch.fd_, watch.token_);
@@ -220,7 +221,7 @@ void Loop::leave_to_foreign_loop() noexcept {
   fds_->flush();
   const Duration sleep = has_work() ? Duration::zero() : prepare_to_sleep(kForever);
   if (sleep <= Duration::zero()) mailbox_->signal();
-  const Timer* earliest = timers_.earliest();
+  const detail::Timer* earliest = timers_.earliest();
   TimePoint at = earliest != nullptr && real_time_ ? earliest->at() : TimePoint::max();
   if (sleep > Duration::zero() && real_time_) at = std::min(at, Deadline::after(clock_.now(), sleep).at());
   if (at != alarm_->set_to) set_alarm(at);
@@ -239,11 +240,11 @@ void Loop::set_alarm(TimePoint at) noexcept {
   ::timerfd_settime(alarm_->descriptor(), 0, &alarm, nullptr);
 }
 
-void Timer::disarm_at_end() noexcept {
+void detail::Timer::disarm_at_end() noexcept {
   loop_->disarm(*this);
 }
 
-FdWatch::~FdWatch() {
+detail::FdWatch::~FdWatch() {
   if (loop_ != nullptr) loop_->unwatch(*this);
 }
 

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "runtime/descriptor.hpp"
-#include "weft/base/fork_mark.hpp"
 #include "weft/base/result.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/base/unique_function.hpp"
 
 namespace weft::detail {
 

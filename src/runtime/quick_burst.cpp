@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/quick_burst.hpp"
+#include "weft/detail/runtime/quick_burst.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/random_numbers.hpp"
+#include "weft/detail/runtime/random_numbers.hpp"
 
 #include <sys/random.h>
 
 #include "weft/runtime/clock.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 RandomNumbers RandomNumbers::of_system() noexcept {
   std::uint64_t seed = 0;
@@ -17,4 +17,4 @@ RandomNumbers RandomNumbers::of_system() noexcept {
   return RandomNumbers{seed};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "weft/runtime/timer.hpp"
+#include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/watch_table.hpp"
-#include "weft/base/fork_mark.hpp"
+#include "weft/detail/base/fork_mark.hpp"
 
 namespace weft::detail {
 

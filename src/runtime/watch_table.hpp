@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
 
 namespace weft::detail {
 

@@ -4,10 +4,10 @@
 #include <new>
 #include <utility>
 
-#include "weft/base/peer_text.hpp"
+#include "weft/detail/base/peer_text.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -243,4 +243,4 @@ void BringUp::on_closed(Status why) {
   sink_->on_closed(std::move(why));
 }
 
-}  // namespace weft
+}  // namespace weft::detail

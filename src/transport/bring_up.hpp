@@ -12,12 +12,12 @@
 #include "transport/carrier_candidates.hpp"
 #include "transport/descriptor_exchange.hpp"
 #include "transport/stream_watch.hpp"
-#include "weft/runtime/timer.hpp"
-#include "weft/transport/carrier_provider.hpp"
-#include "weft/transport/frame_sink.hpp"
-#include "weft/wire/carrier.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/wire/carrier.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Brings another carrier up beside the stream, between the peer's hello and everything else, in place of the
 /// connection's sink. It alone knows both: the connection has one carrier at a time, and once that is not the
@@ -123,4 +123,4 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   TimePoint end_by_{};
 };
 
-}  // namespace weft
+}  // namespace weft::detail

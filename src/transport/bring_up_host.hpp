@@ -5,7 +5,7 @@
 
 #include "weft/base/status.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Carries out, on the connection that it belongs to, what a BringUp asks for.
 class BringUpHost {
@@ -26,4 +26,4 @@ class BringUpHost {
   ~BringUpHost() = default;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
 #include <string>
 #include <system_error>
 
-namespace weft {
+namespace weft::detail {
 
 Status connection_lost(std::string_view what, std::string_view whom, int error) noexcept {
   const auto text = [&] {
@@ -13,4 +13,4 @@ Status connection_lost(std::string_view what, std::string_view whom, int error) 
   return {StatusCode::kUnavailable, Layer::kTransport, text, error};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -131,4 +131,4 @@ Status CarrierCandidates::check_stream_will_do() const {
   return refuse_demands(theirs_);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/transport/carrier_provider.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The carriers that both sides of a connection offer, in the order in which both try them, and what became
 /// of those that were tried. Both sides come to the same order from the offers alone: the highest number of
@@ -63,4 +63,4 @@ class CarrierCandidates {
   std::size_t not_offered_ = 0;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -155,4 +155,4 @@ std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> str
   return std::make_unique<CarrierTransport>(std::move(stream), std::move(parts));
 }
 
-}  // namespace weft
+}  // namespace weft::detail

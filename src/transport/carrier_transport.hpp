@@ -5,10 +5,10 @@
 #include <string>
 
 #include "weft/base/time.hpp"
-#include "weft/transport/carrier_provider.hpp"
-#include "weft/transport/transport.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
+#include "weft/detail/transport/transport.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Parameters of a transport over a stream and one kind of carrier.
 struct CarrierTransportParts {
@@ -28,4 +28,4 @@ struct CarrierTransportParts {
 std::unique_ptr<Transport> make_carrier_transport(std::unique_ptr<Transport> stream,
                                                   CarrierTransportParts parts);
 
-}  // namespace weft
+}  // namespace weft::detail

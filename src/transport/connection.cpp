@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/connection.hpp"
+#include "weft/detail/transport/connection.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,10 +9,10 @@
 
 #include "transport/bring_up.hpp"
 #include "transport/receive_slice.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -387,7 +387,7 @@ void Connection::on_writable() {
 }
 
 // The queue need not wait for the turn's end.
-void Connection::on_settled() {
+void Connection::on_report_end() {
   if (TurnEndHook::queued() && state_ != State::kClosed && !write_blocked_ && !outbox_.empty()) {
     or_close(*this, [this] { flush(); });
   }
@@ -501,4 +501,4 @@ void Connection::conclude() {
   if (sink != nullptr) sink->on_closed(std::move(why_));
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "weft/transport/descriptor_passing.hpp"
+#include "weft/detail/transport/descriptor_passing.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 DescriptorExchange::DescriptorExchange(Carrier& stream, std::size_t most) noexcept
     : passing_(stream.descriptor_passing()) {
@@ -41,4 +41,4 @@ void DescriptorExchange::end() noexcept {
   if (passing_ != nullptr) passing_->look_no_more();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,10 +4,10 @@
 #include <cstddef>
 
 #include "weft/base/status.hpp"
-#include "weft/transport/carrier.hpp"
-#include "weft/transport/carrier_end.hpp"
+#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/carrier_end.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Exchanges the descriptors of two carriers' ends over the stream on which they are brought up, if that can.
 /// What the peer passes and nobody asked for is closed, and ends the connection. Thread: the loop's.
@@ -32,4 +32,4 @@ class DescriptorExchange {
   DescriptorPassing* const passing_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

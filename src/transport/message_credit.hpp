@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace weft {
+namespace weft::detail {
 
 /// Counts what each side of a connection may send the other, in units of the carrier's choice. Both sides
 /// count up for ever, modulo 2^32, so that a number that comes late says nothing wrong.
@@ -58,4 +58,4 @@ class MessageCredit {
   std::uint32_t sent_ = 0;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -7,7 +7,7 @@
 
 #include "weft/base/bytes.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The kinds of messages in which a connection's bytes travel where the fabric keeps messages apart (UCX,
 /// RDMA). Of those that wait to be sent the lowest number goes first: the end of sending goes last.
@@ -88,4 +88,4 @@ inline std::optional<MessageHeader> load_message_header(Bytes message) noexcept 
                        static_cast<std::uint32_t>(last), static_cast<std::uint32_t>(last >> 32)};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -106,4 +106,4 @@ MessageHeader MessageProtocol::stamp(Control control, std::uint32_t units) noexc
   return {kind, credit_.tell(), control.value, stamped_++};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -9,7 +9,7 @@
 #include "transport/message_header.hpp"
 #include "weft/base/status.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The common part of the kinds of a carrier; those of a rendezvous, and credit that goes back, are added.
 inline constexpr std::uint32_t kCommonMessageKinds =
@@ -122,4 +122,4 @@ class MessageProtocol {
   bool peer_took_end_ = false;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

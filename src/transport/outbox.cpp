@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/outbox.hpp"
+#include "weft/detail/transport/outbox.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "weft/base/assert.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/frame.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -212,4 +212,4 @@ void Outbox::seal() noexcept {
   open_chunk_.reset();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/peer_watch.hpp"
+#include "weft/detail/transport/peer_watch.hpp"
 
 #include <algorithm>
 
 #include "weft/runtime/loop.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 void PeerWatch::blocked(bool some) noexcept {
   if (some || blocked_since_ == TimePoint{}) blocked_since_ = loop_.now();
@@ -51,4 +51,4 @@ TimePoint PeerWatch::check_frame() {
   return TimePoint::max();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

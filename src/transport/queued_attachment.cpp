@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/queued_attachment.hpp"
+#include "weft/detail/transport/queued_attachment.hpp"
 
 #include <cstring>
 #include <utility>
 
-#include "weft/wire/crc32c.hpp"
+#include "weft/detail/wire/crc32c.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 void QueuedAttachment::add(Bytes bytes) noexcept {
   begun_ = begun_ || !bytes.empty();
@@ -25,4 +25,4 @@ std::byte* QueuedAttachment::end(std::byte* to) noexcept {
   return to + 8;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/queued_pieces.hpp"
+#include "weft/detail/transport/queued_pieces.hpp"
 
 #include <new>
 
-namespace weft {
+namespace weft::detail {
 
 std::uint32_t QueuedPieces::first_with_bytes() const noexcept {
   std::uint32_t index = 0;
@@ -49,4 +49,4 @@ void QueuedPieces::use_inline() noexcept {
   capacity_ = kInline;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

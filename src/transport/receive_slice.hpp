@@ -5,7 +5,7 @@
 
 #include "weft/base/time.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// The part of a turn that one connection gets to take what its peer sent, before others have theirs. Where
 /// the clock stands still, as in a simulation, a number of looks at it ends it: more than the time is enough
@@ -29,4 +29,4 @@ class ReceiveSlice {
   int looks_ = 0;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

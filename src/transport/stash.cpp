@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/stash.hpp"
+#include "weft/detail/transport/stash.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -36,4 +36,4 @@ void Stash::release() noexcept {
   capacity_ = size_ = 0;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/stream_framer.hpp"
+#include "weft/detail/transport/stream_framer.hpp"
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
-#include "weft/base/assert.hpp"
-#include "weft/wire/crc32c.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/hello.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -411,4 +411,4 @@ bool StreamFramer::unpark() noexcept {
   return true;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -34,4 +34,4 @@ void StreamWatch::on_failed(Status why) {
   host_.on_bring_up_failed(std::move(why));
 }
 
-}  // namespace weft
+}  // namespace weft::detail

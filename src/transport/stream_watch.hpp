@@ -2,9 +2,9 @@
 #pragma once
 
 #include "transport/bring_up_host.hpp"
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Hears the stream once it has nothing to carry any more: what happens on it is the peer's end.
 /// Thread: the loop's.
@@ -31,4 +31,4 @@ class StreamWatch final : public CarrierOwner {
   bool gone_ = false;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/url.hpp"
+#include "weft/detail/transport/url.hpp"
 
 #include <charconv>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -72,4 +72,4 @@ std::string Url::to_string() const {
   return text + ":" + std::to_string(port);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

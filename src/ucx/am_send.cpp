@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "weft/coro/frame_pool.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
 
 namespace weft::ucx {
 

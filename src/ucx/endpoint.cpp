@@ -17,7 +17,7 @@ std::string_view Close::advice(ucs_status_t status) noexcept {
 }
 
 EndpointCore::EndpointCore(Worker& owner, EndpointOptions& options) noexcept
-    : Ready(&EndpointCore::tell),
+    : weft::detail::Ready(&EndpointCore::tell),
       worker(&owner),
       mode(options.error_mode),
       on_error(std::move(options.on_error)) {
@@ -65,7 +65,8 @@ void EndpointCore::close_by_force() noexcept {
   operation->drop();
 }
 
-void EndpointCore::close_all(IntrusiveList<EndpointCore, EndpointTag>& endpoints, Worker& worker) noexcept {
+void EndpointCore::close_all(weft::detail::IntrusiveList<EndpointCore, EndpointTag>& endpoints,
+                             Worker& worker) noexcept {
   endpoints.for_each([](EndpointCore& core) { core.close_by_force(); });
   // What a close leaves to do, and what is being copied between processes, is local work.
   constexpr int kCallsMax = 1024;
@@ -93,15 +94,15 @@ void EndpointCore::failed(void* core, ucp_ep_h /*handle*/, ucs_status_t status) 
 }
 
 // The callback may destroy the endpoint, and with it the core.
-void EndpointCore::tell(Ready* node) noexcept {
+void EndpointCore::tell(weft::detail::Ready* node) noexcept {
   auto& self = *static_cast<EndpointCore*>(node);
   if (!self.kept) return;
   const auto callback = std::move(self.on_error);
   const Status status = to_status(self.error, "a UCX endpoint");
-  const_cast<UniqueFunction<void(const Status&)>&>(callback)(status);
+  const_cast<weft::detail::UniqueFunction<void(const Status&)>&>(callback)(status);
 }
 
-void EndpointCore::worker_ended(IntrusiveList<EndpointCore, EndpointTag>& endpoints) noexcept {
+void EndpointCore::worker_ended(weft::detail::IntrusiveList<EndpointCore, EndpointTag>& endpoints) noexcept {
   while (!endpoints.empty()) {
     EndpointCore& core = endpoints.pop_front();
     core.endpoint = {};

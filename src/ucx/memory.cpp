@@ -5,7 +5,7 @@
 #include <limits>
 #include <new>
 
-#include "weft/coro/frame_pool.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
 
 namespace weft::ucx {
 
@@ -27,10 +27,10 @@ Memory Memory::adopt(Buffer buffer) {
   return Memory{*adopted, adopted->owner.mutable_bytes()};
 }
 
-Memory Memory::adopt(ChunkRef chunk, std::size_t offset, std::size_t size) {
+Memory Memory::adopt(weft::detail::ChunkRef chunk, std::size_t offset, std::size_t size) {
   WEFT_ASSERT(chunk && offset <= chunk->capacity() && size <= chunk->capacity() - offset,
               "the bytes lie within the chunk");
-  auto* adopted = new Adopted<ChunkRef>(std::move(chunk));
+  auto* adopted = new Adopted<weft::detail::ChunkRef>(std::move(chunk));
   return Memory{*adopted, adopted->owner->memory().subspan(offset, size)};
 }
 

@@ -114,7 +114,7 @@ std::size_t Worker::poll() {
 
 // One batch: a hook that queues itself again waits for the next progress.
 std::size_t Worker::run_hooks() {
-  IntrusiveList<AfterProgress, AfterProgressTag> batch;
+  weft::detail::IntrusiveList<AfterProgress, AfterProgressTag> batch;
   batch.splice_back(hooks_);
   std::size_t ran = 0;
   for (; !batch.empty(); ++ran) batch.pop_front().on_progress();

@@ -48,8 +48,9 @@ std::string_view DeviceEvent::to_string() const noexcept {
   return ibv_event_type_str(type);
 }
 
-Result<std::unique_ptr<DeviceEvents>> DeviceEvents::watch(Loop& loop, std::shared_ptr<Device> device,
-                                                          UniqueFunction<void(const DeviceEvent&)> on_event) {
+Result<std::unique_ptr<DeviceEvents>> DeviceEvents::watch(
+    Loop& loop, std::shared_ptr<Device> device,
+    weft::detail::UniqueFunction<void(const DeviceEvent&)> on_event) {
   const int descriptor = device->handle()->async_fd;
   auto events = std::make_unique<DeviceEvents>(Private{}, loop, std::move(device), std::move(on_event));
   if (auto watched = loop.watch(*events, descriptor); !watched.ok()) return std::move(watched).status();
@@ -61,7 +62,7 @@ DeviceEvents::~DeviceEvents() {
 }
 
 // Each is acknowledged before anybody hears of it: destroying the queue pair that it names waits for that.
-void DeviceEvents::on_ready(Readiness) {
+void DeviceEvents::on_ready(weft::detail::Readiness) {
   Driver& driver = device_->driver();
   ibv_async_event event{};
   while (driver.get_async_event(device_->handle(), &event) == 0) {

@@ -25,7 +25,8 @@ int flags_of(Access access) {
 }
 
 struct Region final : MemoryBlock {
-  Region(std::shared_ptr<ProtectionDomain> of, ibv_mr* registration, UniqueFunction<void()> then) noexcept
+  Region(std::shared_ptr<ProtectionDomain> of, ibv_mr* registration,
+         weft::detail::UniqueFunction<void()> then) noexcept
       : MemoryBlock(&Region::end, registration), domain(std::move(of)), on_released(std::move(then)) {}
 
   // The registration first: afterwards nobody but their owner may touch the bytes.
@@ -37,13 +38,14 @@ struct Region final : MemoryBlock {
   }
 
   const std::shared_ptr<ProtectionDomain> domain;
-  UniqueFunction<void()> on_released;
+  weft::detail::UniqueFunction<void()> on_released;
 };
 
 }  // namespace
 
 Result<MemoryRegion> MemoryRegion::register_memory(std::shared_ptr<ProtectionDomain> domain,
-                                                   MutableBytes bytes, UniqueFunction<void()> on_released,
+                                                   MutableBytes bytes,
+                                                   weft::detail::UniqueFunction<void()> on_released,
                                                    Access access) {
   if (bytes.empty()) {
     return Status{StatusCode::kInvalidArgument, Layer::kTransport, "a memory region of no bytes"};

@@ -10,7 +10,7 @@
 
 namespace weft::verbs::detail {
 
-Executor& Operation::executor() const noexcept {
+weft::detail::Executor& Operation::executor() const noexcept {
   return table->loop();
 }
 
@@ -114,7 +114,7 @@ void WorkQueue::accept(Operation& operation) noexcept {
 }
 
 void WorkQueue::leave(Operation& operation) noexcept {
-  ListHook<QueueTag>& hook = operation;
+  weft::detail::ListHook<QueueTag>& hook = operation;
   if (!hook.linked()) return;
   hook.unlink();
   if (!operation.waits) --posted_;

@@ -12,13 +12,14 @@ namespace {
 
 #if WEFT_HAVE_UCX
 
-std::unique_ptr<Transport> with_ucx(std::unique_ptr<Transport> stream, const UcxOptions& options) {
+std::unique_ptr<detail::Transport> with_ucx(std::unique_ptr<detail::Transport> stream,
+                                            const UcxOptions& options) {
   return make_ucx_transport(std::move(stream), options);
 }
 
 #else
 
-std::unique_ptr<Transport> with_ucx(std::unique_ptr<Transport> stream, const UcxOptions&) {
+std::unique_ptr<detail::Transport> with_ucx(std::unique_ptr<detail::Transport> stream, const UcxOptions&) {
   return stream;
 }
 
@@ -26,13 +27,15 @@ std::unique_ptr<Transport> with_ucx(std::unique_ptr<Transport> stream, const Ucx
 
 #if WEFT_HAVE_VERBS
 
-std::unique_ptr<Transport> with_verbs(std::unique_ptr<Transport> stream, const VerbsOptions& options) {
+std::unique_ptr<detail::Transport> with_verbs(std::unique_ptr<detail::Transport> stream,
+                                              const VerbsOptions& options) {
   return make_verbs_transport(std::move(stream), options);
 }
 
 #else
 
-std::unique_ptr<Transport> with_verbs(std::unique_ptr<Transport> stream, const VerbsOptions&) {
+std::unique_ptr<detail::Transport> with_verbs(std::unique_ptr<detail::Transport> stream,
+                                              const VerbsOptions&) {
   return stream;
 }
 
@@ -41,17 +44,20 @@ std::unique_ptr<Transport> with_verbs(std::unique_ptr<Transport> stream, const V
 #if !WEFT_HAVE_UCX || !WEFT_HAVE_VERBS
 
 // Answers for the URLs of what this build was made without.
-class NotBuilt final : public Transport {
+class NotBuilt final : public detail::Transport {
  public:
   NotBuilt(std::string scheme, std::string why) : scheme_(std::move(scheme)), why_(std::move(why)) {}
   bool handles(std::string_view scheme) const override { return scheme == scheme_; }
-  Result<std::unique_ptr<Listener> > listen(Loop&, const Url& url) override { return missing(url); }
-  Task<Result<std::unique_ptr<Connection> > > connect(Loop&, Url url, ConnectOptions) override {
+  Result<std::unique_ptr<detail::Listener> > listen(Loop&, const detail::Url& url) override {
+    return missing(url);
+  }
+  Task<Result<std::unique_ptr<detail::Connection> > > connect(Loop&, detail::Url url,
+                                                              detail::ConnectOptions) override {
     co_return missing(url);
   }
 
  private:
-  Status missing(const Url& url) const {
+  Status missing(const detail::Url& url) const {
     return {StatusCode::kUnimplemented, Layer::kTransport, url.to_string() + ": " + why_};
   }
 

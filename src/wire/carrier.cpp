@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/carrier.hpp"
+#include "weft/detail/wire/carrier.hpp"
 
-#include "weft/base/assert.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/frame.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 
 namespace {
 
@@ -48,4 +48,4 @@ Result<CarrierMessage> decode_carrier_body(Bytes body) {
   return message;
 }
 
-}  // namespace weft::wire
+}  // namespace weft::detail::wire

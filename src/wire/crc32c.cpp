@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/crc32c.hpp"
+#include "weft/detail/wire/crc32c.hpp"
 
 #include <array>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace weft::wire {
+namespace weft::detail::wire {
 
 namespace {
 
@@ -70,4 +70,4 @@ std::uint32_t crc32c(Bytes bytes, std::uint32_t so_far) noexcept {
   return crc32c_by_tables(bytes, so_far);
 }
 
-}  // namespace weft::wire
+}  // namespace weft::detail::wire

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/frame.hpp"
+#include "weft/detail/wire/frame.hpp"
 
 #include <iterator>
 #include <string>
 
-#include "weft/base/assert.hpp"
-#include "weft/wire/carrier.hpp"
-#include "weft/wire/crc32c.hpp"
-#include "weft/wire/heads.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/carrier.hpp"
+#include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 
 std::string_view to_string(FrameType type) {
-  static constexpr std::string_view kNames[] = {"?",    "request", "response", "cancel",
-                                                "ping", "pong",    "goaway",   "carrier"};
+  static constexpr std::string_view kNames[] = {"?",    "request", "answer", "cancel",
+                                                "ping", "pong",    "goaway", "carrier"};
   const auto index = static_cast<unsigned>(type);
   if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
@@ -50,7 +50,7 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
     if (request.metadata_bytes() > kMetadataBytesMax || request.padded_metadata_bytes() > header.body_bytes) {
       return FrameFault::kMetadataTooLarge;
     }
-  } else if (header.type == FrameType::kResponse) {
+  } else if (header.type == FrameType::kAnswer) {
     const AnswerView answer{header};
     plausible = (header.timeout | header.schema) == 0 && (answer.code() != 0 || answer.succeeded());
   } else {
@@ -111,4 +111,4 @@ bool checksum_matches(const std::byte* frame, std::uint32_t body_bytes) noexcept
   return load_le<std::uint64_t>(frame + kHeaderBytes + padded(body_bytes)) == crc32c({frame, used});
 }
 
-}  // namespace weft::wire
+}  // namespace weft::detail::wire

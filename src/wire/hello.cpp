@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/hello.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 #include <algorithm>
 
-#include "weft/base/assert.hpp"
-#include "weft/wire/crc32c.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/frame.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 
 namespace {
 
@@ -201,4 +201,4 @@ Result<std::uint64_t> agree_features(const Hello& ours, const Hello& theirs) {
   return ours.features_supported & theirs.features_supported;
 }
 
-}  // namespace weft::wire
+}  // namespace weft::detail::wire

@@ -23,7 +23,9 @@ def allowed_edges() -> dict[str, set[str]]:
 
 
 def layer_of(parts: tuple[str, ...], edges: dict[str, set[str]]) -> str | None:
-    """The layer of a path below include/weft/ or src/: its longest folder that is a layer."""
+    """The layer of a path below include/weft/ or src/: its longest folder that is a layer; detail/ is none."""
+    if parts[0] == "detail":
+        parts = parts[1:]
     if len(parts) == 1:
         return "weft"  # include/weft/weft.hpp, the front door
     for length in (2, 1):

@@ -10,9 +10,11 @@
 
 #include "conformance/fixture.hpp"
 #include "support/sockets.hpp"
-#include "weft/base/descriptor.hpp"
+#include "weft/detail/base/descriptor.hpp"
 
 namespace weft::conformance {
+
+using namespace weft::detail;
 namespace {
 
 /// Memory of this process that another can map.

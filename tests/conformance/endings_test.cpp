@@ -3,6 +3,8 @@
 #include "conformance/fixture.hpp"
 
 namespace weft::conformance {
+
+using namespace weft::detail;
 namespace {
 
 using wire::FrameType;
@@ -30,8 +32,8 @@ TEST_P(Endings, AfterFinishTheOtherSideMaySendWhatItHasLeft) {
   // More than any window holds, so that the side that has ended has to say what it received.
   CountedLease lease{pattern(3'000'001)};
   server_.sink.during_frames = [&](std::span<const Frame>) {
-    server_.send({.type = FrameType::kResponse, .id = 1}, pattern(3'000'000));
-    server_.send({.type = FrameType::kResponse,
+    server_.send({.type = FrameType::kAnswer, .id = 1}, pattern(3'000'000));
+    server_.send({.type = FrameType::kAnswer,
                   .flags = wire::FrameFlags::kAttachment,
                   .id = 2,
                   .attachment_bytes = lease.bytes.size()});

@@ -19,6 +19,8 @@
 
 namespace weft::conformance {
 
+using namespace weft::detail;
+
 Status Recorder::on_hello(const wire::Hello& hello) {
   EXPECT_FALSE(closed()) << "a hello after the end";
   hellos.push_back(hello);

@@ -9,14 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "weft/detail/wire/heads.hpp"
+#include "weft/detail/wire/hello.hpp"
 #include "weft/runtime/clock.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/memory.hpp"
 #include "weft/transport/tcp.hpp"
-#include "weft/wire/heads.hpp"
-#include "weft/wire/hello.hpp"
 
 namespace weft::conformance {
+
+using namespace weft::detail;
 
 /// A frame as a test remembers it.
 struct Seen {

@@ -3,6 +3,8 @@
 #include "conformance/fixture.hpp"
 
 namespace weft::conformance {
+
+using namespace weft::detail;
 namespace {
 
 using wire::FrameType;
@@ -82,7 +84,7 @@ TEST_P(Frames, GoBackAndForthManyTimes) {
   ASSERT_NO_FATAL_FAILURE(greet());
   server_.sink.during_frames = [&](std::span<const Frame> batch) {
     for (const Frame& frame : batch) {
-      server_.send({.type = FrameType::kResponse, .id = frame.header.id}, as_text(frame.body));
+      server_.send({.type = FrameType::kAnswer, .id = frame.header.id}, as_text(frame.body));
     }
     return Status{};
   };

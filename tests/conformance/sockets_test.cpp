@@ -10,6 +10,8 @@
 #include "support/raw_socket.hpp"
 
 namespace weft::conformance {
+
+using namespace weft::detail;
 namespace {
 
 class Sockets : public ConformanceTest {
@@ -292,7 +294,7 @@ TEST_P(Memory, EndsOnTwoThreadsExchangeFrames) {
   Peer far;
   far.sink.during_frames = [&](std::span<const Frame> batch) {
     for (const Frame& frame : batch) {
-      far.send({.type = wire::FrameType::kResponse, .id = frame.header.id}, as_text(frame.body));
+      far.send({.type = wire::FrameType::kAnswer, .id = frame.header.id}, as_text(frame.body));
     }
     return Status{};
   };

@@ -6,11 +6,13 @@
 #include <cstring>
 
 #include "transport/ucx/active_message.hpp"
-#include "weft/base/assert.hpp"
-#include "weft/wire/carrier.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/carrier.hpp"
+#include "weft/detail/wire/frame.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 void check_carrier_body(Bytes body) {

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "weft/codec/codec.hpp"
+#include "weft/detail/codec/codec.hpp"
 
 namespace {
 
@@ -36,14 +36,14 @@ struct Record {
 /// The encoding of what was decoded must be decodable, to something of the same size.
 template <typename T>
 void check(weft::Bytes message) {
-  weft::DecodeArena arena;
+  weft::detail::DecodeArena arena;
   T first{};
-  if (!weft::decode_from(message, arena, first).ok()) return;
-  std::vector<std::byte> once(weft::encoded_size(first));
-  weft::encode_to(once.data(), first);
+  if (!weft::detail::decode_from(message, arena, first).ok()) return;
+  std::vector<std::byte> once(weft::detail::encoded_size(first));
+  weft::detail::encode_to(once.data(), first);
   T second{};
-  if (!weft::decode_from(once, arena, second).ok()) std::abort();
-  if (weft::encoded_size(second) != once.size()) std::abort();
+  if (!weft::detail::decode_from(once, arena, second).ok()) std::abort();
+  if (weft::detail::encoded_size(second) != once.size()) std::abort();
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/assert.hpp"
-#include "weft/transport/stream_framer.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/transport/stream_framer.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 constexpr wire::FrameLimits kLimits{.body_bytes_max = 200'000, .attachment_bytes_max = 100'000};

@@ -2,10 +2,12 @@
 // A call's metadata: what is accepted can be walked to its very end, and put together again from its pairs.
 #include <cstdint>
 
-#include "weft/base/assert.hpp"
 #include "weft/calls/metadata.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 void check(Bytes input) {

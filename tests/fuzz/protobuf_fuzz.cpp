@@ -9,8 +9,8 @@
 #include <string>
 
 #include "protobuf/find_fault.hpp"
-#include "weft/base/assert.hpp"
-#include "weft/base/utf8.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/utf8.hpp"
 #include "weft/protobuf/message.hpp"
 
 namespace {
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const bool quiet = (google::protobuf::SetLogHandler(nullptr), true);
   static_cast<void>(quiet);
   const weft::Bytes body{reinterpret_cast<const std::byte*>(data), size};
-  WEFT_ASSERT(weft::valid_utf8(body) <= size, "as many as there are");
+  WEFT_ASSERT(weft::detail::valid_utf8(body) <= size, "as many as there are");
   parse<google::protobuf::Struct>(body);
   parse<google::protobuf::FileDescriptorProto>(body);
   return 0;

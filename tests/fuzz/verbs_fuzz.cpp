@@ -6,11 +6,13 @@
 
 #include "transport/message_header.hpp"
 #include "transport/verbs/cm_address.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 #include "weft/verbs/address_info.hpp"
 #include "weft/verbs/memory.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 void check_address(Bytes input) {

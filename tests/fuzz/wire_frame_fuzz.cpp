@@ -4,11 +4,11 @@
 #include <cstring>
 #include <vector>
 
-#include "weft/base/assert.hpp"
-#include "weft/wire/carrier.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/carrier.hpp"
+#include "weft/detail/wire/frame.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 namespace {
 
 constexpr FrameLimits kLimits{.body_bytes_max = 4096, .attachment_bytes_max = 1 << 20};
@@ -43,9 +43,9 @@ void check_frame(Bytes input) {
 }
 
 }  // namespace
-}  // namespace weft::wire
+}  // namespace weft::detail::wire
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weft::wire::check_frame({reinterpret_cast<const std::byte*>(data), size});
+  weft::detail::wire::check_frame({reinterpret_cast<const std::byte*>(data), size});
   return 0;
 }

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string>
 
-#include "weft/base/assert.hpp"
-#include "weft/wire/crc32c.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/hello.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 namespace {
 
 void check_length(Bytes input) {
@@ -48,10 +48,11 @@ std::string sealed(Bytes input) {
 }
 
 }  // namespace
-}  // namespace weft::wire
+}  // namespace weft::detail::wire
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft;
+  using namespace weft::detail;
   const Bytes input{reinterpret_cast<const std::byte*>(data), size};
   wire::check_length(input);
   wire::check_decode(input);

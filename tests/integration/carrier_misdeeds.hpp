@@ -11,6 +11,8 @@
 
 namespace weft::carrier_testing {
 
+using namespace weft::detail;
+
 /// Something that a peer may not do once its carrier is up.
 template <typename Peer>
 struct Misdeed {

@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "integration/faults/hostile_peer.hpp"
-#include "weft/wire/carrier.hpp"
+#include "weft/detail/wire/carrier.hpp"
 
 namespace weft::carrier_testing {
+
+using namespace weft::detail;
 
 /// A client of a carrier as far as the stream goes: hellos and carrier frames, which say what a test wants.
 class RawCarrierPeer {

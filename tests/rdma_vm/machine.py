@@ -31,7 +31,7 @@ def program() -> str:
 
 
 def folder_device(tag: str, folder: str, read_only: bool) -> list[str]:
-    """Gives the guest a folder of the host under a name that it mounts. A comma is doubled in QEMU's options."""
+    """Returns the guest a folder of the host under a name that it mounts. A comma is doubled in QEMU's options."""
     path = folder.replace(",", ",,")
     access = "on" if read_only else "off"
     # remap: the folder may hold other file systems, whose files may have the same numbers.

@@ -9,10 +9,12 @@
 
 #include "simulation/world.hpp"
 #include "support/manual_time.hpp"
-#include "weft/transport/connection.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 namespace weft::simulation {
+
+using namespace weft::detail;
 namespace {
 
 enum class Manners { kLeavesAfterItsHello, kLeavesAtTheFirstCall, kSendsAwayAtTheFirstCall };

@@ -13,6 +13,8 @@
 #include "support/manual_time.hpp"
 
 namespace weft::simulation {
+
+using namespace weft::detail;
 namespace {
 
 /// A network that notes when somebody asked it for a connection.

@@ -11,6 +11,8 @@
 #include "weft/coro/combine.hpp"
 
 namespace weft::simulation {
+
+using namespace weft::detail;
 namespace {
 
 using Number = std::uint32_t;

@@ -11,6 +11,8 @@
 #include "simulation/world.hpp"
 
 namespace weft::simulation {
+
+using namespace weft::detail;
 namespace {
 
 /// A handler that takes its time, and notes for which client it worked.

@@ -13,6 +13,8 @@
 
 namespace weft::testing {
 
+using namespace weft::detail;
+
 /// A peer that speaks bytes, not our protocol: a plain blocking socket, connected to tcp:// or unix:// on
 /// this machine.
 class RawSocket {

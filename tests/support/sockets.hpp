@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <string>
 
-#include "weft/transport/url.hpp"
+#include "weft/detail/transport/url.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 
 /// A blocking socket that is connected to a tcp:// or unix:// URL of this machine, or -1. Without a buffer
 /// size the system chooses.

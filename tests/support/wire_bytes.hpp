@@ -6,12 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "weft/wire/frame.hpp"
-#include "weft/wire/heads.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/wire/frame.hpp"
+#include "weft/detail/wire/heads.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 /// Builds the bytes of a peer that makes its frames by hand.
 namespace weft::testing {
+
+using namespace weft::detail;
 
 /// The bytes of a well-behaved hello.
 inline std::string hello_bytes(std::uint64_t features_required = 0) {

@@ -10,27 +10,27 @@
 #include "load/carrier_options.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/coro/event.hpp"
+#include "weft/detail/wire/hello.hpp"
 #include "weft/weft.hpp"
-#include "weft/wire/hello.hpp"
 
 namespace weft::info {
 namespace {
 
 /// Hears the peer's hello, which comes when the carrier is decided, or why there is none.
-class HelloSink final : public FrameSink {
+class HelloSink final : public detail::FrameSink {
  public:
   /// Whether this side offers a carrier, known when it is connected.
   void offers_some(bool some) { offers_some_ = some; }
-  Status on_hello(const wire::Hello& hello) override {
+  Status on_hello(const detail::wire::Hello& hello) override {
     hello_ = hello;
     heard_.set();
     // As a client of rpc does.
-    if (!offers_some_) end_ = refuse_demands(hello_.carriers);
+    if (!offers_some_) end_ = detail::refuse_demands(hello_.carriers);
     return {};
   }
-  Status on_frames(std::span<const Frame>, const ChunkRef&) override { return {}; }
-  Landing on_attachment(const Frame&) override { return Landing::skip(); }
-  Status on_attachment_end(const Frame&, const ChunkRef&, bool) override { return {}; }
+  Status on_frames(std::span<const detail::Frame>, const detail::ChunkRef&) override { return {}; }
+  detail::Landing on_attachment(const detail::Frame&) override { return detail::Landing::skip(); }
+  Status on_attachment_end(const detail::Frame&, const detail::ChunkRef&, bool) override { return {}; }
   void on_drained() override {}
   void on_closed(Status why) override {
     if (heard_.is_set()) return;
@@ -40,51 +40,52 @@ class HelloSink final : public FrameSink {
   }
 
   Event& heard() { return heard_; }
-  const wire::Hello& hello() const { return hello_; }
+  const detail::wire::Hello& hello() const { return hello_; }
   const Status& end() const { return end_; }
 
  private:
   bool offers_some_ = false;
   Event heard_;
-  wire::Hello hello_;
+  detail::wire::Hello hello_;
   Status end_;
 };
 
-Status say_hello(Connection& connection) {
+Status say_hello(detail::Connection& connection) {
   const RpcLimits limits;
-  wire::Hello hello;
-  hello.features_supported = wire::Features::kChecksum;
+  detail::wire::Hello hello;
+  hello.features_supported = detail::wire::Features::kChecksum;
   hello.body_bytes_max = limits.body_bytes_max;
   hello.attachment_bytes_max = limits.attachment_bytes_max;
   hello.calls_in_flight_max = limits.calls_in_flight_max;
   hello.carriers = connection.carrier_offers();
-  const std::string bytes = wire::encode_hello(hello);
+  const std::string bytes = detail::wire::encode_hello(hello);
   std::byte* const room = connection.outbox().append(bytes.size());
   if (room == nullptr) return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory"};
   std::copy_n(as_bytes(bytes).begin(), bytes.size(), room);
   return {};
 }
 
-CarrierPolicy policy_in(const std::vector<wire::CarrierOffer>& offers, wire::CarrierKind kind) {
-  for (const wire::CarrierOffer& offer : offers) {
-    if (offer.kind == kind) return policy_of(offer);
+CarrierPolicy policy_in(const std::vector<detail::wire::CarrierOffer>& offers,
+                        detail::wire::CarrierKind kind) {
+  for (const detail::wire::CarrierOffer& offer : offers) {
+    if (offer.kind == kind) return detail::policy_of(offer);
   }
   return CarrierPolicy::kForbid;
 }
 
-bool is_loopback(const Url& url) {
+bool is_loopback(const detail::Url& url) {
   return url.host.starts_with("127.") || url.host == "::1";
 }
 
 bool is_same_host(const std::string& local, const std::string& remote) {
-  const auto ours = Url::parse(local);
-  const auto theirs = Url::parse(remote);
+  const auto ours = detail::Url::parse(local);
+  const auto theirs = detail::Url::parse(remote);
   if (!ours.ok() || !theirs.ok()) return false;
   return theirs->scheme == "unix" || ours->host == theirs->host ||
          (is_loopback(*ours) && is_loopback(*theirs));
 }
 
-Probe describe(const Connection& connection, const HelloSink& sink, wire::CarrierKind kind) {
+Probe describe(const detail::Connection& connection, const HelloSink& sink, detail::wire::CarrierKind kind) {
   Probe probe;
   probe.asked = kind;
   probe.local = connection.local_endpoint();
@@ -101,11 +102,11 @@ Probe describe(const Connection& connection, const HelloSink& sink, wire::Carrie
   return probe;
 }
 
-Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, wire::CarrierKind kind,
-                          Deadline deadline) {
+Task<Result<Probe>> probe(detail::Transport& transport, Loop& loop, detail::Url url,
+                          detail::wire::CarrierKind kind, Deadline deadline) {
   const TimePoint begin = loop.clock().now();
   HelloSink sink;
-  ConnectOptions options{.deadline = deadline};
+  detail::ConnectOptions options{.deadline = deadline};
   auto connecting = transport.connect(loop, url, std::move(options));
   auto connection = co_await std::move(connecting);
   if (!connection.ok()) co_return std::move(connection).status();
@@ -120,8 +121,8 @@ Task<Result<Probe>> probe(Transport& transport, Loop& loop, Url url, wire::Carri
   co_return made;
 }
 
-Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, wire::CarrierKind kind,
-                                  Duration at_most) {
+Task<Result<Probe>> probe_in_time(detail::Transport& transport, Loop& loop, detail::Url url,
+                                  detail::wire::CarrierKind kind, Duration at_most) {
   const Deadline deadline = Deadline::after(loop.now(), at_most);
   auto probing = probe(transport, loop, std::move(url), kind, deadline);
   co_return co_await with_deadline(deadline, std::move(probing));
@@ -130,7 +131,7 @@ Task<Result<Probe>> probe_in_time(Transport& transport, Loop& loop, Url url, wir
 }  // namespace
 
 Result<Probe> blocking_probe(const Options& options) {
-  const auto url = Url::parse(options.connect);
+  const auto url = detail::Url::parse(options.connect);
   if (!url.ok()) return url.status();
   const Transports transports = make_transports(
       {.tcp = {}, .ucx = load::ucx_options(options.ucx), .verbs = load::verbs_options(options.rdma)});

@@ -7,7 +7,7 @@
 #include "info/lanes.hpp"
 #include "info/options.hpp"
 #include "weft/base/result.hpp"
-#include "weft/transport/carrier_provider.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
 
 namespace weft::info {
 
@@ -18,7 +18,7 @@ struct Probe {
   /// Name of the carrier: "tcp", "unix", "ucx", "verbs".
   std::string carrier;
   /// The carrier that was asked for; UCX when none was.
-  wire::CarrierKind asked = wire::CarrierKind::kUcx;
+  detail::wire::CarrierKind asked = detail::wire::CarrierKind::kUcx;
   CarrierPolicy ours = CarrierPolicy::kForbid;
   /// Policy of the server's hello for that carrier; kForbid: it does not offer it.
   CarrierPolicy theirs = CarrierPolicy::kForbid;

@@ -60,8 +60,8 @@ struct CarrierWords {
   const char* flag;
 };
 
-CarrierWords words_of(wire::CarrierKind carrier) {
-  if (carrier == wire::CarrierKind::kVerbs) return {"RDMA", "verbs://", "--prefer-rdma"};
+CarrierWords words_of(detail::wire::CarrierKind carrier) {
+  if (carrier == detail::wire::CarrierKind::kVerbs) return {"RDMA", "verbs://", "--prefer-rdma"};
   return {"UCX", "ucx://", "--prefer-ucx"};
 }
 
@@ -86,7 +86,8 @@ std::string theirs_text(const Probe& probe) {
 
 std::string carrier_text(const Probe& probe) {
   if (probe.carrier == "ucx" || probe.carrier == "verbs") {
-    const auto carrier = probe.carrier == "ucx" ? wire::CarrierKind::kUcx : wire::CarrierKind::kVerbs;
+    const auto carrier =
+        probe.carrier == "ucx" ? detail::wire::CarrierKind::kUcx : detail::wire::CarrierKind::kVerbs;
     return std::string{words_of(carrier).name} +
            "; the stream stays beside it and tells when the server is gone";
   }
@@ -94,7 +95,7 @@ std::string carrier_text(const Probe& probe) {
 }
 
 std::string host_text(const Probe& probe) {
-  if (probe.asked == wire::CarrierKind::kVerbs) {
+  if (probe.asked == detail::wire::CarrierKind::kVerbs) {
     return probe.same_host ? "yes, by the addresses" : "no, by the addresses";
   }
   return probe.same_host ? "yes, by the addresses: UCX may use shared memory"

@@ -83,9 +83,9 @@ std::vector<Word> effective_options(const Options& options) {
           milliseconds_word("bring_up_timeout_ms", ucx.bring_up_timeout)};
 }
 
-wire::CarrierKind carrier_asked_for(const Options& options) {
+detail::wire::CarrierKind carrier_asked_for(const Options& options) {
   const bool by_rdma = options.connect.starts_with("verbs://") || options.rdma.prefer;
-  return by_rdma ? wire::CarrierKind::kVerbs : wire::CarrierKind::kUcx;
+  return by_rdma ? detail::wire::CarrierKind::kVerbs : detail::wire::CarrierKind::kUcx;
 }
 
 std::vector<Word> effective_verbs_options(const Options& options) {

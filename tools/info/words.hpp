@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "info/options.hpp"
-#include "weft/transport/carrier_provider.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 namespace weft::info {
 
@@ -25,7 +25,7 @@ struct Word {
 std::string policy_name(CarrierPolicy policy);
 
 /// The carrier that the URL or a flag asks for; UCX when none does.
-wire::CarrierKind carrier_asked_for(const Options& options);
+detail::wire::CarrierKind carrier_asked_for(const Options& options);
 
 /// UcxOptions as this command line makes them, by their names.
 std::vector<Word> effective_options(const Options& options);

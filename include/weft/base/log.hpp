@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "weft/base/text_maker.hpp"
+#include "weft/detail/base/text_maker.hpp"
 
 namespace weft {
 

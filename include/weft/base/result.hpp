@@ -5,8 +5,8 @@
 #include <utility>
 #include <variant>
 
-#include "weft/base/assert.hpp"
 #include "weft/base/status.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft {
 

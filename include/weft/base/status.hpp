@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/text_maker.hpp"
+#include "weft/detail/base/text_maker.hpp"
 
 namespace weft {
 

@@ -9,13 +9,15 @@
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/transports.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/detail/transport/connection.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/transport/connection.hpp"
 
 namespace weft {
 
+namespace detail {
 class CallTarget;
 class ClientCore;
+}  // namespace detail
 
 /// Calls methods of one server over one connection, which it makes at the first call, and again when it was
 /// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
@@ -54,12 +56,12 @@ class CallClient {
   ClientStats stats() const;
   Loop& loop() const;
   /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.
-  CallTarget& target() const { return *target_; }
+  detail::CallTarget& target() const { return *target_; }
 
  private:
-  std::unique_ptr<ClientCore> core_;
+  std::unique_ptr<detail::ClientCore> core_;
   /// The core, for those who see no more of it.
-  CallTarget* target_;
+  detail::CallTarget* target_;
 };
 
 }  // namespace weft

@@ -8,20 +8,22 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/time.hpp"
-#include "weft/base/unique_function.hpp"
 #include "weft/calls/metadata.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/memory/buffer.hpp"
 
 namespace weft {
 
+namespace detail {
 class ServedCall;
+}  // namespace detail
 
 /// Handler's access to the call that it serves. A handler asks for it by a first parameter `CallContext&`
 /// (after Reply<R>, if it has one); it is valid until the handler has ended. Thread: where the handler
 /// runs.
 class CallContext {
  public:
-  explicit CallContext(ServedCall& call) : call_(&call) {}
+  explicit CallContext(detail::ServedCall& call) : call_(&call) {}
   CallContext(const CallContext&) = delete;
   CallContext& operator=(const CallContext&) = delete;
 
@@ -50,7 +52,7 @@ class CallContext {
   void set_attachment(Buffer attachment);
   /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when
   /// they never will.
-  void on_answer_sent(UniqueFunction<void(bool sent)> callback);
+  void on_answer_sent(detail::UniqueFunction<void(bool sent)> callback);
 
   /// The user's own object on this connection, shared by all its calls; null at first, gone with the
   /// connection. Thread: the connection's loop only.
@@ -59,7 +61,7 @@ class CallContext {
   void close_connection();
 
  private:
-  ServedCall* call_;
+  detail::ServedCall* call_;
 };
 
 }  // namespace weft

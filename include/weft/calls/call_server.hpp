@@ -6,11 +6,11 @@
 #include <typeinfo>
 #include <vector>
 
-#include "weft/base/fork_mark.hpp"
 #include "weft/base/result.hpp"
-#include "weft/calls/method_entry.hpp"
 #include "weft/calls/server_options.hpp"
 #include "weft/calls/transports.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/calls/method_entry.hpp"
 
 namespace weft {
 
@@ -28,11 +28,11 @@ class CallServer {
   /// The seam for layers above this one, which make entries of their own: everything a handler has, without
   /// the types. `owner` is kept as long as the handler may run. Before start(), which refuses a name that was
   /// registered twice.
-  void register_method(const MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Object that a layer above keeps once for a server, found by the layer's own type; null until the layer
   /// puts something there, and kept as long as the server. Thread: the one that makes the server.
-  std::shared_ptr<void>& part_of(const std::type_info& layer);
+  std::shared_ptr<void>& layer_state(const std::type_info& layer);
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and
@@ -63,7 +63,7 @@ class CallServer {
  private:
   class State;
   std::unique_ptr<State> state_;
-  ForkMark made_in_;
+  detail::ForkMark made_in_;
 };
 
 }  // namespace weft

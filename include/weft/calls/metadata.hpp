@@ -10,7 +10,7 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/wire/frame.hpp"
 
 namespace weft {
 

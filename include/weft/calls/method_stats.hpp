@@ -20,8 +20,7 @@ struct MethodStats {
   std::string_view name{};     ///< as it was registered; the server's
   std::uint64_t calls = 0;     ///< requests taken
   std::uint64_t answered = 0;  ///< with a result
-  std::uint64_t refused =
-      0;  ///< failed before the handler ran, or for their arguments: ServerStats::rejected
+  std::uint64_t refused = 0;  ///< failed before the handler ran, or for their arguments: ServerStats::refused
   std::uint64_t dropped = 0;  ///< never answered: their connection was gone
   std::size_t running = 0;    ///< coroutines, replies to come, and blocking calls that have not ended
   /// Failed otherwise, by their StatusCode: see failed_with().

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "weft/base/log.hpp"
-#include "weft/base/unique_function.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/calls/method_stats.hpp"
-#include "weft/calls/rejection.hpp"
+#include "weft/calls/refusal_reason.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/connection_stats.hpp"
 
@@ -37,7 +37,7 @@ struct ServerOptions {
   std::size_t worker_queue_max = 4096;
   /// Asked for every new peer, by its endpoint's URL, on the first loop; false turns it away. Empty: all
   /// welcome.
-  UniqueFunction<bool(std::string_view remote_endpoint)> accept{};
+  detail::UniqueFunction<bool(std::string_view remote_endpoint)> accept{};
   /// Connections open at the same time; one more is closed at once. Above zero.
   std::size_t connections_max = 100'000;
   /// Calls that are served at the same time, over all connections and loops: those whose handlers have not
@@ -58,7 +58,7 @@ struct ServerStats {
   std::uint64_t calls = 0;            ///< requests taken
   std::size_t calls_running = 0;      ///< handlers that have not ended
   std::uint64_t frames_skipped = 0;   ///< of types that only a later build knows, dropped
-  RejectionCounts rejected;           ///< what was rejected, by its reason
+  RefusalCounts refused;              ///< what was refused, by its reason
   std::uint64_t calls_refused = 0;    ///< of these, calls: unknown method, wrong schema, over a limit ...
   std::uint64_t protocol_errors = 0;  ///< of these, connections closed for what their peer sent
   ConnectionStats traffic;            ///< of all connections, those that have ended too

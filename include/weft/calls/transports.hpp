@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/transport/transport.hpp"
+#include "weft/detail/transport/transport.hpp"
 
 namespace weft {
 
@@ -17,19 +17,19 @@ namespace weft {
 /// Thread: add() before they are given to anybody, the rest from any.
 class Transports {
  public:
-  Transports& add(std::unique_ptr<Transport> transport) {
+  Transports& add(std::unique_ptr<detail::Transport> transport) {
     all_->push_back(std::move(transport));
     return *this;
   }
 
   /// Returns the first transport that handles the URL's scheme. Errors: kInvalidArgument when there is none.
-  Result<Transport*> find(const Url& url) const;
+  Result<detail::Transport*> find(const detail::Url& url) const;
   /// Transport::register_memory() for all of `urls`. Errors: the first one's; nothing is registered then.
   Result<MemoryLease> register_memory(std::span<const std::string> urls, MutableBytes memory) const;
 
  private:
-  std::shared_ptr<std::vector<std::unique_ptr<Transport>>> all_ =
-      std::make_shared<std::vector<std::unique_ptr<Transport>>>();
+  std::shared_ptr<std::vector<std::unique_ptr<detail::Transport>>> all_ =
+      std::make_shared<std::vector<std::unique_ptr<detail::Transport>>>();
 };
 
 }  // namespace weft

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weft/base/assert.hpp"
 #include "weft/base/bytes.hpp"
-#include "weft/base/intrusive_list.hpp"
 #include "weft/base/status.hpp"
 #include "weft/base/time.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
 
 namespace weft {
 
@@ -32,7 +32,7 @@ struct CancelListenerTag;
 struct CancelChildTag;
 
 /// Somebody who wants to hear of a cancel once. Sits in one CancelScope; leaves it when destroyed.
-class CancelListener : public ListHook<CancelListenerTag> {
+class CancelListener : public detail::ListHook<CancelListenerTag> {
  public:
   /// Called at most once, after the listener left its scope. May destroy other listeners, but must neither
   /// resume a coroutine nor destroy the scope: it notes the fact and schedules.
@@ -48,7 +48,7 @@ class CancelListener : public ListHook<CancelListenerTag> {
 /// A node in the tree of things that end together: cancelling it cancels all below it, for good.
 /// Carries a deadline, which the runtime arms a timer for; nothing here looks at a clock.
 /// Thread: its loop's. Allocates nothing. A scope outlives its children.
-class CancelScope : private ListHook<CancelChildTag> {
+class CancelScope : private detail::ListHook<CancelChildTag> {
  public:
   CancelScope() = default;
   /// A child of `parent`, cancelled already if that is; a root when `parent` is null.
@@ -83,12 +83,12 @@ class CancelScope : private ListHook<CancelChildTag> {
   }
 
  private:
-  friend class IntrusiveList<CancelScope, CancelChildTag>;
+  friend class detail::IntrusiveList<CancelScope, CancelChildTag>;
 
   CancelScope* parent_ = nullptr;
   Deadline deadline_;
-  IntrusiveList<CancelListener, CancelListenerTag> listeners_;
-  IntrusiveList<CancelScope, CancelChildTag> children_;
+  detail::IntrusiveList<CancelListener, CancelListenerTag> listeners_;
+  detail::IntrusiveList<CancelScope, CancelChildTag> children_;
   Bytes carried_;
   CancelReason reason_ = CancelReason::kNone;
 };

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "weft/coro/ring.hpp"
-#include "weft/coro/waiter.hpp"
+#include "weft/detail/coro/ring.hpp"
+#include "weft/detail/coro/waiter.hpp"
 
 namespace weft {
 

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "weft/coro/awaitable.hpp"
-#include "weft/coro/fanout.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/detail/coro/awaitable.hpp"
+#include "weft/detail/coro/fanout.hpp"
 
 namespace weft {
 
@@ -81,14 +81,14 @@ Task<std::conditional_t<std::is_void_v<T>, void, std::vector<Unvoid<T>>>> when_a
 /// Calls, sleep_for(...), any awaitable that moves, and owns them; what they refer to, such as the arguments
 /// of a call, must live until the end: `co_await` it in the expression that made it.
 template <typename... As>
-  requires(Awaitable<std::remove_reference_t<As>> && ...)
-Task<std::tuple<detail::Unvoid<AwaitResult<As>>...>> when_all(As&&... awaitables) {
+  requires(detail::Awaitable<std::remove_reference_t<As>> && ...)
+Task<std::tuple<detail::Unvoid<detail::AwaitResult<As>>...>> when_all(As&&... awaitables) {
   return detail::when_all_of(
-      std::tuple<Task<AwaitResult<As>>...>{detail::own(std::forward<As>(awaitables))...});
+      std::tuple<Task<detail::AwaitResult<As>>...>{detail::own(std::forward<As>(awaitables))...});
 }
 
 /// The same for any number of one kind; for void the result is void.
-template <Awaitable A>
+template <detail::Awaitable A>
 auto when_all(std::vector<A> awaitables) {
   return detail::when_all_in(detail::own_all(std::move(awaitables)));
 }
@@ -174,13 +174,14 @@ Task<RaceWinner<Unvoid<T>>> race_in(std::vector<Task<T>> given) {
 /// too, and gives the winner's result or rethrows what it threw. What the others return or throw is dropped.
 /// One that ends without suspending has won: those after it are not started. Takes what when_all() takes.
 template <typename... As>
-  requires(sizeof...(As) > 0 && (Awaitable<std::remove_reference_t<As>> && ...))
-Task<RaceWinner<detail::RaceValue<AwaitResult<As>...>>> race(As&&... awaitables) {
-  return detail::race_of(std::tuple<Task<AwaitResult<As>>...>{detail::own(std::forward<As>(awaitables))...});
+  requires(sizeof...(As) > 0 && (detail::Awaitable<std::remove_reference_t<As>> && ...))
+Task<RaceWinner<detail::RaceValue<detail::AwaitResult<As>...>>> race(As&&... awaitables) {
+  return detail::race_of(
+      std::tuple<Task<detail::AwaitResult<As>>...>{detail::own(std::forward<As>(awaitables))...});
 }
 
 /// The same for any number of one kind, at least one.
-template <Awaitable A>
+template <detail::Awaitable A>
 auto race(std::vector<A> awaitables) {
   return detail::race_in(detail::own_all(std::move(awaitables)));
 }

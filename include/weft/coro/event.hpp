@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/coro/waiter.hpp"
+#include "weft/detail/coro/waiter.hpp"
 
 namespace weft {
 

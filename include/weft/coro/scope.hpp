@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/coro/awaitable.hpp"
-#include "weft/coro/owned_argument.hpp"
 #include "weft/coro/task.hpp"
-#include "weft/coro/waiter.hpp"
+#include "weft/detail/coro/awaitable.hpp"
+#include "weft/detail/coro/owned_argument.hpp"
+#include "weft/detail/coro/waiter.hpp"
 
 namespace weft {
 
@@ -39,12 +39,12 @@ class Scope {
   template <typename Function, typename... Args>
   void spawn(Function&& function, Args&&... args) {
     static_assert(
-        !Awaitable<std::decay_t<Function>>,
+        !detail::Awaitable<std::decay_t<Function>>,
         "a scope spawns a function with its arguments, not a Task or a call: those may refer to what "
         "ends before they do; write spawn(&function, arguments...)");
-    static_assert(StatelessFunction<std::decay_t<Function>>,
+    static_assert(detail::StatelessFunction<std::decay_t<Function>>,
                   "a spawned function has no captures: pass what it needs as arguments, the scope owns them");
-    static_assert((OwnedArgument<std::decay_t<Args>> && ...),
+    static_assert((detail::OwnedArgument<std::decay_t<Args>> && ...),
                   "a spawned task owns its arguments: pass a string or a vector instead of a view, a value, "
                   "or a pointer to what outlives the scope, instead of a reference");
     using Node = Spawned<std::decay_t<Function>, std::decay_t<Args>...>;
@@ -76,7 +76,7 @@ class Scope {
 
  private:
   struct SpawnedTag;
-  struct SpawnedBase : ListHook<SpawnedTag>, detail::Completion, detail::PooledFrame {
+  struct SpawnedBase : detail::ListHook<SpawnedTag>, detail::Completion, detail::PooledFrame {
     SpawnedBase(Scope& owner, void (*destroyer)(SpawnedBase*) noexcept) noexcept
         : Completion{&Scope::task_ended}, scope(owner), destroy(destroyer) {}
     Scope& scope;
@@ -104,7 +104,7 @@ class Scope {
 
   static void task_ended(detail::Completion& self, detail::TaskPromiseBase& task) noexcept;
 
-  IntrusiveList<SpawnedBase, SpawnedTag> tasks_;
+  detail::IntrusiveList<SpawnedBase, SpawnedTag> tasks_;
   std::size_t count_ = 0;
   detail::WaitList joiners_;
   CancelScope cancel_scope_;

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "weft/coro/waiter.hpp"
+#include "weft/detail/coro/waiter.hpp"
 
 namespace weft {
 

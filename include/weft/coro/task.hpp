@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/base/assert.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/frame_pool.hpp"
-#include "weft/coro/trampoline.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
+#include "weft/detail/coro/trampoline.hpp"
 
 namespace weft {
 

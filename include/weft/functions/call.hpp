@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "weft/base/result.hpp"
-#include "weft/calls/awaited_call.hpp"
+#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/functions/views.hpp"
 #include "weft/functions/method.hpp"
-#include "weft/functions/views.hpp"
 
 namespace weft {
 
@@ -193,19 +193,19 @@ class CodecBody final : public CodecAnswer<ResultOfMethod<M>> {
 }  // namespace detail
 
 /// Awaitable that `client.call<f>(...)` returns; awaited in the expression that made it.
-template <auto M, typename Extras, typename... Given>
-using CallAwaitable = AwaitedCall<detail::CodecBody<M, Given...>, detail::Gives::kResult, Extras>;
+template <auto M, typename Details, typename... Given>
+using CallAwaitable = detail::AwaitedCall<detail::CodecBody<M, Given...>, detail::Returns::kResult, Details>;
 
 namespace detail {
 
 /// The record behind a Call: lives until both the call's end and the handle's.
 template <typename R>
-class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
+class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
   using Base = AnsweredCall<CodecAnswer<R>>;
 
  public:
   StartedCall(CallTarget& target, const MethodKey& method, const CallOptions& options)
-      : WithExtras(options, true), Base(target, method, WithExtras::get()) {}
+      : WithDetails(options, true), Base(target, method, WithDetails::get()) {}
 
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
@@ -232,7 +232,7 @@ class StartedCall final : WithExtras, public AnsweredCall<CodecAnswer<R>> {
 
   using Base::take_result;
   using PendingCall::limit;
-  Result<Answer<R>> take_answer() { return Base::take_answer(WithExtras::extras); }
+  Result<Answer<R>> take_answer() { return Base::take_answer(WithDetails::details); }
 
  private:
   std::size_t body_bytes() const override { return waiting_body_.size(); }
@@ -315,7 +315,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
     void on_cancel(CancelReason reason) noexcept override { record_->cancel(reason); }
 
     detail::StartedCall<R>* record_;
-    Resumption resumption_;
+    detail::Resumption resumption_;
   };
 
   std::unique_ptr<detail::StartedCall<R>> record_;

@@ -7,11 +7,11 @@
 #include <tuple>
 #include <type_traits>
 
-#include "weft/calls/method_key.hpp"
-#include "weft/codec/codec.hpp"
 #include "weft/coro/task.hpp"
-#include "weft/functions/fixed_string.hpp"
-#include "weft/functions/result_parts.hpp"
+#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/codec/codec.hpp"
+#include "weft/detail/functions/fixed_string.hpp"
+#include "weft/detail/functions/result_parts.hpp"
 
 namespace weft {
 
@@ -21,16 +21,16 @@ class Reply;
 
 /// A function under a name of the user's choice, for register_handler and call alike:
 /// `client.call<weft::method<&add, "math/add">>(1, 2)`.
-template <auto Function, FixedString Key>
+template <auto Function, detail::FixedString Key>
 struct Method {};
-template <auto Function, FixedString Key>
+template <auto Function, detail::FixedString Key>
 inline constexpr Method<Function, Key> method{};
 
 /// A method that is known by name and signature only, for clients that do not see the server's function:
 /// `client.call<weft::remote<"math/add", int(int, int)>>(1, 2)`.
-template <FixedString Key, typename Signature>
+template <detail::FixedString Key, typename Signature>
 struct Remote {};
-template <FixedString Key, typename Signature>
+template <detail::FixedString Key, typename Signature>
 inline constexpr Remote<Key, Signature> remote{};
 
 namespace detail {
@@ -185,8 +185,8 @@ using SchemaOf =
 
 /// The key of a function, of `method<...>` or of `remote<...>`.
 template <auto M>
-inline constexpr MethodKey method_key{detail::hash_name(detail::MethodTraits<M>::name),
-                                      detail::SchemaOf<M>::hash(), detail::MethodTraits<M>::name,
-                                      &detail::SchemaOf<M>::text};
+inline constexpr detail::MethodKey method_key{detail::hash_name(detail::MethodTraits<M>::name),
+                                              detail::SchemaOf<M>::hash(), detail::MethodTraits<M>::name,
+                                              &detail::SchemaOf<M>::text};
 
 }  // namespace weft

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/calls/reply_right.hpp"
-#include "weft/codec/codec.hpp"
-#include "weft/functions/views.hpp"
+#include "weft/detail/calls/reply_right.hpp"
+#include "weft/detail/codec/codec.hpp"
+#include "weft/detail/functions/views.hpp"
 
 namespace weft {
 
@@ -31,13 +31,13 @@ concept ShownAs = holds_view<R> && std::convertible_to<const Owner&, R> && !std:
 template <typename R>
 class Reply {
  public:
-  explicit Reply(ServedCall& call) : right_(call) {}
+  explicit Reply(detail::ServedCall& call) : right_(call) {}
 
   void operator()(const R& value) && {
-    const std::size_t size = encoded_size(value);
+    const std::size_t size = detail::encoded_size(value);
     if (size > right_.body_bytes_max()) return right_.fail_over_limit(size);
     std::vector<std::byte> body(size);
-    encode_to(body.data(), value);
+    detail::encode_to(body.data(), value);
     right_.send(std::move(body));
   }
   void operator()(Result<R> result) && {
@@ -68,7 +68,7 @@ class Reply {
 template <>
 class Reply<void> {
  public:
-  explicit Reply(ServedCall& call) : right_(call) {}
+  explicit Reply(detail::ServedCall& call) : right_(call) {}
 
   void operator()() && { right_.send({}); }
   void fail(Status failure) && { right_.fail(std::move(failure)); }

@@ -9,7 +9,7 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
-#include "weft/memory/budget.hpp"
+#include "weft/detail/memory/budget.hpp"
 
 namespace weft {
 
@@ -19,15 +19,15 @@ class Buffer {
  public:
   /// `size` bytes, not zeroed. They are reserved in `budget` first and released by the destructor; the budget
   /// must outlive the buffer. Errors: kResourceExhausted when the budget or the memory is out.
-  static Result<Buffer> try_allocate(std::size_t size, MemoryBudget* budget = nullptr);
+  static Result<Buffer> try_allocate(std::size_t size, detail::MemoryBudget* budget = nullptr);
   /// The same from a budget that the buffer keeps alive.
-  static Result<Buffer> try_allocate(std::size_t size, std::shared_ptr<MemoryBudget> budget);
+  static Result<Buffer> try_allocate(std::size_t size, std::shared_ptr<detail::MemoryBudget> budget);
   /// `buffer`, counted in `budget` until its end; as it is without one. Errors: kResourceExhausted when the
   /// budget is out; the buffer is gone then.
-  static Result<Buffer> counted(Buffer buffer, std::shared_ptr<MemoryBudget> budget);
+  static Result<Buffer> counted(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
   /// `buffer`, whose size was reserved in `budget` already, which is released at its end. Errors:
   /// kResourceExhausted when memory is out; the buffer and the reservation are gone then.
-  static Result<Buffer> charged(Buffer buffer, std::shared_ptr<MemoryBudget> budget);
+  static Result<Buffer> charged(Buffer buffer, std::shared_ptr<detail::MemoryBudget> budget);
   /// Its own copy of `bytes`. Throws std::bad_alloc when memory is out.
   static Buffer copy_of(Bytes bytes);
   /// Takes what `bytes` or `text` holds, without a copy (of a text too short to have an allocation, one).
@@ -65,7 +65,7 @@ class Buffer {
   MutableBytes memory_;
   void* owner_ = nullptr;
   void (*release_)(void* owner) noexcept = nullptr;
-  MemoryBudget* budget_ = nullptr;
+  detail::MemoryBudget* budget_ = nullptr;
 };
 
 }  // namespace weft

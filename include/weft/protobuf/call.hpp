@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "weft/base/bytes.hpp"
-#include "weft/calls/awaited_call.hpp"
 #include "weft/calls/call_client.hpp"
+#include "weft/detail/calls/awaited_call.hpp"
 #include "weft/protobuf/message.hpp"
 #include "weft/protobuf/method.hpp"
 
@@ -68,14 +68,14 @@ struct NoOptions {};
 /// Errors: as CallClient::call; kInvalidArgument for a request without a required field, which is not sent,
 /// kInternal for an answer that is none. Thread, cancel: as CallClient::call.
 template <typename Kept, typename Response, typename Options = NoOptions, bool kInto = false,
-          weft::detail::Gives kGives = weft::detail::Gives::kResult>
+          weft::detail::Returns kReturns = weft::detail::Returns::kResult>
 class [[nodiscard("a call is made when it is awaited: co_await stub.Method(request)")]] UnaryCall {
   using Request = std::remove_cvref_t<Kept>;
   using Body = detail::MessageBody<Request, Response, kInto>;
   static constexpr bool kPlain = std::is_same_v<Options, NoOptions>;
 
  public:
-  UnaryCall(CallClient& client, const MethodKey& method, const Options& options, Kept request,
+  UnaryCall(CallClient& client, const weft::detail::MethodKey& method, const Options& options, Kept request,
             Response* into = nullptr)
       : client_(&client),
         method_(&method),
@@ -85,11 +85,11 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
 
   /// Reads the answer into `response`, which the caller keeps until the call has ended: one whose memory is
   /// used again, or one on an arena. The call gives Result<void> then.
-  UnaryCall<Kept, Response, Options, true, kGives> into(Response& response) &&
+  UnaryCall<Kept, Response, Options, true, kReturns> into(Response& response) &&
       requires(!kInto) { return {*client_, *method_, options_, std::forward<Kept>(request_), &response}; }
       /// Gives the attachment of the answer too: Result<Answer<Response>>.
-      UnaryCall<Kept, Response, CallOptions, kInto, weft::detail::Gives::kAnswer> with_attachment() &&
-      requires(kGives == weft::detail::Gives::kResult) {
+      UnaryCall<Kept, Response, CallOptions, kInto, weft::detail::Returns::kAnswer> with_attachment() &&
+      requires(kReturns == weft::detail::Returns::kResult) {
         CallOptions options;
         if constexpr (!kPlain) options = options_;
         return {*client_, *method_, options, std::forward<Kept>(request_), into_};
@@ -97,12 +97,12 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
 
       auto operator co_await() && {
     if constexpr (kPlain) {
-      return AwaitedCall<Body, kGives, weft::detail::WithoutExtras>{
-          client_->target(), *method_, weft::detail::WithoutExtras{}, request_, into_};
+      return weft::detail::AwaitedCall<Body, kReturns, weft::detail::WithoutDetails>{
+          client_->target(), *method_, weft::detail::WithoutDetails{}, request_, into_};
     } else {
-      return AwaitedCall<Body, kGives, weft::detail::WithExtras>{
+      return weft::detail::AwaitedCall<Body, kReturns, weft::detail::WithDetails>{
           client_->target(), *method_,
-          weft::detail::WithExtras{options_, kGives == weft::detail::Gives::kAnswer}, request_, into_};
+          weft::detail::WithDetails{options_, kReturns == weft::detail::Returns::kAnswer}, request_, into_};
     }
   }
   /// A call is awaited once: say so by std::move.
@@ -110,7 +110,7 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
 
  private:
   CallClient* client_;
-  const MethodKey* method_;
+  const weft::detail::MethodKey* method_;
   [[no_unique_address]] Options options_;
   Kept request_;
   Response* into_;

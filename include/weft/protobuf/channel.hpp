@@ -7,7 +7,7 @@
 
 #include "weft/calls/call_client.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/coro/executor.hpp"
 #include "weft/protobuf/controller.hpp"
 
 namespace weft::protobuf {
@@ -69,7 +69,7 @@ class [[nodiscard]] Finished final : public google::protobuf::Closure, private C
   void on_cancel(CancelReason reason) noexcept override;
 
   Controller& controller_;
-  Resumption resumption_;
+  weft::detail::Resumption resumption_;
   bool done_ = false;
 };
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/calls/method_key.hpp"
+#include "weft/detail/calls/method_key.hpp"
 
 namespace weft::protobuf {
 
@@ -16,7 +16,7 @@ constexpr std::uint32_t schema_of(std::string_view input, std::string_view outpu
   return static_cast<std::uint32_t>(mixed >> 32);
 }
 /// "protobuf demo.EchoRequest -> demo.EchoResponse".
-std::string schema_text(const MethodKey& self);
+std::string schema_text(const weft::detail::MethodKey& self);
 
 }  // namespace detail
 
@@ -24,7 +24,8 @@ std::string schema_text(const MethodKey& self);
 /// of the full names of its two messages, so that a call with other messages is refused and says so. The
 /// views live as long as the key and its copies: literals in generated code, a Descriptor's own strings
 /// elsewhere.
-constexpr MethodKey make_method(std::string_view name, std::string_view input, std::string_view output) {
+constexpr weft::detail::MethodKey make_method(std::string_view name, std::string_view input,
+                                              std::string_view output) {
   return {weft::detail::hash_name(name),
           detail::schema_of(input, output),
           name,

@@ -24,9 +24,9 @@ class MethodList {
 
   /// A method that `Handler` of `object` serves; `method` outlives the server.
   template <auto Handler, typename Object>
-  void add(const MethodKey& method, Object* object) {
-    MethodEntry entry{method, options_};
-    entry.kind = HandlerKind::kRecord;
+  void add(const weft::detail::MethodKey& method, Object* object) {
+    weft::detail::MethodEntry entry{method, options_};
+    entry.kind = weft::detail::HandlerKind::kRecord;
     entry.on_loop_only = true;
     entry.keyed = true;
     entry.takes_attachment = true;

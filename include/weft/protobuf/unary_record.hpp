@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "weft/base/bytes.hpp"
-#include "weft/calls/method_entry.hpp"
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/served_call.hpp"
 #include "weft/protobuf/message.hpp"
 #include "weft/protobuf/record_cache.hpp"
 
@@ -24,7 +24,7 @@ struct HandlerTraits<Task<Result<void>> (C::*)(CallContext&, const Request&, Res
 
 /// Encodes `response` as the answer of `call`, or fails it. On the call's loop.
 template <typename Response>
-void answer_with_message(ServedCall& call, const Response& response) {
+void answer_with_message(weft::detail::ServedCall& call, const Response& response) {
   if (!response.IsInitialized()) [[unlikely]] {
     const Status lacks = incomplete(response);
     return call.fail({StatusCode::kInternal, Layer::kCodec,
@@ -47,8 +47,8 @@ void answer_with_message(ServedCall& call, const Response& response) {
 template <auto Handler>
 class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
                           private weft::detail::Completion,
-                          private Ready,
-                          private RoomWaiter {
+                          private weft::detail::Ready,
+                          private weft::detail::RoomWaiter {
   using Traits = HandlerTraits<decltype(Handler)>;
 
  public:
@@ -56,11 +56,12 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
       : Completion{[](Completion& self, weft::detail::TaskPromiseBase&) noexcept {
           static_cast<UnaryRecord&>(self).handler_ended();
         }},
-        Ready([](Ready* self) noexcept { static_cast<UnaryRecord*>(self)->answer(); }),
-        RoomWaiter(static_cast<Ready&>(*this)) {}
+        weft::detail::Ready(
+            [](weft::detail::Ready* self) noexcept { static_cast<UnaryRecord*>(self)->answer(); }),
+        weft::detail::RoomWaiter(static_cast<weft::detail::Ready&>(*this)) {}
 
   /// MethodEntry::serve_record of a coroutine's method.
-  static void serve(const MethodEntry& method, ServedCall& call) {
+  static void serve(const weft::detail::MethodEntry& method, weft::detail::ServedCall& call) {
     UnaryRecord& record = *RecordCache<UnaryRecord>::take();
     Status failure;
     read_message(record.request_, call.body(), failure);
@@ -73,7 +74,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   }
 
  private:
-  void start(typename Traits::Object* object, ServedCall& call) {
+  void start(typename Traits::Object* object, weft::detail::ServedCall& call) {
     try {
       task_ = (object->*Handler)(call.context(), request_, response_);
     } catch (...) {
@@ -96,7 +97,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   }
 
   void end_without_memory(const Status& failure) noexcept {
-    ServedCall& call = *call_;
+    weft::detail::ServedCall& call = *call_;
     call.fail(failure);
     task_.reset();
     RecordCache<UnaryRecord>::give_back(*this, false);
@@ -104,7 +105,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   }
 
   void answer() noexcept {
-    ServedCall& call = *call_;
+    weft::detail::ServedCall& call = *call_;
     bool small = false;
     try {
       const Result<void> outcome = weft::detail::take_result(task_);
@@ -136,7 +137,7 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   // The request is cleared when it is parsed into.
   void clear() noexcept { response_.Clear(); }
 
-  ServedCall* call_ = nullptr;
+  weft::detail::ServedCall* call_ = nullptr;
   Task<Result<void>> task_;
   std::size_t request_bytes_ = 0;
   std::size_t unmeasured_bytes_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "weft/base/assert.hpp"
 #include "weft/base/time.hpp"
+#include "weft/detail/base/assert.hpp"
 
 namespace weft {
 

@@ -10,20 +10,20 @@
 
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
-#include "weft/base/unique_function.hpp"
-#include "weft/coro/awaitable.hpp"
-#include "weft/coro/executor.hpp"
 #include "weft/coro/task.hpp"
-#include "weft/memory/chunk_pool.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/coro/awaitable.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/quick_burst.hpp"
+#include "weft/detail/runtime/random_numbers.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/runtime/turn_end_hook.hpp"
+#include "weft/detail/runtime/turn_time.hpp"
 #include "weft/runtime/clock.hpp"
-#include "weft/runtime/fd_watch.hpp"
 #include "weft/runtime/loop_options.hpp"
 #include "weft/runtime/poller.hpp"
-#include "weft/runtime/quick_burst.hpp"
-#include "weft/runtime/random_numbers.hpp"
-#include "weft/runtime/timer.hpp"
-#include "weft/runtime/turn_end_hook.hpp"
-#include "weft/runtime/turn_time.hpp"
 
 namespace weft {
 
@@ -57,7 +57,7 @@ class WatchTable;
 /// Thread: everything belongs to the thread that runs it, except post() and stop(). It may be made on one
 /// thread and run on another. Posted work, coroutines, timers and watches must not throw: an exception that
 /// escapes terminates the process with a message.
-class Loop : public Executor {
+class Loop : public detail::Executor {
  public:
   static constexpr Duration kForever = Duration::max();
 
@@ -82,10 +82,10 @@ class Loop : public Executor {
   /// beginning until this moves it.
   TimePoint read_clock() noexcept { return turn_time_.read(); }
   /// For those whose work may fill a turn: they say what they did, and put the rest off when it is too much.
-  TurnTime& turn_time() noexcept { return turn_time_; }
+  detail::TurnTime& turn_time() noexcept { return turn_time_; }
   /// Numbers for what must differ and need not be secret; repeatable where the clock is (LoopOptions::seed).
-  RandomNumbers& random() noexcept { return random_; }
-  ChunkPool& chunks() noexcept { return chunks_; }
+  detail::RandomNumbers& random() noexcept { return random_; }
+  detail::ChunkPool& chunks() noexcept { return chunks_; }
   /// Returns the poller in use, which is epoll if io_uring was refused. Never kAuto.
   PollerKind poller_kind() const noexcept { return options_.poller; }
   WaitMode mode() const noexcept { return options_.mode; }
@@ -95,7 +95,7 @@ class Loop : public Executor {
 
   /// Runs `work` in a turn soon, in the order of one thread's posts. Wakes the loop if it sleeps; otherwise
   /// it is one allocation and no system call. Thread: any; the loop must outlive the call.
-  void post(UniqueFunction<void()> work);
+  void post(detail::UniqueFunction<void()> work);
 
   /// Turns until stop(). Not inside a turn.
   void run();
@@ -123,25 +123,25 @@ class Loop : public Executor {
   T block_on(Task<T> task);
   /// The same for one call, one sleep, any awaitable: `loop->block_on(client.call<f>(1))`.
   template <typename A>
-    requires Awaitable<std::remove_reference_t<A>>
-  AwaitResult<A> block_on(A&& awaitable) {
+    requires detail::Awaitable<std::remove_reference_t<A>>
+  detail::AwaitResult<A> block_on(A&& awaitable) {
     static_assert(!std::is_lvalue_reference_v<A>, "block_on() uses up what it waits for: say std::move(...)");
     return block_on(detail::await_in_place(std::forward<A>(awaitable)));
   }
 
   /// Lets `timer` fire at `at`, or as soon as possible when that has passed; an armed one is moved.
-  void arm(Timer& timer, TimePoint at) noexcept;
-  void disarm(Timer& timer) noexcept;
+  void arm(detail::Timer& timer, TimePoint at) noexcept;
+  void disarm(detail::Timer& timer) noexcept;
 
   /// Calls `hook` once at the end of this turn (of the next one, from a hook). Queued once: again is no
   /// change.
-  void at_turn_end(TurnEndHook& hook) noexcept;
+  void at_turn_end(detail::TurnEndHook& hook) noexcept;
 
   /// Reports what happens on `fd` to `watch`, and what is possible now. `fd` stays the caller's.
   /// Errors: the system's, with errno.
-  Result<void> watch(FdWatch& watch, int fd);
+  Result<void> watch(detail::FdWatch& watch, int fd);
   /// After this nothing is reported to `watch`, not even what was fetched before. Before `fd` is closed.
-  void unwatch(FdWatch& watch) noexcept;
+  void unwatch(detail::FdWatch& watch) noexcept;
 
   /// Asks `poller` in every turn, and arms it before each sleep. It must be removed before it
   /// ends, and before the loop does.
@@ -178,7 +178,7 @@ class Loop : public Executor {
   void set_alarm(TimePoint at) noexcept;
   Duration prepare_to_sleep(Duration at_most);
   std::size_t dispatch_events(Duration timeout);
-  std::size_t settle(std::uint64_t token);
+  std::size_t end_report(std::uint64_t token);
   std::size_t run_ready_within_budget();
   std::size_t ask_pollers();
   std::size_t fire_timers();
@@ -196,13 +196,13 @@ class Loop : public Executor {
   bool running_ = false;
   bool foreign_ = false;
   bool pollers_removed_ = false;
-  TurnTime turn_time_;
+  detail::TurnTime turn_time_;
   std::size_t budget_left_ = 0;
-  RandomNumbers random_;
+  detail::RandomNumbers random_;
 
-  ChunkPool chunks_;
+  detail::ChunkPool chunks_;
   detail::TimerQueue timers_;
-  IntrusiveList<TurnEndHook, TurnEndTag> hooks_;
+  detail::IntrusiveList<detail::TurnEndHook, detail::TurnEndTag> hooks_;
   std::unique_ptr<detail::FdPoller> fds_;
   std::unique_ptr<detail::WatchTable> watches_;
   std::unique_ptr<detail::Mailbox> mailbox_;
@@ -218,9 +218,9 @@ class Loop : public Executor {
 
 template <typename T>
 T Loop::block_on(Task<T> task) {
-  struct Driver : Ready, detail::Completion {
-    explicit Driver(Task<T>& driven) : Ready(&start), Completion{&ended}, task(driven) {}
-    static void start(Ready* ready) noexcept {
+  struct Driver : detail::Ready, detail::Completion {
+    explicit Driver(Task<T>& driven) : detail::Ready(&start), Completion{&ended}, task(driven) {}
+    static void start(detail::Ready* ready) noexcept {
       Driver& driver = *static_cast<Driver*>(ready);
       detail::start(driver.task, nullptr, driver);
     }

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "weft/base/time.hpp"
-#include "weft/memory/chunk_pool.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
 
 namespace weft {
 
@@ -36,7 +36,7 @@ struct LoopOptions {
   Duration spin = std::chrono::microseconds{50};
   /// Null: the system's monotonic clock. Must outlive the loop.
   Clock* clock = nullptr;
-  ChunkPoolOptions chunks{};
+  detail::ChunkPoolOptions chunks{};
   /// How many ready coroutines run before the loop looks at descriptors and timers again, in one turn or in
   /// several quick ones. Above zero.
   std::size_t turn_budget = 4096;

@@ -6,9 +6,9 @@
 #include <string>
 #include <thread>
 
-#include "weft/base/fork_mark.hpp"
 #include "weft/base/result.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/loop_options.hpp"
 
@@ -36,7 +36,7 @@ class LoopThread {
   /// Stays until this object ends, so that what belongs to the loop may be destroyed after stop().
   Loop& loop() const noexcept { return *loop_; }
   /// Thread: any. Work posted after stop() is dropped when this object ends.
-  void post(UniqueFunction<void()> work) { loop_->post(std::move(work)); }
+  void post(detail::UniqueFunction<void()> work) { loop_->post(std::move(work)); }
   /// Ends the loop after the turn it is in and waits for the thread; again is no change. Not from the thread
   /// itself.
   void stop();
@@ -48,7 +48,7 @@ class LoopThread {
   std::unique_ptr<Loop> loop_;
   std::latch begun_{1};
   std::thread thread_;
-  ForkMark made_in_;
+  detail::ForkMark made_in_;
 };
 
 }  // namespace weft

@@ -6,15 +6,15 @@
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
 
 namespace weft {
 
 /// Awaited by `co_await sleep_for(...)`; lives in the coroutine's frame and allocates nothing. Dropping the
 /// coroutine disarms it.
-class [[nodiscard]] SleepAwaiter : private Timer, private CancelListener {
+class [[nodiscard]] SleepAwaiter : private detail::Timer, private CancelListener {
  public:
   explicit SleepAwaiter(Duration duration) noexcept : duration_(duration) {}
   explicit SleepAwaiter(TimePoint until) noexcept : until_(until) {}
@@ -43,7 +43,7 @@ class [[nodiscard]] SleepAwaiter : private Timer, private CancelListener {
   TimePoint until_ = TimePoint::min();
   Loop* loop_ = nullptr;
   CancelReason reason_ = CancelReason::kNone;
-  Resumption resumption_;
+  detail::Resumption resumption_;
 };
 
 /// Suspends for `duration` from now, at least; returns at once when that is not positive.

@@ -6,11 +6,11 @@
 
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
-#include "weft/coro/awaitable.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/detail/coro/awaitable.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
 
 namespace weft {
 
@@ -68,8 +68,9 @@ Task<typename DeadlineResult<T>::type> run_with_deadline(Deadline deadline, Task
 /// passed, or an awaiter that is cancelled, ends it before `task` is started. Thread: inside a turn of a
 /// Loop. Cancel: what `task` makes of it. Any awaitable that moves will do for a task, see when_all().
 template <typename A>
-  requires Awaitable<std::remove_reference_t<A>>
-Task<typename detail::DeadlineResult<AwaitResult<A>>::type> with_deadline(Deadline deadline, A&& task) {
+  requires detail::Awaitable<std::remove_reference_t<A>>
+Task<typename detail::DeadlineResult<detail::AwaitResult<A>>::type> with_deadline(Deadline deadline,
+                                                                                  A&& task) {
   return detail::run_with_deadline(deadline, detail::own(std::forward<A>(task)));
 }
 

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "weft/wire/hello.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 namespace weft {
 
 /// A carrier that this side offers and that does not carry the connection's bytes. For people.
 struct PassedOverCarrier {
-  wire::CarrierKind kind{};
+  detail::wire::CarrierKind kind{};
   std::string reason;
 };
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "weft/base/time.hpp"
-#include "weft/transport/transport.hpp"
+#include "weft/detail/transport/transport.hpp"
 
 namespace weft {
 
@@ -38,7 +38,7 @@ struct MemoryOptions {
 /// The transport of memory://name, inside one process: the same frames over two pipes, with faults at will.
 /// Listeners are known by their names within one MemoryNetwork. The ends of a connection may belong to
 /// different loops. Connections may outlive the network; listeners must not.
-class MemoryNetwork final : public Transport {
+class MemoryNetwork final : public detail::Transport {
  public:
   explicit MemoryNetwork(const MemoryOptions& options = {});
   ~MemoryNetwork() override;
@@ -52,9 +52,10 @@ class MemoryNetwork final : public Transport {
 
   bool handles(std::string_view scheme) const override { return scheme == "memory"; }
   /// Errors: kAlreadyExists when somebody listens under that name.
-  Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override;
+  Result<std::unique_ptr<detail::Listener>> listen(Loop& loop, const detail::Url& url) override;
   /// Ends at once. Errors: kUnavailable (ECONNREFUSED) when nobody listens under that name.
-  Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override;
+  Task<Result<std::unique_ptr<detail::Connection>>> connect(Loop& loop, detail::Url url,
+                                                            detail::ConnectOptions options) override;
 
   class Impl;
 

@@ -6,7 +6,7 @@
 
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
-#include "weft/transport/transport.hpp"
+#include "weft/detail/transport/transport.hpp"
 
 namespace weft {
 
@@ -39,6 +39,6 @@ struct TcpOptions {
 /// a thread of its own, for which nobody waits who has given up. Of several addresses the first that answers
 /// is taken: they are tried in turns of their families, 250 ms apart (RFC 8305). A Unix socket file that
 /// nobody listens on is removed before binding to its path; the listener removes its own at the end.
-std::unique_ptr<Transport> make_tcp_transport(TcpOptions options = {});
+std::unique_ptr<detail::Transport> make_tcp_transport(TcpOptions options = {});
 
 }  // namespace weft

@@ -17,7 +17,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/coro/executor.hpp"
 #include "weft/ucx/endpoint.hpp"
 #include "weft/ucx/memory.hpp"
 #include "weft/ucx/operation.hpp"
@@ -227,7 +227,7 @@ class AmReceiver final : private CancelListener {
   std::size_t dropped_told_ = 0;
   bool waiting_ = false;
   CancelReason reason_ = CancelReason::kNone;
-  Resumption resumption_;
+  weft::detail::Resumption resumption_;
 };
 
 namespace detail {

@@ -12,7 +12,7 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/ucx/posted.hpp"
 #include "weft/ucx/worker.hpp"
 
@@ -36,7 +36,7 @@ struct EndpointOptions {
   /// Called once, in a turn of the loop, when UCX finds that the peer is gone. The endpoint refuses
   /// operations by then and is still to be closed or destroyed, which the callback may do. Only in
   /// ErrorMode::kPeer.
-  UniqueFunction<void(const Status&)> on_error{};
+  weft::detail::UniqueFunction<void(const Status&)> on_error{};
 };
 
 /// Where operations go: an Endpoint, or the reply endpoint of an active message. A view: valid as long as
@@ -57,7 +57,7 @@ struct Close {
 
 /// State that UCX and the Endpoint share. Ends when the Endpoint is gone and UCX has closed it, or with the
 /// worker.
-struct EndpointCore final : Ready, ListHook<EndpointTag> {
+struct EndpointCore final : weft::detail::Ready, weft::detail::ListHook<EndpointTag> {
   EndpointCore(Worker& owner, EndpointOptions& options) noexcept;
 
   /// Leaves the core to the worker; the Endpoint is gone.
@@ -70,8 +70,9 @@ struct EndpointCore final : Ready, ListHook<EndpointTag> {
   static void failed(void* core, ucp_ep_h handle, ucs_status_t status);
   /// Before the worker is destroyed: closes by force what can be, and lets local work end. Debian's UCX ends
   /// the process when ucp_worker_destroy() finds requests of such endpoints, or a copy by CMA under way.
-  static void close_all(IntrusiveList<EndpointCore, EndpointTag>& endpoints, Worker& worker) noexcept;
-  static void worker_ended(IntrusiveList<EndpointCore, EndpointTag>& endpoints) noexcept;
+  static void close_all(weft::detail::IntrusiveList<EndpointCore, EndpointTag>& endpoints,
+                        Worker& worker) noexcept;
+  static void worker_ended(weft::detail::IntrusiveList<EndpointCore, EndpointTag>& endpoints) noexcept;
 
   EndpointRef endpoint;
   Worker* worker;
@@ -79,10 +80,10 @@ struct EndpointCore final : Ready, ListHook<EndpointTag> {
   ucs_status_t error = UCS_OK;
   bool kept = true;
   bool closing = false;
-  UniqueFunction<void(const Status&)> on_error;
+  weft::detail::UniqueFunction<void(const Status&)> on_error;
 
  private:
-  static void tell(Ready* node) noexcept;
+  static void tell(weft::detail::Ready* node) noexcept;
   void close_by_force() noexcept;
   void end_if_unused() noexcept;
 };

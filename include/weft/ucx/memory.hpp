@@ -6,19 +6,19 @@
 #include <cstddef>
 
 #include "weft/base/bytes.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/memory/counted_memory.hpp"
 #include "weft/memory/buffer.hpp"
-#include "weft/memory/chunk_pool.hpp"
-#include "weft/memory/counted_memory.hpp"
 
 namespace weft::ucx {
 
 /// The owner of some bytes that UCX may be given. Derive from it to put the count into an object of yours
 /// that owns bytes; Memory's own makers do so. Never released inside a callback of UCX.
-using MemoryBlock = CountedBlock<ucp_mem_h>;
+using MemoryBlock = weft::detail::CountedBlock<ucp_mem_h>;
 
 /// A handle to bytes that keeps them: what every operation takes instead of a span, because UCX uses the
 /// bytes until it says so, however the coroutine that asked fares.
-class Memory final : public CountedMemory<Memory, ucp_mem_h> {
+class Memory final : public weft::detail::CountedMemory<Memory, ucp_mem_h> {
  public:
   /// `size` bytes from the heap, not zeroed. Throws std::bad_alloc. For many of a size use a MemoryPool.
   static Memory allocate(std::size_t size);
@@ -27,7 +27,7 @@ class Memory final : public CountedMemory<Memory, ucp_mem_h> {
   /// Takes `buffer` over.
   static Memory adopt(Buffer buffer);
   /// Keeps `chunk` for as long as there are handles; [offset, offset + size) must lie in it.
-  static Memory adopt(ChunkRef chunk, std::size_t offset, std::size_t size);
+  static Memory adopt(weft::detail::ChunkRef chunk, std::size_t offset, std::size_t size);
   /// `bytes` without an owner: the caller keeps them until the operation has completed, which is later than
   /// its cancellation. A coroutine that is cancelled in such an operation waits for UCX; one that is dropped
   /// ends the process with a message. See docs/pitfalls/ucx.md, "Borrowed memory".

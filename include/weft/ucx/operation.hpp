@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/intrusive_list.hpp"
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/operation_record.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/operation_record.hpp"
 #include "weft/ucx/memory.hpp"
 #include "weft/ucx/status.hpp"
 
@@ -28,7 +28,7 @@ using weft::detail::OperationState;
 
 /// A remote key, which operations under way need as long as they are: counts them and its RemoteKey. The
 /// worker's end destroys the key and leaves the core. Thread: the loop's.
-struct KeyCore final : ListHook<KeyTag> {
+struct KeyCore final : weft::detail::ListHook<KeyTag> {
   explicit KeyCore(ucp_rkey_h key) noexcept : handle(key) {}
   void retain() noexcept { ++references; }
   static void release(void* core) noexcept;
@@ -87,7 +87,7 @@ class Operation final : public weft::detail::OperationRecord<Operation> {
 
  private:
   friend OperationRecord;
-  Executor& executor() const noexcept;
+  weft::detail::Executor& executor() const noexcept;
   void revoke() noexcept;
   void give_back() noexcept;
   void complete(ucs_status_t result) noexcept;
@@ -119,9 +119,9 @@ class OperationPool {
   void recycle(Operation& operation) noexcept;
 
   /// Lets UCX work on this thread before a coroutine suspends, until `done()`, and says whether it is: for
-  /// what is done within a microsecond a turn of the loop would be the larger part of the time. Gives up when
-  /// somebody else is ready, and after as many calls as the loop's last question to the worker allowed, so
-  /// that descriptors and timers wait no longer than for a few turns. Not inside of UCX.
+  /// what is done within a microsecond a turn of the loop would be the larger part of the time. Gives up
+  /// when somebody else is ready, and after as many calls as the loop's last question to the worker allowed,
+  /// so that descriptors and timers wait no longer than for a few turns. Not inside of UCX.
   template <typename Done>
   bool progress_until(Done done) noexcept {
     while (calls_left_ > 0 && !loop_.has_ready()) {
@@ -166,13 +166,13 @@ class OperationPool {
   bool closed_ = false;
   std::size_t out_ = 0;
   std::size_t am_header_bytes_max_ = 0;
-  IntrusiveList<KeyCore, KeyTag> keys_;
+  weft::detail::IntrusiveList<KeyCore, KeyTag> keys_;
   std::vector<std::unique_ptr<Operation[]>> slabs_;
 };
 
 // What every operation that waited passes, and so not behind a call.
 
-[[gnu::always_inline]] inline Executor& Operation::executor() const noexcept {
+[[gnu::always_inline]] inline weft::detail::Executor& Operation::executor() const noexcept {
   return pool->loop();
 }
 

@@ -11,7 +11,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/waiter.hpp"
+#include "weft/detail/coro/waiter.hpp"
 #include "weft/ucx/memory.hpp"
 #include "weft/ucx/posted.hpp"
 #include "weft/ucx/tag.hpp"
@@ -61,7 +61,8 @@ namespace detail {
 
 /// UCX calls nobody when a message comes that no receive waits for: the worker lets every probe look again
 /// after it has progressed.
-class [[nodiscard]] TagProbeAwaiter final : private weft::detail::Waiter, public ListHook<FoundProbeTag> {
+class [[nodiscard]] TagProbeAwaiter final : private weft::detail::Waiter,
+                                            public weft::detail::ListHook<FoundProbeTag> {
  public:
   using value_type = TagMessage;
   TagProbeAwaiter(Worker& worker, std::uint64_t tag, std::uint64_t mask) noexcept

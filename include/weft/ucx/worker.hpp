@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "weft/base/bytes.hpp"
-#include "weft/base/intrusive_list.hpp"
 #include "weft/base/result.hpp"
-#include "weft/coro/waiter.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/coro/waiter.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/poller.hpp"
 #include "weft/ucx/context.hpp"
@@ -33,7 +33,7 @@ struct FoundProbeTag;
 /// yet.
 struct TagProbes {
   weft::detail::WaitList waiting;
-  IntrusiveList<TagProbeAwaiter, FoundProbeTag> found;
+  weft::detail::IntrusiveList<TagProbeAwaiter, FoundProbeTag> found;
 };
 
 struct Flush {
@@ -47,7 +47,7 @@ struct AfterProgressTag;
 /// Something to do once after the call of ucp_worker_progress() in which it was queued, outside of UCX's
 /// callbacks: where what several callbacks noted is handled in one go. Leaves the queue when destroyed.
 /// Thread: the worker's loop's.
-class AfterProgress : public ListHook<AfterProgressTag> {
+class AfterProgress : public weft::detail::ListHook<AfterProgressTag> {
  public:
   virtual void on_progress() = 0;
   bool queued() const noexcept { return linked(); }
@@ -155,10 +155,10 @@ class Worker final : public Poller {
   bool added_ = false;
   detail::Quiet quiet_;
   detail::OperationPool* const operations_;
-  IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
+  weft::detail::IntrusiveList<AfterProgress, AfterProgressTag> hooks_;
   detail::TagProbes probes_;
   std::size_t dependents_ = 0;
-  IntrusiveList<detail::EndpointCore, detail::EndpointTag> endpoints_;
+  weft::detail::IntrusiveList<detail::EndpointCore, detail::EndpointTag> endpoints_;
 };
 
 }  // namespace weft::ucx

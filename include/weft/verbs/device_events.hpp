@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "weft/base/result.hpp"
-#include "weft/base/unique_function.hpp"
-#include "weft/runtime/fd_watch.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/verbs/device.hpp"
 
@@ -31,26 +31,27 @@ struct DeviceEvent {
 
 /// Hears a device's asynchronous events: ports that go down and up, queue pairs and completion queues that
 /// fail. Of several that watch one opened Device, each event reaches one. Thread: its loop's.
-class DeviceEvents final : private FdWatch {
+class DeviceEvents final : private weft::detail::FdWatch {
   struct Private {
     explicit Private() = default;
   };
 
  public:
   /// `on_event` is called in turns of `loop`, until this ends, which it must not do itself.
-  static Result<std::unique_ptr<DeviceEvents>> watch(Loop& loop, std::shared_ptr<Device> device,
-                                                     UniqueFunction<void(const DeviceEvent&)> on_event);
+  static Result<std::unique_ptr<DeviceEvents>> watch(
+      Loop& loop, std::shared_ptr<Device> device,
+      weft::detail::UniqueFunction<void(const DeviceEvent&)> on_event);
   DeviceEvents(Private, Loop& loop, std::shared_ptr<Device> device,
-               UniqueFunction<void(const DeviceEvent&)> on_event) noexcept
+               weft::detail::UniqueFunction<void(const DeviceEvent&)> on_event) noexcept
       : loop_(loop), device_(std::move(device)), on_event_(std::move(on_event)) {}
   ~DeviceEvents();
 
  private:
-  void on_ready(Readiness readiness) override;
+  void on_ready(weft::detail::Readiness readiness) override;
 
   Loop& loop_;
   const std::shared_ptr<Device> device_;
-  UniqueFunction<void(const DeviceEvent&)> on_event_;
+  weft::detail::UniqueFunction<void(const DeviceEvent&)> on_event_;
 };
 
 }  // namespace weft::verbs

@@ -10,20 +10,20 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/memory/counted_memory.hpp"
 #include "weft/memory/buffer.hpp"
-#include "weft/memory/counted_memory.hpp"
 #include "weft/verbs/device.hpp"
 
 namespace weft::verbs {
 
 /// The owner of some registered bytes. Never released while the device may touch them.
-using MemoryBlock = CountedBlock<ibv_mr*>;
+using MemoryBlock = weft::detail::CountedBlock<ibv_mr*>;
 
 /// A handle to registered bytes that keeps them, and their registration: what every operation takes instead
 /// of a span, because the device uses the bytes until it completes the work request, however the coroutine
 /// that asked fares. Made by MemoryRegion.
-class Memory final : public CountedMemory<Memory, ibv_mr*> {
+class Memory final : public weft::detail::CountedMemory<Memory, ibv_mr*> {
  public:
   Memory() noexcept = default;
   /// Bytes that `block` owns.
@@ -79,7 +79,8 @@ class MemoryRegion {
   /// Memory of the caller's, who keeps it until `on_released` was called: after the last operation on it,
   /// which may be later than the region's end. Errors: the same.
   static Result<MemoryRegion> register_memory(std::shared_ptr<ProtectionDomain> domain, MutableBytes bytes,
-                                              UniqueFunction<void()> on_released, Access access = {});
+                                              weft::detail::UniqueFunction<void()> on_released,
+                                              Access access = {});
 
   /// All of it.
   const Memory& memory() const noexcept { return memory_; }

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "weft/base/intrusive_list.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/runtime/operation_record.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/operation_record.hpp"
 #include "weft/verbs/memory.hpp"
 
 namespace weft::verbs::detail {
@@ -67,7 +67,7 @@ class WorkQueue {
 
  private:
   friend Operation;
-  using List = IntrusiveList<Operation, QueueTag>;
+  using List = weft::detail::IntrusiveList<Operation, QueueTag>;
 
   int post_counted(Operation& operation) noexcept;
 
@@ -96,7 +96,8 @@ struct Outcome {
 };
 
 /// The record of one operation. Its states are those of runtime/operation_state.hpp. Belongs to its table.
-class Operation final : public weft::detail::OperationRecord<Operation>, public ListHook<QueueTag> {
+class Operation final : public weft::detail::OperationRecord<Operation>,
+                        public weft::detail::ListHook<QueueTag> {
  public:
   /// More than one piece of memory; made for the first operation that has them, and kept.
   struct Segments {
@@ -130,7 +131,7 @@ class Operation final : public weft::detail::OperationRecord<Operation>, public 
 
  private:
   friend OperationRecord;
-  Executor& executor() const noexcept;
+  weft::detail::Executor& executor() const noexcept;
   void revoke() noexcept;
   void give_back() noexcept;
 };

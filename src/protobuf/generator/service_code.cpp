@@ -123,7 +123,7 @@ void write_methods(const ServiceDescriptor& service, Printer& out) {
   out.Print("namespace {\n\n");
   for_each_unary(service, [&](const MethodDescriptor& method) {
     out.Print(words_of(method),
-              "constexpr ::weft::MethodKey $constant$ = ::weft::protobuf::make_method(\n"
+              "constexpr ::weft::detail::MethodKey $constant$ = ::weft::protobuf::make_method(\n"
               "    \"$wire$\",\n"
               "    \"$in_name$\", \"$out_name$\");\n\n");
   });

@@ -7,7 +7,7 @@
 
 #include "weft/runtime/loop.hpp"
 
-namespace weft::memory {
+namespace weft::detail::memory {
 
 namespace {
 
@@ -89,4 +89,4 @@ Moved MemoryCarrier::send(std::span<const iovec> from, std::size_t) {
   return total > 0 ? Moved::some(total, false) : Moved::blocked();
 }
 
-}  // namespace weft::memory
+}  // namespace weft::detail::memory

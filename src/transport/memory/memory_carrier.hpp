@@ -6,10 +6,10 @@
 #include <string>
 
 #include "transport/memory/memory_link.hpp"
-#include "weft/runtime/timer.hpp"
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
-namespace weft::memory {
+namespace weft::detail::memory {
 
 /// One end of a MemoryLink.
 class MemoryCarrier final : public Carrier {
@@ -30,7 +30,7 @@ class MemoryCarrier final : public Carrier {
   void on_notified();
 
  private:
-  struct DelayTimer final : weft::Timer {
+  struct DelayTimer final : weft::detail::Timer {
     explicit DelayTimer(MemoryCarrier& its) : carrier(its) {}
     void on_timer() override { carrier.on_delayed(); }
     MemoryCarrier& carrier;
@@ -56,4 +56,4 @@ class MemoryCarrier final : public Carrier {
   DelayTimer delay_timer_{*this};
 };
 
-}  // namespace weft::memory
+}  // namespace weft::detail::memory

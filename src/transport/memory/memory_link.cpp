@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "transport/memory/memory_carrier.hpp"
+#include "weft/detail/runtime/post_surely.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/post_surely.hpp"
 
-namespace weft::memory {
+namespace weft::detail::memory {
 
 MemoryLink::MemoryLink(const MemoryOptions& options, Url url)
     : url_(std::move(url)), peer_may_vanish_(options.peer_may_vanish) {
@@ -112,4 +112,4 @@ std::size_t MemoryLink::receive(End end, MutableBytes into, std::uint64_t limit)
   return part;
 }
 
-}  // namespace weft::memory
+}  // namespace weft::detail::memory

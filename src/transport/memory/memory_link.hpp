@@ -10,7 +10,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/transport/memory.hpp"
 
-namespace weft::memory {
+namespace weft::detail::memory {
 
 class MemoryCarrier;
 
@@ -83,4 +83,4 @@ class MemoryLink : public std::enable_shared_from_this<MemoryLink> {
   Side sides_[2];
 };
 
-}  // namespace weft::memory
+}  // namespace weft::detail::memory

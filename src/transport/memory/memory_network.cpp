@@ -7,30 +7,31 @@
 
 #include "transport/memory/memory_carrier.hpp"
 #include "transport/memory/memory_link.hpp"
-#include "weft/base/assert.hpp"
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/runtime/post_surely.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/post_surely.hpp"
 #include "weft/transport/memory.hpp"
 
 namespace weft {
 
-namespace memory {
+namespace detail::memory {
 namespace {
 
 constexpr std::size_t kBacklogMax = 4096;
 
 // The server's end of a link that nobody has adopted yet.
-class MemoryIncoming final : public Incoming {
+class MemoryIncoming final : public detail::Incoming {
  public:
   explicit MemoryIncoming(std::shared_ptr<MemoryLink> link) : link_(std::move(link)) {}
   ~MemoryIncoming() override {
     if (link_ != nullptr) link_->detach(End::kServer);
   }
 
-  Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) override {
+  Result<std::unique_ptr<detail::Connection>> adopt(Loop& loop,
+                                                    const detail::ConnectionOptions& options) override {
     WEFT_ASSERT(link_ != nullptr, "an incoming peer is adopted once");
-    return std::make_unique<Connection>(
+    return std::make_unique<detail::Connection>(
         loop, options, std::make_unique<MemoryCarrier>(loop, std::move(link_), End::kServer));
   }
   std::string remote_endpoint() const override { return link_->url().to_string(); }
@@ -48,16 +49,16 @@ struct Backlog {
   Loop* loop = nullptr;
   bool started = false;
   MemoryListener* listener = nullptr;
-  std::deque<std::unique_ptr<Incoming>> waiting;
+  std::deque<std::unique_ptr<detail::Incoming>> waiting;
 };
 
-class MemoryListener final : public Listener {
+class MemoryListener final : public detail::Listener {
  public:
-  MemoryListener(Loop& loop, Url url, std::shared_ptr<MemoryNetwork::Impl> network);
+  MemoryListener(Loop& loop, detail::Url url, std::shared_ptr<MemoryNetwork::Impl> network);
   ~MemoryListener() override;
 
-  Url local_url() const override { return url_; }
-  void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override {
+  detail::Url local_url() const override { return url_; }
+  void start(detail::UniqueFunction<void(std::unique_ptr<detail::Incoming>)> on_incoming) override {
     on_incoming_ = std::move(on_incoming);
     const std::lock_guard lock{backlog_->mutex};
     backlog_->started = true;
@@ -74,7 +75,7 @@ class MemoryListener final : public Listener {
 
  private:
   void hand_over() {
-    std::deque<std::unique_ptr<Incoming>> waiting;
+    std::deque<std::unique_ptr<detail::Incoming>> waiting;
     {
       const std::lock_guard lock{backlog_->mutex};
       waiting.swap(backlog_->waiting);
@@ -82,14 +83,14 @@ class MemoryListener final : public Listener {
     for (auto& incoming : waiting) on_incoming_(std::move(incoming));
   }
 
-  const Url url_;
+  const detail::Url url_;
   const std::shared_ptr<MemoryNetwork::Impl> network_;
   const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();
-  UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming_;
+  detail::UniqueFunction<void(std::unique_ptr<detail::Incoming>)> on_incoming_;
 };
 
 }  // namespace
-}  // namespace memory
+}  // namespace detail::memory
 
 class MemoryNetwork::Impl {
  public:
@@ -103,16 +104,16 @@ class MemoryNetwork::Impl {
     const std::lock_guard lock{mutex_};
     return options_;
   }
-  bool add(const std::string& name, std::shared_ptr<memory::Backlog> backlog) {
+  bool add(const std::string& name, std::shared_ptr<detail::memory::Backlog> backlog) {
     const std::lock_guard lock{mutex_};
     return listeners_.emplace(name, std::move(backlog)).second;
   }
-  void remove(const std::string& name, const memory::Backlog* backlog) {
+  void remove(const std::string& name, const detail::memory::Backlog* backlog) {
     const std::lock_guard lock{mutex_};
     const auto found = listeners_.find(name);
     if (found != listeners_.end() && found->second.get() == backlog) listeners_.erase(found);
   }
-  std::shared_ptr<memory::Backlog> find(const std::string& name) {
+  std::shared_ptr<detail::memory::Backlog> find(const std::string& name) {
     const std::lock_guard lock{mutex_};
     const auto found = listeners_.find(name);
     return found == listeners_.end() ? nullptr : found->second;
@@ -121,13 +122,13 @@ class MemoryNetwork::Impl {
  private:
   std::mutex mutex_;
   MemoryOptions options_;
-  std::map<std::string, std::shared_ptr<memory::Backlog>> listeners_;
+  std::map<std::string, std::shared_ptr<detail::memory::Backlog>> listeners_;
 };
 
-namespace memory {
+namespace detail::memory {
 namespace {
 
-MemoryListener::MemoryListener(Loop& loop, Url url, std::shared_ptr<MemoryNetwork::Impl> network)
+MemoryListener::MemoryListener(Loop& loop, detail::Url url, std::shared_ptr<MemoryNetwork::Impl> network)
     : url_(std::move(url)), network_(std::move(network)) {
   backlog_->loop = &loop;
   backlog_->listener = this;
@@ -135,7 +136,7 @@ MemoryListener::MemoryListener(Loop& loop, Url url, std::shared_ptr<MemoryNetwor
 
 MemoryListener::~MemoryListener() {
   network_->remove(url_.host, backlog_.get());
-  std::deque<std::unique_ptr<Incoming>> refused;
+  std::deque<std::unique_ptr<detail::Incoming>> refused;
   const std::lock_guard lock{backlog_->mutex};
   backlog_->loop = nullptr;
   backlog_->listener = nullptr;
@@ -153,7 +154,7 @@ bool offer(const std::shared_ptr<Backlog>& backlog, std::shared_ptr<MemoryLink> 
 }
 
 }  // namespace
-}  // namespace memory
+}  // namespace detail::memory
 
 MemoryNetwork::MemoryNetwork(const MemoryOptions& options) : impl_(std::make_shared<Impl>(options)) {}
 MemoryNetwork::MemoryNetwork(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -169,25 +170,26 @@ void MemoryNetwork::set_options(const MemoryOptions& options) {
   impl_->set_options(options);
 }
 
-Result<std::unique_ptr<Listener>> MemoryNetwork::listen(Loop& loop, const Url& url) {
-  auto listener = std::make_unique<memory::MemoryListener>(loop, url, impl_);
+Result<std::unique_ptr<detail::Listener>> MemoryNetwork::listen(Loop& loop, const detail::Url& url) {
+  auto listener = std::make_unique<detail::memory::MemoryListener>(loop, url, impl_);
   if (!impl_->add(url.host, listener->backlog())) {
     return Status{StatusCode::kAlreadyExists, Layer::kTransport,
                   "listen on " + url.to_string() + ": somebody listens there", EADDRINUSE};
   }
-  return std::unique_ptr<Listener>{std::move(listener)};
+  return std::unique_ptr<detail::Listener>{std::move(listener)};
 }
 
-Task<Result<std::unique_ptr<Connection>>> MemoryNetwork::connect(Loop& loop, Url url,
-                                                                 ConnectOptions options) {
+Task<Result<std::unique_ptr<detail::Connection>>> MemoryNetwork::connect(Loop& loop, detail::Url url,
+                                                                         detail::ConnectOptions options) {
   CancelScope* scope = co_await this_cancel_scope();
   if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());
   if (options.deadline.expired(loop.now())) co_return to_status(CancelReason::kDeadline);
   const auto backlog = impl_->find(url.host);
-  const auto link = std::make_shared<memory::MemoryLink>(impl_->options(), url);
-  auto connection = std::make_unique<Connection>(
-      loop, options.connection, std::make_unique<memory::MemoryCarrier>(loop, link, memory::End::kClient));
-  if (backlog == nullptr || !memory::offer(backlog, link)) {
+  const auto link = std::make_shared<detail::memory::MemoryLink>(impl_->options(), url);
+  auto connection = std::make_unique<detail::Connection>(
+      loop, options.connection,
+      std::make_unique<detail::memory::MemoryCarrier>(loop, link, detail::memory::End::kClient));
+  if (backlog == nullptr || !detail::memory::offer(backlog, link)) {
     co_return Status{StatusCode::kUnavailable, Layer::kTransport,
                      "connect to " + url.to_string() + ": nobody listens there", ECONNREFUSED};
   }

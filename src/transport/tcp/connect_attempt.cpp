@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -91,4 +91,4 @@ Socket ConnectAttempt::take_socket() {
   return std::move(socket_);
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
-#include "weft/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 class ConnectAttempt;
 
@@ -57,4 +57,4 @@ class ConnectAttempt final : private FdWatch {
   Status failure_;
 };
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -135,4 +135,4 @@ std::string ConnectRace::outcomes() const {
   return text;
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -8,12 +8,12 @@
 
 #include "transport/tcp/connect_attempt.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/transport.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
-#include "weft/transport/transport.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// Awaits a connection to the first of several addresses that answers (RFC 8305, "happy eyeballs"): they are
 /// tried in turns of their families, each 250 ms after the one before it, or at once when that has
@@ -57,4 +57,4 @@ class ConnectRace final : private ConnectAttemptOwner, private Timer, private Ca
   Resumption resumption_;
 };
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

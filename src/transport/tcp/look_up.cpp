@@ -3,7 +3,7 @@
 
 #include <new>
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 bool LookUp::begin(CancelScope* scope) {
   if (scope != nullptr && scope->cancelled()) {
@@ -47,4 +47,4 @@ void LookUp::leave() noexcept {
   if (const std::shared_ptr<Search> search = std::move(search_)) search->leave(waiter_);
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

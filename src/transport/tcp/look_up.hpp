@@ -9,11 +9,11 @@
 #include "transport/tcp/resolver.hpp"
 #include "weft/base/time.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// Awaits the addresses of a name. Cancel: total, at once, and so is dropping the coroutine: the search goes
 /// on without it. Errors: kUnavailable, kDeadlineExceeded.
@@ -57,4 +57,4 @@ class LookUp final : private SearchListener, private Timer, private CancelListen
   Resumption resumption_;
 };
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

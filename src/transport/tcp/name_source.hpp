@@ -8,7 +8,7 @@
 
 #include "transport/tcp/socket_address.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 using Addresses = Result<std::vector<SocketAddress>>;
 
@@ -23,4 +23,4 @@ class NameSource {
 /// Returns the system's resolver.
 std::shared_ptr<NameSource> system_names();
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -5,9 +5,9 @@
 #include <system_error>
 #include <thread>
 
-#include "weft/runtime/post_surely.hpp"
+#include "weft/detail/runtime/post_surely.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -82,4 +82,4 @@ Result<std::shared_ptr<Search>> Resolver::search(const std::string& host, std::u
   return search;
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -12,7 +12,7 @@
 #include "transport/tcp/name_source.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 inline constexpr FixedFailure kNoMemoryForAddresses{StatusCode::kResourceExhausted, Layer::kTransport,
                                                     Retry::kBackoff, "out of memory for a name's addresses"};
@@ -68,4 +68,4 @@ class Resolver {
   std::map<std::pair<std::string, std::uint16_t>, std::weak_ptr<Search>> searches_;
 };
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -85,4 +85,4 @@ Status apply(const TcpOptions& options, int fd, int family) {
   return status;
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

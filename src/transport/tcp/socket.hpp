@@ -7,7 +7,7 @@
 #include "weft/base/result.hpp"
 #include "weft/transport/tcp.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// Sole owner of a socket's descriptor.
 class Socket {
@@ -36,4 +36,4 @@ Result<Socket> open_socket(int family);
 /// option.
 Status apply(const TcpOptions& options, int fd, int family);
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <memory>
 
-#include "weft/base/peer_text.hpp"
+#include "weft/detail/base/peer_text.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -147,4 +147,4 @@ SocketAddress local_address_of(int fd) {
   return address;
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "weft/base/result.hpp"
-#include "weft/transport/url.hpp"
+#include "weft/detail/transport/url.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// An address of a socket, of any of the families that this transport knows.
 struct SocketAddress {
@@ -39,4 +39,4 @@ std::string endpoint_text(const SocketAddress& address, const SocketAddress& oth
 /// Where the socket is bound; the path is empty for a Unix socket without one.
 SocketAddress local_address_of(int fd);
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -10,7 +10,7 @@
 #include "transport/tcp/unix_carrier.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -109,8 +109,8 @@ void TcpCarrier::on_ready(Readiness readiness) {
   if (readiness.writable || hangup_) owner().on_writable();
 }
 
-void TcpCarrier::on_settled() {
-  owner().on_settled();
+void TcpCarrier::on_report_end() {
+  owner().on_report_end();
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
-#include "weft/base/fork_mark.hpp"
-#include "weft/runtime/fd_watch.hpp"
-#include "weft/transport/connection.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
+#include "weft/detail/transport/connection.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// Carries bytes over a TCP or Unix stream socket.
 class TcpCarrier : public Carrier, private FdWatch {
@@ -36,7 +36,7 @@ class TcpCarrier : public Carrier, private FdWatch {
 
  private:
   void on_ready(Readiness readiness) override;
-  void on_settled() override;
+  void on_report_end() override;
 
   Loop& loop_;
   Socket socket_;
@@ -48,4 +48,4 @@ class TcpCarrier : public Carrier, private FdWatch {
   const std::string remote_;
 };
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "transport/tcp/tcp_carrier.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -168,4 +168,4 @@ void TcpListener::pause(int error) {
   });
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

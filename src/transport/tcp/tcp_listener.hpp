@@ -5,14 +5,14 @@
 #include <string>
 
 #include "transport/tcp/socket.hpp"
-#include "weft/base/fork_mark.hpp"
-#include "weft/runtime/fd_watch.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/runtime/turn_end_hook.hpp"
+#include "weft/detail/transport/transport.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
-#include "weft/runtime/turn_end_hook.hpp"
-#include "weft/transport/transport.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// Accepts in batches, at most one between two flushes: what new connections have to say is sent, and its
 /// memory free, before more come. When the system has no descriptor left, or refuses for any other reason
@@ -45,4 +45,4 @@ class TcpListener final : public Listener, private FdWatch, private Timer, priva
   UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming_;
 };
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -10,28 +10,29 @@
 
 namespace weft {
 
-namespace tcp {
+namespace detail::tcp {
 namespace {
 
-class TcpTransport final : public Transport {
+class TcpTransport final : public detail::Transport {
  public:
   TcpTransport(TcpOptions options, std::shared_ptr<NameSource> names)
       : options_(std::move(options)), resolver_(std::move(names)) {}
 
   bool handles(std::string_view scheme) const override { return scheme == "tcp" || scheme == "unix"; }
-  Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
+  Result<std::unique_ptr<detail::Listener>> listen(Loop& loop, const detail::Url& url) override {
     return TcpListener::make(loop, url, options_);
   }
-  Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override;
+  Task<Result<std::unique_ptr<detail::Connection>>> connect(Loop& loop, detail::Url url,
+                                                            detail::ConnectOptions options) override;
 
  private:
-  Task<Addresses> find_addresses(Loop& loop, const Url& url, Deadline deadline);
+  Task<Addresses> find_addresses(Loop& loop, const detail::Url& url, Deadline deadline);
 
   const TcpOptions options_;
   Resolver resolver_;
 };
 
-Task<Addresses> TcpTransport::find_addresses(Loop& loop, const Url& url, Deadline deadline) {
+Task<Addresses> TcpTransport::find_addresses(Loop& loop, const detail::Url& url, Deadline deadline) {
   auto addresses = addresses_of(url);
   if (!addresses.ok() || !addresses->empty()) co_return addresses;
   LookUp look_up{loop, resolver_, url.host, url.port, deadline};
@@ -42,7 +43,8 @@ Task<Addresses> TcpTransport::find_addresses(Loop& loop, const Url& url, Deadlin
   co_return found;
 }
 
-Task<Result<std::unique_ptr<Connection>>> TcpTransport::connect(Loop& loop, Url url, ConnectOptions options) {
+Task<Result<std::unique_ptr<detail::Connection>>> TcpTransport::connect(Loop& loop, detail::Url url,
+                                                                        detail::ConnectOptions options) {
   CancelScope* scope = co_await this_cancel_scope();
   if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());
   if (options.deadline.expired(loop.now())) co_return to_status(CancelReason::kDeadline);
@@ -58,14 +60,14 @@ Task<Result<std::unique_ptr<Connection>>> TcpTransport::connect(Loop& loop, Url 
 
 }  // namespace
 
-std::unique_ptr<Transport> make_transport(TcpOptions options, std::shared_ptr<NameSource> names) {
+std::unique_ptr<detail::Transport> make_transport(TcpOptions options, std::shared_ptr<NameSource> names) {
   return std::make_unique<TcpTransport>(std::move(options), std::move(names));
 }
 
-}  // namespace tcp
+}  // namespace detail::tcp
 
-std::unique_ptr<Transport> make_tcp_transport(TcpOptions options) {
-  return tcp::make_transport(std::move(options), tcp::system_names());
+std::unique_ptr<detail::Transport> make_tcp_transport(TcpOptions options) {
+  return detail::tcp::make_transport(std::move(options), detail::tcp::system_names());
 }
 
 }  // namespace weft

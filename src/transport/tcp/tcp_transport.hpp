@@ -6,9 +6,9 @@
 #include "transport/tcp/name_source.hpp"
 #include "weft/transport/tcp.hpp"
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// The same as weft::make_tcp_transport(), with names that `names` knows.
 std::unique_ptr<Transport> make_transport(TcpOptions options, std::shared_ptr<NameSource> names);
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

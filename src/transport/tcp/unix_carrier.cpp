@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 namespace {
 
@@ -88,4 +88,4 @@ Moved UnixCarrier::send_with_descriptors(std::span<const iovec> from) {
   }
 }
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "transport/tcp/tcp_carrier.hpp"
-#include "weft/transport/descriptor_passing.hpp"
+#include "weft/detail/transport/descriptor_passing.hpp"
 
 struct msghdr;
 
-namespace weft::tcp {
+namespace weft::detail::tcp {
 
 /// Carries bytes over a Unix stream socket, and descriptors beside them while somebody looks for them.
 class UnixCarrier final : public TcpCarrier, private DescriptorPassing {
@@ -39,4 +39,4 @@ class UnixCarrier final : public TcpCarrier, private DescriptorPassing {
   bool unasked_ = false;
 };
 
-}  // namespace weft::tcp
+}  // namespace weft::detail::tcp

@@ -6,7 +6,7 @@
 
 #include "transport/message_header.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// The header of every active message, little-endian:
 ///
@@ -41,4 +41,4 @@ inline std::optional<ActiveMessageHeader> load_active_message_header(Bytes from)
   return ActiveMessageHeader{*message, load_le<std::uint32_t>(place), load_le<std::uint32_t>(place + 4)};
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -6,7 +6,7 @@
 
 #include "transport/message_header.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// A message as it lies in UCX's memory, in a copy of ours, or, a piece, still with the sender. Whoever takes
 /// it gives its memory back; it is a plain value.
@@ -24,4 +24,4 @@ struct Arrival {
   std::uint32_t cost = 0;  ///< of credit; the peer gets it back with the last byte
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 BringUpRoom::BringUpRoom(Loop& loop, std::size_t places) noexcept
     : Ready([](Ready* node) noexcept { static_cast<BringUpRoom*>(node)->let_in(); }),
@@ -35,4 +35,4 @@ void BringUpRoom::let_in() noexcept {
   guest.on_room();
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

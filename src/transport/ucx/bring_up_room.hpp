@@ -3,11 +3,11 @@
 
 #include <cstddef>
 
-#include "weft/base/intrusive_list.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/coro/executor.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// Bounds how many peers of a loop are brought up at a time, where each of them costs a worker of its own
 /// (UcxErrorMode::kNone) before it has been heard. The others wait for their turn, in order; when it comes,
@@ -45,4 +45,4 @@ class BringUpRoom : private Ready {
   IntrusiveList<Guest, GuestTag> waiting_;
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -6,7 +6,7 @@
 #include "transport/ucx/limits.hpp"
 #include "weft/ucx/status.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 Conversation::Conversation(Loop& loop, Ready& told)
     : loop_(loop),
@@ -37,4 +37,4 @@ Status Conversation::failure() const {
   return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -5,10 +5,10 @@
 
 #include "transport/message_protocol.hpp"
 #include "weft/base/status.hpp"
-#include "weft/coro/executor.hpp"
+#include "weft/detail/coro/executor.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// The conversation with the peer, as far as the parts of a carrier share it: who may send what, and how it
 /// fails. What happens inside of UCX is only noted here; `told` runs in the loop soon after, and tells it.
@@ -45,4 +45,4 @@ class Conversation {
   bool over_ = false;
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -9,7 +9,7 @@
 
 #include "transport/ucx/limits.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 namespace {
 
@@ -263,4 +263,4 @@ void Inbox::give_up() noexcept {
   forget();
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -12,10 +12,10 @@
 #include "transport/ucx/operation.hpp"
 #include "transport/ucx/sender.hpp"
 #include "transport/ucx/shared_worker.hpp"
-#include "weft/coro/ring.hpp"
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/coro/ring.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// The receiving half of a carrier: what has arrived and was not received yet, in order; what came before its
 /// turn; and the piece that is landing. It judges each message before it keeps anything of it, and tells the
@@ -88,4 +88,4 @@ class Inbox {
   bool piece_expected_ = false;
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

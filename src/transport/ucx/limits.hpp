@@ -6,7 +6,7 @@
 
 #include "weft/base/time.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// Bounds of a side's window.
 inline constexpr std::size_t kWindowBytesMin = 64 * 1024;
@@ -43,4 +43,4 @@ inline constexpr unsigned kStuckAfter = 4;
 /// How often UCX is asked in one look.
 inline constexpr unsigned kWatchQuestions = 64;
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -3,7 +3,7 @@
 
 #include "weft/ucx/posted.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 void Operation::begin(std::size_t bytes) noexcept {
   bytes_ = bytes;
@@ -47,4 +47,4 @@ void Operation::on_received(void* request, ucs_status_t status, std::size_t, voi
   on_sent(request, status, operation);
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

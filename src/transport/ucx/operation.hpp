@@ -9,7 +9,7 @@
 #include "transport/ucx/conversation.hpp"
 #include "weft/base/time.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// An operation that UCX may have, where UCX finds it again: it does not move while it flies().
 class Operation {
@@ -61,4 +61,4 @@ class Operation {
   alignas(8) std::byte header_[kActiveMessageHeaderBytes];
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-namespace ucx_carrier {
+namespace detail::ucx_carrier {
 
 namespace {
 
@@ -72,12 +72,12 @@ Status other_error_mode(UcxErrorMode ours) {
 }  // namespace
 
 std::string Provider::offer() const {
-  return {static_cast<char>(kMessageVersion), static_cast<char>(options_.error_mode)};
+  return {static_cast<char>(detail::kMessageVersion), static_cast<char>(options_.error_mode)};
 }
 
-Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& owner,
-                                                   std::string_view peer_offer) const {
-  if (peer_offer.size() < kOfferBytes || peer_offer[0] != static_cast<char>(kMessageVersion)) {
+Result<std::unique_ptr<detail::CarrierEnd>> Provider::open(Loop& loop, detail::CarrierEndOwner& owner,
+                                                           std::string_view peer_offer) const {
+  if (peer_offer.size() < kOfferBytes || peer_offer[0] != static_cast<char>(detail::kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over UCX"};
   }
@@ -88,7 +88,7 @@ Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& 
   if (!owner.connected_to().empty()) {
     if (Status none = carrier->get_worker(); !none.ok()) return none;
   }
-  return std::unique_ptr<CarrierEnd>{std::move(carrier)};
+  return std::unique_ptr<detail::CarrierEnd>{std::move(carrier)};
 }
 
 Result<std::shared_ptr<ucx::Context>> make_context(const UcxOptions& options) {
@@ -163,12 +163,12 @@ std::shared_ptr<BringUpRoom> Provider::room_for(Loop& loop) const {
   return room;
 }
 
-}  // namespace ucx_carrier
+}  // namespace detail::ucx_carrier
 
 Status check(const UcxOptions& options) {
   const char* why = nullptr;
-  if (options.window_bytes < ucx_carrier::kWindowBytesMin ||
-      options.window_bytes > ucx_carrier::kWindowBytesMax) {
+  if (options.window_bytes < detail::ucx_carrier::kWindowBytesMin ||
+      options.window_bytes > detail::ucx_carrier::kWindowBytesMax) {
     why = "UcxOptions::window_bytes: from 64 KiB to 256 MiB are possible";
   } else if (options.message_bytes < 512 || options.message_bytes > options.window_bytes / 4) {
     why = "UcxOptions::message_bytes: from 512 bytes to a quarter of window_bytes are possible";
@@ -179,22 +179,23 @@ Status check(const UcxOptions& options) {
   } else if (options.logger == nullptr) {
     why = "UcxOptions::logger: null; leave it out for stderr";
   }
-  if (why == nullptr) return ucx_carrier::check_devices(options);
+  if (why == nullptr) return detail::ucx_carrier::check_devices(options);
   return {StatusCode::kInvalidArgument, Layer::kTransport, why};
 }
 
 Result<UcxDescription> describe_ucx(const UcxOptions& options) {
   if (Status wrong = check(options); !wrong.ok()) return wrong;
-  const auto context = ucx_carrier::make_context(options);
+  const auto context = detail::ucx_carrier::make_context(options);
   if (!context.ok()) return context.status();
   return UcxDescription{(*context)->description(), (*context)->configuration()};
 }
 
-std::shared_ptr<const CarrierProvider> make_ucx_carriers(const UcxOptions& options) {
-  return std::make_shared<ucx_carrier::Provider>(options);
+std::shared_ptr<const detail::CarrierProvider> make_ucx_carriers(const UcxOptions& options) {
+  return std::make_shared<detail::ucx_carrier::Provider>(options);
 }
 
-std::unique_ptr<Transport> make_ucx_transport(std::unique_ptr<Transport> stream, const UcxOptions& options) {
+std::unique_ptr<detail::Transport> make_ucx_transport(std::unique_ptr<detail::Transport> stream,
+                                                      const UcxOptions& options) {
   return make_carrier_transport(std::move(stream), {.scheme = "ucx",
                                                     .provider = make_ucx_carriers(options),
                                                     .connecting = options.connecting,

@@ -8,11 +8,11 @@
 
 #include "transport/ucx/bring_up_room.hpp"
 #include "transport/ucx/shared_worker.hpp"
-#include "weft/transport/carrier_provider.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// The context that carriers of these options use. It has no sockets; workers of it may. Errors: those of
 /// ucx::Context::create().
@@ -54,4 +54,4 @@ class Provider final : public CarrierProvider {
   mutable std::map<Loop*, std::weak_ptr<BringUpRoom>> rooms_;
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -7,7 +7,7 @@
 
 #include "transport/ucx/limits.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 Sender::Sender(Conversation& conversation, const UcxOptions& options)
     : conversation_(conversation),
@@ -141,4 +141,4 @@ void Sender::give_up() noexcept {
   for (Operation& control : controls_) control.give_up();
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

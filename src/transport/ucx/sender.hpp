@@ -10,11 +10,11 @@
 
 #include "transport/ucx/conversation.hpp"
 #include "transport/ucx/operation.hpp"
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/transport/carrier.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/endpoint.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 /// Name of a peer's receiving end, from its address.
 struct PeerEnd {
@@ -84,4 +84,4 @@ class Sender {
   bool blocked_ = false;
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

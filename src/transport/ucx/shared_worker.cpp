@@ -9,7 +9,7 @@
 #include "transport/ucx/ucx_carrier.hpp"
 #include "weft/ucx/status.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 namespace {
 
@@ -85,7 +85,7 @@ void SharedWorker::on_chunk_returned(MutableBytes memory) noexcept {
 
 // What UCX reads out of a peer's memory by itself (cma) goes on after its landing has failed, and UCX asserts
 // when the worker ends before that. What waits for a peer is not waited for.
-void SharedWorker::settle() {
+void SharedWorker::let_copies_end() {
   const TimePoint give_up_at = steady_clock_source().now() + kReclaimAtMost;
   unsigned idle = 0;
   while (idle < kIdleQuestions && steady_clock_source().now() < give_up_at) idle = progress() ? 0 : idle + 1;
@@ -120,7 +120,7 @@ void SharedWorker::on_timer() {
 
 void SharedWorker::give_up() {
   if (worker_ == nullptr) return;
-  settle();
+  let_copies_end();
   if (lent_ > 0) {
     worker_->rest();
     resting_ = std::move(worker_);
@@ -167,4 +167,4 @@ void SharedWorker::note_stray(std::size_t header_bytes) {
   }
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "transport/ucx/active_message.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"
 #include "weft/ucx/worker.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 class UcxCarrier;
 
@@ -72,7 +72,7 @@ class SharedWorker final : private ChunkLender,
 
   static ucs_status_t on_message(void* shared, const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) noexcept;
-  void settle();
+  void let_copies_end();
   void on_timer() override;
   bool seems_stuck() noexcept;
   UcxCarrier* find(const ActiveMessageHeader& header) const noexcept;
@@ -98,4 +98,4 @@ class SharedWorker final : private ChunkLender,
   TimePoint quiet_until_{};
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -9,7 +9,7 @@
 #include "transport/ucx/provider.hpp"
 #include "weft/ucx/status.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 namespace {
 
@@ -226,4 +226,4 @@ void UcxCarrier::on_worker_gone() noexcept {
   conversation_.fail(UCS_ERR_CANCELED);
 }
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -9,10 +9,10 @@
 #include "transport/ucx/inbox.hpp"
 #include "transport/ucx/sender.hpp"
 #include "transport/ucx/shared_worker.hpp"
-#include "weft/coro/executor.hpp"
-#include "weft/transport/carrier_end.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/transport/carrier_end.hpp"
 
-namespace weft::ucx_carrier {
+namespace weft::detail::ucx_carrier {
 
 class Provider;
 
@@ -91,4 +91,4 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   Inbox inbox_;
 };
 
-}  // namespace weft::ucx_carrier
+}  // namespace weft::detail::ucx_carrier

@@ -8,7 +8,7 @@
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/promised_receives.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 Status CarrierPair::make(std::uint8_t port, VerbsCarrier& carrier) {
   const VerbsOptions& options = loop_device_.options();
@@ -99,4 +99,4 @@ void CarrierPair::end() noexcept {
   loop_device_.carriers().leave(name_.queue_pair);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

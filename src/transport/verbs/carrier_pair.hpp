@@ -9,7 +9,7 @@
 #include "transport/verbs/send_queue.hpp"
 #include "weft/verbs/queue_pair.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// The queue pair of one carrier, and whom it leads to.
 ///
@@ -58,4 +58,4 @@ class CarrierPair {
   bool by_cm_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -8,7 +8,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Terms that an end sends in its address, whichever way its queue pair is connected, little-endian:
 ///
@@ -36,4 +36,4 @@ struct CarrierTerms {
   }
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -6,7 +6,7 @@
 #include "weft/base/status.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 struct StarvedTag;
 
@@ -45,4 +45,4 @@ class CarrierTurn : public Ready, public ListHook<StarvedTag> {
   bool closed_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -3,7 +3,7 @@
 
 #include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 CarrierName CarriersByPair::join(std::uint32_t queue_pair, VerbsCarrier& carrier) {
   carriers_[queue_pair] = &carrier;
@@ -19,4 +19,4 @@ void CarriersByPair::fail_all(const Status& why) noexcept {
   for (const auto& [number, carrier] : carriers_) carrier->fail(why);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -7,7 +7,7 @@
 
 #include "weft/base/status.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class VerbsCarrier;
 
@@ -38,4 +38,4 @@ class CarriersByPair {
   std::uint64_t serials_ = 0;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

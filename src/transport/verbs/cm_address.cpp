@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -66,4 +66,4 @@ std::optional<CmToken> decode_request(Bytes private_data) noexcept {
   return token;
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

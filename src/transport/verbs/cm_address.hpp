@@ -11,7 +11,7 @@
 
 #include "transport/verbs/carrier_terms.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Token by which a listener of rdma_cm knows the one connection that a request belongs to: random, told to
 /// one peer on its stream, good for one request.
@@ -53,4 +53,4 @@ std::array<std::byte, kCmRequestBytes> encode_request(const CmToken& token) noex
 /// Nothing for whatever encode_request() does not make; zeros may follow.
 std::optional<CmToken> decode_request(Bytes private_data) noexcept;
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

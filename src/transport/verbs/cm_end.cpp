@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "transport/verbs/limits.hpp"
-#include "weft/transport/url.hpp"
+#include "weft/detail/transport/url.hpp"
 #include "weft/verbs/status.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -295,4 +295,4 @@ void CmEnd::shut() {
   connection_.end();
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -12,7 +12,7 @@
 #include "transport/verbs/cm_hub.hpp"
 #include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Access of an end to the provider that made it, which outlives it.
 class CmSupport {
@@ -114,4 +114,4 @@ class CmEnd final : public CarrierEnd, private CmHandler {
   CmConnection connection_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

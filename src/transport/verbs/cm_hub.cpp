@@ -8,10 +8,10 @@
 #include <cerrno>
 
 #include "transport/verbs/limits.hpp"
-#include "weft/base/assert.hpp"
+#include "weft/detail/base/assert.hpp"
 #include "weft/verbs/status.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -148,4 +148,4 @@ void CmHub::on_request(const verbs::CmEvent& event) {
   handler.on_cm_request(std::move(connection), event);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

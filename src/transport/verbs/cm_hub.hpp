@@ -9,12 +9,12 @@
 
 #include "transport/verbs/cm_address.hpp"
 #include "weft/base/result.hpp"
-#include "weft/coro/executor.hpp"
-#include "weft/runtime/fd_watch.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/verbs/cm_driver.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class CmHub;
 
@@ -104,4 +104,4 @@ class CmHub final : private FdWatch, public std::enable_shared_from_this<CmHub> 
   Rest rest_{*this};
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -8,7 +8,7 @@
 
 #include "weft/transport/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// A number of bytes that is a part of a user's total, if he asked for one. Thread: its owner's.
 class CountedBytes {
@@ -40,4 +40,4 @@ class CountedBytes {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -6,7 +6,7 @@
 
 #include "weft/runtime/loop.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -35,4 +35,4 @@ void DeviceReports::log(std::string_view what) {
                 std::string{"verbs: "}.append(device_->name()).append(" reports: ").append(what));
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

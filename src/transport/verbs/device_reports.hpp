@@ -7,15 +7,17 @@
 
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/verbs/device.hpp"
 #include "weft/verbs/device_events.hpp"
 
 namespace weft {
 class Loop;
-}
+}  // namespace weft
 
-namespace weft::verbs_carrier {
+namespace weft::detail {}
+
+namespace weft::detail::verbs_carrier {
 
 /// Hears of a device's events on a loop, and writes to the log what people should know, at most once a
 /// second. Thread: its loop's.
@@ -36,4 +38,4 @@ class DeviceReports {
   TimePoint quiet_until_{};
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -53,4 +53,4 @@ std::vector<std::string> DeviceTurns::next(std::vector<std::string> devices) {
   return devices;
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -9,7 +9,7 @@
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/driver.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Which devices a connection tries, the best one first. Thread: one at a time.
 class DeviceTurns {
@@ -31,4 +31,4 @@ class DeviceTurns {
   std::map<int, std::size_t> asked_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -5,7 +5,7 @@
 
 #include "transport/verbs/limits.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 FetchedOffers::FetchedOffers(Inbox& inbox, Registrations::View& registrations, RendezvousQueue& queue,
                              MessageProtocol& protocol)
@@ -139,4 +139,4 @@ std::size_t FetchedOffers::take_landing_back() noexcept {
   return landed;
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

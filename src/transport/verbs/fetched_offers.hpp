@@ -10,10 +10,10 @@
 #include "transport/verbs/inbox.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
-#include "weft/coro/ring.hpp"
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/coro/ring.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// The peer's offers, each of which has its place in the inbox, and the reads by which our device fetches
 /// them.
@@ -83,4 +83,4 @@ class FetchedOffers {
   bool declining_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

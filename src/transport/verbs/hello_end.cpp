@@ -5,7 +5,7 @@
 
 #include "transport/verbs/carrier_terms.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -57,4 +57,4 @@ void HelloEnd::shut() {
   carrier_->shut();
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -7,9 +7,9 @@
 
 #include "transport/verbs/verbs_carrier.hpp"
 #include "transport/verbs/way_finder.hpp"
-#include "weft/transport/carrier_end.hpp"
+#include "weft/detail/transport/carrier_end.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// One end of a carrier whose queue pair is connected by what both sides say on the stream.
 ///
@@ -39,4 +39,4 @@ class HelloEnd final : public CarrierEnd {
   bool connected_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

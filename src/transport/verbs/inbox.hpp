@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "transport/message_header.hpp"
-#include "weft/coro/ring.hpp"
+#include "weft/detail/coro/ring.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Everything that has come to a carrier and was not received: messages with bytes in their slots, places of
 /// the peer's offers (FetchedOffers has them, in the same order), and the peer's end.
@@ -54,4 +54,4 @@ class Inbox {
   weft::detail::Ring<Arrival> arrivals_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <new>
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -169,4 +169,4 @@ std::size_t LandingPool::registered_bytes() const {
   return registered_;
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -12,7 +12,7 @@
 #include "weft/base/time.hpp"
 #include "weft/memory/buffer.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Registered memory that attachments land in, so that the device can put them there itself. Of a device;
 /// pieces come back from whatever thread drops the attachment last, even after the pool's other users ended.
@@ -64,4 +64,4 @@ class LandingPool : public std::enable_shared_from_this<LandingPool> {
   TimePoint refused_until_{};
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -7,7 +7,7 @@
 #include "transport/verbs/loop_device.hpp"
 #include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 LentMessages::~LentMessages() {
   WEFT_ASSERT(lent_ == 0, "a LoopDevice ends after the messages that it lent");
@@ -41,4 +41,4 @@ void LentMessages::on_chunk_returned(MutableBytes memory) noexcept {
   const std::shared_ptr<LoopDevice> last = std::move(kept_);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

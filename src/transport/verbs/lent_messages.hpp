@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "transport/verbs/carriers_by_pair.hpp"
-#include "weft/memory/chunk_pool.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class LoopDevice;
 class ReceivePool;
@@ -38,4 +38,4 @@ class LentMessages final : private ChunkLender {
   std::shared_ptr<LoopDevice> kept_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -6,7 +6,7 @@
 
 #include "weft/base/time.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 inline constexpr std::size_t kMessageBytesMin = 1024;
 inline constexpr std::size_t kMessageBytesMax = 1024 * 1024;
@@ -59,4 +59,4 @@ inline constexpr int kCmBacklog = 256;
 /// Events of rdma_cm that are taken before the loop's other work.
 inline constexpr unsigned kCmEventsPerTurn = 64;
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -8,7 +8,7 @@
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 Result<std::shared_ptr<LoopDevice>> LoopDevice::make(Loop& loop, std::shared_ptr<SharedDevice> device,
                                                      const VerbsOptions& options,
@@ -33,7 +33,7 @@ LoopDevice::LoopDevice(Loop& loop, std::shared_ptr<SharedDevice> device, const V
       reports_(loop_, device_->protection()->shared_device(), *options_.logger) {}
 
 Status LoopDevice::start() {
-  device_->enlist(*this);
+  device_->add(*this);
   const std::shared_ptr<verbs::Device>& device = device_->protection()->shared_device();
   auto port = options_.port == 0 ? device->active_port() : device->port(options_.port);
   if (!port.ok()) return std::move(port).status();
@@ -52,7 +52,7 @@ Status LoopDevice::start() {
 
 LoopDevice::~LoopDevice() {
   WEFT_ASSERT(carriers_.size() == 0, "a LoopDevice ends after its carriers");
-  device_->strike(*this);
+  device_->remove(*this);
 }
 
 Status LoopDevice::enter(std::size_t credits) {
@@ -114,4 +114,4 @@ void LoopDevice::on_device_event(const verbs::DeviceEvent& event) {
   }
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -18,7 +18,7 @@
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Shares a device among the carriers of one loop: the completion queue, the receives, and registered memory.
 /// Ends with the last of them.
@@ -87,4 +87,4 @@ class LoopDevice final : public std::enable_shared_from_this<LoopDevice> {
   bool broken_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

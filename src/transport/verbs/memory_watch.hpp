@@ -4,10 +4,10 @@
 #include "transport/verbs/landing_pool.hpp"
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/receive_pool.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Looks now and then for memory that nobody uses any more, of attachments and of receives, until there is
 /// nothing to find: a loop at rest is not woken. Thread: its loop's.
@@ -33,4 +33,4 @@ class MemoryWatch final : private Timer {
   LandingPool& landings_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

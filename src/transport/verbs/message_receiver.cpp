@@ -7,7 +7,7 @@
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/loop_device.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 MessageReceiver::MessageReceiver(LoopDevice& loop_device, MessageProtocol& protocol, MessageSender& sender,
                                  OfferedBytes& offered, CarrierTurn& turn)
@@ -145,4 +145,4 @@ void MessageReceiver::end() noexcept {
   promised_.end();
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

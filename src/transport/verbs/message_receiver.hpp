@@ -14,10 +14,10 @@
 #include "transport/verbs/message_sender.hpp"
 #include "transport/verbs/offered_bytes.hpp"
 #include "transport/verbs/promised_receives.hpp"
-#include "weft/memory/chunk_pool.hpp"
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class LoopDevice;
 
@@ -70,4 +70,4 @@ class MessageReceiver final : private ReadOwner {
   FetchedOffers offers_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

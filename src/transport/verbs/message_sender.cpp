@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 void MessageSender::take_terms(const CarrierTerms& peers) noexcept {
   peer_message_bytes_ = peers.message_bytes;
@@ -45,4 +45,4 @@ bool MessageSender::all_left() const noexcept {
          (protocol_.peer_took_end() && protocol_.end_taken_left() && queue_.under_way() == 0);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -12,7 +12,7 @@
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "transport/verbs/send_queue.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Decides when a carrier's messages are given to the device: bytes while there is credit and a place for
 /// them, control as soon as it may be.
@@ -63,4 +63,4 @@ class MessageSender final : public RendezvousQueue {
   bool peer_ready_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

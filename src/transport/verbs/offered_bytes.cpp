@@ -6,7 +6,7 @@
 
 #include "transport/verbs/limits.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -98,4 +98,4 @@ std::size_t OfferedBytes::take_back() noexcept {
   return std::exchange(fetched_, 0);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

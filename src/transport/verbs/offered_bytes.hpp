@@ -11,9 +11,9 @@
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Our offer to the peer: an attachment in memory that our device knows is not copied into messages but
 /// offered, piece by piece, and read by the peer's device. What is offered is the beginning of what is to be
@@ -81,4 +81,4 @@ class OfferedBytes {
   unsigned left_out_ = 0;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

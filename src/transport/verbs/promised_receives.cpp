@@ -6,7 +6,7 @@
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/receive_pool.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 void PromisedReceives::begin() noexcept {
   promised_ = options_.credits_min;
@@ -92,4 +92,4 @@ void PromisedReceives::end() noexcept {
   pool_.unpromise(promised_ - std::min(promised_, lent_));
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -6,10 +6,10 @@
 
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/carrier_turn.hpp"
-#include "weft/base/intrusive_list.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
 #include "weft/transport/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class ReceivePool;
 struct SpareTag;
@@ -73,4 +73,4 @@ class PromisedReceives final : public ListHook<SpareTag> {
   std::size_t lent_ = 0;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-namespace verbs_carrier {
+namespace detail::verbs_carrier {
 
 namespace {
 
@@ -59,15 +59,15 @@ Provider::Provider(VerbsOptions options)
 // After the version a byte says who can be connected to, or wants to connect, by rdma_cm. Who does not say
 // it sends no byte.
 std::string Provider::offer() const {
-  std::string offer{static_cast<char>(kMessageVersion)};
+  std::string offer{static_cast<char>(detail::kMessageVersion)};
   if (options_.connect_by == VerbsConnect::kRdmaCm) offer += kOffersCm;
   return offer;
 }
 
 // The side that connects chooses.
-Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& owner,
-                                                   std::string_view peer_offer) const {
-  if (peer_offer.empty() || peer_offer[0] != static_cast<char>(kMessageVersion)) {
+Result<std::unique_ptr<detail::CarrierEnd>> Provider::open(Loop& loop, detail::CarrierEndOwner& owner,
+                                                           std::string_view peer_offer) const {
+  if (peer_offer.empty() || peer_offer[0] != static_cast<char>(detail::kMessageVersion)) {
     return Status{StatusCode::kFailedPrecondition, Layer::kTransport,
                   "the peer speaks another version of Weft's messages over RDMA"};
   }
@@ -82,7 +82,8 @@ Result<std::unique_ptr<CarrierEnd>> Provider::open(Loop& loop, CarrierEndOwner& 
 }
 
 // A device that cannot be had now, because its port is down, is no reason to do without the others.
-Result<std::unique_ptr<CarrierEnd>> Provider::open_by_hello(Loop& loop, CarrierEndOwner& owner) const {
+Result<std::unique_ptr<detail::CarrierEnd>> Provider::open_by_hello(Loop& loop,
+                                                                    detail::CarrierEndOwner& owner) const {
   const auto devices = devices_in_turn();
   if (!devices.ok()) return devices.status();
   Status refused;
@@ -91,15 +92,15 @@ Result<std::unique_ptr<CarrierEnd>> Provider::open_by_hello(Loop& loop, CarrierE
     auto carrier = loop_device.ok() ? VerbsCarrier::make(*std::move(loop_device), owner)
                                     : std::move(loop_device).status();
     if (carrier.ok()) {
-      return std::unique_ptr<CarrierEnd>{std::make_unique<HelloEnd>(*std::move(carrier), owner)};
+      return std::unique_ptr<detail::CarrierEnd>{std::make_unique<HelloEnd>(*std::move(carrier), owner)};
     }
     refused = std::move(carrier).status();
   }
   return refused;
 }
 
-Result<std::unique_ptr<CarrierEnd>> Provider::open_by_cm(Loop& loop, CarrierEndOwner& owner,
-                                                         const std::string& connected_to) const {
+Result<std::unique_ptr<detail::CarrierEnd>> Provider::open_by_cm(Loop& loop, detail::CarrierEndOwner& owner,
+                                                                 const std::string& connected_to) const {
   auto hub = hub_for(loop);
   if (!hub.ok()) return std::move(hub).status();
   if (connected_to.empty()) return CmEnd::listening(*std::move(hub), *this, loop, owner, options_);
@@ -200,7 +201,7 @@ Result<std::shared_ptr<LoopDevice>> Provider::loop_device_for(Loop& loop, const 
   if (std::shared_ptr<LoopDevice> loop_device = known.lock()) {
     if (!loop_device->broken()) return loop_device;
     // As long as it lives it hears of the device's events, and a loop can watch a device once.
-    loop_device->device().condemn();
+    loop_device->device().mark_broken();
   }
   auto shared = shared_device(device);
   if (!shared.ok()) return std::move(shared).status();
@@ -245,10 +246,10 @@ Result<MemoryLease> Provider::register_memory(MutableBytes memory) const {
   return lease;
 }
 
-}  // namespace verbs_carrier
+}  // namespace detail::verbs_carrier
 
 Status check(const VerbsOptions& options) {
-  using namespace verbs_carrier;
+  using namespace detail::verbs_carrier;
   const char* why = nullptr;
   if (options.message_bytes < kMessageBytesMin || options.message_bytes > kMessageBytesMax) {
     why = "VerbsOptions::message_bytes: from 1 KiB to 1 MiB are possible";
@@ -284,19 +285,19 @@ VerbsMemory verbs_memory(const VerbsOptions& options) {
           .send_bytes_per_connection_max = options.sends_max * options.message_bytes,
           .receive_bytes_max = options.receive_bytes_max,
           .send_bytes_max = options.send_bytes_max,
-          .control_bytes_max =
-              verbs_carrier::kControlBlockBytes + verbs_carrier::kControlBytes *
-                                                      (verbs_carrier::kControlSends + options.sends_max) *
-                                                      options.connections_max,
+          .control_bytes_max = detail::verbs_carrier::kControlBlockBytes +
+                               detail::verbs_carrier::kControlBytes *
+                                   (detail::verbs_carrier::kControlSends + options.sends_max) *
+                                   options.connections_max,
           .attachment_bytes_max = options.attachment_bytes_max};
 }
 
-std::shared_ptr<const CarrierProvider> make_verbs_carriers(const VerbsOptions& options) {
-  return std::make_shared<verbs_carrier::Provider>(options);
+std::shared_ptr<const detail::CarrierProvider> make_verbs_carriers(const VerbsOptions& options) {
+  return std::make_shared<detail::verbs_carrier::Provider>(options);
 }
 
-std::unique_ptr<Transport> make_verbs_transport(std::unique_ptr<Transport> stream,
-                                                const VerbsOptions& options) {
+std::unique_ptr<detail::Transport> make_verbs_transport(std::unique_ptr<detail::Transport> stream,
+                                                        const VerbsOptions& options) {
   return make_carrier_transport(std::move(stream), {.scheme = "verbs",
                                                     .provider = make_verbs_carriers(options),
                                                     .connecting = options.connecting,

@@ -12,10 +12,10 @@
 #include "transport/verbs/device_turns.hpp"
 #include "transport/verbs/loop_device.hpp"
 #include "transport/verbs/shared_device.hpp"
-#include "weft/transport/carrier_provider.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
 #include "weft/transport/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Makes the carriers of some options. Devices are opened for the first carrier: who only might use RDMA pays
 /// nothing for it. Thread: any.
@@ -57,4 +57,4 @@ class Provider final : public CarrierProvider, private CmSupport {
   mutable std::map<Loop*, std::weak_ptr<CmHub>> hubs_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

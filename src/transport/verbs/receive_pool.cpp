@@ -8,7 +8,7 @@
 #include "transport/verbs/promised_receives.hpp"
 #include "transport/verbs/verbs_carrier.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -150,4 +150,4 @@ void ReceivePool::on_completion(std::uint32_t slot, const ibv_wc& completion) no
   carrier->receiver().arrived(slot, completion.opcode == IBV_WC_RECV ? completion.byte_len : 0);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

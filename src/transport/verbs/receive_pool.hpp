@@ -7,12 +7,12 @@
 
 #include "transport/verbs/carriers_by_pair.hpp"
 #include "transport/verbs/slot_pool.hpp"
-#include "weft/base/intrusive_list.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class PromisedReceives;
 struct SpareTag;
@@ -92,4 +92,4 @@ class ReceivePool final : private verbs::CompletionHandler {
   IntrusiveList<PromisedReceives, SpareTag> spare_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

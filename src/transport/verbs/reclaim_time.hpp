@@ -6,7 +6,7 @@
 #include "transport/verbs/limits.hpp"
 #include "weft/base/time.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// The time for which a loop may stand still because its carriers take memory back, all of them together.
 /// Each may wait for half of what is left: so peers that do not answer cost the loop kReclaimInAll however
@@ -31,4 +31,4 @@ class ReclaimTime {
   TimePoint since_{};
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <new>
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Does not keep its registration: that ends when its users let go of it, whoever looks here.
 struct Registrations::Range {
@@ -63,4 +63,4 @@ std::shared_ptr<const Registration> Registrations::View::find(Bytes bytes) noexc
   return nullptr;
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

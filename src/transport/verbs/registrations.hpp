@@ -10,10 +10,10 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/verbs/memory.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Memory that a device reads and writes in place, so that nothing is copied. Registered while this lives:
 /// whoever gave the device a part of it keeps it until the device is done. Thread: any.
@@ -73,4 +73,4 @@ class Registrations {
   std::atomic<std::uint64_t> version_{0};
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -6,7 +6,7 @@
 
 #include "weft/verbs/memory.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Carries out what OfferedBytes and FetchedOffers decide. Not called inside a poll.
 class RendezvousQueue {
@@ -31,4 +31,4 @@ class ReadOwner {
   ~ReadOwner() = default;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -8,7 +8,7 @@
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/receive_pool.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 RetiredPairs::~RetiredPairs() {
   while (!pairs_.empty()) end_oldest();
@@ -58,4 +58,4 @@ void RetiredPairs::on_timer() {
   if (!pairs_.empty()) loop_.arm(*this, pairs_.front().until);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "transport/verbs/send_memory.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/runtime/loop.hpp"
-#include "weft/runtime/timer.hpp"
 #include "weft/verbs/queue_pair.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class ReceivePool;
 
@@ -59,4 +59,4 @@ class RetiredPairs final : private Timer {
   std::deque<RetiredPair> pairs_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

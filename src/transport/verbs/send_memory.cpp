@@ -3,7 +3,7 @@
 
 #include "transport/verbs/limits.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 SendMemory::SendMemory(const std::shared_ptr<verbs::ProtectionDomain>& domain,
                        const VerbsOptions& options) noexcept
@@ -48,4 +48,4 @@ void SendMemory::serve_starved() noexcept {
   if (!starved_.empty() && bytes_.has_free()) starved_.pop_front().touch();
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -6,10 +6,10 @@
 
 #include "transport/verbs/carrier_turn.hpp"
 #include "transport/verbs/slot_pool.hpp"
-#include "weft/base/intrusive_list.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
 #include "weft/transport/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Memory that a work request of a carrier uses until the device has completed it.
 struct SentMemory {
@@ -53,4 +53,4 @@ class SendMemory {
   IntrusiveList<CarrierTurn, StarvedTag> starved_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -9,7 +9,7 @@
 
 #include "transport/verbs/limits.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -151,4 +151,4 @@ void SendQueue::end() noexcept {
   completed_up_to(posted_);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -15,7 +15,7 @@
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// The work requests that one carrier has given to the device, and their memory.
 ///
@@ -81,4 +81,4 @@ class SendQueue final : private verbs::CompletionHandler {
   bool ended_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

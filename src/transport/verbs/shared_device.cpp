@@ -5,7 +5,7 @@
 
 #include "transport/verbs/loop_device.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::string_view name, const VerbsOptions& options) {
   verbs::Driver& driver = options.driver != nullptr ? *options.driver : verbs::system_driver();
@@ -25,13 +25,13 @@ SharedDevice::SharedDevice(std::shared_ptr<verbs::ProtectionDomain> protection, 
                               .access = {.relaxed_ordering = options.relaxed_ordering},
                               .counted_in = {options.usage, &VerbsUsage::attachment_bytes}})) {}
 
-void SharedDevice::enlist(LoopDevice& loop_device) {
+void SharedDevice::add(LoopDevice& loop_device) {
   const std::lock_guard lock{mutex_};
   loop_devices_.push_back(&loop_device);
   landings_->attend(true);
 }
 
-void SharedDevice::strike(LoopDevice& loop_device) noexcept {
+void SharedDevice::remove(LoopDevice& loop_device) noexcept {
   const std::lock_guard lock{mutex_};
   std::erase(loop_devices_, &loop_device);
   if (loop_devices_.empty()) landings_->attend(false);
@@ -39,7 +39,7 @@ void SharedDevice::strike(LoopDevice& loop_device) noexcept {
 
 // A LoopDevice that is ending, on another thread, is not found by its weak pointer any more.
 void SharedDevice::tell(LoopDevice& here, const verbs::DeviceEvent& event) {
-  if (event.type == IBV_EVENT_DEVICE_FATAL) condemn();
+  if (event.type == IBV_EVENT_DEVICE_FATAL) mark_broken();
   {
     const std::lock_guard lock{mutex_};
     for (LoopDevice* const loop_device : loop_devices_) {
@@ -52,4 +52,4 @@ void SharedDevice::tell(LoopDevice& here, const verbs::DeviceEvent& event) {
   here.on_device_event(event);
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -12,7 +12,7 @@
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/verbs.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 class LoopDevice;
 
@@ -32,12 +32,12 @@ class SharedDevice {
 
   /// A device tells each event once, to whichever loop asks first: that one passes it on to all. Between
   /// these two calls, which `loop_device`'s thread makes, that hears of them.
-  void enlist(LoopDevice& loop_device);
-  void strike(LoopDevice& loop_device) noexcept;
+  void add(LoopDevice& loop_device);
+  void remove(LoopDevice& loop_device) noexcept;
   /// By the thread of `here`, which hears of it at once.
   void tell(LoopDevice& here, const verbs::DeviceEvent& event);
   /// It, or what a loop has of it, failed for good: whoever needs it from now on opens it anew.
-  void condemn() noexcept { broken_.store(true, std::memory_order_relaxed); }
+  void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:
@@ -49,4 +49,4 @@ class SharedDevice {
   std::vector<LoopDevice*> loop_devices_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -103,4 +103,4 @@ SlotPool::Slot SlotPool::at(std::uint32_t index) const noexcept {
           index};
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

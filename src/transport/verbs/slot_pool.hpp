@@ -10,7 +10,7 @@
 #include "transport/verbs/counted_bytes.hpp"
 #include "weft/verbs/memory.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Registered memory of one size, cut out of blocks that are registered one at a time, within a budget. Each
 /// use has a pool of its own, so that none can starve another. Thread: its loop's.
@@ -82,4 +82,4 @@ class SlotPool {
   Status refusal_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -7,7 +7,7 @@
 
 #include "transport/verbs/limits.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -219,4 +219,4 @@ void VerbsCarrier::shut() {
   receiver_.end();
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

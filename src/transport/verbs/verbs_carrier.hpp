@@ -14,9 +14,9 @@
 #include "transport/verbs/message_sender.hpp"
 #include "transport/verbs/offered_bytes.hpp"
 #include "transport/verbs/send_queue.hpp"
-#include "weft/transport/carrier_end.hpp"
+#include "weft/detail/transport/carrier_end.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Carries a connection's bytes over a queue pair. Whoever brings it up (HelloEnd, CmEnd) connects the pair.
 ///
@@ -100,4 +100,4 @@ class VerbsCarrier final : public Carrier {
   bool send_blocked_ = false;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 namespace {
 
@@ -108,4 +108,4 @@ Result<WayFinder::Search> WayFinder::look_for(verbs::Way way, Loop& loop,
   return Search{std::move(question)};
 }
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

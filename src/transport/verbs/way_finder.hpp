@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/unique_function.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/verbs/queue_pair.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 
 /// Looks for the ways to peers on threads of its own, for that blocks up to a second: a peer that says an
 /// address where nobody is must not hold up a loop's other connections. Its end waits for those that look.
@@ -45,4 +45,4 @@ class WayFinder {
   const std::shared_ptr<Threads> threads_;
 };
 
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -11,6 +11,8 @@
 #include "integration/faults/hostile_peer.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 using wire::FrameType;
@@ -24,7 +26,7 @@ TEST_F(BytesFromAServer, AnswersThatComeTwiceOrForNobodyAreDroppedAndCounted) {
     if (!peer.send(hello_bytes()) || !peer.receive_hello()) return;
     while (const auto request = peer.receive_frame()) {
       wire::FrameHeader header;
-      header.type = FrameType::kResponse;
+      header.type = FrameType::kAnswer;
       header.id = request->header.id;
       const std::string answer = frame_bytes(header, body_of(7));
       header.id = 0xFFFFFFFFFFFFull;
@@ -52,7 +54,7 @@ TEST_F(BytesFromAServer, AFailureOfALaterBuildIsUnknownWithItsNumberAndTheConnec
       const auto request = peer.receive_frame();
       if (!request) return;
       wire::FrameHeader header;
-      header.type = FrameType::kResponse;
+      header.type = FrameType::kAnswer;
       header.flags = wire::FrameFlags::kOptional;
       header.id = request->header.id;
       header.typed16 = status;
@@ -105,7 +107,7 @@ TEST_F(BytesFromAServer, TextIsCleanedAndCutAndSaysWhoseItIs) {
       const auto request = peer.receive_frame();
       if (!request) return;
       wire::FrameHeader header;
-      header.type = FrameType::kResponse;
+      header.type = FrameType::kAnswer;
       header.id = request->header.id;
       header.typed16 = answer.status;
       header.typed64 = 104;
@@ -139,7 +141,7 @@ TEST_F(BytesFromAServer, AnAttachmentThatNobodyAskedForIsSkippedAlsoWhenItsCallE
       const auto request = peer.receive_frame();
       if (!request) return;
       wire::FrameHeader header;
-      header.type = FrameType::kResponse;
+      header.type = FrameType::kAnswer;
       header.id = request->header.id;
       if (wire::RequestView{request->header}.method() == method_key<&add>.id) {
         whole = frame_bytes(header, body_of(7));
@@ -154,7 +156,7 @@ TEST_F(BytesFromAServer, AnAttachmentThatNobodyAskedForIsSkippedAlsoWhenItsCallE
     const auto request = peer.receive_frame();
     if (!request) return;
     wire::FrameHeader header;
-    header.type = FrameType::kResponse;
+    header.type = FrameType::kAnswer;
     header.id = request->header.id;
     peer.send(frame_bytes(header, body_of(8)));
     peer.closed_by_other_side();
@@ -184,7 +186,7 @@ TEST_F(BytesFromAServer, AnAnswerThatDoesNotFitLeavesTheRestOfItsRequestsAttachm
     if (!head) return;
     wire::FrameHeader header = wire::load_header(as_bytes(*head).data());
     wire::FrameHeader answer;
-    answer.type = FrameType::kResponse;
+    answer.type = FrameType::kAnswer;
     answer.id = header.id;
     peer.send(frame_bytes(answer, body_of(std::uint64_t{1}), "longer than the landing"));
     eventually([&] { return answered.load(); });
@@ -210,7 +212,7 @@ TEST_F(BytesFromAServer, AnAnswerThatDoesNotFitLeavesTheRestOfItsRequestsAttachm
 
 TEST_F(BytesFromAServer, AServerThatAnswersNonsenseFailsTheCallsOfThatConnectionOnly) {
   wire::FrameHeader answer;
-  answer.type = FrameType::kResponse;
+  answer.type = FrameType::kAnswer;
   wire::FrameHeader too_large = answer;
   too_large.body_bytes = 0xFFFFFFFF;
   wire::FrameHeader landless = answer;

@@ -13,6 +13,8 @@
 #include "weft/coro/event.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;

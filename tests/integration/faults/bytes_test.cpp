@@ -8,9 +8,11 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
-#include "weft/wire/crc32c.hpp"
+#include "weft/detail/wire/crc32c.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 using wire::FrameType;
@@ -26,13 +28,13 @@ struct NamedFrame {
 };
 
 std::vector<NamedFrame> one_of_each_type() {
-  wire::FrameHeader response;
-  response.type = FrameType::kResponse;
-  response.id = 77;
+  wire::FrameHeader answer;
+  answer.type = FrameType::kAnswer;
+  answer.id = 77;
   return {{"request", request_bytes<&add>(1, 2, 3)},
           {"request with attachment", frame_bytes(request_header<&attachment_size>(2), "", "twelve bytes")},
-          {"response", frame_bytes(response, "late")},
-          {"response with attachment", frame_bytes(response, "late", "and more")},
+          {"answer", frame_bytes(answer, "late")},
+          {"answer with attachment", frame_bytes(answer, "late", "and more")},
           {"cancel", control_bytes(FrameType::kCancel, 5)},
           {"ping", control_bytes(FrameType::kPing, 6)},
           {"pong", control_bytes(FrameType::kPong, 6)},
@@ -165,7 +167,7 @@ TEST_F(BytesFromAPeer, AHeaderWithAnythingThatHasNoMeaningThereEndsTheConnection
       {"ping with a method", [](wire::FrameHeader& h) { h = {.type = FrameType::kPing, .typed64 = 1}; }},
       {"goaway with an id", [](wire::FrameHeader& h) { h = {.type = FrameType::kGoaway, .id = 1}; }},
       {"success with advice",
-       [](wire::FrameHeader& h) { h = {.type = FrameType::kResponse, .typed16 = 0x1000}; }},
+       [](wire::FrameHeader& h) { h = {.type = FrameType::kAnswer, .typed16 = 0x1000}; }},
       {"cancel with a timeout", [](wire::FrameHeader& h) { h = {.type = FrameType::kCancel, .timeout = 1}; }},
   };
   for (const auto& [what, spoil] : spoilt) {
@@ -346,7 +348,7 @@ TEST_F(BytesFromAPeer, ABodyOverItsMethodsLimitIsRefusedWithoutBufferingItAndThe
   const auto answered = peer.receive_frame();
   ASSERT_TRUE(answered);
   EXPECT_EQ(answered->body, body_of(5));
-  EXPECT_EQ(server.stats().rejected[Rejection::kOverMethodsBody], 1u);
+  EXPECT_EQ(server.stats().refused[RefusalReason::kOverMethodsBody], 1u);
 }
 
 TEST_F(BytesFromAPeer, AnUnknownMethodOrAWrongSchemaFailsThatCallOnly) {

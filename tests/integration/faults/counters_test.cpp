@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, F6: each rejected input increments the counter that names its reason, and is logged at most once a
+// Faults, F6: each refused input increments the counter that names its reason, and is logged at most once a
 // second per peer.
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/transport/memory.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 using wire::FrameType;
@@ -46,13 +48,13 @@ class Counters : public FaultTest {
     return serve(std::move(options), &fill);
   }
   /// `bytes` raise the counter of `why` by one, and no other.
-  void expect_counted(const Server& server, const std::string& bytes, Rejection why) {
-    RejectionCounts expected = server.stats().rejected;
+  void expect_counted(const Server& server, const std::string& bytes, RefusalReason why) {
+    RefusalCounts expected = server.stats().refused;
     ++expected[why];
     HostilePeer peer{server.urls().front()};
     ASSERT_TRUE(peer.send(bytes));
-    EXPECT_TRUE(eventually([&] { return server.stats().rejected[why] == expected[why]; })) << to_string(why);
-    EXPECT_EQ(server.stats().rejected.counts, expected.counts) << to_string(why);
+    EXPECT_TRUE(eventually([&] { return server.stats().refused[why] == expected[why]; })) << to_string(why);
+    EXPECT_EQ(server.stats().refused.counts, expected.counts) << to_string(why);
     if (ends_connection(why)) {
       EXPECT_TRUE(peer.closed_by_other_side()) << to_string(why);
     }
@@ -69,23 +71,23 @@ TEST_F(Counters, NameTheReasonForWhichAConnectionWasEnded) {
     spoil(header);
     return hello + header_bytes(header);
   };
-  expect_counted(server, "GET / HTTP/1.1\r\n\r\n", Rejection::kBadHello);
-  expect_counted(server, hello_bytes(std::uint64_t{1} << 40), Rejection::kBadHello);
+  expect_counted(server, "GET / HTTP/1.1\r\n\r\n", RefusalReason::kBadHello);
+  expect_counted(server, hello_bytes(std::uint64_t{1} << 40), RefusalReason::kBadHello);
   wire::Hello demanding;
   demanding.features_supported = demanding.features_required = std::uint64_t{1} << 40;
-  expect_counted(server, wire::encode_hello(demanding), Rejection::kHelloMismatch);
-  expect_counted(server, hello + control_bytes(static_cast<FrameType>(9)), Rejection::kUnknownType);
-  expect_counted(server, spoilt([](auto& h) { h.flags = 0x08; }), Rejection::kUnknownFlags);
-  expect_counted(server, spoilt([](auto& h) { h.body_bytes = 4097; }), Rejection::kBodyTooLarge);
+  expect_counted(server, wire::encode_hello(demanding), RefusalReason::kHelloMismatch);
+  expect_counted(server, hello + control_bytes(static_cast<FrameType>(9)), RefusalReason::kUnknownType);
+  expect_counted(server, spoilt([](auto& h) { h.flags = 0x08; }), RefusalReason::kUnknownFlags);
+  expect_counted(server, spoilt([](auto& h) { h.body_bytes = 4097; }), RefusalReason::kBodyTooLarge);
   expect_counted(server, spoilt([](auto& h) { h.flags = 1, h.attachment_bytes = 10'001; }),
-                 Rejection::kAttachmentTooLarge);
-  expect_counted(server, spoilt([](auto& h) { h.attachment_bytes = 8; }), Rejection::kUnexpectedField);
-  expect_counted(server, spoilt([](auto& h) { h.typed16 = 4095; }), Rejection::kMetadataTooLarge);
+                 RefusalReason::kAttachmentTooLarge);
+  expect_counted(server, spoilt([](auto& h) { h.attachment_bytes = 8; }), RefusalReason::kUnexpectedField);
+  expect_counted(server, spoilt([](auto& h) { h.typed16 = 4095; }), RefusalReason::kMetadataTooLarge);
   std::string padded = hello + request_bytes<&size_of>(1, std::string_view{"five!"});
   padded.back() = 1;
-  expect_counted(server, padded, Rejection::kPadding);
+  expect_counted(server, padded, RefusalReason::kPadding);
   expect_counted(server, hello_bytes(wire::Features::kChecksum) + request_bytes<&add>(1, 2, 3) + "no sum..",
-                 Rejection::kChecksum);
+                 RefusalReason::kChecksum);
   EXPECT_EQ(server.stats().protocol_errors, 11u);
   EXPECT_EQ(server.stats().calls_refused, 0u);
 }
@@ -94,25 +96,27 @@ TEST_F(Counters, NameTheReasonForWhichACallWasRefused) {
   Server& server = serve_all();
   const std::string hello = hello_bytes();
   const std::string no_arguments(3, '\xFF');
-  expect_counted(server, hello + request_bytes<remote<"nothing", int(int)>>(1, 1), Rejection::kUnknownMethod);
-  expect_counted(server, hello + request_bytes<remote<"blocking", int(int)>>(1, 1), Rejection::kWrongSchema);
+  expect_counted(server, hello + request_bytes<remote<"nothing", int(int)>>(1, 1),
+                 RefusalReason::kUnknownMethod);
+  expect_counted(server, hello + request_bytes<remote<"blocking", int(int)>>(1, 1),
+                 RefusalReason::kWrongSchema);
   for (const wire::FrameHeader& header :
        {request_header<&add>(1), request_header<&add_later>(1), request_header<&add_and_reply>(1),
         request_header<method<&add, "blocking">>(1),
         request_header<method<&add_and_reply, "blocking reply">>(1)}) {
-    expect_counted(server, hello + frame_bytes(header, no_arguments), Rejection::kBadArguments);
+    expect_counted(server, hello + frame_bytes(header, no_arguments), RefusalReason::kBadArguments);
   }
   expect_counted(server, hello + request_bytes<&size_of>(1, std::string(101, 'x')),
-                 Rejection::kOverMethodsBody);
+                 RefusalReason::kOverMethodsBody);
   expect_counted(server, hello + frame_bytes(request_header<&attachment_size>(1), "", std::string(3001, 'x')),
-                 Rejection::kOverMethodsAttachment);
+                 RefusalReason::kOverMethodsAttachment);
   expect_counted(server, hello + frame_bytes(request_header<&add>(1), "", "attached"),
-                 Rejection::kAttachmentNotTaken);
+                 RefusalReason::kAttachmentNotTaken);
   expect_counted(server, hello + frame_bytes(request_header<&attachment_size>(1), "", std::string(2001, 'x')),
-                 Rejection::kOverConnectionMemory);
+                 RefusalReason::kOverConnectionMemory);
   expect_counted(server,
                  hello + request_bytes<&until_cancelled>(1, 1) + request_bytes<&until_cancelled>(2, 2),
-                 Rejection::kOverCallsInFlight);
+                 RefusalReason::kOverCallsInFlight);
   EXPECT_EQ(server.stats().calls_refused, 12u);
   EXPECT_EQ(server.stats().protocol_errors, 0u);
 }
@@ -149,7 +153,7 @@ TEST(LogOfFaults, HasOneLineASecondOfEachPeer) {
   call_nothing();
   ASSERT_EQ(log.lines.size(), 2u);
   EXPECT_NE(log.lines[1].find("99 more"), std::string::npos) << log.lines[1];
-  EXPECT_EQ(server.stats().rejected[Rejection::kUnknownMethod], 101u) << "all are counted";
+  EXPECT_EQ(server.stats().refused[RefusalReason::kUnknownMethod], 101u) << "all are counted";
 }
 
 }  // namespace

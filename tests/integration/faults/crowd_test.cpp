@@ -9,6 +9,8 @@
 #include "integration/faults/hostile_peer.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 constexpr std::uint32_t kPeers = 10'000;

@@ -8,6 +8,8 @@
 #include "integration/faults/hostile_peer.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace faults {
 namespace {
 

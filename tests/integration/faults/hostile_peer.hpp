@@ -16,13 +16,15 @@
 
 #include "support/sockets.hpp"
 #include "support/wire_bytes.hpp"
-#include "weft/codec/codec.hpp"
+#include "weft/detail/codec/codec.hpp"
+#include "weft/detail/transport/url.hpp"
+#include "weft/detail/wire/frame.hpp"
+#include "weft/detail/wire/hello.hpp"
 #include "weft/functions/method.hpp"
-#include "weft/transport/url.hpp"
-#include "weft/wire/frame.hpp"
-#include "weft/wire/hello.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 
 using testing::append_padded;
 using testing::control_bytes;

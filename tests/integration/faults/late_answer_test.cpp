@@ -149,8 +149,9 @@ TEST_F(KeptRequests, OfCallsAreChargedToTheMemoryOfTheirConnectionAndOfTheServer
     EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
     const char* limit = per_process ? "process_memory_max" : "connection_memory_max";
     EXPECT_NE(refused.status().message().find(limit), std::string_view::npos) << refused.status().to_string();
-    const Rejection why = per_process ? Rejection::kOverProcessMemory : Rejection::kOverConnectionMemory;
-    EXPECT_EQ(server.stats().rejected[why], 3u);
+    const RefusalReason why =
+        per_process ? RefusalReason::kOverProcessMemory : RefusalReason::kOverConnectionMemory;
+    EXPECT_EQ(server.stats().refused[why], 3u);
     Call<std::size_t> small = caller.start<&Late::hold>("small requests are copied, and are not counted");
     late.open.set();
     EXPECT_TRUE(wait_for(std::move(small)).ok());

@@ -25,6 +25,8 @@
 #include "transport/tcp/tcp_transport.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

@@ -15,6 +15,8 @@
 #include "integration/faults/hostile_peer.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 constexpr const char* kHere = "192.0.2.1";

@@ -19,6 +19,8 @@
 #include "support/heap_count.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

@@ -13,6 +13,8 @@
 #include "integration/faults/hostile_peer.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 /// Handlers that do not hear of a cancel: they run until the test ends them. Thread: any.

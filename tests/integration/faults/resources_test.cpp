@@ -9,6 +9,8 @@
 #include "integration/faults/hostile_peer.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 /// A server in a process of its own, so that it may run out of descriptors alone.

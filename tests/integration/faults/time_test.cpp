@@ -12,6 +12,8 @@
 #include "weft/coro/event.hpp"
 
 namespace weft::faults {
+
+using namespace weft::detail;
 namespace {
 
 using wire::FrameType;

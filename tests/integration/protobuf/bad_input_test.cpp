@@ -4,6 +4,8 @@
 #include "integration/protobuf/services_testing.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::AllOf;
@@ -49,8 +51,8 @@ class ProtobufBadInput : public ProtobufTest {
   ProtobufBadInput() : client_(client(serve_services(echo_, shop_))) {}
 
   Result<std::string> send(const MethodKey& method, std::string_view body) {
-    AwaitedCall<RawBody, detail::Gives::kResult, detail::WithoutExtras> call{client_.target(), method,
-                                                                             detail::WithoutExtras{}, body};
+    AwaitedCall<RawBody, detail::Returns::kResult, detail::WithoutDetails> call{
+        client_.target(), method, detail::WithoutDetails{}, body};
     return loop().block_on(std::move(call));
   }
   /// Sends it, expects to be refused by `code`, and that the connection lives.
@@ -180,10 +182,10 @@ TEST_F(ProtobufBadInput, IsCountedByTheServer) {
   Echo echo;
   Server& server = serve_services(echo);
   Client& caller = client(server);
-  AwaitedCall<RawBody, detail::Gives::kResult, detail::WithoutExtras> call{
-      caller.target(), kSay, detail::WithoutExtras{}, "\x0a\x05hi"};
+  AwaitedCall<RawBody, detail::Returns::kResult, detail::WithoutDetails> call{
+      caller.target(), kSay, detail::WithoutDetails{}, "\x0a\x05hi"};
   EXPECT_FALSE(loop().block_on(std::move(call)).ok());
-  EXPECT_EQ(server.stats().rejected[Rejection::kBadArguments], 1u);
+  EXPECT_EQ(server.stats().refused[RefusalReason::kBadArguments], 1u);
   EXPECT_EQ(echo.calls, 0);
 }
 

@@ -6,6 +6,8 @@
 #include "weft/protobuf/channel.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 /// Counts what is alive while a call is served.

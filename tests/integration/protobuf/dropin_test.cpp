@@ -3,6 +3,8 @@
 #include "integration/protobuf/dropin_testing.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::HasSubstr;

@@ -7,6 +7,8 @@
 #include "weft/protobuf/remote_services.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::AllOf;

@@ -6,6 +6,8 @@
 #include "integration/rpc/raw_peer.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 constexpr std::size_t kAnswerBytes = 256 * 1024;
@@ -54,8 +56,8 @@ class ProtobufRoom : public ProtobufTest {
       for (int i = 0; i < 20; ++i) loop().run_once(1ms);
     } while (server_.stats().calls_running != before);
     EXPECT_GE(before, kCalls - (kHighWater + kKernelBytes) / kAnswerBytes);
-    ASSERT_TRUE(turn_until(loop(), [&] { return peer.read_some() && peer.responses().size() == kCalls; }));
-    for (const wire::FrameHeader& response : peer.responses()) EXPECT_GT(response.body_bytes, kAnswerBytes);
+    ASSERT_TRUE(turn_until(loop(), [&] { return peer.read_some() && peer.answers().size() == kCalls; }));
+    for (const wire::FrameHeader& answer : peer.answers()) EXPECT_GT(answer.body_bytes, kAnswerBytes);
     EXPECT_EQ(server_.stats().calls_running, 0u);
   }
   static ServerOptions small_queue() {

@@ -8,6 +8,8 @@
 #include "weft/runtime/sleep.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::AllOf;

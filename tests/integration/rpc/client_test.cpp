@@ -9,6 +9,8 @@
 #include "weft/coro/yield.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 int next(int number) {

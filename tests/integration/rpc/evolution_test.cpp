@@ -4,6 +4,8 @@
 #include "weft/codec/compatible.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 struct OldOrder {

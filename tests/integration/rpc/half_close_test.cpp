@@ -7,6 +7,8 @@
 #include "integration/rpc/rpc_testing.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 /// Handlers that wait until they are told to go on.
@@ -54,14 +56,14 @@ TEST_F(HalfClose, DeliversTheAnswersOfSlowHandlersAndThenEnds) {
   Server& its = server(kAnyPort);
   RawPeer peer{its.urls().front()};
   ask_and_end(peer);
-  EXPECT_TRUE(peer.responses().empty());
+  EXPECT_TRUE(peer.answers().empty());
   EXPECT_EQ(its.stats().calls_running, 2u);
   slow_.go.set();
-  ASSERT_TRUE(turn_until(loop(), [&] { return peer.read_some() && peer.responses().size() == 1; }));
+  ASSERT_TRUE(turn_until(loop(), [&] { return peer.read_some() && peer.answers().size() == 1; }));
   std::move(slow_.replies.front())(7);
   ASSERT_TRUE(turn_until(loop(), [&] { return !peer.read_some(); })) << "the server ends its side too";
-  ASSERT_EQ(peer.responses().size(), 2u);
-  for (const wire::FrameHeader& answer : peer.responses()) EXPECT_TRUE(wire::AnswerView{answer}.succeeded());
+  ASSERT_EQ(peer.answers().size(), 2u);
+  for (const wire::FrameHeader& answer : peer.answers()) EXPECT_TRUE(wire::AnswerView{answer}.succeeded());
   EXPECT_EQ(slow_.cancelled, 0);
   EXPECT_TRUE(turn_until(loop(), [&] { return its.stats().connections == 0; }));
 }

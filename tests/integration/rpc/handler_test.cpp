@@ -14,6 +14,8 @@
 #include "integration/rpc/rpc_testing.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 int twice(int number) {

@@ -9,6 +9,8 @@
 #include "integration/rpc/rpc_testing.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 std::size_t size_of(std::string_view text) {
@@ -151,10 +153,10 @@ TEST_F(Limits, HandlersThatIgnoreCancellingStayUnderCallsInFlightMax) {
     peer.send_cancel(wire::make_id(0, i));
   }
   ASSERT_TRUE(turn_until(
-      loop(), [&] { return peer.write_some() && peer.read_some() && peer.responses().size() == 992; }));
+      loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == 992; }));
   EXPECT_EQ(server.stats().calls_running, 8u);
   EXPECT_EQ(server.stats().calls_refused, 992u);
-  for (const wire::FrameHeader& header : peer.responses()) {
+  for (const wire::FrameHeader& header : peer.answers()) {
     EXPECT_EQ(wire::AnswerView{header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
   }
   EXPECT_EQ(call<long_text>(client(server), 5u).value(), "ttttt") << "another connection notices nothing";
@@ -289,7 +291,7 @@ TEST_F(Limits, RunningMaxOfAMethodRefusesTheNextCallOfThatMethodFromAnyConnectio
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.retry(), Retry::kBackoff);
   EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("HandlerOptions::running_max"));
-  EXPECT_EQ(server.stats().rejected[Rejection::kOverRunning], 1u);
+  EXPECT_EQ(server.stats().refused[RefusalReason::kOverRunning], 1u);
   Call<int> other = first.start<&Stubborn::hold>();
   ASSERT_TRUE(turn_until(loop(), [&] { return stubborn.held.size() == 1; }))
       << "another method has its place";
@@ -351,7 +353,7 @@ TEST_F(Limits, AHandlerThatThrowsLeavesItsPlace) {
     EXPECT_EQ(call<throw_with_reply>(caller).status().code(), StatusCode::kUnknown);
     EXPECT_EQ(call<throw_on_worker>(caller).status().code(), StatusCode::kUnknown);
   }
-  EXPECT_EQ(server.stats().rejected[Rejection::kOverRunning], 0u);
+  EXPECT_EQ(server.stats().refused[RefusalReason::kOverRunning], 0u);
 }
 
 TEST_F(Limits, AConnectionThatFillsCallsRunningMaxLeavesRoomForOthers) {
@@ -393,7 +395,7 @@ TEST_F(Limits, CallsRunningMaxBoundsTheCallsOfAllMethodsTogether) {
   EXPECT_EQ(call<&Waiter::pass>(caller).status().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(call<&Blocker::pass>(client(server)).status().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(call<long_text>(caller, 1u).value(), "t") << "what runs at once takes no place";
-  EXPECT_EQ(server.stats().rejected[Rejection::kOverRunning], 3u);
+  EXPECT_EQ(server.stats().refused[RefusalReason::kOverRunning], 3u);
   stubborn.release();
   EXPECT_EQ(loop().block_on(std::move(two)).value(), 1);
   Call<int> next = caller.start<&Waiter::pass>();
@@ -494,7 +496,7 @@ TEST_F(APeerThatStopsReading, KeepsTheQueueOfOrdinaryAnswersBounded) {
   ask(peer, method_key<&Producer::inline_answer>);
   EXPECT_LE(producer_.produced, kHighWater + kKernelBytes);
   ASSERT_TRUE(turn_until(loop(), [&] {
-    return peer.write_some() && peer.read_some() && peer.responses().size() == kRequests;
+    return peer.write_some() && peer.read_some() && peer.answers().size() == kRequests;
   })) << "it reads again, and everything comes";
 }
 
@@ -504,7 +506,7 @@ TEST_F(APeerThatStopsReading, SuspendsCoroutinesThatAnswerIt) {
   ask(peer, method_key<&Producer::coroutine_answer>);
   EXPECT_LE(producer_.produced, 2 * (kHighWater + kKernelBytes));
   ASSERT_TRUE(turn_until(
-      loop(), [&] { return peer.write_some() && peer.read_some() && peer.responses().size() == kRequests; }));
+      loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == kRequests; }));
 }
 
 TEST_F(APeerThatStopsReading, LetsCoroutinesThatWaitForRoomGoOnOnlyAsFarAsThereIsRoom) {
@@ -524,7 +526,7 @@ TEST_F(APeerThatStopsReading, LetsCoroutinesThatWaitForRoomGoOnOnlyAsFarAsThereI
     for (int i = 0; i < 20; ++i) loop().run_once(1ms);
   } while (server.stats().calls_running != before);
   EXPECT_GE(before, kHeld - (kHighWater + kKernelBytes) / Producer::kAnswerBytes);
-  ASSERT_TRUE(turn_until(loop(), [&] { return peer.read_some() && peer.responses().size() == kHeld; }));
+  ASSERT_TRUE(turn_until(loop(), [&] { return peer.read_some() && peer.answers().size() == kHeld; }));
   EXPECT_EQ(server.stats().calls_running, 0u);
 }
 
@@ -534,7 +536,7 @@ TEST_F(APeerThatStopsReading, IsNotReadFromWhenItsRequestsBringAttachments) {
   ask(peer, method_key<&Producer::attachment_answer>, "attached");
   EXPECT_LE(producer_.produced, kHighWater + kKernelBytes);
   ASSERT_TRUE(turn_until(
-      loop(), [&] { return peer.write_some() && peer.read_some() && peer.responses().size() == kRequests; }));
+      loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == kRequests; }));
 }
 
 TEST_F(APeerThatStopsReading, IsEndedAfterTheStallTimeout) {

@@ -13,6 +13,8 @@
 #include "support/wire_bytes.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 std::size_t keep(std::uint32_t number, std::string_view text) {

@@ -4,6 +4,8 @@
 #include "integration/rpc/rpc_testing.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 std::string told(const CallContext& context) {
@@ -206,14 +208,13 @@ TEST_F(CallMetadata, ThatIsNoneIsRefusedAndTheConnectionLives) {
   }
   ask(method_key<tell>, std::string_view{"\x01\0\x01\0kv\0\0", 8}, 6);
   ASSERT_TRUE(turn_until(
-      loop(), [&] { return peer.write_some() && peer.read_some() && peer.responses().size() == asked; }));
+      loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == asked; }));
   for (std::size_t i = 0; i + 1 < asked; ++i) {
-    EXPECT_EQ(wire::AnswerView{peer.responses()[i]}.code(),
-              static_cast<unsigned>(StatusCode::kInvalidArgument))
+    EXPECT_EQ(wire::AnswerView{peer.answers()[i]}.code(), static_cast<unsigned>(StatusCode::kInvalidArgument))
         << i;
   }
-  EXPECT_TRUE(wire::AnswerView{peer.responses().back()}.succeeded());
-  EXPECT_EQ(server.stats().rejected[Rejection::kBadMetadata], asked - 1);
+  EXPECT_TRUE(wire::AnswerView{peer.answers().back()}.succeeded());
+  EXPECT_EQ(server.stats().refused[RefusalReason::kBadMetadata], asked - 1);
 }
 
 }  // namespace

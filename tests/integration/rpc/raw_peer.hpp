@@ -12,10 +12,12 @@
 
 #include "support/sockets.hpp"
 #include "support/wire_bytes.hpp"
-#include "weft/wire/frame.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/wire/frame.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 
 /// A peer that speaks the wire by hand and does only what a test tells it. Never blocks.
 class RawPeer {
@@ -60,8 +62,8 @@ class RawPeer {
     }
   }
   const std::string& received() const { return received_; }
-  /// The response frames without attachments among what was received, in order.
-  std::vector<wire::FrameHeader> responses() const { return frames_of(wire::FrameType::kResponse); }
+  /// The answer frames without attachments among what was received, in order.
+  std::vector<wire::FrameHeader> answers() const { return frames_of(wire::FrameType::kAnswer); }
   std::vector<wire::FrameHeader> frames_of(wire::FrameType type) const {
     std::vector<wire::FrameHeader> found;
     if (received_.size() < wire::kHelloPrefixBytes) return found;

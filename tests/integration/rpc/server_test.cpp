@@ -13,6 +13,8 @@
 #include "integration/rpc/rpc_testing.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 namespace {
 
 std::string echo(std::string_view text) {

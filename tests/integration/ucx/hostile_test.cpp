@@ -9,6 +9,8 @@
 #include "support/wire_bytes.hpp"
 
 namespace weft::ucx_testing {
+
+using namespace weft::detail;
 namespace {
 
 using ucx_carrier::ActiveMessageHeader;

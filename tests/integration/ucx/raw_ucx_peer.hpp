@@ -16,10 +16,12 @@
 #include "integration/raw_carrier_peer.hpp"
 #include "transport/ucx/active_message.hpp"
 #include "ucx/framed.hpp"
+#include "weft/detail/wire/carrier.hpp"
 #include "weft/transport/ucx.hpp"
-#include "weft/wire/carrier.hpp"
 
 namespace weft::ucx_testing {
+
+using namespace weft::detail;
 
 /// A client of ucx:// that is made of a socket and of UCX's own functions, and says what a test wants. What
 /// it posts is never cleaned up before its worker ends.

@@ -10,6 +10,8 @@
 #include "integration/verbs/simulated_testing.hpp"
 
 namespace weft::verbs_testing {
+
+using namespace weft::detail;
 namespace {
 
 using verbs_carrier::CmAddress;

@@ -18,6 +18,8 @@
 
 namespace weft::verbs_testing {
 
+using namespace weft::detail;
+
 /// A client of verbs:// that connects by rdma_cm, as far as the stream goes.
 class RawCmPeer final : public carrier_testing::RawCarrierPeer {
  public:

@@ -7,7 +7,7 @@
 
 #include "integration/verbs/simulated_testing.hpp"
 #include "weft/coro/yield.hpp"
-#include "weft/memory/chunk_pool.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
 
 namespace weft::verbs_testing {
 namespace {

@@ -8,6 +8,8 @@
 #include "integration/verbs/hostile_testing.hpp"
 
 namespace weft::verbs_testing {
+
+using namespace weft::detail;
 namespace {
 
 constexpr int kAddresses = 10'000;

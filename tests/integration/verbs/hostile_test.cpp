@@ -7,6 +7,8 @@
 #include "integration/verbs/hostile_testing.hpp"
 
 namespace weft::verbs_testing {
+
+using namespace weft::detail;
 namespace {
 
 class VerbsHostilePeers : public HostileTest {};

@@ -17,6 +17,8 @@
 
 namespace weft::verbs_testing {
 
+using namespace weft::detail;
+
 /// A client of verbs:// that is made of a socket and of a queue pair, and says what a test wants, whether it
 /// has credit for it or not. Every message that comes gets a new receive.
 class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs::CompletionHandler {

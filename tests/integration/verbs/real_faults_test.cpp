@@ -12,6 +12,8 @@
 #include "support/counted_rdma.hpp"
 
 namespace weft::verbs_testing {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::HasSubstr;

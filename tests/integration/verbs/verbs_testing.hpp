@@ -18,6 +18,8 @@
 
 namespace weft::verbs_testing {
 
+using namespace weft::detail;
+
 using namespace carrier_testing;
 using faults::eventually;
 using faults::outcome_of;

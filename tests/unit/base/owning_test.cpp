@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/intrusive_list.hpp"
-#include "weft/base/unique_function.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/unique_function.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::ElementsAre;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of peers, before they reach logs and terminals.
-#include "weft/base/peer_text.hpp"
+#include "weft/detail/base/peer_text.hpp"
 
 #include <gtest/gtest.h>
 
 #include "weft/base/bytes.hpp"
-#include "weft/base/utf8.hpp"
+#include "weft/detail/base/utf8.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 TEST(PeerText, KeepsWhatPeopleWrite) {

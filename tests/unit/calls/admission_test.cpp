@@ -8,6 +8,8 @@
 #include <string_view>
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 RpcLimits small_limits() {
@@ -21,9 +23,9 @@ class Admissions : public ::testing::Test {
  protected:
   ~Admissions() override { process_.release(used()); }
 
-  Rejection refused(const Charge& charge) {
+  RefusalReason refused(const Charge& charge) {
     const std::optional<Refusal> refusal = admission_.admit(charge);
-    return refusal ? refusal->reason : Rejection::kCount;
+    return refusal ? refusal->reason : RefusalReason::kCount;
   }
 
   std::size_t used() const { return kProcessBytes - process_.free(); }
@@ -35,37 +37,37 @@ class Admissions : public ::testing::Test {
 };
 
 TEST_F(Admissions, CountsCallsUntilTheyLeave) {
-  EXPECT_EQ(refused({}), Rejection::kCount);
-  EXPECT_EQ(refused({}), Rejection::kCount);
-  EXPECT_EQ(refused({}), Rejection::kOverCallsInFlight);
+  EXPECT_EQ(refused({}), RefusalReason::kCount);
+  EXPECT_EQ(refused({}), RefusalReason::kCount);
+  EXPECT_EQ(refused({}), RefusalReason::kOverCallsInFlight);
   admission_.leave(0);
-  EXPECT_EQ(refused({}), Rejection::kCount);
+  EXPECT_EQ(refused({}), RefusalReason::kCount);
   EXPECT_EQ(admission_.calls(), 2u);
 }
 
 TEST_F(Admissions, ARefusalHasChangedNothing) {
   ASSERT_TRUE(process_.try_reserve(1400));
-  EXPECT_EQ(refused({.kept = 401}), Rejection::kOverProcessMemory);
-  EXPECT_EQ(refused({.kept = 1001}), Rejection::kOverConnectionMemory);
+  EXPECT_EQ(refused({.kept = 401}), RefusalReason::kOverProcessMemory);
+  EXPECT_EQ(refused({.kept = 1001}), RefusalReason::kOverConnectionMemory);
   EXPECT_EQ(admission_.calls(), 0u);
   EXPECT_EQ(used(), 1400u);
   process_.release(1400);
-  EXPECT_EQ(refused({.kept = 600, .attachment = 400}), Rejection::kCount);
+  EXPECT_EQ(refused({.kept = 600, .attachment = 400}), RefusalReason::kCount);
 }
 
 // An attachment was looked at when it was announced; by the time that it is there others may hold its place.
 TEST_F(Admissions, AnAttachmentIsHeldToTheLimitWhenItsCallIsAdmittedToo) {
   EXPECT_FALSE(admission_.refuse_arriving(900));
-  EXPECT_EQ(refused({.kept = 200}), Rejection::kCount);
-  EXPECT_EQ(refused({.attachment = 900}), Rejection::kOverConnectionMemory);
-  EXPECT_EQ(refused({.attachment = 800}), Rejection::kCount);
+  EXPECT_EQ(refused({.kept = 200}), RefusalReason::kCount);
+  EXPECT_EQ(refused({.attachment = 900}), RefusalReason::kOverConnectionMemory);
+  EXPECT_EQ(refused({.attachment = 800}), RefusalReason::kCount);
   EXPECT_TRUE(admission_.refuse_arriving(1));
   admission_.leave(800);
   EXPECT_FALSE(admission_.refuse_arriving(800));
 }
 
 TEST_F(Admissions, AttachmentsAreNotReservedInTheProcessTwice) {
-  EXPECT_EQ(refused({.kept = 100, .attachment = 500}), Rejection::kCount);
+  EXPECT_EQ(refused({.kept = 100, .attachment = 500}), RefusalReason::kCount);
   EXPECT_EQ(used(), 100u);
 }
 
@@ -77,7 +79,7 @@ TEST_F(Admissions, AConnectionIsRefusedMoreThanItsShareAndAnotherThatHoldsLittle
   EXPECT_FALSE(greedy.admit({.kept = 1500}));
   const std::optional<Refusal> refusal = greedy.admit({.kept = 150});
   ASSERT_TRUE(refusal);
-  EXPECT_EQ(refusal->reason, Rejection::kOverProcessMemory);
+  EXPECT_EQ(refusal->reason, RefusalReason::kOverProcessMemory);
   EXPECT_NE(refusal->status.message().find("share"), std::string_view::npos);
   EXPECT_TRUE(greedy.refuse_arriving(150));
   EXPECT_FALSE(modest.refuse_arriving(150));

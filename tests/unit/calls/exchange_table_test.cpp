@@ -8,12 +8,14 @@
 #include <vector>
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 struct Idle final : Exchange {
-  void on_response(const Frame&) override {}
-  Landing on_response_attachment(const Frame&) override { return Landing::skip(); }
-  void on_response_attachment_end(const Frame&, bool) override {}
+  void on_answer(const Frame&) override {}
+  Landing on_answer_attachment(const Frame&) override { return Landing::skip(); }
+  void on_answer_attachment_end(const Frame&, bool) override {}
   void on_lost(const Status&, bool) override {}
 };
 

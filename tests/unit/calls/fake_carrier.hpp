@@ -6,9 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "weft/transport/carrier.hpp"
+#include "weft/detail/transport/carrier.hpp"
 
 namespace weft::calls_testing {
+
+using namespace weft::detail;
 
 /// Carrier of which the test is the peer: it keeps what was sent, and gives what the test says has arrived.
 class FakeCarrier final : public Carrier {

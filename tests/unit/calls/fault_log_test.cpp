@@ -6,10 +6,12 @@
 
 #include <vector>
 
-#include "calls/rejections.hpp"
-#include "weft/wire/frame.hpp"
+#include "calls/refusals.hpp"
+#include "weft/detail/wire/frame.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,9 +60,9 @@ TEST_F(FaultLogs, IsBoundedHoweverManyPeersThereAre) {
   EXPECT_THAT(lines_.lines.back(), HasSubstr(std::to_string(FaultLog::kPeersMax) + " of other peers"));
 }
 
-TEST(Rejections, HaveANameAndFollowTheFaultsOfTheWire) {
-  for (std::size_t index = 0; index < kRejections; ++index) {
-    EXPECT_NE(to_string(static_cast<Rejection>(index)), "?") << index;
+TEST(Refusals, HaveANameAndFollowTheFaultsOfTheWire) {
+  for (std::size_t index = 0; index < kRefusalReasons; ++index) {
+    EXPECT_NE(to_string(static_cast<RefusalReason>(index)), "?") << index;
   }
   for (int fault = 1; fault < static_cast<int>(wire::FrameFault::kCount); ++fault) {
     const auto why = static_cast<wire::FrameFault>(fault);
@@ -71,8 +73,8 @@ TEST(Rejections, HaveANameAndFollowTheFaultsOfTheWire) {
   }
   EXPECT_FALSE(breach_of({StatusCode::kUnavailable, Layer::kTransport, "gone"}));
   EXPECT_EQ(breach_of({StatusCode::kInvalidArgument, Layer::kTransport, "out of turn"}),
-            Rejection::kCarrierRules);
-  EXPECT_FALSE(ends_connection(Rejection::kUnknownMethod));
+            RefusalReason::kCarrierRules);
+  EXPECT_FALSE(ends_connection(RefusalReason::kUnknownMethod));
 }
 
 }  // namespace

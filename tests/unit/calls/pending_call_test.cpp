@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call from begin() to its end, over a session whose peer is the test.
-#include "weft/calls/pending_call.hpp"
+#include "weft/detail/calls/pending_call.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,8 @@
 #include "unit/calls/session_rig.hpp"
 
 namespace weft::calls_testing {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,8 +52,8 @@ class Target final : public CallTarget {
 /// A call with a text for a body.
 class TextCall final : public PendingCall {
  public:
-  explicit TextCall(Target& target, std::string text = "hello", CallExtras* extras = nullptr)
-      : PendingCall(target, kMethod, extras), text_(std::move(text)) {
+  explicit TextCall(Target& target, std::string text = "hello", CallDetails* details = nullptr)
+      : PendingCall(target, kMethod, details), text_(std::move(text)) {
     set_waiter(&waiter_);
   }
 
@@ -158,8 +160,8 @@ TEST_F(PendingCalls, DroppingItIsACancelThatNobodyHearsOf) {
 }
 
 TEST_F(PendingCalls, ItsDeadlineGoesAlongAndEndsIt) {
-  CallExtras extras{CallOptions{.timeout = 20ms}, false};
-  TextCall call{target_, "hello", &extras};
+  CallDetails details{CallOptions{.timeout = 20ms}, false};
+  TextCall call{target_, "hello", &details};
   call.begin();
   EXPECT_EQ(rig_.sent_frame().header.timeout, 20'000u);
   rig_.pass(19ms);
@@ -327,9 +329,9 @@ TEST_F(PendingCalls, OfALostConnectionThoseOfWhichNoByteLeftAreUnprocessed) {
 
 TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHaveNot) {
   const std::string attachment(100'000, 'a');
-  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
-  CallExtras more{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
-  TextCall with{target_, "hello", &extras};
+  CallDetails details{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  CallDetails more{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  TextCall with{target_, "hello", &details};
   TextCall behind{target_};
   TextCall second{target_, "hello", &more};
   rig_.carrier().set_room(50'000);
@@ -385,10 +387,10 @@ TEST_F(PendingCalls, TheReasonOfAGoawayIsCleanedAndCut) {
 
 TEST_F(PendingCalls, TheMemoryOfAnAttachmentThatIsNotTakenIsReadNoMore) {
   std::string attachment(100'000, 'a');
-  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  CallDetails details{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
   std::string first;
   {
-    TextCall call{target_, "hello", &extras};
+    TextCall call{target_, "hello", &details};
     rig_.carrier().set_room(1000);
     call.begin();
     rig_.settle();
@@ -436,10 +438,10 @@ TEST_F(PendingCalls, WhenTheSessionIsDestroyedThoseThatDidNotLeaveAreUnprocessed
 
 TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
   std::string attachment(100'000, 'a');
-  CallExtras extras{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  CallDetails details{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
   std::string first;
   {
-    TextCall call{target_, "hello", &extras};
+    TextCall call{target_, "hello", &details};
     rig_.carrier().set_room(1000);
     call.begin();
     rig_.settle();
@@ -456,22 +458,22 @@ TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
 
 TEST_F(PendingCalls, AnAttachmentOfTheAnswerLandsWhereItsCallerSaid) {
   std::vector<std::byte> landing(64);
-  CallExtras extras{CallOptions{.landing = landing}, false};
-  TextCall call{target_, "hello", &extras};
+  CallDetails details{CallOptions{.landing = landing}, false};
+  TextCall call{target_, "hello", &details};
   call.begin();
   const SentFrame request = rig_.sent_frame();
   EXPECT_NE(request.header.flags & wire::FrameFlags::kLandingNamed, 0);
   rig_.peer_sends(answer_bytes(request.header.id, "body", "the attachment"));
   EXPECT_TRUE(call.done());
   EXPECT_EQ(call.answer(), "body");
-  EXPECT_EQ(extras.answer_attachment_bytes, 14u);
+  EXPECT_EQ(details.answer_attachment_bytes, 14u);
   EXPECT_EQ(as_text(Bytes{landing}.first(14)), "the attachment");
 }
 
 TEST_F(PendingCalls, AnAttachmentThatDoesNotFitFailsItAndLeavesTheConnection) {
   std::vector<std::byte> landing(4);
-  CallExtras extras{CallOptions{.landing = landing}, false};
-  TextCall call{target_, "hello", &extras};
+  CallDetails details{CallOptions{.landing = landing}, false};
+  TextCall call{target_, "hello", &details};
   call.begin();
   rig_.peer_sends(answer_bytes(rig_.sent_frame().header.id, "body", "the attachment"));
   EXPECT_EQ(call.take_failure().code(), StatusCode::kResourceExhausted);
@@ -483,8 +485,8 @@ TEST_F(PendingCalls, WhenItEndsWhileItsAttachmentArrivesTheRestIsSkipped) {
   const std::string attachment(64, 'x');
   std::string bytes;
   {
-    CallExtras extras{CallOptions{.landing = landing}, false};
-    TextCall call{target_, "hello", &extras};
+    CallDetails details{CallOptions{.landing = landing}, false};
+    TextCall call{target_, "hello", &details};
     call.begin();
     bytes = answer_bytes(rig_.sent_frame().header.id, "body", attachment);
     rig_.peer_sends(std::string_view{bytes}.substr(0, bytes.size() - 32));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call that is served, from its start to its end, over a sink that is the test's: what any protocol meets
 // that serves calls.
-#include "weft/calls/served_call.hpp"
+#include "weft/detail/calls/served_call.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,13 +12,15 @@
 
 #include "calls/calls_host.hpp"
 #include "calls/worker_pool.hpp"
-#include "weft/calls/inline_call.hpp"
-#include "weft/calls/method_entry.hpp"
-#include "weft/calls/reply_right.hpp"
+#include "weft/detail/calls/inline_call.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/reply_right.hpp"
 #include "weft/runtime/clock.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,7 +50,7 @@ class NotingSink final : public AnswerSink {
     if (on_sent) on_sent(true);
   }
   void fail(std::uint64_t, const Status& failure) override { failures.push_back(failure); }
-  void refuse(std::uint64_t id, Rejection reason, const Status& why) override {
+  void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override {
     refusals.push_back(reason);
     fail(id, why);
   }
@@ -75,7 +77,7 @@ class NotingSink final : public AnswerSink {
   std::vector<std::string> answers;
   std::vector<Buffer> attachments;
   std::vector<Status> failures;
-  std::vector<Rejection> refusals;
+  std::vector<RefusalReason> refusals;
   std::size_t answer_max = 1000;
   /// Bytes that an answer that waits for room may have.
   std::size_t answer_memory = 1000;
@@ -251,7 +253,7 @@ TEST_F(ServedCalls, BadArgumentsAreCountedForWhatTheyAre) {
     call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
   });
   serve();
-  EXPECT_THAT(sink_->refusals, ElementsAre(Rejection::kBadArguments));
+  EXPECT_THAT(sink_->refusals, ElementsAre(RefusalReason::kBadArguments));
 }
 
 TEST_F(ServedCalls, ACoroutineAnswersWhenItGetsThere) {
@@ -428,7 +430,7 @@ TEST_F(WaitingForAWorker, ForHalfOfItsTimeACallIsNotRunAndToldSo) {
   clock_.set(clock_.now() + 6ms);
   finish();
   EXPECT_EQ(BusyWorker::runs, 2);
-  EXPECT_THAT(sink_->refusals, ElementsAre(Rejection::kBehind));
+  EXPECT_THAT(sink_->refusals, ElementsAre(RefusalReason::kBehind));
   ASSERT_EQ(sink_->failures.size(), 1u);
   EXPECT_EQ(sink_->failures.front().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(sink_->failures.front().message(), HasSubstr("not run"));
@@ -477,7 +479,7 @@ TEST_F(ServedCalls, AnInlineCallNeedsNothingButASink) {
   answer(call, "told");
   call.refuse_arguments({StatusCode::kInvalidArgument, Layer::kCodec, "no text"});
   EXPECT_THAT(sink_->answers, ElementsAre("told"));
-  EXPECT_THAT(sink_->refusals, ElementsAre(Rejection::kBadArguments));
+  EXPECT_THAT(sink_->refusals, ElementsAre(RefusalReason::kBadArguments));
 }
 
 }  // namespace

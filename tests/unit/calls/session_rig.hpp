@@ -17,6 +17,8 @@
 
 namespace weft::calls_testing {
 
+using namespace weft::detail;
+
 /// Frame that the session sent.
 struct SentFrame {
   wire::FrameHeader header;

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "unit/calls/session_rig.hpp"
-#include "weft/calls/inline_call.hpp"
+#include "weft/detail/calls/inline_call.hpp"
 
 namespace weft::calls_testing {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,7 +57,7 @@ TEST_F(Sessions, IsReadyWithThePeersHelloAndServes) {
   EXPECT_EQ(rig_->ready, 1);
   rig_->peer_sends(request_bytes(5, "hi"));
   const SentFrame answer = rig_->sent_frame();
-  EXPECT_EQ(answer.header.type, wire::FrameType::kResponse);
+  EXPECT_EQ(answer.header.type, wire::FrameType::kAnswer);
   EXPECT_EQ(answer.header.id, 5u);
   EXPECT_TRUE(wire::AnswerView{answer.header}.succeeded());
   EXPECT_EQ(answer.body, "hi");
@@ -74,7 +76,7 @@ TEST_F(Sessions, AnUnknownMethodFailsTheCallAndNothingElse) {
   rig_->peer_sends(frame_bytes(wire::RequestHead{.id = 5, .method = 12, .schema = 22}.header(), "hi"));
   const SentFrame answer = rig_->sent_frame();
   EXPECT_EQ(wire::AnswerView{answer.header}.code(), static_cast<unsigned>(StatusCode::kUnimplemented));
-  EXPECT_EQ(rig_->host.rejections.get(Rejection::kUnknownMethod), 1u);
+  EXPECT_EQ(rig_->host.refusals.get(RefusalReason::kUnknownMethod), 1u);
   EXPECT_TRUE(rig_->closed.empty());
 }
 
@@ -260,7 +262,7 @@ TEST_F(Sessions, FramesOfALaterBuildAreSkippedAndUnknownOnesEndIt) {
   EXPECT_TRUE(rig_->closed.empty());
   rig_->peer_sends(control_bytes(static_cast<wire::FrameType>(99)));
   ASSERT_EQ(rig_->closed.size(), 1u);
-  EXPECT_EQ(rig_->host.rejections.get(Rejection::kUnknownType), 1u);
+  EXPECT_EQ(rig_->host.refusals.get(RefusalReason::kUnknownType), 1u);
 }
 
 TEST_F(Sessions, CountsCallsForTheirMethodAndWhatWentOverTheConnection) {

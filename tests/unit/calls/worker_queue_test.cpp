@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "calls/calls_host.hpp"
-#include "weft/calls/method_entry.hpp"
+#include "weft/detail/calls/method_entry.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::ElementsAre;
@@ -28,7 +30,7 @@ class QuietSink final : public AnswerSink {
   void take_back_answer(const std::byte*) override {}
   void end_answer_with(Buffer, UniqueFunction<void(bool)>) override {}
   void fail(std::uint64_t, const Status&) override {}
-  void refuse(std::uint64_t, Rejection, const Status&) override {}
+  void refuse(std::uint64_t, RefusalReason, const Status&) override {}
   void refuse_without_memory(std::uint64_t) override {}
   bool has_room() const noexcept override { return true; }
   void add_room_waiter(RoomWaiter&) override {}

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/codec/codec.hpp"
+#include "weft/detail/codec/codec.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 
 /// The message made of `values`. A vector's memory is aligned for every type, as messages are.
 template <typename... Ts>

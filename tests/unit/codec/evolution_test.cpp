@@ -7,6 +7,8 @@
 #include "unit/codec/codec_testing.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::decode_status;

@@ -13,6 +13,8 @@
 #include "unit/codec/codec_testing.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::encoded_hex;

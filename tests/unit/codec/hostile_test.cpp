@@ -90,6 +90,8 @@ void operator delete[](void* memory, std::size_t) noexcept {
 #endif
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::decode_status;

@@ -10,12 +10,14 @@
 #include "weft/coro/channel.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/event.hpp"
-#include "weft/coro/frame_pool.hpp"
 #include "weft/coro/mutex.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/yield.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::drain;

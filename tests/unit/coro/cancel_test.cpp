@@ -16,6 +16,8 @@
 #include "weft/coro/semaphore.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using std::chrono::seconds;

@@ -18,6 +18,8 @@
 #include "weft/coro/semaphore.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::drain;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue under channels and inboxes.
-#include "weft/coro/ring.hpp"
+#include "weft/detail/coro/ring.hpp"
 
 #include <gtest/gtest.h>
 

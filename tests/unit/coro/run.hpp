@@ -4,10 +4,12 @@
 #include <limits>
 #include <utility>
 
-#include "weft/coro/executor.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/detail/coro/executor.hpp"
 
 namespace weft::testing {
+
+using namespace weft::detail;
 
 /// A task that was started and may be stopped half-way: the test's own hand on a coroutine.
 template <typename T = void>

@@ -15,6 +15,8 @@
 #include "weft/coro/yield.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::drain;

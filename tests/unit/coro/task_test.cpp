@@ -11,10 +11,12 @@
 
 #include "unit/coro/run.hpp"
 #include "weft/coro/event.hpp"
-#include "weft/coro/executor.hpp"
 #include "weft/coro/yield.hpp"
+#include "weft/detail/coro/executor.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::drain;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which types look at memory of others, and which own some that a view could show.
-#include "weft/functions/views.hpp"
+#include "weft/detail/functions/views.hpp"
 
 #include <gtest/gtest.h>
 
@@ -50,6 +50,8 @@ struct Mine {
 }  // namespace looks
 
 namespace weft {
+
+using namespace weft::detail;
 
 template <>
 struct CodecTraits<looks::Mine> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/arriving_buffer.hpp"
+#include "weft/detail/memory/arriving_buffer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 #include <utility>
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 const auto kBudgetBytes = std::size_t{1000};

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "weft/memory/budget.hpp"
+#include "weft/detail/memory/budget.hpp"
 #include "weft/memory/buffer.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 TEST(MemoryBudget, GivesUpToItsLimitAndNoByteMore) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/chunk_pool.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,8 @@
 #include <vector>
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 constexpr ChunkPoolOptions kSmall{.chunk_bytes = 1024, .cached_bytes_max = 2048};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/memory/local_budget.hpp"
+#include "weft/detail/memory/local_budget.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 TEST(LocalBudget, TakesFromTheSharedOneInSteps) {

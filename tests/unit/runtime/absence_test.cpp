@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop that has not run itself judges its peers later.
-#include "weft/runtime/absence.hpp"
+#include "weft/detail/runtime/absence.hpp"
 
 #include <gtest/gtest.h>
 
 #include "unit/runtime/loops.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

@@ -11,6 +11,8 @@
 #include "weft/runtime/sleep.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

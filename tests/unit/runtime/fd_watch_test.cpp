@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/fd_watch.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,6 +16,8 @@
 #include "weft/runtime/poller.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

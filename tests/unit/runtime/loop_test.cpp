@@ -11,6 +11,8 @@
 #include "weft/coro/yield.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::CallbackTimer;

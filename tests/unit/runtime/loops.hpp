@@ -12,6 +12,8 @@
 
 namespace weft::testing {
 
+using namespace weft::detail;
+
 inline std::unique_ptr<Loop> make_loop(LoopOptions options = {}) {
   auto loop = Loop::create(options);
   return std::move(loop).value();

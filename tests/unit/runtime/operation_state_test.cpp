@@ -2,7 +2,7 @@
 // UX-5: every order of complete, cancel, drop, close, the coroutine's turn and the record's turn, through the
 // same code that the library runs (operation_state.hpp). The model around it is what the device below (UCX, a
 // network card), the loop and the coroutine may do; it checks who touches the memory when.
-#include "weft/runtime/operation_state.hpp"
+#include "weft/detail/runtime/operation_state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,10 +12,12 @@
 
 #include "unit/runtime/loops.hpp"
 #include "weft/coro/yield.hpp"
+#include "weft/detail/runtime/quick_burst.hpp"
 #include "weft/runtime/poller.hpp"
-#include "weft/runtime/quick_burst.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

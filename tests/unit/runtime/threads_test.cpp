@@ -17,6 +17,8 @@
 #include "weft/runtime/loop_thread.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

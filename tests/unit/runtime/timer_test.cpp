@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/runtime/timer.hpp"
+#include "weft/detail/runtime/timer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,8 @@
 #include "weft/verbs/device.hpp"
 
 namespace weft::info {
+
+using namespace weft::detail;
 namespace {
 
 using ::testing::AllOf;

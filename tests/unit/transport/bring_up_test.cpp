@@ -13,9 +13,11 @@
 
 #include "support/heap_count.hpp"
 #include "unit/transport/bring_up_side.hpp"
-#include "weft/wire/frame.hpp"
+#include "weft/detail/wire/frame.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using bring_up_testing::Fault;

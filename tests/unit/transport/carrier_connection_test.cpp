@@ -11,10 +11,12 @@
 #include <string>
 
 #include "conformance/fixture.hpp"
-#include "weft/coro/executor.hpp"
-#include "weft/wire/carrier.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/wire/carrier.hpp"
 
 namespace weft::conformance {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

@@ -8,11 +8,13 @@
 
 #include "transport/memory/memory_carrier.hpp"
 #include "transport/tcp/tcp_carrier.hpp"
-#include "weft/transport/stream_framer.hpp"
-#include "weft/wire/crc32c.hpp"
-#include "weft/wire/hello.hpp"
+#include "weft/detail/transport/stream_framer.hpp"
+#include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using wire::FrameHeader;
@@ -84,7 +86,7 @@ std::string stream_text(bool checksum) {
     text += frame_text({.type = FrameType::kRequest, .id = id}, std::string(id * 7 % 50, 'b'), checksum);
   }
   for (const std::size_t size : {1u, 5u, 8u, 300u, 9001u}) {
-    text += frame_text({.type = FrameType::kResponse,
+    text += frame_text({.type = FrameType::kAnswer,
                         .flags = wire::FrameFlags::kAttachment,
                         .id = size,
                         .attachment_bytes = size},

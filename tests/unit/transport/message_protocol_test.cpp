@@ -9,6 +9,8 @@
 #include <vector>
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using Control = MessageProtocol::Control;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/transport/outbox.hpp"
+#include "weft/detail/transport/outbox.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/wire/crc32c.hpp"
+#include "weft/detail/wire/crc32c.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 struct Lease final : SendLease {

@@ -19,6 +19,8 @@
 #include "weft/runtime/loop.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using namespace std::chrono_literals;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capabilities: CR-22.
-#include "weft/transport/url.hpp"
+#include "weft/detail/transport/url.hpp"
 
 #include <gtest/gtest.h>
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 TEST(Url, IsReadIntoItsParts) {

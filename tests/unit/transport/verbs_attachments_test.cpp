@@ -13,7 +13,7 @@
 #include "transport/verbs/limits.hpp"
 #include "transport/verbs/offered_bytes.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 namespace {
 
 constexpr std::size_t kKilobyte = 1024;
@@ -260,4 +260,4 @@ TEST_F(VerbsFetched, AnOfferLargerThanItsAttachmentIsAMisdeed) {
 }
 
 }  // namespace
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -14,6 +14,8 @@
 #include "unit/transport/verbs_pair.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using verbs_carrier_testing::End;

@@ -11,6 +11,8 @@
 #include "unit/transport/verbs_pair.hpp"
 
 namespace weft {
+
+using namespace weft::detail;
 namespace {
 
 using testing::SimulatedDevice;

@@ -12,7 +12,7 @@
 #include "transport/verbs/landing_pool.hpp"
 #include "transport/verbs/registrations.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 namespace {
 
 using std::chrono::seconds;
@@ -159,4 +159,4 @@ TEST_F(VerbsRegistrations, ALandingOutlivesItsPoolAndEndsOnAnyThread) {
 }
 
 }  // namespace
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

@@ -17,7 +17,7 @@
 #include "transport/verbs/send_queue.hpp"
 #include "weft/runtime/loop.hpp"
 
-namespace weft::verbs_carrier {
+namespace weft::detail::verbs_carrier {
 namespace {
 
 using std::chrono::milliseconds;
@@ -365,4 +365,4 @@ TEST(VerbsReclaimTime, TimeThatPassesMakesUpForIt) {
 }
 
 }  // namespace
-}  // namespace weft::verbs_carrier
+}  // namespace weft::detail::verbs_carrier

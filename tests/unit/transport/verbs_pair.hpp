@@ -16,6 +16,8 @@
 
 namespace weft::verbs_carrier_testing {
 
+using namespace weft::detail;
+
 /// One end of a carrier, without the connection that it would belong to.
 class End final : public CarrierEndOwner {
  public:

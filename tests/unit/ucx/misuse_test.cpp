@@ -17,6 +17,8 @@
 #include "unit/ucx/pair.hpp"
 
 namespace weft::ucx {
+
+using namespace weft::detail;
 namespace {
 
 using testing::Pair;

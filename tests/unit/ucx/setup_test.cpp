@@ -20,6 +20,8 @@
 #include "weft/ucx/log.hpp"
 
 namespace weft::ucx {
+
+using namespace weft::detail;
 namespace {
 
 using testing::all_features;

@@ -17,11 +17,13 @@
 #include "unit/coro/run.hpp"
 #include "unit/verbs/watched.hpp"
 #include "weft/coro/cancel.hpp"
-#include "weft/coro/trampoline.hpp"
+#include "weft/detail/coro/trampoline.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/verbs/verbs.hpp"
 
 namespace weft::verbs {
+
+using namespace weft::detail;
 namespace {
 
 using testing::Watched;

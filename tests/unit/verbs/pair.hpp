@@ -16,6 +16,8 @@
 
 namespace weft::verbs::testing {
 
+using namespace weft::detail;
+
 /// Two connected queue pairs of one device and one loop. Registered memory is always at hand.
 class Pair {
  public:

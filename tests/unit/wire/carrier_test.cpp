@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/carrier.hpp"
+#include "weft/detail/wire/carrier.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "weft/wire/frame.hpp"
+#include "weft/detail/wire/frame.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 namespace {
 
 Bytes body_of(const std::string& frame) {
@@ -66,4 +66,4 @@ TEST(CarrierFrame, IsRefusedWithAnyReservedBit) {
 }
 
 }  // namespace
-}  // namespace weft::wire
+}  // namespace weft::detail::wire

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/frame.hpp"
+#include "weft/detail/wire/frame.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/wire/carrier.hpp"
-#include "weft/wire/crc32c.hpp"
-#include "weft/wire/heads.hpp"
+#include "weft/detail/wire/carrier.hpp"
+#include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/heads.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 namespace {
 
 constexpr FrameLimits kLimits{.body_bytes_max = 1000, .attachment_bytes_max = 5000};
@@ -65,7 +65,7 @@ TEST(Crc32c, GoesOnWhereAnEarlierPieceEnded) {
 TEST(FrameHeader, LiesOnTheWireAsThePictureSays) {
   FrameHeader header;
   header.body_bytes = 0x04030201;
-  header.type = FrameType::kResponse;
+  header.type = FrameType::kAnswer;
   header.flags = 0x06;
   header.typed16 = 0x0807;
   header.id = 0x100F0E0D0C0B0A09;
@@ -196,8 +196,8 @@ TEST(FrameHeader, IdsKeepSlotAndGeneration) {
 }
 
 TEST(CheckHeader, AcceptsEveryKindOfFrameThatIsInOrder) {
-  for (const FrameType type : {FrameType::kRequest, FrameType::kResponse, FrameType::kCancel,
-                               FrameType::kPing, FrameType::kPong, FrameType::kGoaway}) {
+  for (const FrameType type : {FrameType::kRequest, FrameType::kAnswer, FrameType::kCancel, FrameType::kPing,
+                               FrameType::kPong, FrameType::kGoaway}) {
     EXPECT_EQ(check_header(of_type(type), kLimits), FrameFault::kNone) << to_string(type);
   }
   FrameHeader request = with_attachment(5000);
@@ -206,10 +206,10 @@ TEST(CheckHeader, AcceptsEveryKindOfFrameThatIsInOrder) {
   request.timeout = request.schema = 1;
   request.id = request.typed64 = ~std::uint64_t{0};
   EXPECT_EQ(check_header(request, kLimits), FrameFault::kNone);
-  FrameHeader response = of_type(FrameType::kResponse);
-  response.typed16 = static_cast<std::uint16_t>(16 | (static_cast<unsigned>(Layer::kRpc) << 8));
-  response.typed64 = ~std::uint64_t{0};
-  EXPECT_EQ(check_header(response, kLimits), FrameFault::kNone);
+  FrameHeader answer = of_type(FrameType::kAnswer);
+  answer.typed16 = static_cast<std::uint16_t>(16 | (static_cast<unsigned>(Layer::kRpc) << 8));
+  answer.typed64 = ~std::uint64_t{0};
+  EXPECT_EQ(check_header(answer, kLimits), FrameFault::kNone);
 }
 
 TEST(CheckHeader, RefusesEveryTypeThatHasNoNameAndMayNotBeSkipped) {
@@ -224,9 +224,9 @@ TEST(CheckHeader, RefusesFlagsThatTheTypeDoesNotKnow) {
   FrameHeader request = of_type(FrameType::kRequest);
   request.flags = 0x08;
   EXPECT_EQ(check_header(request, kLimits), FrameFault::kUnknownFlags);
-  FrameHeader response = of_type(FrameType::kResponse);
-  response.flags = FrameFlags::kLandingNamed;
-  EXPECT_EQ(check_header(response, kLimits), FrameFault::kUnknownFlags);
+  FrameHeader answer = of_type(FrameType::kAnswer);
+  answer.flags = FrameFlags::kLandingNamed;
+  EXPECT_EQ(check_header(answer, kLimits), FrameFault::kUnknownFlags);
   FrameHeader cancel = of_type(FrameType::kCancel);
   cancel.flags = FrameFlags::kAttachment;
   cancel.attachment_bytes = 1;
@@ -269,10 +269,10 @@ TEST(CheckHeader, HoldsAFrameThatMayBeSkippedToTheLimitsAndToNothingElse) {
 }
 
 TEST(CheckHeader, TakesAnswersWithCodesLayersAndAdviceOfALaterBuild) {
-  FrameHeader response = of_type(FrameType::kResponse);
+  FrameHeader answer = of_type(FrameType::kAnswer);
   for (const unsigned status : {0x0011u, 0x00FFu, 0x0F02u, 0xF002u, 0xFFFFu}) {
-    response.typed16 = static_cast<std::uint16_t>(status);
-    EXPECT_EQ(check_header(response, kLimits), FrameFault::kNone) << status;
+    answer.typed16 = static_cast<std::uint16_t>(status);
+    EXPECT_EQ(check_header(answer, kLimits), FrameFault::kNone) << status;
   }
 }
 
@@ -329,13 +329,13 @@ TEST(CheckHeader, RefusesFieldsThatTheTypeDoesNotUse) {
     return [value](FrameHeader& header) { header.typed16 = value; };
   };
   EXPECT_EQ(fault_after(FrameType::kCancel, status(1)), FrameFault::kUnexpectedField);
-  EXPECT_EQ(fault_after(FrameType::kResponse, status(0x0100)), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kAnswer, status(0x0100)), FrameFault::kUnexpectedField);
   const auto timeout = [](FrameHeader& header) { header.timeout = 1; };
   const auto schema = [](FrameHeader& header) { header.schema = 1; };
   const auto method = [](FrameHeader& header) { header.typed64 = 1; };
   const auto body = [](FrameHeader& header) { header.body_bytes = 1; };
-  EXPECT_EQ(fault_after(FrameType::kResponse, timeout), FrameFault::kUnexpectedField);
-  EXPECT_EQ(fault_after(FrameType::kResponse, schema), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kAnswer, timeout), FrameFault::kUnexpectedField);
+  EXPECT_EQ(fault_after(FrameType::kAnswer, schema), FrameFault::kUnexpectedField);
   for (const FrameType type : {FrameType::kCancel, FrameType::kPing, FrameType::kPong}) {
     EXPECT_EQ(fault_after(type, method), FrameFault::kUnexpectedField);
     EXPECT_EQ(fault_after(type, body), FrameFault::kUnexpectedField);
@@ -387,4 +387,4 @@ TEST(FinishFrame, EveryFlippedBitIsFoundByChecksumOrPadding) {
 }
 
 }  // namespace
-}  // namespace weft::wire
+}  // namespace weft::detail::wire

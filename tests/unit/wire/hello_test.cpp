@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/wire/hello.hpp"
+#include "weft/detail/wire/hello.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "weft/wire/crc32c.hpp"
+#include "weft/detail/wire/crc32c.hpp"
 
-namespace weft::wire {
+namespace weft::detail::wire {
 namespace {
 
 Hello rich_hello() {
@@ -148,4 +148,4 @@ TEST(AgreeFeatures, NamesWhatOneSideRequiresAndTheOtherLacks) {
 }
 
 }  // namespace
-}  // namespace weft::wire
+}  // namespace weft::detail::wire

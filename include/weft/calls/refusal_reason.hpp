@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weft {
+
+/// Why a server refused what a peer sent: the counter that names it, see ServerStats::refused. The first
+/// group ends the connection, the second only the call.
+enum class RefusalReason : std::uint8_t {
+  kBadHello,            ///< another protocol, or a hello that is spoilt
+  kHelloMismatch,       ///< a version or a feature that one side lacks
+  kUnknownType,         ///< from here to kMetadataTooLarge: wire::FrameFault, in its order
+  kUnknownFlags,        //
+  kBodyTooLarge,        ///< over body_bytes_max
+  kAttachmentTooLarge,  ///< over attachment_bytes_max
+  kUnexpectedField,
+  kChecksum,
+  kPadding,
+  kMetadataTooLarge,  ///< over 8 KiB, or longer than the body that it is in
+  kCarrierRules,      ///< against the rules of bringing up a carrier, or of one's own messages
+  kRepeatedCallId,    ///< two calls in flight of one id
+
+  kUnknownMethod,
+  kWrongSchema,
+  kBadArguments,           ///< a body that is not one of the method
+  kBadMetadata,            ///< pairs that are not whole, or too many, or two of one key
+  kOverMethodsBody,        ///< over HandlerOptions::body_bytes_max
+  kOverMethodsAttachment,  ///< over HandlerOptions::attachment_bytes_max
+  kAttachmentNotTaken,     ///< for a method that takes none
+  kOverConnectionMemory,   ///< over connection_memory_max
+  kOverProcessMemory,      ///< over process_memory_max, or the system has no memory
+  kOverCallsInFlight,      ///< over calls_in_flight_max
+  kOverRunning,            ///< over HandlerOptions::running_max, or calls_running_max
+  kOverWorkerQueue,        ///< over worker_queue_max
+  kBehind,                 ///< half of the caller's time had passed before the request was looked at
+  kCount,
+};
+
+inline constexpr std::size_t kRefusalReasons = static_cast<std::size_t>(RefusalReason::kCount);
+
+constexpr bool ends_connection(RefusalReason why) {
+  return why <= RefusalReason::kRepeatedCallId;
+}
+/// For people and metrics: "unknown method".
+std::string_view to_string(RefusalReason why);
+
+/// One count for each RefusalReason.
+struct RefusalCounts {
+  std::array<std::uint64_t, kRefusalReasons> counts{};
+
+  std::uint64_t& operator[](RefusalReason why) { return counts[static_cast<std::size_t>(why)]; }
+  std::uint64_t operator[](RefusalReason why) const { return counts[static_cast<std::size_t>(why)]; }
+};
+
+}  // namespace weft

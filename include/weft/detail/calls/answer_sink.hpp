@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "weft/base/status.hpp"
+#include "weft/calls/refusal_reason.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft::detail {
+
+class ServedCall;
+struct RoomWaiterTag;
+
+/// Somebody with an answer who waits until the connection's queue is under its high-water mark; `node` is
+/// scheduled then, or when the connection is gone.
+struct RoomWaiter : ListHook<RoomWaiterTag> {
+  explicit RoomWaiter(Ready& its_node) : node(its_node) {}
+  Ready& node;
+};
+
+/// Takes the answers of calls that are served: a connection of Weft's, or of another protocol, or a test. A
+/// call is named by its id there. Thread: the loop of its calls.
+class AnswerSink {
+ public:
+  /// Room for an answer's body, to be written at once; one of the ends follows. Null when there can be no
+  /// such answer: the call was failed in its place, or nobody listens any more.
+  virtual std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes,
+                                  std::uint64_t attachment_bytes) = 0;
+  virtual void end_answer() = 0;
+  /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
+  virtual void take_back_answer(const std::byte* body) = 0;
+  /// Ends an answer that was begun with `attachment` (which may be empty). `on_sent` is called once if it is
+  /// not empty: with true when all of it has left for the peer.
+  virtual void end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) = 0;
+  virtual void fail(std::uint64_t id, const Status& failure) = 0;
+  /// Fails the call, and counts and logs it for `reason`.
+  virtual void refuse(std::uint64_t id, RefusalReason reason, const Status& why) = 0;
+  /// Refuses the call and needs no memory for it but the frame's.
+  virtual void refuse_without_memory(std::uint64_t id) = 0;
+
+  /// An answer may be encoded: the queue is not over its high-water mark.
+  virtual bool has_room() const noexcept = 0;
+  /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
+  virtual void add_room_waiter(RoomWaiter& waiter) = 0;
+  /// Charges `bytes` of an answer that waits for room: in the connection, as a part of what its call counts
+  /// there (ServedCall::connection_charge()), and in the process's memory, where whoever keeps the answer
+  /// gives them back. False when there is no memory for it.
+  virtual bool charge_answer(std::size_t bytes) = 0;
+  /// The next answer that waited goes on, if there is room. The end of its call wakes another, so that all
+  /// who waited do not fill the queue at once.
+  virtual void wake_room_waiter() = 0;
+  /// `call` uses the sink no longer.
+  virtual void forget(ServedCall& call) = 0;
+
+  /// Identifies the connection among all of this process.
+  std::uint64_t connection_id() const { return connection_id_; }
+  virtual std::string local_endpoint() const = 0;
+  virtual std::string remote_endpoint() const = 0;
+  /// The user's own object on this connection.
+  virtual std::shared_ptr<void>& connection_tag() = 0;
+  /// Ends the connection once all that is queued has left.
+  virtual void finish() = 0;
+
+ protected:
+  explicit AnswerSink(std::uint64_t connection_id) : connection_id_(connection_id) {}
+  ~AnswerSink() = default;
+
+ private:
+  const std::uint64_t connection_id_;
+};
+
+}  // namespace weft::detail

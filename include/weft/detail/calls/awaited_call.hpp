@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.hpp"
+#include "weft/calls/answer.hpp"
+#include "weft/detail/calls/pending_call.hpp"
+
+/// The seam on the calling side: a call whose request and answer somebody else writes and reads. Calls of
+/// functions are one user of it, weft::protobuf is another.
+namespace weft::detail {
+
+/// Reads the body of an answer: read(), once and only where there is one, sets `failure`, which becomes the
+/// call's, when the bytes are none. What it read is take()n as a `Value`, unless that is void.
+template <typename A>
+concept AnswerReader = requires(A& answer, Bytes body, Status& failure) {
+  typename A::Value;
+  { answer.read(body, failure) } noexcept;
+  requires std::is_void_v<typename A::Value> || requires {
+    { answer.take() } -> std::convertible_to<typename A::Value>;
+  };
+};
+
+/// Writes the body of a request too: write() gets room for as many bytes as bytes() has just said, and may be
+/// called later than the await, when the call had to wait for its connection. bytes() may be kUnencodable,
+/// and then the call fails. A check() that is there is asked before both; its failure becomes the call's.
+template <typename B>
+concept CallBody = AnswerReader<B> && std::move_constructible<B> && requires(const B& body, std::byte* to) {
+  { body.bytes() } -> std::convertible_to<std::size_t>;
+  body.write(to);
+};
+
+/// The part of a call that knows what its answer is.
+template <AnswerReader Reader>
+class AnsweredCall : public PendingCall {
+ public:
+  using R = typename Reader::Value;
+
+  template <typename... Arguments>
+  AnsweredCall(CallTarget& target, const MethodKey& method, CallDetails* details, Arguments&&... arguments)
+      : PendingCall(target, method, details), body_(std::forward<Arguments>(arguments)...) {}
+  /// Only before it is begun.
+  AnsweredCall(AnsweredCall&& other, CallDetails* details) noexcept
+      : PendingCall(std::move(other), details),
+        body_(std::move(other.body_)) {}  // NOLINT(bugprone-use-after-move)
+
+ protected:
+  ~AnsweredCall() = default;
+
+  void decode_answer(Bytes body, Status& failure) noexcept final { body_.read(body, failure); }
+
+  Result<R> take_result() {
+    Status failure = take_failure();
+    if (!failure.ok()) return failure;
+    if constexpr (std::is_void_v<R>) {
+      return {};
+    } else {
+      return body_.take();
+    }
+  }
+
+  Result<Answer<R>> take_answer(CallDetails& details) {
+    Status failure = take_failure();
+    if (!failure.ok()) return failure;
+    if constexpr (std::is_void_v<R>) {
+      return Answer<R>{details.answer_attachment_bytes, std::move(details.answer_attachment)};
+    } else {
+      return Answer<R>{body_.take(), details.answer_attachment_bytes, std::move(details.answer_attachment)};
+    }
+  }
+
+  Reader body_;
+};
+
+/// Base classes that hold what has to outlive a call; they are listed before it, so that they are destroyed
+/// after it.
+struct WithDetails {
+  WithDetails(const CallOptions& options, bool returns_attachment) : details(options, returns_attachment) {}
+  CallDetails* get() { return &details; }
+  CallDetails details;
+};
+struct WithoutDetails {
+  CallDetails* get() { return nullptr; }
+};
+
+/// Chooses the value of an awaited call: its result, or the result and the attachment.
+enum class Returns : std::uint8_t { kResult, kAnswer };
+
+/// A call that is made when it is awaited, once, by itself or within when_all(), race() or block_on(). What
+/// its body refers to stays until then. Cancel: total while it waits for a connection, after that the peer is
+/// told and the outcome is unknown. `Details` is WithDetails for a call with options, kAnswer needs it.
+template <CallBody Body, Returns kReturns, typename Details>
+class [[nodiscard("a call is made when it is awaited: co_await client.call<f>(...)")]] AwaitedCall final
+    : Details,
+      AnsweredCall<Body> {
+  using Base = AnsweredCall<Body>;
+
+ public:
+  template <typename... Arguments>
+  AwaitedCall(CallTarget& target, const MethodKey& method, Details its, Arguments&&... arguments)
+      : Details(std::move(its)),
+        Base(target, method, Details::get(), std::forward<Arguments>(arguments)...) {}
+  /// Takes over a call of the same body, with or without options. Only before it is awaited.
+  AwaitedCall(Details its, Base&& call) noexcept
+      : Details(std::move(its)), Base(std::move(call), Details::get()) {}
+  /// Only before it is awaited.
+  AwaitedCall(AwaitedCall&& other) noexcept
+      : Details(std::move(other)),
+        Base(std::move(other), Details::get()) {}  // NOLINT(bugprone-use-after-move): each takes its part
+
+  /// Gives the attachment of the answer too: Result<Answer<R>>. Only before it is awaited.
+  auto with_attachment() &&
+      requires(kReturns == Returns::kResult) {
+        using WithAttachment = AwaitedCall<Body, Returns::kAnswer, WithDetails>;
+        Base& call = *this;
+        if constexpr (std::is_same_v<Details, WithDetails>) {
+          Details::details.returns_attachment = true;
+          return WithAttachment{static_cast<Details&&>(*this), std::move(call)};
+        } else {
+          return WithAttachment{WithDetails{CallOptions{}, true}, std::move(call)};
+        }
+      }
+
+      bool await_ready() const noexcept {
+    return false;
+  }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    if constexpr (requires(const Body& body) { body.check(); }) {
+      if (Status misuse = Base::body_.check(); !misuse.ok()) [[unlikely]] {
+        static_cast<void>(Base::refuse(std::move(misuse)));
+        return false;
+      }
+    }
+    resumption_.handle = coroutine;
+    Base::set_waiter(&resumption_);
+    const Begun begun = Base::begin(cancel_scope_of(coroutine), body_bytes());
+    if (begun.body != nullptr) [[likely]] {
+      try {
+        encode_body(begun.body);
+      } catch (...) {  // a hook of the user's
+        Base::take_back(begun.body);
+        return false;
+      }
+      if (begun.needs_sent()) Base::sent();
+      return true;
+    }
+    return begun.waits();
+  }
+  auto await_resume() {
+    if constexpr (kReturns == Returns::kAnswer) {
+      return Base::take_answer(Details::details);
+    } else {
+      return Base::take_result();
+    }
+  }
+
+ private:
+  std::size_t body_bytes() const final { return Base::body_.bytes(); }
+  void encode_body(std::byte* to) const final { Base::body_.write(to); }
+
+  Resumption resumption_;
+};
+
+}  // namespace weft::detail

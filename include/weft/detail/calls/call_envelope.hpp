@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft::detail {
+
+/// Attachments and wishes that belong to a served call beside the bodies of request and answer. Thread: where
+/// the handler runs, and then the loop.
+struct CallEnvelope {
+  struct Endpoints {
+    std::string local;
+    std::string remote;
+  };
+
+  /// The request's attachment, until the handler takes it.
+  Buffer attachment{};
+  /// Goes out behind the answer.
+  Buffer answer_attachment{};
+  UniqueFunction<void(bool)> on_answer_sent{};
+  /// Set for a handler that may ask for them off the loop.
+  std::unique_ptr<const Endpoints> endpoints{};
+  /// Stands in for the connection's tag when the connection is gone.
+  std::shared_ptr<void> orphan_tag{};
+  /// The connection is to end behind the answer. Set where the handler runs, read on the loop.
+  std::atomic<bool> close_after_answer = false;
+};
+
+}  // namespace weft::detail

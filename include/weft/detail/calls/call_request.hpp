@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/time.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/call_details.hpp"
+#include "weft/detail/calls/method_key.hpp"
+
+namespace weft::detail {
+
+/// Request of a call but for its body: everything that its header is made of. Refers to what the call's owner
+/// keeps until the call has ended.
+struct CallRequest {
+  /// Its own metadata, or what its scope carries.
+  Bytes metadata() const {
+    if (details != nullptr && details->options.metadata.is_given()) return details->options.metadata.bytes();
+    return carrying != nullptr ? carrying->carried() : Bytes{};
+  }
+  /// Nothing but arguments is to be sent, with no time but the target's default.
+  bool is_plain() const {
+    return details == nullptr && carrying == nullptr && (deadline.is_infinite() || default_timeout != 0);
+  }
+
+  const MethodKey* method;
+  /// May be null.
+  CallDetails* details;
+  /// The scope that the call was begun under, if that carries anything.
+  const CancelScope* carrying = nullptr;
+  Deadline deadline{};
+  /// The target's default timeout as a header has it, if `deadline` is from that and is served by
+  /// CallTimeouts.
+  std::uint32_t default_timeout = 0;
+};
+
+}  // namespace weft::detail

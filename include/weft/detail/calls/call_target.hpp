@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/time.hpp"
+#include "weft/detail/calls/call_timeouts.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+class PendingCall;
+class Session;
+
+/// Outcome of beginning a call.
+struct [[nodiscard]] Begun {
+  /// As wide as a register, in which it is returned.
+  enum class Outcome : std::uint32_t {
+    kEnded,          ///< it could not be sent, and the call knows why
+    kWaits,          ///< for a connection or for room: the call is asked for its body later
+    kWrite,          ///< the request has its place: the body is written to `body` at once
+    kWriteThenSent,  ///< the same, and PendingCall::sent() follows
+  };
+
+  bool needs_sent() const { return outcome == Outcome::kWriteThenSent; }
+  bool waits() const { return outcome == Outcome::kWaits; }
+
+  /// Room for the body, where it is to be written; an empty body has a place too. Null otherwise.
+  std::byte* body = nullptr;
+  Outcome outcome = Outcome::kEnded;
+};
+
+/// Place where calls are begun, which chooses the session that each goes to: a client's core, a fake of a
+/// test. Outlives its calls. Thread: its loop's.
+class CallTarget {
+ public:
+  /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
+  /// carry the metadata of the scope that they were begun under, if they have none of their own.
+  CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
+      : loop_(loop), timeouts_(loop, timeout), carries_metadata_(carries_metadata) {}
+  CallTarget(const CallTarget&) = delete;
+  CallTarget& operator=(const CallTarget&) = delete;
+
+  /// Sends the request of `call`, or lets it wait, or refuses it.
+  Begun begin(PendingCall& call, std::size_t body_bytes);
+  /// `call` waits here and does so no longer.
+  virtual void withdraw(PendingCall& call) noexcept = 0;
+
+  Loop& loop() const { return loop_; }
+  CallTimeouts& timeouts() { return timeouts_; }
+  bool carries_metadata() const { return carries_metadata_; }
+
+ protected:
+  ~CallTarget() = default;
+
+  /// Begins a call for which there is no open session, or one without room.
+  virtual Begun begin_without_session(PendingCall& call, std::size_t body_bytes) = 0;
+  /// Names the session that new calls go to without further question; null when each is to be asked about.
+  void set_open_session(Session* session) { open_ = session; }
+
+ private:
+  Loop& loop_;
+  CallTimeouts timeouts_;
+  const bool carries_metadata_;
+  Session* open_ = nullptr;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+
+#include "weft/base/status.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/call_request.hpp"
+#include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/calls/exchange.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/timer.hpp"
+
+namespace weft::detail {
+
+class CallsOut;
+
+/// One call as the machinery of calls sees it, whoever waits for it: the part that knows no types.
+///
+///   kIdle ----begin()----> kSent ------answer, failure, cancel, deadline----> kDone
+///     |                      ^                                                  ^
+///     +--no connection yet--> kWaiting (at the target) --failure...-------------+
+///
+///   kSent --cancel, deadline, while the connection has memory of the caller's--> kLeaving --it is back-->
+///   kDone
+///
+/// - kLeaving: as kSent, but its failure is decided. The timer looks for the memory, until
+/// request().deadline.
+/// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out
+/// only
+///   then.
+/// - kDone: nobody but the owner knows it any more; `failure_` and the answer are final.
+///
+/// Destroying it in any state ends the call: it leaves the table, the peer is told, leased bytes that are
+/// still unsent are copied. Only that may block, for a device that has memory of the caller's. Thread: the
+/// target's loop. Moves in kIdle only.
+class PendingCall : public Exchange, public ListHook<TargetCallTag>, private CancelListener, private Timer {
+ public:
+  /// `details` may be null; they are the owner's and outlive the call. An answer's attachment is dropped
+  /// without them.
+  PendingCall(CallTarget& target, const MethodKey& method, CallDetails* details)
+      : target_(&target), request_{&method, details} {}
+  /// Only before begin().
+  PendingCall(PendingCall&& other, CallDetails* details) noexcept
+      : target_(other.target_), request_{other.request_.method, details} {
+    WEFT_ASSERT(other.state_ == State::kIdle, "a call that was begun does not move");
+  }
+  PendingCall(const PendingCall&) = delete;
+  PendingCall& operator=(const PendingCall&) = delete;
+
+  bool done() const { return state_ == State::kDone; }
+
+  /// Asks for an early end, as a cancelled scope does.
+  void cancel(CancelReason reason) { on_cancel(reason); }
+
+  /// Sets the node that is scheduled when the call is done, a coroutine's Resumption or another; at most
+  /// one, which may change or be taken back until then.
+  void set_waiter(Ready* waiter) { waiter_ = waiter; }
+  const Ready* waiter() const { return waiter_; }
+
+  const CallRequest& request() const { return request_; }
+
+  /// The steps out of begin(), each taken by the target or by CallsOut. Ends the call, which is unprocessed:
+  /// nothing could be sent.
+  Begun refuse(Status failure);
+  /// The call is kept by its target, which begins it later or fails it.
+  Begun wait();
+  /// The request has its place in the output of `out` and the call the id `id` in its table.
+  void enter(CallsOut& out, std::uint64_t id) {
+    out_ = &out;
+    id_ = id;
+    state_ = State::kSent;
+    if (request_.default_timeout != 0) target_->timeouts().add(*this);
+  }
+  /// Sends a call that waited; it may end by that.
+  void begin_waiting(CallsOut& out) noexcept;
+  /// Ends a call that waited, or whose request was taken back: it is unprocessed.
+  void fail(Status failure) noexcept;
+
+ protected:
+  ~PendingCall() {
+    if (state_ != State::kDone) leave();
+  }
+
+  /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
+  /// once, and sent() follows if the outcome says so; for a call that waits encode_body() will be asked for.
+  Begun begin(CancelScope* scope, std::size_t body_bytes);
+  void sent();
+
+  /// For calls that had to wait: what begin() was given, and the body itself.
+  virtual std::size_t body_bytes() const = 0;
+  virtual void encode_body(std::byte* to) const = 0;
+  /// In place of sent(), from within a catch: what was thrown while `body` was encoded becomes the failure,
+  /// and nothing is sent. Nobody who waits is told.
+  void take_back(const std::byte* body) noexcept;
+  /// Takes the answer's body, which is only valid now. Sets `failure`, which becomes the call's, if that
+  /// fails.
+  virtual void decode_answer(Bytes body, Status& failure) noexcept = 0;
+
+  /// Brings the deadline forward; the call may be done afterwards.
+  void limit(Deadline deadline);
+
+  Status take_failure() { return std::move(failure_); }
+
+ private:
+  enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kDone };
+
+  void on_answer(const Frame& frame) final;
+  Landing on_answer_attachment(const Frame& frame) final;
+  void on_answer_attachment_end(const Frame& frame, bool landed) final;
+  void on_lost(const Status& failure, bool stands) final;
+  void on_cancel(CancelReason reason) noexcept override;
+  void on_timer() override;
+
+  bool set_deadline(Deadline of_scope);
+  void take_answer(const Frame& frame, Status refused);
+  void end() noexcept;
+  void leave() noexcept;
+
+  CallTarget* target_;
+  CallsOut* out_ = nullptr;
+  Ready* waiter_ = nullptr;
+  CallRequest request_;
+  std::uint64_t id_ = 0;
+  Status failure_;
+  State state_ = State::kIdle;
+};
+
+inline void CallTimeouts::add(PendingCall& call) {
+  calls_.push_back(call);
+  if (!armed()) [[unlikely]] {
+    loop_.arm(*this, call.request().deadline.at());
+  }
+}
+
+}  // namespace weft::detail

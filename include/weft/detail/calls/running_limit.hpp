@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <utility>
+
+namespace weft::detail {
+
+/// Bound of the calls that are served at the same time, over all loops: those of a server, or within them
+/// those of one method. Never exceeded, not even for a moment. Of a server's, a connection gets at most eight
+/// times what nobody has, so that one peer's slow calls do not shut out the others. Thread: any.
+class RunningLimit {
+ public:
+  /// Of a server.
+  explicit RunningLimit(std::size_t max) noexcept : max_(max), of_server_(true) {}
+  /// Of a method; `server` may be null, else it outlives this.
+  RunningLimit(std::size_t max, RunningLimit* server) noexcept : max_(max), server_(server) {}
+  RunningLimit(const RunningLimit&) = delete;
+  RunningLimit& operator=(const RunningLimit&) = delete;
+
+  /// One call more, here and in the server, or none anywhere: false. Its connection has `held` calls already.
+  bool try_enter(std::size_t held) noexcept;
+  void leave() noexcept;
+  std::size_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::size_t max_;
+  RunningLimit* const server_ = nullptr;
+  const bool of_server_ = false;
+  std::atomic<std::size_t> running_ = 0;
+};
+
+/// Place of one call under a RunningLimit, given back at its end.
+class RunningPlace {
+ public:
+  RunningPlace() = default;
+  RunningPlace(RunningPlace&& other) noexcept : limit_(std::exchange(other.limit_, nullptr)) {}
+  RunningPlace& operator=(RunningPlace&&) = delete;
+  ~RunningPlace() {
+    if (limit_ != nullptr) limit_->leave();
+  }
+
+  /// Takes a place under `limit`, which outlives this, for a call of a connection that has `held` others.
+  /// Once; false when there is none, true without a limit.
+  bool take(RunningLimit* limit, std::size_t held = 0) noexcept {
+    if (limit == nullptr) return true;
+    if (!limit->try_enter(held)) return false;
+    limit_ = limit;
+    return true;
+  }
+
+ private:
+  RunningLimit* limit_ = nullptr;
+};
+
+}  // namespace weft::detail

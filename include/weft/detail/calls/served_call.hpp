@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft/base/status.hpp"
+#include "weft/calls/call_context.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/answer_sink.hpp"
+#include "weft/detail/calls/call_envelope.hpp"
+#include "weft/detail/calls/kept_body.hpp"
+#include "weft/detail/calls/running_limit.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/timer.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+struct CallsHost;
+struct MethodEntry;
+struct ServedCallTag;
+struct WorkerQueueTag;
+
+/// Request of a call that is to be served with a record, which keeps it.
+struct ServedRequest {
+  std::uint64_t id = 0;
+  /// Bytes that stay until the record ends: the metadata, and the body behind it unless that is not kept.
+  KeptBody kept{};
+  /// The arguments; in `kept`, or only valid while the request is received.
+  Bytes body{};
+  Deadline deadline{};
+  /// Bytes that the call counts in its connection.
+  std::size_t connection_charge = 0;
+  /// Larger answers are refused before they are encoded.
+  std::uint32_t answer_bytes_max = 0;
+  /// Of those that are kept, the first ones.
+  std::uint32_t metadata_bytes = 0;
+  /// Among the calls that run of its method, and of the server.
+  RunningPlace place{};
+};
+
+/// Place of a served call in the table of its connection; the table's.
+struct ServedTableNode {
+  ServedCall* next_in_bucket = nullptr;
+};
+
+/// Place of a call that waits for a worker; the queue's.
+struct WorkerQueueNode : ListHook<WorkerQueueTag> {
+  /// A worker that takes the call later does not run it.
+  TimePoint run_until = TimePoint::max();
+};
+
+/// A request that outlives the receiving of its bytes: a coroutine's, a delayed reply's, a worker's, or one
+/// whose handler asked for its CallContext. The operation record: owns what the handler looks at, knows its
+/// connection (the sink) as long as there is one, and is gone only when both the answer was given and the
+/// handler has ended.
+///
+///   kRunning --answer or failure--> kAnswered --last holder lets go--> (freed)
+///   kRunning --the peer's cancel--> kCancelled --last holder lets go--> (freed), and the peer is told
+///   kRunning --connection lost----> kOrphaned --last holder lets go--> (freed); an answer is dropped
+///
+/// Thread: the connection's loop, but for what says otherwise.
+class ServedCall final : public ListHook<ServedCallTag>,
+                         public WorkerQueueNode,
+                         public ServedTableNode,
+                         private Timer {
+ public:
+  /// `sink` is told by forget() that the call uses it no longer; the others outlive the call.
+  ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request,
+             Buffer attachment = {});
+  ~ServedCall();
+  ServedCall(const ServedCall&) = delete;
+  ServedCall& operator=(const ServedCall&) = delete;
+  static void* operator new(std::size_t size) { return detail::allocate_frame(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { detail::release_frame(block, size); }
+
+  std::uint64_t id() const { return request_.id; }
+  Bytes body() const { return request_.body; }
+  /// Keeps what the handler's arguments point into until the record ends. Where the handler runs, once.
+  void keep(std::shared_ptr<void> memory) { kept_by_handler_ = std::move(memory); }
+  CancelScope& scope() { return scope_; }
+  CallContext& context() { return context_; }
+  CallEnvelope& envelope() { return envelope_; }
+  const MethodEntry& method() const { return *method_; }
+  Loop& loop() const { return *loop_; }
+  /// Null when the connection is gone.
+  AnswerSink* sink() const { return sink_; }
+  std::uint64_t connection_id() const { return connection_id_; }
+  std::size_t connection_charge() const { return request_.connection_charge; }
+  /// Larger answers are refused before they are encoded. Any thread.
+  std::uint32_t body_bytes_max() const { return request_.answer_bytes_max; }
+
+  /// Runs the handler, or hands the call to a worker. The record may be gone afterwards.
+  void start();
+  /// The peer gave the call up: nobody waits for an answer, and one that comes is dropped. That the record is
+  /// gone is told in its place: so much less runs for this peer.
+  void cancel_by_peer();
+  /// The connection is gone.
+  void orphan();
+
+  std::byte* begin_answer(std::size_t bytes);
+  void end_answer();
+  /// In place of end_answer(), as with an InlineCall.
+  void take_back_answer(const std::byte* body);
+  void fail(const Status& failure);
+  /// The body is not one of the method. Where the handler runs.
+  void refuse_arguments(const Status& failure);
+  bool answered() const { return state_ != State::kRunning; }
+
+  /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
+  /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
+  void answer_late(std::vector<std::byte> body);
+  void fail_late(Status failure);
+  /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer; with
+  /// `bad_arguments` it is that the body is not one of the method. Where it runs.
+  void unless_answered(Status failure, bool bad_arguments = false) {
+    late_failure_ = std::move(failure);
+    bad_arguments_ = bad_arguments;
+  }
+  /// let_go() of a delayed call: the last one answers if nobody has.
+  void let_go_unanswered();
+
+  /// On a worker's thread: begin_answer() and fail() keep the outcome, publish() sends it from the loop.
+  void run_off_loop();
+  void publish();
+  /// In place of both: the call is not run, for `reason`. On its loop.
+  void refuse_unrun(RefusalReason reason);
+
+  /// The handler, and a Reply that it was given, each hold the record; the last to let go frees it, and is
+  /// told so by `true`.
+  void hold() { ++holders_; }
+  bool let_go();
+
+  /// Any thread: the caller, or the connection, is gone.
+  bool cancelled_anywhere() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  /// An answer may be encoded: the connection's queue is not over its high-water mark, or nobody listens.
+  bool has_room() const noexcept { return sink_ == nullptr || sink_->has_room(); }
+  /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
+  void when_room(RoomWaiter& waiter) { sink_->add_room_waiter(waiter); }
+  /// Charges the call for an answer of `bytes` that is there and waits for room, until the call ends. Fails
+  /// when there is no memory for it: the answer is to be dropped then, and the failure sent.
+  Status keep_answer(std::size_t bytes) noexcept;
+  /// Awaited before an answer is encoded: suspends until has_room().
+  class Room;
+  Room room();
+
+ private:
+  enum class State : std::uint8_t { kRunning, kAnswered, kCancelled, kOrphaned };
+
+  struct TaskEnd : Completion {
+    ServedCall* call;
+  };
+
+  void on_timer() override;
+  void hand_to_worker();
+  void cancel(CancelReason reason);
+  void conclude(State state = State::kAnswered);
+
+  AnswerSink* sink_;
+  CallsHost* host_;
+  Loop* loop_;
+  const MethodEntry* method_;
+  std::uint64_t connection_id_;
+  ServedRequest request_;
+  CallEnvelope envelope_;
+  CancelScope scope_;
+  std::shared_ptr<void> kept_by_handler_;
+  CallContext context_{*this};
+  Task<void> task_;
+  TaskEnd task_end_;
+  /// Encoded result of a handler that ran on a worker.
+  std::vector<std::byte> late_body_;
+  Status late_failure_;
+  std::uint32_t holders_ = 1;
+  State state_ = State::kRunning;
+  bool off_loop_ = false;
+  bool bad_arguments_ = false;
+  std::atomic<bool> cancelled_ = false;
+};
+
+class [[nodiscard]] ServedCall::Room : public RoomWaiter {
+ public:
+  explicit Room(ServedCall& call) : RoomWaiter(resumption_), call_(&call) {}
+  bool await_ready() const noexcept { return call_->has_room(); }
+  void await_suspend(std::coroutine_handle<> coroutine) {
+    resumption_.handle = coroutine;
+    call_->when_room(*this);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  ServedCall* call_;
+  Resumption resumption_;
+};
+
+inline ServedCall::Room ServedCall::room() {
+  return Room{*this};
+}
+
+}  // namespace weft::detail

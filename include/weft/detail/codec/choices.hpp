@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "weft/detail/codec/decoder.hpp"
+#include "weft/detail/codec/encoder.hpp"
+#include "weft/detail/codec/schema.hpp"
+
+/// Values that begin with a byte which says what follows: optional, unique_ptr, variant, Result.
+namespace weft::detail::codec_detail {
+
+template <typename T>
+struct Codec<T, Kind::kOptional> {
+  static void encoded_size(Sizer& size, const T& value) {
+    size.skip(1);
+    if (value) size.add(*value);
+  }
+  static void encode(Encoder& to, const T& value) {
+    to.write(value.has_value());
+    if (value) to.write(*value);
+  }
+  static bool decode(Decoder& from, T& out) {
+    bool present;
+    if (!from.read(present)) return false;
+    if (present) return from.read(out.emplace());
+    out.reset();
+    return true;
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    to.type<typename T::value_type>();
+    to.put("?");
+  }
+};
+
+/// The same bytes as an optional; a level of nesting, because this is how recursive types are made.
+template <typename T>
+struct Codec<T, Kind::kUnique> {
+  using Value = std::remove_const_t<typename T::element_type>;
+
+  static void encoded_size(Sizer& size, const T& pointer) {
+    size.skip(1);
+    if (pointer == nullptr || !size.enter()) return;
+    size.add(static_cast<const Value&>(*pointer));
+    size.leave();
+  }
+  static void encode(Encoder& to, const T& pointer) {
+    to.write(pointer != nullptr);
+    if (pointer != nullptr) to.write(static_cast<const Value&>(*pointer));
+  }
+  static bool decode(Decoder& from, T& out) {
+    bool present;
+    out.reset();
+    if (!from.read(present)) return false;
+    if (!present) return true;
+    if (!from.charge(sizeof(Value)) || !from.enter()) return false;
+    auto value = std::make_unique<Value>();
+    if (!from.read(*value)) return false;
+    out = std::move(value);
+    return from.leave();
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    to.type<Value>();
+    to.put("?");
+  }
+};
+
+template <typename... Ts>
+struct Codec<std::variant<Ts...>, Kind::kVariant> {
+  using Variant = std::variant<Ts...>;
+
+  static void encoded_size(Sizer& size, const Variant& value) {
+    size.skip(1);
+    if (value.valueless_by_exception()) return size.refuse();
+    each(value.index(), [&](auto place) {
+      size.add(std::get<place()>(value));
+      return true;
+    });
+  }
+  static void encode(Encoder& to, const Variant& value) {
+    to.write_number(static_cast<std::uint8_t>(value.index()));
+    each(value.index(), [&](auto place) {
+      to.write(std::get<place()>(value));
+      return true;
+    });
+  }
+  static bool decode(Decoder& from, Variant& out) {
+    std::uint8_t index;
+    if (!from.read_number(index)) return false;
+    if (index >= sizeof...(Ts)) return from.fail(DecodeFault::kVariant);
+    return each(index, [&](auto place) { return from.read(out.template emplace<place()>()); });
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    const char* before = "<";
+    ((to.put(before), to.type<Ts>(), before = " | "), ...);
+    to.put(">");
+  }
+
+ private:
+  /// Calls `visit` with the alternative's number as a constant.
+  template <typename F>
+  static bool each(std::size_t index, F&& visit) {
+    return [&]<std::size_t... kPlaces>(std::index_sequence<kPlaces...>) {
+      bool done = false;
+      static_cast<void>((
+          (index == kPlaces && (done = visit(std::integral_constant<std::size_t, kPlaces>{}), true)) || ...));
+      return done;
+    }(std::index_sequence_for<Ts...>{});
+  }
+};
+
+/// A byte 1 and the value, or a byte 0, code, layer and retry as a byte each, i32 native code, and the text.
+template <typename T>
+struct Codec<Result<T>, Kind::kResult> {
+  static void encoded_size(Sizer& size, const Result<T>& result) {
+    size.skip(1);
+    if (!result.ok()) {
+      const Status& failure = failure_of(result);
+      size.skip(7);
+      size.add(failure.message());
+    } else if constexpr (!std::is_void_v<T>) {
+      size.add(*result);
+    }
+  }
+  static void encode(Encoder& to, const Result<T>& result) {
+    to.write(result.ok());
+    if (!result.ok()) {
+      const Status& failure = failure_of(result);
+      to.write(failure.code(), failure.layer(), failure.retry(), failure.native(), failure.message());
+    } else if constexpr (!std::is_void_v<T>) {
+      to.write(*result);
+    }
+  }
+  static bool decode(Decoder& from, Result<T>& out) {
+    bool ok;
+    if (!from.read(ok)) return false;
+    if (!ok) return decode_failure(from, out);
+    if constexpr (std::is_void_v<T>) {
+      out = Result<T>{};
+    } else {
+      T value{};
+      if (!from.read(value)) return false;
+      out = Result<T>{std::move(value)};
+    }
+    return true;
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    to.put("result<");
+    if constexpr (!std::is_void_v<T>) to.type<T>();
+    to.put(">");
+  }
+
+ private:
+  static Status failure_of(const Result<T>& result) { return result.status(); }
+  static bool decode_failure(Decoder& from, Result<T>& out) {
+    std::uint8_t code, layer, retry;
+    std::int32_t native;
+    std::string message;
+    if (!from.read(code, layer, retry, native, message)) return false;
+    const bool valid = code != 0 && is_status_code(code) && layer <= static_cast<unsigned>(Layer::kRpc) &&
+                       retry <= static_cast<unsigned>(Retry::kReconnect);
+    if (!valid) return from.fail(DecodeFault::kStatus);
+    out = Result<T>{Status{static_cast<StatusCode>(code), static_cast<Layer>(layer), std::move(message),
+                           native, static_cast<Retry>(retry)}};
+    return true;
+  }
+};
+
+#if defined(__cpp_lib_expected)
+template <typename T, typename E>
+struct Codec<std::expected<T, E>, Kind::kExpected> {
+  using Expected = std::expected<T, E>;
+
+  static void encoded_size(Sizer& size, const Expected& value) {
+    size.skip(1);
+    if (!value)
+      size.add(value.error());
+    else if constexpr (!std::is_void_v<T>)
+      size.add(*value);
+  }
+  static void encode(Encoder& to, const Expected& value) {
+    to.write(value.has_value());
+    if (!value)
+      to.write(value.error());
+    else if constexpr (!std::is_void_v<T>)
+      to.write(*value);
+  }
+  static bool decode(Decoder& from, Expected& out) {
+    bool ok;
+    if (!from.read(ok)) return false;
+    if (!ok) {
+      out = Expected{std::unexpect};
+      return from.read(out.error());
+    }
+    if constexpr (std::is_void_v<T>) {
+      out = Expected{};
+      return true;
+    } else {
+      return from.read(out.emplace());
+    }
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    to.put("expected<");
+    if constexpr (!std::is_void_v<T>) to.type<T>();
+    to.put(", ");
+    to.type<E>();
+    to.put(">");
+  }
+};
+#endif
+
+}  // namespace weft::detail::codec_detail

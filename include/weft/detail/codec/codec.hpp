@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "weft/detail/codec/check.hpp"
+#include "weft/detail/codec/choices.hpp"
+#include "weft/detail/codec/composites.hpp"
+#include "weft/detail/codec/keyed.hpp"
+#include "weft/detail/codec/scalars.hpp"
+#include "weft/detail/codec/sequences.hpp"
+#include "weft/detail/codec/trailer.hpp"
+
+/// Values to bytes and back: arguments and results of calls. The format is docs/internals/codec.md.
+namespace weft::detail {
+
+/// The size of the message made of `Ts...`, where it is the same for all values.
+template <typename... Ts>
+constexpr std::optional<std::size_t> fixed_size() {
+  if ((... && (codec_detail::facts<Ts>.fixed_size != codec_detail::kNotFixed))) {
+    return (std::size_t{0} + ... + codec_detail::facts<Ts>.fixed_size);
+  }
+  return std::nullopt;
+}
+
+/// The exact number of bytes that encode_to() writes for `values`; a constant where fixed_size() has one.
+/// kUnencodable when a value must not be sent (see there); then encode_to() must not be called.
+template <typename... Ts>
+std::size_t encoded_size(const Ts&... values) {
+  if constexpr ((... && codec_detail::explain<codec_detail::encode_problem<Ts>>())) {
+    if constexpr (constexpr auto kFixed = fixed_size<Ts...>(); kFixed.has_value()) {
+      return *kFixed;
+    } else {
+      Sizer size;
+      size.add(values...);
+      if constexpr (codec_detail::additions_count<Ts...> != 0) codec_detail::size_additions(size, values...);
+      return size.result();
+    }
+  } else {
+    return kUnencodable;
+  }
+}
+
+/// Writes exactly encoded_size(values...) bytes to `to`, the first byte of the message; allocates nothing.
+/// The message should begin at an address that is a multiple of 8, here and at the reader, so that views need
+/// no copy.
+template <typename... Ts>
+void encode_to(std::byte* to, const Ts&... values) {
+  if constexpr ((... && codec_detail::explain<codec_detail::encode_problem<Ts>>())) {
+    Encoder encoder{to};
+    encoder.write(values...);
+    if constexpr (codec_detail::additions_count<Ts...> != 0)
+      codec_detail::encode_additions(encoder, values...);
+  }
+}
+
+/// Reads `out...` from `message`, which must be all of what encode_to() wrote for values of the same schema.
+/// Views in `out` point into `message`, or into `arena` where their bytes lie unaligned; both must outlive
+/// them. Errors: kInvalidArgument, layer kCodec, with what is wrong and where; then `out` holds rubbish of
+/// valid types.
+template <typename... Ts>
+Result<void> decode_from(Bytes message, DecodeArena& arena, Ts&... out) {
+  if constexpr ((... && codec_detail::explain<codec_detail::decode_problem<Ts, Ts>>())) {
+    Decoder decoder{message, arena};
+    unsigned value = 0;
+    bool good = (... && (decoder.read(out) && (++value, true)));
+    if constexpr (codec_detail::additions_count<Ts...> != 0) {
+      good = good && codec_detail::decode_additions(decoder, out...);
+    } else if (decoder.remaining() != 0) [[unlikely]] {
+      good = good && (codec_detail::is_trailer(decoder.rest()) || decoder.fail(DecodeFault::kTrailer));
+    }
+    if (!good) [[unlikely]] {
+      return codec_detail::decode_failure(decoder.fault(), decoder.offset(), message.size(), value);
+    }
+  }
+  return {};
+}
+
+namespace codec_detail {
+
+template <typename... Ts>
+constexpr std::uint64_t hash_schema() {
+  // What uses a type first asks for its schema, so the reason in words is the first thing a compiler says.
+  if constexpr ((... && explain<encode_problem<Ts>>())) {
+    SchemaWriter writer;
+    writer.put("(");
+    writer.list<Ts...>();
+    writer.put(")");
+    return writer.hash();
+  } else {
+    return 0;
+  }
+}
+template <typename... Ts>
+inline constexpr std::uint64_t schema_hash_value = hash_schema<Ts...>();
+
+}  // namespace codec_detail
+
+/// A number for the structure of `Ts...`, the same with every compiler. Types that look alike on the wire and
+/// mean the same (std::string and std::string_view, std::vector and std::span) have the same; Compatible does
+/// not count.
+template <typename... Ts>
+constexpr std::uint64_t schema_hash() {
+  return codec_detail::schema_hash_value<Ts...>;
+}
+
+/// The structure of `Ts...` for people: "(i32, string, {f64, [u8]})".
+template <typename... Ts>
+std::string schema_text() {
+  std::string text;
+  if constexpr ((... && codec_detail::explain<codec_detail::encode_problem<Ts>>())) {
+    SchemaWriter writer{&text};
+    writer.put("(");
+    writer.list<Ts...>();
+    writer.put(")");
+  }
+  return text;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/codec/decoder.hpp"
+#include "weft/detail/codec/encoder.hpp"
+#include "weft/detail/codec/schema.hpp"
+
+/// Aggregates, tuples and pairs: their members one after the other, with nothing between. Also types with a
+/// CodecTraits, and the additions, which take no place among the members.
+namespace weft::detail::codec_detail {
+
+template <typename T>
+struct MembersCodec {
+  static void encoded_size(Sizer& size, const T& value) {
+    visit_members(value, [&size](const auto&... members) { size.add(members...); });
+  }
+  static void encode(Encoder& to, const T& value) {
+    if constexpr (is_plain_to_encode<T>)
+      to.write_bytes(&value, sizeof value);
+    else
+      visit_members(value, [&to](const auto&... members) { to.write(members...); });
+  }
+  static bool decode(Decoder& from, T& out) {
+    if constexpr (is_plain_to_decode<T>) {
+      const std::byte* bytes;
+      if (!from.take(sizeof out, bytes)) return false;
+      std::memcpy(static_cast<void*>(&out), bytes, sizeof out);
+      return true;
+    } else {
+      return visit_members(out, [&from](auto&... members) { return from.read(members...); });
+    }
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    if (!to.enter(type_tag<T>)) return;
+    to.put("{");
+    append_list(to, members_of<T>{});
+    to.put("}");
+    to.leave();
+  }
+};
+
+template <typename T>
+struct Codec<T, Kind::kAggregate> : MembersCodec<T> {};
+template <typename T>
+struct Codec<T, Kind::kTuple> : MembersCodec<T> {};
+
+/// Among the members there is nothing of an addition; what is sent of it follows after all values.
+template <typename T>
+struct Codec<T, Kind::kCompatible> {
+  static void encoded_size(Sizer&, const T&) {}
+  static void encode(Encoder&, const T&) {}
+  static bool decode(Decoder&, T&) { return true; }
+  static constexpr void append_schema(SchemaWriter& to) {
+    to.put("+v");
+    to.put_number(T::kSince);
+    to.put(" ");
+    to.type<typename T::value_type>();
+  }
+};
+
+template <typename T>
+struct Codec<T, Kind::kUserWire> {
+  using Traits = CodecTraits<T>;
+  using Wire = typename Traits::Wire;
+
+  static void encoded_size(Sizer& size, const T& value) {
+    size.add(static_cast<const Wire&>(Traits::to_wire(value)));
+  }
+  static void encode(Encoder& to, const T& value) {
+    to.write(static_cast<const Wire&>(Traits::to_wire(value)));
+  }
+  static bool decode(Decoder& from, T& out) {
+    Wire wire{};
+    if (!from.read(wire)) return false;
+    if (!Traits::from_wire(std::move(wire), out)) return from.fail(DecodeFault::kRefused);
+    return true;
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    if (!to.enter(type_tag<T>)) return;
+    to.type<Wire>();
+    to.leave();
+  }
+};
+
+template <typename T>
+struct Codec<T, Kind::kUser> {
+  using Traits = CodecTraits<T>;
+
+  static void encoded_size(Sizer& size, const T& value) { Traits::encoded_size(size, value); }
+  static void encode(Encoder& to, const T& value) { Traits::encode(to, value); }
+  static bool decode(Decoder& from, T& out) {
+    if (Traits::decode(from, out)) return true;
+    return from.fault() != DecodeFault::kNone ? false : from.fail(DecodeFault::kRefused);
+  }
+  static constexpr void append_schema(SchemaWriter& to) {
+    if (!to.enter(type_tag<T>)) return;
+    Traits::append_schema(to);
+    to.leave();
+  }
+};
+
+}  // namespace weft::detail::codec_detail

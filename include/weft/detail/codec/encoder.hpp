@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "weft/base/bytes.hpp"
+#include "weft/detail/codec/sizer.hpp"
+
+namespace weft::detail {
+
+/// Writes values into memory that a Sizer has measured; checks nothing and allocates nothing.
+class Encoder {
+ public:
+  /// `message` is the first byte of the message, from which alignment counts.
+  explicit Encoder(std::byte* message) : begin_(message), at_(message) {}
+
+  /// Writes `values`, one after the other.
+  template <typename... Ts>
+  void write(const Ts&... values) {
+    (codec_detail::Codec<Ts>::encode(*this, values), ...);
+  }
+  /// Writes raw bytes, without a count.
+  void write_bytes(const void* from, std::size_t size) {
+    if (size != 0) std::memcpy(at_, from, size);
+    at_ += size;
+  }
+  template <typename T>
+  void write_number(T number) {
+    store_le(at_, number);
+    at_ += sizeof number;
+  }
+  void write_count(std::size_t elements) { write_number(static_cast<std::uint32_t>(elements)); }
+  /// Leaves out `size` bytes, to be written by the caller before the message is used; answers where they are.
+  std::byte* reserve(std::size_t size) {
+    std::byte* const place = at_;
+    at_ += size;
+    return place;
+  }
+  /// Writes zeros up to the next multiple of `alignment` (at most 8).
+  void align(std::size_t alignment) {
+    while ((offset() & (alignment - 1)) != 0) *at_++ = std::byte{0};
+  }
+
+  std::size_t offset() const { return static_cast<std::size_t>(at_ - begin_); }
+
+ private:
+  std::byte* begin_;
+  std::byte* at_;
+};
+
+}  // namespace weft::detail

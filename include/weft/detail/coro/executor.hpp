@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/coro/trampoline.hpp"
+
+namespace weft::detail {
+
+struct ReadyTag;
+
+/// Something to run later on this thread: a node that sits in one Executor's queue at a time.
+/// Owned by whoever schedules it, often a part of a coroutine frame. Leaves its queue when destroyed, so a
+/// dropped frame is never run.
+class Ready : public ListHook<ReadyTag> {
+ public:
+  /// Runs outside the queue: it may schedule the node again or destroy it.
+  using Run = void (*)(Ready*) noexcept;
+  explicit Ready(Run run) noexcept : run_(run) {}
+
+  bool is_scheduled() const noexcept { return linked(); }
+
+ private:
+  friend class Executor;
+  Run run_;
+};
+
+/// A thread's ready queue: first in, first out, no allocation, no lock. The runtime's Loop derives from it.
+/// Thread: all members belong to the thread that runs it. Must outlive the coroutines that wait on it.
+class Executor {
+ public:
+  /// Makes an executor the current one of this thread for a scope; scopes nest.
+  class Enter {
+   public:
+    explicit Enter(Executor& executor) noexcept : outer_(current_) { current_ = &executor; }
+    Enter(const Enter&) = delete;
+    Enter& operator=(const Enter&) = delete;
+    ~Enter() { current_ = outer_; }
+
+   private:
+    Executor* outer_;
+  };
+
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// The executor whose code runs on this thread, or null outside of any.
+  static Executor* current() noexcept { return current_; }
+
+  /// Queues `node`, which must not be queued yet.
+  void schedule(Ready& node) noexcept { ready_.push_back(node); }
+  /// Takes `node` out of the queue, if it is there.
+  void unschedule(Ready& node) noexcept { node.unlink(); }
+
+  bool has_ready() const noexcept { return !ready_.empty(); }
+
+  /// Runs at most `budget` nodes, those too that are queued meanwhile. Returns how many ran.
+  std::size_t run_ready(std::size_t budget) {
+    Enter entered(*this);
+    return run_entered(budget);
+  }
+
+ protected:
+  /// run_ready() where this is the thread's current executor already.
+  std::size_t run_entered(std::size_t budget) {
+    std::size_t ran = 0;
+    for (; ran < budget && has_ready(); ++ran) run_oldest();
+    return ran;
+  }
+  /// Runs the node that is first, which there must be.
+  void run_oldest() {
+    Ready& node = ready_.pop_front();
+    node.run_(&node);
+  }
+
+ private:
+  static inline constinit thread_local Executor* current_ = nullptr;
+
+  IntrusiveList<Ready, ReadyTag> ready_;
+};
+
+/// The Ready that resumes a coroutine.
+struct Resumption : Ready {
+  explicit Resumption(std::coroutine_handle<> coroutine = {}) noexcept
+      : Ready([](Ready* node) noexcept { resume(static_cast<Resumption*>(node)->handle); }),
+        handle(coroutine) {}
+
+  std::coroutine_handle<> handle;
+};
+
+/// Awaited by `co_await yield()`.
+class [[nodiscard]] YieldAwaiter {
+ public:
+  YieldAwaiter() noexcept = default;
+  YieldAwaiter(YieldAwaiter&&) noexcept {}
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> coroutine) noexcept {
+    WEFT_ASSERT(Executor::current() != nullptr, "yield() needs a current executor");
+    resumption_.handle = coroutine;
+    Executor::current()->schedule(resumption_);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Resumption resumption_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <utility>
+
+namespace weft::detail {
+
+/// State of one thread about the coroutines that run on it right now. See docs/internals/coroutines.md.
+struct Trampoline {
+  /// The coroutine that the innermost resume() goes on with; set just before the running one returns to it.
+  std::coroutine_handle<> next;
+  /// How many coroutines run inside each other on this stack.
+  unsigned depth = 0;
+};
+
+inline constinit thread_local Trampoline trampoline{};
+
+/// Deeper than this a child is not started on its parent's stack but by the trampoline.
+inline constexpr unsigned kInlineDepthMax = 64;
+
+/// Leaves `coroutine` to the innermost resume(). Only for the last act of a coroutine that then suspends.
+inline void continue_with(std::coroutine_handle<> coroutine) noexcept {
+  trampoline.next = coroutine;
+}
+
+/// Resumes `coroutine` and everything that its ending lets go on, without growing the stack with the chain's
+/// length. The only way in which anything but an awaiting parent starts or resumes a coroutine.
+inline void resume(std::coroutine_handle<> coroutine) noexcept {
+  Trampoline& here = trampoline;
+  const std::coroutine_handle<> outer = std::exchange(here.next, nullptr);
+  ++here.depth;
+  do {
+    coroutine.resume();
+    coroutine = std::exchange(here.next, nullptr);
+  } while (coroutine);
+  --here.depth;
+  here.next = outer;
+}
+
+}  // namespace weft::detail

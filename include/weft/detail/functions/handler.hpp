@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/calls/inline_call.hpp"
+#include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/functions/views.hpp"
+#include "weft/functions/method.hpp"
+#include "weft/functions/reply.hpp"
+
+namespace weft::detail {
+
+template <typename Call, typename... Values>
+void answer_with(Call& call, const Values&... values) {
+  if (std::byte* body = call.begin_answer(encoded_size(values...))) {
+    try {
+      encode_to(body, values...);
+    } catch (...) {  // a hook of the user's
+      call.take_back_answer(body);
+      throw;
+    }
+    call.end_answer();
+  }
+}
+
+template <typename Call, typename R>
+void answer(Call& call, const R& value) {
+  if constexpr (is_result<R>) {
+    if (!value.ok()) return call.fail(value.status());
+    if constexpr (std::is_void_v<typename R::value_type>) {
+      answer_with(call);
+    } else {
+      answer_with(call, *value);
+    }
+  } else {
+    answer_with(call, value);
+  }
+}
+
+/// Bytes of the body that answer() encodes.
+template <typename R>
+std::size_t answer_bytes(const R& value) {
+  if constexpr (!is_result<R>) {
+    return encoded_size(value);
+  } else if constexpr (std::is_void_v<typename R::value_type>) {
+    return 0;
+  } else {
+    return value.ok() ? encoded_size(*value) : 0;
+  }
+}
+
+template <typename T>
+inline constexpr bool is_lost_output =
+    std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
+template <typename T>
+inline constexpr bool is_context = std::is_same_v<std::remove_cvref_t<T>, CallContext>;
+template <typename T>
+inline constexpr bool is_any_reply = is_reply<std::remove_cvref_t<T>>;
+
+/// A parameter by value that owns memory: it ends with the function, and so does what a view of it shows.
+template <typename T>
+inline constexpr bool dies_with_the_function = !std::is_reference_v<T> && owns_memory<T>;
+
+/// Fails to compile with the reason in words when a handler's parameters cannot be served; true otherwise.
+/// `Declared` is what would travel.
+template <typename Traits, typename... Declared>
+consteval bool explain_parameters(TypeList<Declared...>) {
+  constexpr bool kReplyInPlace = !(is_any_reply<Declared> || ...) && !Traits::reply_after_context;
+  constexpr bool kContextInPlace = !(is_context<Declared> || ...);
+  constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared>) || ...);
+  // A delayed handler answers through its Reply before it returns, or keeps what it answers with itself.
+  constexpr bool kResultStays =
+      Traits::delayed || !holds_view<typename Traits::Result> || !(dies_with_the_function<Declared> || ...);
+  static_assert(kReplyInPlace,
+                "weft cannot serve this handler: Reply<R> is taken by value, as the first parameter of a "
+                "function that returns void; it answers through the Reply");
+  static_assert(kContextInPlace,
+                "weft cannot serve this handler: it takes its context as CallContext&, before the parameters "
+                "that travel (after Reply<R>, if there is one)");
+  static_assert(kNothingLost,
+                "weft cannot serve this handler: a parameter is a non-const reference, and what is written "
+                "there never reaches the caller; take a value or a const reference, and return the result");
+  static_assert(
+      kResultStays,
+      "weft cannot serve this handler: it returns a view, or a type that holds one, and a parameter "
+      "that owns its memory is gone when the function returns; take a std::string_view, a span or a const "
+      "reference, or return a value");
+  return kReplyInPlace && kContextInPlace && kNothingLost && kResultStays;
+}
+
+/// Everything the server needs to call the function behind `M`.
+template <auto M>
+struct HandlerOf {
+  using Traits = MethodTraits<M>;
+  using Arguments = typename Traits::Arguments::Tuple;
+  using Returned = typename Traits::Returned;
+  using Object = typename Traits::Object;
+
+  template <typename Call>
+  static bool decode(const MethodEntry& method, Call& call, DecodeArena& arena, Arguments& arguments) {
+    const Result<void> decoded =
+        std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
+    if (!decoded.ok()) [[unlikely]] {
+      call.refuse_arguments(decoded.status().with_context(method.key.name));
+      return false;
+    }
+    return true;
+  }
+
+  template <typename... Extra>
+  static Returned invoke(void* object, Arguments& arguments, Extra&&... extra) {
+    return invoke_as(typename Traits::AsDeclared{}, object, arguments, std::forward<Extra>(extra)...);
+  }
+
+  template <typename... Declared, typename... Extra>
+  static Returned invoke_as(TypeList<Declared...>, void* object, Arguments& arguments, Extra&&... extra) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) -> Returned {
+      if constexpr (std::is_void_v<Object>) {
+        return Traits::function(std::forward<Extra>(extra)...,
+                                static_cast<Declared&&>(std::get<I>(arguments))...);
+      } else {
+        return (static_cast<Object*>(object)->*Traits::function)(
+            std::forward<Extra>(extra)..., static_cast<Declared&&>(std::get<I>(arguments))...);
+      }
+    }(std::index_sequence_for<Declared...>{});
+  }
+
+  template <typename Call, typename... Extra>
+  static void run(const MethodEntry& method, Call& call, DecodeArena& arena, Extra&&... extra) {
+    try {
+      Arguments arguments;
+      if (!decode(method, call, arena, arguments)) return;
+      if constexpr (std::is_void_v<Returned>) {
+        invoke(method.object, arguments, std::forward<Extra>(extra)...);
+        answer_with(call);
+      } else {
+        answer(call, invoke(method.object, arguments, std::forward<Extra>(extra)...));
+      }
+    } catch (...) {
+      call.fail(status_of_exception());
+    }
+  }
+
+  static void serve_inline(const MethodEntry& method, InlineCall& call) {
+    if constexpr (!Traits::takes_context) {
+      DecodeArena arena;
+      run(method, call, arena);
+    }
+  }
+
+  static void serve_record(const MethodEntry& method, ServedCall& call) {
+    DecodeArena arena;
+    if constexpr (Traits::takes_context) {
+      run(method, call, arena, call.context());
+    } else {
+      run(method, call, arena);
+    }
+  }
+
+  static void serve_delayed(const MethodEntry& method, ServedCall& call) {
+    Reply<typename Traits::Result> reply{call};
+    try {
+      Arguments arguments;
+      if (!decode_for_reply(method, call, arguments)) return;
+      if constexpr (Traits::takes_context) {
+        invoke(method.object, arguments, std::move(reply), call.context());
+      } else {
+        invoke(method.object, arguments, std::move(reply));
+      }
+    } catch (...) {
+      call.unless_answered(status_of_exception());
+    }
+  }
+
+  static bool decode_for_reply(const MethodEntry& method, ServedCall& call, Arguments& arguments) {
+    DecodeArena arena;
+    const Result<void> decoded =
+        std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
+    // The handler may look at its arguments until it replies.
+    if (!arena.empty()) call.keep(std::make_shared<DecodeArena>(std::move(arena)));
+    if (!decoded.ok()) {
+      call.unless_answered(decoded.status().with_context(method.key.name), true);
+    }
+    return decoded.ok();
+  }
+
+  static Task<void> serve_coroutine(const MethodEntry* method, ServedCall* call) {
+    Status failure;
+    DecodeArena arena;
+    try {
+      Arguments arguments;
+      if (!decode(*method, *call, arena, arguments)) co_return;
+      if constexpr (std::is_same_v<Returned, Task<void>>) {
+        if constexpr (Traits::takes_context) {
+          co_await invoke(method->object, arguments, call->context());
+        } else {
+          co_await invoke(method->object, arguments);
+        }
+        co_await call->room();
+        answer_with(*call);
+      } else if constexpr (Traits::takes_context) {
+        auto result = co_await invoke(method->object, arguments, call->context());
+        if (!call->has_room()) [[unlikely]] {
+          failure = call->keep_answer(answer_bytes(result));
+          if (failure.ok()) co_await call->room();
+        }
+        if (failure.ok()) answer(*call, result);
+      } else {
+        auto result = co_await invoke(method->object, arguments);
+        if (!call->has_room()) [[unlikely]] {
+          failure = call->keep_answer(answer_bytes(result));
+          if (failure.ok()) co_await call->room();
+        }
+        if (failure.ok()) answer(*call, result);
+      }
+    } catch (...) {
+      failure = status_of_exception();
+    }
+    if (failure.ok()) co_return;
+    co_await call->room();
+    call->fail(failure);
+  }
+
+  template <typename... Values>
+  static consteval bool arguments_own_memory(std::tuple<Values...>*) {
+    return (owns_memory<Values> || ...);
+  }
+
+  static MethodEntry entry(void* object, const HandlerOptions& options) {
+    if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
+      return make_entry(method_key<M>, requires { Traits::key; }, object, options);
+    } else {
+      return {};
+    }
+  }
+  /// Under a name that is known at run time only; `name` outlives the server.
+  static MethodEntry named_entry(std::string_view name, void* object, const HandlerOptions& options) {
+    if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
+      const MethodKey key{hash_name(name), SchemaOf<M>::hash(), name, &SchemaOf<M>::text};
+      return make_entry(key, true, object, options);
+    } else {
+      return {};
+    }
+  }
+
+  static MethodEntry make_entry(const MethodKey& key, bool keyed, void* object,
+                                const HandlerOptions& options) {
+    MethodEntry entry{key, options};
+    entry.object = object;
+    entry.takes_attachment = Traits::takes_context;
+    entry.keyed = keyed;
+    entry.copies_body = arguments_own_memory(static_cast<Arguments*>(nullptr));
+    if constexpr (is_task<Returned>) {
+      entry.kind = HandlerKind::kCoroutine;
+      entry.on_loop_only = true;
+      entry.serve_coroutine = &serve_coroutine;
+    } else if constexpr (Traits::delayed) {
+      entry.kind = HandlerKind::kRecord;
+      entry.delayed = true;
+      entry.serve_record = &serve_delayed;
+    } else {
+      entry.kind = Traits::takes_context ? HandlerKind::kRecord : HandlerKind::kInline;
+      entry.serve_inline = &serve_inline;
+      entry.serve_record = &serve_record;
+    }
+    if (options.blocking) entry.kind = HandlerKind::kBlocking;
+    return entry;
+  }
+};
+
+/// A handler that the server owns, and its name.
+template <typename F>
+struct OwnedHandler {
+  std::string name;
+  F function;
+};
+
+template <typename F>
+concept HasOneCallOperator = requires { &F::operator(); };
+
+/// A lambda or another object with one function call operator, which is no template.
+template <typename F>
+concept FunctionObject = HasOneCallOperator<std::remove_cvref_t<F>>;
+
+/// `M` names a function that can be a handler: free, member, coroutine or delayed, of types that can be
+/// encoded.
+template <auto M>
+concept Handler = requires {
+  typename MethodTraits<M>::Arguments;
+  MethodTraits<M>::function;
+};
+/// A handler that needs no object.
+template <auto M>
+concept FreeHandler = Handler<M> && std::is_void_v<typename MethodTraits<M>::Object>;
+/// A handler that is a member of `Object` or of its base.
+template <auto M, typename Object>
+concept MemberHandlerOf = Handler<M> && std::is_convertible_v<Object*, typename MethodTraits<M>::Object*>;
+
+}  // namespace weft::detail

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <type_traits>
+
+#include "weft/detail/codec/check.hpp"
+#include "weft/detail/coro/owned_argument.hpp"
+
+namespace weft::detail {
+
+using codec_detail::Kind;
+
+/// Asks `Question` about types, and tells whether the answer is yes for one of them.
+template <template <typename, typename...> typename Question, typename... Seen>
+struct InAny {
+  template <typename... Parts>
+  static consteval bool of(codec_detail::Types<Parts...>) {
+    return (Question<std::remove_cv_t<Parts>, Seen...>::answer() || ...);
+  }
+};
+
+/// Returns the types of what is inside of `T` for the codec; none when there is nothing, or it is hidden.
+template <typename T>
+consteval auto parts_of() {
+  constexpr Kind kKind = codec_detail::kind_of<T>;
+  if constexpr (kKind == Kind::kAggregate) {
+    if constexpr (codec_detail::has_base_class<T> || std::is_union_v<T> ||
+                  codec_detail::field_count<T> > CodecLimits::kFieldsMax) {
+      return codec_detail::Types<>{};  // the codec refuses it
+    } else {
+      return codec_detail::members_of<T>{};
+    }
+  } else if constexpr (kKind == Kind::kTuple) {
+    return codec_detail::members_of<T>{};
+  } else if constexpr (kKind == Kind::kArray) {
+    return codec_detail::Types<typename codec_detail::ArrayOf<T>::Element>{};
+  } else if constexpr (kKind == Kind::kMap) {
+    return codec_detail::Types<typename T::key_type, typename T::mapped_type>{};
+  } else if constexpr (kKind == Kind::kVariant) {
+    return typename codec_detail::AlternativesOf<T>::type{};
+  } else if constexpr (kKind == Kind::kUnique) {
+    return codec_detail::Types<typename T::element_type>{};
+  } else if constexpr (kKind == Kind::kSequence || kKind == Kind::kSet || kKind == Kind::kView ||
+                       kKind == Kind::kOptional || kKind == Kind::kResult || kKind == Kind::kExpected ||
+                       kKind == Kind::kCompatible) {
+    if constexpr (std::is_void_v<typename T::value_type>) {
+      return codec_detail::Types<>{};
+    } else {
+      return codec_detail::Types<typename T::value_type>{};
+    }
+  } else {
+    return codec_detail::Types<>{};
+  }
+}
+
+/// Tells whether a value of `T` is a view, or holds one somewhere. Recursive types end at one that is `Seen`.
+template <typename T, typename... Seen>
+struct HoldsView {
+  static consteval bool answer() {
+    constexpr Kind kKind = codec_detail::kind_of<T>;
+    if constexpr ((std::is_same_v<T, Seen> || ...)) {
+      return false;
+    } else if constexpr (kKind == Kind::kView || (kKind == Kind::kText && std::is_trivially_copyable_v<T>)) {
+      return true;
+    } else if constexpr (decltype(parts_of<T>())::kCount == 0) {
+      return is_view<T>;  // a view of the user's own says so
+    } else {
+      return InAny<weft::detail::HoldsView, T, Seen...>::of(parts_of<T>());
+    }
+  }
+};
+
+/// Tells whether a view could show memory that a value of `T` owns, and that ends with the value. A number
+/// owns itself alone, and nobody makes a view of it. A container of views owns its nodes, which nobody looks
+/// at from outside; what its views show belongs to somebody else.
+template <typename T, typename... Seen>
+struct OwnsMemory {
+  static consteval bool answer() {
+    constexpr Kind kKind = codec_detail::kind_of<T>;
+    constexpr bool kIsItsParts = kKind == Kind::kAggregate || kKind == Kind::kTuple ||
+                                 kKind == Kind::kOptional || kKind == Kind::kVariant;
+    if constexpr ((std::is_same_v<T, Seen> || ...) || kKind == Kind::kView) {
+      return false;
+    } else if constexpr (kIsItsParts || HoldsView<T>::answer()) {
+      return InAny<weft::detail::OwnsMemory, T, Seen...>::of(parts_of<T>());
+    } else {
+      return kKind == Kind::kArray || !std::is_trivially_copyable_v<T>;
+    }
+  }
+};
+
+template <typename T>
+inline constexpr bool holds_view = HoldsView<std::remove_cvref_t<T>>::answer();
+template <typename T>
+inline constexpr bool owns_memory = OwnsMemory<std::remove_cvref_t<T>>::answer();
+
+}  // namespace weft::detail

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "weft/base/bytes.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+
+namespace weft::detail {
+
+class ChunkPool;
+class ChunkRef;
+
+/// Owner of memory that is lent to be looked at as a chunk, such as a library's receive buffer.
+class ChunkLender {
+ public:
+  /// Nobody looks at `memory` any more. Outlives the chunks it lent.
+  virtual void on_chunk_returned(MutableBytes memory) noexcept = 0;
+
+ protected:
+  ~ChunkLender() = default;
+};
+
+/// A block of memory that frames are received into and encoded into. Everyone who looks at its bytes holds a
+/// ChunkRef; the last one gives it back to its pool, or to its lender. Made by ChunkPool only.
+/// Thread: its pool's. The count is a plain number, nothing here is atomic.
+class alignas(64) Chunk {
+ public:
+  /// The first of capacity() bytes, 64-aligned unless lent; not zeroed.
+  std::byte* data() noexcept { return data_; }
+  const std::byte* data() const noexcept { return data_; }
+  std::size_t capacity() const noexcept { return capacity_; }
+  MutableBytes memory() noexcept { return {data_, capacity_}; }
+  /// How many ChunkRefs there are; 1 means that nobody else looks at the bytes.
+  std::uint32_t references() const noexcept { return references_; }
+
+ private:
+  friend class ChunkPool;
+  friend class ChunkRef;
+  Chunk(ChunkPool& pool, std::size_t capacity) noexcept
+      : pool_(&pool), data_(reinterpret_cast<std::byte*>(this + 1)), capacity_(capacity) {}
+
+  ChunkPool* const pool_;
+  Chunk* next_free_ = nullptr;
+  std::byte* data_;
+  std::size_t capacity_;
+  ChunkLender* lender_ = nullptr;
+  std::uint32_t references_ = 0;
+};
+
+/// Shared ownership of a Chunk, or of nothing. A copy retains. Thread: the pool's.
+class ChunkRef {
+ public:
+  ChunkRef() noexcept = default;
+  ChunkRef(const ChunkRef& other) noexcept : chunk_(other.chunk_) { retain(); }
+  ChunkRef(ChunkRef&& other) noexcept : chunk_(std::exchange(other.chunk_, nullptr)) {}
+  ChunkRef& operator=(ChunkRef other) noexcept {
+    std::swap(chunk_, other.chunk_);
+    return *this;
+  }
+  ~ChunkRef() { reset(); }
+
+  explicit operator bool() const noexcept { return chunk_ != nullptr; }
+  Chunk* get() const noexcept { return chunk_; }
+  Chunk& operator*() const noexcept { return *chunk_; }
+  Chunk* operator->() const noexcept { return chunk_; }
+  void reset() noexcept;
+
+  friend bool operator==(const ChunkRef&, const ChunkRef&) = default;
+
+ private:
+  friend class ChunkPool;
+  explicit ChunkRef(Chunk* chunk) noexcept : chunk_(chunk) { retain(); }
+  void retain() noexcept {
+    if (chunk_ != nullptr) ++chunk_->references_;
+  }
+
+  Chunk* chunk_ = nullptr;
+};
+
+struct ChunkPoolOptions {
+  /// Capacity of a standard chunk.
+  std::size_t chunk_bytes = 64 * 1024;
+  /// Free standard chunks are kept for the next use up to this much memory; more is given back to the system.
+  std::size_t cached_bytes_max = 4 * 1024 * 1024;
+};
+
+/// Makes chunks and keeps the free standard ones, the last used first because it is still in the cache.
+/// A loop owns one. Thread: its loop's only. Asserts in its destructor that every chunk came back.
+class ChunkPool {
+ public:
+  explicit ChunkPool(ChunkPoolOptions options = {}) noexcept;
+  ChunkPool(const ChunkPool&) = delete;
+  ChunkPool& operator=(const ChunkPool&) = delete;
+  ~ChunkPool();
+
+  /// A standard chunk that nobody else holds. No allocation while there are free ones. Null when memory is
+  /// out.
+  ChunkRef acquire() noexcept {
+    Chunk* chunk = free_;
+    if (chunk == nullptr) return allocate(options_.chunk_bytes);
+    free_ = chunk->next_free_;
+    cached_bytes_ -= chunk->capacity_;
+    ++chunks_out_;
+    return ChunkRef{chunk};
+  }
+  /// A chunk of `at_least` bytes or more: a standard one if that suffices, else one made to measure, which
+  /// goes back to the system after use. Null when memory is out.
+  ChunkRef acquire(std::size_t at_least) noexcept;
+
+  /// `memory`, which is `lender`'s, as a chunk. No allocation once there were as many of these before. Null
+  /// when memory is out; nothing was lent then.
+  ChunkRef lend(MutableBytes memory, ChunkLender& lender) noexcept {
+    Chunk* chunk = free_lent_;
+    if (chunk == nullptr) [[unlikely]] {
+      chunk = make_lent();
+      if (chunk == nullptr) return {};
+    }
+    free_lent_ = chunk->next_free_;
+    chunk->data_ = memory.data();
+    chunk->capacity_ = memory.size();
+    chunk->lender_ = &lender;
+    ++chunks_out_;
+    return ChunkRef{chunk};
+  }
+
+  std::size_t chunk_bytes() const noexcept { return options_.chunk_bytes; }
+  /// Chunks that somebody holds now.
+  std::size_t chunks_out() const noexcept { return chunks_out_; }
+  /// Memory of free chunks that are kept.
+  std::size_t cached_bytes() const noexcept { return cached_bytes_; }
+  /// Gives all free chunks back to the system.
+  void trim() noexcept;
+
+ private:
+  friend class ChunkRef;
+  ChunkRef allocate(std::size_t capacity) noexcept;
+  Chunk* make_lent() noexcept;
+  void give_back(Chunk* chunk) noexcept;
+  static void free_memory(Chunk* chunk) noexcept;
+
+  const ChunkPoolOptions options_;
+  const ForkMark made_in_;
+  Chunk* free_ = nullptr;
+  Chunk* free_lent_ = nullptr;
+  std::size_t cached_bytes_ = 0;
+  std::size_t chunks_out_ = 0;
+};
+
+inline void ChunkRef::reset() noexcept {
+  Chunk* chunk = std::exchange(chunk_, nullptr);
+  if (chunk != nullptr && --chunk->references_ == 0) chunk->pool_->give_back(chunk);
+}
+
+}  // namespace weft::detail

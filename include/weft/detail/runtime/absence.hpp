@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+
+#include "weft/base/time.hpp"
+
+namespace weft::detail {
+
+/// Knows when a loop was back after a time in which it did not run: its process was stopped, its machine was
+/// paused, or a handler kept the thread. Whatever its peers have done meanwhile has not been looked at, so
+/// whoever judges a peer by time first looks for a while, and then judges.
+///
+/// A timer that fires much too late is the sign of it. A loop that is a little late again and again still
+/// judges: short absences count once in a while only.
+class Absence {
+ public:
+  /// A timer that is late by this much is the sign of an absence.
+  static constexpr Duration kShort = std::chrono::milliseconds{50};
+  /// One that is late by this much always is, and a shorter one once in kSeldom.
+  static constexpr Duration kLong = std::chrono::milliseconds{500};
+  static constexpr Duration kSeldom = std::chrono::seconds{10};
+  /// How long peers are looked at before they are judged, or their whole timeout if that is shorter.
+  static constexpr Duration kLook = std::chrono::seconds{1};
+
+  /// A timer that was due at `due` fires.
+  void fires(TimePoint due, TimePoint now) noexcept {
+    if (now - due >= kShort) [[unlikely]] {
+      if (now - due >= kLong || back_ == TimePoint::min() || now - back_ >= kSeldom) back_ = now;
+    }
+  }
+  /// Returns the time before which nobody is judged who may be silent for `timeout`.
+  TimePoint judge_from(Duration timeout) const noexcept { return back_ + std::min(timeout, kLook); }
+
+ private:
+  TimePoint back_ = TimePoint::min();
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+/// Events of a descriptor. `hangup`: the peer ended its side, or both sides are over; what it sent before
+/// may still be there to read. `error`: reading or writing says which.
+struct Readiness {
+  bool readable = false;
+  bool writable = false;
+  bool hangup = false;
+  bool error = false;
+};
+
+/// Interest in a descriptor: derive from it, then Loop::watch(). Edge-triggered: after a report nothing more
+/// is said until something new happens, so read and write until the system says EAGAIN. A report may be
+/// spurious. Owned by whoever watches; unwatch (or destroy) it before the descriptor is closed. Thread: its
+/// loop's.
+class FdWatch {
+ public:
+  FdWatch() = default;
+  FdWatch(const FdWatch&) = delete;
+  FdWatch& operator=(const FdWatch&) = delete;
+
+  /// Called in a turn of the loop. May unwatch or destroy this and any other watch.
+  virtual void on_ready(Readiness readiness) = 0;
+  /// Called after on_ready(), once the coroutines that it made ready have run, when reports on other
+  /// descriptors are still to come in this turn: what this one caused and need not wait for those may be
+  /// sent.
+  virtual void on_report_end() {}
+
+  bool watched() const noexcept { return loop_ != nullptr; }
+
+ protected:
+  ~FdWatch();
+
+ private:
+  friend class weft::Loop;
+
+  Loop* loop_ = nullptr;
+  std::uint64_t token_ = 0;
+  int fd_ = -1;
+  bool internal_ = false;  // the loop's own: its reports end a sleep, and are nothing that was done
+};
+
+}  // namespace weft::detail

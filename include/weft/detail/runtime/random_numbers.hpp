@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace weft::detail {
+
+/// Random numbers for what must differ and need not be secret, such as the jitter of a wait: the same ones
+/// for the same seed. Steele, Lea, Flood: Fast splittable pseudorandom number generators (SplitMix64).
+class RandomNumbers {
+ public:
+  explicit RandomNumbers(std::uint64_t seed) noexcept : state_(seed) {}
+  /// Returns numbers that nobody can repeat.
+  static RandomNumbers of_system() noexcept;
+
+  std::uint64_t next() noexcept {
+    std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+    return mixed ^ (mixed >> 31);
+  }
+  /// Returns a number from `low` up to, and without, `high`.
+  double between(double low, double high) noexcept {
+    return low + (high - low) * static_cast<double>(next() >> 11) * 0x1p-53;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "weft/base/time.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/absence.hpp"
+#include "weft/runtime/clock.hpp"
+
+namespace weft::detail {
+
+/// The time that a loop's turn has taken, and who goes on in a later one because of it.
+///
+/// Reading the clock for each small piece of work (a frame, a coroutine) would cost a good part of the piece.
+/// So pieces are counted, and the clock is looked at after every so many: one at first, up to kPiecesMax
+/// while they are short, fewer where those before took longer than kBetweenLooks.
+///
+/// Thread: its loop's.
+class TurnTime {
+ public:
+  static constexpr std::size_t kPiecesMax = 32;
+  /// Pieces are counted so that the clock is looked at about as often, if each takes as long as the last
+  /// ones.
+  static constexpr Duration kBetweenLooks = std::chrono::microseconds{50};
+  /// A turn that is so old begins nothing new that can wait, and looks at the timers.
+  static constexpr Duration kOld = std::chrono::milliseconds{1};
+
+  explicit TurnTime(Clock& clock) noexcept : clock_(clock) {}
+
+  /// A turn begins, or goes on after it slept.
+  void begin() noexcept {
+    began_ = now_ = clock_.now();
+    old_ = false;
+  }
+  /// The time as of the last look.
+  TimePoint now() const noexcept { return now_; }
+  /// Looks at the clock.
+  TimePoint read() noexcept {
+    now_ = clock_.now();
+    old_ = now_ - began_ >= kOld;
+    return now_;
+  }
+
+  /// Pieces that may be done until the clock is looked at again. Whoever does some may count them down here,
+  /// and look_if_due() follows.
+  std::size_t& pieces_left() noexcept { return left_; }
+  void look_if_due() noexcept {
+    if (left_ == 0) [[unlikely]] {
+      look();
+    }
+  }
+  /// Counts pieces that were done.
+  void did(std::size_t pieces) noexcept {
+    if (pieces >= left_) [[unlikely]] {
+      return look();
+    }
+    left_ -= pieces;
+  }
+  /// The loop did something, as of now().
+  void was_active() noexcept { active_ = now_; }
+  bool was_active_within(Duration time) const noexcept { return now_ - active_ < time; }
+
+  bool is_old() const noexcept { return old_; }
+
+  /// Knows whether the loop has not run lately, for those who judge a peer by time.
+  Absence& absence() noexcept { return absence_; }
+
+  /// Lets `node` run in a later turn, behind all that wait like this already. It must not be queued.
+  void put_off(Ready& node) noexcept { later_.push_back(node); }
+  bool has_later() const noexcept { return !later_.empty(); }
+  /// Gives each of those that are put off now to `run`, in order: the first, and others as long as the turn
+  /// is not old. Those that are left keep their places before those that are put off meanwhile.
+  template <typename Run>
+  void run_later(Run run) {
+    if (later_.empty()) [[likely]] {
+      return;
+    }
+    Nodes due;
+    due.splice_back(later_);
+    while (!due.empty()) {
+      run(due.pop_front());
+      if (is_old()) break;
+    }
+    due.splice_back(later_);
+    later_.splice_back(due);
+  }
+
+ private:
+  using Nodes = IntrusiveList<Ready, ReadyTag>;
+
+  [[gnu::cold]] [[gnu::noinline]] void look() noexcept {
+    const TimePoint since = std::max(looked_, began_);  // not the time between turns
+    const Duration took = read() - since;
+    looked_ = now_;
+    if (took > kBetweenLooks) {
+      pieces_ = std::max<std::size_t>(pieces_ / 2, 1);
+    } else if (took < kBetweenLooks / 2) {
+      pieces_ = std::min(pieces_ * 2, kPiecesMax);
+    }
+    left_ = pieces_;
+  }
+
+  Clock& clock_;
+  TimePoint began_{};
+  TimePoint looked_{};
+  TimePoint now_{};
+  TimePoint active_{};
+  std::size_t pieces_ = 1;
+  std::size_t left_ = 1;
+  bool old_ = false;
+  Absence absence_;
+  Nodes later_;
+};
+
+}  // namespace weft::detail

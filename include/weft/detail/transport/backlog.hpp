@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "weft/base/time.hpp"
+
+namespace weft::detail {
+
+/// How long what a connection hands up may have waited for that. When it arrived is not known, but that
+/// nothing of it had arrived while there was nothing to receive, or before as much was received as a stream
+/// holds.
+class Backlog {
+ public:
+  /// There was nothing to receive until `now`.
+  void begin(TimePoint now) noexcept {
+    since_ = mark_ = now;
+    bytes_ = 0;
+  }
+  /// Counts bytes that were received. True when they are as much as a stream holds: mark() follows.
+  bool received(std::size_t bytes) noexcept {
+    bytes_ += bytes;
+    return bytes_ >= kStreamHoldsAtMost;
+  }
+  /// Sets a mark: what comes from now on was sent after the one before.
+  void mark(TimePoint now) noexcept {
+    bytes_ = 0;
+    since_ = std::exchange(mark_, now);
+  }
+  TimePoint since() const noexcept { return since_; }
+
+ private:
+  // On its way to this side, and not received: more than the buffers of the kernels grow to by themselves.
+  static constexpr std::size_t kStreamHoldsAtMost = 8 * 1024 * 1024;
+
+  TimePoint since_{};
+  /// Of what was received since then, nothing had been sent before `since_`; it comes after that.
+  TimePoint mark_{};
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/status.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft::detail {
+
+/// The abilities of a carrier; rpc asks these instead of asking which carrier it is.
+struct Capabilities {
+  /// For people and logs only.
+  const char* name = "";
+  /// Leased bytes of this size or more are sent without a copy.
+  std::size_t lease_bytes_min = 16 * 1024;
+  /// The peer is another process and may die without a word: keepalive pings make sense.
+  bool peer_may_vanish = true;
+  /// Carrier::receive_in_place() is worth asking.
+  bool receives_in_place = false;
+};
+
+/// The outcome of one attempt to move bytes.
+struct Moved {
+  enum class Kind : std::uint8_t {
+    kSome,     ///< `bytes` were moved, and their memory is the caller's
+    kBegun,    ///< a device moves them: the memory is the carrier's until a later call finishes this
+    kBlocked,  ///< nothing can be moved now, and nothing was begun
+    kEnded,
+    kFailed,
+  };
+  Kind kind = Kind::kBlocked;
+  /// kSome: asking again at once would say kBlocked.
+  bool exhausted = false;
+  /// kFailed: the errno.
+  int error = 0;
+  std::size_t bytes = 0;
+
+  static Moved some(std::size_t bytes, bool exhausted) { return {Kind::kSome, exhausted, 0, bytes}; }
+  static Moved begun() { return {Kind::kBegun, false, 0, 0}; }
+  static Moved blocked() { return {}; }
+  static Moved ended() { return {Kind::kEnded, true, 0, 0}; }
+  static Moved failed(int error) { return {Kind::kFailed, true, error, 0}; }
+
+  /// Nothing was moved, and the carrier reports when it is worth asking again.
+  bool waits() const noexcept { return kind == Kind::kBegun || kind == Kind::kBlocked; }
+};
+
+class DescriptorPassing;
+
+/// Hears what happens on a carrier. Called in turns of the loop, never from inside a call to the carrier, and
+/// not after Carrier::shut().
+class CarrierOwner {
+ public:
+  /// Bytes that arrive are received as they come: a failure is met there, and need not be told.
+  virtual bool receives() const = 0;
+  /// receive() has something to say again after kBegun or kBlocked.
+  virtual void on_readable() = 0;
+  /// send() may get on after kBegun or kBlocked, or everything has left after end_sending().
+  virtual void on_writable() = 0;
+  /// The events of one report were told, and others are still to come in this turn: what they caused may be
+  /// sent now.
+  virtual void on_report_end() {}
+  /// The carrier is of no further use.
+  virtual void on_failed(Status why) = 0;
+
+ protected:
+  ~CarrierOwner() = default;
+};
+
+/// Carries the bytes of a connection to the peer and back: in order, each once. One end of it; belongs to one
+/// loop.
+///
+///   made --report_to()--> used --shut()--> shut
+///
+/// A connection begins on one (its stream), and may go on by another that was brought up (CarrierEnd); the
+/// stream stays beside that one, and when the stream ends the peer is gone.
+class Carrier {
+ public:
+  Carrier() = default;
+  Carrier(const Carrier&) = delete;
+  Carrier& operator=(const Carrier&) = delete;
+  /// Shuts it if that was not done.
+  virtual ~Carrier() = default;
+
+  /// `owner` hears all that happens from now on, and must outlive the carrier or its shut(). Before anything
+  /// can happen, or in place of the owner before.
+  void report_to(CarrierOwner& owner) noexcept { owner_ = &owner; }
+
+  virtual const Capabilities& capabilities() const = 0;
+  /// Describes what carries the bytes underneath, for people; empty when the name says it all.
+  virtual std::string description() const { return {}; }
+  /// Both ends as URLs, for people: "tcp://127.0.0.1:4242". Of a carrier that connections begin on.
+  virtual std::string local_endpoint() const { return {}; }
+  virtual std::string remote_endpoint() const { return {}; }
+
+  /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
+  virtual DescriptorPassing* descriptor_passing() { return nullptr; }
+
+  /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
+  /// attachment, else empty. A device may fill the landing: the call that begins that says kBegun, as do
+  /// those that find it under way, and one that has the same `landing` finishes it with kSome.
+  virtual Moved receive(std::span<const iovec> into, MutableBytes landing) = 0;
+  /// Returns what receive() would begin with, whole, in the memory where it lies, which begins at a multiple
+  /// of 8. Null when it cannot be had so: receive() it then. `exhausted`: asking again at once would give
+  /// null.
+  virtual ChunkRef receive_in_place(bool& exhausted) {
+    exhausted = false;
+    return {};
+  }
+  /// Takes the landing back: waits until nobody writes to it, after a receive() that said kBegun. kSome: so
+  /// many bytes more have landed. kFailed when the carrier had to be given up for it.
+  virtual Moved reclaim_landing() { return Moved::blocked(); }
+  /// Memory for an attachment of `bytes` into which receive() is faster than into other memory; empty when
+  /// there is no such memory. It may outlive the carrier, and end on any thread.
+  virtual Buffer landing_memory(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return {};
+  }
+
+  /// Sends from the beginning of `from`, of which the first `leased` bytes stay where they are until they are
+  /// consumed or taken back. A device may read in place, of the first piece only: the call that begins that
+  /// says kBegun, as do those that find it under way, and a later one finishes it with kSome. After kBlocked
+  /// and kFailed the peer sees nothing of `from` beyond what was begun before.
+  virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
+  /// Takes back what was given to send(): waits until nobody reads it, and forgets what it would have begun
+  /// next. kSome: so many bytes of it have left. kFailed when the carrier had to be given up for it.
+  virtual Moved reclaim_sending() { return Moved::blocked(); }
+  /// Neither reclaim would wait: no device has the memory now.
+  virtual bool gives_back_at_once() const { return true; }
+  /// Everything was given to send(): tells the peer that no more comes.
+  virtual void end_sending() = 0;
+  /// shut() takes nothing of what was sent away any more, neither here nor from the peer. Where that takes
+  /// an end_sending(), on_writable() follows.
+  virtual bool all_left() const { return true; }
+
+  /// The stream beside it has ended: takes in what the peer sent before.
+  virtual void catch_up() {}
+  /// Ends it in both directions, at once. All memory that it was given is free afterwards, and its owner
+  /// hears no more. Nothing but its end follows.
+  virtual void shut() = 0;
+
+ protected:
+  CarrierOwner& owner() const noexcept { return *owner_; }
+
+ private:
+  CarrierOwner* owner_ = nullptr;
+};
+
+/// Returns the end that `error` makes of a connection: always kUnavailable, whatever the errno stands for
+/// elsewhere. `what` says what was tried, `whom` with whom.
+Status connection_lost(std::string_view what, std::string_view whom, int error) noexcept;
+
+}  // namespace weft::detail

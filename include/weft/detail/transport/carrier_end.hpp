@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weft/base/status.hpp"
+#include "weft/detail/base/descriptor.hpp"
+#include "weft/detail/transport/carrier.hpp"
+
+namespace weft::detail {
+
+/// Hears how an end comes up, and what happens on its carrier until that reports to somebody else. Called in
+/// turns of the loop, never from inside a call to the end, and not after CarrierEnd::shut().
+class CarrierEndOwner : public CarrierOwner {
+ public:
+  /// This end is ready to receive, after a connect() that left it connecting().
+  virtual void on_connected() {}
+  /// The peer was heard for the first time: what it sends arrives.
+  virtual void on_heard() = 0;
+  /// Returns where the stream leads that this side connected, as a URL; empty when the peer connected it.
+  virtual std::string connected_to() const { return {}; }
+
+ protected:
+  ~CarrierEndOwner() = default;
+};
+
+/// One end of another way to the peer than the stream, while it is brought up. Belongs to one loop.
+///
+///   made --connect()--> probing --on_heard()--> up --shut()--> shut
+///
+/// It stays until the connection ends; once it is up the bytes are its carrier's, mostly the same object.
+class CarrierEnd {
+ public:
+  CarrierEnd() = default;
+  CarrierEnd(const CarrierEnd&) = delete;
+  CarrierEnd& operator=(const CarrierEnd&) = delete;
+  /// Shuts it if that was not done.
+  virtual ~CarrierEnd() = default;
+
+  /// Knows its address from the beginning. Otherwise it does once it is connected; only at the side that the
+  /// peer connected to, so that one of the two can begin.
+  virtual bool has_address() const { return true; }
+  /// Tells the peer how to reach this end; at most wire::kCarrierTextMax bytes. When it has one.
+  virtual std::string address() const = 0;
+  /// Gives the descriptors that the peer's end needs; passed beside the address. Once, behind address().
+  virtual Descriptors descriptors() { return {}; }
+  /// Takes those that came with the peer's address; before connect(), and in any case. Errors: they are not
+  /// the ones that are needed.
+  virtual Status take_descriptors(Descriptors theirs) {
+    static_cast<void>(theirs);
+    return {};
+  }
+  /// Begins to reach the peer, and lets it hear of us.
+  virtual Status connect(std::string_view peer_address) = 0;
+  /// connect() went well and takes longer: on_connected() follows, or on_failed().
+  virtual bool connecting() const { return false; }
+  /// Bytes that are sent before the peer's end is connected get lost: connect() only gets ready to receive
+  /// then, each side tells the other when it is, and on_peer_ready() lets the peer hear of us.
+  virtual bool needs_peer_ready() const { return false; }
+  virtual void on_peer_ready() {}
+
+  /// Moves the bytes. Once it is up.
+  virtual Carrier& carrier() = 0;
+
+  /// Ends it at once, and its carrier. All memory that it was given is free afterwards, and its owner hears
+  /// no more.
+  virtual void shut() = 0;
+};
+
+}  // namespace weft::detail

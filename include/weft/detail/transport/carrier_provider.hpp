@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/result.hpp"
+#include "weft/base/time.hpp"
+#include "weft/detail/transport/carrier_end.hpp"
+#include "weft/detail/wire/hello.hpp"
+#include "weft/transport/carrier_policy.hpp"
+#include "weft/transport/carrier_report.hpp"
+#include "weft/transport/memory_lease.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+/// Makes carriers of one kind. Immutable; every thread may use it.
+class CarrierProvider {
+ public:
+  virtual ~CarrierProvider() = default;
+  virtual wire::CarrierKind kind() const = 0;
+  /// Tells the peer all that it needs to judge whether the carrier can be used; goes into the hello.
+  virtual std::string offer() const = 0;
+  /// Looks whether the carrier can be had on this machine, before there is a peer: for whoever cannot do
+  /// without it. Errors: why not.
+  virtual Status require() const { return {}; }
+  /// Looks whether its options can be right, for a listener that offers it; may take milliseconds. Errors:
+  /// what is wrong with them. A machine on which nobody can have the carrier is no error here.
+  virtual Status try_out() const { return {}; }
+  /// This end of a carrier to the peer that made `peer_offer`, on `loop`, whose thread must be the calling
+  /// one. Errors: the carrier cannot be used with this peer, or not at all on this machine.
+  virtual Result<std::unique_ptr<CarrierEnd>> open(Loop& loop, CarrierEndOwner& owner,
+                                                   std::string_view peer_offer) const = 0;
+  /// Most descriptors that the peer is to pass for one of its ends, see CarrierEnd::take_descriptors(). The
+  /// peer that passes more is let go.
+  virtual std::size_t descriptors_max() const { return 0; }
+  /// See Transport::register_memory().
+  virtual Result<MemoryLease> register_memory(MutableBytes memory) const {
+    static_cast<void>(memory);
+    return MemoryLease{};
+  }
+};
+
+/// Returns the policy of the sender of an offer: kPrefer or kRequire; kForbid when its parameters are not
+/// those of an offer, which then counts as none.
+CarrierPolicy policy_of(const wire::CarrierOffer& offer) noexcept;
+
+/// Judges the offers in the peer's hello for a side that has none of its own. Errors: kFailedPrecondition
+/// when the peer requires a carrier.
+Status refuse_demands(const std::vector<wire::CarrierOffer>& theirs);
+
+/// The carriers a connection may use, the best first.
+struct CarrierChoices {
+  struct Choice {
+    std::shared_ptr<const CarrierProvider> provider;
+    CarrierPolicy policy = CarrierPolicy::kPrefer;
+  };
+  std::vector<Choice> choices;
+  /// Bringing one up may take so long, from the peer's hello on.
+  Duration bring_up_timeout = std::chrono::seconds{2};
+  /// Of connections that this side begins, not the peer.
+  bool connecting = false;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/base/time.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/turn_end_hook.hpp"
+#include "weft/detail/transport/backlog.hpp"
+#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/carrier_provider.hpp"
+#include "weft/detail/transport/connection_counters.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/transport/outbox.hpp"
+#include "weft/detail/transport/peer_watch.hpp"
+#include "weft/detail/transport/stream_framer.hpp"
+#include "weft/detail/wire/frame.hpp"
+#include "weft/detail/wire/hello.hpp"
+#include "weft/memory/buffer.hpp"
+#include "weft/transport/carrier_report.hpp"
+#include "weft/transport/connection_stats.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+class ReceiveSlice;
+
+struct ConnectionOptions {
+  wire::FrameLimits frame_limits{};
+  /// The peer may leave queued bytes untaken for so long before the connection ends with kUnavailable.
+  Duration stall_timeout = std::chrono::seconds{30};
+  /// The longest time from a frame's (or the hello's) first byte to progress being made. Progress
+  /// is a whole head, every 64 KiB of a body, and of an attachment every 64 KiB or 1024th part of it,
+  /// whichever is more: an attachment of any length is there after 1025 times this, or its connection ends.
+  Duration frame_timeout = std::chrono::seconds{10};
+  /// Carriers that may take the place of the stream; null = none.
+  std::shared_ptr<const CarrierChoices> carriers{};
+};
+
+/// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
+/// and all that has to do with states, endings, timeouts and backpressure. Belongs to one loop; may be
+/// destroyed at any time outside its sink's callbacks, which gives back every lease and calls the sink no
+/// more.
+///
+///                      decided for another
+///   made --start()--> started ----------> moving     moving: what is queued still leaves by the stream
+///     |                |   ^                | |
+///     |                |   '-- it has left -' |
+///     '----------------+----------------------'
+///                      |  close(), a failure, or both sides have ended
+///                      v
+///                   closing                      closing: nothing is received, sent or handed up any more
+///                      |  the loop's next turn
+///                      v
+///                    closed                      closed: the carriers are shut, every lease is released,
+///                                                and the sink has heard on_closed()
+///
+///   sending    open --finish()--> finishing --the last byte left--> ended      --send() failed--> failed
+///   receiving  open --the peer's end--> ended: what is queued is still sent, and what the sink owes the peer
+///                                       (FrameSink::owes_more()), then the connection closes
+///
+/// What it takes from its peer in one turn of the loop is bounded (ReceiveSlice). The rest waits, also when
+/// it was received already, behind other connections that have more than they may take; one that has little
+/// is not behind those.
+///
+/// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
+/// the stream stays, and is only watched then: its end is the peer's.
+class Connection final : private CarrierOwner,
+                         private OutboxDrain,
+                         private TurnEndHook,
+                         private PeerWatchOwner {
+ public:
+  /// `stream` has nobody to report to yet.
+  Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream);
+  ~Connection();
+
+  /// Begins to receive; `sink` must outlive the connection or its on_closed. Once.
+  void start(FrameSink& sink);
+  /// Returns what our hello is to offer beside the stream.
+  std::vector<wire::CarrierOffer> carrier_offers() const;
+  /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
+  /// at the end of the loop's turn, or sooner when they are many.
+  Outbox& outbox() { return outbox_; }
+  /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
+  void use_checksums();
+  /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
+  /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
+  void abandon_landing();
+  /// Memory that was lent, to be sent from or to land in, would be given back without a wait now.
+  bool gives_back_at_once() const { return state_ == State::kClosed || carrier_->gives_back_at_once(); }
+  /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
+  /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
+  Result<Buffer> landing_memory(std::size_t bytes);
+  /// The sink hears on_drained() once no more than `bytes` are queued, after the next time that some are
+  /// sent. Of several such wishes the one that comes true first counts for all.
+  void tell_when_drained(std::size_t bytes) noexcept { drained_below_ = std::max(drained_below_, bytes + 1); }
+  /// Stops and restarts taking frames from the peer: backpressure on a peer that asks for more than it may.
+  void pause_receiving();
+  void resume_receiving();
+  /// Sends what is queued, then ends the sending side; receiving goes on until the peer ends its own. When
+  /// the peer ends first, what is queued, and what the sink owes, is still sent before on_closed.
+  void finish();
+  /// Ends both sides soon, without sending what is queued; on_closed(why) comes from the loop, not from here.
+  void close(Status why);
+
+  /// Returns a time before which nothing arrived of what is handed up now, give or take a turn of the loop:
+  /// the last time that there was nothing to receive, or at least 8 MiB ago.
+  TimePoint behind_since() const { return backlog_.since(); }
+
+  /// Position in the stream that is received at which the first frame begins that the sink was not handed,
+  /// or not whole.
+  std::uint64_t handed_up() const { return framer_.handed_up(); }
+
+  /// Numbers of what went over it so far. Any thread, as long as the connection is there.
+  ConnectionStats stats() const noexcept;
+
+  /// Bytes are on their way: some are queued, or the peer owes the rest of what it began. The connection's
+  /// own timeouts watch the peer then; a ping would only wait behind them.
+  bool is_moving() const {
+    return (!outbox_.empty() && sending_ < Sending::kEnded) || (framer_.inside() && framer_.wants_bytes());
+  }
+
+  /// The carrier's. Settled once on_hello is called.
+  const Capabilities& capabilities() const { return *capabilities_; }
+  /// From on_hello on, until the connection ends. Makes strings, so not where it is to be fast.
+  CarrierReport carrier_report() const;
+  /// The stream's, as URLs, for people: "tcp://127.0.0.1:4242".
+  std::string local_endpoint() const { return stream_->local_endpoint(); }
+  std::string remote_endpoint() const { return stream_->remote_endpoint(); }
+
+ private:
+  enum class State : std::uint8_t { kMade, kStarted, kMoving, kClosing, kClosed };
+  enum class Sending : std::uint8_t { kOpen, kFinishing, kEnded, kFailed };
+  struct Work : Ready {
+    explicit Work(Connection& its) noexcept;
+    Connection& connection;
+  };
+  /// Brings another carrier up for this connection, and moves it there.
+  struct BringingUp;
+
+  // The carrier reports.
+  bool receives() const override { return framer_.wants_bytes() && !receive_ended_; }
+  void on_readable() override;
+  void on_writable() override;
+  void on_report_end() override;
+  void on_failed(Status why) override;
+  // The outbox reports.
+  void on_queued() noexcept override;
+  void on_much_queued() noexcept override;
+  void on_take_back() noexcept override;
+  void on_turn_end() override;
+  // The watch of the peer asks and reports.
+  bool waits_to_send() const noexcept override { return write_blocked_ && !ending(); }
+  bool peer_owes() const noexcept override {
+    return !receive_ended_ && !put_off_ && framer_.inside() && framer_.wants_bytes();
+  }
+  void on_peer_stalled() override;
+  void on_peer_late() override;
+
+  bool started() const noexcept { return state_ == State::kStarted || state_ == State::kMoving; }
+  bool ending() const noexcept { return state_ >= State::kClosing; }
+  void work();
+  void schedule_work();
+
+  void on_peer_gone(int error);
+
+  void receive_all();
+  bool hand_up(ReceiveSlice& slice);
+  void put_off();
+  Moved receive_once();
+  Moved receive_some(std::span<const iovec> into);
+  void peer_ended();
+
+  void flush();
+  void send_queued();
+  Moved send_some(std::span<const iovec> from);
+  void after_flush();
+  void end_if_due();
+  bool owes_more() const { return sending_ == Sending::kOpen && sink_ != nullptr && sink_->owes_more(); }
+
+  void conclude();
+
+  Loop& loop_;
+  const wire::FrameLimits frame_limits_;
+  /// Carried the first bytes; also the way to talk about another carrier.
+  std::unique_ptr<Carrier> stream_;
+  /// Carries the bytes: the stream, or the carrier that took over from it.
+  Carrier* carrier_;
+  const Capabilities* capabilities_;
+  FrameSink* sink_ = nullptr;
+  /// Hears what is received: the sink, or before that whoever brings another carrier up.
+  FrameSink* receiver_ = nullptr;
+  Outbox outbox_;
+  StreamFramer framer_;
+  Work work_{*this};
+  Status why_;
+  Backlog backlog_;
+  PeerWatch peer_watch_;
+  /// The sink waits until fewer bytes are queued; 0: for nothing.
+  std::size_t drained_below_ = 0;
+  State state_ = State::kMade;
+  Sending sending_ = Sending::kOpen;
+  bool receive_ended_ = false;
+  bool readable_ = false;
+  bool write_blocked_ = false;
+  /// Whole frames that were received may wait to be handed up.
+  bool resume_ = false;
+  /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.
+  bool put_off_ = false;
+  /// The carrier may still write to the landing.
+  bool landing_lent_ = false;
+  /// The stream beside the carrier has ended: nothing more arrives on the carrier either.
+  bool peer_gone_ = false;
+  std::unique_ptr<BringingUp> bringing_up_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/status.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/wire/frame.hpp"
+#include "weft/detail/wire/hello.hpp"
+
+namespace weft::detail {
+
+/// One frame as it was received. `header` was checked; `body` points into `chunk`, which whoever keeps `body`
+/// longer than the callback retains.
+struct Frame {
+  wire::FrameHeader header;
+  Bytes body;
+};
+
+/// The place that the attachment of a frame goes to.
+struct Landing {
+  enum class Kind : std::uint8_t {
+    kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned
+            ///< or closed
+    kSkip,  ///< read and drop it
+  };
+  Kind kind = Kind::kSkip;
+  MutableBytes memory;
+
+  static Landing into(MutableBytes memory) { return {Kind::kInto, memory}; }
+  static Landing skip() { return {}; }
+};
+
+/// Hears what a connection receives. Called in turns of the connection's loop, never from inside a call
+/// that the sink makes to the connection, and never after on_closed. The sink may not destroy the connection
+/// inside a callback; closing it there drops what was received after the frames that it was just given.
+class FrameSink {
+ public:
+  /// The peer's hello, once, before everything else. A failure closes the connection with it.
+  virtual Status on_hello(const wire::Hello& hello) = 0;
+  /// All the frames without attachment that one receive brought, in order (bounded batches).
+  /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
+  virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
+  /// A frame has begun whose head is larger than a standard chunk and not here yet; `arrived` bytes of it
+  /// are. False: its body is read and dropped, and the frame is handed up without it, `body` empty though
+  /// `header.body_bytes` is not. This is asked again each time that more of it has come.
+  virtual bool wants_body(const wire::FrameHeader& header, std::size_t arrived) {
+    static_cast<void>(header);
+    static_cast<void>(arrived);
+    return true;
+  }
+  /// A frame with an attachment has arrived except for the attachment.
+  virtual Landing on_attachment(const Frame& frame) = 0;
+  /// More of the attachment has landed, and `left` bytes of it are to come. The last of them are told by
+  /// on_attachment_end() alone.
+  virtual void on_attachment_progress(std::uint64_t left) { static_cast<void>(left); }
+  /// The frame is whole: its attachment is where on_attachment said (`landed`), or was skipped or abandoned.
+  virtual Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) = 0;
+  /// As few bytes are queued as Connection::tell_when_drained() said.
+  virtual void on_drained() = 0;
+  /// The peer has ended its side, between two frames, and all that was queued for it has left. True: more
+  /// will be queued, and the connection stays until that has left too; asked again then.
+  virtual bool owes_more() { return false; }
+  /// The connection is over; says why (ok = the peer ended the stream between two frames). The last callback.
+  /// Every lease has been released before.
+  virtual void on_closed(Status why) = 0;
+
+ protected:
+  ~FrameSink() = default;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weft/base/bytes.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/transport/connection_counters.hpp"
+#include "weft/detail/transport/queued_attachment.hpp"
+#include "weft/detail/transport/queued_pieces.hpp"
+
+namespace weft::detail {
+
+/// Memory that a connection reads from until it gives it back. The object is an operation record: it, and the
+/// bytes it stands for, stay where they are until on_released was called, exactly once per lease.
+class SendLease {
+ public:
+  /// `sent`: the bytes left for the peer; otherwise the connection ended or the outbox made its own copy.
+  /// May queue more; must neither destroy the connection nor resume a coroutine: it schedules one.
+  virtual void on_released(bool sent) noexcept = 0;
+
+ protected:
+  ~SendLease() = default;
+};
+
+/// Sender of the bytes that an outbox holds.
+class OutboxDrain {
+ public:
+  /// Something is queued where nothing was. The frame may still be being written: it is for later, at the end
+  /// of the turn.
+  virtual void on_queued() noexcept = 0;
+  /// Much is queued (see Outbox::expect_little()), or is to be sent now, and all of it is whole: may be sent,
+  /// and consumed, at once.
+  virtual void on_much_queued() noexcept = 0;
+  /// Leased memory is to be given back: once this returns, nothing that segments() gave is looked at any
+  /// more. May consume what has left.
+  virtual void on_take_back() noexcept = 0;
+
+ protected:
+  ~OutboxDrain() = default;
+};
+
+/// Queue of the bytes that a connection is to send, in order: frames encoded straight into chunks, and
+/// leased memory between them. A concrete class that looks up only when it has to, so that queueing a frame
+/// is no virtual call. Thread: the connection's loop.
+///
+/// The transport drains it from the front: segments() gathers, consume() gives back. Holds no chunk while
+/// empty.
+class Outbox {
+ public:
+  /// Thresholds for sending before the end of the turn, so that the peer can begin early: the first one,
+  /// and then each further one, which is larger because a peer that has begun has enough to do for a while.
+  /// Measured: larger pieces leave one side idle while the other works, smaller ones cost more system
+  /// calls.
+  static constexpr std::size_t kFirstMuchBytes = 4 * 1024;
+  static constexpr std::size_t kMuchBytes = 16 * 1024;
+
+  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied. `drain` may be null: nobody is told.
+  explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr,
+                  std::size_t lease_bytes_min = 16 * 1024) noexcept
+      : chunks_(chunks), drain_(drain), lease_bytes_min_(narrow(lease_bytes_min)) {}
+  ~Outbox() { drop_all(); }  // releases every lease with sent = false
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
+  /// Room for a frame, or a hello: exactly `bytes` contiguous bytes, 8-aligned, to be filled before anything
+  /// else is called; they are queued by this call. `bytes` is a multiple of 8. Null when memory is out. What
+  /// was queued before may be sent by it.
+  std::byte* append(std::size_t bytes) noexcept {
+    if (bytes > static_cast<std::size_t>(limit_ - cursor_)) [[unlikely]] {
+      // All that is queued is whole now, and may leave before this frame begins. Not so before an attachment:
+      // what a lease's owner queues when it hears that its bytes left would come between frame and
+      // attachment.
+      tell_much();
+      if (!make_room(bytes, 0)) return nullptr;
+    }
+    std::byte* at = cursor_;
+    cursor_ += bytes;
+    ++frames_;
+    return at;
+  }
+  /// Takes back what the last append() queued, at `at`, before anything else was called.
+  void take_back(std::byte* at) noexcept;
+  /// Queues `bytes` of leased memory after what is queued: an attachment, of any length. It may be queued in
+  /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
+  /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the
+  /// caller. Small pieces are copied (the lease is then released at once, sent = false is never reported for
+  /// it). Sent at once, once it is whole, when it is much. Returns false when memory is out; nothing was
+  /// queued then.
+  bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
+  /// Sends what is queued, which is whole, now, as far as the carrier takes it.
+  void send_now() noexcept {
+    if (!empty() && !giving_back_ && drain_ != nullptr) drain_->on_much_queued();
+  }
+  /// Copies what is unsent of `lease`, so that its owner may go; on_released(false) is called before this
+  /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
+  /// queued any more.
+  bool take_over(SendLease& lease) noexcept;
+
+  std::size_t queued_bytes() const noexcept {
+    return sealed_bytes_ + static_cast<std::size_t>(cursor_ - open_begin_);
+  }
+  /// Memory that is kept for what is queued, once `more` bytes are: whole chunks, however little is in them.
+  /// Leased memory is its owner's.
+  std::size_t held_bytes(std::size_t more = 0) const noexcept;
+  bool empty() const noexcept { return queued_bytes() == 0; }
+  /// Position in the stream of what is queued next: all bytes that were queued so far.
+  std::uint64_t position() const noexcept { return address(cursor_) - origin_; }
+  /// Position up to which a carrier was given bytes: of those from there on the peer has seen none. After
+  /// release_all(), which nothing may leave after, it stays where it is.
+  std::uint64_t handed_over() const noexcept { return std::max(counters_.bytes.get(), begun_bytes_); }
+  /// Counts of what was sent. Any thread.
+  const SendCounters& counters() const noexcept { return counters_; }
+
+  // From here on: for the transport.
+
+  /// The turn is over: from now on kFirstMuchBytes are much again.
+  void expect_little() noexcept { much_ = kFirstMuchBytes; }
+  /// From now on leased pieces of fewer bytes are copied.
+  void set_lease_bytes_min(std::size_t bytes) noexcept { lease_bytes_min_ = narrow(bytes); }
+  /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
+  /// leased.
+  std::size_t leased_front() const noexcept {
+    const std::uint32_t index = pieces_.first_with_bytes();
+    return index < pieces_.size() && pieces_[index].lease != nullptr ? pieces_[index].size : 0;
+  }
+  /// Attachments queued from now on are followed by their checksum.
+  void use_checksums() noexcept { attachment_.use_checksums(); }
+  /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
+  std::size_t segments(std::span<iovec> into) const noexcept;
+  /// A device reads the first `bytes` of what is queued: they count as handed over, though they are queued.
+  void note_begun(std::size_t bytes) noexcept { begun_bytes_ = counters_.bytes.get() + bytes; }
+  /// The first `bytes` of what is queued have left: gives back their memory, in order.
+  void consume(std::size_t bytes) noexcept;
+  /// Drops everything, and nothing may leave afterwards; leases are released with sent = false.
+  void release_all() noexcept;
+
+ private:
+  bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
+  bool extend_limit(std::size_t bytes) noexcept;
+  bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
+  void tell_queued() noexcept;
+  void tell_much() noexcept;
+  static std::uint32_t narrow(std::size_t bytes) noexcept {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, ~std::uint32_t{0}));
+  }
+  static std::uint64_t address(const std::byte* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
+  // What is queued next goes to `to`; its position in the stream is the same.
+  void move_cursor(std::byte* to) noexcept {
+    origin_ += address(to) - address(cursor_);
+    cursor_ = to;
+  }
+  void seal() noexcept;
+  void drop_all() noexcept;
+  bool append_marker(SendLease& lease) noexcept;
+  void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;
+  void drained() noexcept;
+
+  ChunkPool& chunks_;
+  OutboxDrain* const drain_;
+  std::uint32_t lease_bytes_min_;
+  std::uint32_t much_ = kFirstMuchBytes;
+  // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
+  // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
+  // the chunk has more room. In chunks, addresses and positions in the stream are
+  // equal modulo 8, so that frames are aligned after attachments of any length. origin_ is the address that
+  // position 0 would have in the open chunk, so that append() need not count.
+  std::byte* cursor_ = nullptr;
+  std::byte* limit_ = nullptr;
+  std::byte* open_begin_ = nullptr;
+  std::uint64_t origin_ = 0;
+  std::size_t sealed_bytes_ = 0;
+  SendCounters counters_;
+  std::uint64_t begun_bytes_ = 0;
+  ChunkRef open_chunk_;
+  QueuedPieces pieces_;
+  QueuedAttachment attachment_;
+  /// Queued since bytes were last sent.
+  std::int32_t frames_ = 0;
+  // Memory is being given back: what a lease's owner queues meanwhile must not be sent from in there.
+  bool giving_back_ = false;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/time.hpp"
+#include "weft/detail/runtime/timer.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+/// Says what its peer owes, and hears when that takes too long.
+class PeerWatchOwner {
+ public:
+  /// Bytes are queued, and the carrier has no room for them.
+  virtual bool waits_to_send() const noexcept = 0;
+  /// The rest of what it began is the peer's to send.
+  virtual bool peer_owes() const noexcept = 0;
+  /// The peer took nothing for as long as it may.
+  virtual void on_peer_stalled() = 0;
+  /// The peer brought nothing of what it owes for as long as it may.
+  virtual void on_peer_late() = 0;
+
+ protected:
+  ~PeerWatchOwner() = default;
+};
+
+/// Watches how long a connection's peer takes nothing of what is queued, and how long it does not get on with
+/// what it began. One timer for both: it is moved only to an earlier time, and looks when it fires whether
+/// anything is late. Thread: the loop's.
+class PeerWatch final : private Timer {
+ public:
+  /// The longest times without progress.
+  struct Limits {
+    Duration stall;
+    Duration frame;
+  };
+
+  PeerWatch(Loop& loop, PeerWatchOwner& owner, const Limits& limits) noexcept
+      : loop_(loop), owner_(owner), limits_(limits) {}
+
+  /// The carrier takes no more of what is queued; `some` was taken just before.
+  void blocked(bool some) noexcept;
+  /// All that was queued has left.
+  void unblocked() noexcept { blocked_since_ = {}; }
+  /// The peer owes something, and `progress` grows as it brings that.
+  void owed(std::uint64_t progress) noexcept;
+  /// The peer could not get on, because it was not read: its time begins again.
+  void restart() noexcept { progress_ = kNone; }
+  /// Watches nothing any more.
+  void stop() noexcept;
+
+ private:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  void on_timer() override;
+  void arm_by(TimePoint at) noexcept;
+  TimePoint check_stall();
+  TimePoint check_frame();
+
+  Loop& loop_;
+  PeerWatchOwner& owner_;
+  const Limits limits_;
+  /// The times since which the peer has taken nothing that is queued, and brought nothing that it owes.
+  TimePoint blocked_since_{};
+  TimePoint owed_since_{};
+  std::uint64_t progress_ = kNone;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weft/detail/transport/connection_counters.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/transport/stash.hpp"
+
+namespace weft::detail {
+
+/// Cuts a stream of bytes into the hello and frames and hands them up; the part of a stream transport that a
+/// peer's bytes reach. Does no I/O: receive_into() says where the next bytes belong, received() that they are
+/// there. Thread: the loop of `chunks`.
+///
+/// States:
+///   kHello        the peer's hello is not whole
+///   kFrames       between frames, or inside a head (header, body, checksum)
+///   kSkipHead     inside a head whose body the sink does not want: it is dropped as it comes
+///   kAttachment   the attachment's bytes go to landing_, or nowhere when that is null
+///   kTail         the attachment's padding and checksum
+///
+/// Bytes that were received and not yet taken are [taken_, filled_) of chunk_, or of stash_ after park().
+/// Addresses in chunks and positions in the stream are equal modulo 8, so that every body is aligned.
+class StreamFramer {
+ public:
+  static constexpr std::size_t kBatchMax = 64;
+
+  /// Hands up `frames_left` frames, which it counts down and others may too, and no more until resume() once
+  /// there are some again. All outlive it.
+  StreamFramer(ChunkPool& chunks, const wire::FrameLimits& limits, std::size_t& frames_left) noexcept
+      : chunks_(chunks), limits_(limits), frames_left_(frames_left) {}
+  StreamFramer(const StreamFramer&) = delete;
+  StreamFramer& operator=(const StreamFramer&) = delete;
+
+  /// Says where the next bytes are to be put, in order: at most two places, the first perhaps the landing.
+  /// Returns how many; 0 when memory is out. Only while wants_bytes().
+  std::size_t receive_into(std::span<iovec, 2> places) noexcept;
+  /// `bytes` were put there. Hands up what is whole now. A failure is the sink's or a fault of the peer's;
+  /// the framer is of no further use then.
+  Status received(std::size_t bytes, FrameSink& sink);
+  /// Nothing is pending, and the next bytes begin a frame: received_chunk() may follow instead.
+  bool between_frames() const noexcept { return state_ == State::kFrames && pending_bytes() == 0; }
+  /// All of `chunk` is what comes next; it is read in place, and kept as long as that takes.
+  Status received_chunk(ChunkRef chunk, FrameSink& sink);
+  /// Goes on with what was received before, after a pause(), or when no frames were left.
+  Status resume(FrameSink& sink);
+  /// No more bytes are there for now: gives back memory that is not needed to wait for them.
+  void park() noexcept;
+  /// The peer ended its stream: ok between two frames.
+  Status ended() const;
+
+  bool wants_bytes() const noexcept { return !halted_ && !paused_; }
+  /// The peer owes the rest of something.
+  bool inside() const noexcept { return state_ != State::kFrames || pending_bytes() != 0; }
+  /// Grows when the peer gets on: whole frames, every 64 KiB of a body, of an attachment every 64 KiB or
+  /// 1024th part, whichever is more. What stands still while inside() is a peer that is too slow.
+  std::uint64_t progress() const noexcept {
+    return ((counters_.frames.get() + parts_) << 16) + (pending_bytes() >> 16);
+  }
+  /// Position in the stream at which the first frame begins that was not handed up whole. Inside a callback
+  /// the frames of that callback may count as handed up.
+  std::uint64_t handed_up() const noexcept;
+
+  /// Counts of what was received. Any thread.
+  const ReceiveCounters& counters() const noexcept { return counters_; }
+
+  void use_checksums() noexcept { checksums_ = true; }
+  bool checksums() const noexcept { return checksums_; }
+  /// With true hands up nothing more, also within a batch of callbacks that is under way, until resume()
+  /// after the next with false.
+  void pause(bool paused) noexcept { paused_ = paused; }
+  bool paused() const noexcept { return paused_; }
+  /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
+  void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
+  /// The landing that the last receive_into() began with; empty when it did not.
+  MutableBytes landing() const noexcept {
+    return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
+  }
+  /// Bytes that are still to come of an attachment that lands; 0 when none does.
+  std::uint64_t landing_left() const noexcept {
+    return state_ == State::kAttachment && landing_ != nullptr ? attachment_left_ : 0;
+  }
+  /// `bytes` were put into the landing since receive_into(), though received() was not called for them.
+  void landed(std::size_t bytes) noexcept;
+  /// Writes no more into the landing, and skips the rest. Only while there is one.
+  void abandon_landing() noexcept;
+  /// Hands up nothing more, ever.
+  void halt() noexcept { halted_ = true; }
+  /// Gives back all memory. Not from inside a callback.
+  void release() noexcept;
+
+ private:
+  enum class State : std::uint8_t { kHello, kFrames, kSkipHead, kAttachment, kTail };
+  // The outcome of one step.
+  enum class Step : std::uint8_t { kOn, kNeedBytes, kFailed };
+  class Batch;
+
+  std::size_t pending_bytes() const noexcept { return filled_ - taken_ + stash_.size(); }
+  Bytes pending() const noexcept {
+    return chunk_ ? Bytes{chunk_->data() + taken_, filled_ - taken_} : Bytes{};
+  }
+  Status parse(FrameSink& sink);
+  Step step(FrameSink& sink, Status& failure);
+  Step step_hello(FrameSink& sink, Status& failure);
+  Step step_frames(FrameSink& sink, Status& failure);
+  Step begin_attachment(FrameSink& sink);
+  Step begin_skip(const wire::FrameHeader& header) noexcept;
+  Step step_skip_head(FrameSink& sink, Status& failure);
+  Step step_attachment();
+  Step step_tail(FrameSink& sink, Status& failure);
+  Step need(std::size_t bytes) noexcept;
+  void count_part(std::size_t bytes) noexcept;
+  bool have_room() noexcept;
+  std::size_t position() const noexcept;
+  bool move_to(ChunkRef chunk, std::size_t begin) noexcept;
+  bool unpark() noexcept;
+
+  ChunkPool& chunks_;
+  const wire::FrameLimits& limits_;
+  std::size_t& frames_left_;
+  ChunkRef chunk_;
+  std::size_t taken_ = 0;
+  std::size_t filled_ = 0;
+  /// The next step needs so many bytes, from taken_ on.
+  std::size_t needed_ = 1;
+  ReceiveCounters counters_;
+  /// Heads of frames that are not whole yet, and parts of what comes in parts.
+  std::uint64_t parts_ = 0;
+  Stash stash_;
+  std::uint8_t batch_max_ = kBatchMax;
+  State state_ = State::kHello;
+  bool checksums_ = false;
+  bool paused_ = false;
+  bool halted_ = false;
+  /// The last receive_into() began with the landing.
+  bool direct_ = false;
+  /// Of the attachment so far; in kSkipHead, of the head.
+  std::uint32_t attachment_checksum_ = 0;
+  /// Where the rest of the attachment goes, and how long it is; in kSkipHead, how much of header and body is
+  /// still to come.
+  std::byte* landing_ = nullptr;
+  std::uint64_t attachment_left_ = 0;
+  /// The frame whose attachment is being received, and its body's chunk.
+  Frame frame_;
+  ChunkRef frame_chunk_;
+};
+
+}  // namespace weft::detail

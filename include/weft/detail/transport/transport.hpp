@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "weft/base/result.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/transport/url.hpp"
+#include "weft/transport/memory_lease.hpp"
+
+namespace weft::detail {
+
+/// A peer that has just connected, before a loop was chosen for it. May move to another thread.
+class Incoming {
+ public:
+  virtual ~Incoming() = default;
+  /// Makes the connection on `loop`, whose thread must be the calling one. At most once.
+  virtual Result<std::unique_ptr<Connection>> adopt(Loop& loop, const ConnectionOptions& options) = 0;
+  virtual std::string remote_endpoint() const = 0;
+};
+
+/// Accepts peers on one loop. Destroying it stops it.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// Where it really listens, with the port the system chose for port 0.
+  virtual Url local_url() const = 0;
+  /// Begins to hand peers to `on_incoming`, on the listener's loop. What keeps it from accepting, such as
+  /// having no descriptor left, pauses it for less than a second at a time, as long as it lasts, and is
+  /// reported through the logger at most once a second.
+  virtual void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) = 0;
+};
+
+struct ConnectOptions {
+  Deadline deadline{};
+  /// Local address to bind before connecting, empty = any ("127.0.0.2", "127.0.0.2:4000").
+  std::string local_address{};
+  ConnectionOptions connection{};
+};
+
+/// A way to reach peers, chosen by the scheme of a URL. Composed by main (or by the front door); immutable
+/// after that, so every thread may use it.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual bool handles(std::string_view scheme) const = 0;
+  virtual Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) = 0;
+  /// Cancel: total. Errors: kUnavailable with errno, kDeadlineExceeded, kInvalidArgument.
+  virtual Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) = 0;
+  /// Lets attachments of connections that `url` stands for, to it or from its listener, be sent from `memory`
+  /// and land in it without a copy, where that is possible; empty where it is not. Takes as long as pinning
+  /// the memory does. Errors: kResourceExhausted when the system does not let as much be pinned (the text
+  /// says what to do).
+  virtual Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) {
+    static_cast<void>(url);
+    static_cast<void>(memory);
+    return MemoryLease{};
+  }
+};
+
+}  // namespace weft::detail

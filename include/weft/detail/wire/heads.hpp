@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/status.hpp"
+#include "weft/detail/wire/frame.hpp"
+
+/// The heads of those frames that have fields of their own, by name: a Head is written, a View reads the
+/// header that was received, which it only points to.
+namespace weft::detail::wire {
+
+/// Head of a request.
+struct RequestHead {
+  std::uint32_t body_bytes = 0;
+  std::uint8_t flags = 0;
+  /// The body begins with so many bytes of metadata, and zeros to a multiple of 8; the arguments follow.
+  std::uint16_t metadata_bytes = 0;
+  /// Chosen by the caller.
+  std::uint64_t id = kNoId;
+  std::uint64_t method = 0;
+  /// Remaining time, in the unit that the flags say; 0 = no deadline.
+  std::uint32_t timeout = 0;
+  /// 32 bits of the schema of arguments and result; the server refuses a call whose schema is another.
+  std::uint32_t schema = 0;
+  std::uint64_t attachment_bytes = 0;
+
+  constexpr FrameHeader header() const noexcept {
+    return {body_bytes, FrameType::kRequest, flags, metadata_bytes, id, method, timeout,
+            schema,     attachment_bytes};
+  }
+};
+
+/// Names the fields of a request.
+class RequestView {
+ public:
+  explicit RequestView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  std::uint64_t id() const noexcept { return header_->id; }
+  std::uint64_t method() const noexcept { return header_->typed64; }
+  std::uint32_t schema() const noexcept { return header_->schema; }
+  std::uint32_t timeout() const noexcept { return header_->timeout; }
+  bool timeout_is_in_seconds() const noexcept {
+    return (header_->flags & FrameFlags::kTimeoutInSeconds) != 0;
+  }
+  std::uint16_t metadata_bytes() const noexcept { return header_->typed16; }
+  std::uint64_t padded_metadata_bytes() const noexcept { return padded(header_->typed16); }
+  std::uint64_t arguments_bytes() const noexcept { return header_->body_bytes - padded_metadata_bytes(); }
+  std::uint64_t attachment_bytes() const noexcept { return header_->attachment_bytes; }
+
+ private:
+  const FrameHeader* header_;
+};
+
+/// Head of an answer: of a success, unless a code says otherwise.
+struct AnswerHead {
+  std::uint32_t body_bytes = 0;
+  std::uint8_t flags = 0;
+  StatusCode code = StatusCode::kOk;
+  /// Of a failure: the layer that says so, the advice, and the number of the layer below.
+  Layer layer = Layer::kNone;
+  Retry retry = Retry::kNever;
+  std::int32_t native = 0;
+  /// The request's.
+  std::uint64_t id = kNoId;
+  std::uint64_t attachment_bytes = 0;
+
+  constexpr FrameHeader header() const noexcept {
+    const auto outcome = static_cast<std::uint16_t>(
+        static_cast<unsigned>(code) | static_cast<unsigned>(layer) << 8 | static_cast<unsigned>(retry) << 12);
+    return {body_bytes, FrameType::kAnswer, flags, outcome, id, static_cast<std::uint32_t>(native), 0,
+            0,          attachment_bytes};
+  }
+};
+
+/// Names the fields of an answer, in which code, layer and retry may be numbers of a later build.
+class AnswerView {
+ public:
+  explicit AnswerView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  bool succeeded() const noexcept { return header_->typed16 == 0; }
+  unsigned code() const noexcept { return header_->typed16 & 0xFF; }
+  unsigned layer() const noexcept { return header_->typed16 >> 8 & 0xF; }
+  unsigned retry() const noexcept { return header_->typed16 >> 12; }
+  std::int32_t native() const noexcept {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(header_->typed64));
+  }
+
+ private:
+  const FrameHeader* header_;
+};
+
+/// Head of a goaway.
+struct GoawayHead {
+  std::uint32_t body_bytes = 0;
+  /// Position in the stream of its receiver, from the hello on, from which on no request was taken and none
+  /// will be; 0 says that requests are still taken.
+  std::uint64_t taken_up_to = 0;
+
+  constexpr FrameHeader header() const noexcept {
+    return {.body_bytes = body_bytes, .type = FrameType::kGoaway, .typed64 = taken_up_to};
+  }
+};
+
+/// Names the fields of a goaway.
+class GoawayView {
+ public:
+  explicit GoawayView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  std::uint64_t taken_up_to() const noexcept { return header_->typed64; }
+
+ private:
+  const FrameHeader* header_;
+};
+
+}  // namespace weft::detail::wire

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/call_details.hpp"
+
+#include <utility>
+
+#include "calls/call_status.hpp"
+#include "calls/session.hpp"
+
+namespace weft::detail {
+
+bool CallDetails::queue_attachment(Outbox& outbox) {
+  const AttachmentView& attachment = options.attachment;
+  for (std::size_t i = 0; i < attachment.pieces(); ++i) {
+    const bool more_follows = i + 1 < attachment.pieces();
+    ++lease_.pieces;
+    if (!outbox.append_leased(attachment.piece(i), lease_, more_follows)) {
+      --lease_.pieces;
+      return false;
+    }
+  }
+  return true;
+}
+
+// All pieces share the lease, and the outbox takes one of them over at a time.
+bool CallDetails::take_over(Outbox& outbox) {
+  while (lease_.pieces != 0) {
+    if (!outbox.take_over(lease_)) return false;
+  }
+  return true;
+}
+
+Landing CallDetails::land(std::size_t bytes, Session& session) {
+  landing_refusal_ = Status{};
+  const RpcLimits& limits = session.limits();
+  if (!options.landing.empty()) {
+    if (bytes <= options.landing.size()) return Landing::into(options.landing.first(bytes));
+    landing_refusal_ = over_limit("an answer's attachment", bytes, options.landing.size(),
+                                  "the caller's landing buffer's", {});
+    return Landing::skip();
+  }
+  if (bytes > limits.unrequested_attachment_bytes_max) {
+    landing_refusal_ =
+        over_limit("an answer's attachment", bytes, limits.unrequested_attachment_bytes_max,
+                   "the unrequested attachment", "ClientOptions::limits.unrequested_attachment_bytes_max");
+    return Landing::skip();
+  }
+  Result<Buffer> buffer = session.connection().landing_memory(bytes);
+  if (buffer.ok()) buffer = Buffer::counted(std::move(*buffer), session.host().memory->shared());
+  if (!buffer.ok()) {
+    landing_refusal_ = std::move(buffer).status().with_context("an answer's attachment (process_memory_max)");
+    return Landing::skip();
+  }
+  answer_attachment = std::move(*buffer);
+  return Landing::into(answer_attachment.mutable_bytes());
+}
+
+Status CallDetails::take_landing_refusal() {
+  if (landing_refusal_.ok()) return {StatusCode::kInternal, Layer::kRpc, "an attachment did not land"};
+  return std::exchange(landing_refusal_, Status{});
+}
+
+}  // namespace weft::detail

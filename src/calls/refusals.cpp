@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/refusals.hpp"
+
+#include <iterator>
+
+#include "weft/detail/wire/frame.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr int kFirstFault = static_cast<int>(detail::wire::FrameFault::kUnknownType);
+constexpr int kFaults = static_cast<int>(detail::wire::FrameFault::kCount);
+
+constexpr RefusalReason of_fault(detail::wire::FrameFault fault) {
+  return static_cast<RefusalReason>(static_cast<int>(RefusalReason::kUnknownType) + static_cast<int>(fault) -
+                                    kFirstFault);
+}
+static_assert(of_fault(detail::wire::FrameFault::kBodyTooLarge) == RefusalReason::kBodyTooLarge);
+static_assert(of_fault(detail::wire::FrameFault::kChecksum) == RefusalReason::kChecksum);
+static_assert(of_fault(detail::wire::FrameFault::kMetadataTooLarge) == RefusalReason::kMetadataTooLarge &&
+              static_cast<int>(detail::wire::FrameFault::kMetadataTooLarge) == kFaults - 1);
+
+}  // namespace
+
+std::string_view to_string(RefusalReason why) {
+  static constexpr std::string_view kNames[] = {"bad hello",
+                                                "hello of another version or feature",
+                                                "unknown frame type",
+                                                "unknown or misplaced flags",
+                                                "body too large",
+                                                "attachment too large",
+                                                "unexpected field",
+                                                "wrong checksum",
+                                                "padding is not zero",
+                                                "metadata too large",
+                                                "against a carrier's rules",
+                                                "repeated call id",
+                                                "unknown method",
+                                                "wrong schema",
+                                                "bad arguments",
+                                                "bad metadata",
+                                                "body over its method's limit",
+                                                "attachment over its method's limit",
+                                                "attachment for a method that takes none",
+                                                "over the connection's memory",
+                                                "over the process's memory",
+                                                "over the calls in flight",
+                                                "over the calls that may run",
+                                                "over the workers' queue",
+                                                "waited for too long"};
+  static_assert(std::size(kNames) == kRefusalReasons);
+  const auto index = static_cast<std::size_t>(why);
+  return index < std::size(kNames) ? kNames[index] : "?";
+}
+
+std::optional<RefusalReason> detail::breach_of(const Status& why) {
+  if (why.layer() == Layer::kRpc && why.code() == StatusCode::kInvalidArgument) {
+    return RefusalReason::kRepeatedCallId;
+  }
+  if (why.layer() == Layer::kTransport && why.code() == StatusCode::kInvalidArgument) {
+    return RefusalReason::kCarrierRules;
+  }
+  if (why.layer() != Layer::kWire) return std::nullopt;
+  if (why.native() >= kFirstFault && why.native() < kFaults) {
+    return of_fault(static_cast<detail::wire::FrameFault>(why.native()));
+  }
+  return why.code() == StatusCode::kFailedPrecondition ? RefusalReason::kHelloMismatch
+                                                       : RefusalReason::kBadHello;
+}
+
+}  // namespace weft

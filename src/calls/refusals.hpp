@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "weft/base/status.hpp"
+#include "weft/calls/refusal_reason.hpp"
+#include "weft/detail/base/counter.hpp"
+
+namespace weft::detail {
+
+/// A call that is not served: what is counted, and what its caller hears.
+struct Refusal {
+  RefusalReason reason;
+  Status status;
+};
+
+/// Counts input from the peers of one loop that was refused. Changed on that loop, read on any thread.
+class RefusalCounters {
+ public:
+  void count(RefusalReason why) { ++counters_[static_cast<std::size_t>(why)]; }
+  std::uint64_t get(RefusalReason why) const { return counters_[static_cast<std::size_t>(why)].get(); }
+
+ private:
+  std::array<Counter, kRefusalReasons> counters_;
+};
+
+/// The breach of the protocol for which a connection ended; none when it ended for another reason: its peer's
+/// death, its silence, and our own lack of memory are no fault of what it sent.
+std::optional<RefusalReason> breach_of(const Status& why);
+
+}  // namespace weft::detail
