@@ -222,7 +222,8 @@ void ServedCall::fail_late(Status failure) {
 }
 
 Status ServedCall::keep_answer(std::size_t bytes) noexcept {
-  if (sink_ == nullptr) return {};
+  // A failure, or nothing, is sent however much others hold.
+  if (sink_ == nullptr || bytes == 0) return {};
   if (!sink_->charge_answer(bytes)) return Status::of<kNoMemoryForAnswer>();
   request_.connection_charge += bytes;
   request_.kept.add_charge(*host_->memory, bytes);

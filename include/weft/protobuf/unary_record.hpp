@@ -89,13 +89,17 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   void handler_ended() noexcept {
     if (call_->has_room()) [[likely]] {
       answer();
-    } else if (const Status kept = call_->keep_answer(response_.SpaceUsedLong()); kept.ok()) {
+    } else if (const Status kept = call_->keep_answer(bytes_to_keep()); kept.ok()) {
       call_->when_room(*this);
     } else {
       end_without_memory(kept);
     }
   }
 
+  /// An answer with nothing in it, as that of a handler that failed, is kept however much others hold.
+  std::size_t bytes_to_keep() const noexcept {
+    return response_.ByteSizeLong() == 0 ? 0 : response_.SpaceUsedLong();
+  }
   void end_without_memory(const Status& failure) noexcept {
     weft::detail::ServedCall& call = *call_;
     call.fail(failure);

@@ -49,9 +49,10 @@ Moved UnixCarrier::receive_with_descriptors(std::span<const iovec> into) {
   }
 }
 
-// Each is owned before anything is judged. Those that had no place in the message the system has closed.
+// Each is owned before anything is judged. Those that had no place in the message, or for which this process
+// has no number left, the system has closed: the first are the peer's fault, and without the second the
+// carrier does not come up.
 void UnixCarrier::take_in(msghdr& message) noexcept {
-  if ((message.msg_flags & MSG_CTRUNC) != 0) unasked_ = true;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
@@ -60,8 +61,9 @@ void UnixCarrier::take_in(msghdr& message) noexcept {
       if (!came_.add(Descriptor{fd})) unasked_ = true;
     }
   }
-  if (came_.size() > most_) unasked_ = true;
-  if (unasked_) came_.clear();
+  const bool cut = (message.msg_flags & MSG_CTRUNC) != 0;
+  if (came_.size() > most_ || (cut && came_.size() == Descriptors::kMost)) unasked_ = true;
+  if (unasked_ || cut) came_.clear();
 }
 
 Moved UnixCarrier::send_with_descriptors(std::span<const iovec> from) {

@@ -50,8 +50,9 @@ SharedWorker::~SharedWorker() {
 
 Place SharedWorker::enter(UcxCarrier& carrier) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(entries_.size()));
+    free_.reserve(entries_.size() + 1);  // leave() needs no memory then
     entries_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(entries_.size() - 1));
   }
   const Place place{free_.back(), static_cast<std::uint32_t>(random_())};
   free_.pop_back();

@@ -47,8 +47,8 @@ UcxCarrier::~UcxCarrier() {
 Status UcxCarrier::get_worker() {
   auto worker = provider_.worker_for(conversation_.loop());
   if (!worker.ok()) return std::move(worker).status();
+  place_ = (*worker)->enter(*this);  // without memory for that there is no place to leave, nor a worker
   shared_ = *std::move(worker);
-  place_ = shared_->enter(*this);
   inbox_.begin(*shared_);
   return {};
 }

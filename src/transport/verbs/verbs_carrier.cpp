@@ -64,6 +64,7 @@ const Capabilities& VerbsCarrier::capabilities() const {
 }
 
 std::string VerbsCarrier::description() const {
+  if (pair_.empty()) return "a queue pair that was given up";
   return pair_.description() + ", messages of up to " + std::to_string(sender_.peer_message_bytes()) +
          " bytes, up to " + std::to_string(pair_.queue_pair().inline_bytes_max()) + " inline";
 }

@@ -63,7 +63,7 @@ class NotingSink final : public AnswerSink {
     if (room && !waiters_.empty()) loop_.schedule(waiters_.pop_front().node);
   }
   bool charge_answer(std::size_t bytes) override {
-    return bytes <= answer_memory && process_.try_reserve(bytes);
+    return !memory_is_others && bytes <= answer_memory && process_.try_reserve(bytes);
   }
   void forget(ServedCall&) override {
     ++forgotten;
@@ -81,6 +81,7 @@ class NotingSink final : public AnswerSink {
   std::size_t answer_max = 1000;
   /// Bytes that an answer that waits for room may have.
   std::size_t answer_memory = 1000;
+  bool memory_is_others = false;
   int forgotten = 0;
   bool room = true;
   bool finished = false;
@@ -372,6 +373,23 @@ TEST_F(ServedCalls, AnAnswerThatWaitsForRoomAndForWhichThereIsNoMemoryBecomesAFa
   EXPECT_THAT(sink_->answers, IsEmpty());
   ASSERT_EQ(sink_->failures.size(), 1u);
   EXPECT_EQ(sink_->failures.front().code(), StatusCode::kResourceExhausted);
+  reply.reset();
+}
+
+TEST_F(ServedCalls, AFailureThatWaitsForRoomArrivesAsItIsHoweverMuchMemoryOthersHold) {
+  static std::unique_ptr<detail::ReplyRight> reply;
+  handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
+          true);
+  serve();
+  sink_->room = false;
+  sink_->memory_is_others = true;
+  reply->fail({StatusCode::kNotFound, Layer::kUser, "no such key"});
+  loop_->run_until_idle();
+  sink_->room = true;
+  sink_->wake_room_waiter();
+  loop_->run_until_idle();
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().code(), StatusCode::kNotFound);
   reply.reset();
 }
 

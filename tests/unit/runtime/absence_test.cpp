@@ -40,6 +40,17 @@ TEST(Absences, ThatAreShortCountOnceInAWhileAndLongOnesAlways) {
   EXPECT_EQ(absence.judge_from(10s), kStart + 21s);
 }
 
+TEST(Absences, ThatComeAgainAndAgainDoNotKeepFromJudging) {
+  Absence absence;
+  int judged = 0;
+  for (TimePoint now = kStart; now < kStart + 60s; now += 2s) {
+    absence.fires(now - 1s, now);
+    absence.fires(now - 900ms, now);
+    if (absence.judge_from(10s) <= now) ++judged;
+  }
+  EXPECT_GE(judged, 10) << "a loop that is driven every two seconds would never give anybody up";
+}
+
 TEST(Absences, OfALoopAreSeenByTheTimersThatItIsLateFor) {
   auto loop = testing::make_loop();
   TimePoint judged{};

@@ -11,29 +11,42 @@ namespace weft::detail {
 /// paused, or a handler kept the thread. Whatever its peers have done meanwhile has not been looked at, so
 /// whoever judges a peer by time first looks for a while, and then judges.
 ///
-/// A timer that fires much too late is the sign of it. A loop that is a little late again and again still
-/// judges: short absences count once in a while only.
+/// A timer that fires much too late is the sign of it. A loop that is late again and again still judges:
+/// short absences count once in a while only, and of long ones a few more.
 class Absence {
  public:
   /// A timer that is late by this much is the sign of an absence.
   static constexpr Duration kShort = std::chrono::milliseconds{50};
-  /// One that is late by this much always is, and a shorter one once in kSeldom.
+  /// One absence in kSeldom counts, and so do kRepeats more that are as long as this.
   static constexpr Duration kLong = std::chrono::milliseconds{500};
   static constexpr Duration kSeldom = std::chrono::seconds{10};
+  static constexpr int kRepeats = 3;
   /// How long peers are looked at before they are judged, or their whole timeout if that is shorter.
   static constexpr Duration kLook = std::chrono::seconds{1};
 
   /// A timer that was due at `due` fires.
   void fires(TimePoint due, TimePoint now) noexcept {
     if (now - due >= kShort) [[unlikely]] {
-      if (now - due >= kLong || back_ == TimePoint::min() || now - back_ >= kSeldom) back_ = now;
+      note(now - due, now);
     }
   }
   /// Returns the time before which nobody is judged who may be silent for `timeout`.
   TimePoint judge_from(Duration timeout) const noexcept { return back_ + std::min(timeout, kLook); }
 
  private:
+  void note(Duration late, TimePoint now) noexcept {
+    if (back_ == TimePoint::min() || now - back_ >= kSeldom) {
+      repeats_ = 0;
+    } else if (late < kLong || repeats_ == kRepeats) {
+      return;
+    } else if (now != back_) {  // several timers of one absence are late
+      ++repeats_;
+    }
+    back_ = now;
+  }
+
   TimePoint back_ = TimePoint::min();
+  int repeats_ = 0;
 };
 
 }  // namespace weft::detail
