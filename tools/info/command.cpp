@@ -14,7 +14,8 @@ namespace weft::info {
 namespace {
 
 int tell(const Options& options) {
-  Report report{ucx_facts(options), Probe{}, rdma_facts(options)};
+  Report report{all_carriers(), Probe{}};
+  for (const auto& carrier : report.carriers) carrier->look(options);
   if (!options.connect.empty()) report.probe = blocking_probe(options);
   const std::string text = options.json ? to_json(report, options) : to_text(report, options);
   std::fwrite(text.data(), 1, text.size(), stdout);

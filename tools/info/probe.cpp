@@ -6,8 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "info/words.hpp"
-#include "load/carrier_options.hpp"
+#include "info/carrier_facts.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/detail/wire/hello.hpp"
@@ -95,7 +94,6 @@ Probe describe(const detail::Connection& connection, const HelloSink& sink, deta
   probe.theirs = policy_in(sink.hello().carriers, kind);
   probe.same_host = is_same_host(probe.local, probe.remote);
   CarrierReport report = connection.carrier_report();
-  if (probe.carrier == "ucx") probe.lanes = parse_lanes(report.description);
   probe.description = std::move(report.description);
   probe.refusal = std::move(report.refusal);
   probe.passed_over = std::move(report.passed_over);
@@ -133,14 +131,17 @@ Task<Result<Probe>> probe_in_time(detail::Transport& transport, Loop& loop, deta
 Result<Probe> blocking_probe(const Options& options) {
   const auto url = detail::Url::parse(options.connect);
   if (!url.ok()) return url.status();
-  const Transports transports = make_transports(
-      {.tcp = {}, .ucx = load::ucx_options(options.ucx), .verbs = load::verbs_options(options.rdma)});
+  const Carriers carriers = all_carriers();
+  TransportOptions transport_options;
+  for (const auto& carrier : carriers) carrier->configure(options, transport_options);
+  const Transports transports = make_transports(transport_options);
   const auto transport = transports.find(*url);
   if (!transport.ok()) return transport.status();
   auto loop = Loop::create();
   if (!loop.ok()) return std::move(loop).status();
   const auto at_most = std::chrono::duration_cast<Duration>(std::chrono::duration<double>{options.seconds});
-  return (*loop)->block_on(probe_in_time(**transport, **loop, *url, carrier_asked_for(options), at_most));
+  const detail::wire::CarrierKind asked = asked_carrier(carriers, options).names().kind;
+  return (*loop)->block_on(probe_in_time(**transport, **loop, *url, asked, at_most));
 }
 
 }  // namespace weft::info

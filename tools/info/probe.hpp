@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "info/lanes.hpp"
 #include "info/options.hpp"
 #include "weft/base/result.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
@@ -15,18 +14,16 @@ namespace weft::info {
 struct Probe {
   std::string local;
   std::string remote;
-  /// Name of the carrier: "tcp", "unix", "ucx", "verbs".
+  /// Name of the carrier, as in Capabilities::name; of the stream it is "tcp" or "unix".
   std::string carrier;
-  /// The carrier that was asked for; UCX when none was.
+  /// The carrier that was asked for, see asked_carrier().
   detail::wire::CarrierKind asked = detail::wire::CarrierKind::kUcx;
   CarrierPolicy ours = CarrierPolicy::kForbid;
   /// Policy of the server's hello for that carrier; kForbid: it does not offer it.
   CarrierPolicy theirs = CarrierPolicy::kForbid;
   /// Both ends have the same address: one host, as far as addresses tell.
   bool same_host = false;
-  /// By which of UCX's transports; empty when something else carries the bytes.
-  std::vector<Lane> lanes;
-  /// All that the carrier says of itself.
+  /// All that the carrier says of itself; empty when the stream carries the bytes.
   std::string description;
   /// Why the stream carries the bytes although both sides offered the carrier.
   std::string refusal;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "info/options.hpp"
-#include "weft/detail/transport/carrier_provider.hpp"
-#include "weft/detail/wire/hello.hpp"
+#include "weft/base/time.hpp"
+#include "weft/transport/carrier_policy.hpp"
 
 namespace weft::info {
 
@@ -24,13 +25,20 @@ struct Word {
 /// "forbid", "prefer" or "require".
 std::string policy_name(CarrierPolicy policy);
 
-/// The carrier that the URL or a flag asks for; UCX when none does.
-detail::wire::CarrierKind carrier_asked_for(const Options& options);
+/// The words for a count, a size in bytes, a time, and a policy ("connecting" or "listening"), which URLs
+/// that begin with `scheme` override.
+Word count_word(std::string name, std::size_t count);
+Word size_word(std::string name, std::size_t bytes);
+Word milliseconds_word(std::string name, Duration time);
+Word policy_word(std::string name, CarrierPolicy policy, std::string_view scheme);
 
-/// UcxOptions as this command line makes them, by their names.
-std::vector<Word> effective_options(const Options& options);
+/// The names with commas between them, or `when_empty`.
+std::string joined(const std::vector<std::string>& names, std::string_view when_empty);
 
-/// VerbsOptions as this command line makes them, by their names.
-std::vector<Word> effective_verbs_options(const Options& options);
+/// The lines that the text for people is made of: a name and a value, many of those, and what stands above
+/// some.
+std::string row(std::string name, std::string_view value);
+std::string words_text(const std::vector<Word>& words);
+std::string heading(std::string_view words);
 
 }  // namespace weft::info

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "info/report.hpp"
+#include "info_report.hpp"
 
 namespace weft::info {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(InfoRdma, SaysWhichPackageIsMissing) {
-  const Report report{UcxFacts{}, Probe{}, rdma_facts({})};
+  const Report report = report_of(UcxFacts{}, Probe{}, rdma_facts({}));
   EXPECT_THAT(to_text(report, {}), HasSubstr("libibverbs-dev"));
   EXPECT_EQ(exit_code_of(report, {}), 0);
 }
@@ -21,7 +21,7 @@ TEST(InfoRdma, SaysWhichPackageIsMissing) {
 TEST(InfoRdma, FailsForADeviceThatWasAskedFor) {
   Options options;
   options.rdma.device = "mlx5_0";
-  EXPECT_EQ(exit_code_of({UcxFacts{}, Probe{}, rdma_facts(options)}, options), 1);
+  EXPECT_EQ(exit_code_of(report_of(UcxFacts{}, Probe{}, rdma_facts(options)), options), 1);
 }
 
 TEST(InfoRdma, VerbsUrlsSayWhichPackageIsMissing) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "info/report.hpp"
+#include "info_report.hpp"
 #include "support/simulated_rdma.hpp"
 #include "weft/transport/verbs.hpp"
 #include "weft/verbs/device.hpp"
@@ -22,7 +22,7 @@ using ::testing::Not;
 using testing::SimulatedRdma;
 
 std::string text_of(SimulatedRdma& devices, const Options& options = {}) {
-  return rdma_text(rdma_facts(options, &devices), options);
+  return rdma_carrier(rdma_facts(options, &devices))->text(options);
 }
 
 TEST(InfoRdma, ListsDevicesPortsAndAddresses) {
@@ -56,7 +56,7 @@ TEST(InfoRdma, RefusesAnAddressThatIsNotThere) {
   const auto facts = rdma_facts(options, &devices);
   EXPECT_EQ(facts.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string{facts.status().message()}, HasSubstr("there is no GID 99"));
-  EXPECT_EQ(exit_code_of({UcxFacts{}, Probe{}, facts}, options), 1);
+  EXPECT_EQ(exit_code_of(report_of(UcxFacts{}, Probe{}, facts), options), 1);
 }
 
 TEST(InfoRdma, SaysThatAPortIsDown) {
@@ -85,14 +85,15 @@ TEST(InfoRdma, LeavesOutDevicesThatWereNotAskedFor) {
 
 TEST(InfoRdma, OfAMachineWithoutDevicesIsNoFailure) {
   SimulatedRdma devices{{}};
-  const Report report{UcxFacts{}, Probe{}, rdma_facts({}, &devices)};
+  const Report report = report_of(UcxFacts{}, Probe{}, rdma_facts({}, &devices));
   EXPECT_THAT(to_text(report, {}), HasSubstr("this machine has none"));
   EXPECT_EQ(exit_code_of(report, {}), 0);
 }
 
 TEST(InfoRdma, IsTheSameForScripts) {
   SimulatedRdma devices{{testing::roce_device("rocep1", 7)}};
-  const auto json = nlohmann::json::parse(to_json({UcxFacts{}, Probe{}, rdma_facts({}, &devices)}, {}));
+  const auto json =
+      nlohmann::json::parse(to_json(report_of(UcxFacts{}, Probe{}, rdma_facts({}, &devices)), {}));
   const auto& port = json["rdma"]["devices"][0]["ports"][0];
   EXPECT_EQ(port["state"], "active");
   EXPECT_TRUE(port["chosen"]);
@@ -109,7 +110,7 @@ TEST(InfoRdma, OfAConnectionSaysWhatCarriesIt) {
   probe.ours = CarrierPolicy::kRequire;
   probe.theirs = CarrierPolicy::kPrefer;
   probe.description = "rxe0, port 1, from 10.0.0.7";
-  const Report report{UcxFacts{}, probe};
+  const Report report = report_of(UcxFacts{}, probe);
   EXPECT_THAT(
       to_text(report, options),
       AllOf(HasSubstr("requires RDMA, because the URL begins with verbs://"), HasSubstr("offers RDMA"),

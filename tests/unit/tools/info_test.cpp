@@ -4,15 +4,13 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
-#include "info/lanes.hpp"
-#include "info/missing.hpp"
-#include "info/probe.hpp"
-#include "info/report.hpp"
-#include "info/ucx_facts.hpp"
-#include "info/why.hpp"
-#include "info/words.hpp"
+#include "info/ucx/lanes.hpp"
+#include "info/ucx/missing.hpp"
+#include "info/ucx/why.hpp"
+#include "info_report.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::info {
@@ -20,6 +18,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -75,8 +74,8 @@ TEST(InfoProbe, OfATcpServerSaysThatTheStreamCarriesIt) {
   EXPECT_EQ(probe->carrier, "tcp");
   EXPECT_EQ(probe->ours, CarrierPolicy::kForbid);
   EXPECT_TRUE(probe->same_host);
-  EXPECT_THAT(probe->lanes, IsEmpty());
-  EXPECT_THAT(to_text({ucx_facts(options), *probe}, options), HasSubstr("does not ask for UCX"));
+  EXPECT_THAT(probe->description, IsEmpty());
+  EXPECT_THAT(to_text(report_of(ucx_facts(options), *probe), options), HasSubstr("does not ask for UCX"));
 }
 
 TEST(InfoProbe, SaysWhyNobodyAnswers) {
@@ -84,16 +83,14 @@ TEST(InfoProbe, SaysWhyNobodyAnswers) {
   options.connect = serve("tcp://127.0.0.1:0")->urls().front();  // gone already
   const auto probe = blocking_probe(options);
   EXPECT_EQ(probe.status().code(), StatusCode::kUnavailable);
-  const auto json = nlohmann::json::parse(to_json({ucx_facts(options), probe.status()}, options));
+  const auto json = nlohmann::json::parse(to_json(report_of(ucx_facts(options), probe.status()), options));
   EXPECT_EQ(json["connection"]["failure"]["code"], std::string{to_string(StatusCode::kUnavailable)});
 }
 
-Probe carried_by(std::vector<std::string> transports, bool same_host = true) {
-  Probe probe;
-  probe.carrier = "ucx";
-  probe.same_host = same_host;
-  for (std::string& transport : transports) probe.lanes.push_back({std::move(transport), "a device", {"am"}});
-  return probe;
+std::vector<Lane> by(std::vector<std::string> transports) {
+  std::vector<Lane> lanes;
+  for (std::string& transport : transports) lanes.push_back({std::move(transport), "a device", {"am"}});
+  return lanes;
 }
 
 UcxFacts opening(std::vector<std::string> transports) {
@@ -104,20 +101,20 @@ UcxFacts opening(std::vector<std::string> transports) {
 
 TEST(InfoReasons, SayWhatLedToTheLanesAndWhatIsMissing) {
   using ::testing::Each;
-  EXPECT_THAT(reasons(carried_by({}), opening({"tcp"}), {}), IsEmpty()) << "UCX carries nothing";
-  EXPECT_THAT(reasons(carried_by({"sysv"}), opening({"sysv", "cma", "tcp"}), {}),
+  EXPECT_THAT(reasons(by({}), true, opening({"tcp"}), {}), IsEmpty()) << "UCX carries nothing";
+  EXPECT_THAT(reasons(by({"sysv"}), true, opening({"sysv", "cma", "tcp"}), {}),
               AllOf(Contains(HasSubstr("both sides open it")), Contains(HasSubstr("error mode none only"))));
   Options none;
   none.ucx.mode_none = true;
-  EXPECT_THAT(reasons(carried_by({"sysv", "cma"}), opening({"sysv", "cma"}), none),
+  EXPECT_THAT(reasons(by({"sysv", "cma"}), true, opening({"sysv", "cma"}), none),
               Each(Not(HasSubstr("error mode none only"))));
-  EXPECT_THAT(reasons(carried_by({"tcp"}), opening({"tcp"}), {}),
+  EXPECT_THAT(reasons(by({"tcp"}), true, opening({"tcp"}), {}),
               AllOf(Contains(HasSubstr("this side opens none")),
                     Contains(HasSubstr("this side opens no such device"))));
   EXPECT_THAT(
-      reasons(carried_by({"tcp"}), opening({"tcp", "posix", "rc_verbs"}), {}),
+      reasons(by({"tcp"}), true, opening({"tcp", "posix", "rc_verbs"}), {}),
       AllOf(Contains(HasSubstr("another /dev/shm")), Contains(HasSubstr("the server opens none, or none"))));
-  EXPECT_THAT(reasons(carried_by({"rc_mlx5"}, false), opening({"posix", "rc_mlx5"}), {}),
+  EXPECT_THAT(reasons(by({"rc_mlx5"}), false, opening({"posix", "rc_mlx5"}), {}),
               AllOf(Contains(HasSubstr("on another host")), Each(Not(HasSubstr("RoCE")))));
 }
 
@@ -136,16 +133,17 @@ TEST(InfoMissing, AreNamesOfWhichNothingIsOpen) {
   EXPECT_THAT(missing({"\\rc"}, {"^eth0"}), ElementsAre("\\rc", "^eth0")) << "no group, and no device";
   Options options;
   options.ucx.transports = {"tcp", "posxi"};
-  const Report report{facts, Probe{}};
+  const Report report = report_of(facts);
   EXPECT_EQ(exit_code_of(report, options), 1);
   EXPECT_THAT(to_text(report, options), HasSubstr("posxi: nothing of that name can be opened"));
   EXPECT_EQ(nlohmann::json::parse(to_json(report, options))["ucx"]["not_here"][0], "posxi");
 }
 
 TEST(InfoOptions, SayWhatTheUrlAndTheEnvironmentHaveASayIn) {
-  EXPECT_THAT(words_text(effective_options({})), HasSubstr("forbid (with tcp:// and unix://; a ucx:// URL"));
+  EXPECT_THAT(words_text(effective_ucx_options({})),
+              HasSubstr("forbid (with tcp:// and unix://; a ucx:// URL"));
   ::setenv("UCX_TLS", "tcp", 1);
-  const std::string text = words_text(effective_options({}));
+  const std::string text = words_text(effective_ucx_options({}));
   ::unsetenv("UCX_TLS");
   EXPECT_THAT(text, HasSubstr("from what the environment leaves: UCX_TLS=tcp"));
 }
@@ -155,11 +153,74 @@ TEST(InfoExitCode, IsAFailureWhenWhatWasAskedForCannotBeHad) {
   const Status no_device{StatusCode::kFailedPrecondition, Layer::kTransport, "no such device"};
   Options asking;
   asking.ucx.transports = {"tcp"};
-  EXPECT_EQ(exit_code_of({opening({"tcp"}), Probe{}}, asking), 0);
-  EXPECT_EQ(exit_code_of({no_ucx, Probe{}}, {}), 0) << "a build without UCX";
-  EXPECT_EQ(exit_code_of({no_ucx, Probe{}}, asking), 1);
-  EXPECT_EQ(exit_code_of({no_device, Probe{}}, {}), 1);
-  EXPECT_EQ(exit_code_of({UcxFacts{}, no_device}, {}), 1);
+  EXPECT_EQ(exit_code_of(report_of(opening({"tcp"})), asking), 0);
+  EXPECT_EQ(exit_code_of(report_of(no_ucx), {}), 0) << "a build without UCX";
+  EXPECT_EQ(exit_code_of(report_of(no_ucx), asking), 1);
+  EXPECT_EQ(exit_code_of(report_of(no_device), {}), 1);
+  EXPECT_EQ(exit_code_of(report_of(UcxFacts{}, no_device), {}), 1);
+}
+
+TEST(InfoCarriers, BeginWithTheStreamAndHaveNamesOfTheirOwn) {
+  const Carriers carriers = all_carriers();
+  EXPECT_EQ(carriers.front()->names().kind, detail::wire::CarrierKind::kStream);
+  std::set<std::string> titles;
+  for (const auto& carrier : carriers) titles.insert(carrier->names().title);
+  EXPECT_EQ(titles.size(), carriers.size());
+}
+
+TEST(InfoCarriers, AreAskedForByUrlAndFlagAndUcxWithout) {
+  const Carriers carriers = all_carriers();
+  const auto asked = [&](const Options& options) { return asked_carrier(carriers, options).names().title; };
+  Options options;
+  EXPECT_EQ(asked(options), "UCX");
+  options.connect = "verbs://127.0.0.1:1";
+  EXPECT_EQ(asked(options), "RDMA");
+  options.connect = "ucx://127.0.0.1:1";
+  EXPECT_EQ(asked(options), "UCX");
+  options.connect = "tcp://127.0.0.1:1";
+  options.rdma.prefer = true;
+  EXPECT_EQ(asked(options), "RDMA");
+}
+
+/// A carrier that nothing of `weft info` knows.
+class Pigeons final : public CarrierFacts {
+ public:
+  CarrierNames names() const override {
+    return {detail::wire::CarrierKind::kSharedMemory, "pigeons", "pigeon://", "--prefer-pigeons"};
+  }
+  bool failed(const Options& options) const override { return options.seconds < 1; }
+  std::string text(const Options&) const override { return "Pigeons\n  two\n"; }
+  void add_json(const Options&, Json& report) const override { report["pigeons"] = 2; }
+  std::string_view host_note(bool) const override { return ": they need no host"; }
+  std::string probe_text(const Probe& probe, const Options&) const override {
+    return row("ring", probe.description);
+  }
+  void add_probe_json(const Probe& probe, const Options&, Json& connection) const override {
+    connection["ring"] = probe.description;
+  }
+};
+
+TEST(InfoCarriers, ANewOneIsToldOfByBeingInTheList) {
+  Probe probe;
+  probe.carrier = "shared memory";
+  probe.asked = detail::wire::CarrierKind::kSharedMemory;
+  probe.theirs = CarrierPolicy::kPrefer;
+  probe.description = "number 7";
+  Report report = report_of(UcxFacts{}, probe);
+  report.carriers.push_back(std::make_unique<Pigeons>());
+  Options options;
+  options.connect = "tcp://127.0.0.1:1";
+  const std::string text = to_text(report, options);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("\n\nPigeons\n  two\n\n"), HasSubstr("offers pigeons"),
+                    HasSubstr("(a pigeon:// URL or --prefer-pigeons does)"), HasSubstr("they need no host"),
+                    HasSubstr("pigeons; the stream stays beside it"), ContainsRegex("ring +number 7")));
+  const auto json = nlohmann::json::parse(to_json(report, options));
+  EXPECT_EQ(json["pigeons"], 2);
+  EXPECT_EQ(json["connection"]["ring"], "number 7");
+  EXPECT_EQ(exit_code_of(report, options), 0);
+  options.seconds = 0.5;
+  EXPECT_EQ(exit_code_of(report, options), 1);
 }
 
 #if WEFT_HAVE_UCX
@@ -220,9 +281,10 @@ TEST(InfoProbe, OfAUcxServerSaysWhatUcxChose) {
   EXPECT_EQ(probe->carrier, "ucx");
   EXPECT_EQ(probe->ours, CarrierPolicy::kRequire);
   EXPECT_EQ(probe->theirs, CarrierPolicy::kPrefer);
-  ASSERT_THAT(probe->lanes, Not(IsEmpty()));
-  EXPECT_EQ(probe->lanes.front().transport, "posix");
-  const Report report{ucx_facts(options), *probe};
+  const std::vector<Lane> lanes = parse_lanes(probe->description);
+  ASSERT_THAT(lanes, Not(IsEmpty()));
+  EXPECT_EQ(lanes.front().transport, "posix");
+  const Report report = report_of(ucx_facts(options), *probe);
   EXPECT_THAT(to_text(report, options), HasSubstr("posix on memory"));
   EXPECT_THAT(to_text(report, options), HasSubstr("both sides open it and are on one host"));
   const auto json = nlohmann::json::parse(to_json(report, options));
@@ -247,8 +309,9 @@ TEST(InfoProbe, OfAServerThatRequiresUcxSaysWhatToDo) {
 
 TEST(InfoUcx, SaysWhyThereIsNone) {
   const Options options = over({"nonsense"});
-  const Report report{ucx_facts(options), Probe{}};
-  EXPECT_EQ(report.ucx.status().code(), StatusCode::kFailedPrecondition);
+  const auto facts = ucx_facts(options);
+  const Report report = report_of(facts);
+  EXPECT_EQ(facts.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(to_text(report, options), HasSubstr("UCX_TLS=nonsense"));
   EXPECT_EQ(exit_code_of(report, options), 1);
 }

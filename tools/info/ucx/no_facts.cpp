@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For a build without UCX.
-#include "info/ucx_facts.hpp"
+#include "info/ucx/facts.hpp"
 
 namespace weft::info {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What UCX prints for people, read back. No UCX in here: what is not understood is left out.
-#include "info/lanes.hpp"
-#include "info/ucx_facts.hpp"
+#include "info/ucx/facts.hpp"
+#include "info/ucx/lanes.hpp"
 
 namespace weft::info {
 namespace {
@@ -81,6 +81,20 @@ std::vector<Lane> parse_lanes(std::string_view description) {
     lanes.push_back(std::move(lane));
   }
   return lanes;
+}
+
+std::string meaning_of(std::string_view use) {
+  if (use == "am") return "messages";
+  if (use == "am_bw") return "large messages";
+  if (use == "rma") return "remote memory";
+  if (use == "rma_bw") return "rendezvous";
+  if (use == "rkey_ptr") return "rendezvous by mapping";
+  if (use == "amo") return "atomics";
+  if (use == "tag_offload") return "matching tags";
+  if (use == "wireup") return "setting up";
+  if (use == "keepalive") return "noticing a dead peer";
+  if (use == "cm") return "connecting";
+  return std::string{use};
 }
 
 }  // namespace weft::info

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For a build without libibverbs.
-#include "info/rdma_facts.hpp"
+#include "info/rdma/facts.hpp"
 
 namespace weft::info {
 

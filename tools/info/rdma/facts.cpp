@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // For a build with libibverbs.
+#include "info/rdma/facts.hpp"
+
 #include <infiniband/verbs.h>
 
 #include <algorithm>
 #include <cstring>
 #include <span>
 
-#include "info/rdma_facts.hpp"
 #include "weft/verbs/device.hpp"
 
 namespace weft::info {
@@ -106,6 +107,13 @@ RdmaDevice look_at(const std::string& name, const Options& options, verbs::Drive
 }
 
 }  // namespace
+
+bool RdmaFacts::any_chosen() const {
+  return std::any_of(devices.begin(), devices.end(), [](const RdmaDevice& device) {
+    return std::any_of(device.ports.begin(), device.ports.end(),
+                       [](const RdmaPort& port) { return port.chosen; });
+  });
+}
 
 Result<RdmaFacts> rdma_facts(const Options& options, verbs::Driver* driver) {
   verbs::Driver& devices = driver != nullptr ? *driver : verbs::system_driver();

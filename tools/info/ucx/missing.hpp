@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "info/ucx_facts.hpp"
+#include "info/ucx/facts.hpp"
 #include "load/options.hpp"
 
 namespace weft::info {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // For a build with UCX.
+#include "info/ucx/facts.hpp"
+
 #include <ucp/api/ucp.h>
 
 #include <cstdlib>
 #include <map>
 #include <string_view>
 
-#include "info/ucx_facts.hpp"
 #include "load/carrier_options.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/ucx/context.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "info/missing.hpp"
+#include "info/ucx/missing.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "info/why.hpp"
+#include "info/ucx/why.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -24,8 +24,8 @@ bool any(const Items& items, bool (*is)(std::string_view)) {
   return std::any_of(items.begin(), items.end(), [is](const auto& item) { return is(item.transport); });
 }
 
-std::string why_no_shared_memory(const Probe& probe, const UcxFacts& facts) {
-  if (!probe.same_host) return "no shared memory, because the server is on another host";
+std::string why_no_shared_memory(bool same_host, const UcxFacts& facts) {
+  if (!same_host) return "no shared memory, because the server is on another host";
   if (!any(facts.resources, is_shared_memory)) {
     return "no shared memory, because this side opens none: look at its options and UCX_TLS";
   }
@@ -40,13 +40,14 @@ std::string why_no_rdma(const UcxFacts& facts) {
 
 }  // namespace
 
-std::vector<std::string> reasons(const Probe& probe, const UcxFacts& facts, const Options& options) {
-  if (probe.lanes.empty()) return {};
+std::vector<std::string> reasons(const std::vector<Lane>& lanes, bool same_host, const UcxFacts& facts,
+                                 const Options& options) {
+  if (lanes.empty()) return {};
   std::vector<std::string> all;
-  const bool shared = any(probe.lanes, is_shared_memory);
+  const bool shared = any(lanes, is_shared_memory);
   if (shared) all.emplace_back("shared memory, because both sides open it and are on one host");
-  if (!shared) all.push_back(why_no_shared_memory(probe, facts));
-  if (!shared && !any(probe.lanes, is_rdma)) all.push_back(why_no_rdma(facts));
+  if (!shared) all.push_back(why_no_shared_memory(same_host, facts));
+  if (!shared && !any(lanes, is_rdma)) all.push_back(why_no_rdma(facts));
   if (shared && !options.ucx.mode_none && any(facts.resources, is_cma)) {
     all.emplace_back(
         "no copies from process to process (cma), because UCX makes them in error mode none only");
