@@ -112,17 +112,18 @@ void add_ucx_flags(CLI::App& command, UcxFlags& flags) {
   command
       .add_option(
           "--ucx-devices", flags.devices,
-          "With UCX: only these network devices, such as mlx5_0:1 (default: UCX chooses); others than\n"
-          "lo with --ucx-trusted-network only")
+          "With UCX: only these network devices, such as mlx5_0:1 (default: UCX chooses); devices other\n"
+          "than lo need --ucx-trusted-network")
       ->delimiter(',')
       ->type_name("LIST");
   command.add_flag(
       "--ucx-trusted-network", flags.trusted_network,
       "With UCX: let it use network devices beside lo; everybody who reaches them can then speak\n"
       "UCX to this process, without a hello");
-  command.add_flag("--ucx-error-mode-none", flags.mode_none,
-                   "With UCX: its error mode none, on both sides, with a worker for each connection; only\n"
-                   "so does its transport cma copy from process to process");
+  command.add_flag(
+      "--ucx-error-mode-none", flags.mode_none,
+      "With UCX: use its error mode none, which the other side has to use too. UCX copies from\n"
+      "process to process (its transport cma) in this mode only; each connection has its own worker");
 }
 
 void add_rdma_flags(CLI::App& command, RdmaFlags& flags) {
@@ -131,13 +132,15 @@ void add_rdma_flags(CLI::App& command, RdmaFlags& flags) {
                   "With RDMA: only this device, such as mlx5_0 or rxe0 (default: all of them, in turn)")
       ->type_name("NAME");
   command
-      .add_option("--rdma-gid-index", flags.gid_index,
-                  "With RDMA: the place of our address in the port's table of GIDs (default: the best one; "
-                  "weft info lists them)")
+      .add_option(
+          "--rdma-gid-index", flags.gid_index,
+          "With RDMA: use the address at this place in the port's table of GIDs, which weft info lists\n"
+          "(default: the best one)")
       ->type_name("N");
   command
       .add_flag("--rdma-cm", flags.by_rdma_cm,
-                "With RDMA: connect by rdma_cm, whose route chooses device and address; on both sides")
+                "With RDMA: connect by rdma_cm, whose route chooses device and address; the other side has\n"
+                "to do so too")
       ->excludes("--rdma-gid-index");
 }
 

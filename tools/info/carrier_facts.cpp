@@ -8,7 +8,8 @@ namespace {
 
 template <typename Is>
 const CarrierFacts& first_that(const Carriers& carriers, const CarrierFacts& otherwise, Is is) {
-  const auto found = std::find_if(carriers.begin(), carriers.end(), [&](const auto& each) { return is(*each); });
+  const auto found =
+      std::find_if(carriers.begin(), carriers.end(), [&](const auto& each) { return is(*each); });
   return found == carriers.end() ? otherwise : **found;
 }
 

@@ -22,14 +22,14 @@ using Json = nlohmann::ordered_json;
 /// Names of a carrier, each where it is used.
 struct CarrierNames {
   detail::wire::CarrierKind kind = detail::wire::CarrierKind::kStream;  ///< in hellos
-  std::string title{};                                                  ///< for people: "RDMA"
+  std::string title{};                                                  ///< for people
   std::string scheme{};                                                 ///< URLs that require it begin so
   std::string prefer_flag{};                                            ///< offers it with other URLs
 };
 
-/// One carrier as `weft info` tells of it: finds out what this machine has of it, and says that and what there
-/// is to say of a connection by it, for people and as JSON. The code beside goes over the list of them and knows
-/// none by name. A carrier that has nothing to say of a question leaves its function out.
+/// One carrier as `weft info` tells of it: finds out what this machine has of it, and says that and what
+/// there is to say of a connection by it, for people and as JSON. The code beside goes over the list of them
+/// and knows none by name. A carrier that has nothing to say of a question leaves its function out.
 class CarrierFacts {
  public:
   virtual ~CarrierFacts() = default;

@@ -24,8 +24,10 @@ int tell(const Options& options) {
 }
 
 void add_flags(CLI::App& command, Options& options) {
-  CLI::Option* const connect =
-      command.add_option("--connect", options.connect, "Connect to this server, and say by which way");
+  CLI::Option* const connect = command.add_option(
+      "--connect", options.connect,
+      "Connect to the server at this tcp://, unix://, ucx:// or verbs:// URL, and show what\n"
+      "carries the bytes");
   connect->type_name("URL");
   load::add_prefer_flags(command, options.ucx, options.rdma);
   for (const char* const flag : {"--prefer-ucx", "--prefer-rdma"}) command.get_option(flag)->needs(connect);
@@ -35,8 +37,9 @@ void add_flags(CLI::App& command, Options& options) {
       ->needs(connect)
       ->check(load::seconds_between(0.01, 3'600))
       ->type_name("SECONDS");
-  command.add_flag("--all", options.all, "Every setting of UCX, not only those that differ from its own");
-  command.add_flag("--json", options.json, "Print one JSON object");
+  command.add_flag("--all", options.all,
+                   "Show every setting of UCX (default: only those that differ from UCX's own)");
+  command.add_flag("--json", options.json, "Print one JSON object instead of text");
 }
 
 }  // namespace
@@ -44,20 +47,30 @@ void add_flags(CLI::App& command, Options& options) {
 void add_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* info = app.add_subcommand(
-      "info", "What RDMA devices and UCX are on this machine, and which way a connection to a server takes");
+      "info", "Show the RDMA devices and the UCX of this machine, and what carries a connection to a server");
   add_flags(*info, *options);
   info->footer(
-      "A connection begins on TCP. When both sides want UCX or RDMA, each tells the other how it is reached\n"
-      "there, and only when each has heard the other there do the bytes move to it. --connect does just\n"
-      "that, makes no call, and prints what both sides wanted, what carries the bytes now, or why that\n"
-      "could not be.\n"
+      "Without --connect it shows what is here: RDMA devices, which verbs:// URLs use; UCX, a library that\n"
+      "sends by shared memory, InfiniBand, RoCE or TCP and that ucx:// URLs use; and Weft's options for\n"
+      "both. What this build or this machine has none of is named with the reason.\n"
+      "\n"
+      "A connection begins on TCP or a Unix socket. When both sides want RDMA or UCX, they set it up beside\n"
+      "that, and the bytes move to it when each side has heard the other by it. --connect does just that,\n"
+      "makes no call, and shows what both sides want and what carries the bytes now, or why it is not what\n"
+      "was asked for.\n"
+      "\n"
+      "The exit code is 0; 1 when something that was asked for cannot be had, be it the server, a device or\n"
+      "a transport (the output says why); 2 when the command line is wrong.\n"
       "\n"
       "Examples:\n"
-      "  weft info                                          devices, transports, options\n"
-      "  weft info --ucx-tls posix,tcp                      what is left with these transports only\n"
+      "  weft info                                          what is here, and the options\n"
+      "  weft info --ucx-tls posix,tcp                      what UCX has with these transports only\n"
       "  weft info --connect ucx://127.0.0.1:9000           what UCX chooses for this server\n"
-      "  weft info --connect tcp://127.0.0.1:9000 --prefer-ucx --json\n"
-      "  weft info --connect verbs://10.0.0.7:9000          which device and address carry it");
+      "  weft info --connect verbs://10.0.0.7:9000          which RDMA device and address carry it\n"
+      "  weft info --connect tcp://127.0.0.1:9000 --prefer-ucx\n"
+      "                                                     whether this server offers UCX, and what it "
+      "chooses\n"
+      "  weft info --json                                   all that is here, for scripts");
   info->callback([options, &exit_code] { exit_code = tell(*options); });
 }
 

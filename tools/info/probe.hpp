@@ -17,7 +17,7 @@ struct Probe {
   /// Name of the carrier, as in Capabilities::name; of the stream it is "tcp" or "unix".
   std::string carrier;
   /// The carrier that was asked for, see asked_carrier().
-  detail::wire::CarrierKind asked = detail::wire::CarrierKind::kUcx;
+  detail::wire::CarrierKind asked = detail::wire::CarrierKind::kStream;
   CarrierPolicy ours = CarrierPolicy::kForbid;
   /// Policy of the server's hello for that carrier; kForbid: it does not offer it.
   CarrierPolicy theirs = CarrierPolicy::kForbid;

@@ -11,7 +11,8 @@
 namespace weft::info {
 
 /// The report of a machine of which these are the facts.
-inline Report report_of(Result<UcxFacts> ucx, Result<Probe> probe = Probe{}, Result<RdmaFacts> rdma = RdmaFacts{}) {
+inline Report report_of(Result<UcxFacts> ucx, Result<Probe> probe = Probe{},
+                        Result<RdmaFacts> rdma = RdmaFacts{}) {
   Carriers carriers;
   carriers.push_back(stream_carrier());
   carriers.push_back(rdma_carrier(std::move(rdma)));
