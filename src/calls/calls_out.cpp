@@ -102,11 +102,14 @@ void CallsOut::take_attachment_over(CallDetails& details, std::string_view text)
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
-bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& details,
-                               std::size_t copies_max) const {
-  const std::size_t lent = details.attachment_is_lent() ? details.options.attachment.bytes() : 0;
-  if (lent == 0 && landing_ != &exchange) return true;
-  return lent <= copies_max && session_.connection().gives_back_at_once();
+bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max) {
+  if (details.attachment_is_lent() && details.options.attachment.bytes() > copies_max) return false;
+  Connection& connection = session_.connection();
+  if (details.attachment_leads(connection.outbox()) &&
+      !connection.gives_back_at_once(Carrier::Lent::kSending)) {
+    return false;
+  }
+  return landing_ != &exchange || connection.gives_back_at_once(Carrier::Lent::kLanding);
 }
 
 // A call that was given up is told its end, which is no answer.

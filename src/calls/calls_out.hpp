@@ -31,7 +31,7 @@ class CallsOut {
   void abandon(const Exchange& exchange, std::uint64_t id);
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
   /// may be copied for it.
-  bool may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max) const;
+  bool may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max);
   /// Afterwards the caller's memory is no longer read from. When memory for the copy is out, the connection
   /// is closed with `text`.
   void take_attachment_over(CallDetails& details, std::string_view text);

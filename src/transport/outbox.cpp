@@ -117,11 +117,14 @@ void Outbox::seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexc
   open_begin_ = cursor_;
 }
 
-bool Outbox::take_over(SendLease& lease) noexcept {
-  // Only the front is ever read in place.
+// Only the front is ever read in place.
+bool Outbox::leads(const SendLease& lease) const noexcept {
   const std::uint32_t first = pieces_.first_with_bytes();
-  const bool at_front = first < pieces_.size() && pieces_[first].lease == &lease;
-  if (drain_ != nullptr && at_front) drain_->on_take_back();
+  return first < pieces_.size() && pieces_[first].lease == &lease;
+}
+
+bool Outbox::take_over(SendLease& lease) noexcept {
+  if (drain_ != nullptr && leads(lease)) drain_->on_take_back();
   for (std::size_t index = 0; index < pieces_.size(); ++index) {
     QueuedPiece& piece = pieces_[index];
     if (piece.lease != &lease) continue;

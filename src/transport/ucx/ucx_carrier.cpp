@@ -168,8 +168,9 @@ Moved UcxCarrier::reclaim_sending() {
   return sender_.sent();
 }
 
-bool UcxCarrier::gives_back_at_once() const {
-  return !sender_.bytes_sent().flies() && !(inbox_.lands_in_place() && inbox_.landing().flies());
+bool UcxCarrier::gives_back_at_once(Lent what) {
+  if (what == Lent::kSending) return !sender_.bytes_sent().flies();
+  return !inbox_.lands_in_place() || !inbox_.landing().flies();
 }
 
 void UcxCarrier::end_sending() {

@@ -50,7 +50,7 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   Moved reclaim_landing() override;
   Moved send(std::span<const iovec> from, std::size_t leased) override { return sender_.send(from, leased); }
   Moved reclaim_sending() override;
-  bool gives_back_at_once() const override;
+  bool gives_back_at_once(Lent what) override;
   void end_sending() override;
   bool all_left() const override;
   void catch_up() override;

@@ -44,6 +44,8 @@ inline constexpr unsigned kDeclinesCountedMax = 6;
 /// ReclaimTime).
 inline constexpr Duration kReclaimInAll = std::chrono::milliseconds{100};
 inline constexpr int kReclaimRest = 20;
+/// How long a peer has to answer when offers are withdrawn.
+inline constexpr Duration kAnswerAtMost = kReclaimInAll / 2;
 /// How often unused memory is looked for.
 inline constexpr Duration kTrimInterval = std::chrono::seconds{5};
 /// How long an end waits for the device to say what has arrived.

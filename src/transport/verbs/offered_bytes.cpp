@@ -19,9 +19,8 @@ Bytes bytes_of(const iovec& piece) {
 // What began to be offered goes on so.
 bool OfferedBytes::takes(const iovec& front, std::size_t leased) noexcept {
   if (offered_ > 0) return true;
-  if (declined_) [[unlikely]] {
-    declined_ = false;
-    memory_.reset();
+  if (declined_ || withdrawn_) [[unlikely]] {
+    forget_refusal();
     to_copy_ = leased;
   }
   if (leased < bytes_min_ || to_copy_ > 0) return false;
@@ -55,7 +54,7 @@ Moved OfferedBytes::offer(const iovec& front, std::size_t leased) noexcept {
     return Moved::some(done, false);
   }
   short_of_credit_ = false;
-  while (!declined_ && offered_ < std::min(leased, kOffersMax * kOfferBytes)) {
+  while (!declined_ && !withdrawn_ && offered_ < std::min(leased, kOffersMax * kOfferBytes)) {
     const std::size_t size = std::min(leased - offered_, kOfferBytes);
     const auto begin = reinterpret_cast<std::uintptr_t>(front.iov_base);
     short_of_credit_ = !queue_.send_offer({begin + offered_, size, memory_->rkey()});
@@ -85,16 +84,22 @@ void OfferedBytes::declined(std::uint32_t bytes) noexcept {
   left_out_ = (1u << declines_) - 1;
 }
 
-void OfferedBytes::withdraw() noexcept {
-  withdrawn_ = true;
+void OfferedBytes::withdraw(TimePoint now) noexcept {
+  if (std::exchange(withdrawn_, true)) return;
+  withdrawn_at_ = now;
   protocol_.want(MessageKind::kWithdraw);
 }
 
-std::size_t OfferedBytes::take_back() noexcept {
+void OfferedBytes::forget_refusal() noexcept {
   protocol_.forget(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
   memory_.reset();
+  declined_ = withdrawn_ = false;
+}
+
+std::size_t OfferedBytes::take_back() noexcept {
+  forget_refusal();
   offered_ = 0;
-  declined_ = withdrawn_ = short_of_credit_ = false;
+  short_of_credit_ = false;
   return std::exchange(fetched_, 0);
 }
 

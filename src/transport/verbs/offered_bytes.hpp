@@ -11,6 +11,7 @@
 #include "transport/message_protocol.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
+#include "weft/base/time.hpp"
 #include "weft/detail/transport/carrier.hpp"
 
 namespace weft::detail::verbs_carrier {
@@ -49,8 +50,11 @@ class OfferedBytes {
   /// Asking again gets on, when a message may be sent or not.
   bool may_get_on(bool may_send) const noexcept;
 
-  /// Asks the peer for an answer to all, soon.
-  void withdraw() noexcept;
+  /// Asks the peer for an answer to all, soon, if that was not done. No more of the attachment is offered:
+  /// if nobody takes it back, the rest is copied.
+  void withdraw(TimePoint now) noexcept;
+  /// When that was done last.
+  TimePoint withdrawn_at() const noexcept { return withdrawn_at_; }
   /// After that answer: nothing is offered any more. Returns how much of it was fetched.
   std::size_t take_back() noexcept;
   /// Nobody reads any more.
@@ -58,6 +62,7 @@ class OfferedBytes {
 
  private:
   std::shared_ptr<const Registration> readable_by_peers(Bytes bytes) noexcept;
+  void forget_refusal() noexcept;
 
   Registrations::View& registrations_;
   RendezvousQueue& queue_;
@@ -74,6 +79,7 @@ class OfferedBytes {
   bool declined_ = false;
   /// A decline of what was withdrawn is no sign of the peer's memory.
   bool withdrawn_ = false;
+  TimePoint withdrawn_at_{};
   bool short_of_credit_ = false;
   /// In a row.
   unsigned declines_ = 0;

@@ -91,7 +91,7 @@ void VerbsCarrier::deliver() {
   if (turn_.failed() && !protocol_.end_arrived()) {
     const Status& failure = turn_.failure();
     return owner().on_failed(
-        {StatusCode::kUnavailable, Layer::kTransport, std::string{failure.message()}, failure.native()});
+        {StatusCode::kUnavailable, Layer::kTransport, failure.message(), failure.native()});
   }
   owner().on_writable();
 }
@@ -146,14 +146,14 @@ bool VerbsCarrier::all_left() const {
   return sender_.all_left();
 }
 
-// Lets the device go on until `done`, for the loop's time for that. False when the carrier is lost, or the
-// time is over: then it cannot be used any more.
+// Lets the device go on until `done`, for the loop's time for that, or until `latest`. False when the carrier
+// is lost, or the time is over: then it cannot be used any more.
 template <typename Done>
-bool VerbsCarrier::wait_until(Done done) {
+bool VerbsCarrier::wait_until(Done done, TimePoint latest) {
   if (done()) return true;
   Clock& clock = steady_clock_source();
   ReclaimTime& time = loop_device_->reclaim_time();
-  const TimePoint give_up_at = time.begin(clock.now());
+  const TimePoint give_up_at = std::min(time.begin(clock.now()), latest);
   bool is_done = false;
   for (bool in_time = true; in_time && !is_done && !is_lost(); in_time = clock.now() < give_up_at) {
     loop_device_->completions().poll();
@@ -171,15 +171,24 @@ Moved VerbsCarrier::reclaim_landing() {
   return landed > 0 ? Moved::some(landed, false) : Moved::blocked();
 }
 
-// The peer answers to a withdrawal as soon as its device is done, which takes as long as two pieces.
+// The peer answers to a withdrawal as soon as its device is done, which takes as long as two pieces. One that
+// was asked for long already is not waited for again.
 Moved VerbsCarrier::reclaim_sending() {
-  if (offered_.waits_for_answer()) {
-    offered_.withdraw();
-    sender_.send_control();
-  }
-  if (!wait_until([&] { return !offered_.waits_for_answer(); })) return give_up_for_memory();
+  static_cast<void>(gives_back_at_once(Lent::kSending));  // asks for it
+  const TimePoint latest = offered_.withdrawn_at() + kAnswerAtMost;
+  if (!wait_until([&] { return !offered_.waits_for_answer(); }, latest)) return give_up_for_memory();
   const std::size_t done = offered_.take_back();
   return done > 0 ? Moved::some(done, false) : Moved::blocked();
+}
+
+// What is lost is given up without a wait.
+bool VerbsCarrier::gives_back_at_once(Lent what) {
+  if (is_lost()) return true;
+  if (what == Lent::kLanding) return !receiver_.offers().reads_under_way();
+  if (!offered_.waits_for_answer()) return true;
+  offered_.withdraw(steady_clock_source().now());
+  sender_.send_control();
+  return false;
 }
 
 // Without its queue pair the device serves no reads, and makes none.

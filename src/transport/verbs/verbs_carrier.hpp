@@ -50,6 +50,7 @@ class VerbsCarrier final : public Carrier {
   Buffer landing_memory(std::size_t bytes) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   Moved reclaim_sending() override;
+  bool gives_back_at_once(Lent what) override;
   void end_sending() override;
   bool all_left() const override;
   void catch_up() override;
@@ -83,7 +84,7 @@ class VerbsCarrier final : public Carrier {
   bool is_lost() const noexcept { return turn_.failed() || protocol_.misbehaves(); }
   std::size_t send_message(std::span<const iovec> from);
   template <typename Done>
-  bool wait_until(Done done);
+  bool wait_until(Done done, TimePoint latest = TimePoint::max());
   Moved give_up_for_memory();
   void end_pair() noexcept;
 

@@ -140,7 +140,7 @@ TEST_F(VerbsOffered, AfterADeclineTheRestOfTheAttachmentIsCopiedAndTheNextOneToo
 TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
   auto known = know(memory);
   EXPECT_EQ(step(0, 2 * kMegabyte).kind, Moved::Kind::kBegun);
-  offered.withdraw();
+  offered.withdraw({});
   EXPECT_TRUE(protocol.wants(MessageKind::kWithdraw));
   offered.fetched(kMegabyte);
   EXPECT_TRUE(offered.waits_for_answer());
@@ -153,6 +153,23 @@ TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
   offered.take_back();
   known.reset();
   EXPECT_EQ(rdma.live().regions, 0u);
+}
+
+TEST_F(VerbsOffered, OfWhatIsWithdrawnNoMoreIsOfferedAndTheRestIsCopied) {
+  const auto known = know(memory);
+  EXPECT_EQ(step(0, 3 * kMegabyte).kind, Moved::Kind::kBegun);
+  ASSERT_EQ(queue.offers.size(), 2u);
+  const TimePoint asked{std::chrono::seconds{1}};
+  offered.withdraw(asked);
+  offered.withdraw(asked + std::chrono::seconds{1});
+  EXPECT_EQ(offered.withdrawn_at(), asked) << "asked once";
+  offered.fetched(2 * kMegabyte);
+  EXPECT_EQ(step(0, 3 * kMegabyte).bytes, 2 * kMegabyte);
+  EXPECT_FALSE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
+  EXPECT_EQ(queue.offers.size(), 2u);
+  EXPECT_FALSE(protocol.wants(MessageKind::kWithdraw));
+  offered.copied(kMegabyte);
+  EXPECT_TRUE(offered.takes(piece(0, kMegabyte), kMegabyte)) << "the next attachment";
 }
 
 TEST_F(VerbsOffered, AnswersToMoreThanWasOfferedAreMisdeeds) {

@@ -316,6 +316,59 @@ TEST_F(VerbsRendezvous, PeersThatDoNotLetGoOfMemoryCostTheLoopOneWaitForAll) {
   EXPECT_FALSE(here.receive().empty());
 }
 
+TEST_F(VerbsRendezvous, MemoryThatIsAskedForComesBackWithoutAWait) {
+  auto bytes = pattern(kMega);
+  const MemoryLease lease = world.register_memory(true, all_of(bytes));
+  const iovec piece{bytes.data(), bytes.size()};
+  EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+  world.settle();
+  EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
+  world.settle();
+  EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending)) << "the peer was not asked";
+  // Whoever does not take it back after all goes on, by copies.
+  const Moved moved = here.carrier->send({&piece, 1}, bytes.size());
+  EXPECT_EQ(moved.kind, Moved::Kind::kSome);
+  EXPECT_LT(moved.bytes, bytes.size());
+  EXPECT_TRUE(here.why.ok());
+}
+
+TEST_F(VerbsRendezvous, APeerThatWasAskedForLongIsNotWaitedForAgain) {
+  auto bytes = pattern(kMega);
+  const MemoryLease lease = world.register_memory(true, all_of(bytes));
+  const iovec piece{bytes.data(), bytes.size()};
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+  world.settle();
+  world.rdma.hold();
+  Clock& clock = steady_clock_source();
+  EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
+  const TimePoint asked = clock.now();
+  while (clock.now() - asked < std::chrono::milliseconds{60}) world.settle();
+  const TimePoint begin = clock.now();
+  EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kFailed);
+  EXPECT_LT(clock.now() - begin, std::chrono::milliseconds{40}) << "50 ms for one that was not asked before";
+  world.rdma.release();
+}
+
+TEST_F(VerbsRendezvous, ALandingThatIsReadIsNotGivenBackAtOnceButThen) {
+  auto bytes = pattern(kMega);
+  const MemoryLease lease = world.register_memory(true, all_of(bytes));
+  const iovec piece{bytes.data(), bytes.size()};
+  EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
+  world.settle();
+  std::vector<std::byte> landed(kMega);
+  const MemoryLease there_too = world.register_memory(false, all_of(landed));
+  const iovec place{landed.data(), landed.size()};
+  world.rdma.hold();
+  EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
+  EXPECT_FALSE(there.carrier->gives_back_at_once(Carrier::Lent::kLanding));
+  EXPECT_TRUE(there.carrier->gives_back_at_once(Carrier::Lent::kSending)) << "nothing is sent";
+  world.rdma.release();
+  world.settle();
+  EXPECT_TRUE(there.carrier->gives_back_at_once(Carrier::Lent::kLanding));
+  EXPECT_EQ(there.carrier->reclaim_landing().bytes, kMega);
+}
+
 TEST_F(VerbsRendezvous, ALandingThatIsReadComesBackAlsoBesidePeersThatDoNotAnswer) {
   auto bytes = pattern(kMega);
   const MemoryLease lease = world.register_memory(true, all_of(bytes));

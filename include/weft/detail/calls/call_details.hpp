@@ -27,6 +27,8 @@ class CallDetails {
   bool take_over(Outbox& outbox);
   /// The connection still reads from the attachment.
   bool attachment_is_lent() const { return lease_.pieces != 0; }
+  /// It comes first of all that is to be sent, so a device may be reading it.
+  bool attachment_leads(const Outbox& outbox) const { return outbox.leads(lease_); }
 
   /// False when nobody asked for the attachment of the answer: it is read and dropped.
   bool wants_attachment() const { return returns_attachment || !options.landing.empty(); }

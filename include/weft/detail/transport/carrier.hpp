@@ -134,8 +134,16 @@ class Carrier {
   /// Takes back what was given to send(): waits until nobody reads it, and forgets what it would have begun
   /// next. kSome: so many bytes of it have left. kFailed when the carrier had to be given up for it.
   virtual Moved reclaim_sending() { return Moved::blocked(); }
-  /// Neither reclaim would wait: no device has the memory now.
-  virtual bool gives_back_at_once() const { return true; }
+  enum class Lent : std::uint8_t {
+    kLanding,  ///< what reclaim_landing() takes back
+    kSending,  ///< what reclaim_sending() does
+  };
+  /// Taking it back would not wait: no device has the memory now. If one has, who can be asked to be done
+  /// with it soon is asked, so that it is worth looking again.
+  virtual bool gives_back_at_once(Lent what) {
+    static_cast<void>(what);
+    return true;
+  }
   /// Everything was given to send(): tells the peer that no more comes.
   virtual void end_sending() = 0;
   /// shut() takes nothing of what was sent away any more, neither here nor from the peer. Where that takes

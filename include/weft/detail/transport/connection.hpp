@@ -97,8 +97,10 @@ class Connection final : private CarrierOwner,
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
   /// Only valid between on_attachment returning kInto and on_attachment_end (with landed = false then).
   void abandon_landing();
-  /// Memory that was lent, to be sent from or to land in, would be given back without a wait now.
-  bool gives_back_at_once() const { return state_ == State::kClosed || carrier_->gives_back_at_once(); }
+  /// Memory that was lent would be given back without a wait now. If not, it is asked for.
+  bool gives_back_at_once(Carrier::Lent what) {
+    return state_ == State::kClosed || carrier_->gives_back_at_once(what);
+  }
   /// Memory for an attachment of `bytes` to land in: such that the carrier is fast with. It counts in no
   /// budget, and may outlive the connection. Errors: as Buffer::try_allocate().
   Result<Buffer> landing_memory(std::size_t bytes);

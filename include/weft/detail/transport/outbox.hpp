@@ -45,6 +45,11 @@ class OutboxDrain {
   ~OutboxDrain() = default;
 };
 
+/// `bytes`, or as many as the smaller type can say.
+constexpr std::uint32_t saturated(std::size_t bytes) noexcept {
+  return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, ~std::uint32_t{0}));
+}
+
 /// Queue of the bytes that a connection is to send, in order: frames encoded straight into chunks, and
 /// leased memory between them. A concrete class that looks up only when it has to, so that queueing a frame
 /// is no virtual call. Thread: the connection's loop.
@@ -63,7 +68,7 @@ class Outbox {
   /// Leased pieces of fewer than `lease_bytes_min` bytes are copied. `drain` may be null: nobody is told.
   explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr,
                   std::size_t lease_bytes_min = 16 * 1024) noexcept
-      : chunks_(chunks), drain_(drain), lease_bytes_min_(narrow(lease_bytes_min)) {}
+      : chunks_(chunks), drain_(drain), lease_bytes_min_(saturated(lease_bytes_min)) {}
   ~Outbox() { drop_all(); }  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -101,6 +106,8 @@ class Outbox {
   /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
   /// queued any more.
   bool take_over(SendLease& lease) noexcept;
+  /// `lease` comes first, so its memory may be read in place now.
+  bool leads(const SendLease& lease) const noexcept;
 
   std::size_t queued_bytes() const noexcept {
     return sealed_bytes_ + static_cast<std::size_t>(cursor_ - open_begin_);
@@ -122,7 +129,7 @@ class Outbox {
   /// The turn is over: from now on kFirstMuchBytes are much again.
   void expect_little() noexcept { much_ = kFirstMuchBytes; }
   /// From now on leased pieces of fewer bytes are copied.
-  void set_lease_bytes_min(std::size_t bytes) noexcept { lease_bytes_min_ = narrow(bytes); }
+  void set_lease_bytes_min(std::size_t bytes) noexcept { lease_bytes_min_ = saturated(bytes); }
   /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
   /// leased.
   std::size_t leased_front() const noexcept {
@@ -146,9 +153,6 @@ class Outbox {
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
-  static std::uint32_t narrow(std::size_t bytes) noexcept {
-    return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, ~std::uint32_t{0}));
-  }
   static std::uint64_t address(const std::byte* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
   // What is queued next goes to `to`; its position in the stream is the same.
   void move_cursor(std::byte* to) noexcept {
