@@ -60,7 +60,7 @@ bool MessageProtocol::take(const MessageHeader& header) noexcept {
 Status MessageProtocol::misbehaviour() const {
   if (!misbehaves()) return {};
   return {StatusCode::kInvalidArgument, Layer::kTransport,
-          std::string{"the peer "} + misbehaviour_ + ' ' + rules_.over};
+          [&] { return std::string{"the peer "} + misbehaviour_ + ' ' + rules_.over; }};
 }
 
 void MessageProtocol::want(MessageKind kind, std::uint32_t amount) noexcept {

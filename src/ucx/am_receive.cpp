@@ -136,8 +136,10 @@ Status AmReceiveAwaiter::failure() {
   if (reason_ != CancelReason::kNone) return weft::to_status(reason_);
   const std::size_t lost = receiver_.dropped_ - std::exchange(receiver_.dropped_told_, receiver_.dropped_);
   return {StatusCode::kResourceExhausted, Layer::kTransport,
-          std::to_string(lost) + " active messages of id " + std::to_string(receiver_.id_) +
-              " were dropped (raise AmReceiverOptions::messages_max, or let messages go sooner)",
+          [&] {
+            return std::to_string(lost) + " active messages of id " + std::to_string(receiver_.id_) +
+                   " were dropped (raise AmReceiverOptions::messages_max, or let messages go sooner)";
+          },
           UCS_ERR_NO_RESOURCE};
 }
 

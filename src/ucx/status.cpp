@@ -81,13 +81,15 @@ Status to_status(ucs_status_t status, std::string_view what) {
 
 Status to_status(ucs_status_t status, std::string_view what, std::string_view advice) {
   const Meaning meaning = meaning_of(status);
-  std::string text{what};
-  text += ": ";
-  text += ucs_status_string(status);
-  text += " (";
-  text += advice.empty() ? std::string_view{meaning.advice} : advice;
-  text += ")";
-  return {meaning.code, Layer::kTransport, std::move(text), status};
+  const auto text = [&] {
+    return std::string{what}
+        .append(": ")
+        .append(ucs_status_string(status))
+        .append(" (")
+        .append(advice.empty() ? std::string_view{meaning.advice} : advice)
+        .append(")");
+  };
+  return {meaning.code, Layer::kTransport, text, status};
 }
 
 Status to_setup_status(ucs_status_t status, std::string_view what, std::string_view prefix) {

@@ -33,9 +33,10 @@ Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(Loop& loop, std
                                                                  const CompletionQueueOptions& options) {
   const int entries_max = device->attributes().max_cqe;
   if (options.entries == 0 || options.entries > static_cast<std::size_t>(entries_max)) {
-    return Status{StatusCode::kInvalidArgument, Layer::kTransport,
-                  "CompletionQueueOptions::entries: from 1 to " + std::to_string(entries_max) + " on " +
-                      std::string{device->name()}};
+    return Status{StatusCode::kInvalidArgument, Layer::kTransport, [&] {
+                    return "CompletionQueueOptions::entries: from 1 to " + std::to_string(entries_max) +
+                           " on " + std::string{device->name()};
+                  }};
   }
   auto queue = std::make_unique<CompletionQueue>(Private{}, loop, std::move(device), options);
   if (Status failed = queue->start(options); !failed.ok()) return failed;
@@ -92,10 +93,11 @@ void CompletionQueue::release(std::size_t entries) noexcept {
 }
 
 Status CompletionQueue::no_room_for(std::size_t entries, std::string_view what) const {
-  return {StatusCode::kResourceExhausted, Layer::kTransport,
-          std::string{what} + " of " + std::to_string(entries) +
-              " work requests: the completion queue has room for " + std::to_string(room()) + " more of " +
-              std::to_string(entries_) + "; give CompletionQueueOptions::entries more"};
+  return {StatusCode::kResourceExhausted, Layer::kTransport, [&] {
+            return std::string{what} + " of " + std::to_string(entries) +
+                   " work requests: the completion queue has room for " + std::to_string(room()) +
+                   " more of " + std::to_string(entries_) + "; give CompletionQueueOptions::entries more";
+          }};
 }
 
 std::uint32_t CompletionQueue::add(CompletionHandler& handler) {

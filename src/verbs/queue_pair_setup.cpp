@@ -18,8 +18,10 @@ constexpr std::uint8_t kRetriesMax = 6;
 // Codes of five bits.
 constexpr std::uint8_t kTimeCodeMax = 31;
 
-Status refused(std::string why) {
-  return {StatusCode::kInvalidArgument, Layer::kTransport, std::move(why)};
+constexpr const char* kConnecting = "connecting a queue pair";
+
+Status refused(const char* why) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport, why};
 }
 
 Status check(const QueuePairOptions& options) {
@@ -53,9 +55,11 @@ bool is_ipv4(const AddressInfo& address) {
 }
 
 Status no_gid_at(unsigned index, const Port& port, const Device& device) {
-  return refused("there is no GID " + std::to_string(index) + " at port " + std::to_string(port.number) +
-                 " of " + std::string{device.name()} +
-                 " (gid_index, --rdma-gid-index): weft info lists those that there are");
+  return {StatusCode::kInvalidArgument, Layer::kTransport, [&] {
+            return "there is no GID " + std::to_string(index) + " at port " + std::to_string(port.number) +
+                   " of " + std::string{device.name()} +
+                   " (gid_index, --rdma-gid-index): weft info lists those that there are";
+          }};
 }
 
 }  // namespace
@@ -100,9 +104,10 @@ Status QueuePair::choose_address(const QueuePairOptions& options) {
   auto port = domain_->device().port(options.port);
   if (!port.ok()) return std::move(port).status();
   if (!port->active) {
-    return {StatusCode::kUnavailable, Layer::kTransport,
-            "port " + std::to_string(options.port) + " of " + std::string{domain_->device().name()} +
-                " is not active: is its network interface up?"};
+    return {StatusCode::kUnavailable, Layer::kTransport, [&] {
+              return "port " + std::to_string(options.port) + " of " + std::string{domain_->device().name()} +
+                     " is not active: is its network interface up?";
+            }};
   }
   std::optional<Gid> gid = best_gid(port->gids);
   if (options.gid_index) {
@@ -213,13 +218,16 @@ Status QueuePair::to_ready_to_receive(const AddressInfo& peer, const ConnectOpti
                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   const int error = domain_->driver().modify_qp(handle_, &attributes, kMask);
   if (error == 0) return {};
-  std::string what = "connecting a queue pair";
-  if (address_.ethernet) {
+  Status failure = call_status(error, kConnecting);
+  if (!address_.ethernet) return failure;
+  const auto text = [&] {
+    std::string what{kConnecting};
     what += " from " + text_of(address_) + " (GID " + std::to_string(gid_index_) + ") to " + text_of(peer);
     // The device says no more.
     if (is_ipv4(address_) != is_ipv4(peer)) what += ", which have to be of one kind";
-  }
-  return call_status(error, what);
+    return std::string{call_status(error, what).message()};
+  };
+  return {failure.code(), failure.layer(), text, failure.native(), failure.retry()};
 }
 
 Status QueuePair::to_ready_to_send(const ConnectOptions& options) {

@@ -65,6 +65,11 @@ std::string described(std::string_view what, std::string_view why, std::string_v
   return text;
 }
 
+Status failed(StatusCode code, std::string_view what, std::string_view why, std::string_view advice,
+              std::int32_t native = 0) {
+  return {code, Layer::kTransport, [&] { return described(what, why, advice); }, native};
+}
+
 // What registering memory needs is what most machines limit to a few megabytes.
 std::string advice_on_memory() {
   rlimit limit{};
@@ -81,19 +86,19 @@ std::string advice_on_memory() {
 
 Status to_status(ibv_wc_status status, std::string_view what) {
   const Meaning meaning = meaning_of(status);
-  return {meaning.code, Layer::kTransport, described(what, ibv_wc_status_str(status), meaning.advice),
-          status};
+  return failed(meaning.code, what, ibv_wc_status_str(status), meaning.advice, status);
 }
 
 Status call_status(int error, std::string_view what) {
   const char* const why = ::strerrordesc_np(error);
   const std::string_view reason = why != nullptr ? why : "unknown error";
   const auto made = [&](StatusCode code, std::string_view advice) {
-    return Status{code, Layer::kTransport, described(what, reason, advice), error};
+    return failed(code, what, reason, advice, error);
   };
   switch (error) {
     case ENOMEM:
-      return made(StatusCode::kResourceExhausted, advice_on_memory());
+      return {StatusCode::kResourceExhausted, Layer::kTransport,
+              [&] { return described(what, reason, advice_on_memory()); }, error};
     case EINVAL:
       return made(StatusCode::kInvalidArgument, "the device does not grant what was asked for");
     case EACCES:
@@ -124,9 +129,7 @@ Status call_status(int error, std::string_view what) {
 namespace detail {
 
 Status failure_of(Refusal refusal, std::string_view what) {
-  const auto made = [&](StatusCode code, std::string_view why) {
-    return Status{code, Layer::kTransport, described(what, why, {})};
-  };
+  const auto made = [&](StatusCode code, std::string_view why) { return failed(code, what, why, {}); };
   switch (refusal) {
     case Refusal::kNoRecord:
       return made(
@@ -154,9 +157,8 @@ Status failure_of(Refusal refusal, std::string_view what) {
 
 Status failure_of(const Outcome& outcome, std::string_view what) {
   if (outcome.error == kNeverTold) {
-    return {StatusCode::kUnavailable, Layer::kTransport,
-            described(what, "the completion queue cannot be asked any more",
-                      "whether it was done nobody can tell: end its queues and make new ones")};
+    return failed(StatusCode::kUnavailable, what, "the completion queue cannot be asked any more",
+                  "whether it was done nobody can tell: end its queues and make new ones");
   }
   return outcome.error != 0 ? call_status(outcome.error, what) : to_status(outcome.status, what);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/conversation.hpp"
 
-#include <string>
-
 #include "transport/ucx/limits.hpp"
 #include "weft/ucx/status.hpp"
 
@@ -34,7 +32,7 @@ void Conversation::misbehaved(const char* what) noexcept {
 Status Conversation::failure() const {
   if (protocol_.misbehaves()) return protocol_.misbehaviour();
   const Status status = ucx::to_status(failed_, "the UCX carrier");
-  return {StatusCode::kUnavailable, Layer::kTransport, std::string{status.message()}, status.native()};
+  return {StatusCode::kUnavailable, Layer::kTransport, status.message(), status.native()};
 }
 
 }  // namespace weft::detail::ucx_carrier

@@ -41,11 +41,12 @@ bool keeps_within_host(const UcxOptions& options) {
 }
 
 Status network_not_trusted(const std::string& option, const std::string& devices) {
-  return {
-      StatusCode::kInvalidArgument, Layer::kTransport,
-      option + ": on \"" + devices +
-          "\" UCX takes connections and messages from everybody who reaches it, before any hello; if all of "
-          "them are trusted, set UcxOptions::trusted_network, else \"lo\" is the only device"};
+  return {StatusCode::kInvalidArgument, Layer::kTransport, [&] {
+            return option + ": on \"" + devices +
+                   "\" UCX takes connections and messages from everybody who reaches it, before any hello; "
+                   "if all "
+                   "of them are trusted, set UcxOptions::trusted_network, else \"lo\" is the only device";
+          }};
 }
 
 Status check_devices(const UcxOptions& options) {
@@ -63,10 +64,11 @@ Status check_devices(const UcxOptions& options) {
 
 Status other_error_mode(UcxErrorMode ours) {
   const bool peer = ours == UcxErrorMode::kPeer;
-  return {StatusCode::kFailedPrecondition, Layer::kTransport,
-          std::string{"this side uses UCX's error mode "} + (peer ? "peer" : "none") +
-              " and the other side mode " + (peer ? "none" : "peer") +
-              ": give both the same (UcxOptions::error_mode, --ucx-error-mode-none)"};
+  return {StatusCode::kFailedPrecondition, Layer::kTransport, [&] {
+            return std::string{"this side uses UCX's error mode "} + (peer ? "peer" : "none") +
+                   " and the other side mode " + (peer ? "none" : "peer") +
+                   ": give both the same (UcxOptions::error_mode, --ucx-error-mode-none)";
+          }};
 }
 
 }  // namespace

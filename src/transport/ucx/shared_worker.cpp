@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/shared_worker.hpp"
 
-#include <new>
 #include <string>
 #include <utility>
 
@@ -111,9 +110,11 @@ void SharedWorker::on_timer() {
   seemed_stuck_ = seems_stuck() ? seemed_stuck_ + 1 : 0;
   if (seemed_stuck_ == 0) return;
   if (seemed_stuck_ >= kStuckAfter) {
-    logger_->write(LogLevel::kWarning,
-                   "ucx: a peer has left a message unfinished in shared memory, behind which nothing can be "
-                   "received: the connections of this worker end and are made again by another one");
+    write_line(*logger_, LogLevel::kWarning, [] {
+      return std::string{
+          "ucx: a peer has left a message unfinished in shared memory, behind which nothing can be received: "
+          "the connections of this worker end and are made again by another one"};
+    });
     return give_up();
   }
   loop_.arm(*this, loop_.now() + kWatchInterval);
@@ -152,7 +153,7 @@ ucs_status_t SharedWorker::on_message(void* shared, const void* header, std::siz
   return carrier->inbox().arrived(loaded->message, data, bytes, param->recv_attr) ? UCS_INPROGRESS : UCS_OK;
 }
 
-void SharedWorker::note_stray(std::size_t header_bytes) {
+void SharedWorker::note_stray(std::size_t header_bytes) noexcept {
   ++strays_;
   const TimePoint now = loop_.clock().now();
   if (now < quiet_until_) return;
@@ -160,12 +161,10 @@ void SharedWorker::note_stray(std::size_t header_bytes) {
   const char* what = header_bytes == kActiveMessageHeaderBytes
                          ? "no connection of this process, or another version"
                          : "another protocol";
-  try {
-    logger_->write(LogLevel::kWarning, "ucx: dropped an active message of " + std::string{what} + " (" +
-                                           std::to_string(strays_) + " so far)");
-  } catch (const std::bad_alloc&) {
-    // Counted it is; the log does without.
-  }
+  write_line(*logger_, LogLevel::kWarning, [&] {
+    return "ucx: dropped an active message of " + std::string{what} + " (" + std::to_string(strays_) +
+           " so far)";
+  });
 }
 
 }  // namespace weft::detail::ucx_carrier

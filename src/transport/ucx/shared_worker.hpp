@@ -76,7 +76,7 @@ class SharedWorker final : private ChunkLender,
   void on_timer() override;
   bool seems_stuck() noexcept;
   UcxCarrier* find(const ActiveMessageHeader& header) const noexcept;
-  void note_stray(std::size_t header_bytes);
+  void note_stray(std::size_t header_bytes) noexcept;
 
   void on_chunk_returned(MutableBytes memory) noexcept override;
 

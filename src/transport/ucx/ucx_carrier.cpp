@@ -109,8 +109,8 @@ Status UcxCarrier::begin(std::string_view peer_address) {
                               }});
   if (!endpoint.ok()) {
     // Which of two lists is too short can be seen only with both: each side is told the other's.
-    const std::string choice = shared_->worker().context().choice();
-    return std::move(endpoint).status().with_context("with " + choice + " on this side");
+    return std::move(endpoint).status().with_context(
+        [&] { return "with " + shared_->worker().context().choice() + " on this side"; });
   }
   sender_.begin(*std::move(endpoint), {load_le<std::uint32_t>(at), load_le<std::uint32_t>(at + 4)});
   sender_.want_control(MessageKind::kProbe);

@@ -30,7 +30,10 @@ Status call_failed(const char* what) {
   const int error = errno;
   if (error == ENODEV || error == EADDRNOTAVAIL || error == ENETUNREACH || error == EHOSTUNREACH) {
     return {StatusCode::kUnavailable, Layer::kTransport,
-            std::string{what} + ": no RDMA device leads to the address that the connection goes to", error};
+            [&] {
+              return std::string{what} + ": no RDMA device leads to the address that the connection goes to";
+            },
+            error};
   }
   return verbs::call_status(error, what);
 }
@@ -62,9 +65,15 @@ void set_port(sockaddr_storage& to, std::uint16_t port) {
 /// Explains an event that ends everything.
 Status status_of(const verbs::CmEvent& event) {
   const auto made = [&](const char* why) {
-    std::string text{"rdma_cm reports "};
-    text.append(event.words).append(" (").append(std::to_string(event.status)).append("): ").append(why);
-    return Status{StatusCode::kUnavailable, Layer::kTransport, std::move(text), event.status};
+    const auto text = [&] {
+      return std::string{"rdma_cm reports "}
+          .append(event.words)
+          .append(" (")
+          .append(std::to_string(event.status))
+          .append("): ")
+          .append(why);
+    };
+    return Status{StatusCode::kUnavailable, Layer::kTransport, text, event.status};
   };
   switch (event.kind) {
     case Kind::kRejected:

@@ -19,7 +19,8 @@ constexpr Duration kLogInterval = std::chrono::seconds{1};
 Status DeviceReports::start(UniqueFunction<void(const verbs::DeviceEvent&)> on_event) {
   auto events = verbs::DeviceEvents::watch(
       loop_, device_, [this, on_event = std::move(on_event)](const verbs::DeviceEvent& event) mutable {
-        if (event.queue_pair == 0) log(event.to_string());
+        const auto text = [&] { return std::string{event.to_string()}; };
+        if (event.queue_pair == 0) log(TextMaker{text});
         on_event(event);
       });
   if (!events.ok()) return std::move(events).status();
@@ -27,12 +28,13 @@ Status DeviceReports::start(UniqueFunction<void(const verbs::DeviceEvent&)> on_e
   return {};
 }
 
-void DeviceReports::log(std::string_view what) {
+void DeviceReports::log(const TextMaker& make_text) noexcept {
   const TimePoint now = loop_.clock().now();
   if (now < quiet_until_) return;
   quiet_until_ = now + kLogInterval;
-  logger_.write(LogLevel::kWarning,
-                std::string{"verbs: "}.append(device_->name()).append(" reports: ").append(what));
+  write_line(logger_, LogLevel::kWarning, [&] {
+    return std::string{"verbs: "}.append(device_->name()).append(" reports: ").append(make_text());
+  });
 }
 
 }  // namespace weft::detail::verbs_carrier

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
+#include "weft/detail/base/text_maker.hpp"
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/verbs/device.hpp"
 #include "weft/verbs/device_events.hpp"
@@ -28,7 +28,8 @@ class DeviceReports {
 
   /// Errors: the loop watches the device already, or the system gives nothing to watch it with.
   Status start(UniqueFunction<void(const verbs::DeviceEvent&)> on_event);
-  void log(std::string_view what);
+  /// A line less is written where there is no memory for it, or the logger throws.
+  void log(const TextMaker& make_text) noexcept;
 
  private:
   Loop& loop_;

@@ -57,9 +57,10 @@ LoopDevice::~LoopDevice() {
 
 Status LoopDevice::enter(std::size_t credits) {
   if (carriers_.size() == options_.connections_max) {
-    return {StatusCode::kResourceExhausted, Layer::kTransport,
-            "VerbsOptions::connections_max: " + std::to_string(options_.connections_max) +
-                " connections of this loop use RDMA"};
+    return {StatusCode::kResourceExhausted, Layer::kTransport, [&] {
+              return "VerbsOptions::connections_max: " + std::to_string(options_.connections_max) +
+                     " connections of this loop use RDMA";
+            }};
   }
   // Each has its room in the completion queue.
   while (retired_.size() > 0 && carriers_.size() + retired_.size() >= options_.connections_max) {
@@ -84,14 +85,17 @@ Buffer LoopDevice::landing_memory(std::size_t bytes) noexcept {
 void LoopDevice::on_queue_pair_event(const verbs::DeviceEvent& event) {
   VerbsCarrier* const carrier = carriers_.find(event.queue_pair);
   if (carrier == nullptr) return;
-  const std::string what = std::string{event.to_string()}.append(", of ").append(carrier->pair().who());
-  reports_.log(what);
-  carrier->fail({StatusCode::kUnavailable, Layer::kTransport, "the RDMA device reports: " + what});
+  const auto what = [&] {
+    return std::string{event.to_string()}.append(", of ").append(carrier->pair().who());
+  };
+  reports_.log(TextMaker{what});
+  carrier->fail(
+      {StatusCode::kUnavailable, Layer::kTransport, [&] { return "the RDMA device reports: " + what(); }});
 }
 
 void LoopDevice::on_device_event(const verbs::DeviceEvent& event) {
   const Status why{StatusCode::kUnavailable, Layer::kTransport,
-                   std::string{"the RDMA device reports: "}.append(event.to_string())};
+                   [&] { return std::string{"the RDMA device reports: "}.append(event.to_string()); }};
   switch (event.type) {
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:

@@ -2,6 +2,9 @@
 #include "transport/verbs/provider.hpp"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "transport/carrier_transport.hpp"
 #include "transport/message_header.hpp"
@@ -24,9 +27,10 @@ Result<verbs::Port> port_of(const verbs::Device& device, const VerbsOptions& opt
   if (options.port == 0) return device.active_port();
   auto port = device.port(options.port);
   if (!port.ok() || port->active) return port;
-  return Status{StatusCode::kUnavailable, Layer::kTransport,
-                "port " + std::to_string(options.port) + " of " + std::string{device.name()} +
-                    " is not active: is its network interface up?"};
+  return Status{StatusCode::kUnavailable, Layer::kTransport, [&] {
+                  return "port " + std::to_string(options.port) + " of " + std::string{device.name()} +
+                         " is not active: is its network interface up?";
+                }};
 }
 
 /// Also where rdma_cm chooses.
@@ -49,6 +53,11 @@ constexpr char kOffersCm = 1;
 
 Status no_carrier(std::string_view why) {
   return {StatusCode::kFailedPrecondition, Layer::kTransport, why};
+}
+template <typename MakeText>
+  requires std::is_invocable_r_v<std::string, const MakeText&>
+Status no_carrier(const MakeText& make_text) {
+  return {StatusCode::kFailedPrecondition, Layer::kTransport, make_text};
 }
 
 }  // namespace
@@ -127,12 +136,15 @@ Result<std::shared_ptr<LoopDevice>> Provider::loop_device_of_route(Loop& loop, c
                                                                    std::uint8_t port) const {
   const std::vector<std::string>& named = options_.devices;
   if (!named.empty() && std::find(named.begin(), named.end(), device) == named.end()) {
-    return no_carrier("the way to the peer leads over " + device +
-                      ", which VerbsOptions::devices does not name");
+    return no_carrier([&] {
+      return "the way to the peer leads over " + device + ", which VerbsOptions::devices does not name";
+    });
   }
   if (options_.port != 0 && options_.port != port) {
-    return no_carrier("the way to the peer leads over port " + std::to_string(port) + " of " + device +
-                      ", which is not VerbsOptions::port");
+    return no_carrier([&] {
+      return "the way to the peer leads over port " + std::to_string(port) + " of " + device +
+             ", which is not VerbsOptions::port";
+    });
   }
   return loop_device_for(loop, device);
 }
@@ -153,7 +165,7 @@ Status Provider::try_out() const {
   if (Status none = check_cm(); !none.ok()) return none;
   for (const std::string& name : options_.devices) {
     const auto device = verbs::Device::open(name, driver_of(options_));
-    if (!device.ok()) return no_carrier(std::string{device.status().message()});
+    if (!device.ok()) return no_carrier(device.status().message());
   }
   return {};
 }
@@ -181,13 +193,15 @@ Status Provider::find_devices() const {
     } else {
       (reason += reason.empty() ? "" : "; ") += port.status().message();
     }
-    if (named && !device.ok()) return no_carrier(std::string{device.status().message()});
+    if (named && !device.ok()) return no_carrier(device.status().message());
   }
   if (usable.empty())
-    return no_carrier(reason.empty() ? "this machine has no RDMA device" : std::move(reason));
+    return no_carrier(reason.empty() ? "this machine has no RDMA device" : std::string_view{reason});
   if (reason.empty() && !any_has_gid) {
-    return no_carrier("VerbsOptions::gid_index: there is no GID " + std::to_string(*options_.gid_index) +
-                      " at " + ports + " (weft info lists those that there are)");
+    return no_carrier([&] {
+      return "VerbsOptions::gid_index: there is no GID " + std::to_string(*options_.gid_index) + " at " +
+             ports + " (weft info lists those that there are)";
+    });
   }
   // Of those that were named, those too whose port may come up later.
   devices_ = named ? std::move(names).value() : std::move(usable);

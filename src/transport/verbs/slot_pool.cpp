@@ -18,9 +18,10 @@ bool SlotPool::make_block(Block& block, std::size_t index) noexcept {
   const std::size_t slots = slots_per_block_;
   const std::size_t bytes = slots * slot_bytes();
   if (registered_bytes() + bytes > limits_.bytes_max) {
-    refusal_ = {
-        StatusCode::kResourceExhausted, Layer::kTransport,
-        "the budget of registered memory is used up: " + std::to_string(limits_.bytes_max) + " bytes"};
+    refusal_ = {StatusCode::kResourceExhausted, Layer::kTransport, [&] {
+                  return "the budget of registered memory is used up: " + std::to_string(limits_.bytes_max) +
+                         " bytes";
+                }};
     return false;
   }
   auto region = verbs::MemoryRegion::allocate(domain_, bytes);
@@ -78,7 +79,8 @@ SlotPool::Slot SlotPool::acquire() noexcept {
 
 Status SlotPool::no_memory(const char* what) const {
   if (!refusal_.ok()) return refusal_.with_context(what);
-  return {StatusCode::kResourceExhausted, Layer::kTransport, std::string{what} + ": memory is out"};
+  return {StatusCode::kResourceExhausted, Layer::kTransport,
+          [&] { return std::string{what} + ": memory is out"; }};
 }
 
 void SlotPool::release(std::uint32_t index) noexcept {

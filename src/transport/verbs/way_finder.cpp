@@ -95,8 +95,9 @@ Result<WayFinder::Search> WayFinder::look_for(verbs::Way way, Loop& loop,
   try {
     threads_->reap();
     if (threads_->searching.size() >= kSearchesMax) {
-      return Status{StatusCode::kResourceExhausted, Layer::kTransport,
-                    "the ways to " + std::to_string(kSearchesMax) + " other peers are being looked for"};
+      return Status{
+          StatusCode::kResourceExhausted, Layer::kTransport,
+          [] { return "the ways to " + std::to_string(kSearchesMax) + " other peers are being looked for"; }};
     }
     threads_->done.reserve(threads_->searching.size() + 1);
     threads_->searching.reserve(threads_->searching.size() + 1);

@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "support/heap_count.hpp"
 #include "unit/transport/verbs_pair.hpp"
+#include "weft/verbs/status.hpp"
 
 namespace weft {
 
@@ -306,6 +309,57 @@ TEST(VerbsCarrier, WhatADeviceReportsOfAQueuePairSaysWhoseItIs) {
   EXPECT_NE(logger.said[1].find("queue pair " + std::to_string(pairs.back()->qp_num)), std::string::npos)
       << logger.said[1];
   elsewhere.end.reset();
+}
+
+/// An event of each sort in a turn of the loop between `begin` and `after`.
+template <typename Begin, typename After>
+void expect_events_to_cost_their_carriers_only(const VerbsOptions& options, Begin begin, After after) {
+  for (const ibv_event_type type : {IBV_EVENT_QP_FATAL, IBV_EVENT_CQ_ERR, IBV_EVENT_DEVICE_FATAL}) {
+    World world{options};
+    End here;
+    ASSERT_TRUE(world.open(here, true).ok());
+    ibv_qp* const pair = world.rdma.queue_pairs("here").front();
+    ibv_async_event event{};
+    event.event_type = type;
+    if (type == IBV_EVENT_QP_FATAL) event.element.qp = pair;
+    if (type == IBV_EVENT_CQ_ERR) event.element.cq = pair->recv_cq;
+    world.rdma.raise(pair->context, event);
+    begin();
+    world.settle();
+    after();
+    EXPECT_EQ(here.why.code(), StatusCode::kUnavailable) << here.why.to_string();
+  }
+}
+
+TEST(VerbsCarrier, WhatADeviceReportsWhileMemoryIsOutCostsTheCarriersAndNotTheProcess) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
+  struct : Logger {
+    void write(LogLevel, std::string_view) override {}
+  } logger;
+  VerbsOptions options;
+  options.logger = &logger;
+  expect_events_to_cost_their_carriers_only(
+      options, [] { testing::fail_allocations(1, testing::kForEver); }, [] { testing::fail_allocations(0); });
+}
+
+TEST(VerbsCarrier, WhatADeviceReportsToALoggerThatThrowsCostsTheCarriersAndNotTheProcess) {
+  struct : Logger {
+    void write(LogLevel, std::string_view) override { throw std::runtime_error{"the disk is full"}; }
+  } logger;
+  VerbsOptions options;
+  options.logger = &logger;
+  expect_events_to_cost_their_carriers_only(options, [] {}, [] {});
+}
+
+TEST(VerbsCarrier, FailuresOfTheDeviceAreToldWithoutMemoryToo) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
+  testing::fail_allocations(1, testing::kForEver);
+  const Status call = verbs::call_status(ENOMEM, "making a queue pair of a device with a long name");
+  const Status work = verbs::to_status(IBV_WC_RETRY_EXC_ERR, "a send to a peer that does not answer");
+  testing::fail_allocations(0);
+  EXPECT_EQ(call.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(call.native(), ENOMEM);
+  EXPECT_EQ(work.code(), StatusCode::kUnavailable);
 }
 
 // Its carriers may take long to end; nothing new begins on what is broken.
