@@ -28,7 +28,7 @@ class FetchedOffers {
   FetchedOffers(Inbox& inbox, Registrations::View& registrations, RendezvousQueue& queue,
                 MessageProtocol& protocol);
 
-  bool empty() const noexcept { return offers_.size() == 0; }
+  bool empty() const noexcept { return offers_.empty(); }
 
   // Inside a poll.
 

@@ -31,7 +31,7 @@ class Inbox {
 
   explicit Inbox(std::size_t arrivals_max) : arrivals_(arrivals_max) {}
 
-  bool empty() const noexcept { return arrivals_.size() == 0; }
+  bool empty() const noexcept { return arrivals_.empty(); }
   bool begins_with(Kind kind) noexcept { return !empty() && arrivals_.front().kind == kind; }
   bool ends_with(Kind kind) noexcept { return !empty() && arrivals_.back().kind == kind; }
   Arrival& front() noexcept { return arrivals_.front(); }
