@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/reply_right.hpp"
 
-#include "calls/call_status.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
 #include "weft/runtime/loop.hpp"
@@ -26,7 +25,15 @@ void ReplyRight::finish(Work work) {
   }
 }
 
-void ReplyRight::send(std::vector<std::byte> body) {
+bool ReplyRight::make_answer(std::size_t bytes, AnswerBody& body) {
+  WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
+  Status made = call_->make_answer(bytes, body);
+  if (made.ok()) return true;
+  fail(std::move(made));
+  return false;
+}
+
+void ReplyRight::send(AnswerBody body) {
   WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
   finish([call = call_, body = std::move(body)]() mutable { call->answer_late(std::move(body)); });
 }
@@ -35,15 +42,6 @@ void ReplyRight::fail(Status failure) {
   WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
   WEFT_ASSERT(!failure.ok(), "a Reply fails with a Status that is a failure; success is an answer");
   finish([call = call_, failure = std::move(failure)]() mutable { call->fail_late(std::move(failure)); });
-}
-
-std::size_t ReplyRight::body_bytes_max() const {
-  WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
-  return call_->body_bytes_max();
-}
-
-void ReplyRight::fail_over_limit(std::size_t bytes) {
-  fail(over_limit("the answer", bytes, body_bytes_max(), "the server's", kServersBodyOption));
 }
 
 void ReplyRight::drop() noexcept {

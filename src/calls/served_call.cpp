@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "calls/admission.hpp"
 #include "calls/call_status.hpp"
@@ -142,20 +143,19 @@ void ServedCall::let_go_unanswered() {
   fail_late(std::move(late_failure_));
 }
 
+Status ServedCall::make_answer(std::size_t bytes, AnswerBody& body) {
+  const std::size_t most = request_.answer_bytes_max;
+  if (bytes > most) return over_limit("the answer", bytes, most, "the server's", kServersBodyOption);
+  // In the whole process's budget, for this loop's part is the loop's alone.
+  MemoryBudget* const budget = Loop::current() == loop_ ? nullptr : host_->memory->shared().get();
+  if (!body.make(bytes, budget)) return Status::of<kNoMemoryForAnswer>();
+  return {};
+}
+
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
-    if (bytes > body_bytes_max()) {
-      late_failure_ = over_limit("the answer", bytes, body_bytes_max(), "the server's", kServersBodyOption);
-      return nullptr;
-    }
-    late_body_.resize(bytes);
-    // Charged until publish(): workers may be faster than the loop. From the whole process's budget, for this
-    // loop's part is the loop's alone.
-    if (!host_->memory->shared()->try_reserve(bytes)) {
-      late_body_ = {};
-      late_failure_ = Status::of<kNoMemoryForAnswer>();
-      return nullptr;
-    }
+    late_failure_ = make_answer(bytes, late_body_);
+    if (!late_failure_.ok()) return nullptr;
     // An empty body still has a place: null would say that there is nobody to answer.
     static std::byte nothing;
     return bytes == 0 ? &nothing : late_body_.data();
@@ -207,10 +207,11 @@ void ServedCall::conclude(State state) {
   if (envelope_.close_after_answer.load(std::memory_order_relaxed)) sink_->finish();
 }
 
-void ServedCall::answer_late(std::vector<std::byte> body) {
+void ServedCall::answer_late(AnswerBody body) {
+  std::vector<std::byte> bytes = std::move(body).take();
   Status success;
-  if (LateAnswer::keep(*this, body, success)) return;
-  LateAnswer::send(*this, body, {});
+  if (LateAnswer::keep(*this, bytes, success)) return;
+  LateAnswer::send(*this, bytes, {});
   let_go();
 }
 
@@ -246,7 +247,6 @@ void ServedCall::run_off_loop() {
 
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
-  host_->memory->shared()->release(late_body_.size());
   if (!late_failure_.ok()) return fail_late(std::move(late_failure_));
   answer_late(std::move(late_body_));
 }

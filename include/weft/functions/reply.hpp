@@ -4,7 +4,6 @@
 #include <concepts>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "weft/detail/calls/reply_right.hpp"
 #include "weft/detail/codec/codec.hpp"
@@ -34,9 +33,8 @@ class Reply {
   explicit Reply(detail::ServedCall& call) : right_(call) {}
 
   void operator()(const R& value) && {
-    const std::size_t size = detail::encoded_size(value);
-    if (size > right_.body_bytes_max()) return right_.fail_over_limit(size);
-    std::vector<std::byte> body(size);
+    detail::AnswerBody body;
+    if (!right_.make_answer(detail::encoded_size(value), body)) return;
     detail::encode_to(body.data(), value);
     right_.send(std::move(body));
   }

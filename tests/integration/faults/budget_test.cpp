@@ -2,7 +2,9 @@
 // Faults, part "resources and load": what peers may make a server hold, all of them together.
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -185,6 +187,52 @@ Task<std::string> answer_from_coroutine(std::uint32_t bytes) {
 void answer_by_reply(Reply<std::string> reply, std::uint32_t bytes) {
   std::move(reply)(std::string(bytes, 'a'));
 }
+std::string answer_from_worker(std::uint32_t bytes) {
+  return std::string(bytes, 'a');
+}
+void reply_from_worker(Reply<std::string> reply, std::uint32_t bytes) {
+  std::move(reply)(std::string(bytes, 'a'));
+}
+/// Threads that are not the server's, to which a handler hands its Reply.
+class Repliers {
+ public:
+  Repliers() {
+    for (int i = 0; i < 4; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~Repliers() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wanted_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void reply_elsewhere(Reply<std::string> reply, std::uint32_t bytes) {
+    const std::lock_guard lock(mutex_);
+    replies_.emplace_back(std::move(reply), bytes);
+    wanted_.notify_one();
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      wanted_.wait(lock, [&] { return !replies_.empty() || closing_; });
+      if (replies_.empty()) return;
+      auto [reply, bytes] = std::move(replies_.back());
+      replies_.pop_back();
+      lock.unlock();
+      std::move(reply)(std::string(bytes, 'a'));
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::vector<std::pair<Reply<std::string>, std::uint32_t>> replies_;
+  bool closing_ = false;
+  std::vector<std::thread> threads_;
+};
+
 /// Bytes of heap that 30 peers make a server with a limit of 16 MiB take, who ask for 100 answers of 100 KB
 /// each and read nothing.
 template <auto M>
@@ -227,6 +275,20 @@ TEST_F(Budgets, AnswersThatWaitOnALoopAreBoundedWhoeverMakesThem) {
   expect_bounded_answers<&answer_at_once>(server);
   expect_bounded_answers<&answer_from_coroutine>(server);
   expect_bounded_answers<&answer_by_reply>(server);
+}
+
+TEST_F(Budgets, AnswersThatComeFromOtherThreadsAreBounded) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new is not counted";
+  Repliers repliers;
+  ServerOptions options{.threads = 2};
+  options.limits.process_memory_max = 16 * kMiB;
+  Server& server = serve(std::move(options), [&](Server& its) {
+    its.register_handler<&answer_from_worker, &reply_from_worker>({.blocking = true});
+    its.register_handler<&Repliers::reply_elsewhere>(&repliers);
+  });
+  expect_bounded_answers<&answer_from_worker>(server);
+  expect_bounded_answers<&reply_from_worker>(server);
+  expect_bounded_answers<&Repliers::reply_elsewhere>(server);
 }
 
 }  // namespace

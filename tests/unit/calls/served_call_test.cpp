@@ -103,6 +103,14 @@ void answer(Call& call, std::string_view text) {
   }
 }
 
+/// Answers with so many bytes, as one who runs on no loop.
+void send(ReplyRight& reply, std::size_t bytes) {
+  AnswerBody body;
+  ASSERT_TRUE(reply.make_answer(bytes, body));
+  std::memset(body.data(), 'r', bytes);
+  reply.send(std::move(body));
+}
+
 class ServedCalls : public ::testing::Test {
  protected:
   ServedCalls() {
@@ -329,7 +337,7 @@ TEST_F(ServedCalls, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
           true);
   serve();
   sink_->room = false;
-  reply->send(std::vector<std::byte>(3, std::byte{'r'}));
+  send(*reply, 3);
   loop_->run_until_idle();
   EXPECT_THAT(sink_->answers, IsEmpty());
   EXPECT_EQ(host_.running.get(), 1u);
@@ -340,13 +348,49 @@ TEST_F(ServedCalls, AReplyThatIsUsedLaterWaitsForRoomInTheRecord) {
   reply.reset();
 }
 
+TEST_F(ServedCalls, AnAnswerOfAnotherThreadIsChargedUntilTheLoopHasTakenIt) {
+  static std::unique_ptr<detail::ReplyRight> reply;
+  handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
+          true);
+  serve();
+  {
+    AnswerBody given_up;
+    ASSERT_TRUE(reply->make_answer(200, given_up));
+    EXPECT_EQ(host_.memory->free(), 10'000u - 100 - 200) << "also while it is encoded";
+  }
+  send(*reply, 300);
+  EXPECT_EQ(host_.memory->free(), 10'000u - 100 - 300);
+  loop_->run_until_idle();
+  EXPECT_THAT(sink_->answers, ElementsAre(std::string(300, 'r')));
+  EXPECT_EQ(host_.memory->free(), 10'000u);
+  reply.reset();
+}
+
+TEST_F(ServedCalls, AnAnswerOfAnotherThreadForWhichThereIsNoMemoryBecomesAFailure) {
+  static std::unique_ptr<detail::ReplyRight> reply;
+  handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
+          true);
+  serve();
+  const std::size_t taken = host_.memory->free() - 299;
+  ASSERT_TRUE(host_.memory->try_reserve(taken));
+  AnswerBody body;
+  EXPECT_FALSE(reply->make_answer(300, body));
+  EXPECT_TRUE(reply->used());
+  loop_->run_until_idle();
+  host_.memory->release(taken);
+  EXPECT_THAT(sink_->answers, IsEmpty());
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().code(), StatusCode::kResourceExhausted);
+  reply.reset();
+}
+
 TEST_F(ServedCalls, AnAnswerThatWaitsForRoomIsChargedUntilItIsSent) {
   static std::unique_ptr<detail::ReplyRight> reply;
   handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
           true);
   ServedCall& call = serve();
   sink_->room = false;
-  reply->send(std::vector<std::byte>(300, std::byte{'r'}));
+  send(*reply, 300);
   loop_->run_until_idle();
   EXPECT_EQ(host_.memory->free(), 10'000u - 100 - 300);
   EXPECT_EQ(call.connection_charge(), 300u);
@@ -364,7 +408,7 @@ TEST_F(ServedCalls, AnAnswerThatWaitsForRoomAndForWhichThereIsNoMemoryBecomesAFa
   serve();
   sink_->room = false;
   sink_->answer_memory = 299;
-  reply->send(std::vector<std::byte>(300, std::byte{'r'}));
+  send(*reply, 300);
   loop_->run_until_idle();
   EXPECT_EQ(host_.memory->free(), 10'000u - 100);
   sink_->room = true;

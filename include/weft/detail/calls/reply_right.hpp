@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 #include "weft/base/status.hpp"
 #include "weft/detail/calls/served_call.hpp"
@@ -26,11 +25,11 @@ class ReplyRight {
 
   bool used() const { return call_ == nullptr; }
   bool cancelled() const { return call_ == nullptr || call_->cancelled_anywhere(); }
-  void send(std::vector<std::byte> body);
+  /// Makes `body` for an answer of `bytes`, which send() is to follow. False when it is too large, or when
+  /// there is no memory for it: the caller hears so, and the right is used up.
+  bool make_answer(std::size_t bytes, AnswerBody& body);
+  void send(AnswerBody body);
   void fail(Status failure);
-  /// Answers that are larger are refused before they are encoded.
-  std::size_t body_bytes_max() const;
-  void fail_over_limit(std::size_t bytes);
 
  private:
   template <typename Work>

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "weft/base/status.hpp"
 #include "weft/calls/call_context.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/answer_body.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
 #include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/calls/kept_body.hpp"
@@ -96,8 +96,6 @@ class ServedCall final : public ListHook<ServedCallTag>,
   AnswerSink* sink() const { return sink_; }
   std::uint64_t connection_id() const { return connection_id_; }
   std::size_t connection_charge() const { return request_.connection_charge; }
-  /// Larger answers are refused before they are encoded. Any thread.
-  std::uint32_t body_bytes_max() const { return request_.answer_bytes_max; }
 
   /// Runs the handler, or hands the call to a worker. The record may be gone afterwards.
   void start();
@@ -116,9 +114,13 @@ class ServedCall final : public ListHook<ServedCallTag>,
   void refuse_arguments(const Status& failure);
   bool answered() const { return state_ != State::kRunning; }
 
+  /// Makes `body` for an answer of `bytes`, charged unless this is the call's loop, which takes one at a time.
+  /// Fails when the answer is too large, or when there is no memory for it: that failure is the answer then.
+  /// Any thread; throws std::bad_alloc.
+  Status make_answer(std::size_t bytes, AnswerBody& body);
   /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
   /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
-  void answer_late(std::vector<std::byte> body);
+  void answer_late(AnswerBody body);
   void fail_late(Status failure);
   /// Sets the failure that the caller of a delayed call gets if the handler ends without an answer; with
   /// `bad_arguments` it is that the body is not one of the method. Where it runs.
@@ -179,7 +181,7 @@ class ServedCall final : public ListHook<ServedCallTag>,
   Task<void> task_;
   TaskEnd task_end_;
   /// Encoded result of a handler that ran on a worker.
-  std::vector<std::byte> late_body_;
+  AnswerBody late_body_;
   Status late_failure_;
   std::uint32_t holders_ = 1;
   State state_ = State::kRunning;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "weft/detail/memory/budget.hpp"
+
+namespace weft::detail {
+
+/// The encoded answer of one call on its way to the call's loop. One that is made on another thread is charged
+/// from before there is memory for it until the loop takes it: other threads may be faster than the loop.
+/// Thread: one at a time.
+class AnswerBody {
+ public:
+  AnswerBody() = default;
+  AnswerBody(AnswerBody&& other) noexcept
+      : bytes_(std::move(other.bytes_)), charged_in_(std::exchange(other.charged_in_, nullptr)) {}
+  AnswerBody& operator=(AnswerBody&&) = delete;
+  ~AnswerBody() { end_charge(); }
+
+  /// Takes memory for `bytes`, charged in `budget`, which outlives it, unless that is null. Once. False when
+  /// the budget has not as much; throws std::bad_alloc.
+  bool make(std::size_t bytes, MemoryBudget* budget);
+  std::byte* data() { return bytes_.data(); }
+  /// Gives the memory to whoever charges it from now on.
+  std::vector<std::byte> take() &&;
+
+ private:
+  void end_charge() noexcept;
+
+  std::vector<std::byte> bytes_;
+  MemoryBudget* charged_in_ = nullptr;
+};
+
+}  // namespace weft::detail
