@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "weft/base/status.hpp"
@@ -15,6 +16,9 @@ inline constexpr std::int32_t kSchemaMismatch = 1;
 
 /// A failure as an answer's head carries it, without its id; the message is the answer's body.
 wire::AnswerHead failure_head(const Status& failure);
+
+/// So much of a failure's text goes to the caller when there is no memory for more of it.
+inline constexpr std::size_t kShortTextBytes = 1024;
 
 /// Options that raise a limit, as people are told of them.
 inline constexpr std::string_view kServersBodyOption = "ServerOptions::limits.body_bytes_max";

@@ -337,7 +337,11 @@ void CallsIn::fail(std::uint64_t id, const Status& failure) {
 }
 
 void CallsIn::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text) {
-  const std::string_view message = text.substr(0, session_.peer_body_bytes_max());
+  std::string_view message = text.substr(0, session_.peer_body_bytes_max());
+  if (message.size() > FrameOutput::kSmallBytes &&
+      !session_.output().reserve(message.size() + wire::kHeaderBytes)) [[unlikely]] {
+    message = message.substr(0, kShortTextBytes);
+  }
   failure.id = id;
   failure.body_bytes = static_cast<std::uint32_t>(message.size());
   if (std::byte* body = session_.output().begin(failure.header())) {

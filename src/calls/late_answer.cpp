@@ -5,9 +5,20 @@
 #include <new>
 #include <utility>
 
+#include "calls/call_status.hpp"
 #include "weft/detail/calls/served_call.hpp"
 
 namespace weft::detail {
+
+namespace {
+
+// With a shorter text, so that the code of the failure is not lost for want of memory for its text.
+Status shortened(const Status& failure) noexcept {
+  return {failure.code(), failure.layer(), failure.message().substr(0, kShortTextBytes), failure.native(),
+          failure.retry()};
+}
+
+}  // namespace
 
 LateAnswer::LateAnswer(ServedCall& call) noexcept
     : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->send_and_end(); }),
@@ -18,11 +29,12 @@ bool LateAnswer::keep(ServedCall& call, std::vector<std::byte>& body, Status& fa
   if (call.answered() || call.has_room()) return false;
   auto* const late = new (std::nothrow) LateAnswer(call);
   if (late == nullptr) return false;
-  if (Status charged = call.keep_answer(body.size()); charged.ok()) {
+  const std::size_t text = failure.message().size();
+  if (Status charged = call.keep_answer(body.size() + (text > kShortTextBytes ? text : 0)); charged.ok()) {
     late->body_ = std::move(body);
     late->failure_ = std::move(failure);
   } else {
-    late->failure_ = std::move(charged);
+    late->failure_ = failure.ok() ? std::move(charged) : shortened(failure);
   }
   call.when_room(*late);
   return true;

@@ -19,8 +19,9 @@ class ServedCall;
 class LateAnswer final : private Ready, private RoomWaiter {
  public:
   /// Keeps `body`, charged until the call ends, and `failure` if there is no room; otherwise leaves both as
-  /// they are and returns false. A body for which there is no memory becomes a failure, which is small.
-  /// Without memory for any of it nothing is kept: the answer is sent over the mark.
+  /// they are and returns false. A body for which there is no memory becomes a failure, which is small; of
+  /// the text of a failure the beginning is kept then. Without memory for any of it nothing is kept: the
+  /// answer is sent over the mark.
   static bool keep(ServedCall& call, std::vector<std::byte>& body, Status& failure) noexcept;
   /// Answers `call` with `body`, or with `failure` if that is one.
   static void send(ServedCall& call, Bytes body, const Status& failure);

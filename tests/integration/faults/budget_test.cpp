@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -233,34 +234,46 @@ class Repliers {
   std::vector<std::thread> threads_;
 };
 
-/// Bytes of heap that 30 peers make a server with a limit of 16 MiB take, who ask for 100 answers of 100 KB
-/// each and read nothing.
+std::string throw_at_once(std::uint32_t bytes) {
+  throw std::runtime_error(std::string(bytes, 'e'));
+}
+void fail_by_reply(Reply<std::string> reply, std::uint32_t bytes) {
+  std::move(reply).fail(user_error(1, std::string(bytes, 'f')));
+}
+
+/// So many peers ask for so many answers of so many bytes each.
+struct Asked {
+  std::size_t peers = 30;
+  std::uint64_t answers = 100;
+  std::uint32_t bytes = 100'000;
+};
+
+/// Bytes of heap that peers make a server with a limit of 16 MiB take, who ask for answers and read nothing.
 template <auto M>
-void expect_bounded_answers(Server& server) {
-  constexpr std::size_t kPeers = 30;
-  constexpr std::uint32_t kBytes = 100'000;
+void expect_bounded_answers(Server& server, const Asked& asked = {}) {
   std::string requests;
-  for (std::uint64_t id = 1; id <= 100; ++id) requests += request_bytes<M>(id, kBytes);
+  for (std::uint64_t id = 1; id <= asked.answers; ++id) requests += request_bytes<M>(id, asked.bytes);
   const std::uint64_t calls_before = server.stats().calls;
   const std::size_t before = heap_bytes();
   restart_heap_peak();
   std::vector<HostilePeer> peers;
-  for (std::size_t i = 0; i < kPeers; ++i) {
+  for (std::size_t i = 0; i < asked.peers; ++i) {
     peers.emplace_back(server.urls().front(), 4096);
     ASSERT_TRUE(peers.back().send(hello_bytes() + requests));
   }
-  EXPECT_TRUE(eventually([&] { return server.stats().calls >= calls_before + kPeers; }));
+  EXPECT_TRUE(eventually([&] { return server.stats().calls >= calls_before + asked.peers; }));
   // Those that read everything see that nothing was lost but what was refused.
   for (HostilePeer& peer : peers) {
     ASSERT_TRUE(peer.receive_hello());
-    for (int i = 0; i < 100; ++i) ASSERT_TRUE(peer.receive_frame().has_value());
+    for (std::uint64_t i = 0; i < asked.answers; ++i) ASSERT_TRUE(peer.receive_frame().has_value());
   }
   const std::size_t most = heap_peak_bytes() - before;
-  std::printf("at most %zu KiB for 30 peers of %s\n", most / 1024, std::string{method_key<M>.name}.c_str());
+  std::printf("at most %zu KiB for %zu peers of %s\n", most / 1024, asked.peers,
+              std::string{method_key<M>.name}.c_str());
   peers.clear();
   EXPECT_TRUE(
       eventually([&] { return server.stats().connections == 0 && server.stats().calls_running == 0; }));
-  EXPECT_LE(most, 16 * kMiB + 16 * kMiB / 10 + kPeers * 128 * 1024) << "more than the limit and a tenth";
+  EXPECT_LE(most, 16 * kMiB + 16 * kMiB / 10 + asked.peers * 128 * 1024) << "more than the limit and a tenth";
   EXPECT_GE(most, 4 * kMiB) << "it was not put to the test";
   EXPECT_TRUE(eventually([&] { return heap_bytes() <= before + 9 * kMiB; })) << "more than the pools keep";
 }
@@ -289,6 +302,16 @@ TEST_F(Budgets, AnswersThatComeFromOtherThreadsAreBounded) {
   expect_bounded_answers<&answer_from_worker>(server);
   expect_bounded_answers<&reply_from_worker>(server);
   expect_bounded_answers<&Repliers::reply_elsewhere>(server);
+}
+
+TEST_F(Budgets, TextsOfFailuresThatNobodyReadsAreBounded) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new is not counted";
+  ServerOptions options{.threads = 1};
+  options.limits.process_memory_max = 16 * kMiB;
+  Server& server =
+      serve(std::move(options), [](Server& its) { its.register_handler<&throw_at_once, &fail_by_reply>(); });
+  expect_bounded_answers<&throw_at_once>(server, {.peers = 60, .answers = 3, .bytes = 1'000'000});
+  expect_bounded_answers<&fail_by_reply>(server, {.peers = 60, .answers = 3, .bytes = 1'000'000});
 }
 
 }  // namespace

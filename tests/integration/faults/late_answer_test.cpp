@@ -19,13 +19,17 @@ struct Late {
   std::vector<Reply<std::string>> replies;
   Event open;
   std::atomic<int> produced = 0;
+  std::atomic<bool> let_workers = false;
 
   std::string make() {
     ++produced;
     return std::string(kAnswerBytes, 'a');
   }
   void reply(Reply<std::string> reply) { replies.push_back(std::move(reply)); }
-  std::string blocking() { return make(); }
+  std::string blocking() {
+    let_workers.wait(false);
+    return make();
+  }
   Task<Result<std::string>> fail() {
     [[maybe_unused]] const Result<void> passed = co_await open.wait();
     ++produced;
@@ -106,7 +110,11 @@ TEST_F(LateAnswers, OfDelayedRepliesThatFailWaitForRoom) {
 }
 
 TEST_F(LateAnswers, OfWorkersWaitForRoom) {
-  expect_bounded<&Late::blocking>([&] { ASSERT_TRUE(eventually([&] { return late_.produced == kCalls; })); });
+  expect_bounded<&Late::blocking>([&] {
+    late_.let_workers = true;
+    late_.let_workers.notify_all();
+    ASSERT_TRUE(eventually([&] { return late_.produced == kCalls; }));
+  });
 }
 
 TEST_F(LateAnswers, OfCoroutinesThatThrowWaitForRoom) {

@@ -9,9 +9,9 @@
 
 namespace weft::detail {
 
-/// The encoded answer of one call on its way to the call's loop. One that is made on another thread is charged
-/// from before there is memory for it until the loop takes it: other threads may be faster than the loop.
-/// Thread: one at a time.
+/// The encoded answer of one call on its way to the call's loop. One that is made on another thread is
+/// charged from before there is memory for it until the loop takes it: other threads may be faster than the
+/// loop. Thread: one at a time.
 class AnswerBody {
  public:
   AnswerBody() = default;

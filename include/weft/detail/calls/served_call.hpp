@@ -114,9 +114,9 @@ class ServedCall final : public ListHook<ServedCallTag>,
   void refuse_arguments(const Status& failure);
   bool answered() const { return state_ != State::kRunning; }
 
-  /// Makes `body` for an answer of `bytes`, charged unless this is the call's loop, which takes one at a time.
-  /// Fails when the answer is too large, or when there is no memory for it: that failure is the answer then.
-  /// Any thread; throws std::bad_alloc.
+  /// Makes `body` for an answer of `bytes`, charged unless this is the call's loop, which takes one at a
+  /// time. Fails when the answer is too large, or when there is no memory for it: that failure is the answer
+  /// then. Any thread; throws std::bad_alloc.
   Status make_answer(std::size_t bytes, AnswerBody& body);
   /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
   /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
