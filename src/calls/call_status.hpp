@@ -17,7 +17,7 @@ inline constexpr std::int32_t kSchemaMismatch = 1;
 /// A failure as an answer's head carries it, without its id; the message is the answer's body.
 wire::AnswerHead failure_head(const Status& failure);
 
-/// So much of a failure's text goes to the caller when there is no memory for more of it.
+/// Bytes of a failure's text that go to the caller when there is no memory for more.
 inline constexpr std::size_t kShortTextBytes = 1024;
 
 /// Options that raise a limit, as people are told of them.

@@ -241,7 +241,7 @@ void fail_by_reply(Reply<std::string> reply, std::uint32_t bytes) {
   std::move(reply).fail(user_error(1, std::string(bytes, 'f')));
 }
 
-/// So many peers ask for so many answers of so many bytes each.
+/// Peers that ask for so many answers each, of so many bytes.
 struct Asked {
   std::size_t peers = 30;
   std::uint64_t answers = 100;
