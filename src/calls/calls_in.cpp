@@ -76,7 +76,7 @@ std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const Chun
   const bool chunk_is_kept =
       method.keeps_body && wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes;
   return sizeof(ServedCall) + (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
-         (method.keeps_body && method.copies_body ? frame.body.size() : 0) +
+         (method.keeps_body && method.copies_body ? wire::RequestView{frame.header}.arguments_bytes() : 0) +
          (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
 

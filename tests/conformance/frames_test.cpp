@@ -55,7 +55,7 @@ TEST_P(Frames, PositionsInTheStreamAreTheSameForBothSides) {
       CountedLease lease{pattern(1 + id * 9'999)};
       client_.send({.type = FrameType::kRequest, .id = id}, pattern(id * 4'999), checksums);
       client_.request_with(id, lease, "with", checksums);
-      ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2 * (id + 1); }));
+      ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 2 * (id + 1) && lease.released == 1; }));
       EXPECT_EQ(server_.connection->handed_up(), client_.outbox().position());
       EXPECT_EQ(client_.outbox().handed_over(), client_.outbox().position());
     }
