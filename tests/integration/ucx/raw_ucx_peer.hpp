@@ -44,8 +44,8 @@ class RawUcxPeer : public carrier_testing::RawCarrierPeer {
     const std::string usual{static_cast<char>(kMessageVersion), static_cast<char>(mode_)};
     return RawCarrierPeer::greet(offer.value_or(usual));
   }
-  /// Makes the worker, so that there is an address().
-  bool prepare() { return make_worker(); }
+  /// Makes the worker if there is none, so that there is an address().
+  bool prepare() { return worker_ != nullptr || make_worker(); }
   /// Makes the worker, says where it is, and finds the server by the address that it answers with.
   bool open() {
     if (!prepare() || !say(wire::CarrierStep::kAddress, address())) return false;
