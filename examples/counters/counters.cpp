@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server counts: calls by method, and what went over its connections.
+// Counters of a server: calls by method, and what went over its connections.
 #include <cstdio>
 #include <stdexcept>
 #include <string>

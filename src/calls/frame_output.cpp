@@ -44,7 +44,7 @@ void FrameOutput::send(wire::FrameHeader header, std::string_view text) {
   }
 }
 
-// Whoever is told that there is no room waits to hear that there is: also when there is nothing to wait for
+// A caller that is told of no room waits to hear that there is some: also when there is nothing to wait for
 // but other connections' memory, the outbox drains first.
 bool FrameOutput::find_room() noexcept {
   const std::size_t queued = outbox_.queued_bytes();

@@ -13,7 +13,8 @@ std::uint64_t MethodCounts::taken() const noexcept {
 
 void MethodCounts::add_to(MethodStats& stats, const MethodEntry& method) const noexcept {
   const MethodCounters& counters = counters_[method.index];
-  // What ends a call is read before what begins it, so that no more calls have ended than were taken.
+  // The counters of ends are read before that of beginnings, so that no more calls have ended than were
+  // taken.
   std::uint64_t ended = counters.refused.get() + counters.dropped.get();
   stats.refused += counters.refused.get();
   stats.dropped += counters.dropped.get();

@@ -10,7 +10,8 @@
 namespace weft::detail {
 
 /// Exchanges the descriptors of two carriers' ends over the stream on which they are brought up, if that can.
-/// What the peer passes and nobody asked for is closed, and ends the connection. Thread: the loop's.
+/// Descriptors that the peer passes and nobody asked for are closed, and end the connection. Thread: the
+/// loop's.
 class DescriptorExchange {
  public:
   /// The ends of this side take at most `most`. `stream` outlives this.

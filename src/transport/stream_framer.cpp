@@ -33,7 +33,8 @@ constexpr std::size_t tail_bytes(std::uint64_t attachment_bytes, bool checksum) 
   return static_cast<std::size_t>(wire::padded(attachment_bytes) - attachment_bytes) + (checksum ? 8 : 0);
 }
 
-// What follows an attachment, or a body that was skipped: its padding and, with checksums, `checksum`.
+// The bytes behind an attachment, or behind a body that was skipped: its padding and, with checksums,
+// `checksum`.
 wire::FrameFault check_tail(Bytes tail, bool checksums, std::uint32_t checksum) noexcept {
   const std::size_t padding = tail.size() - (checksums ? 8 : 0);
   for (const std::byte zero : tail.first(padding)) {
