@@ -7,8 +7,8 @@
 namespace weft::detail {
 
 void FaultLog::note(std::string_view endpoint, std::string_view text, std::uint64_t faults, TimePoint now) {
-  const std::string line = line_for(endpoint, text, faults, now);
-  if (!line.empty()) write_line(logger_, LogLevel::kWarning, [&] { return line; });
+  std::string line = line_for(endpoint, text, faults, now);
+  if (!line.empty()) write_line(logger_, LogLevel::kWarning, [&] { return std::move(line); });
 }
 
 std::string FaultLog::line_for(std::string_view endpoint, std::string_view text, std::uint64_t faults,

@@ -16,8 +16,8 @@ namespace weft::detail::tcp {
 
 namespace {
 
-Status wrong(std::string message) {
-  return {StatusCode::kInvalidArgument, Layer::kTransport, std::move(message)};
+Status wrong(const std::string& message) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport, message};
 }
 
 template <typename Native>
