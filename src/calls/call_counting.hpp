@@ -3,18 +3,20 @@
 
 #include <cstdint>
 
+#include "calls/id_table.hpp"
 #include "calls/method_counters.hpp"
-#include "calls/served_table.hpp"
 #include "weft/base/status.hpp"
 
 namespace weft::detail {
+
+class ServedCall;
 
 /// Counts for their methods the calls that one connection brings, and those that fail. A failure comes with
 /// the call's id alone: it is that of a record, or of the request that was taken last, which has none.
 class CallCounting {
  public:
   /// Both outlive this.
-  CallCounting(MethodCounts& counts, const ServedTable& records)
+  CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records)
       : counts_(counts), records_(records), last_(&counts.of_none()) {}
 
   /// A request was taken for `method`, or for none.
@@ -22,6 +24,8 @@ class CallCounting {
   void taken_for(const MethodEntry* method) noexcept {
     taken(method != nullptr ? counts_.of(*method) : counts_.of_none());
   }
+  /// A request for `method` that was taken before is to be counted now.
+  void go_on_with(const MethodEntry& method) noexcept { last_ = &counts_.of(method); }
   void refused(std::uint64_t id) noexcept { ++of_call(id).refused; }
   void failed(std::uint64_t id, StatusCode code) noexcept { of_call(id).fail(code); }
   /// The request that was taken last gets no answer.
@@ -35,7 +39,7 @@ class CallCounting {
   MethodCounters& of_call(std::uint64_t id) noexcept;
 
   MethodCounts& counts_;
-  const ServedTable& records_;
+  const IdTable<ServedCall>& records_;
   MethodCounters* last_;
 };
 

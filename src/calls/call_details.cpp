@@ -8,27 +8,6 @@
 
 namespace weft::detail {
 
-bool CallDetails::queue_attachment(Outbox& outbox) {
-  const AttachmentView& attachment = options.attachment;
-  for (std::size_t i = 0; i < attachment.pieces(); ++i) {
-    const bool more_follows = i + 1 < attachment.pieces();
-    ++lease_.pieces;
-    if (!outbox.append_leased(attachment.piece(i), lease_, more_follows)) {
-      --lease_.pieces;
-      return false;
-    }
-  }
-  return true;
-}
-
-// All pieces share the lease, and the outbox takes one of them over at a time.
-bool CallDetails::take_over(Outbox& outbox) {
-  while (lease_.pieces != 0) {
-    if (!outbox.take_over(lease_)) return false;
-  }
-  return true;
-}
-
 Landing CallDetails::land(std::size_t bytes, Session& session) {
   landing_refusal_ = Status{};
   const RpcLimits& limits = session.limits();

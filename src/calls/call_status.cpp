@@ -31,6 +31,15 @@ Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limi
           0, Retry::kNever};
 }
 
+Status misplaced_piece(wire::PieceView piece) {
+  return {StatusCode::kInvalidArgument, Layer::kWire,
+          [&] {
+            return "the peer sent a bad frame: a piece of an attachment that does not come next, " +
+                   std::to_string(piece.bytes()) + " bytes at " + std::to_string(piece.offset());
+          },
+          static_cast<std::int32_t>(wire::FrameFault::kMisplacedPiece), Retry::kReconnect};
+}
+
 Status status_of_encoding() noexcept {
   try {
     throw;

@@ -31,6 +31,9 @@ inline constexpr std::string_view kClientsAttachmentOption = "ClientOptions::lim
 Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
                   std::string_view option);
 
+/// The failure that ends a connection whose peer sent a piece of an attachment that does not come next.
+Status misplaced_piece(wire::PieceView piece);
+
 /// From within a catch: what was thrown while an argument was encoded.
 Status status_of_encoding() noexcept;
 

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "calls/connection_totals.hpp"
+#include "calls/id_table.hpp"
 #include "calls/method_counters.hpp"
 #include "calls/refusals.hpp"
-#include "calls/served_table.hpp"
 #include "weft/base/time.hpp"
 #include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -30,7 +30,7 @@ struct CallsHost {
   /// This loop's part of the server's or the client's. What it is a part of is shared, because an attachment
   /// may be kept for longer than those live. Set before anything is served or called.
   std::optional<LocalBudget> memory;
-  /// See ServedTable.
+  /// See IdTable.
   std::uint64_t table_secret = new_table_secret();
   /// Records alive, those without a connection too.
   Counter running;

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "calls/answer_lease.hpp"
 #include "calls/call_status.hpp"
 #include "calls/session.hpp"
 #include "weft/detail/base/assert.hpp"
@@ -63,6 +62,8 @@ void refuse_for(AnswerSink& calls, std::uint64_t id, const Refusal& refusal) {
   calls.refuse(id, refusal.reason, refusal.status);
 }
 
+constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
+
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
 
@@ -88,7 +89,9 @@ CallsIn::CallsIn(Session& session, CallsHost& host)
       host_(host),
       admission_(session.limits(), *host.memory),
       arriving_(admission_, *host.memory),
+      arriving_calls_(*this, session.loop(), session.limits(), admission_, host),
       table_(host.table_secret),
+      answers_(host.table_secret),
       check_(host.methods),
       counting_(host.calls, table_) {}
 
@@ -122,6 +125,9 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
     refuse_for(*this, request.id(), bad_metadata());
     return {};
+  }
+  if (request.attachment_bytes() != 0) [[unlikely]] {
+    return begin_arriving(frame, chunk);
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
     InlineCall call{*this, request.id(), arguments_of(frame)};
@@ -188,8 +194,65 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
   }
 }
 
+// What was still arriving never ran; of what was answered the rest does not leave. Either way the peer is told
+// that nothing more comes.
 void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
+  AnswerTransfer* const answer = answers_.find(id);
+  if (answer != nullptr && answer->linked()) {
+    session_.transfers().remove(*answer);
+    answer->stop();
+    const Status given_up = Status::of<kGivenUp>();
+    return send_failure(id, failure_head(given_up), given_up.message());
+  }
+  arriving_calls_.cancel(id, Status::of<kGivenUp>());
+}
+
+Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
+  const wire::RequestView request{frame.header};
+  if (table_.find(request.id()) != nullptr || arriving_calls_.has(request.id())) {
+    counting_.dropped();
+    return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
+  }
+  std::optional<Refusal> refusal = check_.attachment_refusal(request);
+  if (!refusal) refusal = arriving_calls_.refuse(request.attachment_bytes());
+  if (!refusal) {
+    Result<Buffer> landing = landing_for(request.attachment_bytes(), refusal);
+    if (landing.ok()) {
+      refusal = arriving_calls_.begin(frame, chunk, std::move(*landing),
+                                      deadline_of(request, session_.loop().now()));
+    }
+  }
+  if (refusal) refuse_for(*this, request.id(), *refusal);
+  return {};
+}
+
+Landing CallsIn::on_piece(wire::PieceView piece) {
+  Result<Landing> landing = arriving_calls_.on_piece(piece);
+  if (landing.ok()) return *landing;
+  session_.close(std::move(landing).status());
+  return Landing::skip();
+}
+
+void CallsIn::on_call_arrived(const Frame& frame, const ChunkRef& chunk, Buffer attachment) {
+  const MethodEntry& method = *check_.find(wire::RequestView{frame.header});
+  counting_.go_on_with(method);
+  Status status = serve_record(method, frame, chunk, std::move(attachment));
+  if (!status.ok()) session_.close(std::move(status));
+}
+
+void CallsIn::on_call_refused(wire::RequestView request, const Refusal& refusal) {
+  counting_.go_on_with(*check_.find(request));
+  refuse_for(*this, request.id(), refusal);
+}
+
+void CallsIn::on_call_failed(wire::RequestView request, const Status& failure) {
+  counting_.go_on_with(*check_.find(request));
+  fail(request.id(), failure);
+}
+
+void CallsIn::on_landing_dropped() {
+  session_.connection().abandon_landing();
 }
 
 bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
@@ -206,16 +269,25 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
     arriving_.refuse(std::move(*refusal));
     return Landing::skip();
   }
-  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
-  if (!buffer.ok()) {
-    arriving_.refuse({RefusalReason::kOverProcessMemory,
-                      buffer.status().with_context("an attachment (process_memory_max)")});
+  Result<Buffer> buffer = landing_for(frame.header.attachment_bytes, refusal);
+  if (refusal) {
+    arriving_.refuse(std::move(*refusal));
     return Landing::skip();
   }
   return Landing::into(arriving_.begin_attachment(std::move(*buffer)));
 }
 
+Result<Buffer> CallsIn::landing_for(std::uint64_t bytes, std::optional<Refusal>& refusal) {
+  Result<Buffer> buffer = session_.connection().landing_memory(bytes);
+  if (!buffer.ok()) {
+    refusal = Refusal{RefusalReason::kOverProcessMemory,
+                      buffer.status().with_context("an attachment (process_memory_max)")};
+  }
+  return buffer;
+}
+
 void CallsIn::on_request_attachment_progress(std::uint64_t left) {
+  arriving_calls_.on_progress(left);
   if (!arriving_.charge_attachment(left)) session_.connection().abandon_landing();
 }
 
@@ -238,6 +310,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 
 void CallsIn::orphan_all() {
   arriving_.drop();
+  arriving_calls_.drop_all();
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
   calls_.orphan_all();
 }
@@ -268,6 +341,7 @@ std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::
     return session_.output().begin(head.header());
   }
   head.flags = wire::FrameFlags::kAttachment;
+  if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
   head.attachment_bytes = attachment_bytes;
   return session_.output().begin(head.header());
 }
@@ -280,11 +354,28 @@ void CallsIn::take_back_answer(const std::byte* body) {
   session_.output().take_back(body);
 }
 
-void CallsIn::end_answer_with(Buffer attachment, UniqueFunction<void(bool)> on_sent) {
+void CallsIn::end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) {
   session_.output().end();
-  if (!queue_answer_attachment(session_.connection().outbox(), std::move(attachment), std::move(on_sent))) {
+  if (!queue_transfer(id, std::move(attachment), on_sent)) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
   }
+}
+
+bool CallsIn::queue_transfer(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)>& on_sent) {
+  const bool splits = session_.transfers().splits(attachment.size());
+  AnswerTransfer* transfer = nullptr;
+  try {
+    if (splits) answers_.reserve_one();
+    transfer = new AnswerTransfer(session_.connection().outbox(), std::move(attachment), std::move(on_sent));
+  } catch (const std::bad_alloc&) {
+    if (on_sent) on_sent(false);
+    return false;
+  }
+  if (!splits) return transfer->queue_whole();
+  transfer->belong_to(id, true);
+  transfer->enter(answers_);
+  session_.transfers().add(*transfer);
+  return true;
 }
 
 bool CallsIn::has_room() const noexcept {

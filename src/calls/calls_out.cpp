@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
@@ -72,18 +73,29 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     }
     if (attachment_bytes != 0) {
       head.flags |= wire::FrameFlags::kAttachment;
+      if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
       head.attachment_bytes = attachment_bytes;
     }
     if (!options.landing.empty()) head.flags |= wire::FrameFlags::kLandingNamed;
+  }
+  if ((head.flags & wire::FrameFlags::kAttachment) != 0) {
+    call.request().details->attachment().begin(call.request().details->options.attachment);
   }
   Begun begun = queue(call, head, call.request().details != nullptr || session_.output().needs_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
 }
 
-void CallsOut::sent(CallDetails* details) {
+void CallsOut::sent(CallDetails* details, std::uint64_t id) {
   session_.output().end();
-  if (details != nullptr && !details->queue_attachment(session_.connection().outbox())) {
+  if (details == nullptr) return;
+  OutgoingTransfer& attachment = details->attachment();
+  const std::size_t bytes = attachment.bytes_left();
+  if (bytes == 0) return;
+  if (session_.transfers().splits(bytes)) {
+    attachment.belong_to(id, false);
+    session_.transfers().add(attachment);
+  } else if (!attachment.queue(session_.connection().outbox(), bytes)) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
   }
 }
@@ -96,16 +108,20 @@ void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std
 
 void CallsOut::take_attachment_over(CallDetails& details, std::string_view text) {
   Outbox& outbox = session_.connection().outbox();
-  if (details.take_over(outbox)) return;
+  session_.transfers().remove(details.attachment());
+  if (details.attachment().take_over(outbox)) return;
   // The frame cannot be completed without the caller's memory, so nothing may follow it.
   outbox.release_all();
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
 bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max) {
-  if (details.attachment_is_lent() && details.options.attachment.bytes() > copies_max) return false;
+  const OutgoingTransfer& attachment = details.attachment();
+  if (attachment.is_lent() && !attachment.in_pieces() && details.options.attachment.bytes() > copies_max) {
+    return false;
+  }
   Connection& connection = session_.connection();
-  if (details.attachment_leads(connection.outbox()) &&
+  if (attachment.leads(connection.outbox()) &&
       !connection.gives_back_at_once(Carrier::Lent::kSending)) {
     return false;
   }
@@ -141,6 +157,42 @@ void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
   header.id = id;
   if (session_.output().begin(header) != nullptr) session_.output().end();
   session_.owner().on_session_room(session_);
+}
+
+// Of an attachment that nobody takes nothing need be sent: the peer is told.
+void CallsOut::on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk) {
+  const std::uint64_t id = frame.header.id;
+  Exchange* const exchange = table_.find(id);
+  if (exchange == nullptr) return;  // it was given up, and its last piece, or a failure, ends it
+  if (exchange->on_answer_begun(frame, chunk)) return;
+  abandon(*exchange, id);
+  exchange->on_answer_without_pieces(frame);
+}
+
+Landing CallsOut::on_piece(wire::PieceView piece) {
+  landing_ = nullptr;
+  Exchange* const exchange = table_.find(piece.id());
+  if (exchange == nullptr) return Landing::skip();
+  if (!exchange->expects(piece)) {
+    session_.close(misplaced_piece(piece));
+    return Landing::skip();
+  }
+  landing_ = exchange;
+  return Landing::into(exchange->place(piece));
+}
+
+void CallsOut::on_piece_end(wire::PieceView piece) {
+  Exchange* const exchange = table_.find(piece.id());
+  const bool landed = std::exchange(landing_, nullptr) != nullptr;
+  if (exchange == nullptr || !landed) {
+    if (piece.is_last()) {
+      table_.take(piece.id());
+      count_places();
+    }
+    return;
+  }
+  if (piece.is_last()) table_.take(piece.id());
+  exchange->on_piece_end(piece);
 }
 
 Landing CallsOut::on_answer_attachment(const Frame& frame) {

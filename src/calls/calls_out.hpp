@@ -22,8 +22,8 @@ class CallsOut {
 
   /// Gives `call` an id and queues its request.
   Begun begin(PendingCall& call, std::size_t body_bytes);
-  /// The body is written: ends the frame and queues the attachment, if there is one.
-  void sent(CallDetails* details);
+  /// The body of `id` is written: ends the frame and queues the attachment, if there is one.
+  void sent(CallDetails* details, std::uint64_t id);
   /// In place of sent(): the body could not be written. Takes the frame back, and the call leaves the table.
   void take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept;
   /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
@@ -36,7 +36,10 @@ class CallsOut {
   /// is closed with `text`.
   void take_attachment_over(CallDetails& details, std::string_view text);
 
-  void on_answer(const Frame& frame) {
+  void on_answer(const Frame& frame, const ChunkRef& chunk) {
+    if (frame.header.attachment_bytes != 0) [[unlikely]] {
+      return on_answer_in_pieces(frame, chunk);
+    }
     Exchange* const exchange = table_.take(frame.header.id);
     if (exchange == nullptr) [[unlikely]] {
       return drop_late_answer(frame.header);
@@ -45,6 +48,9 @@ class CallsOut {
   }
   Landing on_answer_attachment(const Frame& frame);
   void on_answer_attachment_end(const Frame& frame, bool landed);
+  /// A piece of an answer's attachment.
+  Landing on_piece(wire::PieceView piece);
+  void on_piece_end(wire::PieceView piece);
   /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
   /// unprocessed. `reason` is the peer's.
   void end_untaken(std::uint64_t position, std::string_view reason);
@@ -64,6 +70,7 @@ class CallsOut {
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:
+  [[gnu::cold]] void on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
   [[gnu::cold]] Begun refuse_body(PendingCall& call, std::size_t body_bytes);
   [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);

@@ -47,6 +47,7 @@ void FrameOutput::send(wire::FrameHeader header, std::string_view text) {
 // A caller that is told of no room waits to hear that there is some: also when there is nothing to wait for
 // but other connections' memory, the outbox drains first.
 bool FrameOutput::find_room() noexcept {
+  if (crowded_) return false;
   const std::size_t queued = outbox_.queued_bytes();
   if (queued > high_water_) {
     connection_.tell_when_drained(high_water_ / 2);
@@ -71,13 +72,20 @@ bool FrameOutput::reserve(std::size_t bytes) noexcept {
   return true;
 }
 
+void FrameOutput::crowd(bool crowded) noexcept {
+  if (crowded_ == crowded) return;
+  crowded_ = crowded;
+  room_ = 0;
+  if (!crowded) connection_.tell_when_drained(high_water_);
+}
+
 void FrameOutput::drained() noexcept {
   const std::size_t wanted = charge_for(outbox_.held_bytes());
   if (wanted < charged_) {
     process_.release(charged_ - wanted);
     charged_ = wanted;
   }
-  room_ = std::min(kSmallBytes, high_water_);
+  if (!crowded_) room_ = std::min(kSmallBytes, high_water_);
   if (charged_ != 0) connection_.tell_when_drained(kSmallBytes);
 }
 

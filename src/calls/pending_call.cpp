@@ -108,7 +108,7 @@ void PendingCall::take_back(const std::byte* body) noexcept {
 }
 
 void PendingCall::sent() {
-  out_->sent(request_.details);
+  out_->sent(request_.details, id_);
 }
 
 void PendingCall::limit(Deadline deadline) {
@@ -205,10 +205,38 @@ void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
   take_answer(frame, refused ? request_.details->take_landing_refusal() : Status{});
 }
 
+bool PendingCall::on_answer_begun(const Frame& frame, const ChunkRef& chunk) {
+  const Landing landing = on_answer_attachment(frame);
+  if (landing.kind != Landing::Kind::kInto || request_.details->arriving().is_under_way()) return false;
+  request_.details->arriving().begin(frame, chunk, landing.memory);
+  return true;
+}
+
+void PendingCall::on_answer_without_pieces(const Frame& frame) {
+  on_answer_attachment_end(frame, false);
+}
+
+bool PendingCall::expects(wire::PieceView piece) const {
+  return request_.details != nullptr && request_.details->arriving().expects(piece);
+}
+
+MutableBytes PendingCall::place(wire::PieceView piece) {
+  return request_.details->arriving().place(piece);
+}
+
+void PendingCall::on_piece_end(wire::PieceView piece) {
+  ArrivingAnswer& arriving = request_.details->arriving();
+  arriving.landed(piece);
+  if (!piece.is_last()) return;
+  on_answer_attachment_end(arriving.frame(), true);
+  arriving.end();
+}
+
 void PendingCall::on_lost(const Status& failure, bool stands) {
   if (stands && request_.details != nullptr) {
     out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
   }
+  if (request_.details != nullptr) request_.details->arriving().end();
   failure_ = failure;
   end();
 }
@@ -216,9 +244,11 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
 void PendingCall::leave() noexcept {
   if (state_ == State::kWaiting) target_->withdraw(*this);
   if (state_ == State::kSent || state_ == State::kLeaving) {
-    if (request_.details != nullptr)
+    if (request_.details != nullptr) {
       out_->take_attachment_over(*request_.details, "out of memory for an abandoned attachment");
+    }
     out_->abandon(*this, id_);
+    if (request_.details != nullptr) request_.details->arriving().end();
   }
 }
 

@@ -18,8 +18,8 @@ constexpr RefusalReason of_fault(detail::wire::FrameFault fault) {
 }
 static_assert(of_fault(detail::wire::FrameFault::kBodyTooLarge) == RefusalReason::kBodyTooLarge);
 static_assert(of_fault(detail::wire::FrameFault::kChecksum) == RefusalReason::kChecksum);
-static_assert(of_fault(detail::wire::FrameFault::kMetadataTooLarge) == RefusalReason::kMetadataTooLarge &&
-              static_cast<int>(detail::wire::FrameFault::kMetadataTooLarge) == kFaults - 1);
+static_assert(of_fault(detail::wire::FrameFault::kMisplacedPiece) == RefusalReason::kMisplacedPiece &&
+              static_cast<int>(detail::wire::FrameFault::kMisplacedPiece) == kFaults - 1);
 
 }  // namespace
 
@@ -34,6 +34,7 @@ std::string_view to_string(RefusalReason why) {
                                                 "wrong checksum",
                                                 "padding is not zero",
                                                 "metadata too large",
+                                                "misplaced piece of an attachment",
                                                 "against a carrier's rules",
                                                 "repeated call id",
                                                 "unknown method",

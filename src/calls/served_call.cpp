@@ -171,7 +171,7 @@ void ServedCall::end_answer() {
   if (envelope_.answer_attachment.empty() && !envelope_.on_answer_sent) {
     sink_->end_answer();
   } else {
-    sink_->end_answer_with(std::move(envelope_.answer_attachment),
+    sink_->end_answer_with(id(), std::move(envelope_.answer_attachment),
                            std::exchange(envelope_.on_answer_sent, {}));
   }
   ++host_->calls.of(*method_).answered;

@@ -26,7 +26,7 @@ Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
 // A hello of this side that says nothing yet but its features.
 wire::Hello hello_with_features(const SessionSetup& setup) {
   wire::Hello hello;
-  hello.features_supported = wire::Features::kChecksum;
+  hello.features_supported = wire::Features::kChecksum | wire::Features::kPieces;
   hello.features_required = setup.checksums ? wire::Features::kChecksum : 0;
   return hello;
 }
@@ -57,6 +57,7 @@ Session::~Session() {
   const std::uint64_t handed_over = connection_->outbox().handed_over();
   setup_.host.traffic.leave(*this);
   connection_.reset();
+  end_transfers();
   out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();
 }
@@ -95,6 +96,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
     output_.use_checksums();
     connection_->use_checksums();
   }
+  if ((*features & wire::Features::kPieces) != 0) transfers_.allow();
   peer_body_bytes_max_ = theirs.body_bytes_max;
   peer_attachment_bytes_max_ = theirs.attachment_bytes_max;
   out_.keep_to(setup_.limits.calls_in_flight_max, theirs.calls_in_flight_max);
@@ -119,7 +121,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
   in_.begin_batch();
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].header.type == wire::FrameType::kAnswer) {
-      out_.on_answer(frames[i]);
+      out_.on_answer(frames[i], chunk);
       continue;
     }
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
@@ -166,6 +168,8 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       }
       setup_.owner.on_session_goaway(*this);
       return {};
+    case wire::FrameType::kPiece:  // taken as an attachment
+      return {};
     case wire::FrameType::kCarrier:  // the connection's, and only before we hear anything
       break;
     default:
@@ -183,6 +187,10 @@ bool Session::wants_body(const wire::FrameHeader& header, std::size_t arrived) {
 
 Landing Session::on_attachment(const Frame& frame) {
   heard_ = true;
+  if (frame.header.type == wire::FrameType::kPiece) {
+    const wire::PieceView piece{frame.header};
+    return piece.of_answer() ? out_.on_piece(piece) : in_.on_piece(piece);
+  }
   if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
   if (frame.header.type == wire::FrameType::kAnswer) return out_.on_answer_attachment(frame);
   return Landing::skip();
@@ -191,7 +199,13 @@ Landing Session::on_attachment(const Frame& frame) {
 Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
   heard_ = true;
   Status status;
-  if (frame.header.type == wire::FrameType::kRequest) {
+  const wire::PieceView piece{frame.header};
+  const bool is_piece = frame.header.type == wire::FrameType::kPiece;
+  if (is_piece && piece.of_answer()) {
+    out_.on_piece_end(piece);
+  } else if (is_piece) {
+    in_.on_piece_end(piece);
+  } else if (frame.header.type == wire::FrameType::kRequest) {
     status = in_.on_request_attachment_end(frame, chunk, landed);
   } else if (frame.header.type == wire::FrameType::kAnswer) {
     out_.on_answer_attachment_end(frame, landed);
@@ -200,7 +214,8 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   }
   setup_.owner.on_session_room(*this);
   // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
-  if (frame.header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
+  const bool asks = frame.header.type == wire::FrameType::kRequest || (is_piece && !piece.of_answer());
+  if (asks && !output_.has_room()) [[unlikely]] {
     connection_->pause_receiving();
   }
   return status;
@@ -237,9 +252,17 @@ void Session::on_closed(Status why) {
   loop().disarm(*this);
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
+  end_transfers();
   in_.orphan_all();
   out_.fail_all(why, connection_->outbox().handed_over());
   setup_.owner.on_session_closed(*this, why);
+}
+
+// The connection has given back everything that it read.
+void Session::end_transfers() {
+  transfers_.end_all([this](OutgoingTransfer& transfer) {
+    if (transfer.of_answer()) in_.end_answer_transfer(transfer);
+  });
 }
 
 void Session::on_timer() {

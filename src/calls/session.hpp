@@ -11,6 +11,7 @@
 #include "calls/calls_out.hpp"
 #include "calls/fault_gate.hpp"
 #include "calls/frame_output.hpp"
+#include "calls/outgoing_transfers.hpp"
 #include "weft/base/log.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -103,6 +104,7 @@ class Session final : public ListHook<SessionTag>,
   const RpcLimits& limits() const { return setup_.limits; }
   Connection& connection() { return *connection_; }
   FrameOutput& output() { return output_; }
+  OutgoingTransfers& transfers() { return transfers_; }
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
   CallsHost& host() const { return setup_.host; }
@@ -139,11 +141,13 @@ class Session final : public ListHook<SessionTag>,
   Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
+  void end_transfers();
   void watch_peer();
 
   SessionSetup setup_;
   std::unique_ptr<Connection> connection_;
   FrameOutput output_;
+  OutgoingTransfers transfers_{*connection_, output_};
   std::uint64_t connection_id_;
   std::shared_ptr<void> tag_;
   CallsOut out_{*this};

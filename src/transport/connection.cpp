@@ -19,6 +19,10 @@ namespace {
 // After this much, or a ReceiveSlice, a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
+// What comes from the source is sent in such shares of a turn.
+constexpr std::size_t kPulledBytesPerTurn = 256 * 1024;
+// With this much queued nothing is pulled from the source.
+constexpr std::size_t kPullBelow = 64 * 1024;
 
 constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                  "out of memory for the connection"};
@@ -184,7 +188,13 @@ void Connection::on_peer_gone(int error) {
   if (error != 0) return close(lost(*this, "the peer is gone: ", error));
   // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
   // carrier tells of a peer that takes nothing any more.
-  if (!outbox_.empty()) close(lost(*this, "the peer is gone: ", EPIPE));
+  if (!all_sent()) close(lost(*this, "the peer is gone: ", EPIPE));
+}
+
+void Connection::pull_from(OutboxSource* source) noexcept {
+  if (sending_ >= Sending::kEnded) return;
+  source_ = source;
+  if (source != nullptr && !write_blocked_ && !source_put_off_ && !ending()) loop_.at_turn_end(*this);
 }
 
 void Connection::on_queued() noexcept {
@@ -193,7 +203,7 @@ void Connection::on_queued() noexcept {
 
 // The sink hears at the turn's end what follows from it: this may be a call that the sink makes.
 void Connection::on_much_queued() noexcept {
-  if (!write_blocked_ && !ending() && sending_ < Sending::kEnded) send_queued();
+  if (!write_blocked_ && !ending() && !pulling_ && sending_ < Sending::kEnded) send_queued();
 }
 
 void Connection::use_checksums() {
@@ -252,6 +262,7 @@ void Connection::schedule_work() {
 
 void Connection::work() {
   put_off_ = false;
+  if (std::exchange(source_put_off_, false) && !write_blocked_) loop_.at_turn_end(*this);
   if (resume_) peer_watch_.restart();
   or_close(*this, [this] {
     if (started()) receive_all();
@@ -375,7 +386,7 @@ void Connection::peer_ended() {
   readable_ = false;
   framer_.park();
   if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
-  const bool sent = outbox_.empty() || sending_ == Sending::kEnded;
+  const bool sent = all_sent() || sending_ == Sending::kEnded;
   if (peer_gone_ || (sent && carrier_->all_left() && !owes_more())) return close({});
   if (!write_blocked_) loop_.at_turn_end(*this);
 }
@@ -415,9 +426,26 @@ void Connection::flush() {
   if (!ending() && sending_ != Sending::kFailed) after_flush();
 }
 
+// Gets the next part from the source if there is room for it and if it is its turn. False when there is nothing
+// to send now.
+inline bool Connection::pull(std::size_t& pulled) noexcept {
+  if (source_ != nullptr && !source_put_off_ && outbox_.queued_bytes() < kPullBelow) [[unlikely]] {
+    if (pulled < kPulledBytesPerTurn) {
+      pulling_ = true;  // what is queued meanwhile is not whole
+      pulled += source_->queue_part();
+      pulling_ = false;
+    } else if (source_->has_more()) {
+      source_put_off_ = true;
+      if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
+    }
+  }
+  return !outbox_.empty();
+}
+
 void Connection::send_queued() {
   bool moved_some = false;
-  while (!outbox_.empty()) {
+  std::size_t pulled = 0;
+  while (pull(pulled)) {
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved = send_some({pieces, count});
@@ -450,7 +478,7 @@ void Connection::after_flush() {
     if (sink_ != nullptr) sink_->on_drained();
     if (ending()) return;
   }
-  if (!outbox_.empty()) return;
+  if (!all_sent()) return;
   if (state_ == State::kMoving) return bringing_up_->move();
   end_if_due();
 }
@@ -462,6 +490,7 @@ void Connection::end_if_due() {
   const bool answers = receive_ended_ && !carrier_->all_left();
   if (sending_ == Sending::kFinishing || (sending_ == Sending::kOpen && answers)) {
     sending_ = Sending::kEnded;
+    source_ = nullptr;
     carrier_->end_sending();
   }
   if (receive_ended_ && carrier_->all_left()) close({});

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "weft/detail/base/assert.hpp"
+#include "weft/detail/transport/queued_attachment.hpp"
 #include "weft/detail/wire/crc32c.hpp"
+#include "weft/detail/wire/heads.hpp"
 #include "weft/detail/wire/hello.hpp"
 
 namespace weft::detail {
@@ -17,6 +19,9 @@ namespace {
 constexpr std::size_t kRoomMin = 4096;
 // A body that needs a larger chunk gets one of at most this many times what has arrived of it.
 constexpr std::size_t kGrowth = 4;
+// Behind a piece of an attachment mostly comes the next one: no more is received along with it than its head,
+// so that its bytes go to their place without a detour.
+constexpr std::size_t kBehindPiece = wire::kHeaderBytes + QueuedAttachment::kEndBytesMax;
 // What comes in parts has got on when so much has come, or so large a part of it if that is more: nobody
 // holds memory by a trickle for longer than kPartsMax waits.
 constexpr std::uint64_t kPartBytes = 64 * 1024;
@@ -73,7 +78,9 @@ std::size_t StreamFramer::receive_into(std::span<iovec, 2> places) noexcept {
   direct_ = state_ == State::kAttachment && landing_ != nullptr;
   if (!unpark() || !have_room()) return 0;
   if (direct_) places[count++] = {landing_, static_cast<std::size_t>(attachment_left_)};
-  places[count++] = {chunk_->data() + filled_, chunk_->capacity() - filled_};
+  std::size_t room = chunk_->capacity() - filled_;
+  if (direct_ && wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
+  places[count++] = {chunk_->data() + filled_, room};
   return count;
 }
 
@@ -227,7 +234,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
       break;
     }
     frame.body = {at + wire::kHeaderBytes, body_bytes};
-    if (frame.header.attachment_bytes != 0) [[unlikely]] {
+    if (frame.header.following_bytes() != 0) [[unlikely]] {
       if (!batch.empty()) break;  // those before it are handed up first
       frame_ = frame;
       frame_chunk_ = chunk_;
@@ -274,7 +281,7 @@ StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure
     return Step::kFailed;
   }
   taken_ += size;
-  if (frame_.header.attachment_bytes != 0) {
+  if (frame_.header.following_bytes() != 0) {
     ++parts_;
     return begin_attachment(sink);
   }

@@ -12,8 +12,8 @@
 namespace weft::detail::wire {
 
 std::string_view to_string(FrameType type) {
-  static constexpr std::string_view kNames[] = {"?",    "request", "answer", "cancel",
-                                                "ping", "pong",    "goaway", "carrier"};
+  static constexpr std::string_view kNames[] = {"?",    "request", "answer",  "cancel", "ping",
+                                                "pong", "goaway",  "carrier", "piece"};
   const auto index = static_cast<unsigned>(type);
   if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
@@ -24,6 +24,7 @@ std::string_view to_string(FrameFault fault) {
       "none",           "unknown frame type",   "unknown or misplaced flags",
       "body too large", "attachment too large", "unexpected field",
       "wrong checksum", "padding is not zero",  "metadata too large",
+      "a piece of an attachment that does not come next",
   };
   static_assert(std::size(kNames) == static_cast<std::size_t>(FrameFault::kCount));
   const auto index = static_cast<unsigned>(fault);
@@ -33,7 +34,7 @@ std::string_view to_string(FrameFault fault) {
 FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept {
   const auto type = static_cast<unsigned>(header.type);
   const bool skippable = is_skippable(header.type);
-  if (type - 1 > 6 && !skippable) return FrameFault::kUnknownType;
+  if (type - 1 > 7 && !skippable) return FrameFault::kUnknownType;
   const unsigned known = skippable ? FrameFlags::kAttachment : FrameFlags::kOfType[type];
   if ((header.flags & ~(known | FrameFlags::kOptional)) != 0) return FrameFault::kUnknownFlags;
   // What a carrier frame says has to get through, whatever calls are limited to.
@@ -42,6 +43,9 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
   if (header.attachment_bytes > limits.attachment_bytes_max) return FrameFault::kAttachmentTooLarge;
   if (((header.flags & FrameFlags::kAttachment) != 0) != (header.attachment_bytes != 0)) {
     return FrameFault::kUnexpectedField;
+  }
+  if ((header.flags & FrameFlags::kAttachment) == 0 && (header.flags & known & FrameFlags::kInPieces) != 0) {
+    return FrameFault::kUnknownFlags;
   }
   if (skippable) return FrameFault::kNone;
   bool plausible = true;
@@ -54,8 +58,9 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
     const AnswerView answer{header};
     plausible = (header.timeout | header.schema) == 0 && (answer.code() != 0 || answer.succeeded());
   } else {
-    plausible = (header.typed16 | header.timeout | header.schema) == 0 &&
-                (header.typed64 == 0 || header.type == FrameType::kGoaway);
+    const bool uses64 = header.type == FrameType::kGoaway || header.type == FrameType::kPiece;
+    plausible = (header.typed16 | header.timeout | header.schema) == 0 && (header.typed64 == 0 || uses64);
+    if (header.type == FrameType::kPiece) plausible = plausible && header.attachment_bytes != 0;
     if (header.type == FrameType::kGoaway || header.type == FrameType::kCarrier) {
       plausible = plausible && header.id == kNoId;
     } else {

@@ -42,6 +42,7 @@ std::string_view foreign_name(std::string_view text) {
 std::string feature_names(std::uint64_t features) {
   std::string names;
   if ((features & Features::kChecksum) != 0) names += "checksum ";
+  if ((features & Features::kPieces) != 0) names += "attachments in pieces ";
   for (unsigned bit = 0; bit < 64; ++bit) {
     const std::uint64_t feature = std::uint64_t{1} << bit;
     if ((features & feature & ~Features::kAll) != 0) names += "bit " + std::to_string(bit) + " ";

@@ -52,7 +52,7 @@ class HelloSink final : public detail::FrameSink {
 Status say_hello(detail::Connection& connection) {
   const RpcLimits limits;
   detail::wire::Hello hello;
-  hello.features_supported = detail::wire::Features::kChecksum;
+  hello.features_supported = detail::wire::Features::kAll;
   hello.body_bytes_max = limits.body_bytes_max;
   hello.attachment_bytes_max = limits.attachment_bytes_max;
   hello.calls_in_flight_max = limits.calls_in_flight_max;

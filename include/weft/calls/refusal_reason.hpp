@@ -13,7 +13,7 @@ namespace weft {
 enum class RefusalReason : std::uint8_t {
   kBadHello,            ///< another protocol, or a hello that is spoilt
   kHelloMismatch,       ///< a version or a feature that one side lacks
-  kUnknownType,         ///< from here to kMetadataTooLarge: wire::FrameFault, in its order
+  kUnknownType,         ///< from here to kMisplacedPiece: wire::FrameFault, in its order
   kUnknownFlags,        //
   kBodyTooLarge,        ///< over body_bytes_max
   kAttachmentTooLarge,  ///< over attachment_bytes_max
@@ -21,6 +21,7 @@ enum class RefusalReason : std::uint8_t {
   kChecksum,
   kPadding,
   kMetadataTooLarge,  ///< over 8 KiB, or longer than the body that it is in
+  kMisplacedPiece,    ///< a piece of an attachment that does not come next
   kCarrierRules,      ///< against the rules of bringing up a carrier, or of one's own messages
   kRepeatedCallId,    ///< two calls in flight of one id
 

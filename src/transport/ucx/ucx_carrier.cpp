@@ -31,6 +31,7 @@ UcxCarrier::UcxCarrier(const Provider& provider, Loop& loop, CarrierEndOwner& ow
       bring_up_(&owner),
       capabilities_{.name = "ucx",
                     .lease_bytes_min = provider.options().rendezvous_bytes_min,
+                    .piece_bytes = 1024 * 1024,
                     .peer_may_vanish = true,
                     .receives_in_place = true},
       conversation_(loop, told_),

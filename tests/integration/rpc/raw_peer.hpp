@@ -31,6 +31,7 @@ class RawPeer {
   RawPeer& operator=(const RawPeer&) = delete;
 
   bool connected() const { return fd_ >= 0; }
+  void send(std::string_view bytes) { queue(bytes); }
   void send_hello() { queue(hello_bytes()); }
   void send_request(std::uint64_t id, std::uint64_t method, std::uint32_t schema, std::string_view body,
                     std::string_view attachment = {}, std::uint16_t metadata_bytes = 0) {
@@ -71,7 +72,7 @@ class RawPeer {
     while (at + wire::kHeaderBytes <= received_.size()) {
       wire::FrameHeader header;
       std::memcpy(&header, received_.data() + at, sizeof header);
-      at += wire::head_bytes(header.body_bytes, false) + wire::padded(header.attachment_bytes);
+      at += wire::head_bytes(header.body_bytes, false) + wire::padded(header.following_bytes());
       if (at > received_.size()) break;
       if (header.type == type) found.push_back(header);
     }

@@ -133,7 +133,7 @@ TEST(AgreeFeatures, TakesWhatBothSupport) {
   EXPECT_EQ(agree_features(ours, theirs).value(), 0u);
   ours.features_supported = Features::kChecksum;
   EXPECT_EQ(agree_features(ours, theirs).value(), 0u);
-  theirs.features_supported = Features::kChecksum | 2;
+  theirs.features_supported = Features::kChecksum | 4;
   EXPECT_EQ(agree_features(ours, theirs).value(), Features::kChecksum);
 }
 

@@ -6,8 +6,9 @@
 
 #include "weft/base/status.hpp"
 #include "weft/calls/call_options.hpp"
+#include "weft/detail/calls/arriving_answer.hpp"
+#include "weft/detail/calls/outgoing_transfer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
-#include "weft/detail/transport/outbox.hpp"
 #include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
@@ -19,16 +20,15 @@ class Session;
 class CallDetails {
  public:
   CallDetails(const CallOptions& its, bool gives) : options(its), returns_attachment(gives) {}
+  /// Before the call begins.
+  CallDetails(const CallDetails& other) : CallDetails(other.options, other.returns_attachment) {}
+  CallDetails& operator=(const CallDetails&) = delete;
 
-  /// Queues the attachment behind its request. False when memory is out; what was queued stays leased.
-  bool queue_attachment(Outbox& outbox);
-  /// Copies what the outbox has not sent of the attachment, so that the caller's memory is no longer read.
-  /// False when memory for the copy is out.
-  bool take_over(Outbox& outbox);
-  /// The connection still reads from the attachment.
-  bool attachment_is_lent() const { return lease_.pieces != 0; }
-  /// It comes first of all that is to be sent, so a device may be reading it.
-  bool attachment_leads(const Outbox& outbox) const { return outbox.leads(lease_); }
+  /// The attachment on its way to the peer.
+  OutgoingTransfer& attachment() { return attachment_; }
+  const OutgoingTransfer& attachment() const { return attachment_; }
+  /// Attachment of the answer, when that comes in pieces.
+  ArrivingAnswer& arriving() { return arriving_; }
 
   /// False when nobody asked for the attachment of the answer: it is read and dropped.
   bool wants_attachment() const { return returns_attachment || !options.landing.empty(); }
@@ -45,13 +45,10 @@ class CallDetails {
   Buffer answer_attachment;
 
  private:
-  /// Counts the pieces of the attachment that the connection still reads from.
-  struct AttachmentLease final : SendLease {
-    void on_released(bool) noexcept override { --pieces; }
-    std::uint32_t pieces = 0;
-  };
+  struct RequestTransfer final : OutgoingTransfer {};
 
-  AttachmentLease lease_;
+  RequestTransfer attachment_;
+  ArrivingAnswer arriving_;
   Status landing_refusal_;
 };
 

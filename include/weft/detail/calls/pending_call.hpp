@@ -110,6 +110,11 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_answer(const Frame& frame) final;
   Landing on_answer_attachment(const Frame& frame) final;
   void on_answer_attachment_end(const Frame& frame, bool landed) final;
+  bool on_answer_begun(const Frame& frame, const ChunkRef& chunk) final;
+  void on_answer_without_pieces(const Frame& frame) final;
+  bool expects(wire::PieceView piece) const final;
+  MutableBytes place(wire::PieceView piece) final;
+  void on_piece_end(wire::PieceView piece) final;
   void on_lost(const Status& failure, bool stands) final;
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;

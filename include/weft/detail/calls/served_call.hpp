@@ -14,6 +14,7 @@
 #include "weft/detail/calls/answer_body.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
 #include "weft/detail/calls/call_envelope.hpp"
+#include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/calls/running_limit.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -48,11 +49,6 @@ struct ServedRequest {
   RunningPlace place{};
 };
 
-/// Place of a served call in the table of its connection; the table's.
-struct ServedTableNode {
-  ServedCall* next_in_bucket = nullptr;
-};
-
 /// Place of a call that waits for a worker; the queue's.
 struct WorkerQueueNode : ListHook<WorkerQueueTag> {
   /// A worker that takes the call later does not run it.
@@ -71,7 +67,7 @@ struct WorkerQueueNode : ListHook<WorkerQueueTag> {
 /// Thread: the connection's loop, but for what says otherwise.
 class ServedCall final : public ListHook<ServedCallTag>,
                          public WorkerQueueNode,
-                         public ServedTableNode,
+                         public IdTableNode<ServedCall>,
                          private Timer {
  public:
   /// `sink` is told by forget() that the call uses it no longer; the others outlive the call.

@@ -22,6 +22,8 @@ struct Capabilities {
   const char* name = "";
   /// Leased bytes of this size or more are sent without a copy.
   std::size_t lease_bytes_min = 16 * 1024;
+  /// Attachments over this go in pieces of so many bytes, a multiple of 8.
+  std::size_t piece_bytes = 256 * 1024;
   /// The peer is another process and may die without a word: keepalive pings make sense.
   bool peer_may_vanish = true;
   /// Carrier::receive_in_place() is worth asking.

@@ -20,6 +20,7 @@
 #include "weft/detail/transport/connection_counters.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/transport/outbox.hpp"
+#include "weft/detail/transport/outbox_source.hpp"
 #include "weft/detail/transport/peer_watch.hpp"
 #include "weft/detail/transport/stream_framer.hpp"
 #include "weft/detail/wire/frame.hpp"
@@ -92,6 +93,9 @@ class Connection final : private CarrierOwner,
   /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
   Outbox& outbox() { return outbox_; }
+  /// Besides what is queued, what `source` has is sent, part by part: a bounded share of each turn. Called again
+  /// when it has more after it had none for a while. Null: no more. It outlives the connection's on_closed.
+  void pull_from(OutboxSource* source) noexcept;
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   void use_checksums();
   /// The memory that the landing attachment was given is no longer to be written; the rest of it is skipped.
@@ -163,6 +167,7 @@ class Connection final : private CarrierOwner,
   void on_take_back() noexcept override;
   void on_turn_end() override;
   // The watch of the peer asks and reports.
+  bool all_sent() const noexcept { return outbox_.empty() && (source_ == nullptr || !source_->has_more()); }
   bool waits_to_send() const noexcept override { return write_blocked_ && !ending(); }
   bool peer_owes() const noexcept override {
     return !receive_ended_ && !put_off_ && framer_.inside() && framer_.wants_bytes();
@@ -186,6 +191,7 @@ class Connection final : private CarrierOwner,
 
   void flush();
   void send_queued();
+  bool pull(std::size_t& pulled) noexcept;
   Moved send_some(std::span<const iovec> from);
   void after_flush();
   void end_if_due();
@@ -204,6 +210,7 @@ class Connection final : private CarrierOwner,
   /// Hears what is received: the sink, or before that whoever brings another carrier up.
   FrameSink* receiver_ = nullptr;
   Outbox outbox_;
+  OutboxSource* source_ = nullptr;
   StreamFramer framer_;
   Work work_{*this};
   Status why_;
@@ -216,6 +223,10 @@ class Connection final : private CarrierOwner,
   bool receive_ended_ = false;
   bool readable_ = false;
   bool write_blocked_ = false;
+  /// The share of a turn of what comes from the source was sent: it goes on in a later turn.
+  bool source_put_off_ = false;
+  /// The source is queueing a part.
+  bool pulling_ = false;
   /// Whole frames that were received may wait to be handed up.
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.

@@ -19,6 +19,8 @@ enum class FrameType : std::uint8_t {
   kGoaway = 6,
   /// Only between the hello and the first other frame: see wire/carrier.hpp.
   kCarrier = 7,
+  /// A part of an attachment, behind the frame that announced it: see FrameFlags::kInPieces.
+  kPiece = 8,
   /// From here on, types that this build does not know: a later build may send them, and they are read, held
   /// to the limits, dropped and counted.
   kSkippable = 0x80,
@@ -39,11 +41,19 @@ struct FrameFlags {
   static constexpr std::uint8_t kTimeoutInSeconds = 0x02;
   /// A request: the caller wants no answer bytes copied; it named a buffer for the attachment of the answer.
   static constexpr std::uint8_t kLandingNamed = 0x04;
-  static constexpr std::uint8_t kAll = 0x07;
+  /// A request or answer: the attachment does not follow the body but comes in frames of type kPiece, between
+  /// which others may come.
+  static constexpr std::uint8_t kInPieces = 0x08;
+  static constexpr std::uint8_t kAll = 0x0F;
+  /// A piece: of an answer's attachment, not of a request's.
+  static constexpr std::uint8_t kOfAnswer = 0x02;
+  /// A piece: the last one of its attachment.
+  static constexpr std::uint8_t kLastPiece = 0x04;
   /// Bits that a later build may set on any frame: what they say may be passed over.
   static constexpr std::uint8_t kOptional = 0xF0;
   /// The bits that a frame of each type may have.
-  static constexpr std::uint8_t kOfType[] = {0, kAll, kAttachment, 0, 0, 0, 0, 0};
+  static constexpr std::uint8_t kOfType[] = {
+      0, kAll, kAttachment | kInPieces, 0, 0, 0, 0, 0, kAttachment | kOfAnswer | kLastPiece};
 };
 
 /// The head of every frame, as it lies on the wire, little-endian:
@@ -51,7 +61,7 @@ struct FrameFlags {
 ///      0        1        2        3        4        5        6        7
 ///  0 | body_bytes                        | type   | flags  | status/metadata |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
-/// 16 | method (request) / native code (answer) / taken up to (goaway)      |
+/// 16 | method (request) / native code (answer) / taken up to (goaway) / offset (piece) |
 /// 24 | timeout (request)                 | schema (request)                  |
 /// 32 | attachment_bytes                                                      |
 /// 40
@@ -64,9 +74,9 @@ struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Of requests, answers and goaways, this and typed64 are what wire/heads.hpp says. Otherwise 0.
+  /// Of requests, answers, goaways and pieces, this and typed64 are what wire/heads.hpp says. Otherwise 0.
   std::uint16_t typed16 = 0;
-  /// Request: chosen by the caller. Answer and cancel: the request's. Pong: the ping's. Goaway and carrier:
+  /// Request: chosen by the caller. Answer, cancel and piece: the request's. Pong: the ping's. Goaway and carrier:
   /// kNoId.
   std::uint64_t id = 0;
   std::uint64_t typed64 = 0;
@@ -77,7 +87,14 @@ struct FrameHeader {
   std::uint32_t schema = 0;
   /// 0 exactly when FrameFlags::kAttachment is not set.
   std::uint64_t attachment_bytes = 0;
+
+  /// Bytes of an attachment that follow the body in the stream.
+  constexpr std::uint64_t following_bytes() const noexcept;
 };
+
+constexpr std::uint64_t FrameHeader::following_bytes() const noexcept {
+  return (flags & FrameFlags::kInPieces) != 0 ? 0 : attachment_bytes;
+}
 
 inline constexpr std::size_t kHeaderBytes = 40;
 static_assert(sizeof(FrameHeader) == kHeaderBytes);
@@ -115,6 +132,7 @@ enum class FrameFault : std::uint8_t {
   kChecksum,
   kPadding,
   kMetadataTooLarge,
+  kMisplacedPiece,
   kCount,
 };
 std::string_view to_string(FrameFault fault);

@@ -113,4 +113,48 @@ class GoawayView {
   const FrameHeader* header_;
 };
 
+/// Head of a piece, whose bytes follow it as its attachment.
+struct PieceHead {
+  /// The request's.
+  std::uint64_t id = kNoId;
+  /// The bytes of the attachment that came before.
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  bool of_answer = false;
+  bool last = false;
+
+  constexpr FrameHeader header() const noexcept {
+    const unsigned flags = FrameFlags::kAttachment | (of_answer ? FrameFlags::kOfAnswer : 0u) |
+                           (last ? FrameFlags::kLastPiece : 0u);
+    return {.type = FrameType::kPiece,
+            .flags = static_cast<std::uint8_t>(flags),
+            .id = id,
+            .typed64 = offset,
+            .attachment_bytes = bytes};
+  }
+};
+
+/// Names the fields of a piece.
+class PieceView {
+ public:
+  explicit PieceView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  std::uint64_t id() const noexcept { return header_->id; }
+  std::uint64_t offset() const noexcept { return header_->typed64; }
+  std::uint64_t bytes() const noexcept { return header_->attachment_bytes; }
+  bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
+  /// The header is of a piece behind which others of its attachment come.
+  static bool is_followed(const FrameHeader& header) noexcept {
+    return header.type == FrameType::kPiece && (header.flags & FrameFlags::kLastPiece) == 0;
+  }
+  bool is_last() const noexcept { return (header_->flags & FrameFlags::kLastPiece) != 0; }
+  /// It is the part that comes next of an attachment of `whole` bytes of which `received` are there.
+  bool fits(std::uint64_t received, std::uint64_t whole) const noexcept {
+    return offset() == received && bytes() <= whole - received && is_last() == (bytes() == whole - received);
+  }
+
+ private:
+  const FrameHeader* header_;
+};
+
 }  // namespace weft::detail::wire

@@ -15,8 +15,10 @@ namespace weft::detail::wire {
 struct Features {
   /// Every frame carries a CRC32C of its header and body, and one of its attachment.
   static constexpr std::uint64_t kChecksum = 1u << 0;
+  /// Attachments may come in pieces.
+  static constexpr std::uint64_t kPieces = 1u << 1;
   /// Features that this build knows.
-  static constexpr std::uint64_t kAll = kChecksum;
+  static constexpr std::uint64_t kAll = kChecksum | kPieces;
 };
 
 /// A way by which frames may travel beside the stream the hello came on.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/base/bytes.hpp"
+#include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/wire/heads.hpp"
+
+namespace weft::detail {
+
+/// An answer whose attachment comes in pieces, until that is whole: its frame, which it keeps, and how far the
+/// attachment has come. Thread: the loop of the call.
+class ArrivingAnswer {
+ public:
+  /// `frame` came, in `chunk`, and its attachment goes to `landing`. Throws std::bad_alloc.
+  void begin(const Frame& frame, const ChunkRef& chunk, MutableBytes landing);
+  /// It has begun, and is not whole.
+  bool is_under_way() const noexcept { return !landing_.empty(); }
+  /// It is the piece that comes next.
+  bool expects(wire::PieceView piece) const noexcept {
+    return is_under_way() && piece.fits(received_, landing_.size());
+  }
+  /// The place of `piece`, which was expected.
+  MutableBytes place(wire::PieceView piece) const noexcept {
+    return landing_.subspan(received_, static_cast<std::size_t>(piece.bytes()));
+  }
+  void landed(wire::PieceView piece) noexcept { received_ += static_cast<std::size_t>(piece.bytes()); }
+  /// The answer, until end().
+  const Frame& frame() const noexcept { return frame_; }
+  /// Keeps nothing any more.
+  void end() noexcept;
+
+ private:
+  Frame frame_{};
+  ChunkRef chunk_;
+  std::vector<std::byte> copied_;
+  MutableBytes landing_;
+  std::size_t received_ = 0;
+};
+
+}  // namespace weft::detail

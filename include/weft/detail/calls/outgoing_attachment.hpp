@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/calls/call_options.hpp"
+#include "weft/detail/transport/outbox.hpp"
+
+namespace weft::detail {
+
+/// Memory of an attachment on its way into an outbox: how far it was queued, and how much of it the connection
+/// still reads. It stays where it is while anything of it is lent. Thread: the connection's loop.
+class OutgoingAttachment : private SendLease {
+ public:
+  OutgoingAttachment() = default;
+  explicit OutgoingAttachment(AttachmentView memory) : memory_(memory), left_(memory.bytes()) {}
+  OutgoingAttachment(const OutgoingAttachment&) = delete;
+  OutgoingAttachment& operator=(const OutgoingAttachment&) = delete;
+
+  /// Begins with `memory`. Nothing of what it had before is lent.
+  void begin(AttachmentView memory) noexcept;
+
+  std::size_t bytes_left() const noexcept { return left_; }
+  /// Queues the next `bytes`, of those that are left. False when memory is out: what was queued stays lent,
+  /// and the connection is of no further use.
+  bool queue(Outbox& outbox, std::size_t bytes) noexcept;
+  /// The connection still reads some of it.
+  bool is_lent() const noexcept { return leases_ != 0; }
+  /// It comes first of all that is to be sent, so a device may be reading it.
+  bool leads(const Outbox& outbox) const noexcept { return outbox.leads(*this); }
+  /// Nothing more of it is queued. True when nothing of it is lent; otherwise on_returned() follows.
+  bool give_up() noexcept {
+    left_ = 0;
+    return !is_lent();
+  }
+  /// Copies what the outbox has of it and has not sent, so that nothing of it is lent. False when memory for
+  /// the copy is out. Nothing more is queued afterwards.
+  bool take_over(Outbox& outbox) noexcept;
+
+ protected:
+  ~OutgoingAttachment() = default;
+
+  /// Nothing of it is lent any more, for now or for ever; `sent`: the last of it left for the peer. May destroy
+  /// it.
+  virtual void on_returned(bool sent) noexcept { static_cast<void>(sent); }
+
+ private:
+  void on_released(bool sent) noexcept final;
+
+  AttachmentView memory_;
+  /// The piece of the memory that comes next, and how much of that was queued.
+  std::size_t piece_ = 0;
+  std::size_t offset_ = 0;
+  std::size_t left_ = 0;
+  std::uint32_t leases_ = 0;
+};
+
+}  // namespace weft::detail

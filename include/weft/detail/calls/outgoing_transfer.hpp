@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/outgoing_attachment.hpp"
+
+namespace weft::detail {
+
+struct OutgoingTransferTag;
+
+/// Attachment that goes in pieces, as an entry of OutgoingTransfers: linked while pieces of it are to come.
+/// Leaves the list when it is destroyed.
+///
+///   idle --OutgoingTransfers::add()--> waiting --its last piece is queued--> leaving --all left--> returned
+///                                      waiting --unlink()--> as idle; the peer is told by its owner
+class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTransferTag> {
+ public:
+  using OutgoingAttachment::OutgoingAttachment;
+
+  /// Of the call that it belongs to.
+  std::uint64_t id() const noexcept { return id_; }
+  bool of_answer() const noexcept { return of_answer_; }
+  /// It goes, or went, in pieces, of which few are lent at a time.
+  bool in_pieces() const noexcept { return whole_ != 0; }
+  /// Bytes of it that were queued.
+  std::uint64_t offset() const noexcept { return whole_ - bytes_left(); }
+  /// It is the attachment of the request, or of the answer, with this id from now on.
+  void belong_to(std::uint64_t id, bool of_answer) noexcept {
+    id_ = id;
+    whole_ = bytes_left();
+    of_answer_ = of_answer;
+  }
+
+ protected:
+  ~OutgoingTransfer() = default;
+
+ private:
+  std::uint64_t id_ = 0;
+  std::uint64_t whole_ = 0;
+  bool of_answer_ = false;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/arriving_answer.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// A smaller body is copied, so that its chunk can be received into meanwhile.
+constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
+
+}  // namespace
+
+void ArrivingAnswer::begin(const Frame& frame, const ChunkRef& chunk, MutableBytes landing) {
+  frame_ = frame;
+  if (frame.body.size() <= kCopiedBodyBytes) {
+    copied_.assign(frame.body.begin(), frame.body.end());
+    frame_.body = copied_;
+  } else {
+    chunk_ = chunk;
+  }
+  landing_ = landing;
+  received_ = 0;
+}
+
+void ArrivingAnswer::end() noexcept {
+  landing_ = {};
+  chunk_.reset();
+  copied_ = {};
+}
+
+}  // namespace weft::detail

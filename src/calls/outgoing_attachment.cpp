@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/outgoing_attachment.hpp"
+
+#include <algorithm>
+
+#include "weft/detail/base/assert.hpp"
+
+namespace weft::detail {
+
+void OutgoingAttachment::begin(AttachmentView memory) noexcept {
+  WEFT_ASSERT(leases_ == 0, "an attachment begins when nothing of the last one is lent");
+  memory_ = memory;
+  left_ = memory.bytes();
+  piece_ = offset_ = 0;
+}
+
+// It counts as lent meanwhile: what is copied is given back at once.
+bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
+  WEFT_ASSERT(bytes <= left_, "no more is queued than is there");
+  ++leases_;
+  bool queued = true;
+  while (bytes > 0) {
+    const Bytes rest = memory_.piece(piece_).subspan(offset_);
+    if (rest.empty()) {
+      ++piece_;
+      offset_ = 0;
+      continue;
+    }
+    const std::size_t part = std::min(bytes, rest.size());
+    ++leases_;
+    if (!outbox.append_leased(rest.first(part), *this, part < bytes)) {
+      --leases_;
+      queued = false;
+      break;
+    }
+    bytes -= part;
+    left_ -= part;
+    offset_ += part;
+  }
+  on_released(queued);
+  return queued;
+}
+
+bool OutgoingAttachment::take_over(Outbox& outbox) noexcept {
+  left_ = 0;
+  while (leases_ != 0) {
+    if (!outbox.take_over(*this)) return false;
+  }
+  return true;
+}
+
+void OutgoingAttachment::on_released(bool sent) noexcept {
+  --leases_;
+  if (leases_ == 0 && left_ == 0) on_returned(sent);
+}
+
+}  // namespace weft::detail

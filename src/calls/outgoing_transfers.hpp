@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "calls/frame_output.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/outgoing_transfer.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/detail/transport/outbox_source.hpp"
+
+namespace weft::detail {
+
+/// Attachments that leave one connection in pieces, which take turns. The connection asks for a piece when little
+/// else is queued, so that other frames pass between the pieces. While many answers wait like this no more are
+/// made: see FrameOutput::crowd(). Thread: the connection's loop.
+class OutgoingTransfers final : public OutboxSource {
+ public:
+  /// Both outlive it.
+  OutgoingTransfers(Connection& connection, FrameOutput& output) noexcept
+      : connection_(connection), output_(output) {}
+
+  /// The peer can be sent pieces.
+  void allow() noexcept { allowed_ = true; }
+  /// An attachment of so many bytes goes in pieces: it is longer than one.
+  bool splits(std::uint64_t bytes) const noexcept {
+    return allowed_ && bytes > connection_.capabilities().piece_bytes;
+  }
+  /// `transfer` belongs to a frame that was queued and that announced it.
+  void add(OutgoingTransfer& transfer) noexcept;
+  /// Nothing more of `transfer` is sent, if it is here.
+  void remove(OutgoingTransfer& transfer) noexcept;
+  /// The connection is gone: every one leaves the list, and is given to `end`.
+  template <typename End>
+  void end_all(End end) {
+    while (!waiting_.empty()) end(waiting_.pop_front());
+  }
+
+  std::size_t queue_part() noexcept override;
+  bool has_more() const noexcept override { return !waiting_.empty(); }
+
+ private:
+  void leave(OutgoingTransfer& transfer) noexcept;
+  void look_whether_crowded() noexcept;
+
+  Connection& connection_;
+  FrameOutput& output_;
+  IntrusiveList<OutgoingTransfer, OutgoingTransferTag> waiting_;
+  /// Answers among those that wait, and their bytes to come.
+  std::size_t answers_ = 0;
+  std::uint64_t answer_bytes_ = 0;
+  bool allowed_ = false;
+};
+
+}  // namespace weft::detail
