@@ -229,9 +229,12 @@ void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   };
   Status not_sent = failure("was not sent");
   not_sent.mark_unprocessed();
+  Status half_sent = failure("did not run, for its attachment was not sent whole");
+  half_sent.mark_unprocessed();
   const Status unknown = failure("may or may not have run");
   table_.take_from(0, [&](Exchange& exchange, std::uint64_t begins) {
-    exchange.on_lost(begins >= handed_over ? not_sent : unknown, false);
+    const bool sent = begins < handed_over;
+    exchange.on_lost(!sent ? not_sent : exchange.is_all_queued() ? unknown : half_sent, false);
   });
 }
 

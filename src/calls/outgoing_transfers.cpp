@@ -60,13 +60,16 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
                              .last = last};
   if (output_.begin(head.header()) == nullptr) return 0;
   output_.end();
+  turn_left_ -= std::min(turn_left_, bytes);
   if (last) {
     leave(transfer);
-  } else {
-    waiting_.pop_front();
-    waiting_.push_back(transfer);
-    if (transfer.of_answer()) answer_bytes_ -= bytes;
+  } else if (transfer.of_answer()) {
+    answer_bytes_ -= bytes;
     look_whether_crowded();
+  }
+  if (last || turn_left_ == 0) {
+    turn_left_ = kTurnBytes;
+    if (!last) waiting_.push_back(waiting_.pop_front());
   }
   if (transfer.queue(connection_.outbox(), bytes)) return bytes;
   if (last) waiting_.push_back(transfer);

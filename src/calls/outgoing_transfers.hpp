@@ -41,12 +41,18 @@ class OutgoingTransfers final : public OutboxSource {
   bool has_more() const noexcept override { return !waiting_.empty(); }
 
  private:
+  /// What one sends before the next: pieces of one memory that follow each other stay in the caches of both sides,
+  /// and other frames pass between them all the same.
+  static constexpr std::size_t kTurnBytes = 1024 * 1024;
+
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 
   Connection& connection_;
   FrameOutput& output_;
   IntrusiveList<OutgoingTransfer, OutgoingTransferTag> waiting_;
+  /// Bytes that the first one may send before it is the next one's turn.
+  std::size_t turn_left_ = kTurnBytes;
   /// Answers among those that wait, and their bytes to come.
   std::size_t answers_ = 0;
   std::uint64_t answer_bytes_ = 0;

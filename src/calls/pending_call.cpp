@@ -232,6 +232,10 @@ void PendingCall::on_piece_end(wire::PieceView piece) {
   arriving.end();
 }
 
+bool PendingCall::is_all_queued() const {
+  return request_.details == nullptr || request_.details->attachment().bytes_left() == 0;
+}
+
 void PendingCall::on_lost(const Status& failure, bool stands) {
   if (stands && request_.details != nullptr) {
     out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");

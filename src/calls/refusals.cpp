@@ -34,7 +34,7 @@ std::string_view to_string(RefusalReason why) {
                                                 "wrong checksum",
                                                 "padding is not zero",
                                                 "metadata too large",
-                                                "misplaced piece of an attachment",
+                                                "a piece of an attachment that does not come next",
                                                 "against a carrier's rules",
                                                 "repeated call id",
                                                 "unknown method",

@@ -21,6 +21,7 @@ struct Idle final : Exchange {
   bool expects(wire::PieceView) const override { return false; }
   MutableBytes place(wire::PieceView) override { return {}; }
   void on_piece_end(wire::PieceView) override {}
+  bool is_all_queued() const override { return true; }
   void on_lost(const Status&, bool) override {}
 };
 

@@ -31,6 +31,8 @@ class Exchange {
   virtual MutableBytes place(wire::PieceView piece) = 0;
   /// The piece landed. After the last one the exchange ends, and has left the table.
   virtual void on_piece_end(wire::PieceView piece) = 0;
+  /// All of what the peer needs to begin was queued. Until then it cannot have run.
+  virtual bool is_all_queued() const = 0;
   /// Ends the exchange with `failure`: the connection is gone, or, when it `stands`, the peer did not take
   /// the request. The exchange has left the table.
   virtual void on_lost(const Status& failure, bool stands) = 0;

@@ -115,6 +115,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   bool expects(wire::PieceView piece) const final;
   MutableBytes place(wire::PieceView piece) final;
   void on_piece_end(wire::PieceView piece) final;
+  bool is_all_queued() const final;
   void on_lost(const Status& failure, bool stands) final;
   void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
