@@ -23,11 +23,13 @@ class AnswerTransfer final : public OutgoingTransfer, public IdTableNode<AnswerT
   /// `on_sent` may be empty; it is called once, with true when all has left for the peer.
   AnswerTransfer(Outbox& outbox, Buffer attachment, UniqueFunction<void(bool)> on_sent);
 
-  /// It goes in pieces, and is found in `table`, which has room for it and outlives it, under its id until it ends.
+  /// It goes in pieces, and is found in `table`, which has room for it and outlives it, under its id until it
+  /// ends.
   void enter(IdTable<AnswerTransfer>& table);
   /// Queues all of it, also when that is nothing but the wish. False when memory is out.
   bool queue_whole();
-  /// It is in no list, and no more of it is queued. It is gone at once, or when the connection has given back what it reads.
+  /// It is in no list, and no more of it is queued. It is gone at once, or when the connection has given back
+  /// what it reads.
   void stop() noexcept;
 
  private:

@@ -17,15 +17,13 @@ namespace weft::detail {
 class ArrivingCalls;
 struct ArrivingCallTag;
 
-/// A request whose attachment comes in pieces, until that is whole: its frame, which it keeps, and the memory that
-/// the attachment goes to, charged as far as it has come. Belongs to ArrivingCalls. Thread: the connection's
-/// loop.
-class ArrivingCall final : public IdTableNode<ArrivingCall>,
-                           public ListHook<ArrivingCallTag>,
-                           private Timer {
+/// A request whose attachment comes in pieces, until that is whole: its frame, which it keeps, and the memory
+/// that the attachment goes to, charged as far as it has come. Belongs to ArrivingCalls. Thread: the
+/// connection's loop.
+class ArrivingCall final : public IdTableNode<ArrivingCall>, public ListHook<ArrivingCallTag>, private Timer {
  public:
-  /// `owner` hears when its time is over. The frame's body is kept in `kept`, or, when `chunk` is not null, there;
-  /// `charge` bytes were taken for it.
+  /// `owner` hears when its time is over. The frame's body is kept in `kept`, or, when `chunk` is not null,
+  /// there; `charge` bytes were taken for it.
   ArrivingCall(ArrivingCalls& owner, const Frame& frame, ChunkRef chunk, KeptBody kept, std::size_t charge,
                ArrivingBuffer attachment, Deadline deadline);
   /// Bytes that it counts in its connection, its attachment apart.
@@ -50,8 +48,8 @@ class ArrivingCall final : public IdTableNode<ArrivingCall>,
     return attachment_.mutable_bytes().subspan(received_, static_cast<std::size_t>(piece.bytes()));
   }
   void landed(wire::PieceView piece) noexcept { received_ += static_cast<std::size_t>(piece.bytes()); }
-  /// Since this was asked last, it has got on: by 64 KiB, or a 1024th part if that is more; or others have, of
-  /// which `received_by_all` bytes came so far, by much more than that.
+  /// Since this was asked last, it has got on: by 64 KiB, or a 1024th part if that is more; or others have,
+  /// of which `received_by_all` bytes came so far, by much more than that.
   bool has_got_on(std::uint64_t received_by_all) noexcept;
 
  private:

@@ -42,9 +42,10 @@ class ArrivingCallsOwner {
   ~ArrivingCallsOwner() = default;
 };
 
-/// The requests of one connection whose attachments are coming in pieces. They count among the calls in flight.
-/// Each is charged what has arrived of it; all together may not announce more than connection_memory_max, which
-/// takes addresses and no memory. One that does not get on for RpcLimits::frame_timeout ends.
+/// The requests of one connection whose attachments are coming in pieces. They count among the calls in
+/// flight. Each is charged what has arrived of it; all together may not announce more than
+/// connection_memory_max, which takes addresses and no memory. One that does not get on for
+/// RpcLimits::frame_timeout ends.
 ///
 ///   begin() --pieces--> arriving --the last one--> on_call_arrived()
 ///                          |  refused, late, cancelled, dropped
@@ -63,8 +64,8 @@ class ArrivingCalls {
   bool has(std::uint64_t id) const { return table_.find(id) != nullptr; }
   /// Says why a request that announces `bytes` is refused, if it is.
   std::optional<Refusal> refuse(std::uint64_t bytes) const;
-  /// Takes a request, whose attachment goes to `landing`, which counts in no budget yet. Its id is not in use.
-  /// With a refusal nothing has changed.
+  /// Takes a request, whose attachment goes to `landing`, which counts in no budget yet. Its id is not in
+  /// use. With a refusal nothing has changed.
   std::optional<Refusal> begin(const Frame& frame, const ChunkRef& chunk, Buffer landing, Deadline deadline);
   /// Chooses the place of a piece. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece);

@@ -194,8 +194,8 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
   }
 }
 
-// What was still arriving never ran; of what was answered the rest does not leave. Either way the peer is told
-// that nothing more comes.
+// What was still arriving never ran; of what was answered the rest does not leave. Either way the peer is
+// told that nothing more comes.
 void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
   AnswerTransfer* const answer = answers_.find(id);

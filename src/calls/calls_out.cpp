@@ -121,8 +121,7 @@ bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& deta
     return false;
   }
   Connection& connection = session_.connection();
-  if (attachment.leads(connection.outbox()) &&
-      !connection.gives_back_at_once(Carrier::Lent::kSending)) {
+  if (attachment.leads(connection.outbox()) && !connection.gives_back_at_once(Carrier::Lent::kSending)) {
     return false;
   }
   return landing_ != &exchange || connection.gives_back_at_once(Carrier::Lent::kLanding);

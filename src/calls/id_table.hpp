@@ -14,9 +14,9 @@ namespace weft::detail {
 std::uint64_t new_table_secret();
 
 /// Finds an object of the peer's by its id: a hash table of chains through the objects themselves, which are
-/// IdTableNodes and have an id(). The ids are the peer's to choose, and so that it cannot choose them to meet in
-/// one chain, they are spread by a secret factor: of id * secret the highest bits count, in which any two ids
-/// rarely agree.
+/// IdTableNodes and have an id(). The ids are the peer's to choose, and so that it cannot choose them to meet
+/// in one chain, they are spread by a secret factor: of id * secret the highest bits count, in which any two
+/// ids rarely agree.
 template <typename T>
 class IdTable {
  public:

@@ -12,9 +12,9 @@
 
 namespace weft::detail {
 
-/// Attachments that leave one connection in pieces, which take turns. The connection asks for a piece when little
-/// else is queued, so that other frames pass between the pieces. While many answers wait like this no more are
-/// made: see FrameOutput::crowd(). Thread: the connection's loop.
+/// Attachments that leave one connection in pieces, which take turns. The connection asks for a piece when
+/// little else is queued, so that other frames pass between the pieces. While many answers wait like this no
+/// more are made: see FrameOutput::crowd(). Thread: the connection's loop.
 class OutgoingTransfers final : public OutboxSource {
  public:
   /// Both outlive it.
@@ -41,8 +41,8 @@ class OutgoingTransfers final : public OutboxSource {
   bool has_more() const noexcept override { return !waiting_.empty(); }
 
  private:
-  /// What one sends before the next: pieces of one memory that follow each other stay in the caches of both sides,
-  /// and other frames pass between them all the same.
+  /// What one sends before the next: pieces of one memory that follow each other stay in the caches of both
+  /// sides, and other frames pass between them all the same.
   static constexpr std::size_t kTurnBytes = 1024 * 1024;
 
   void leave(OutgoingTransfer& transfer) noexcept;

@@ -426,8 +426,8 @@ void Connection::flush() {
   if (!ending() && sending_ != Sending::kFailed) after_flush();
 }
 
-// Gets the next part from the source if there is room for it and if it is its turn. False when there is nothing
-// to send now.
+// Gets the next part from the source if there is room for it and if it is its turn. False when there is
+// nothing to send now.
 inline bool Connection::pull(std::size_t& pulled) noexcept {
   if (source_ != nullptr && !source_put_off_ && outbox_.queued_bytes() < kPullBelow) [[unlikely]] {
     if (pulled < kPulledBytesPerTurn) {

@@ -21,9 +21,15 @@ std::string_view to_string(FrameType type) {
 
 std::string_view to_string(FrameFault fault) {
   static constexpr std::string_view kNames[] = {
-      "none",           "unknown frame type",   "unknown or misplaced flags",
-      "body too large", "attachment too large", "unexpected field",
-      "wrong checksum", "padding is not zero",  "metadata too large",
+      "none",
+      "unknown frame type",
+      "unknown or misplaced flags",
+      "body too large",
+      "attachment too large",
+      "unexpected field",
+      "wrong checksum",
+      "padding is not zero",
+      "metadata too large",
       "a piece of an attachment that does not come next",
   };
   static_assert(std::size(kNames) == static_cast<std::size_t>(FrameFault::kCount));

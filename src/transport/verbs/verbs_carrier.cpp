@@ -11,12 +11,11 @@ namespace weft::detail::verbs_carrier {
 
 namespace {
 
-constexpr Capabilities kCapabilities{
-    .name = "verbs",
-    .lease_bytes_min = kLeaseBytesMin,
-    .piece_bytes = 1024 * 1024,
-    .peer_may_vanish = true,
-    .receives_in_place = true};
+constexpr Capabilities kCapabilities{.name = "verbs",
+                                     .lease_bytes_min = kLeaseBytesMin,
+                                     .piece_bytes = 1024 * 1024,
+                                     .peer_may_vanish = true,
+                                     .receives_in_place = true};
 
 constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind::kReclaim) |
                                         bit_of(MessageKind::kReturn) | bit_of(MessageKind::kOffer) |

@@ -105,7 +105,7 @@ class HostilePeer {
     RawFrame frame{wire::load_header(as_bytes(*head).data()), {}};
     const std::uint64_t rest = wire::head_bytes(frame.header.body_bytes, checksums) - wire::kHeaderBytes;
     std::optional<std::string> body = receive(rest);
-    if (!body || !receive(wire::padded(frame.header.attachment_bytes))) return std::nullopt;
+    if (!body || !receive(wire::padded(frame.header.following_bytes()))) return std::nullopt;
     frame.body = body->substr(0, frame.header.body_bytes);
     return frame;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-8: attachments over 256 KiB travel in pieces: other frames pass them, they take turns, and a transfer that is
-// given up ends on the wire.
+// CR-8: attachments over 256 KiB travel in pieces: other frames pass them, they take turns, and a transfer
+// that is given up ends on the wire.
 #include <algorithm>
 #include <vector>
 
@@ -178,7 +178,8 @@ TEST_F(Pieces, CarryChecksums) {
 TEST_F(Pieces, AreSentBeforeTheirConnectionEnds) {
   Client& caller = client(serve_journal());
   std::vector<std::byte> landing(kMany);
-  EXPECT_EQ(call<&Journal::produce_and_hang_up>(caller, CallOptions{.landing = landing}, kMany).value(), kMany);
+  EXPECT_EQ(call<&Journal::produce_and_hang_up>(caller, CallOptions{.landing = landing}, kMany).value(),
+            kMany);
   EXPECT_TRUE(landing == pattern(kMany));
 }
 

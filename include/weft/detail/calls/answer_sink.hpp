@@ -36,8 +36,8 @@ class AnswerSink {
   virtual void end_answer() = 0;
   /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
   virtual void take_back_answer(const std::byte* body) = 0;
-  /// Ends the answer to `id` that was begun with `attachment` (which may be empty). `on_sent` is called once if it is
-  /// not empty: with true when all of it has left for the peer.
+  /// Ends the answer to `id` that was begun with `attachment` (which may be empty). `on_sent` is called once
+  /// if it is not empty: with true when all of it has left for the peer.
   virtual void end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) = 0;
   virtual void fail(std::uint64_t id, const Status& failure) = 0;
   /// Fails the call, and counts and logs it for `reason`.

@@ -20,8 +20,8 @@ class Exchange {
   /// Takes the answer, whose attachment is complete: `landed`, or read and dropped. The exchange has left
   /// the table.
   virtual void on_answer_attachment_end(const Frame& frame, bool landed) = 0;
-  /// An answer came, in `chunk`, whose attachment follows in pieces. True: they are to be received. False: none is,
-  /// and the exchange ends; it is in the table still. Throws std::bad_alloc.
+  /// An answer came, in `chunk`, whose attachment follows in pieces. True: they are to be received. False:
+  /// none is, and the exchange ends; it is in the table still. Throws std::bad_alloc.
   virtual bool on_answer_begun(const Frame& frame, const ChunkRef& chunk) = 0;
   /// Ends the exchange, which has left the table, by an answer of whose attachment nothing is received.
   virtual void on_answer_without_pieces(const Frame& frame) = 0;

@@ -9,8 +9,8 @@
 
 namespace weft::detail {
 
-/// Memory of an attachment on its way into an outbox: how far it was queued, and how much of it the connection
-/// still reads. It stays where it is while anything of it is lent. Thread: the connection's loop.
+/// Memory of an attachment on its way into an outbox: how far it was queued, and how much of it the
+/// connection still reads. It stays where it is while anything of it is lent. Thread: the connection's loop.
 class OutgoingAttachment : private SendLease {
  public:
   OutgoingAttachment() = default;
@@ -41,8 +41,8 @@ class OutgoingAttachment : private SendLease {
  protected:
   ~OutgoingAttachment() = default;
 
-  /// Nothing of it is lent any more, for now or for ever; `sent`: the last of it left for the peer. May destroy
-  /// it.
+  /// Nothing of it is lent any more, for now or for ever; `sent`: the last of it left for the peer. May
+  /// destroy it.
   virtual void on_returned(bool sent) noexcept { static_cast<void>(sent); }
 
  private:

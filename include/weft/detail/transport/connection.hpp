@@ -93,8 +93,9 @@ class Connection final : private CarrierOwner,
   /// The queue of frames to be sent: our hello first, and nothing behind it before on_hello. They leave
   /// at the end of the loop's turn, or sooner when they are many.
   Outbox& outbox() { return outbox_; }
-  /// Besides what is queued, what `source` has is sent, part by part: a bounded share of each turn. Called again
-  /// when it has more after it had none for a while. Null: no more. It outlives the connection's on_closed.
+  /// Besides what is queued, what `source` has is sent, part by part: a bounded share of each turn. Called
+  /// again when it has more after it had none for a while. Null: no more. It outlives the connection's
+  /// on_closed.
   void pull_from(OutboxSource* source) noexcept;
   /// Frames in both directions carry checksums from now on (the hellos agreed). Called inside on_hello.
   void use_checksums();

@@ -76,8 +76,8 @@ struct FrameHeader {
   std::uint8_t flags = 0;
   /// Of requests, answers, goaways and pieces, this and typed64 are what wire/heads.hpp says. Otherwise 0.
   std::uint16_t typed16 = 0;
-  /// Request: chosen by the caller. Answer, cancel and piece: the request's. Pong: the ping's. Goaway and carrier:
-  /// kNoId.
+  /// Request: chosen by the caller. Answer, cancel and piece: the request's. Pong: the ping's. Goaway and
+  /// carrier: kNoId.
   std::uint64_t id = 0;
   std::uint64_t typed64 = 0;
   /// Request: remaining time, 0 = no deadline. Otherwise 0.
