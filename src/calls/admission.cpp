@@ -12,6 +12,10 @@ Refusal over_process_memory() {
           exhausted("what the server's calls keep fills its memory (process_memory_max)")};
 }
 
+Refusal no_memory_to_land(const Status& why) {
+  return {RefusalReason::kOverProcessMemory, why.with_context("an attachment (process_memory_max)")};
+}
+
 namespace {
 
 Refusal over_share() {

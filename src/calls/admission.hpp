@@ -70,6 +70,8 @@ class Admission {
 
 /// Refusal of what the process has no memory for.
 Refusal over_process_memory();
+/// Refusal of an attachment for which there is no memory, as `why` says.
+Refusal no_memory_to_land(const Status& why);
 /// kResourceExhausted of the rpc layer.
 Status exhausted(std::string_view text);
 

@@ -31,6 +31,7 @@ class AnswerTransfer final : public OutgoingTransfer, public IdTableNode<AnswerT
   /// It is in no list, and no more of it is queued. It is gone at once, or when the connection has given back
   /// what it reads.
   void stop() noexcept;
+  void on_dropped() noexcept override { stop(); }
 
  private:
   /// Stands in the queue behind all that leaves before it.

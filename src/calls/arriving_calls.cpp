@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/arriving_calls.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
 
 #include "calls/call_status.hpp"
 #include "calls/calls_host.hpp"
+#include "weft/detail/transport/connection.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
@@ -19,28 +19,27 @@ constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 
 constexpr FixedFailure kStoodStill{StatusCode::kUnavailable, Layer::kRpc, Retry::kBackoff,
                                    "the request's attachment did not get on for the server's frame_timeout"};
+constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
 constexpr FixedFailure kTooLate{StatusCode::kDeadlineExceeded, Layer::kRpc, Retry::kNever,
                                 "the deadline passed before the request's attachment was there"};
 
 }  // namespace
 
-ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, Loop& loop, const RpcLimits& limits,
-                             Admission& admission, CallsHost& host)
+ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, Loop& loop,
+                             const RpcLimits& limits, Admission& admission, CallsHost& host)
     : owner_(owner),
+      connection_(connection),
       loop_(loop),
       limits_(limits),
       admission_(admission),
       host_(host),
       table_(host.table_secret) {}
 
-std::optional<Refusal> ArrivingCalls::refuse(std::uint64_t bytes) const {
-  const std::uint64_t all = announced_ + bytes;
-  return admission_.refuse_arriving(std::max(all, bytes));
-}
-
-std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& chunk, Buffer landing,
-                                            Deadline deadline) {
+std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline) {
   const std::uint64_t bytes = frame.header.attachment_bytes;
+  if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return refusal;
+  Result<Buffer> landing = connection_.landing_memory(bytes);
+  if (!landing.ok()) return no_memory_to_land(landing.status());
   const bool copied = frame.body.size() <= kCopiedBodyBytes;
   const Charge charge{.kept = sizeof(ArrivingCall) + (copied ? frame.body.size() : chunk->capacity())};
   if (auto refusal = admission_.admit(charge)) return refusal;
@@ -50,7 +49,7 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
     table_.reserve_one();
     auto* const call =
         new ArrivingCall(*this, frame, copied ? ChunkRef{} : chunk, std::move(kept), charge.kept,
-                         ArrivingBuffer{std::move(landing), host_.memory->shared()}, deadline);
+                         ArrivingBuffer{*std::move(landing), host_.memory->shared()}, deadline);
     table_.insert(*call);
     calls_.push_back(*call);
     announced_ += bytes;
@@ -88,8 +87,9 @@ void ArrivingCalls::on_piece_end(wire::PieceView piece) {
   owner_.on_call_arrived(whole->frame(), whole->chunk(), std::move(*attachment));
 }
 
-void ArrivingCalls::cancel(std::uint64_t id, const Status& failure) {
-  if (ArrivingCall* const call = table_.find(id)) owner_.on_call_failed(end(*call)->request(), failure);
+void ArrivingCalls::cancel(std::uint64_t id) {
+  ArrivingCall* const call = table_.find(id);
+  if (call != nullptr) owner_.on_call_failed(end(*call)->request(), Status::of<kGivenUp>());
 }
 
 void ArrivingCalls::drop_all() noexcept {
@@ -125,7 +125,7 @@ bool ArrivingCalls::charge(ArrivingCall& call, std::size_t arrived) {
 std::unique_ptr<ArrivingCall> ArrivingCalls::end(ArrivingCall& call) noexcept {
   if (landing_ == &call) {
     landing_ = nullptr;
-    owner_.on_landing_dropped();
+    connection_.abandon_landing();
   }
   return take(call);
 }

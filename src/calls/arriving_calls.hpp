@@ -35,8 +35,6 @@ class ArrivingCallsOwner {
   /// The call ends before it was whole.
   virtual void on_call_refused(wire::RequestView request, const Refusal& refusal) = 0;
   virtual void on_call_failed(wire::RequestView request, const Status& failure) = 0;
-  /// The landing of the piece that is being received is not to be written any more.
-  virtual void on_landing_dropped() = 0;
 
  protected:
   ~ArrivingCallsOwner() = default;
@@ -55,39 +53,36 @@ class ArrivingCallsOwner {
 class ArrivingCalls {
  public:
   /// All outlive it.
-  ArrivingCalls(ArrivingCallsOwner& owner, Loop& loop, const RpcLimits& limits, Admission& admission,
-                CallsHost& host);
+  ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, Loop& loop, const RpcLimits& limits,
+                Admission& admission, CallsHost& host);
   ArrivingCalls(const ArrivingCalls&) = delete;
   ArrivingCalls& operator=(const ArrivingCalls&) = delete;
   ~ArrivingCalls() { drop_all(); }
 
   bool has(std::uint64_t id) const { return table_.find(id) != nullptr; }
-  /// Says why a request that announces `bytes` is refused, if it is.
-  std::optional<Refusal> refuse(std::uint64_t bytes) const;
-  /// Takes a request, whose attachment goes to `landing`, which counts in no budget yet. Its id is not in
-  /// use. With a refusal nothing has changed.
-  std::optional<Refusal> begin(const Frame& frame, const ChunkRef& chunk, Buffer landing, Deadline deadline);
+  /// Takes a request, whose id is not in use. With a refusal nothing has changed.
+  std::optional<Refusal> begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline);
   /// Chooses the place of a piece. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece);
   /// `left` bytes of the piece that lands are to come.
   void on_progress(std::uint64_t left);
   /// The piece is there, unless it was skipped or abandoned.
   void on_piece_end(wire::PieceView piece);
-  /// Gives the call up, if it is here, and fails it with `failure`.
-  void cancel(std::uint64_t id, const Status& failure);
+  /// The caller gave the call up. It ends, if it is here.
+  void cancel(std::uint64_t id);
+  /// A time of `call` is over: its deadline, or that in which it has to get on.
+  void on_time(ArrivingCall& call);
   /// The connection is gone.
   void drop_all() noexcept;
 
  private:
-  friend class ArrivingCall;
-
-  void on_time(ArrivingCall& call);
   void arm(ArrivingCall& call);
   bool charge(ArrivingCall& call, std::size_t arrived);
   std::unique_ptr<ArrivingCall> end(ArrivingCall& call) noexcept;
   std::unique_ptr<ArrivingCall> take(ArrivingCall& call) noexcept;
 
   ArrivingCallsOwner& owner_;
+  Connection& connection_;
   Loop& loop_;
   const RpcLimits& limits_;
   Admission& admission_;

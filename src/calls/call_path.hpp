@@ -18,7 +18,7 @@ namespace weft::detail {
 }
 
 [[gnu::always_inline]] inline Begun CallsOut::begin(PendingCall& call, std::size_t body_bytes) {
-  if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
+  if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
     return refuse_body(call, body_bytes);
   }
   if (!call.request().is_plain()) return begin_with_options(call, body_bytes);

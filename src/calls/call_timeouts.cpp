@@ -24,7 +24,7 @@ void CallTimeouts::on_timer() {
   const TimePoint now = loop_.now();
   while (!calls_.empty() && calls_.front().request().deadline.expired(now)) {
     PendingCall& call = calls_.pop_front();
-    if (!call.done()) call.cancel(CancelReason::kDeadline);
+    if (!call.done()) call.on_cancel(CancelReason::kDeadline);
   }
   if (!calls_.empty()) loop_.arm(*this, calls_.front().request().deadline.at());
 }

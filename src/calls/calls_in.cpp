@@ -52,21 +52,6 @@ Refusal over_running() {
                     "(ServerOptions::calls_running_max)")};
 }
 
-Refusal no_memory_for_answer() {
-  return {RefusalReason::kOverProcessMemory,
-          exhausted("answers that wait to be sent fill the server's memory, or this connection's share of it "
-                    "(process_memory_max)")};
-}
-
-void refuse_for(AnswerSink& calls, std::uint64_t id, const Refusal& refusal) {
-  calls.refuse(id, refusal.reason, refusal.status);
-}
-
-constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
-
-constexpr wire::AnswerHead kNoMemory{
-    .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
-
 /// Size that the frames of a handler that is a coroutine are taken to have: ours around it and its own, whose
 /// size is known only when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
@@ -84,16 +69,15 @@ std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const Chun
 }  // namespace
 
 CallsIn::CallsIn(Session& session, CallsHost& host)
-    : AnswerSink(session.connection_id()),
-      session_(session),
+    : session_(session),
       host_(host),
       admission_(session.limits(), *host.memory),
       arriving_(admission_, *host.memory),
-      arriving_calls_(*this, session.loop(), session.limits(), admission_, host),
+      arriving_calls_(*this, session.connection(), session.loop(), session.limits(), admission_, host),
       table_(host.table_secret),
-      answers_(host.table_secret),
       check_(host.methods),
-      counting_(host.calls, table_) {}
+      counting_(host.calls, table_),
+      answers_(session, host, admission_, table_, counting_) {}
 
 void CallsIn::begin_batch() {
   if (!check_.serves()) return;
@@ -123,14 +107,14 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   counting_.taken(*method);
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
-    refuse_for(*this, request.id(), bad_metadata());
+    answers_.refuse(request.id(), bad_metadata());
     return {};
   }
   if (request.attachment_bytes() != 0) [[unlikely]] {
     return begin_arriving(frame, chunk);
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
-    InlineCall call{*this, request.id(), arguments_of(frame)};
+    InlineCall call{answers_, request.id(), arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
   }
@@ -146,18 +130,18 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   RunningPlace place;
   if (!place.take(method.running, admission_.calls())) [[unlikely]] {
-    refuse_for(*this, frame.header.id, over_running());
+    answers_.refuse(frame.header.id, over_running());
     return {};
   }
   const Charge charge{kept_bytes(method, frame, chunk), attachment.size()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
-    refuse_for(*this, frame.header.id, *refusal);
+    answers_.refuse(frame.header.id, *refusal);
     return {};
   }
   ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(attachment));
   if (call == nullptr) [[unlikely]] {
     admission_.leave(charge.in_connection());
-    refuse_without_memory(frame.header.id);
+    answers_.refuse_without_memory(frame.header.id);
     return {};
   }
   table_.insert(*call);
@@ -188,24 +172,17 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     }
     request.metadata_bytes = static_cast<std::uint32_t>(metadata);
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
-    return new ServedCall(*this, host_, session_.loop(), method, std::move(request), std::move(attachment));
+    return new ServedCall(answers_, host_, session_.loop(), method, std::move(request),
+                          std::move(attachment));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
 }
 
-// What was still arriving never ran; of what was answered the rest does not leave. Either way the peer is
-// told that nothing more comes.
+// What was still arriving never ran.
 void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
-  AnswerTransfer* const answer = answers_.find(id);
-  if (answer != nullptr && answer->linked()) {
-    session_.transfers().remove(*answer);
-    answer->stop();
-    const Status given_up = Status::of<kGivenUp>();
-    return send_failure(id, failure_head(given_up), given_up.message());
-  }
-  arriving_calls_.cancel(id, Status::of<kGivenUp>());
+  if (!answers_.break_off(id)) arriving_calls_.cancel(id);
 }
 
 Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
@@ -215,23 +192,11 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   std::optional<Refusal> refusal = check_.attachment_refusal(request);
-  if (!refusal) refusal = arriving_calls_.refuse(request.attachment_bytes());
   if (!refusal) {
-    Result<Buffer> landing = landing_for(request.attachment_bytes(), refusal);
-    if (landing.ok()) {
-      refusal = arriving_calls_.begin(frame, chunk, std::move(*landing),
-                                      deadline_of(request, session_.loop().now()));
-    }
+    refusal = arriving_calls_.begin(frame, chunk, deadline_of(request, session_.loop().now()));
   }
-  if (refusal) refuse_for(*this, request.id(), *refusal);
+  if (refusal) answers_.refuse(request.id(), *refusal);
   return {};
-}
-
-Landing CallsIn::on_piece(wire::PieceView piece) {
-  Result<Landing> landing = arriving_calls_.on_piece(piece);
-  if (landing.ok()) return *landing;
-  session_.close(std::move(landing).status());
-  return Landing::skip();
 }
 
 void CallsIn::on_call_arrived(const Frame& frame, const ChunkRef& chunk, Buffer attachment) {
@@ -243,16 +208,12 @@ void CallsIn::on_call_arrived(const Frame& frame, const ChunkRef& chunk, Buffer 
 
 void CallsIn::on_call_refused(wire::RequestView request, const Refusal& refusal) {
   counting_.go_on_with(*check_.find(request));
-  refuse_for(*this, request.id(), refusal);
+  answers_.refuse(request.id(), refusal);
 }
 
 void CallsIn::on_call_failed(wire::RequestView request, const Status& failure) {
   counting_.go_on_with(*check_.find(request));
-  fail(request.id(), failure);
-}
-
-void CallsIn::on_landing_dropped() {
-  session_.connection().abandon_landing();
+  answers_.fail(request.id(), failure);
 }
 
 bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
@@ -269,21 +230,12 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
     arriving_.refuse(std::move(*refusal));
     return Landing::skip();
   }
-  Result<Buffer> buffer = landing_for(frame.header.attachment_bytes, refusal);
-  if (refusal) {
-    arriving_.refuse(std::move(*refusal));
+  Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
+  if (!buffer.ok()) {
+    arriving_.refuse(no_memory_to_land(buffer.status()));
     return Landing::skip();
   }
   return Landing::into(arriving_.begin_attachment(std::move(*buffer)));
-}
-
-Result<Buffer> CallsIn::landing_for(std::uint64_t bytes, std::optional<Refusal>& refusal) {
-  Result<Buffer> buffer = session_.connection().landing_memory(bytes);
-  if (!buffer.ok()) {
-    refusal = Refusal{RefusalReason::kOverProcessMemory,
-                      buffer.status().with_context("an attachment (process_memory_max)")};
-  }
-  return buffer;
 }
 
 void CallsIn::on_request_attachment_progress(std::uint64_t left) {
@@ -298,11 +250,11 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
   if (arriving_.refused()) {
-    refuse_for(*this, frame.header.id, arriving_.take_refusal());
+    answers_.refuse(frame.header.id, arriving_.take_refusal());
     return {};
   }
   if (!attachment.ok()) {
-    refuse_without_memory(frame.header.id);
+    answers_.refuse_without_memory(frame.header.id);
     return {};
   }
   return serve_record(*check_.find(request), frame, chunk, std::move(*attachment));
@@ -311,134 +263,13 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 void CallsIn::orphan_all() {
   arriving_.drop();
   arriving_calls_.drop_all();
-  while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
+  answers_.wake_all();
   calls_.orphan_all();
-}
-
-void CallsIn::wake_room_waiter() {
-  if (room_waiters_.empty() || !has_room()) return;
-  session_.loop().schedule(room_waiters_.pop_front().node);
-}
-
-std::byte* CallsIn::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
-  if (body_bytes > session_.peer_body_bytes_max()) [[unlikely]] {
-    fail(id, over_limit("the answer", body_bytes, session_.peer_body_bytes_max(), "the caller's",
-                        kClientsBodyOption));
-    return nullptr;
-  }
-  if (attachment_bytes > session_.peer_attachment_bytes_max()) [[unlikely]] {
-    fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
-                        "the caller's", kClientsAttachmentOption));
-    return nullptr;
-  }
-  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(body_bytes + wire::kHeaderBytes))
-      [[unlikely]] {
-    refuse_for(*this, id, no_memory_for_answer());
-    return nullptr;
-  }
-  wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};
-  if (attachment_bytes == 0) [[likely]] {
-    return session_.output().begin(head.header());
-  }
-  head.flags = wire::FrameFlags::kAttachment;
-  if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
-  head.attachment_bytes = attachment_bytes;
-  return session_.output().begin(head.header());
-}
-
-void CallsIn::end_answer() {
-  session_.output().end();
-}
-
-void CallsIn::take_back_answer(const std::byte* body) {
-  session_.output().take_back(body);
-}
-
-void CallsIn::end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) {
-  session_.output().end();
-  if (!queue_transfer(id, std::move(attachment), on_sent)) {
-    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
-  }
-}
-
-bool CallsIn::queue_transfer(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)>& on_sent) {
-  const bool splits = session_.transfers().splits(attachment.size());
-  AnswerTransfer* transfer = nullptr;
-  try {
-    if (splits) answers_.reserve_one();
-    transfer = new AnswerTransfer(session_.connection().outbox(), std::move(attachment), std::move(on_sent));
-  } catch (const std::bad_alloc&) {
-    if (on_sent) on_sent(false);
-    return false;
-  }
-  if (!splits) return transfer->queue_whole();
-  transfer->belong_to(id, true);
-  transfer->enter(answers_);
-  session_.transfers().add(*transfer);
-  return true;
-}
-
-bool CallsIn::has_room() const noexcept {
-  return session_.output().has_room();
-}
-
-void CallsIn::forget(ServedCall& call) {
-  table_.erase(call);
-  admission_.leave(call.connection_charge());
-  wake_room_waiter();
-}
-
-std::string CallsIn::local_endpoint() const {
-  return session_.connection().local_endpoint();
-}
-
-std::string CallsIn::remote_endpoint() const {
-  return session_.connection().remote_endpoint();
-}
-
-std::shared_ptr<void>& CallsIn::connection_tag() {
-  return session_.tag();
-}
-
-void CallsIn::finish() {
-  session_.finish();
 }
 
 void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) {
   counting_.taken_for(check_.find(request));
-  refuse(request.id(), refusal.reason, refusal.status);
-}
-
-void CallsIn::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
-  session_.count_refusal(reason, why);
-  counting_.refused(id);
-  send_failure(id, failure_head(why), why.message());
-}
-
-// Allocates nothing but the frame.
-void CallsIn::refuse_without_memory(std::uint64_t id) {
-  host_.refusals.count(RefusalReason::kOverProcessMemory);
-  counting_.refused(id);
-  send_failure(id, kNoMemory, "the server is out of memory for the call");
-}
-
-void CallsIn::fail(std::uint64_t id, const Status& failure) {
-  counting_.failed(id, failure.code());
-  send_failure(id, failure_head(failure), failure.message());
-}
-
-void CallsIn::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text) {
-  std::string_view message = text.substr(0, session_.peer_body_bytes_max());
-  if (message.size() > FrameOutput::kSmallBytes &&
-      !session_.output().reserve(message.size() + wire::kHeaderBytes)) [[unlikely]] {
-    message = message.substr(0, kShortTextBytes);
-  }
-  failure.id = id;
-  failure.body_bytes = static_cast<std::uint32_t>(message.size());
-  if (std::byte* body = session_.output().begin(failure.header())) {
-    std::memcpy(body, message.data(), message.size());
-    session_.output().end();
-  }
+  answers_.refuse(request.id(), refusal);
 }
 
 }  // namespace weft::detail

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "calls/admission.hpp"
-#include "calls/answer_transfer.hpp"
+#include "calls/answer_writer.hpp"
 #include "calls/arriving_calls.hpp"
 #include "calls/arriving_request.hpp"
 #include "calls/call_counting.hpp"
@@ -30,7 +30,7 @@ class Session;
 
 /// The peer's calls on one connection: from a request's frame to the handler, and from the handler to the
 /// answer.
-class CallsIn final : public AnswerSink, private ArrivingCallsOwner {
+class CallsIn final : private ArrivingCallsOwner {
  public:
   CallsIn(Session& session, CallsHost& host);
 
@@ -46,51 +46,27 @@ class CallsIn final : public AnswerSink, private ArrivingCallsOwner {
   /// `left` bytes of the attachment are to come.
   void on_request_attachment_progress(std::uint64_t left);
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
-  /// A piece of a request's attachment.
-  Landing on_piece(wire::PieceView piece);
-  void on_piece_end(wire::PieceView piece) { arriving_calls_.on_piece_end(piece); }
-  /// The connection is gone, and `transfer` is of one of the answers.
-  void end_answer_transfer(OutgoingTransfer& transfer) { static_cast<AnswerTransfer&>(transfer).stop(); }
+  /// Returns those whose attachments are coming in pieces.
+  ArrivingCalls& arriving_calls() { return arriving_calls_; }
   /// Some of them have not been answered, but were not given up either.
   bool owes_answers() { return calls_.has_unanswered(); }
   /// The connection is gone.
   void orphan_all();
-  void wake_room_waiter() override;
+  void wake_room_waiter() { answers_.wake_room_waiter(); }
 
  private:
-  std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
-  void end_answer() override;
-  void take_back_answer(const std::byte* body) override;
-  void end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) override;
-  [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
-  void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
-  void refuse_without_memory(std::uint64_t id) override;
-  bool has_room() const noexcept override;
-  void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
-  bool charge_answer(std::size_t bytes) override { return admission_.admit_answer(bytes); }
-  void forget(ServedCall& call) override;
-  std::string local_endpoint() const override;
-  std::string remote_endpoint() const override;
-  std::shared_ptr<void>& connection_tag() override;
-  void finish() override;
-
   void on_call_arrived(const Frame& frame, const ChunkRef& chunk, Buffer attachment) override;
   void on_call_refused(wire::RequestView request, const Refusal& refusal) override;
   void on_call_failed(wire::RequestView request, const Status& failure) override;
-  void on_landing_dropped() override;
 
   /// Takes a request whose attachment comes in pieces.
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
-  /// Memory for an attachment to land in, unless there is a `refusal`.
-  Result<Buffer> landing_for(std::uint64_t bytes, std::optional<Refusal>& refusal);
-  bool queue_transfer(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)>& on_sent);
   /// Takes a request that is not served.
   [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, Buffer attachment);
-  void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
   Session& session_;
   CallsHost& host_;
@@ -99,11 +75,9 @@ class CallsIn final : public AnswerSink, private ArrivingCallsOwner {
   ArrivingCalls arriving_calls_;
   IdTable<ServedCall> table_;
   ServedList calls_;
-  /// Attachments of answers that are going in pieces.
-  IdTable<AnswerTransfer> answers_;
-  IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
   const RequestCheck check_;
   CallCounting counting_;
+  AnswerWriter answers_;
   /// How long the requests of this batch may have waited.
   Duration waited_{};
 };

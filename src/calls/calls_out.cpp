@@ -42,7 +42,7 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
 }  // namespace
 
 Begun CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
-  return call.refuse(over_limit("a request", body_bytes, session_.peer_body_bytes_max(), "the server's",
+  return call.refuse(over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's",
                                 kServersBodyOption));
 }
 
@@ -57,8 +57,8 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     return call.refuse(
         over_limit("metadata", metadata.size(), wire::kMetadataBytesMax, "the protocol's", {}));
   }
-  if (body_bytes > session_.peer_body_bytes_max()) {
-    return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer_body_bytes_max(),
+  if (body_bytes > session_.peer().body_bytes_max) {
+    return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer().body_bytes_max,
                                   "the server's", kServersBodyOption));
   }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
@@ -67,8 +67,8 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   if (call.request().details != nullptr) {
     const CallOptions& options = call.request().details->options;
     const std::size_t attachment_bytes = options.attachment.bytes();
-    if (attachment_bytes > session_.peer_attachment_bytes_max()) {
-      return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer_attachment_bytes_max(),
+    if (attachment_bytes > session_.peer().attachment_bytes_max) {
+      return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer().attachment_bytes_max,
                                     "the server's", kServersAttachmentOption));
     }
     if (attachment_bytes != 0) {
@@ -163,35 +163,40 @@ void CallsOut::on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk) {
   const std::uint64_t id = frame.header.id;
   Exchange* const exchange = table_.find(id);
   if (exchange == nullptr) return;  // it was given up, and its last piece, or a failure, ends it
-  if (exchange->on_answer_begun(frame, chunk)) return;
+  CallDetails* const details = exchange->details();
+  if (details == nullptr || !details->arriving().is_under_way()) {
+    const Landing landing = exchange->on_answer_attachment(frame);
+    if (landing.kind == Landing::Kind::kInto) return details->arriving().begin(frame, chunk, landing.memory);
+  }
   abandon(*exchange, id);
-  exchange->on_answer_without_pieces(frame);
+  exchange->on_answer_attachment_end(frame, false);
 }
 
 Landing CallsOut::on_piece(wire::PieceView piece) {
   landing_ = nullptr;
   Exchange* const exchange = table_.find(piece.id());
   if (exchange == nullptr) return Landing::skip();
-  if (!exchange->expects(piece)) {
+  CallDetails* const details = exchange->details();
+  if (details == nullptr || !details->arriving().expects(piece)) {
     session_.close(misplaced_piece(piece));
     return Landing::skip();
   }
   landing_ = exchange;
-  return Landing::into(exchange->place(piece));
+  return Landing::into(details->arriving().place(piece));
 }
 
 void CallsOut::on_piece_end(wire::PieceView piece) {
   Exchange* const exchange = table_.find(piece.id());
-  const bool landed = std::exchange(landing_, nullptr) != nullptr;
-  if (exchange == nullptr || !landed) {
-    if (piece.is_last()) {
-      table_.take(piece.id());
-      count_places();
-    }
-    return;
+  if (std::exchange(landing_, nullptr) == nullptr) {
+    if (exchange == nullptr && piece.is_last()) table_.take(piece.id());
+    return count_places();
   }
-  if (piece.is_last()) table_.take(piece.id());
-  exchange->on_piece_end(piece);
+  ArrivingAnswer& arriving = exchange->details()->arriving();
+  arriving.landed(piece);
+  if (!piece.is_last()) return;
+  table_.take(piece.id());
+  exchange->on_answer_attachment_end(arriving.frame(), true);
+  arriving.end();
 }
 
 Landing CallsOut::on_answer_attachment(const Frame& frame) {
@@ -233,7 +238,9 @@ void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   const Status unknown = failure("may or may not have run");
   table_.take_from(0, [&](Exchange& exchange, std::uint64_t begins) {
     const bool sent = begins < handed_over;
-    exchange.on_lost(!sent ? not_sent : exchange.is_all_queued() ? unknown : half_sent, false);
+    const CallDetails* const details = exchange.details();
+    const bool whole = details == nullptr || details->attachment().bytes_left() == 0;
+    exchange.on_lost(!sent ? not_sent : whole ? unknown : half_sent, false);
   });
 }
 

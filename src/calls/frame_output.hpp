@@ -65,8 +65,8 @@ class FrameOutput {
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written. False when there is
   /// none.
   bool reserve(std::size_t bytes) noexcept;
-  /// So much else waits to be sent that nobody is to make more, however little is in the outbox; or no
-  /// longer.
+  /// Tells that so much else waits to be sent that nobody is to make more, however little is in the outbox;
+  /// or, with false, that this is over.
   void crowd(bool crowded) noexcept;
   /// The connection says that the outbox has drained: gives back what was reserved for what has left.
   void drained() noexcept;

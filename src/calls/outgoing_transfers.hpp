@@ -31,18 +31,17 @@ class OutgoingTransfers final : public OutboxSource {
   void add(OutgoingTransfer& transfer) noexcept;
   /// Nothing more of `transfer` is sent, if it is here.
   void remove(OutgoingTransfer& transfer) noexcept;
-  /// The connection is gone: every one leaves the list, and is given to `end`.
-  template <typename End>
-  void end_all(End end) {
-    while (!waiting_.empty()) end(waiting_.pop_front());
+  /// The connection is gone.
+  void drop_all() noexcept {
+    while (!waiting_.empty()) waiting_.pop_front().on_dropped();
   }
 
   std::size_t queue_part() noexcept override;
   bool has_more() const noexcept override { return !waiting_.empty(); }
 
  private:
-  /// What one sends before the next: pieces of one memory that follow each other stay in the caches of both
-  /// sides, and other frames pass between them all the same.
+  /// Bytes that one sends before the next does: pieces of one memory that follow each other stay in the
+  /// caches of both sides, and other frames pass between them all the same.
   static constexpr std::size_t kTurnBytes = 1024 * 1024;
 
   void leave(OutgoingTransfer& transfer) noexcept;

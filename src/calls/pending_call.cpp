@@ -205,37 +205,6 @@ void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
   take_answer(frame, refused ? request_.details->take_landing_refusal() : Status{});
 }
 
-bool PendingCall::on_answer_begun(const Frame& frame, const ChunkRef& chunk) {
-  const Landing landing = on_answer_attachment(frame);
-  if (landing.kind != Landing::Kind::kInto || request_.details->arriving().is_under_way()) return false;
-  request_.details->arriving().begin(frame, chunk, landing.memory);
-  return true;
-}
-
-void PendingCall::on_answer_without_pieces(const Frame& frame) {
-  on_answer_attachment_end(frame, false);
-}
-
-bool PendingCall::expects(wire::PieceView piece) const {
-  return request_.details != nullptr && request_.details->arriving().expects(piece);
-}
-
-MutableBytes PendingCall::place(wire::PieceView piece) {
-  return request_.details->arriving().place(piece);
-}
-
-void PendingCall::on_piece_end(wire::PieceView piece) {
-  ArrivingAnswer& arriving = request_.details->arriving();
-  arriving.landed(piece);
-  if (!piece.is_last()) return;
-  on_answer_attachment_end(arriving.frame(), true);
-  arriving.end();
-}
-
-bool PendingCall::is_all_queued() const {
-  return request_.details == nullptr || request_.details->attachment().bytes_left() == 0;
-}
-
 void PendingCall::on_lost(const Status& failure, bool stands) {
   if (stands && request_.details != nullptr) {
     out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");

@@ -57,7 +57,7 @@ Session::~Session() {
   const std::uint64_t handed_over = connection_->outbox().handed_over();
   setup_.host.traffic.leave(*this);
   connection_.reset();
-  end_transfers();
+  transfers_.drop_all();
   out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
   in_.orphan_all();
 }
@@ -97,8 +97,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
     connection_->use_checksums();
   }
   if ((*features & wire::Features::kPieces) != 0) transfers_.allow();
-  peer_body_bytes_max_ = theirs.body_bytes_max;
-  peer_attachment_bytes_max_ = theirs.attachment_bytes_max;
+  peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(setup_.limits.calls_in_flight_max, theirs.calls_in_flight_max);
   state_ = State::kReady;
   if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
@@ -189,7 +188,11 @@ Landing Session::on_attachment(const Frame& frame) {
   heard_ = true;
   if (frame.header.type == wire::FrameType::kPiece) {
     const wire::PieceView piece{frame.header};
-    return piece.of_answer() ? out_.on_piece(piece) : in_.on_piece(piece);
+    if (piece.of_answer()) return out_.on_piece(piece);
+    Result<Landing> landing = in_.arriving_calls().on_piece(piece);
+    if (landing.ok()) return *landing;
+    close(std::move(landing).status());
+    return Landing::skip();
   }
   if (frame.header.type == wire::FrameType::kRequest) return in_.on_request_attachment(frame);
   if (frame.header.type == wire::FrameType::kAnswer) return out_.on_answer_attachment(frame);
@@ -204,7 +207,7 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   if (is_piece && piece.of_answer()) {
     out_.on_piece_end(piece);
   } else if (is_piece) {
-    in_.on_piece_end(piece);
+    in_.arriving_calls().on_piece_end(piece);
   } else if (frame.header.type == wire::FrameType::kRequest) {
     status = in_.on_request_attachment_end(frame, chunk, landed);
   } else if (frame.header.type == wire::FrameType::kAnswer) {
@@ -252,17 +255,10 @@ void Session::on_closed(Status why) {
   loop().disarm(*this);
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
-  end_transfers();
+  transfers_.drop_all();
   in_.orphan_all();
   out_.fail_all(why, connection_->outbox().handed_over());
   setup_.owner.on_session_closed(*this, why);
-}
-
-// The connection has given back everything that it read.
-void Session::end_transfers() {
-  transfers_.end_all([this](OutgoingTransfer& transfer) {
-    if (transfer.of_answer()) in_.end_answer_transfer(transfer);
-  });
 }
 
 void Session::on_timer() {

@@ -55,6 +55,12 @@ struct SessionSetup {
   bool connecting = false;
 };
 
+/// Limits that the peer's hello named.
+struct PeerLimits {
+  std::uint32_t body_bytes_max = 0;
+  std::uint64_t attachment_bytes_max = 0;
+};
+
 /// Returns the options of a connection that follow from `limits`.
 ConnectionOptions connection_options(const RpcLimits& limits);
 
@@ -109,8 +115,7 @@ class Session final : public ListHook<SessionTag>,
   CallsIn& calls_in() { return in_; }
   CallsHost& host() const { return setup_.host; }
   std::uint64_t connection_id() const { return connection_id_; }
-  std::uint32_t peer_body_bytes_max() const { return peer_body_bytes_max_; }
-  std::uint64_t peer_attachment_bytes_max() const { return peer_attachment_bytes_max_; }
+  const PeerLimits& peer() const { return peer_; }
   std::shared_ptr<void>& tag() { return tag_; }
 
  private:
@@ -141,7 +146,6 @@ class Session final : public ListHook<SessionTag>,
   Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
-  void end_transfers();
   void watch_peer();
 
   SessionSetup setup_;
@@ -153,8 +157,7 @@ class Session final : public ListHook<SessionTag>,
   CallsOut out_{*this};
   CallsIn in_{*this, setup_.host};
   std::unique_ptr<PutOff> put_off_;
-  std::uint32_t peer_body_bytes_max_ = 0;
-  std::uint64_t peer_attachment_bytes_max_ = 0;
+  PeerLimits peer_;
   State state_ = State::kHello;
   bool goaway_sent_ = false;
   bool finished_ = false;

@@ -219,13 +219,13 @@ Result<void> Finished::await_resume() const {
 void Finished::attend(CancelScope& scope) {
   const auto call = controller_.running();
   if (call == nullptr) return;
-  if (scope.cancelled()) return call->cancel(scope.reason());
+  if (scope.cancelled()) return call->on_cancel(scope.reason());
   scope.add(*this);
   call->limit(scope.deadline());
 }
 
 void Finished::on_cancel(CancelReason reason) noexcept {
-  if (const auto call = controller_.running()) call->cancel(reason);
+  if (const auto call = controller_.running()) call->on_cancel(reason);
 }
 
 }  // namespace weft::protobuf

@@ -60,7 +60,7 @@ void ChannelCall::begin(const google::protobuf::Message& request, google::protob
     target_.loop().schedule(*this);
   } else {
     request_ = KeptRequest{request};
-    if (!request_.failure.ok()) cancel(CancelReason::kRequested);
+    if (!request_.failure.ok()) on_cancel(CancelReason::kRequested);
   }
 }
 
@@ -98,7 +98,7 @@ void ChannelCall::encode_body(std::byte* to) const {
 }
 
 void ChannelCall::cancel_soon() {
-  run_on(target_.loop(), [call = shared_from_this()] { call->cancel(CancelReason::kRequested); });
+  run_on(target_.loop(), [call = shared_from_this()] { call->on_cancel(CancelReason::kRequested); });
 }
 
 // Done when this returns, whoever else keeps it a moment longer to cancel it: messages and controller go.
@@ -106,7 +106,7 @@ void ChannelCall::drop(const Status& why) {
   const std::shared_ptr<ChannelCall> kept = std::move(self_);
   if (kept == nullptr) return;  // it has ended
   set_waiter(nullptr);
-  cancel(CancelReason::kRequested);
+  on_cancel(CancelReason::kRequested);
   if (is_scheduled()) target_.loop().unschedule(*this);
   if (controller_ == nullptr) return;
   controller_->end();

@@ -19,10 +19,6 @@ namespace {
 // After this much, or a ReceiveSlice, a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
-// What comes from the source is sent in such shares of a turn.
-constexpr std::size_t kPulledBytesPerTurn = 256 * 1024;
-// With this much queued nothing is pulled from the source.
-constexpr std::size_t kPullBelow = 64 * 1024;
 
 constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                  "out of memory for the connection"};
@@ -188,13 +184,13 @@ void Connection::on_peer_gone(int error) {
   if (error != 0) return close(lost(*this, "the peer is gone: ", error));
   // Whoever waits for what is queued to leave, and receives nothing meanwhile, would wait for ever: not every
   // carrier tells of a peer that takes nothing any more.
-  if (!all_sent()) close(lost(*this, "the peer is gone: ", EPIPE));
+  if (!pull_.all_sent()) close(lost(*this, "the peer is gone: ", EPIPE));
 }
 
 void Connection::pull_from(OutboxSource* source) noexcept {
   if (sending_ >= Sending::kEnded) return;
-  source_ = source;
-  if (source != nullptr && !write_blocked_ && !source_put_off_ && !ending()) loop_.at_turn_end(*this);
+  pull_.set(source);
+  if (pull_.is_ready() && !write_blocked_ && !ending()) loop_.at_turn_end(*this);
 }
 
 void Connection::on_queued() noexcept {
@@ -203,7 +199,7 @@ void Connection::on_queued() noexcept {
 
 // The sink hears at the turn's end what follows from it: this may be a call that the sink makes.
 void Connection::on_much_queued() noexcept {
-  if (!write_blocked_ && !ending() && !pulling_ && sending_ < Sending::kEnded) send_queued();
+  if (!write_blocked_ && !ending() && !pull_.is_pulling() && sending_ < Sending::kEnded) send_queued();
 }
 
 void Connection::use_checksums() {
@@ -262,7 +258,7 @@ void Connection::schedule_work() {
 
 void Connection::work() {
   put_off_ = false;
-  if (std::exchange(source_put_off_, false) && !write_blocked_) loop_.at_turn_end(*this);
+  if (pull_.begin_turn() && !write_blocked_) loop_.at_turn_end(*this);
   if (resume_) peer_watch_.restart();
   or_close(*this, [this] {
     if (started()) receive_all();
@@ -351,7 +347,12 @@ Moved Connection::receive_once() {
     close(Status::of<kNoMemoryToReceive>());
     return {};
   }
-  const Moved moved = receive_some({places, count});
+  Moved moved = carrier_->receive({places, count}, framer_.landing());
+  if (peer_gone_) {
+    // Nobody will say again that there is more, or the end.
+    moved.exhausted = false;
+    if (moved.waits()) moved = Moved::ended();
+  }
   readable_ = moved.kind == Moved::Kind::kSome && !moved.exhausted;
   if (moved.kind == Moved::Kind::kFailed) close(lost(*this, "receive from ", moved.error));
   // After kSome more of the landing may still be under way.
@@ -367,18 +368,6 @@ Moved Connection::receive_once() {
   return moved;
 }
 
-Moved Connection::receive_some(std::span<const iovec> into) {
-  Moved moved = carrier_->receive(into, framer_.landing());
-  if (!peer_gone_) return moved;
-  // Nobody will say again that there is more, or the end.
-  moved.exhausted = false;
-  return moved.waits() ? Moved::ended() : moved;
-}
-
-Moved Connection::send_some(std::span<const iovec> from) {
-  return peer_gone_ ? Moved::failed(EPIPE) : carrier_->send(from, outbox_.leased_front());
-}
-
 void Connection::peer_ended() {
   Status status = framer_.ended();
   if (!status.ok()) return close(std::move(status));
@@ -386,7 +375,7 @@ void Connection::peer_ended() {
   readable_ = false;
   framer_.park();
   if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
-  const bool sent = all_sent() || sending_ == Sending::kEnded;
+  const bool sent = pull_.all_sent() || sending_ == Sending::kEnded;
   if (peer_gone_ || (sent && carrier_->all_left() && !owes_more())) return close({});
   if (!write_blocked_) loop_.at_turn_end(*this);
 }
@@ -426,29 +415,16 @@ void Connection::flush() {
   if (!ending() && sending_ != Sending::kFailed) after_flush();
 }
 
-// Gets the next part from the source if there is room for it and if it is its turn. False when there is
-// nothing to send now.
-inline bool Connection::pull(std::size_t& pulled) noexcept {
-  if (source_ != nullptr && !source_put_off_ && outbox_.queued_bytes() < kPullBelow) [[unlikely]] {
-    if (pulled < kPulledBytesPerTurn) {
-      pulling_ = true;  // what is queued meanwhile is not whole
-      pulled += source_->queue_part();
-      pulling_ = false;
-    } else if (source_->has_more()) {
-      source_put_off_ = true;
-      if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
-    }
-  }
-  return !outbox_.empty();
-}
-
 void Connection::send_queued() {
   bool moved_some = false;
   std::size_t pulled = 0;
-  while (pull(pulled)) {
+  for (;;) {
+    if (pull_.pull(pulled) && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
+    if (outbox_.empty()) break;
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
-    const Moved moved = send_some({pieces, count});
+    const Moved moved =
+        peer_gone_ ? Moved::failed(EPIPE) : carrier_->send({pieces, count}, outbox_.leased_front());
     if (moved.kind == Moved::Kind::kFailed) {
       // The peer's last words may still be there, and are received first.
       why_ = lost(*this, "send to ", moved.error);
@@ -478,7 +454,7 @@ void Connection::after_flush() {
     if (sink_ != nullptr) sink_->on_drained();
     if (ending()) return;
   }
-  if (!all_sent()) return;
+  if (!pull_.all_sent()) return;
   if (state_ == State::kMoving) return bringing_up_->move();
   end_if_due();
 }
@@ -490,7 +466,7 @@ void Connection::end_if_due() {
   const bool answers = receive_ended_ && !carrier_->all_left();
   if (sending_ == Sending::kFinishing || (sending_ == Sending::kOpen && answers)) {
     sending_ = Sending::kEnded;
-    source_ = nullptr;
+    pull_.set(nullptr);
     carrier_->end_sending();
   }
   if (receive_ended_ && carrier_->all_left()) close({});

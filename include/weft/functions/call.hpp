@@ -258,7 +258,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
   bool done() const { return record_ == nullptr || record_->done(); }
   /// Ends it with a cancelled status and tells the peer; it can still be awaited.
   void cancel() {
-    if (record_) record_->cancel(CancelReason::kRequested);
+    if (record_) record_->on_cancel(CancelReason::kRequested);
   }
 
   /// Waits for the result. Cancel: the call itself is cancelled.
@@ -312,7 +312,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
     }
 
    private:
-    void on_cancel(CancelReason reason) noexcept override { record_->cancel(reason); }
+    void on_cancel(CancelReason reason) noexcept override { record_->on_cancel(reason); }
 
     detail::StartedCall<R>* record_;
     detail::Resumption resumption_;

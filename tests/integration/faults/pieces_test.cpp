@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, part "bytes from a peer": attachments in pieces that do not fit, never come, or never end, from clients and
-// from servers.
+// Faults, part "bytes from a peer": attachments in pieces that do not fit, never come, or never end, from
+// clients and from servers.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -79,7 +79,8 @@ class PiecesFromAPeer : public FaultTest {
 TEST_F(PiecesFromAPeer, AreServedHoweverTheyAreCut) {
   Server& server = serve_all();
   HostilePeer peer = greeted(server);
-  for (const std::uint64_t bytes : {std::uint64_t{kWhole}, std::uint64_t{99'999}, std::uint64_t{70'000}, std::uint64_t{4096}, std::uint64_t{7}}) {
+  for (const std::uint64_t bytes : {std::uint64_t{kWhole}, std::uint64_t{99'999}, std::uint64_t{70'000},
+                                    std::uint64_t{4096}, std::uint64_t{7}}) {
     peer.send(announcement(bytes, kWhole) + pieces(bytes, kWhole, bytes));
     expect_code(peer, bytes, StatusCode::kOk);
   }
@@ -90,19 +91,20 @@ TEST_F(PiecesFromAPeer, ThatDoNotComeNextEndTheConnectionAndAreCounted) {
   Server& server = serve_all();
   const std::string begun = announcement(2, kWhole) + piece({.id = 2, .offset = 0, .bytes = 80});
   const std::vector<std::string> misplaced = {
-      piece({.id = 2, .offset = 0, .bytes = 80}),                                 // again
-      piece({.id = 2, .offset = 160, .bytes = 80}),                               // one is missing
-      piece({.id = 2, .offset = ~std::uint64_t{0} - 7, .bytes = 80}),             // wraps around
-      piece({.id = 2, .offset = 80, .bytes = kWhole, .last = true}),              // beyond the end
-      piece({.id = 2, .offset = 80, .bytes = kWhole - 80}),                       // the last, and does not say so
-      piece({.id = 2, .offset = 80, .bytes = 80, .last = true}),                  // not the last
+      piece({.id = 2, .offset = 0, .bytes = 80}),                      // again
+      piece({.id = 2, .offset = 160, .bytes = 80}),                    // one is missing
+      piece({.id = 2, .offset = ~std::uint64_t{0} - 7, .bytes = 80}),  // wraps around
+      piece({.id = 2, .offset = 80, .bytes = kWhole, .last = true}),   // beyond the end
+      piece({.id = 2, .offset = 80, .bytes = kWhole - 80}),            // the last, and does not say so
+      piece({.id = 2, .offset = 80, .bytes = 80, .last = true}),       // not the last
   };
   for (const std::string& wrong : misplaced) {
     HostilePeer peer = greeted(server);
     const std::uint64_t before = server.stats().refused[RefusalReason::kMisplacedPiece];
     peer.send(begun + wrong);
     EXPECT_TRUE(peer.closed_by_other_side());
-    EXPECT_TRUE(eventually([&] { return server.stats().refused[RefusalReason::kMisplacedPiece] == before + 1; }));
+    EXPECT_TRUE(
+        eventually([&] { return server.stats().refused[RefusalReason::kMisplacedPiece] == before + 1; }));
   }
   for (const std::string& bad : {header_bytes({.type = FrameType::kPiece, .id = 2}),
                                  piece({.id = 2, .offset = 0, .bytes = 8}, FrameFlags::kInPieces),
@@ -165,7 +167,8 @@ TEST_F(PiecesFromAPeer, ThatAreOnlyAnnouncedTakeNoMemoryFromOthers) {
   EXPECT_LT(refused, kRequests);
   Client& honest = client(server.urls().front());
   const std::vector<std::byte> memory(32u << 20);
-  EXPECT_EQ(wait_for(honest.start<&attachment_size>(CallOptions{.attachment = Bytes{memory}})).value(), memory.size());
+  EXPECT_EQ(wait_for(honest.start<&attachment_size>(CallOptions{.attachment = Bytes{memory}})).value(),
+            memory.size());
   expect_sum(peer);
 }
 
@@ -249,7 +252,8 @@ TEST_F(PiecesFromAServer, ThatDoNotComeNextEndTheConnection) {
             }).code(),
             StatusCode::kUnavailable);
   EXPECT_EQ(answered([](std::uint64_t id) {
-              return first(id) + piece({.id = id, .offset = 80, .bytes = kWhole, .of_answer = true, .last = true});
+              return first(id) +
+                     piece({.id = id, .offset = 80, .bytes = kWhole, .of_answer = true, .last = true});
             }).code(),
             StatusCode::kUnavailable);
   // Without an announcement.
@@ -264,15 +268,19 @@ TEST_F(PiecesFromAServer, ThatDoNotComeEndWithTheCallsTime) {
 }
 
 TEST_F(PiecesFromAServer, AreBrokenOffByAFailure) {
-  EXPECT_EQ(answered([](std::uint64_t id) {
-              return first(id) + frame_bytes(wire::AnswerHead{.code = StatusCode::kDataLoss, .layer = Layer::kUser, .id = id}.header(),
-                                             "the disk");
-            }).code(),
-            StatusCode::kDataLoss);
+  EXPECT_EQ(
+      answered([](std::uint64_t id) {
+        return first(id) +
+               frame_bytes(
+                   wire::AnswerHead{.code = StatusCode::kDataLoss, .layer = Layer::kUser, .id = id}.header(),
+                   "the disk");
+      }).code(),
+      StatusCode::kDataLoss);
 }
 
 TEST_F(PiecesFromAServer, AreAnnouncedOnce) {
-  EXPECT_FALSE(answered([](std::uint64_t id) { return first(id) + head(id) + pieces(id, kWhole, 9999, true); }).ok());
+  EXPECT_FALSE(
+      answered([](std::uint64_t id) { return first(id) + head(id) + pieces(id, kWhole, 9999, true); }).ok());
 }
 
 }  // namespace

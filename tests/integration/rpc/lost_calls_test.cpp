@@ -90,7 +90,7 @@ class StalledServer {
   void die() { ::close(std::exchange(fd_, -1)); }
 
  private:
-  /// What has arrived and was not taken.
+  /// Bytes that have arrived and were not taken.
   std::string received() {
     std::string bytes;
     std::array<char, 65536> piece;

@@ -16,12 +16,7 @@ struct Idle final : Exchange {
   void on_answer(const Frame&) override {}
   Landing on_answer_attachment(const Frame&) override { return Landing::skip(); }
   void on_answer_attachment_end(const Frame&, bool) override {}
-  bool on_answer_begun(const Frame&, const ChunkRef&) override { return false; }
-  void on_answer_without_pieces(const Frame&) override {}
-  bool expects(wire::PieceView) const override { return false; }
-  MutableBytes place(wire::PieceView) override { return {}; }
-  void on_piece_end(wire::PieceView) override {}
-  bool is_all_queued() const override { return true; }
+  CallDetails* details() override { return nullptr; }
   void on_lost(const Status&, bool) override {}
 };
 

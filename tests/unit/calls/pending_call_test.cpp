@@ -141,7 +141,7 @@ TEST_F(PendingCalls, ACancelLeavesTheTableAndTellsThePeer) {
   TextCall call{target_};
   call.begin();
   const std::uint64_t id = rig_.sent_frame().header.id;
-  call.cancel(CancelReason::kRequested);
+  call.on_cancel(CancelReason::kRequested);
   EXPECT_TRUE(call.done());
   EXPECT_EQ(call.take_failure().code(), StatusCode::kCancelled);
   const SentFrame cancel = rig_.sent_frame();
@@ -277,7 +277,7 @@ TEST_F(PendingCalls, OneThatWaitsIsWithdrawnWhenItEnds) {
   EXPECT_EQ(target_.waiting, nullptr);
   TextCall call{target_};
   call.begin();
-  call.cancel(CancelReason::kRequested);
+  call.on_cancel(CancelReason::kRequested);
   EXPECT_EQ(target_.waiting, nullptr);
   const Status failure = call.take_failure();
   EXPECT_THAT(failure.to_string(), HasSubstr("not sent"));
@@ -415,7 +415,7 @@ TEST_F(PendingCalls, ACallThatIsCancelledWhileItsRequestIsQueuedMayStillRun) {
   TextCall call{target_};
   call.begin();
   rig_.settle();
-  call.cancel(CancelReason::kRequested);
+  call.on_cancel(CancelReason::kRequested);
   EXPECT_FALSE(call.take_failure().unprocessed());
   rig_.carrier().set_room(SIZE_MAX);
   const std::vector<SentFrame> frames = rig_.sent();

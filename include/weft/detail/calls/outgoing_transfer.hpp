@@ -22,6 +22,8 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
   /// Of the call that it belongs to.
   std::uint64_t id() const noexcept { return id_; }
   bool of_answer() const noexcept { return of_answer_; }
+  /// It has left the list because its connection is gone. May destroy it.
+  virtual void on_dropped() noexcept {}
   /// It goes, or went, in pieces, of which few are lent at a time.
   bool in_pieces() const noexcept { return whole_ != 0; }
   /// Bytes of it that were queued.

@@ -53,7 +53,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   bool done() const { return state_ == State::kDone; }
 
   /// Asks for an early end, as a cancelled scope does.
-  void cancel(CancelReason reason) { on_cancel(reason); }
+  void on_cancel(CancelReason reason) noexcept override;
 
   /// Sets the node that is scheduled when the call is done, a coroutine's Resumption or another; at most
   /// one, which may change or be taken back until then.
@@ -110,14 +110,8 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_answer(const Frame& frame) final;
   Landing on_answer_attachment(const Frame& frame) final;
   void on_answer_attachment_end(const Frame& frame, bool landed) final;
-  bool on_answer_begun(const Frame& frame, const ChunkRef& chunk) final;
-  void on_answer_without_pieces(const Frame& frame) final;
-  bool expects(wire::PieceView piece) const final;
-  MutableBytes place(wire::PieceView piece) final;
-  void on_piece_end(wire::PieceView piece) final;
-  bool is_all_queued() const final;
+  CallDetails* details() final { return request_.details; }
   void on_lost(const Status& failure, bool stands) final;
-  void on_cancel(CancelReason reason) noexcept override;
   void on_timer() override;
 
   bool set_deadline(Deadline of_scope);

@@ -20,7 +20,7 @@
 #include "weft/detail/transport/connection_counters.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/transport/outbox.hpp"
-#include "weft/detail/transport/outbox_source.hpp"
+#include "weft/detail/transport/outbox_pull.hpp"
 #include "weft/detail/transport/peer_watch.hpp"
 #include "weft/detail/transport/stream_framer.hpp"
 #include "weft/detail/wire/frame.hpp"
@@ -168,7 +168,6 @@ class Connection final : private CarrierOwner,
   void on_take_back() noexcept override;
   void on_turn_end() override;
   // The watch of the peer asks and reports.
-  bool all_sent() const noexcept { return outbox_.empty() && (source_ == nullptr || !source_->has_more()); }
   bool waits_to_send() const noexcept override { return write_blocked_ && !ending(); }
   bool peer_owes() const noexcept override {
     return !receive_ended_ && !put_off_ && framer_.inside() && framer_.wants_bytes();
@@ -187,13 +186,10 @@ class Connection final : private CarrierOwner,
   bool hand_up(ReceiveSlice& slice);
   void put_off();
   Moved receive_once();
-  Moved receive_some(std::span<const iovec> into);
   void peer_ended();
 
   void flush();
   void send_queued();
-  bool pull(std::size_t& pulled) noexcept;
-  Moved send_some(std::span<const iovec> from);
   void after_flush();
   void end_if_due();
   bool owes_more() const { return sending_ == Sending::kOpen && sink_ != nullptr && sink_->owes_more(); }
@@ -211,7 +207,7 @@ class Connection final : private CarrierOwner,
   /// Hears what is received: the sink, or before that whoever brings another carrier up.
   FrameSink* receiver_ = nullptr;
   Outbox outbox_;
-  OutboxSource* source_ = nullptr;
+  OutboxPull pull_{outbox_};
   StreamFramer framer_;
   Work work_{*this};
   Status why_;
@@ -224,10 +220,6 @@ class Connection final : private CarrierOwner,
   bool receive_ended_ = false;
   bool readable_ = false;
   bool write_blocked_ = false;
-  /// The share of a turn of what comes from the source was sent: it goes on in a later turn.
-  bool source_put_off_ = false;
-  /// The source is queueing a part.
-  bool pulling_ = false;
   /// Whole frames that were received may wait to be handed up.
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.

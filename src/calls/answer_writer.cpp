@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/answer_writer.hpp"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "calls/call_status.hpp"
+#include "calls/session.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+Refusal no_memory_for_answer() {
+  return {RefusalReason::kOverProcessMemory,
+          exhausted("answers that wait to be sent fill the server's memory, or this connection's share of it "
+                    "(process_memory_max)")};
+}
+
+constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
+
+constexpr wire::AnswerHead kNoMemory{
+    .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
+
+}  // namespace
+
+AnswerWriter::AnswerWriter(Session& session, CallsHost& host, Admission& admission,
+                           IdTable<ServedCall>& calls, CallCounting& counting)
+    : AnswerSink(session.connection_id()),
+      session_(session),
+      host_(host),
+      admission_(admission),
+      calls_(calls),
+      counting_(counting),
+      leaving_(host.table_secret) {}
+
+bool AnswerWriter::break_off(std::uint64_t id) {
+  AnswerTransfer* const transfer = leaving_.find(id);
+  if (transfer == nullptr || !transfer->linked()) return false;
+  session_.transfers().remove(*transfer);
+  transfer->stop();
+  const Status given_up = Status::of<kGivenUp>();
+  send_failure(id, failure_head(given_up), given_up.message());
+  return true;
+}
+
+void AnswerWriter::wake_all() {
+  while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
+}
+
+void AnswerWriter::wake_room_waiter() {
+  if (room_waiters_.empty() || !has_room()) return;
+  session_.loop().schedule(room_waiters_.pop_front().node);
+}
+
+std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
+  if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
+    fail(id, over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's",
+                        kClientsBodyOption));
+    return nullptr;
+  }
+  if (attachment_bytes > session_.peer().attachment_bytes_max) [[unlikely]] {
+    fail(id, over_limit("the answer's attachment", attachment_bytes, session_.peer().attachment_bytes_max,
+                        "the caller's", kClientsAttachmentOption));
+    return nullptr;
+  }
+  if (body_bytes > FrameOutput::kSmallBytes && !session_.output().reserve(body_bytes + wire::kHeaderBytes))
+      [[unlikely]] {
+    const Refusal why = no_memory_for_answer();
+    refuse(id, why.reason, why.status);
+    return nullptr;
+  }
+  wire::AnswerHead head{.body_bytes = static_cast<std::uint32_t>(body_bytes), .id = id};
+  if (attachment_bytes == 0) [[likely]] {
+    return session_.output().begin(head.header());
+  }
+  head.flags = wire::FrameFlags::kAttachment;
+  if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
+  head.attachment_bytes = attachment_bytes;
+  return session_.output().begin(head.header());
+}
+
+void AnswerWriter::end_answer() {
+  session_.output().end();
+}
+
+void AnswerWriter::take_back_answer(const std::byte* body) {
+  session_.output().take_back(body);
+}
+
+void AnswerWriter::end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) {
+  session_.output().end();
+  if (!queue_transfer(id, std::move(attachment), on_sent)) {
+    session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
+  }
+}
+
+bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)>& on_sent) {
+  const bool splits = session_.transfers().splits(attachment.size());
+  AnswerTransfer* transfer = nullptr;
+  try {
+    if (splits) leaving_.reserve_one();
+    transfer = new AnswerTransfer(session_.connection().outbox(), std::move(attachment), std::move(on_sent));
+  } catch (const std::bad_alloc&) {
+    if (on_sent) on_sent(false);
+    return false;
+  }
+  if (!splits) return transfer->queue_whole();
+  transfer->belong_to(id, true);
+  transfer->enter(leaving_);
+  session_.transfers().add(*transfer);
+  return true;
+}
+
+bool AnswerWriter::has_room() const noexcept {
+  return session_.output().has_room();
+}
+
+void AnswerWriter::forget(ServedCall& call) {
+  calls_.erase(call);
+  admission_.leave(call.connection_charge());
+  wake_room_waiter();
+}
+
+std::string AnswerWriter::local_endpoint() const {
+  return session_.connection().local_endpoint();
+}
+
+std::string AnswerWriter::remote_endpoint() const {
+  return session_.connection().remote_endpoint();
+}
+
+std::shared_ptr<void>& AnswerWriter::connection_tag() {
+  return session_.tag();
+}
+
+void AnswerWriter::finish() {
+  session_.finish();
+}
+
+void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
+  session_.count_refusal(reason, why);
+  counting_.refused(id);
+  send_failure(id, failure_head(why), why.message());
+}
+
+// Allocates nothing but the frame.
+void AnswerWriter::refuse_without_memory(std::uint64_t id) {
+  host_.refusals.count(RefusalReason::kOverProcessMemory);
+  counting_.refused(id);
+  send_failure(id, kNoMemory, "the server is out of memory for the call");
+}
+
+void AnswerWriter::fail(std::uint64_t id, const Status& failure) {
+  counting_.failed(id, failure.code());
+  send_failure(id, failure_head(failure), failure.message());
+}
+
+void AnswerWriter::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text) {
+  std::string_view message = text.substr(0, session_.peer().body_bytes_max);
+  if (message.size() > FrameOutput::kSmallBytes &&
+      !session_.output().reserve(message.size() + wire::kHeaderBytes)) [[unlikely]] {
+    message = message.substr(0, kShortTextBytes);
+  }
+  failure.id = id;
+  failure.body_bytes = static_cast<std::uint32_t>(message.size());
+  if (std::byte* body = session_.output().begin(failure.header())) {
+    std::memcpy(body, message.data(), message.size());
+    session_.output().end();
+  }
+}
+
+}  // namespace weft::detail

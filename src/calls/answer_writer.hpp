@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "calls/admission.hpp"
+#include "calls/answer_transfer.hpp"
+#include "calls/call_counting.hpp"
+#include "calls/calls_host.hpp"
+#include "calls/id_table.hpp"
+#include "weft/base/status.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/answer_sink.hpp"
+#include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/wire/heads.hpp"
+
+namespace weft::detail {
+
+class Session;
+
+/// Writes the answers to the peer's calls on one connection: their frames, their attachments, and the failures of
+/// those that get none. Thread: the connection's loop.
+class AnswerWriter final : public AnswerSink {
+ public:
+  /// All outlive it. `calls` has those with a record.
+  AnswerWriter(Session& session, CallsHost& host, Admission& admission, IdTable<ServedCall>& calls,
+               CallCounting& counting);
+
+  [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
+  void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
+  void refuse(std::uint64_t id, const Refusal& refusal) { refuse(id, refusal.reason, refusal.status); }
+  void refuse_without_memory(std::uint64_t id) override;
+  /// The caller gave up a call that was answered: what has not left of the attachment does not leave, and the caller
+  /// is told that nothing more comes. False when nothing of it is still to be sent.
+  bool break_off(std::uint64_t id);
+  void wake_room_waiter() override;
+  /// The connection is gone: everybody who waits for room goes on.
+  void wake_all();
+
+ private:
+  std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
+  void end_answer() override;
+  void take_back_answer(const std::byte* body) override;
+  void end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) override;
+  bool has_room() const noexcept override;
+  void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
+  bool charge_answer(std::size_t bytes) override { return admission_.admit_answer(bytes); }
+  void forget(ServedCall& call) override;
+  std::string local_endpoint() const override;
+  std::string remote_endpoint() const override;
+  std::shared_ptr<void>& connection_tag() override;
+  void finish() override;
+
+  bool queue_transfer(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)>& on_sent);
+  void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
+
+  Session& session_;
+  CallsHost& host_;
+  Admission& admission_;
+  IdTable<ServedCall>& calls_;
+  CallCounting& counting_;
+  IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
+  /// Attachments that are leaving in pieces.
+  IdTable<AnswerTransfer> leaving_;
+};
+
+}  // namespace weft::detail
