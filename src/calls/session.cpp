@@ -14,10 +14,19 @@ namespace weft::detail {
 
 namespace {
 
+/// How long after a goaway, which it cannot be told, a peer's hello is waited for.
+constexpr Duration kLateHello = std::chrono::milliseconds{100};
+
 constexpr FixedFailure kNoMemoryForHello{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a hello"};
-constexpr FixedFailure kNoMemoryToPutOff{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
-                                         "out of memory for requests that wait"};
+
+constexpr FixedFailure kNoMemoryToPutOff{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "answers wait to be sent, and the server's memory (process_memory_max) has no room for more requests"};
+
+Refusal no_memory_to_put_off() {
+  return {RefusalReason::kOverProcessMemory, Status::of<kNoMemoryToPutOff>()};
+}
 
 Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
@@ -290,10 +299,18 @@ void Session::on_ping(std::uint64_t id) {
 }
 
 void Session::send_goaway(std::string_view reason) {
-  if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
+  if (state_ == State::kHello) return hurry_hello();
+  if (goaway_sent_ || state_ == State::kClosed) return;
   goaway_sent_ = true;
   if (state_ == State::kReady) state_ = State::kDraining;
   output_.send(wire::GoawayHead{}.header(), reason);
+}
+
+// An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
+// long for one that says nothing.
+void Session::hurry_hello() {
+  const TimePoint soon = Deadline::after(loop().now(), kLateHello).at();
+  if (armed() && at() > soon) loop().arm(*this, soon);
 }
 
 void Session::finish() {

@@ -70,6 +70,25 @@ TEST_F(Sessions, EndsWithoutAHelloInTime) {
   EXPECT_THAT(rig_->closed.front().message(), HasSubstr("no hello"));
 }
 
+TEST_F(Sessions, IsNotWaitedForLongAfterAGoawayThatItCannotBeTold) {
+  start();
+  rig_->session().send_goaway("the server stops");
+  EXPECT_TRUE(rig_->closed.empty());
+  rig_->pass(101ms);
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_THAT(rig_->closed.front().message(), HasSubstr("no hello"));
+}
+
+TEST_F(Sessions, AHelloThatWasOnItsWayIsTakenAfterAGoaway) {
+  start();
+  rig_->session().send_goaway("the server stops");
+  rig_->pass(50ms);
+  rig_->greet();
+  EXPECT_EQ(rig_->ready, 1);
+  rig_->pass(200ms);
+  EXPECT_TRUE(rig_->closed.empty());
+}
+
 TEST_F(Sessions, AnUnknownMethodFailsTheCallAndNothingElse) {
   start();
   rig_->greet();
