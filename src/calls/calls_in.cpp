@@ -120,10 +120,12 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   counting_.taken(*method);
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
+    const CallCounting::Taking taking{counting_, frame.header.id};
     refuse_for(*this, request.id(), bad_metadata());
     return {};
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
+    const CallCounting::Taking taking{counting_, frame.header.id};
     InlineCall call{*this, request.id(), arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
@@ -225,12 +227,13 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
   WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
-  if (arriving_.refused()) {
+  if (arriving_.refused() || !attachment.ok()) {
+    const CallCounting::Taking taking{counting_, frame.header.id};
+    if (!arriving_.refused()) {
+      refuse_without_memory(frame.header.id);
+      return {};
+    }
     refuse_for(*this, frame.header.id, arriving_.take_refusal());
-    return {};
-  }
-  if (!attachment.ok()) {
-    refuse_without_memory(frame.header.id);
     return {};
   }
   return serve_record(*check_.find(request), frame, chunk, std::move(*attachment));
@@ -313,9 +316,13 @@ void CallsIn::finish() {
   session_.finish();
 }
 
+// What its arriving was refused for is forgotten: it would be the next request's.
 void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) {
+  if (arriving_.refused()) return refuse_request(request, arriving_.take_refusal());
   counting_.taken_for(check_.find(request));
-  refuse(request.id(), refusal.reason, refusal.status);
+  const std::uint64_t id = request.id();
+  const CallCounting::Taking taking{counting_, id};
+  refuse(id, refusal.reason, refusal.status);
 }
 
 void CallsIn::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {

@@ -132,7 +132,9 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       continue;
     }
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
-      return put_off(frames.subspan(i), chunk);
+      if (put_off(frames.subspan(i), chunk)) return {};
+      in_.refuse_request(wire::RequestView{frames[i].header}, no_memory_to_put_off());
+      continue;
     }
     Status status = on_request_or_control(frames[i], chunk);
     if (!status.ok()) [[unlikely]]
@@ -141,18 +143,20 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
   return {};
 }
 
-Status Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
+// False when there is no memory for them. No more is received then either, so what is refused in their place is
+// what one batch has.
+bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
   // A chunk of the loop's is not charged, as it is not while it is received into.
   const std::size_t charge = chunk->capacity() > loop().chunks().chunk_bytes() ? chunk->capacity() : 0;
-  if (!setup_.host.memory->try_reserve(charge)) return Status::of<kNoMemoryToPutOff>();
+  if (!setup_.host.memory->try_reserve(charge)) return false;
   KeptBody kept{*setup_.host.memory, charge};
   try {
     put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk, std::move(kept)});
   } catch (const std::bad_alloc&) {
-    return Status::of<kNoMemoryToPutOff>();
+    return false;
   }
-  return {};
+  return true;
 }
 
 Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk) {

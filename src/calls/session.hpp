@@ -137,7 +137,7 @@ class Session final : public ListHook<SessionTag>,
   };
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
-  Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
+  bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
   void watch_peer();
