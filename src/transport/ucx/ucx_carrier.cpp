@@ -20,6 +20,10 @@ constexpr Duration kForceAtMost = std::chrono::milliseconds{100};
 // Clocks are read once in so many questions.
 constexpr unsigned kQuestionsPerLook = 64;
 
+constexpr FixedFailure kOverstayed{
+    StatusCode::kUnavailable, Layer::kTransport, Retry::kBackoff,
+    "it did not come up in the time that it has while others wait (UcxOptions::bring_ups_max)"};
+
 TimePoint now_and(Duration time) {
   return steady_clock_source().now() + time;
 }
@@ -90,6 +94,10 @@ void UcxCarrier::on_room() noexcept {
   } catch (const std::bad_alloc&) {
     conversation_.fail(UCS_ERR_NO_MEMORY);
   }
+}
+
+void UcxCarrier::on_overstayed() noexcept {
+  bring_up_->on_failed(Status::of<kOverstayed>());
 }
 
 // The peer's address was looked at, and there is room.

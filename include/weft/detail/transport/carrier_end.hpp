@@ -55,6 +55,8 @@ class CarrierEnd {
   virtual Status connect(std::string_view peer_address) = 0;
   /// connect() went well and takes longer: on_connected() follows, or on_failed().
   virtual bool connecting() const { return false; }
+  /// It is connecting() because this side has no room yet: its peer's time begins with on_connected().
+  virtual bool waits_for_us() const { return false; }
   /// Bytes that are sent before the peer's end is connected get lost: connect() only gets ready to receive
   /// then, each side tells the other when it is, and on_peer_ready() lets the peer hear of us.
   virtual bool needs_peer_ready() const { return false; }
