@@ -117,6 +117,32 @@ TEST_F(PendingCalls, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
   EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
 }
 
+TEST_F(PendingCalls, ALargeRequestIsChargedWhileItWaitsToBeSent) {
+  const std::size_t all = rig_.host.memory->free();
+  rig_.carrier().set_room(0);
+  TextCall call{target_, std::string(500'000, 'x')};
+  ASSERT_TRUE(call.begin());
+  EXPECT_LE(rig_.host.memory->free(), all - 500'000);
+  rig_.carrier().set_room(SIZE_MAX);
+  EXPECT_EQ(rig_.sent_frame().body.size(), 500'000u);
+  EXPECT_EQ(rig_.host.memory->free(), all);
+}
+
+TEST_F(PendingCalls, ALargeRequestForWhichThereIsNoMemoryIsRefusedAndASmallOneIsNot) {
+  const std::size_t all = rig_.host.memory->free();
+  ASSERT_TRUE(rig_.host.memory->try_reserve(all - 100'000));
+  TextCall large{target_, std::string(200'000, 'x')};
+  EXPECT_FALSE(large.begin());
+  const Status failure = large.take_failure();
+  EXPECT_EQ(failure.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(failure.message(), HasSubstr("process_memory_max"));
+  EXPECT_TRUE(failure.unprocessed());
+  TextCall small{target_};
+  EXPECT_TRUE(small.begin());
+  EXPECT_EQ(rig_.sent_frame().body, "hello");
+  rig_.host.memory->release(all - 100'000);
+}
+
 TEST_F(PendingCalls, ASecondAnswerToItIsDroppedAndCounted) {
   TextCall call{target_};
   call.begin();
