@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "unit/calls/session_rig.hpp"
+#include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 
 namespace weft::calls_testing {
