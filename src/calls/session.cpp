@@ -143,8 +143,8 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
   return {};
 }
 
-// False when there is no memory for them. No more is received then either, so what is refused in their place is
-// what one batch has.
+// False when there is no memory for them. No more is received then either, so what is refused in their place
+// is what one batch has.
 bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
   // A chunk of the loop's is not charged, as it is not while it is received into.
@@ -302,19 +302,18 @@ void Session::on_ping(std::uint64_t id) {
   pong_owed_ = id;
 }
 
+// An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
+// long for one that says nothing.
 void Session::send_goaway(std::string_view reason) {
-  if (state_ == State::kHello) return hurry_hello();
+  if (state_ == State::kHello) {
+    const TimePoint soon = Deadline::after(loop().now(), kLateHello).at();
+    if (armed() && at() > soon) loop().arm(*this, soon);
+    return;
+  }
   if (goaway_sent_ || state_ == State::kClosed) return;
   goaway_sent_ = true;
   if (state_ == State::kReady) state_ = State::kDraining;
   output_.send(wire::GoawayHead{}.header(), reason);
-}
-
-// An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
-// long for one that says nothing.
-void Session::hurry_hello() {
-  const TimePoint soon = Deadline::after(loop().now(), kLateHello).at();
-  if (armed() && at() > soon) loop().arm(*this, soon);
 }
 
 void Session::finish() {

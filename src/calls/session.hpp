@@ -141,7 +141,6 @@ class Session final : public ListHook<SessionTag>,
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
   void watch_peer();
-  void hurry_hello();
 
   SessionSetup setup_;
   std::unique_ptr<Connection> connection_;

@@ -151,7 +151,7 @@ Status BringUp::on_address(std::string_view address) {
   if (!end_->connecting()) {
     if (Status failed = introduce(true); !failed.ok()) return failed;
   }
-  attempt_.waits_for_us = end_->waits_for_us();
+  attempt_.waits_for_us = end_->connecting() && !end_->has_address();
   return attempt_.heard ? give_verdict(Verdict::kUp) : Status{};
 }
 

@@ -44,7 +44,7 @@ void BringUpRoom::let_in() noexcept {
   admit(guest);
   watch();
   if (!waiting_.empty() && places_ > 0) loop_.turn_time().put_off(*this);
-  guest.on_room();
+  guest.on_place(true);
 }
 
 // The timer runs while others wait, for the one who came in first.
@@ -64,7 +64,7 @@ void BringUpRoom::on_timer() {
   Guest& guest = inside_.front();
   if (guest.entered_ + stay_ <= loop_.now()) {
     leave(guest);
-    guest.on_overstayed();
+    guest.on_place(false);
   } else {
     watch();
   }

@@ -21,10 +21,9 @@ class BringUpRoom : private Ready, private Timer {
   /// A peer that is brought up. Leaves the room before it ends.
   class Guest : public ListHook<GuestTag> {
    public:
-    /// There is room now, after an enter() that said no.
-    virtual void on_room() noexcept = 0;
-    /// Others wait, and this one was not heard in its time: it leaves.
-    virtual void on_overstayed() noexcept = 0;
+    /// With true it has a place now, after an enter() that said no; with false it has lost its place, because
+    /// others wait and it was not heard in its time.
+    virtual void on_place(bool given) noexcept = 0;
 
    protected:
     ~Guest() = default;
@@ -38,7 +37,7 @@ class BringUpRoom : private Ready, private Timer {
   /// `places` is above zero. `stay` is what a guest has while others wait.
   BringUpRoom(Loop& loop, std::size_t places, Duration stay) noexcept;
 
-  /// True: `guest` has a place until it leaves. False: it waits, until on_room() or until it leaves.
+  /// True: `guest` has a place until it leaves. False: it waits, until on_place() or until it leaves.
   bool enter(Guest& guest) noexcept;
   /// The peer was heard, or has ended. Again is no change.
   void leave(Guest& guest) noexcept;

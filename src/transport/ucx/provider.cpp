@@ -20,7 +20,7 @@ namespace {
 // What follows the flag byte of the offer: the version of the messages, the error mode.
 constexpr std::size_t kOfferBytes = 2;
 
-/// So many guests one after the other have a place in a bring_up_timeout, while others wait.
+/// Guests that have a place one after the other within a bring_up_timeout, while others wait.
 constexpr Duration::rep kStays = 8;
 
 constexpr const char* kLoopback = "lo";

@@ -86,7 +86,8 @@ Status UcxCarrier::connect(std::string_view peer_address) {
   return {};
 }
 
-void UcxCarrier::on_room() noexcept {
+void UcxCarrier::on_place(bool given) noexcept {
+  if (!given) return bring_up_->on_failed(Status::of<kOverstayed>());
   try {
     Status begun = begin(std::exchange(waiting_for_, {}));
     if (!begun.ok()) return bring_up_->on_failed(std::move(begun));
@@ -94,10 +95,6 @@ void UcxCarrier::on_room() noexcept {
   } catch (const std::bad_alloc&) {
     conversation_.fail(UCS_ERR_NO_MEMORY);
   }
-}
-
-void UcxCarrier::on_overstayed() noexcept {
-  bring_up_->on_failed(Status::of<kOverstayed>());
 }
 
 // The peer's address was looked at, and there is room.

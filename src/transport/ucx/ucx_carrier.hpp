@@ -42,7 +42,6 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   std::string address() const override;
   Status connect(std::string_view peer_address) override;
   bool connecting() const override { return !waiting_for_.empty(); }
-  bool waits_for_us() const override { return !waiting_for_.empty(); }
   Carrier& carrier() override { return *this; }
   Moved receive(std::span<const iovec> into, MutableBytes landing) override {
     return inbox_.receive(into, landing);
@@ -70,8 +69,7 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   };
 
   Status begin(std::string_view peer_address);
-  void on_room() noexcept override;
-  void on_overstayed() noexcept override;
+  void on_place(bool given) noexcept override;
   void tell();
   bool anything_flies() const noexcept { return sender_.anything_flies() || inbox_.landing().flies(); }
   bool wait_for(const Operation& operation, TimePoint give_up_at);

@@ -192,7 +192,8 @@ void CmEnd::on_cm_event(const verbs::CmEvent& event) {
     case Kind::kDeviceGone:
       return ended(event);
     default:
-      if (Status failed = without_throwing([&] { return take(event); }); !failed.ok()) fail(std::move(failed));
+      if (Status failed = without_throwing([&] { return take(event); }); !failed.ok())
+        fail(std::move(failed));
   }
 }
 

@@ -23,9 +23,7 @@ constexpr std::size_t kSearchesMax = 64;
 constexpr Duration kSayAgain = std::chrono::milliseconds{1};
 
 constexpr FixedFailure kNoMemoryForSearch{StatusCode::kResourceExhausted, Layer::kTransport,
-                                          Retry::kReconnect,
-                                          "out of memory to look for the way to the peer"};
-
+                                          Retry::kReconnect, "out of memory to look for the way to the peer"};
 
 }  // namespace
 
@@ -121,7 +119,8 @@ Result<WayFinder::Search> WayFinder::search_for(verbs::Way way, Loop& loop,
       if (question->on_end) std::exchange(question->on_end, {})(said);
     };
     // Between two tries whoever waits may leave.
-    while (!question->tell(say)) std::this_thread::sleep_for(kSayAgain);  // allow(no_sleep): memory has no event
+    while (!question->tell(say))
+      std::this_thread::sleep_for(kSayAgain);  // allow(no_sleep): memory has no event
   };
   const std::lock_guard lock{threads_->mutex};
   try {

@@ -206,8 +206,7 @@ TEST_F(Sessions, ARequestThatCannotBePutOffForWantOfMemoryIsRefusedAndTheConnect
   rig_->peer_sends(std::string_view{large}.substr(0, large.size() - last));
   const std::size_t others = rig_->host.memory->free();
   ASSERT_TRUE(rig_->host.memory->try_reserve(others));
-  rig_->peer_sends(large.substr(large.size() - last) +
-                   control_bytes(wire::FrameType::kPing, 9));
+  rig_->peer_sends(large.substr(large.size() - last) + control_bytes(wire::FrameType::kPing, 9));
   EXPECT_TRUE(rig_->closed.empty());
   rig_->carrier().set_room(SIZE_MAX);
   const std::vector<SentFrame> frames = rig_->sent();

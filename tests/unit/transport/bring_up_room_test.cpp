@@ -18,10 +18,9 @@ using namespace std::chrono_literals;
 using ucx_carrier::BringUpRoom;
 
 struct Guest final : BringUpRoom::Guest {
-  void on_room() noexcept override { inside = true; }
-  void on_overstayed() noexcept override {
-    inside = false;
-    sent_away = true;
+  void on_place(bool given) noexcept override {
+    inside = given;
+    sent_away = !given;
   }
   bool inside = false;
   bool sent_away = false;

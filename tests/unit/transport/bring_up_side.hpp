@@ -69,7 +69,7 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
                                      : Status{};
   }
   bool connecting() const override { return waits_for_us_; }
-  bool waits_for_us() const override { return waits_for_us_; }
+  bool has_address() const override { return !waits_for_us_; }
   bool needs_peer_ready() const override { return needs_peer_ready_; }
   void on_peer_ready() override {
     EXPECT_EQ(log_.connects, 1) << "the peer is ready before this side is";

@@ -206,8 +206,8 @@ class [[nodiscard]] ServedCall::Room : public RoomWaiter {
   Resumption resumption_;
 };
 
-/// Charges `call` for a failure that is there and waits for room, until the call ends; where there is no memory
-/// for its text the beginning of that is left.
+/// Charges `call` for a failure that is there and waits for room, until the call ends; where there is no
+/// memory for its text the beginning of that is left.
 Status keep_failure(ServedCall& call, Status failure) noexcept;
 /// The same failure with the beginning of its text, so that its code is not lost for want of memory for that.
 Status shortened(const Status& failure) noexcept;
