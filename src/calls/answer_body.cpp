@@ -12,6 +12,16 @@ bool AnswerBody::make(std::size_t bytes, MemoryBudget* budget) {
     throw;
   }
   charged_in_ = budget;
+  charged_ = bytes;
+  return true;
+}
+
+bool AnswerBody::charge_in_place(std::size_t bytes, MemoryBudget& budget) noexcept {
+  end_charge();
+  bytes_ = {};
+  if (!budget.try_reserve(bytes)) return false;
+  charged_in_ = &budget;
+  charged_ = bytes;
   return true;
 }
 
@@ -21,7 +31,7 @@ std::vector<std::byte> AnswerBody::take() && {
 }
 
 void AnswerBody::end_charge() noexcept {
-  if (charged_in_ != nullptr) std::exchange(charged_in_, nullptr)->release(bytes_.size());
+  if (charged_in_ != nullptr) std::exchange(charged_in_, nullptr)->release(charged_);
 }
 
 }  // namespace weft::detail

@@ -54,7 +54,8 @@ void AnswerWriter::wake_room_waiter() {
   session_.loop().schedule(room_waiters_.pop_front().node);
 }
 
-std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) {
+std::byte* AnswerWriter::begin_answer(std::uint64_t id, std::size_t body_bytes,
+                                      std::uint64_t attachment_bytes) {
   if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
     fail(id, over_limit("the answer", body_bytes, session_.peer().body_bytes_max, "the caller's",
                         kClientsBodyOption));

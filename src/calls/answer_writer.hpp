@@ -21,8 +21,8 @@ namespace weft::detail {
 
 class Session;
 
-/// Writes the answers to the peer's calls on one connection: their frames, their attachments, and the failures of
-/// those that get none. Thread: the connection's loop.
+/// Writes the answers to the peer's calls on one connection: their frames, their attachments, and the
+/// failures of those that get none. Thread: the connection's loop.
 class AnswerWriter final : public AnswerSink {
  public:
   /// All outlive it. `calls` has those with a record.
@@ -33,8 +33,8 @@ class AnswerWriter final : public AnswerSink {
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
   void refuse(std::uint64_t id, const Refusal& refusal) { refuse(id, refusal.reason, refusal.status); }
   void refuse_without_memory(std::uint64_t id) override;
-  /// The caller gave up a call that was answered: what has not left of the attachment does not leave, and the caller
-  /// is told that nothing more comes. False when nothing of it is still to be sent.
+  /// The caller gave up a call that was answered: what has not left of the attachment does not leave, and the
+  /// caller is told that nothing more comes. False when nothing of it is still to be sent.
   bool break_off(std::uint64_t id);
   void wake_room_waiter() override;
   /// The connection is gone: everybody who waits for room goes on.

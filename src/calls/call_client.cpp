@@ -82,7 +82,7 @@ std::string CallClient::remote_endpoint() const {
   return core_->session() ? core_->session()->connection().remote_endpoint() : std::string{};
 }
 
-ClientStats CallClient::stats() const {
+ClientStats CallClient::stats() const noexcept {
   return core_->stats();
 }
 

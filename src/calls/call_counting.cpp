@@ -6,6 +6,7 @@
 namespace weft::detail {
 
 MethodCounters& CallCounting::of_call(std::uint64_t id) noexcept {
+  if (taking_ != nullptr && *taking_ == id) return *last_;
   const ServedCall* const call = records_.find(id);
   return call != nullptr ? counts_.of(call->method()) : *last_;
 }

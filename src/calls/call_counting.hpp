@@ -12,9 +12,25 @@ namespace weft::detail {
 class ServedCall;
 
 /// Counts for their methods the calls that one connection brings, and those that fail. A failure comes with
-/// the call's id alone: it is that of a record, or of the request that was taken last, which has none.
+/// the call's id alone: it is that of the request that is being taken, else of a record, else of the request
+/// that was taken last. A peer may say the id of a record once more.
 class CallCounting {
  public:
+  /// Lasts while the request that was taken last is served or refused without a record.
+  class Taking {
+   public:
+    /// `id` is where it stays as long.
+    Taking(CallCounting& counting, const std::uint64_t& id) noexcept : counting_(counting) {
+      counting_.taking_ = &id;
+    }
+    Taking(const Taking&) = delete;
+    Taking& operator=(const Taking&) = delete;
+    ~Taking() { counting_.taking_ = nullptr; }
+
+   private:
+    CallCounting& counting_;
+  };
+
   /// Both outlive this.
   CallCounting(MethodCounts& counts, const IdTable<ServedCall>& records)
       : counts_(counts), records_(records), last_(&counts.of_none()) {}
@@ -41,6 +57,8 @@ class CallCounting {
   MethodCounts& counts_;
   const IdTable<ServedCall>& records_;
   MethodCounters* last_;
+  /// The id of the request that is being taken.
+  const std::uint64_t* taking_ = nullptr;
 };
 
 }  // namespace weft::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "calls/calls_out.hpp"
 #include "calls/session.hpp"
 #include "weft/detail/calls/call_target.hpp"
@@ -18,8 +20,8 @@ namespace weft::detail {
 }
 
 [[gnu::always_inline]] inline Begun CallsOut::begin(PendingCall& call, std::size_t body_bytes) {
-  if (body_bytes > session_.peer().body_bytes_max) [[unlikely]] {
-    return refuse_body(call, body_bytes);
+  if (body_bytes > small_body_bytes_) [[unlikely]] {
+    if (Status refused = admit_body(body_bytes); !refused.ok()) return call.refuse(std::move(refused));
   }
   if (!call.request().is_plain()) return begin_with_options(call, body_bytes);
   wire::RequestHead head = request_head(*call.request().method, body_bytes);

@@ -107,6 +107,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   counting_.taken(*method);
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
+    const CallCounting::Taking taking{counting_, frame.header.id};
     answers_.refuse(request.id(), bad_metadata());
     return {};
   }
@@ -114,6 +115,7 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     return begin_arriving(frame, chunk);
   }
   if (method->kind == HandlerKind::kInline) [[likely]] {
+    const CallCounting::Taking taking{counting_, frame.header.id};
     InlineCall call{answers_, request.id(), arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
@@ -249,12 +251,13 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
   WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
-  if (arriving_.refused()) {
-    answers_.refuse(frame.header.id, arriving_.take_refusal());
-    return {};
-  }
-  if (!attachment.ok()) {
-    answers_.refuse_without_memory(frame.header.id);
+  if (arriving_.refused() || !attachment.ok()) {
+    const CallCounting::Taking taking{counting_, frame.header.id};
+    if (arriving_.refused()) {
+      answers_.refuse(frame.header.id, arriving_.take_refusal());
+    } else {
+      answers_.refuse_without_memory(frame.header.id);
+    }
     return {};
   }
   return serve_record(*check_.find(request), frame, chunk, std::move(*attachment));
@@ -267,9 +270,13 @@ void CallsIn::orphan_all() {
   calls_.orphan_all();
 }
 
+// What its arriving was refused for is forgotten: it would be the next request's.
 void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) {
+  if (arriving_.refused()) return refuse_request(request, arriving_.take_refusal());
   counting_.taken_for(check_.find(request));
-  answers_.refuse(request.id(), refusal);
+  const std::uint64_t id = request.id();
+  const CallCounting::Taking taking{counting_, id};
+  answers_.refuse(id, refusal);
 }
 
 }  // namespace weft::detail

@@ -41,6 +41,8 @@ class CallsIn final : private ArrivingCallsOwner {
   void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.
   Status on_request(const Frame& frame, const ChunkRef& chunk);
+  /// In place of on_request(): takes a request that is not served.
+  [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   void on_cancel(std::uint64_t id);
   Landing on_request_attachment(const Frame& frame);
   /// `left` bytes of the attachment are to come.
@@ -61,8 +63,6 @@ class CallsIn final : private ArrivingCallsOwner {
 
   /// Takes a request whose attachment comes in pieces.
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
-  /// Takes a request that is not served.
-  [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                       Buffer attachment);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,

@@ -19,6 +19,11 @@ namespace {
 constexpr std::uint32_t kHeldByPeerMin = 65536;
 constexpr std::size_t kReasonBytesMax = 256;
 
+constexpr FixedFailure kNoRoomForRequest{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "requests that wait to be sent fill the client's memory, or this connection's share of it "
+    "(process_memory_max)"};
+
 void set_timeout(wire::RequestHead& head, Deadline deadline, TimePoint now) {
   if (deadline.is_infinite()) return;
   const auto micros = std::chrono::ceil<std::chrono::microseconds>(deadline.remaining(now)).count();
@@ -41,9 +46,13 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
 
 }  // namespace
 
-Begun CallsOut::refuse_body(PendingCall& call, std::size_t body_bytes) {
-  return call.refuse(over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's",
-                                kServersBodyOption));
+Status CallsOut::admit_body(std::size_t body_bytes) {
+  if (body_bytes > session_.peer().body_bytes_max) {
+    return over_limit("a request", body_bytes, session_.peer().body_bytes_max, "the server's",
+                      kServersBodyOption);
+  }
+  if (session_.output().reserve(body_bytes + wire::kHeaderBytes)) return {};
+  return Status::of<kNoRoomForRequest>();
 }
 
 Begun CallsOut::refuse_for_memory(PendingCall& call) {
@@ -60,6 +69,9 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   if (body_bytes > session_.peer().body_bytes_max) {
     return call.refuse(over_limit("a request with its metadata", body_bytes, session_.peer().body_bytes_max,
                                   "the server's", kServersBodyOption));
+  }
+  if (body_bytes > small_body_bytes_) {
+    if (Status refused = admit_body(body_bytes); !refused.ok()) return call.refuse(std::move(refused));
   }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.metadata_bytes = static_cast<std::uint16_t>(metadata.size());
@@ -136,6 +148,7 @@ void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
 void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
   const std::uint64_t kept_max = std::max(std::uint64_t{kHeldByPeerMin}, 2 * std::uint64_t{own_max});
   own_max_ = own_max;
+  small_body_bytes_ = std::min<std::uint32_t>(session_.peer().body_bytes_max, FrameOutput::kSmallBytes);
   held_by_peer_max_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(peer_max, 1, kept_max));
   count_places();
 }

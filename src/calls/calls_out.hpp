@@ -72,7 +72,8 @@ class CallsOut {
  private:
   [[gnu::cold]] void on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk);
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
-  [[gnu::cold]] Begun refuse_body(PendingCall& call, std::size_t body_bytes);
+  /// Looks whether a large body may be sent, and reserves memory for it.
+  [[gnu::cold]] Status admit_body(std::size_t body_bytes);
   [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
   static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
@@ -87,6 +88,8 @@ class CallsOut {
   /// Our own limit, or what those that were given up leave of the peer's, if that is less.
   std::uint32_t in_flight_max_ = 0;
   std::uint64_t late_answers_ = 0;
+  /// Larger bodies need admit_body().
+  std::uint32_t small_body_bytes_ = 0;
   /// The exchange whose attachment is being received; null when nobody waits for it any more.
   const Exchange* landing_ = nullptr;
 };

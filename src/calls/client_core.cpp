@@ -309,7 +309,7 @@ void ClientCore::close() {
   fail_waiting(closed_status());
 }
 
-ClientStats ClientCore::stats() const {
+ClientStats ClientCore::stats() const noexcept {
   ClientStats stats = counted_;
   const auto add = [&stats](Session& session) {
     add_counts(stats, session);

@@ -55,7 +55,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   Result<MemoryLease> register_memory(MutableBytes memory) const {
     return transports_.register_memory({&options_.connect, 1}, memory);
   }
-  ClientStats stats() const;
+  ClientStats stats() const noexcept;
 
  private:
   enum class State : std::uint8_t { kIdle, kConnecting, kReady, kBackoff, kClosed };

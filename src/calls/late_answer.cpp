@@ -10,15 +10,19 @@
 
 namespace weft::detail {
 
-namespace {
-
-// With a shorter text, so that the code of the failure is not lost for want of memory for its text.
 Status shortened(const Status& failure) noexcept {
   return {failure.code(), failure.layer(), failure.message().substr(0, kShortTextBytes), failure.native(),
           failure.retry()};
 }
 
-}  // namespace
+std::size_t charged_text(const Status& failure) noexcept {
+  const std::size_t text = failure.message().size();
+  return text > kShortTextBytes ? text : 0;
+}
+
+Status keep_failure(ServedCall& call, Status failure) noexcept {
+  return call.keep_answer(charged_text(failure)).ok() ? std::move(failure) : shortened(failure);
+}
 
 LateAnswer::LateAnswer(ServedCall& call) noexcept
     : Ready([](Ready* self) noexcept { static_cast<LateAnswer*>(self)->send_and_end(); }),
@@ -29,12 +33,12 @@ bool LateAnswer::keep(ServedCall& call, std::vector<std::byte>& body, Status& fa
   if (call.answered() || call.has_room()) return false;
   auto* const late = new (std::nothrow) LateAnswer(call);
   if (late == nullptr) return false;
-  const std::size_t text = failure.message().size();
-  if (Status charged = call.keep_answer(body.size() + (text > kShortTextBytes ? text : 0)); charged.ok()) {
+  if (!failure.ok()) {
+    late->failure_ = keep_failure(call, std::move(failure));
+  } else if (Status charged = call.keep_answer(body.size()); charged.ok()) {
     late->body_ = std::move(body);
-    late->failure_ = std::move(failure);
   } else {
-    late->failure_ = failure.ok() ? std::move(charged) : shortened(failure);
+    late->failure_ = std::move(charged);
   }
   call.when_room(*late);
   return true;

@@ -169,6 +169,7 @@ inline void PendingCall::end() noexcept {
   if (waiter_ != nullptr) target_->loop().schedule(*waiter_);
 }
 
+// A call that leaves has details, so that its answer goes on to take_answer().
 void PendingCall::on_answer(const Frame& frame) {
   if (request_.details != nullptr || !wire::AnswerView{frame.header}.succeeded()) [[unlikely]] {
     return take_answer(frame, {});
@@ -183,6 +184,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
   if (request_.details != nullptr) {
     out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
   }
+  if (state_ == State::kLeaving) return end();
   if (!refused.ok()) {
     failure_ = std::move(refused);
   } else if (wire::AnswerView{frame.header}.succeeded()) {
@@ -194,6 +196,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
 }
 
 Landing PendingCall::on_answer_attachment(const Frame& frame) {
+  if (state_ == State::kLeaving) return Landing::skip();
   if (request_.details == nullptr || !request_.details->wants_attachment()) return Landing::skip();
   return request_.details->land(frame.header.attachment_bytes, out_->session());
 }
@@ -210,7 +213,7 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
     out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
   }
   if (request_.details != nullptr) request_.details->arriving().end();
-  failure_ = failure;
+  if (state_ != State::kLeaving) failure_ = failure;
   end();
 }
 

@@ -41,7 +41,12 @@ void ReplyRight::send(AnswerBody body) {
 void ReplyRight::fail(Status failure) {
   WEFT_ASSERT(call_ != nullptr, "a Reply answers once");
   WEFT_ASSERT(!failure.ok(), "a Reply fails with a Status that is a failure; success is an answer");
-  finish([call = call_, failure = std::move(failure)]() mutable { call->fail_late(std::move(failure)); });
+  AnswerBody charge;
+  failure = call_->carry_failure(std::move(failure), charge);
+  finish([call = call_, failure = std::move(failure), charge = std::move(charge)]() mutable {
+    static_cast<void>(std::move(charge).take());  // on the loop the text has another
+    call->fail_late(std::move(failure));
+  });
 }
 
 void ReplyRight::drop() noexcept {

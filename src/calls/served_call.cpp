@@ -152,6 +152,12 @@ Status ServedCall::make_answer(std::size_t bytes, AnswerBody& body) {
   return {};
 }
 
+Status ServedCall::carry_failure(Status failure, AnswerBody& charge) const noexcept {
+  const std::size_t text = charged_text(failure);
+  if (text == 0 || Loop::current() == loop_) return failure;
+  return charge.charge_in_place(text, *host_->memory->shared()) ? std::move(failure) : shortened(failure);
+}
+
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
     late_failure_ = make_answer(bytes, late_body_);
@@ -184,7 +190,7 @@ void ServedCall::take_back_answer(const std::byte* body) {
 
 void ServedCall::fail(const Status& failure) {
   if (off_loop_) {
-    late_failure_ = failure;
+    late_failure_ = carry_failure(failure, late_body_);
     return;
   }
   if (state_ != State::kRunning) return;
@@ -247,7 +253,10 @@ void ServedCall::run_off_loop() {
 
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
-  if (!late_failure_.ok()) return fail_late(std::move(late_failure_));
+  if (!late_failure_.ok()) {
+    static_cast<void>(std::move(late_body_).take());  // its charge: on the loop the text has another
+    return fail_late(std::move(late_failure_));
+  }
   answer_late(std::move(late_body_));
 }
 

@@ -14,10 +14,19 @@ namespace weft::detail {
 
 namespace {
 
+/// How long after a goaway, which it cannot be told, a peer's hello is waited for.
+constexpr Duration kLateHello = std::chrono::milliseconds{100};
+
 constexpr FixedFailure kNoMemoryForHello{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
                                          "out of memory for a hello"};
-constexpr FixedFailure kNoMemoryToPutOff{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
-                                         "out of memory for requests that wait"};
+
+constexpr FixedFailure kNoMemoryToPutOff{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "answers wait to be sent, and the server's memory (process_memory_max) has no room for more requests"};
+
+Refusal no_memory_to_put_off() {
+  return {RefusalReason::kOverProcessMemory, Status::of<kNoMemoryToPutOff>()};
+}
 
 Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
@@ -124,7 +133,9 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       continue;
     }
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
-      return put_off(frames.subspan(i), chunk);
+      if (put_off(frames.subspan(i), chunk)) return {};
+      in_.refuse_request(wire::RequestView{frames[i].header}, no_memory_to_put_off());
+      continue;
     }
     Status status = on_request_or_control(frames[i], chunk);
     if (!status.ok()) [[unlikely]]
@@ -133,18 +144,20 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
   return {};
 }
 
-Status Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
+// False when there is no memory for them. No more is received then either, so what is refused in their place
+// is what one batch has.
+bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
   // A chunk of the loop's is not charged, as it is not while it is received into.
   const std::size_t charge = chunk->capacity() > loop().chunks().chunk_bytes() ? chunk->capacity() : 0;
-  if (!setup_.host.memory->try_reserve(charge)) return Status::of<kNoMemoryToPutOff>();
+  if (!setup_.host.memory->try_reserve(charge)) return false;
   KeptBody kept{*setup_.host.memory, charge};
   try {
     put_off_ = std::make_unique<PutOff>(PutOff{{frames.begin(), frames.end()}, chunk, std::move(kept)});
   } catch (const std::bad_alloc&) {
-    return Status::of<kNoMemoryToPutOff>();
+    return false;
   }
-  return {};
+  return true;
 }
 
 Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk) {
@@ -308,8 +321,15 @@ void Session::on_ping(std::uint64_t id) {
   pong_owed_ = id;
 }
 
+// An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
+// long for one that says nothing.
 void Session::send_goaway(std::string_view reason) {
-  if (goaway_sent_ || state_ == State::kHello || state_ == State::kClosed) return;
+  if (state_ == State::kHello) {
+    const TimePoint soon = Deadline::after(loop().now(), kLateHello).at();
+    if (armed() && at() > soon) loop().arm(*this, soon);
+    return;
+  }
+  if (goaway_sent_ || state_ == State::kClosed) return;
   goaway_sent_ = true;
   if (state_ == State::kReady) state_ = State::kDraining;
   output_.send(wire::GoawayHead{}.header(), reason);

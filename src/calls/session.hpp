@@ -93,7 +93,8 @@ class Session final : public ListHook<SessionTag>,
   /// New calls may be queued: ready, and there is room for what they send.
   bool has_room() { return state_ == State::kReady && output_.has_room() && out_.has_place(); }
 
-  /// Tells the peer to make no new calls here; those that come all the same are served.
+  /// Tells the peer to make no new calls here; those that come all the same are served. A peer that has said
+  /// no hello has little time left to say it, and is to be told then.
   void send_goaway(std::string_view reason);
   /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
   void finish();
@@ -143,7 +144,7 @@ class Session final : public ListHook<SessionTag>,
   };
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
-  Status put_off(std::span<const Frame> frames, const ChunkRef& chunk);
+  bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
   void on_ping(std::uint64_t id);
   void watch_peer();

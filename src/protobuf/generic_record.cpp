@@ -67,6 +67,11 @@ void GenericRecord::answer_soon() {
 
 void GenericRecord::answer_when_room() {
   if (call_.has_room()) return answer();
+  if (controller_.Failed()) {
+    controller_.fail(weft::detail::keep_failure(call_, controller_.status()));
+  } else if (Status kept = call_.keep_answer(response_->SpaceUsedLong()); !kept.ok()) {
+    controller_.fail(std::move(kept));
+  }
   call_.when_room(*this);
 }
 

@@ -281,11 +281,7 @@ std::size_t Loop::fire_timers() {
   timers_.collect_due(turn_time_.now());
   for (detail::Timer* timer = timers_.pop_due(); timer != nullptr; timer = timers_.pop_due()) {
     timer->loop_ = nullptr;
-    // Of the timers that one absence made late only the first says something new.
-    detail::Absence& absence = turn_time_.absence();
-    if (real_time_ && timer->at() > absence.judge_from(Duration::zero())) {
-      absence.fires(timer->at(), turn_time_.now());
-    }
+    if (real_time_) turn_time_.absence().fires(timer->at(), turn_time_.now());
     timer->on_timer();
     ++fired;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/bring_up.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -84,16 +85,25 @@ Status BringUp::try_next() {
   attempt_ = {};
   const Duration rest = end_by_ - loop_.now();
   if (rest <= Duration::zero()) return give_verdict(Verdict::kDown, "those before it took all the time");
-  loop_.arm(*this, loop_.now() + rest / static_cast<Duration::rep>(candidates_.left()));
+  attempt_.time = rest / static_cast<Duration::rep>(candidates_.left());
+  loop_.arm(*this, loop_.now() + attempt_.time);
   auto end = candidates_.provider().open(loop_, *this, candidates_.peer_offer());
   if (!end.ok()) return give_verdict(Verdict::kDown, end.status().message());
   end_ = *std::move(end);
-  if (const Status kept = descriptors_.pass(*end_); !kept.ok()) {
-    return give_verdict(Verdict::kDown, kept.message());
+  return end_->has_address() ? introduce(false) : Status{};
+}
+
+// Says our address, if that was not done, with the descriptors that belong to it (a frame this small is taken
+// whole by a Unix socket, or not yet), and of an end that is connected that it is.
+Status BringUp::introduce(bool connected) {
+  if (!std::exchange(attempt_.address_said, true)) {
+    const std::string address = end_->address();
+    if (const Status kept = descriptors_.pass(*end_, host_.queued_bytes()); !kept.ok()) {
+      return give_verdict(Verdict::kDown, kept.message());
+    }
+    if (Status failed = send(wire::CarrierStep::kAddress, address); !failed.ok()) return failed;
   }
-  if (!end_->has_address()) return {};
-  attempt_.address_said = true;
-  return send(wire::CarrierStep::kAddress, end_->address());
+  return connected && end_->needs_peer_ready() ? send(wire::CarrierStep::kReady, {}) : Status{};
 }
 
 Status BringUp::send(wire::CarrierStep step, std::string_view text) {
@@ -139,21 +149,21 @@ Status BringUp::on_address(std::string_view address) {
   if (connected.ok()) connected = end_->connect(address);
   if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
   if (!end_->connecting()) {
-    if (Status failed = say_connected(); !failed.ok()) return failed;
+    if (Status failed = introduce(true); !failed.ok()) return failed;
   }
+  attempt_.waits_for_us = end_->connecting() && !end_->has_address();
   return attempt_.heard ? give_verdict(Verdict::kUp) : Status{};
 }
 
-Status BringUp::say_connected() {
-  if (!std::exchange(attempt_.address_said, true)) {
-    if (Status failed = send(wire::CarrierStep::kAddress, end_->address()); !failed.ok()) return failed;
-  }
-  return end_->needs_peer_ready() ? send(wire::CarrierStep::kReady, {}) : Status{};
-}
-
+// Its time begins now if it was this side that had no room for it.
 void BringUp::on_connected() {
   if (attempt_.ours != Verdict::kNone) return;
-  or_fail(host_, [this] { return say_connected(); });
+  if (attempt_.waits_for_us) {
+    const TimePoint whole = loop_.now() + attempt_.time;
+    end_by_ += std::max(whole - at(), Duration::zero());
+    loop_.arm(*this, whole);
+  }
+  or_fail(host_, [this] { return introduce(true); });
 }
 
 Status BringUp::on_ready() {

@@ -81,6 +81,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     bool heard = false;
     bool peer_ready = false;
     bool address_said = false;
+    bool waits_for_us = false;
+    Duration time{};
   };
 
   Status on_hello(const wire::Hello& hello) override;
@@ -101,7 +103,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Status on_message(const wire::CarrierMessage& message);
   Status on_address(std::string_view address);
   Status on_ready();
-  Status say_connected();
+  Status introduce(bool connected);
   Status give_verdict(Verdict verdict, std::string_view reason = {});
   Status decide();
   Status send(wire::CarrierStep step, std::string_view text);

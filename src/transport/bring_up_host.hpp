@@ -12,6 +12,8 @@ class BringUpHost {
  public:
   /// Queues a whole frame; false when memory is out.
   virtual bool queue_carrier_frame(std::string_view frame) = 0;
+  /// Returns how many bytes leave before the next frame that is queued.
+  virtual std::size_t queued_bytes() const = 0;
   /// Lets out what it can of what is queued: the connection is about to end, and that tells the peer why.
   virtual void send_what_is_queued() = 0;
   /// Both sides have decided. Everything after what is queued goes by what move() gives, if it moves(); the

@@ -62,6 +62,7 @@ struct Connection::BringingUp final : BringUpHost {
     send_what_is_queued();
     return true;
   }
+  std::size_t queued_bytes() const override { return connection.outbox_.queued_bytes(); }
   void send_what_is_queued() override { connection.on_much_queued(); }
   void on_carrier_decided() override {
     or_close(connection, [this] { decided(); });

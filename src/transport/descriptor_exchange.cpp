@@ -12,14 +12,14 @@ DescriptorExchange::DescriptorExchange(Carrier& stream, std::size_t most) noexce
   if (passing_ != nullptr) passing_->look(most);
 }
 
-Status DescriptorExchange::pass(CarrierEnd& end) {
+Status DescriptorExchange::pass(CarrierEnd& end, std::size_t ahead) {
   Descriptors ours = end.descriptors();
   if (ours.empty()) return {};
   if (passing_ == nullptr) {
     return {StatusCode::kUnavailable, Layer::kTransport,
             "it needs a Unix socket, by which descriptors can be passed"};
   }
-  passing_->pass(std::move(ours));
+  passing_->pass(std::move(ours), ahead);
   return {};
 }
 

@@ -17,8 +17,9 @@ class DescriptorExchange {
   /// The ends of this side take at most `most`. `stream` outlives this.
   DescriptorExchange(Carrier& stream, std::size_t most) noexcept;
 
-  /// Passes what `end` has for the peer's end, with what is sent next. Errors: the stream cannot.
-  Status pass(CarrierEnd& end);
+  /// Passes what `end` has for the peer's end, with the byte that is sent behind the next `ahead` ones, where
+  /// the address of `end` begins. Errors: the stream cannot.
+  Status pass(CarrierEnd& end, std::size_t ahead);
   /// The peer's address has come: `end` takes what came with it. Errors: `end`'s.
   Status hand_to(CarrierEnd& end);
   /// The peer's address has come, and nobody wants it.

@@ -53,7 +53,8 @@ class CallClient {
   /// client's logger has heard the latter as a warning too, at most once a second. Empty without a
   /// connection.
   CarrierReport carrier_report() const;
-  ClientStats stats() const;
+  /// Allocates nothing.
+  ClientStats stats() const noexcept;
   Loop& loop() const;
   /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.
   detail::CallTarget& target() const { return *target_; }

@@ -57,7 +57,8 @@ class CallServer {
   /// Where it really listens, in the order of the options; valid after start().
   std::vector<std::string> urls() const;
   /// Adds up what each loop and each connection has counted for itself, so it takes the longer the more
-  /// connections there are. Any thread, once start() has returned.
+  /// connections there are. Any thread, once start() has returned. Throws std::bad_alloc, and has changed
+  /// nothing, when there is no memory for the list of methods.
   ServerStats stats() const;
 
  private:

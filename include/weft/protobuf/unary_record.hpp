@@ -89,6 +89,8 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
   void handler_ended() noexcept {
     if (call_->has_room()) [[likely]] {
       answer();
+    } else if (Status failure = failure_of_handler(); !failure.ok()) {
+      fail_late(std::move(failure));
     } else if (const Status kept = call_->keep_answer(bytes_to_keep()); kept.ok()) {
       call_->when_room(*this);
     } else {
@@ -96,9 +98,23 @@ class UnaryRecord final : public CachedRecord<UnaryRecord<Handler>>,
     }
   }
 
-  /// An answer with nothing in it, as that of a handler that failed, is kept however much others hold.
+  /// An answer with nothing in it is kept however much others hold.
   std::size_t bytes_to_keep() const noexcept {
     return response_.ByteSizeLong() == 0 ? 0 : response_.SpaceUsedLong();
+  }
+  /// The handler's failure; success has moved nothing.
+  Status failure_of_handler() noexcept {
+    try {
+      return weft::detail::take_result(task_).status();
+    } catch (...) {
+      return weft::detail::status_of_exception();
+    }
+  }
+  void fail_late(Status failure) noexcept {
+    weft::detail::ServedCall& call = *call_;
+    task_.reset();
+    RecordCache<UnaryRecord>::give_back(*this, false);
+    call.fail_late(std::move(failure));
   }
   void end_without_memory(const Status& failure) noexcept {
     weft::detail::ServedCall& call = *call_;

@@ -68,6 +68,7 @@ void UnixCarrier::take_in(msghdr& message) noexcept {
 
 Moved UnixCarrier::send_with_descriptors(std::span<const iovec> from) {
   if (in_child()) return Moved::failed(EPIPE);
+  if (ahead_ > 0) return send_ahead(from.front());
   alignas(cmsghdr) std::byte control[kControlBytes] = {};
   const std::size_t bytes = to_pass_.size() * sizeof(int);
   msghdr message = message_of(from, {control, CMSG_SPACE(bytes)});
@@ -88,6 +89,14 @@ Moved UnixCarrier::send_with_descriptors(std::span<const iovec> from) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Moved::blocked();
     if (errno != EINTR) return Moved::failed(errno);
   }
+}
+
+// A send of their own, so that they begin the next one: the system passes descriptors with its first byte.
+Moved UnixCarrier::send_ahead(iovec first) {
+  first.iov_len = std::min(first.iov_len, ahead_);
+  const Moved moved = TcpCarrier::send({&first, 1}, 0);
+  if (moved.kind == Moved::Kind::kSome) ahead_ -= moved.bytes;
+  return moved;
 }
 
 }  // namespace weft::detail::tcp

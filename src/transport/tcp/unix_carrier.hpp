@@ -26,14 +26,20 @@ class UnixCarrier final : public TcpCarrier, private DescriptorPassing {
   void look_no_more() noexcept override;
   bool unasked() const noexcept override { return unasked_; }
   Descriptors take() noexcept override { return std::move(came_); }
-  void pass(Descriptors descriptors) noexcept override { to_pass_ = std::move(descriptors); }
+  void pass(Descriptors descriptors, std::size_t ahead) noexcept override {
+    to_pass_ = std::move(descriptors);
+    ahead_ = ahead;
+  }
 
   Moved receive_with_descriptors(std::span<const iovec> into);
   Moved send_with_descriptors(std::span<const iovec> from);
+  Moved send_ahead(iovec first);
   void take_in(msghdr& message) noexcept;
 
   Descriptors came_;
   Descriptors to_pass_;
+  /// Bytes that are sent before them.
+  std::size_t ahead_ = 0;
   std::size_t most_ = 0;
   bool looking_ = false;
   bool unasked_ = false;

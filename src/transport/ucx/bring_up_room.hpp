@@ -3,23 +3,27 @@
 
 #include <cstddef>
 
+#include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::detail::ucx_carrier {
 
 /// Bounds how many peers of a loop are brought up at a time, where each of them costs a worker of its own
 /// (UcxErrorMode::kNone) before it has been heard. The others wait for their turn, in order; when it comes,
-/// each has a turn of the loop for itself. Thread: the loop's.
-class BringUpRoom : private Ready {
+/// each has a turn of the loop for itself. While others wait, a guest that has had a place for long enough to
+/// be heard loses it: a few who are silent do not keep the honest ones out. Thread: the loop's.
+class BringUpRoom : private Ready, private Timer {
  public:
   struct GuestTag;
   /// A peer that is brought up. Leaves the room before it ends.
   class Guest : public ListHook<GuestTag> {
    public:
-    /// There is room now, after an enter() that said no.
-    virtual void on_room() noexcept = 0;
+    /// With true it has a place now, after an enter() that said no; with false it has lost its place, because
+    /// others wait and it was not heard in its time.
+    virtual void on_place(bool given) noexcept = 0;
 
    protected:
     ~Guest() = default;
@@ -27,22 +31,29 @@ class BringUpRoom : private Ready {
    private:
     friend BringUpRoom;
     bool inside_ = false;
+    TimePoint entered_{};
   };
 
-  /// `places` is above zero.
-  BringUpRoom(Loop& loop, std::size_t places) noexcept;
+  /// `places` is above zero. `stay` is what a guest has while others wait.
+  BringUpRoom(Loop& loop, std::size_t places, Duration stay) noexcept;
 
-  /// True: `guest` has a place until it leaves. False: it waits, until on_room() or until it leaves.
+  /// True: `guest` has a place until it leaves. False: it waits, until on_place() or until it leaves.
   bool enter(Guest& guest) noexcept;
   /// The peer was heard, or has ended. Again is no change.
   void leave(Guest& guest) noexcept;
 
  private:
+  void admit(Guest& guest) noexcept;
   void let_in() noexcept;
+  void watch() noexcept;
+  void on_timer() override;
 
   Loop& loop_;
   std::size_t places_;
+  const Duration stay_;
   IntrusiveList<Guest, GuestTag> waiting_;
+  /// In the order in which they came in.
+  IntrusiveList<Guest, GuestTag> inside_;
 };
 
 }  // namespace weft::detail::ucx_carrier

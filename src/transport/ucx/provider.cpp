@@ -20,6 +20,9 @@ namespace {
 // What follows the flag byte of the offer: the version of the messages, the error mode.
 constexpr std::size_t kOfferBytes = 2;
 
+/// Guests that have a place one after the other within a bring_up_timeout, while others wait.
+constexpr Duration::rep kStays = 8;
+
 constexpr const char* kLoopback = "lo";
 
 /// Returns the transports that need no network device.
@@ -160,7 +163,7 @@ std::shared_ptr<BringUpRoom> Provider::room_for(Loop& loop) const {
   const auto found = rooms_.find(&loop);
   std::shared_ptr<BringUpRoom> room = found != rooms_.end() ? found->second.lock() : nullptr;
   if (room != nullptr) return room;
-  room = std::make_shared<BringUpRoom>(loop, options_.bring_ups_max);
+  room = std::make_shared<BringUpRoom>(loop, options_.bring_ups_max, options_.bring_up_timeout / kStays);
   rooms_.insert_or_assign(&loop, room);
   return room;
 }

@@ -20,6 +20,10 @@ constexpr Duration kForceAtMost = std::chrono::milliseconds{100};
 // Clocks are read once in so many questions.
 constexpr unsigned kQuestionsPerLook = 64;
 
+constexpr FixedFailure kOverstayed{
+    StatusCode::kUnavailable, Layer::kTransport, Retry::kBackoff,
+    "it did not come up in the time that it has while others wait (UcxOptions::bring_ups_max)"};
+
 TimePoint now_and(Duration time) {
   return steady_clock_source().now() + time;
 }
@@ -83,7 +87,8 @@ Status UcxCarrier::connect(std::string_view peer_address) {
   return {};
 }
 
-void UcxCarrier::on_room() noexcept {
+void UcxCarrier::on_place(bool given) noexcept {
+  if (!given) return bring_up_->on_failed(Status::of<kOverstayed>());
   try {
     Status begun = begin(std::exchange(waiting_for_, {}));
     if (!begun.ok()) return bring_up_->on_failed(std::move(begun));

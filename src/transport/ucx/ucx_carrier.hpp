@@ -69,7 +69,7 @@ class UcxCarrier final : public CarrierEnd, public Carrier, private BringUpRoom:
   };
 
   Status begin(std::string_view peer_address);
-  void on_room() noexcept override;
+  void on_place(bool given) noexcept override;
   void tell();
   bool anything_flies() const noexcept { return sender_.anything_flies() || inbox_.landing().flies(); }
   bool wait_for(const Operation& operation, TimePoint give_up_at);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "transport/verbs/limits.hpp"
@@ -20,6 +21,19 @@ using Kind = verbs::CmEvent::Kind;
 
 int milliseconds(Duration time) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
+constexpr FixedFailure kNoMemoryToComeUp{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
+                                         "out of memory to bring RDMA up"};
+
+// Does what an event of the connection manager asks for, where nothing may be thrown.
+template <typename Work>
+Status without_throwing(Work work) noexcept {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Status::of<kNoMemoryToComeUp>();
+  }
 }
 
 Status refused(const char* why) {
@@ -178,7 +192,8 @@ void CmEnd::on_cm_event(const verbs::CmEvent& event) {
     case Kind::kDeviceGone:
       return ended(event);
     default:
-      if (Status failed = take(event); !failed.ok()) fail(std::move(failed));
+      if (Status failed = without_throwing([&] { return take(event); }); !failed.ok())
+        fail(std::move(failed));
   }
 }
 
@@ -202,7 +217,7 @@ void CmEnd::on_cm_request(CmConnection connection, const verbs::CmEvent& event) 
   theirs_ = event.parameters;
   // The peer's terms come by the stream, and may come later.
   if (state_ != State::kAwaiting) return;
-  if (Status failed = answer(); !failed.ok()) fail(std::move(failed));
+  if (Status failed = without_throwing([this] { return answer(); }); !failed.ok()) fail(std::move(failed));
 }
 
 Status CmEnd::make_carrier() {
@@ -252,8 +267,9 @@ Status CmEnd::look_for_way() {
 
 void CmEnd::found(const Status& way) {
   if (state_ != State::kSearching) return;
-  Status status = way.ok() ? connect_pair() : way;
-  if (status.ok()) status = finish();
+  Status status = way;
+  if (status.ok()) status = without_throwing([this] { return connect_pair(); });
+  if (status.ok()) status = without_throwing([this] { return finish(); });
   if (!status.ok()) return fail(std::move(status));
   state_ = State::kConnected;
   if (peer_ready_) carrier_->sender().peer_ready();

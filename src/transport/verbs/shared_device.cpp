@@ -38,15 +38,19 @@ void SharedDevice::remove(LoopDevice& loop_device) noexcept {
 }
 
 // A LoopDevice that is ending, on another thread, is not found by its weak pointer any more.
-void SharedDevice::tell(LoopDevice& here, const verbs::DeviceEvent& event) {
+void SharedDevice::tell(LoopDevice& here, const verbs::DeviceEvent& event) noexcept {
   if (event.type == IBV_EVENT_DEVICE_FATAL) mark_broken();
   {
     const std::lock_guard lock{mutex_};
     for (LoopDevice* const loop_device : loop_devices_) {
       if (loop_device == &here) continue;
-      loop_device->loop().post([weak = loop_device->weak_from_this(), event] {
-        if (const auto there = weak.lock()) there->on_device_event(event);
-      });
+      try {
+        loop_device->loop().post([weak = loop_device->weak_from_this(), event] {
+          if (const auto there = weak.lock()) there->on_device_event(event);
+        });
+      } catch (const std::bad_alloc&) {  // its carriers meet their own failures; nothing new begins here
+        mark_broken();
+      }
     }
   }
   here.on_device_event(event);

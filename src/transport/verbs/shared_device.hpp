@@ -35,7 +35,7 @@ class SharedDevice {
   void add(LoopDevice& loop_device);
   void remove(LoopDevice& loop_device) noexcept;
   /// By the thread of `here`, which hears of it at once.
-  void tell(LoopDevice& here, const verbs::DeviceEvent& event);
+  void tell(LoopDevice& here, const verbs::DeviceEvent& event) noexcept;
   /// It, or what a loop has of it, failed for good: whoever needs it from now on opens it anew.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }

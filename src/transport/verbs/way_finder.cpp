@@ -2,7 +2,9 @@
 #include "transport/verbs/way_finder.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -17,6 +19,12 @@ namespace {
 /// Peers that say addresses where nobody is get no more threads than this, however fast they come and go.
 constexpr std::size_t kSearchesMax = 64;
 
+/// How soon a thread that has no memory to say what it found tries again.
+constexpr Duration kSayAgain = std::chrono::milliseconds{1};
+
+constexpr FixedFailure kNoMemoryForSearch{StatusCode::kResourceExhausted, Layer::kTransport,
+                                          Retry::kReconnect, "out of memory to look for the way to the peer"};
+
 }  // namespace
 
 struct WayFinder::Question {
@@ -25,6 +33,18 @@ struct WayFinder::Question {
   Loop* loop = nullptr;
   /// The loop's thread's.
   UniqueFunction<void(const Status&)> on_end;
+
+  /// Says what was found, if somebody waits. False when there is no memory for it now.
+  template <typename Work>
+  bool tell(const Work& work) noexcept {
+    const std::lock_guard lock{mutex};
+    try {
+      if (loop != nullptr) loop->post(work);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
 };
 
 struct WayFinder::Threads {
@@ -69,8 +89,18 @@ WayFinder::~WayFinder() {
   for (std::thread& thread : left) thread.join();
 }
 
+// The events of a connection manager come where nothing may be thrown.
 Result<WayFinder::Search> WayFinder::look_for(verbs::Way way, Loop& loop,
-                                              UniqueFunction<void(const Status&)> on_end) {
+                                              UniqueFunction<void(const Status&)> on_end) noexcept {
+  try {
+    return search_for(std::move(way), loop, std::move(on_end));
+  } catch (const std::bad_alloc&) {
+    return Status::of<kNoMemoryForSearch>();
+  }
+}
+
+Result<WayFinder::Search> WayFinder::search_for(verbs::Way way, Loop& loop,
+                                                UniqueFunction<void(const Status&)> on_end) {
   auto question = std::make_shared<Question>();
   question->loop = &loop;
   question->on_end = std::move(on_end);
@@ -81,15 +111,16 @@ Result<WayFinder::Search> WayFinder::look_for(verbs::Way way, Loop& loop,
       const std::lock_guard lock{threads->mutex};
       threads->done.push_back(std::this_thread::get_id());
     }
-    const std::lock_guard lock{question->mutex};
-    if (question->loop == nullptr) return;
-    question->loop->post([question, threads, said = std::move(status)] {
+    const auto say = [question, threads, said = std::move(status)] {
       {
         const std::lock_guard reaping{threads->mutex};
         threads->reap();
       }
       if (question->on_end) std::exchange(question->on_end, {})(said);
-    });
+    };
+    // Between two tries whoever waits may leave.
+    while (!question->tell(say))
+      std::this_thread::sleep_for(kSayAgain);  // allow(no_sleep): memory has no event
   };
   const std::lock_guard lock{threads_->mutex};
   try {

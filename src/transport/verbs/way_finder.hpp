@@ -39,9 +39,11 @@ class WayFinder {
   /// `on_end` is called in a turn of `loop`, once, with Way::look_for()'s status; not after the Search has
   /// ended, which must be before the loop does. Errors: kResourceExhausted when the system
   /// gives no thread, or 64 searches go on.
-  Result<Search> look_for(verbs::Way way, Loop& loop, UniqueFunction<void(const Status&)> on_end);
+  Result<Search> look_for(verbs::Way way, Loop& loop, UniqueFunction<void(const Status&)> on_end) noexcept;
 
  private:
+  Result<Search> search_for(verbs::Way way, Loop& loop, UniqueFunction<void(const Status&)> on_end);
+
   const std::shared_ptr<Threads> threads_;
 };
 

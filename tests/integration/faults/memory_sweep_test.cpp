@@ -15,6 +15,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -77,6 +78,8 @@ struct Setting {
   /// Loops of the server; none: it shares the client's.
   unsigned threads = 0;
   bool by_name = false;
+  /// Both sides use UCX, whose own memory does not come from operator new.
+  bool by_ucx = false;
 };
 
 /// One name that stands for two addresses of this machine, asked for on a thread of the resolver's; of the
@@ -106,16 +109,14 @@ class OneName final : public tcp::NameSource {
 /// A server and a client, made anew for each allocation that fails.
 class World {
  public:
-  explicit World(const Setting& setting) : by_name_(setting.by_name) {
+  explicit World(const Setting& setting) : by_name_(setting.by_name), by_ucx_(setting.by_ucx) {
     ServerOptions serving;
     serving.listen = {setting.listen + (setting.of_process ? std::to_string(::getpid()) : std::string{})};
     serving.threads = setting.threads;
     if (setting.threads == 0) serving.loop = loop_.get();
     serving.worker_threads = 2;
     serving.logger = &logger_;
-    TransportOptions transport;
-    transport.tcp.logger = &logger_;
-    server_.emplace(std::move(serving), std::move(transport));
+    server_.emplace(std::move(serving), transport_options());
     server_->register_handler<echo>();
     server_->register_handler<length>();
     server_->register_handler<later>();
@@ -203,9 +204,19 @@ class World {
     co_return result;
   }
   void make_client(Duration connect_timeout = 5s) {
+    if (by_ucx_) {
+      client_.emplace(*loop_, client_options(connect_timeout), transport_options());
+      return;
+    }
     Transports transports;
     transports.add(tcp::make_transport({.logger = &logger_}, names_));
     client_.emplace(*loop_, client_options(connect_timeout), std::move(transports));
+  }
+  TransportOptions transport_options() {
+    TransportOptions transport;
+    transport.tcp.logger = &logger_;
+    transport.ucx.logger = &logger_;
+    return transport;
   }
   ClientOptions client_options(Duration connect_timeout) {
     Url url = Url::parse(url_).value();
@@ -220,6 +231,7 @@ class World {
   }
 
   const bool by_name_;
+  const bool by_ucx_;
   const std::shared_ptr<OneName> names_ = std::make_shared<OneName>();
   SilentLogger logger_;
   std::unique_ptr<Loop> loop_ = Loop::create().value();
@@ -379,6 +391,24 @@ Outcome run(const Setting& setting, const Part& part, std::size_t first, std::si
   return unused ? Outcome::kUnused : Outcome::kSurvived;
 }
 
+/// Whether a server can be had in `setting`. In a child, for the setting's sake: nothing of it stays.
+bool is_possible(const Setting& setting) {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    const std::unique_ptr<Loop> loop = Loop::create().value();
+    ServerOptions options;
+    options.listen = {setting.listen};
+    options.threads = 0;
+    options.loop = loop.get();
+    Server server{std::move(options)};
+    std::_Exit(server.start().ok() ? 0 : 1);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
 /// Tells the parent about the child, wherever that ends.
 struct Report {
   std::size_t position = 1;
@@ -435,10 +465,13 @@ const Setting kUnix{.name = "Unix sockets",
 const Setting kThreeLoops{.name = "three loops", .threads = 3};
 const Setting kByName{.name = "by name", .by_name = true};
 
+const Setting kUcx{.name = "UCX", .listen = "ucx://127.0.0.1:0", .by_ucx = true};
+
 class MemorySweep : public ::testing::TestWithParam<std::tuple<Setting, Part>> {
  protected:
   static void sweep_of(std::size_t count) {
     const auto& [setting, part] = GetParam();
+    if (setting.by_ucx && !is_possible(setting)) GTEST_SKIP() << "this build has no UCX";
     sweep(setting, part, count);
   }
 };
@@ -491,6 +524,23 @@ TEST(Threads, ThatCannotBeMadeFailTheStartOfTheServer) {
   }
 }
 
+// Each of its worlds costs a context of UCX: the parts in which a carrier does what a stream does not.
+std::vector<Part> parts_of_carriers() {
+  std::vector<Part> parts;
+  for (const Part& part : kParts) {
+    for (const std::string_view name :
+         {"connect and hello", "a function", "an attachment", "the client closes",
+          "a connection that is made again", "the server stops"}) {
+      if (part.name == name) parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+INSTANTIATE_TEST_SUITE_P(Carriers, MemorySweep,
+                         ::testing::Combine(::testing::Values(kUcx),
+                                            ::testing::ValuesIn(parts_of_carriers())),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Each, MemorySweep,
                          ::testing::Combine(::testing::Values(kOneLoop, kUnix, kThreeLoops, kByName),
                                             ::testing::ValuesIn(kParts)),

@@ -87,6 +87,32 @@ class OutOfMemory : public FaultTest {
   Memory memory_;
 };
 
+TEST_F(OutOfMemory, StatisticsOfAServerThrowOrAreWholeAndThoseOfAClientNeedNone) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "this build cannot make an allocation fail";
+  Server& server = serve_all();
+  std::uint32_t failed = 0;
+  for (bool all_there = false; !all_there; failed += all_there ? 0 : 1) {
+    fail_allocation(failed + 1);
+    bool thrown = false;
+    try {
+      EXPECT_EQ(server.stats().methods.size(), 6u);
+    } catch (const std::bad_alloc&) {
+      thrown = true;
+    }
+    all_there = allocation_still_to_fail();
+    fail_allocation(0);
+    EXPECT_NE(thrown, all_there);
+  }
+  EXPECT_GT(failed, 0u);
+  EXPECT_EQ(server.stats().methods.size(), 6u);
+  Client& caller = client(server.urls().front());
+  static_assert(noexcept(caller.stats()));
+  fail_allocation(1);
+  EXPECT_EQ(caller.stats().calls, 0u);
+  EXPECT_TRUE(allocation_still_to_fail());
+  fail_allocation(0);
+}
+
 TEST_F(OutOfMemory, ForOneAllocationOfACallCostsThatCallOrItsConnectionOnly) {
   if (!kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
   Server& server = serve_all();

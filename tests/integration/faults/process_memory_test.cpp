@@ -138,6 +138,9 @@ void await_rest(const Server& server) {
       await_rest(server);
       const auto heap = ::mallinfo2();
       write_number(answers, heap.uordblks + heap.hblkhd);
+      write_number(answers, resident_bytes() - before.resident);
+      ::malloc_trim(0);
+      write_number(answers, resident_bytes() - std::min(resident_bytes(), before.resident));
     }
   }
 }
@@ -262,8 +265,13 @@ TEST(ProcessMemory, IsBoundedWhateverPeersSendAndDoNotRead) {
     attack(child, url);
     child.ask(Question::kRest);
     const std::size_t rest = child.next_number();
-    std::printf("%zu KiB in use when they had left\n", rest / 1024);
+    const std::size_t resident = child.next_number();
+    const std::size_t trimmed = child.next_number();
+    std::printf(
+        "%zu KiB in use when they had left, %zu KiB with what malloc keeps, %zu KiB of them after a trim\n",
+        rest / 1024, resident / 1024, trimmed / 1024);
     EXPECT_LE(rest, kPools + 8 * kMiB) << "in round " << round;
+    EXPECT_LE(trimmed, kPools + 40 * kMiB) << "what malloc keeps is malloc's, in round " << round;
   }
 }
 

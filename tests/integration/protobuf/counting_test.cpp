@@ -2,6 +2,7 @@
 // LG-2: what a call of a service costs in coroutines and allocations, counted and not timed.
 #include "dropin.pb.h"
 #include "integration/protobuf/services_testing.hpp"
+#include "support/counting_clock.hpp"
 #include "support/heap_count.hpp"
 #include "weft/protobuf/channel.hpp"
 
@@ -110,8 +111,14 @@ Task<void> grow_again_and_again(test::EchoStub* stub, Count* count) {
   }
 }
 
-class ProtobufCounts : public ProtobufTest {
+/// Stands before what runs on it.
+struct OnCountingClock {
+  CountingClock clock;
+};
+
+class ProtobufCounts : private OnCountingClock, public ProtobufTest {
  protected:
+  ProtobufCounts() : ProtobufTest({.clock = &clock}) {}
   /// Made before anything is counted: the connection and its session.
   void connected() { ASSERT_TRUE(connect(client_).ok()); }
   template <typename Caller>

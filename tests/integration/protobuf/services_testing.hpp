@@ -66,6 +66,7 @@ inline test::EchoRequest echo_request(std::string text, std::uint32_t copies = 0
 
 class ProtobufTest : public RpcTest {
  protected:
+  explicit ProtobufTest(const LoopOptions& options = {}) : RpcTest(options) {}
   template <typename... Services>
   Server& serve_services(Services&... services) {
     return serve_here([&](Server& server) {

@@ -12,6 +12,7 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "support/counting_clock.hpp"
 #include "support/heap_count.hpp"
 
 namespace {
@@ -139,17 +140,6 @@ Task<void> call_a_lambda(Client* client, Count* count) {
   }
 }
 
-/// Passes with the questions for it and not with the time: a turn is never cut because the machine had others
-/// to serve, and takes as many chunks in each run.
-class CountingClock final : public Clock {
- public:
-  TimePoint now() override { return now_ += Duration{1}; }
-  bool advances_by_itself() const override { return true; }
-
- private:
-  TimePoint now_{std::chrono::hours{1}};
-};
-
 class CountedCalls : public ::testing::Test {
  protected:
   CountedCalls() {
@@ -175,7 +165,7 @@ class CountedCalls : public ::testing::Test {
 
   static constexpr bool kCountsAllocations = testing::kHeapIsCounted && !detail::kFramePoolBypassed;
 
-  CountingClock clock_;
+  testing::CountingClock clock_;
   std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_}).value();
   Server server_{ServerOptions{.listen = {"tcp://127.0.0.1:0"}, .threads = 0, .loop = loop_.get()}};
   std::unique_ptr<Client> client_;

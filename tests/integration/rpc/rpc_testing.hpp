@@ -58,6 +58,7 @@ Task<std::vector<Result<R>>> await_all(std::vector<Call<R>>& calls) {
 /// The client's loop, and servers that run on it or on threads of their own.
 class RpcTest : public ::testing::Test {
  protected:
+  explicit RpcTest(const LoopOptions& options = {}) : loop_(Loop::create(options).value()) {}
   Loop& loop() { return *loop_; }
 
   /// A server that `fill` gave its handlers, started.
@@ -117,7 +118,7 @@ class RpcTest : public ::testing::Test {
     co_return result;
   }
 
-  std::unique_ptr<Loop> loop_ = Loop::create().value();
+  std::unique_ptr<Loop> loop_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::unique_ptr<Client>> clients_;
 };

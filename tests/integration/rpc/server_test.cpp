@@ -11,6 +11,7 @@
 
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
+#include "support/raw_socket.hpp"
 
 namespace weft::testing {
 
@@ -337,6 +338,21 @@ TEST_F(Servers, AStopUnderLoadFailsNoCallWhenAnotherServerTakesOverThePort) {
   EXPECT_TRUE(turn_until(loop(), [&] { return first.stopped(); }));
   EXPECT_EQ(second.stats().calls, 50u);
   EXPECT_EQ(caller.stats().connections, 2u);
+}
+
+TEST_F(Servers, AStopDoesNotWaitForConnectionsThatSayNothing) {
+  Server& server = serve_here(fill_echo);
+  const Url url = Url::parse(server.urls().front()).value();
+  std::vector<std::unique_ptr<RawSocket>> silent;
+  for (int i = 0; i < 50; ++i) silent.push_back(std::make_unique<RawSocket>(url));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 50; }));
+  server.stop(1h);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stopped(); }));
+  for (const auto& each : silent) {
+    while (!each->receive_some(1000).empty()) {  // the server's hello
+    }
+    EXPECT_TRUE(each->at_end());
+  }
 }
 
 TEST_F(Servers, AForcedStopEndsEveryCallWithAStatusAndWaitsForItsHandler) {

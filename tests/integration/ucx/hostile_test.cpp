@@ -174,6 +174,26 @@ TEST_P(UcxHostilePeers, WhoNeverComesUpIsOneOfAFewAndGivesAllBackInTime) {
   EXPECT_TRUE(eventually([&] { return server.stats().connections == 1; })) << "F5";
 }
 
+TEST_P(UcxHostilePeers, AFewWhoNeverComeUpDoNotKeepAnHonestOneFromIt) {
+  TransportOptions few = transports();
+  few.ucx.bring_ups_max = 2;
+  few.ucx.bring_up_timeout = 3s;
+  Server& server = serve(few);
+  RawUcxPeer silent{server.urls().front(), mode_};
+  ASSERT_TRUE(silent.greet() && silent.prepare());
+  std::vector<std::unique_ptr<RawUcxPeer>> peers;
+  for (std::size_t i = 0; i < few.ucx.bring_ups_max; ++i) {
+    peers.push_back(std::make_unique<RawUcxPeer>(server.urls().front(), mode_));
+    ASSERT_TRUE(peers.back()->greet() && peers.back()->say(wire::CarrierStep::kAddress, silent.address()));
+    ASSERT_TRUE(peers.back()->hear(wire::CarrierStep::kAddress)) << "it has its place";
+  }
+  Client& late = client(server.urls().front());
+  const auto asked = std::chrono::steady_clock::now();
+  expect_alive(late);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, few.ucx.bring_up_timeout / 2);
+  EXPECT_EQ(late.carried_by(), "ucx");
+}
+
 TEST_P(UcxHostilePeers, HeadersThatAreNoneAreDroppedAndTheConnectionGoesOn) {
   const auto peer = peer_on_carrier();
   peer->send_text("");

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+
 #include "unit/calls/session_rig.hpp"
 
 namespace weft::calls_testing {
@@ -112,6 +115,32 @@ TEST_F(PendingCalls, ItsRequestCarriesTheMethodAndItsAnswerEndsIt) {
   EXPECT_EQ(call.answer(), "and back");
   EXPECT_TRUE(call.take_failure().ok());
   EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+}
+
+TEST_F(PendingCalls, ALargeRequestIsChargedWhileItWaitsToBeSent) {
+  const std::size_t all = rig_.host.memory->free();
+  rig_.carrier().set_room(0);
+  TextCall call{target_, std::string(500'000, 'x')};
+  ASSERT_TRUE(call.begin());
+  EXPECT_LE(rig_.host.memory->free(), all - 500'000);
+  rig_.carrier().set_room(SIZE_MAX);
+  EXPECT_EQ(rig_.sent_frame().body.size(), 500'000u);
+  EXPECT_EQ(rig_.host.memory->free(), all);
+}
+
+TEST_F(PendingCalls, ALargeRequestForWhichThereIsNoMemoryIsRefusedAndASmallOneIsNot) {
+  const std::size_t all = rig_.host.memory->free();
+  ASSERT_TRUE(rig_.host.memory->try_reserve(all - 100'000));
+  TextCall large{target_, std::string(200'000, 'x')};
+  EXPECT_FALSE(large.begin());
+  const Status failure = large.take_failure();
+  EXPECT_EQ(failure.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(failure.message(), HasSubstr("process_memory_max"));
+  EXPECT_TRUE(failure.unprocessed());
+  TextCall small{target_};
+  EXPECT_TRUE(small.begin());
+  EXPECT_EQ(rig_.sent_frame().body, "hello");
+  rig_.host.memory->release(all - 100'000);
 }
 
 TEST_F(PendingCalls, ASecondAnswerToItIsDroppedAndCounted) {
@@ -458,6 +487,54 @@ TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
   const std::string rest = rig_.carrier().take_sent();
   EXPECT_EQ(rest.find('b'), std::string::npos) << "memory was read that belongs to its caller again";
   EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);
+}
+
+// So much is not copied at once: the call waits for what its connection has, and is as good as over.
+class CallsThatLeave : public PendingCalls {
+ protected:
+  void leave() {
+    rig_.carrier().set_room(1000);
+    ASSERT_TRUE(call_.begin());
+    rig_.settle();
+    alignas(8) std::array<std::byte, wire::kHeaderBytes> head{};
+    const std::string sent = rig_.carrier().take_sent();
+    ASSERT_EQ(sent.size(), 1000u);
+    std::memcpy(head.data(), sent.data(), head.size());
+    id_ = wire::load_header(head.data()).id;
+    call_.cancel(CancelReason::kDeadline);
+    ASSERT_FALSE(call_.done());
+  }
+
+  const std::string attachment_ = std::string(2'000'000, 'a');
+  std::vector<std::byte> landing_ = std::vector<std::byte>(64);
+  CallDetails details_{CallOptions{.attachment = AttachmentView{as_bytes(attachment_)}, .landing = landing_},
+                       false};
+  TextCall call_{target_, "hello", &details_};
+  std::uint64_t id_ = 0;
+};
+
+TEST_F(CallsThatLeave, KeepTheReasonForWhichTheyDoWhateverTheAnswerSays) {
+  leave();
+  rig_.peer_sends(answer_bytes(id_, "late", "an attachment"));
+  EXPECT_TRUE(call_.done());
+  EXPECT_EQ(call_.take_failure().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(call_.answer(), "");
+  EXPECT_EQ(landing_.front(), std::byte{0}) << "nothing more goes into memory that is waited for";
+}
+
+TEST_F(CallsThatLeave, KeepItWhenTheAnswerIsAFailure) {
+  leave();
+  rig_.peer_sends(frame_bytes(wire::AnswerHead{.code = StatusCode::kNotFound, .id = id_}.header(), "none"));
+  EXPECT_TRUE(call_.done());
+  EXPECT_EQ(call_.take_failure().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(CallsThatLeave, KeepItWhenTheirConnectionIsLost) {
+  leave();
+  rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
+  rig_.settle();
+  EXPECT_TRUE(call_.done());
+  EXPECT_EQ(call_.take_failure().code(), StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(PendingCalls, AnAttachmentOfTheAnswerLandsWhereItsCallerSaid) {

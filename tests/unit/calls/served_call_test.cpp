@@ -137,7 +137,7 @@ class ServedCalls : public ::testing::Test {
     method_.serve_coroutine = function;
   }
   /// The record, which the caller need not look at again.
-  ServedCall& serve(std::string_view body = "ask", Deadline deadline = {}) {
+  ServedCall& start(std::string_view body = "ask", Deadline deadline = {}) {
     EXPECT_TRUE(host_.memory->try_reserve(100));
     ServedRequest request{.id = 5, .kept{*host_.memory, 100}, .deadline = deadline, .answer_bytes_max = 1000};
     request.kept.copy(as_bytes(body));
@@ -145,8 +145,12 @@ class ServedCalls : public ::testing::Test {
     auto* call = new ServedCall(*sink_, host_, *loop_, method_, std::move(request));
     calls_.push_back(*call);
     call->start();
-    loop_->run_until_idle();
     return *call;
+  }
+  ServedCall& serve(std::string_view body = "ask", Deadline deadline = {}) {
+    ServedCall& call = start(body, deadline);
+    loop_->run_until_idle();
+    return call;
   }
 
   ManualClock clock_;
@@ -167,7 +171,7 @@ struct Suspend {
 
 Task<void> suspend_then_answer(const MethodEntry*, ServedCall* call) {
   co_await Suspend{};
-  co_await call->room();
+  co_await room_for(*call);
   answer(*call, call->cancelled_anywhere() ? "cancelled" : "told");
 }
 
@@ -382,6 +386,62 @@ TEST_F(ServedCalls, AnAnswerOfAnotherThreadForWhichThereIsNoMemoryBecomesAFailur
   ASSERT_EQ(sink_->failures.size(), 1u);
   EXPECT_EQ(sink_->failures.front().code(), StatusCode::kResourceExhausted);
   reply.reset();
+}
+
+TEST_F(ServedCalls, TheTextOfAFailureOfAnotherThreadIsChargedUntilTheLoopHasTakenIt) {
+  static std::unique_ptr<detail::ReplyRight> reply;
+  handler([](const MethodEntry&, ServedCall& call) { reply = std::make_unique<detail::ReplyRight>(call); },
+          true);
+  const std::string text(3000, 't');
+  serve();
+  reply->fail({StatusCode::kNotFound, Layer::kUser, text});
+  EXPECT_EQ(host_.memory->free(), 10'000u - 100 - 3000);
+  loop_->run_until_idle();
+  ASSERT_EQ(sink_->failures.size(), 1u);
+  EXPECT_EQ(sink_->failures.front().message(), text);
+  EXPECT_EQ(host_.memory->free(), 10'000u);
+  serve();
+  const std::size_t taken = host_.memory->free() - 2999;
+  ASSERT_TRUE(host_.memory->try_reserve(taken));
+  reply->fail({StatusCode::kNotFound, Layer::kUser, text});
+  loop_->run_until_idle();
+  ASSERT_EQ(sink_->failures.size(), 2u);
+  EXPECT_EQ(sink_->failures.back().code(), StatusCode::kNotFound);
+  EXPECT_EQ(sink_->failures.back().message(), text.substr(0, 1024)) << "there is no memory for all of it";
+  host_.memory->release(taken);
+  reply.reset();
+}
+
+TEST_F(ServedCalls, TheTextOfABlockingHandlersFailureIsChargedUntilTheLoopHasTakenIt) {
+  static std::latch* published = nullptr;
+  std::latch latch{1};
+  published = &latch;
+  handler([](const MethodEntry&, ServedCall& call) {
+    call.fail({StatusCode::kNotFound, Layer::kUser, std::string(3000, 't')});
+    published->count_down();
+  });
+  method_.kind = HandlerKind::kBlocking;
+  start();
+  latch.wait();
+  EXPECT_EQ(host_.memory->free(), 10'000u - 100 - 3000);
+  while (sink_->failures.empty()) loop_->run_once(1s);
+  EXPECT_EQ(sink_->failures.front().message().size(), 3000u);
+  loop_->run_until_idle();
+}
+
+TEST_F(ServedCalls, TheTextOfAFailureThatWaitsForRoomIsChargedOrCut) {
+  handler([](const MethodEntry&, ServedCall& call) { call.hold(); });
+  ServedCall& call = serve();
+  const Status failure{StatusCode::kNotFound, Layer::kUser, std::string(3000, 't')};
+  sink_->answer_memory = 3000;
+  EXPECT_EQ(keep_failure(call, failure).message().size(), 3000u);
+  EXPECT_EQ(call.connection_charge(), 3000u);
+  sink_->memory_is_others = true;
+  EXPECT_EQ(keep_failure(call, failure).message().size(), 1024u);
+  EXPECT_EQ(keep_failure(call, failure).code(), StatusCode::kNotFound);
+  EXPECT_EQ(call.connection_charge(), 3000u);
+  call.fail(failure);
+  call.let_go();
 }
 
 TEST_F(ServedCalls, AnAnswerThatWaitsForRoomIsChargedUntilItIsSent) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "unit/calls/session_rig.hpp"
+#include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 
 namespace weft::calls_testing {
@@ -68,6 +69,25 @@ TEST_F(Sessions, EndsWithoutAHelloInTime) {
   rig_->pass(1001ms);
   ASSERT_EQ(rig_->closed.size(), 1u);
   EXPECT_THAT(rig_->closed.front().message(), HasSubstr("no hello"));
+}
+
+TEST_F(Sessions, IsNotWaitedForLongAfterAGoawayThatItCannotBeTold) {
+  start();
+  rig_->session().send_goaway("the server stops");
+  EXPECT_TRUE(rig_->closed.empty());
+  rig_->pass(101ms);
+  ASSERT_EQ(rig_->closed.size(), 1u);
+  EXPECT_THAT(rig_->closed.front().message(), HasSubstr("no hello"));
+}
+
+TEST_F(Sessions, AHelloThatWasOnItsWayIsTakenAfterAGoaway) {
+  start();
+  rig_->session().send_goaway("the server stops");
+  rig_->pass(50ms);
+  rig_->greet();
+  EXPECT_EQ(rig_->ready, 1);
+  rig_->pass(200ms);
+  EXPECT_TRUE(rig_->closed.empty());
 }
 
 TEST_F(Sessions, AnUnknownMethodFailsTheCallAndNothingElse) {
@@ -170,6 +190,73 @@ TEST_F(Sessions, ABodyOverAChunksSizeStaysChargedWhileItsRequestIsPutOff) {
   rig_->carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
   rig_->settle();
   rig_->destroy_session();
+  EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
+}
+
+TEST_F(Sessions, ARequestThatCannotBePutOffForWantOfMemoryIsRefusedAndTheConnectionGoesOn) {
+  RpcLimits limits;
+  limits.process_memory_max = 4'000'000;
+  limits.outbox_high_water = 4096;
+  start(limits);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  rig_->peer_sends(request_bytes(1, std::string(8000, 'a')));
+  const std::string large = request_bytes(2, std::string(500'000, 'b'));
+  const std::size_t last = 8;
+  rig_->peer_sends(std::string_view{large}.substr(0, large.size() - last));
+  const std::size_t others = rig_->host.memory->free();
+  ASSERT_TRUE(rig_->host.memory->try_reserve(others));
+  rig_->peer_sends(large.substr(large.size() - last) + control_bytes(wire::FrameType::kPing, 9));
+  EXPECT_TRUE(rig_->closed.empty());
+  rig_->carrier().set_room(SIZE_MAX);
+  const std::vector<SentFrame> frames = rig_->sent();
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[1].header.id, 2u);
+  EXPECT_EQ(wire::AnswerView{frames[1].header}.code(), static_cast<unsigned>(StatusCode::kResourceExhausted));
+  EXPECT_EQ(frames[2].header.type, wire::FrameType::kPong);
+  EXPECT_EQ(rig_->host.refusals.get(RefusalReason::kOverProcessMemory), 1u);
+  rig_->host.memory->release(others);
+  rig_->peer_sends(request_bytes(3, "hi"));
+  EXPECT_EQ(rig_->sent_frame().body, "hi");
+  EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
+}
+
+// The attachment that came is the library's memory, and one that a handler made is the handler's: what bounds
+// that is that no more requests are taken.
+TEST_F(Sessions, AnAnswersAttachmentThatCameFromThePeerStaysChargedUntilItHasLeft) {
+  RpcLimits limits;
+  limits.process_memory_max = 4'000'000;
+  limits.outbox_high_water = 1'000'000;
+  MethodEntry back{{12, 22, "back", &echo_schema}, {}};
+  back.kind = HandlerKind::kRecord;
+  back.takes_attachment = true;
+  back.serve_record = [](const MethodEntry&, ServedCall& call) {
+    CallEnvelope& envelope = call.envelope();
+    envelope.answer_attachment = envelope.attachment.empty() ? Buffer::try_allocate(2'000'000).value()
+                                                             : std::move(envelope.attachment);
+    if (call.begin_answer(0) != nullptr) call.end_answer();
+  };
+  methods_ = MethodTable::build({back}).value();
+  rig_ = std::make_unique<SessionRig>(limits, &methods_);
+  rig_->greet();
+  rig_->carrier().set_room(0);
+  const auto request = [](std::uint64_t id, std::string_view attachment) {
+    return frame_bytes(wire::RequestHead{.id = id, .method = 12, .schema = 22}.header(), "", attachment);
+  };
+  rig_->peer_sends(request(1, std::string(2'000'000, 'a')));
+  EXPECT_LE(rig_->host.memory->free(), 2'000'000u);
+  rig_->peer_sends(request(2, ""));
+  EXPECT_EQ(rig_->host.calls.taken(), 1u) << "no more is taken before that has left";
+  rig_->carrier().set_room(SIZE_MAX);
+  EXPECT_EQ(rig_->sent().size(), 2u);
+  EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
+  rig_->carrier().set_room(0);
+  rig_->peer_sends(request(3, ""));
+  EXPECT_GE(rig_->host.memory->free(), 3'900'000u) << "it is the handler's";
+  rig_->peer_sends(request(4, ""));
+  EXPECT_EQ(rig_->host.calls.taken(), 3u);
+  rig_->carrier().set_room(SIZE_MAX);
+  rig_->settle();
   EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
 }
 
@@ -295,6 +382,39 @@ TEST_F(Sessions, CountsCallsForTheirMethodAndWhatWentOverTheConnection) {
   EXPECT_EQ(rig_->host.traffic.sum(), stats);
   rig_->destroy_session();
   EXPECT_EQ(rig_->host.traffic.sum().bytes_received, stats.bytes_received) << "what has ended counts";
+}
+
+TEST_F(Sessions, CountsForTheRightMethodAlsoWhenAnIdIsSaidTwice) {
+  static ServedCall* held = nullptr;
+  MethodEntry holds{{12, 22, "hold", &echo_schema}, {}};
+  holds.kind = HandlerKind::kRecord;
+  holds.serve_record = [](const MethodEntry&, ServedCall& call) {
+    held = &call;
+    call.hold();
+  };
+  MethodEntry fails{{13, 22, "fail", &echo_schema}, {}};
+  fails.serve_inline = [](const MethodEntry&, InlineCall& call) {
+    call.fail({StatusCode::kNotFound, Layer::kUser, "no such key"});
+  };
+  methods_ = MethodTable::build({holds, fails}).value();
+  rig_ = std::make_unique<SessionRig>(RpcLimits{}, &methods_);
+  rig_->greet();
+  const auto request = [](std::uint64_t method, std::string_view attachment = {}) {
+    return frame_bytes(wire::RequestHead{.id = 5, .method = method, .schema = 22}.header(), "hi", attachment);
+  };
+  rig_->peer_sends(request(12) + request(13) + request(13, "it takes none"));
+  const auto counted = [&](std::size_t index) {
+    MethodStats stats;
+    rig_->host.calls.add_to(stats, methods_.entries()[index]);
+    return stats;
+  };
+  EXPECT_EQ(counted(0).failures() + counted(0).refused, 0u) << "its call still runs";
+  EXPECT_EQ(counted(1).failures(), 1u);
+  EXPECT_EQ(counted(1).refused, 1u);
+  held->fail({StatusCode::kNotFound, Layer::kUser, "not there either"});
+  held->let_go();
+  EXPECT_EQ(counted(0).failures(), 1u);
+  EXPECT_EQ(counted(1).failures(), 1u);
 }
 
 TEST_F(Sessions, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {

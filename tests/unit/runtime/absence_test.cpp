@@ -51,6 +51,18 @@ TEST(Absences, ThatComeAgainAndAgainDoNotKeepFromJudging) {
   EXPECT_GE(judged, 10) << "a loop that is driven every two seconds would never give anybody up";
 }
 
+// The others were due before the loop was back: those that fire later in its turn, and in the turns behind.
+TEST(Absences, AreOnceHoweverManyTimersTheyMadeLate) {
+  Absence absence;
+  absence.fires(kStart - 2s, kStart);
+  for (int i = 0; i < 10; ++i) absence.fires(kStart - 1s, kStart + i * 1ms);
+  EXPECT_EQ(absence.judge_from(10s), kStart + 1s);
+  for (int i = 1; i <= Absence::kRepeats; ++i) {
+    absence.fires(kStart + i * 2s - 1s, kStart + i * 2s);
+    EXPECT_EQ(absence.judge_from(10s), kStart + i * 2s + 1s) << i;
+  }
+}
+
 TEST(Absences, OfALoopAreSeenByTheTimersThatItIsLateFor) {
   auto loop = testing::make_loop();
   TimePoint judged{};

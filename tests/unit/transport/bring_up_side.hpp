@@ -31,6 +31,8 @@ struct SideOptions {
   Fault fault = Fault::kNone;
   /// The carrier lets the peer hear of it only once the peer is ready.
   bool needs_peer_ready = false;
+  /// This side has no room for it yet when it connects.
+  bool waits_for_us = false;
   /// There is a second carrier, of a higher number, with this policy.
   CarrierPolicy other = CarrierPolicy::kForbid;
   Fault other_fault = Fault::kNone;
@@ -48,7 +50,10 @@ struct CarrierLog {
 class NotedCarrier final : public CarrierEnd, public Carrier {
  public:
   NotedCarrier(CarrierLog& log, const SideOptions& options)
-      : log_(log), fault_(options.fault), needs_peer_ready_(options.needs_peer_ready) {}
+      : log_(log),
+        fault_(options.fault),
+        needs_peer_ready_(options.needs_peer_ready),
+        waits_for_us_(options.waits_for_us) {}
   ~NotedCarrier() override {
     shut();
     log_.ended = true;
@@ -63,6 +68,8 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
     return fault_ == Fault::kConnect ? Status{StatusCode::kUnavailable, Layer::kTransport, "no way there"}
                                      : Status{};
   }
+  bool connecting() const override { return waits_for_us_; }
+  bool has_address() const override { return !waits_for_us_; }
   bool needs_peer_ready() const override { return needs_peer_ready_; }
   void on_peer_ready() override {
     EXPECT_EQ(log_.connects, 1) << "the peer is ready before this side is";
@@ -79,6 +86,7 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
   CarrierLog& log_;
   const Fault fault_;
   const bool needs_peer_ready_;
+  const bool waits_for_us_;
   Capabilities capabilities_;
 };
 
@@ -192,6 +200,7 @@ class Side final : public BringUpHost, public FrameSink {
     queued.emplace_back(frame);
     return true;
   }
+  std::size_t queued_bytes() const override { return 0; }
   void send_what_is_queued() override { ++let_out; }
   void on_carrier_decided() override { take(bring_up_->hand_up_hello(*this)); }
   void on_bring_up_failed(Status status) override { end(std::move(status)); }

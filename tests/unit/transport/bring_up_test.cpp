@@ -356,6 +356,30 @@ TEST_F(BringUpTurns, AVerdictWithoutAnAddressTimesOutOntoTheStream) {
   EXPECT_EQ(side_.carrier.shuts, 1);
 }
 
+TEST_F(BringUpTurns, TheTimeOfACarrierForWhichThisSideHasNoRoomBeginsWhenThereIs) {
+  using namespace std::chrono_literals;
+  side_.reset({.waits_for_us = true});
+  greet();
+  side_.pass_time(100ms);
+  address();
+  side_.pass_time(800ms);
+  side_.its().on_connected();
+  side_.pass_time(bring_up_testing::kBringUp - 1ms);
+  EXPECT_EQ(side_.carrier.shuts, 0) << "it had no time to come up";
+  side_.its().on_heard();
+  verdict(wire::CarrierStep::kUp);
+  EXPECT_TRUE(side_.on_carrier());
+}
+
+TEST_F(BringUpTurns, ACarrierForWhichThereIsNoRoomInItsTimeIsPassedOver) {
+  using namespace std::chrono_literals;
+  side_.reset({.waits_for_us = true});
+  greet();
+  address();
+  side_.pass_time(bring_up_testing::kBringUp + 1ms);
+  EXPECT_EQ(side_.carrier.shuts, 1);
+}
+
 TEST_F(BringUpTurns, ACarrierThatFailsBehindBothGoodVerdictsEndsTheConnection) {
   greet();
   address();

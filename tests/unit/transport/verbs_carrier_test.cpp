@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/heap_count.hpp"
+#include "transport/verbs/way_finder.hpp"
 #include "unit/transport/verbs_pair.hpp"
 #include "weft/verbs/status.hpp"
 
@@ -318,6 +319,9 @@ void expect_events_to_cost_their_carriers_only(const VerbsOptions& options, Begi
     World world{options};
     End here;
     ASSERT_TRUE(world.open(here, true).ok());
+    auto other_loop = Loop::create({.mode = WaitMode::kWait}).value();
+    End elsewhere;
+    ASSERT_TRUE(world.open(elsewhere, true, other_loop.get()).ok());
     ibv_qp* const pair = world.rdma.queue_pairs("here").front();
     ibv_async_event event{};
     event.event_type = type;
@@ -328,7 +332,32 @@ void expect_events_to_cost_their_carriers_only(const VerbsOptions& options, Begi
     world.settle();
     after();
     EXPECT_EQ(here.why.code(), StatusCode::kUnavailable) << here.why.to_string();
+    other_loop->run_until_idle();
+    elsewhere.end.reset();
   }
+}
+
+TEST(VerbsCarrier, AWayThatIsNotLookedForForWantOfMemoryIsAFailure) {
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
+  World world;
+  const auto device = verbs::Device::open("here", world.rdma);
+  ASSERT_TRUE(device.ok());
+  const auto domain = verbs::ProtectionDomain::create(*device);
+  ASSERT_TRUE(domain.ok());
+  verbs_carrier::WayFinder ways;
+  std::uint32_t failed = 0;
+  for (bool begun = false; !begun; failed += begun ? 0 : 1) {
+    UniqueFunction<void(const Status&)> ignored{[](const Status&) {}};
+    verbs::Way way{*domain, {}};
+    testing::fail_allocation(failed + 1);
+    const auto search = ways.look_for(std::move(way), *world.loop, std::move(ignored));
+    testing::fail_allocation(0);
+    begun = search.ok();
+    if (!begun) {
+      EXPECT_EQ(search.status().code(), StatusCode::kResourceExhausted);
+    }
+  }
+  EXPECT_GT(failed, 2u);
 }
 
 TEST(VerbsCarrier, WhatADeviceReportsWhileMemoryIsOutCostsTheCarriersAndNotTheProcess) {

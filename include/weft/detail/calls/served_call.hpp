@@ -114,6 +114,9 @@ class ServedCall final : public ListHook<ServedCallTag>,
   /// time. Fails when the answer is too large, or when there is no memory for it: that failure is the answer
   /// then. Any thread; throws std::bad_alloc.
   Status make_answer(std::size_t bytes, AnswerBody& body);
+  /// Charges `charge` for a failure that is made on another thread than the call's loop, or shortens it if
+  /// there is no memory for its text. Any thread.
+  Status carry_failure(Status failure, AnswerBody& charge) const noexcept;
   /// For answers that nobody can suspend: sent, or while the connection's queue is over its high-water mark
   /// kept by the record, which counts against calls_in_flight_max as long. Lets go then.
   void answer_late(AnswerBody body);
@@ -148,9 +151,7 @@ class ServedCall final : public ListHook<ServedCallTag>,
   /// Charges the call for an answer of `bytes` that is there and waits for room, until the call ends. Fails
   /// when there is no memory for it: the answer is to be dropped then, and the failure sent.
   Status keep_answer(std::size_t bytes) noexcept;
-  /// Awaited before an answer is encoded: suspends until has_room().
   class Room;
-  Room room();
 
  private:
   enum class State : std::uint8_t { kRunning, kAnswered, kCancelled, kOrphaned };
@@ -201,8 +202,17 @@ class [[nodiscard]] ServedCall::Room : public RoomWaiter {
   Resumption resumption_;
 };
 
-inline ServedCall::Room ServedCall::room() {
-  return Room{*this};
+/// Charges `call` for a failure that is there and waits for room, until the call ends; where there is no
+/// memory for its text the beginning of that is left.
+Status keep_failure(ServedCall& call, Status failure) noexcept;
+/// The same failure with the beginning of its text, so that its code is not lost for want of memory for that.
+Status shortened(const Status& failure) noexcept;
+/// Bytes that are charged for a failure: its text, unless that is short.
+std::size_t charged_text(const Status& failure) noexcept;
+
+/// Awaited before an answer of `call` is encoded: suspends until has_room().
+inline ServedCall::Room room_for(ServedCall& call) {
+  return ServedCall::Room{call};
 }
 
 }  // namespace weft::detail

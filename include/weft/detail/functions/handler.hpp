@@ -202,20 +202,20 @@ struct HandlerOf {
         } else {
           co_await invoke(method->object, arguments);
         }
-        co_await call->room();
+        co_await room_for(*call);
         answer_with(*call);
       } else if constexpr (Traits::takes_context) {
         auto result = co_await invoke(method->object, arguments, call->context());
         if (!call->has_room()) [[unlikely]] {
-          failure = call->keep_answer(answer_bytes(result));
-          if (failure.ok()) co_await call->room();
+          failure = keep_answer(*call, result);
+          if (failure.ok()) co_await room_for(*call);
         }
         if (failure.ok()) answer(*call, result);
       } else {
         auto result = co_await invoke(method->object, arguments);
         if (!call->has_room()) [[unlikely]] {
-          failure = call->keep_answer(answer_bytes(result));
-          if (failure.ok()) co_await call->room();
+          failure = keep_answer(*call, result);
+          if (failure.ok()) co_await room_for(*call);
         }
         if (failure.ok()) answer(*call, result);
       }
@@ -223,8 +223,21 @@ struct HandlerOf {
       failure = status_of_exception();
     }
     if (failure.ok()) co_return;
-    co_await call->room();
+    if (!call->has_room()) [[unlikely]] {
+      failure = keep_failure(*call, std::move(failure));
+      co_await room_for(*call);
+    }
     call->fail(failure);
+  }
+
+  /// Charges `call` for a result that waits for room. Gives the failure to answer in its place: its own, or
+  /// that there is no memory for it.
+  template <typename R>
+  static Status keep_answer(ServedCall& call, R& result) noexcept {
+    if constexpr (is_result<R>) {
+      if (!result.ok()) return std::move(result).status();
+    }
+    return call.keep_answer(answer_bytes(result));
   }
 
   template <typename... Values>

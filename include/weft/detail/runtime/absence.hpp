@@ -24,9 +24,10 @@ class Absence {
   /// How long peers are looked at before they are judged, or their whole timeout if that is shorter.
   static constexpr Duration kLook = std::chrono::seconds{1};
 
-  /// A timer that was due at `due` fires.
+  /// A timer that was due at `due` fires. Of those that one absence made late only the first says something
+  /// new: the others were due before the loop was back.
   void fires(TimePoint due, TimePoint now) noexcept {
-    if (now - due >= kShort) [[unlikely]] {
+    if (now - due >= kShort && due > back_) [[unlikely]] {
       note(now - due, now);
     }
   }
@@ -39,7 +40,7 @@ class Absence {
       repeats_ = 0;
     } else if (late < kLong || repeats_ == kRepeats) {
       return;
-    } else if (now != back_) {  // several timers of one absence are late
+    } else {
       ++repeats_;
     }
     back_ = now;

@@ -53,7 +53,8 @@ class CarrierEnd {
   }
   /// Begins to reach the peer, and lets it hear of us.
   virtual Status connect(std::string_view peer_address) = 0;
-  /// connect() went well and takes longer: on_connected() follows, or on_failed().
+  /// connect() went well and takes longer: on_connected() follows, or on_failed(). An end that has no address
+  /// either waits for room on this side, and its peer's time begins when it is connected.
   virtual bool connecting() const { return false; }
   /// Bytes that are sent before the peer's end is connected get lost: connect() only gets ready to receive
   /// then, each side tells the other when it is, and on_peer_ready() lets the peer hear of us.

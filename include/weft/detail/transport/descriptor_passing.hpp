@@ -22,9 +22,10 @@ class DescriptorPassing {
   virtual bool unasked() const noexcept = 0;
   /// Gives those that have come. They come no later than the byte behind which the peer passed them.
   virtual Descriptors take() noexcept = 0;
-  /// Passes `descriptors`, all together, with the first byte that is sent from now on; they are closed on
-  /// this side then.
-  virtual void pass(Descriptors descriptors) noexcept = 0;
+  /// Passes `descriptors`, all together, with the byte that is sent behind the next `ahead` ones; they are
+  /// closed on this side then. Those that were to be passed before and have not left are closed and go with
+  /// nothing.
+  virtual void pass(Descriptors descriptors, std::size_t ahead) noexcept = 0;
 
  protected:
   ~DescriptorPassing() = default;

@@ -25,8 +25,8 @@ class OutboxPull {
   bool all_sent() const noexcept { return outbox_.empty() && (source_ == nullptr || !source_->has_more()); }
   /// A part is being queued, and what is queued is not whole.
   bool is_pulling() const noexcept { return pulling_; }
-  /// Pulls the next part if there is room for it. True when the turn's share, of which `pulled` bytes were taken,
-  /// is over and there is more: it is put off, and begin_turn() follows in a later turn.
+  /// Pulls the next part if there is room for it. True when the turn's share, of which `pulled` bytes were
+  /// taken, is over and there is more: it is put off, and begin_turn() follows in a later turn.
   bool pull(std::size_t& pulled) noexcept {
     if (!is_ready() || outbox_.queued_bytes() >= kBelow) [[likely]] {
       return false;
