@@ -291,7 +291,7 @@ class [[nodiscard("dropping a Call cancels it")]] Call {
     bool await_suspend(std::coroutine_handle<Promise> coroutine) {
       if (CancelScope* scope = cancel_scope_of(coroutine)) {
         if (scope->cancelled()) {
-          record_->cancel(scope->reason());
+          record_->on_cancel(scope->reason());
           return false;
         }
         record_->limit(scope->deadline());

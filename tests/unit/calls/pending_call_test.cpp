@@ -501,7 +501,7 @@ class CallsThatLeave : public PendingCalls {
     ASSERT_EQ(sent.size(), 1000u);
     std::memcpy(head.data(), sent.data(), head.size());
     id_ = wire::load_header(head.data()).id;
-    call_.cancel(CancelReason::kDeadline);
+    call_.on_cancel(CancelReason::kDeadline);
     ASSERT_FALSE(call_.done());
   }
 
