@@ -60,6 +60,7 @@ a turn of the loop takes beside the transfers; at most {TIMER_MAX_US / 1000:g} m
   bench/compare fairness build/release --rounds 3 --seconds 0.5 --json fairness.json --plot fairness.svg
   weft perf client --connect tcp://127.0.0.1:9000 --beside pull --apart      # one side of a cell by hand
 """
+    seconds = 2.0
     cells = [Company(transfers, apart) for transfers in ("pull", "push") for apart in (False, True)]
     title = "p50 of small calls beside transfers, by idle"
 

@@ -66,10 +66,10 @@ services are faster than the other side.
         sides = find_sides(arguments.build_dir)
         cells = cells_of([int(depth) for depth in arguments.depths.split(",")])
 
-        def measure(cell, name):
-            return _measure(sides[name], cell, arguments)
+        def measure_one(cell, name):
+            return measure(sides[name], cell, arguments)
 
-        for cell, found in interleaved(cells, lambda _: list(sides), arguments.rounds, measure):
+        for cell, found in interleaved(cells, lambda _: list(sides), arguments.rounds, measure_one):
             yield CellResult(cell, found)
 
     def render(self, facts, results):
@@ -103,7 +103,7 @@ def cells_of(depths):
     return [Echo(depth, 1) for depth in depths] + [Echo(depth, depth) for depth in depths if depth > 1]
 
 
-def _measure(side, cell, arguments):
+def measure(side, cell, arguments):
     before, ours_before = CpuUse.now(), _children_seconds()
     server = Server(on(SERVER_CPU, [side.program, "server", side.address, side.kind]))
     try:
@@ -114,6 +114,8 @@ def _measure(side, cell, arguments):
         server.stop()
     if said["failed"]:
         raise Failure(f"{said['failed']} calls failed: {' '.join(words)}")
+    if not said["calls_per_s"]:
+        raise Failure(f"no call was finished, use a longer --seconds: {' '.join(words)}")
     others, _ = CpuUse.now().shares_since(before, _children_seconds() - ours_before)
     return said | {"others": others}
 

@@ -99,6 +99,7 @@ int measure(const load::ClientOptions& options) {
   const std::string address = host_and_port(options.connect);
   auto where = io.provider->getNetwork().parseAddress(address.c_str()).wait(io.waitScope);
   std::vector<std::unique_ptr<Connection>> connections;
+  connections.reserve(options.connections);
   for (unsigned i = 0; i < options.connections; ++i) {
     connections.push_back(std::make_unique<Connection>(where->connect().wait(io.waitScope)));
   }

@@ -117,6 +117,7 @@ std::shared_ptr<grpc::Channel> connect(const std::string& address) {
 
 int measure(const load::ClientOptions& options) {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
+  channels.reserve(options.connections);
   for (unsigned i = 0; i < options.connections; ++i) {
     channels.push_back(connect(host_and_port(options.connect)));
     if (channels.back() == nullptr) {
@@ -127,6 +128,7 @@ int measure(const load::ClientOptions& options) {
   Shared shared{options};
   shared.running = options.depth * options.connections;
   std::vector<std::unique_ptr<Caller>> callers;
+  callers.reserve(shared.running);
   for (std::uint64_t i = 0; i < shared.running; ++i) {
     callers.push_back(std::make_unique<Caller>(channels[i % channels.size()], shared, options, i << 40));
   }

@@ -303,6 +303,16 @@ class Loads(unittest.TestCase):
             self.commands(loads.Program(("weft", "perf")), [0, 0])
 
 
+class ServicesWithoutCalls(unittest.TestCase):
+    def test_say_what_to_do(self):
+        side = services.Side("gRPC", "grpc_echo", "-", "127.0.0.1:0")
+        said = json.dumps({"calls_per_s": 0, "failed": 0})
+        with mock.patch.object(services, "Server") as server, mock.patch.object(services, "output_of", return_value=said):
+            server.return_value.url = "127.0.0.1:1"
+            with self.assertRaisesRegex(Failure, "use a longer --seconds: grpc_echo client"):
+                services.measure(side, services.Echo(16, 1), COMPARISONS["services"].parse(["build"]))
+
+
 class TheGrid(unittest.TestCase):
     def test_it_has_every_size_at_every_depth_but_what_is_absurd(self):
         names = {cell.name for cell in grid.cells_of()}
