@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cells of all comparisons have in common: a cell is one thing that is measured of several sides."""
+import fnmatch
+
 from .failure import Failure
 
 KIB = 1024
@@ -26,11 +28,12 @@ def size_name(size):
 
 
 def named(wanted, cells):
-    """Those of `cells` that `wanted` names (comma-separated; None: all)."""
+    """Those of `cells` that `wanted` names (comma-separated, perhaps patterns as of files; None: all)."""
     if not wanted:
         return cells
     by_name = {cell.name: cell for cell in cells}
-    unknown = [name for name in wanted.split(",") if name not in by_name]
+    matches = {name: fnmatch.filter(by_name, name) for name in wanted.split(",")}
+    unknown = [name for name, found in matches.items() if not found]
     if unknown:
         raise Failure(f"no cell is called {', '.join(unknown)}; there are {', '.join(by_name)}")
-    return [by_name[name] for name in wanted.split(",")]
+    return [by_name[name] for name in dict.fromkeys(name for found in matches.values() for name in found)]

@@ -3,12 +3,16 @@
 import sys
 
 from .failure import Failure
+from .fairness import Fairness
+from .grid import Grid
 from .limit import Limit
+from .memory import Memory
 from .services import Services
 from .ucx import Ucx
 from .verbs import Verbs
 
-COMPARISONS = {comparison.name: comparison for comparison in (Limit(), Ucx(), Verbs(), Services())}
+COMPARISONS = {comparison.name: comparison
+               for comparison in (Limit(), Grid(), Fairness(), Memory(), Ucx(), Verbs(), Services())}
 DEFAULT = "limit"
 
 

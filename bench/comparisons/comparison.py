@@ -35,6 +35,10 @@ class Comparison:
         """The results for people."""
         raise NotImplementedError
 
+    def picture(self, facts, results):
+        """The results as SVG, for --plot."""
+        return plot.bars(self.title, facts, results)
+
     def run(self, arguments):
         facts = machine.facts(arguments) | self.facts(arguments)
         results = []
@@ -49,7 +53,7 @@ class Comparison:
             if results:
                 print(self.render(facts, results), flush=True)
         if arguments.plot:
-            arguments.plot.write_text(plot.bars(self.title, facts, results))
+            arguments.plot.write_text(self.picture(facts, results))
 
     def parse(self, words):
         parser = argparse.ArgumentParser(
@@ -62,10 +66,10 @@ class Comparison:
                             help=f"about how long one takes on a quiet machine (default {self.seconds:g})")
         if self.cells:
             parser.add_argument("--cells", metavar="NAME,...",
-                                help="only these; known: " + ", ".join(cell.name for cell in self.cells))
+                                help="only these, or patterns such as '1x*'; known: " + ", ".join(cell.name for cell in self.cells))
         self.add_flags(parser)
         parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write everything that was measured")
-        parser.add_argument("--plot", metavar="FILE.svg", type=pathlib.Path, help="draw the ratios as bars")
+        parser.add_argument("--plot", metavar="FILE.svg", type=pathlib.Path, help="draw the ratios")
         arguments = parser.parse_args(words)
         wrong = self.complaint(arguments)
         if arguments.rounds < 1 or arguments.seconds <= 0:

@@ -3,13 +3,12 @@
 import dataclasses
 import subprocess
 
-from . import table
+from . import loads, table
 from .cell_result import CellResult
 from .cells import KIB, MIB, Cell, named, size_name
 from .comparison import Comparison
 from .failure import Failure
-from .machine import CLIENT_CPU, SERVER_CPU, CpuUse
-from .programs import Server, find_tool, report_of
+from .programs import find_tool
 from .rounds import interleaved
 
 # The sides, and the commands of `weft` that measure them.
@@ -65,7 +64,7 @@ For each cell and round both are measured one after the other, each with a fresh
 fresh client on processor 1, so that a change of the machine's mood meets both. What counts is the ratio of
 the medians; the spread of the rounds' own ratios says how far to trust it.
 
-This comparison is the default. The others: bench/compare ucx | verbs | services --help
+This comparison is the default. The others: bench/compare grid | fairness | memory | ucx | verbs | services --help
 """
     examples = """examples:
   bench/compare build/release
@@ -77,14 +76,14 @@ This comparison is the default. The others: bench/compare ucx | verbs | services
     title = "weft perf by the limit, weft raw"
 
     def add_flags(self, parser):
-        parser.add_argument("--warmup", type=float, default=0.2, help="warm-up before each (default 0.2)")
+        loads.add_warmup_flag(parser)
         parser.add_argument("--mode", choices=["busy", "adaptive", "wait"],
                             help="idle mode of both sides in every cell, instead of the cell's own")
         parser.add_argument("--congestion", default="cubic", help="TCP congestion control of both sides (default cubic)")
         parser.add_argument("--limit-only", action="store_true", help="measure only the limit")
 
     def complaint(self, arguments):
-        return "--warmup must be at least 0" if arguments.warmup < 0 else None
+        return loads.complaint(arguments)
 
     def facts(self, arguments):
         return {"congestion": arguments.congestion, "warmup": arguments.warmup}
@@ -98,7 +97,9 @@ This comparison is the default. The others: bench/compare ucx | verbs | services
         _require_commands(weft, sides)
 
         def measure(cell, side):
-            return _measure(weft, COMMANDS[side], cell, arguments)
+            flags = ("--mode", cell.mode, "--congestion", arguments.congestion)
+            program = loads.Program((weft, COMMANDS[side]), flags, ("--attachment",) if cell.attachment else ())
+            return loads.measure(program, cell, arguments)
 
         for cell, found in interleaved(cells, lambda _: sides, arguments.rounds, measure):
             yield CellResult(cell, found)
@@ -121,24 +122,6 @@ def _require_commands(weft, sides):
         if COMMANDS[side] not in commands:
             raise Failure(f"{weft} has no `{COMMANDS[side]}` command; build a newer one, or use --limit-only "
                           "to measure the limit alone")
-
-
-def _measure(weft, command, cell, arguments):
-    before = CpuUse.now()
-    flags = ["--mode", cell.mode, "--congestion", arguments.congestion]
-    server = Server([weft, command, "server", "--listen", "tcp://127.0.0.1:0", "--cpus", str(SERVER_CPU), *flags])
-    try:
-        report, client_cpu = report_of(
-            [weft, command, "client", "--connect", server.url, "--cpus", str(CLIENT_CPU), *flags, "--size", str(cell.size),
-             "--depth", str(cell.depth), "--connections", str(cell.connections), "--seconds", str(arguments.seconds),
-             "--warmup", str(arguments.warmup), "--json", *(["--attachment"] if cell.attachment else [])],
-            f"cell {cell.name}, {command}")
-    finally:
-        server_cpu = server.stop()
-    if not report[cell.metric]:
-        raise Failure(f"cell {cell.name}, {command}: the client finished no call; use a longer --seconds")
-    others, steal = CpuUse.now().shares_since(before, client_cpu + server_cpu)
-    return report | {"others": others, "steal": steal}
 
 
 def _row(result):

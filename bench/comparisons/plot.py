@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar for each cell's ratio, its goal and the spread of its rounds, as an SVG picture."""
+"""Ratios as an SVG picture: a bar for each with its goal and the spread of its rounds, or a map of squares."""
+import dataclasses
 import html
+import math
 
 ROW = 30
 LEFT = 180
@@ -13,6 +15,50 @@ MISSED = "#c0392b"
 WITHOUT_GOAL = "#777"
 
 
+SQUARE_WIDTH = 72
+SQUARE_HEIGHT = 28
+MAP_LEFT = 70
+
+
+@dataclasses.dataclass(frozen=True)
+class Map:
+    """A square for each ratio; None where nothing was measured."""
+    title: str
+    rows: list
+
+
+def heat_maps(title, facts, rows, columns, maps):
+    """One below the other. `rows` and `columns` are the names that all of them share."""
+    height = TOP + len(maps) * (SQUARE_HEIGHT * (len(rows) + 1) + 40)
+    width = max(MAP_LEFT + SQUARE_WIDTH * len(columns) + 20, LEFT + WIDTH + RIGHT)
+    parts = _head(width, height, title, _caption(facts, "green: ahead, red: behind"))
+    y = TOP
+    for each in maps:
+        parts.append(f'<text x="10" y="{y + 12}" font-size="14">{html.escape(each.title)}</text>')
+        y += 2 * SQUARE_HEIGHT
+        for number, column in enumerate(columns):
+            parts.append(f'<text x="{MAP_LEFT + SQUARE_WIDTH * (number + 0.5):.0f}" y="{y - 8}" text-anchor="middle" '
+                         f'fill="#555">{html.escape(column)}</text>')
+        for row, ratios in zip(rows, each.rows):
+            parts.append(f'<text x="{MAP_LEFT - 8}" y="{y + 18}" text-anchor="end">{html.escape(row)}</text>')
+            for number, ratio in enumerate(ratios):
+                parts += _square(MAP_LEFT + SQUARE_WIDTH * number, y, ratio)
+            y += SQUARE_HEIGHT
+        y += 40 - SQUARE_HEIGHT
+    return "\n".join(parts + ["</svg>"]) + "\n"
+
+
+def _square(x, y, ratio):
+    if ratio is None:
+        return []
+    # Twice as fast, or half as fast, has the full colour.
+    strength = min(abs(math.log2(ratio)), 1) if ratio > 0 else 1
+    colour = MET if ratio >= 1 else MISSED
+    return [f'<rect x="{x}" y="{y}" width="{SQUARE_WIDTH - 2}" height="{SQUARE_HEIGHT - 2}" fill="{colour}" '
+            f'fill-opacity="{0.05 + 0.75 * strength:.2f}"/>',
+            f'<text x="{x + SQUARE_WIDTH / 2 - 1:.0f}" y="{y + 18}" text-anchor="middle">{ratio:.2f}</text>']
+
+
 def bars(title, facts, results):
     """Of the first pair of each result that has one."""
     shown = [result for result in results if result.pairs()]
@@ -22,13 +68,7 @@ def bars(title, facts, results):
     def x(ratio):
         return LEFT + WIDTH * ratio / highest
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}" height="{height}" '
-        'font-family="sans-serif" font-size="13">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="10" y="24" font-size="16">{html.escape(title)}</text>',
-        f'<text x="10" y="44" fill="#555">{html.escape(_caption(facts))}</text>',
-    ]
+    parts = _head(LEFT + WIDTH + RIGHT, height, title, _caption(facts, "line: the rounds, dashed: what is wanted"))
     step = _step(highest)
     for ratio in [step * number for number in range(int(highest / step) + 1)]:
         parts.append(_line(x(ratio), TOP - 6, x(ratio), height - 34, "#444" if ratio == 1 else "#ddd"))
@@ -74,6 +114,15 @@ def _line(x1, y1, x2, y2, colour, more=""):
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
 
 
-def _caption(facts):
-    return (f"{facts['cpu']}, kernel {facts['kernel']}, commit {facts['commit']}, {facts['rounds']} rounds; "
-            "line: the rounds, dashed: what is wanted")
+def _head(width, height, title, caption):
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        'font-family="sans-serif" font-size="13">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="10" y="24" font-size="16">{html.escape(title)}</text>',
+        f'<text x="10" y="44" fill="#555">{html.escape(caption)}</text>',
+    ]
+
+
+def _caption(facts, legend):
+    return f"{facts['cpu']}, kernel {facts['kernel']}, commit {facts['commit']}, {facts['rounds']} rounds; {legend}"

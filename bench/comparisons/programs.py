@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers and clients, which are programs of their own."""
+import dataclasses
 import json
 import os
 import select
@@ -12,6 +13,17 @@ from .failure import Failure
 
 START_SECONDS = 30
 END_SECONDS = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Used:
+    """What a process took while it lived."""
+    seconds: float  # of processor time
+    peak_bytes: int  # of memory that was there at a time; at least what this program itself has
+
+    @classmethod
+    def of(cls, usage):
+        return cls(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def find_tool(build_dir):
@@ -46,13 +58,13 @@ class Server:
             raise
 
     def stop(self):
-        """Ends the server and returns the processor time it used, in seconds."""
+        """Ends the server and returns what it Used."""
         self.process.send_signal(signal.SIGTERM)
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.process.stdout.close()
         self.process.stderr.close()
-        return usage.ru_utime + usage.ru_stime
+        return Used.of(usage)
 
 
 class OneClientServer:
@@ -82,6 +94,11 @@ class OneClientServer:
         self.process.stdout.close()
 
 
+def on(cpu, command):
+    """The command, on one processor."""
+    return ["taskset", "-c", str(cpu), *command]
+
+
 def output_of(command, what, seconds, environment=None):
     """What a client prints, which ends by itself and in time. `what` is for those who read of its failure."""
     try:
@@ -94,7 +111,7 @@ def output_of(command, what, seconds, environment=None):
 
 
 def report_of(command, what):
-    """The report of a `weft` client as JSON, and the processor time it used."""
+    """The report of a `weft` client as JSON, and what it Used."""
     client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         output = client.stdout.read()
@@ -109,7 +126,7 @@ def report_of(command, what):
         client.stderr.close()
     if client.returncode != 0:
         raise Failure(f"{what}: the client failed: {complaint or client.returncode}")
-    return json.loads(output), usage.ru_utime + usage.ru_stime
+    return json.loads(output), Used.of(usage)
 
 
 def free_port():

@@ -10,7 +10,7 @@ from .cells import Cell
 from .comparison import Comparison
 from .failure import Failure
 from .machine import CLIENT_CPU, SERVER_CPU, CpuUse
-from .programs import Server, output_of
+from .programs import Server, on, output_of
 from .rounds import interleaved
 
 RUN_SECONDS = 120
@@ -66,10 +66,10 @@ services are faster than the other side.
         sides = find_sides(arguments.build_dir)
         cells = cells_of([int(depth) for depth in arguments.depths.split(",")])
 
-        def measure(cell, name):
-            return _measure(sides[name], cell, arguments)
+        def measure_one(cell, name):
+            return measure(sides[name], cell, arguments)
 
-        for cell, found in interleaved(cells, lambda _: list(sides), arguments.rounds, measure):
+        for cell, found in interleaved(cells, lambda _: list(sides), arguments.rounds, measure_one):
             yield CellResult(cell, found)
 
     def render(self, facts, results):
@@ -103,21 +103,19 @@ def cells_of(depths):
     return [Echo(depth, 1) for depth in depths] + [Echo(depth, depth) for depth in depths if depth > 1]
 
 
-def _on(cpu, command):
-    return ["taskset", "-c", str(cpu), *command]
-
-
-def _measure(side, cell, arguments):
+def measure(side, cell, arguments):
     before, ours_before = CpuUse.now(), _children_seconds()
-    server = Server(_on(SERVER_CPU, [side.program, "server", side.address, side.kind]))
+    server = Server(on(SERVER_CPU, [side.program, "server", side.address, side.kind]))
     try:
         words = [side.program, "client", server.url, side.kind, str(cell.depth), str(cell.connections),
                  str(arguments.seconds)]
-        said = json.loads(output_of(_on(CLIENT_CPU, words), side.name, RUN_SECONDS))
+        said = json.loads(output_of(on(CLIENT_CPU, words), side.name, RUN_SECONDS))
     finally:
         server.stop()
     if said["failed"]:
         raise Failure(f"{said['failed']} calls failed: {' '.join(words)}")
+    if not said["calls_per_s"]:
+        raise Failure(f"no call was finished, use a longer --seconds: {' '.join(words)}")
     others, _ = CpuUse.now().shares_since(before, _children_seconds() - ours_before)
     return said | {"others": others}
 

@@ -149,4 +149,45 @@ void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma) {
   command.add_flag("--prefer-rdma", rdma.prefer, "With tcp:// and unix://: use RDMA if the server offers it");
 }
 
+void add_beside_flags(CLI::App& command, std::optional<BesideFlags>& beside) {
+  constexpr std::uint64_t kLargest = 1ULL << 30;
+  const auto given = [&beside]() -> BesideFlags& { return beside ? *beside : beside.emplace(); };
+  CLI::Option* const what =
+      command
+          .add_option_function<std::string>(
+              "--beside",
+              [given](const std::string& text) {
+                static const std::map<std::string, Transfers> names{
+                    {"none", Transfers::kNone}, {"pull", Transfers::kPull}, {"push", Transfers::kPush}};
+                const auto found = names.find(text);
+                if (found == names.end()) {
+                  throw CLI::ValidationError("--beside", "\"" + text + "\" is none of none, pull and push");
+                }
+                given().transfers = found->second;
+              },
+              "Say how late timers of 1 ms are on both sides, and measure the calls while large attachments\n"
+              "are pulled (with answers) or pushed (with requests) again and again")
+          ->type_name("none|pull|push");
+  command
+      .add_option_function<unsigned>(
+          "--transfers", [given](unsigned count) { given().in_flight = count; },
+          "With --beside: as many at a time (default 2)")
+      ->check(CLI::Range(1U, 1024U).description(""))
+      ->needs(what)
+      ->type_name("N");
+  command
+      .add_option_function<std::uint64_t>(
+          "--transfer-size", [given](std::uint64_t bytes) { given().size_bytes = bytes; },
+          "With --beside: bytes of each (default 64MiB)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(std::uint64_t{1}, kLargest).description(""))
+      ->needs(what)
+      ->type_name("BYTES");
+  command
+      .add_flag_callback(
+          "--apart", [given] { given().apart = true; },
+          "With --beside: on a connection of their own, of the same loop on both sides")
+      ->needs(what);
+}
+
 }  // namespace weft::load

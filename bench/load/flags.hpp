@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "load/options.hpp"
 
 namespace CLI {
@@ -21,5 +23,7 @@ void add_ucx_flags(CLI::App& command, UcxFlags& flags);
 void add_rdma_flags(CLI::App& command, RdmaFlags& flags);
 /// Of clients: what they may use with URLs that do not ask for it.
 void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma);
+/// Of clients: the transfers that run beside the calls.
+void add_beside_flags(CLI::App& command, std::optional<BesideFlags>& beside);
 
 }  // namespace weft::load

@@ -26,7 +26,7 @@ Meter::Meter(const ClientOptions& options, std::int64_t start_ns)
       begin_ns_(start_ns + to_ns(options.warmup_seconds)),
       end_ns_(begin_ns_ + to_ns(options.seconds)),
       next_tick_ns_(start_ns),
-      progress_(options.seconds) {}
+      progress_(options.silent ? 0 : options.seconds) {}
 
 void Meter::on_tick(std::int64_t now_ns) {
   if (now_ns >= begin_ns_ && !begun_) {

@@ -44,6 +44,22 @@ struct RdmaFlags {
   bool register_memory = false;
 };
 
+/// Large attachments that go from side to side again and again while calls are measured.
+enum class Transfers : std::uint8_t {
+  kNone,
+  kPull,  ///< attachments of answers, received into memory that the caller named
+  kPush,  ///< attachments of requests
+};
+
+/// The company that the measured calls of a client have.
+struct BesideFlags {
+  Transfers transfers = Transfers::kNone;
+  unsigned in_flight = 2;
+  std::uint64_t size_bytes = 64U << 20;
+  /// The transfers have a connection of their own, of the same loop.
+  bool apart = false;
+};
+
 /// Options of every server of a measurement.
 struct ServerOptions {
   std::string listen = {};
@@ -78,7 +94,11 @@ struct ClientOptions {
   std::string congestion = {};
   UcxFlags ucx = {};
   RdmaFlags rdma = {};
+  /// Without it nothing runs beside the calls, and no timer is watched.
+  std::optional<BesideFlags> beside = {};
   bool json = false;
+  /// Shows no progress.
+  bool silent = false;
 
   std::uint64_t answer_bytes() const { return reply_bytes.value_or(size_bytes); }
 };

@@ -36,6 +36,14 @@ std::string to_json(const Report& report) {
   json["calls"] = report.calls;
   json["seconds"] = rounded(report.seconds);
   if (!report.carrier.empty()) json["carrier"] = report.carrier;
+  if (const auto& beside = report.beside) {
+    json["transfers"] = beside->transfers;
+    json["transfers_gbps"] = rounded(beside->transfers_gbps);
+    json["timer_p99_us"] = rounded(beside->timer_p99_us);
+    json["timer_max_us"] = rounded(beside->timer_max_us);
+    json["server_timer_p99_us"] = rounded(beside->server_timer_p99_us);
+    json["server_timer_max_us"] = rounded(beside->server_timer_max_us);
+  }
   return json.dump();
 }
 
@@ -55,6 +63,14 @@ std::string to_table(const Report& report, const ClientOptions& options) {
   text += format("  %-12s %14.1f us\n", "max", report.max_us);
   text += format("  %-12s %14.3f us per call\n", "client CPU", report.cpu_us_per_call);
   text += format("  %-12s %14llu\n", "errors", static_cast<unsigned long long>(report.errors));
+  if (const auto& beside = report.beside) {
+    text += format("  %-12s %14.3f Gb/s beside, %llu in all\n", "transfers", beside->transfers_gbps,
+                   static_cast<unsigned long long>(beside->transfers));
+    text += format("  %-12s %14.1f us late at p99, %.1f at most\n", "1 ms timer", beside->timer_p99_us,
+                   beside->timer_max_us);
+    text += format("  %-12s %14.1f us late at p99, %.1f at most\n", "the server's",
+                   beside->server_timer_p99_us, beside->server_timer_max_us);
+  }
   return text;
 }
 

@@ -2,11 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "load/options.hpp"
 
 namespace weft::load {
+
+/// The transfers that ran beside the measured calls, and how late a timer of a millisecond was meanwhile on
+/// both sides.
+struct BesideReport {
+  double transfers_gbps = 0;
+  std::uint64_t transfers = 0;
+  double timer_p99_us = 0;
+  double timer_max_us = 0;
+  double server_timer_p99_us = 0;
+  double server_timer_max_us = 0;
+};
 
 /// The result of a client's measurement. Both commands print it the same way.
 struct Report {
@@ -25,6 +37,7 @@ struct Report {
   double cpu_us_per_call = 0;
   /// Name of the carrier of the calls: "tcp", "ucx" and so on; empty for `weft raw`.
   std::string carrier = {};
+  std::optional<BesideReport> beside = {};
 };
 
 /// One JSON object on one line, without the line's end.

@@ -4,12 +4,15 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "load/carrier_options.hpp"
 #include "load/cpu.hpp"
+#include "perf/beside.hpp"
 #include "perf/exchanges.hpp"
 #include "perf/limits.hpp"
 #include "perf/measurement.hpp"
@@ -19,15 +22,12 @@ namespace weft::perf {
 namespace {
 
 using Clients = std::vector<std::unique_ptr<Client>>;
+using SomeClients = std::span<const std::unique_ptr<Client>>;
 
 /// How often the end of the measurement is looked for when no answer comes.
 constexpr Duration kTick = std::chrono::milliseconds{20};
 /// How long the last answers may take after the end.
 constexpr Duration kDrain = std::chrono::seconds{5};
-
-TimePoint time_of(std::int64_t at_ns) {
-  return TimePoint{std::chrono::duration_cast<TimePoint::duration>(std::chrono::nanoseconds{at_ns})};
-}
 
 /// One of the calls in flight: calls again and again until the measurement is over or a call gets no answer.
 /// In a closed loop a call starts when the one before was answered; in an open loop when the schedule says,
@@ -77,7 +77,7 @@ Task<void> watch_the_clock(Measurement* measurement, Scope* callers) {
 }
 
 template <typename Exchange>
-void start_callers(Scope& callers, Measurement& measurement, const Clients& clients) {
+void start_callers(Scope& callers, Measurement& measurement, SomeClients clients) {
   std::uint64_t caller = 0;
   for (unsigned i = 0; i < measurement.options().depth; ++i) {
     for (const auto& client : clients) {
@@ -86,7 +86,7 @@ void start_callers(Scope& callers, Measurement& measurement, const Clients& clie
   }
 }
 
-void start_all_callers(Scope& callers, Measurement& measurement, const Clients& clients) {
+void start_all_callers(Scope& callers, Measurement& measurement, SomeClients clients) {
   const load::ClientOptions& options = measurement.options();
   if (options.attachment && options.reply_bytes) {
     start_callers<GeneratedAttachment>(callers, measurement, clients);
@@ -112,6 +112,13 @@ std::string how_far(const load::ClientOptions& options, const load::Meter& meter
   return options.connect + ": no call was answered any more " + text;
 }
 
+/// Starts the transfers, if there are any, on the last client or on the first one.
+void start_transfers(Scope& callers, std::optional<Measurement>& transfers, SomeClients clients) {
+  if (!transfers) return;
+  const bool apart = transfers->options().beside->apart;
+  start_all_callers(callers, *transfers, apart ? clients.last(1) : clients.first(1));
+}
+
 Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loop, const Clients& clients) {
   for (const auto& client : clients) {
     const Result<void> connected = co_await client->connect();
@@ -123,12 +130,19 @@ Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loo
     const Status refused = measurement.register_memory(*clients.front());
     if (!refused.ok()) co_return refused;
   }
+  std::optional<Measurement> transfers;
+  if (options.beside && options.beside->transfers != load::Transfers::kNone) {
+    transfers.emplace(transfer_options(options), loop, carrier);
+  }
+  load::Meter& meter = measurement.meter();
+  std::optional<TimerWatch> timers;
   Scope callers;
   Scope watcher;
-  start_all_callers(callers, measurement, clients);
+  start_all_callers(callers, measurement, SomeClients{clients}.first(options.connections));
+  start_transfers(callers, transfers, clients);
+  if (options.beside) timers.emplace(meter.begin_ns(), meter.end_ns()).start(callers, *clients.front());
   watcher.spawn(&watch_the_clock, &measurement, &callers);
   co_await callers.join();
-  load::Meter& meter = measurement.meter();
   const Status& failure = measurement.first_failure();
   const bool ended_early = load::now_ns() < meter.end_ns();
   if (ended_early && failure.ok()) {
@@ -146,6 +160,17 @@ Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loo
   }
   load::Report report = meter.report();
   report.carrier = carrier;
+  if (!timers) co_return report;
+  if (transfers && !transfers->first_failure().ok()) {
+    co_return transfers->first_failure().with_context("a transfer beside the calls");
+  }
+  if (!timers->failure().ok()) co_return timers->failure().with_context("the timer of the server");
+  report.beside = timers->report();
+  if (transfers) {
+    const load::Report moved = transfers->meter().report();
+    report.beside->transfers = moved.calls;
+    report.beside->transfers_gbps = moved.gbps;
+  }
   co_return report;
 }
 
@@ -164,7 +189,8 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
   transport_options.verbs = load::verbs_options(options.rdma);
   const Transports transports = make_transports(std::move(transport_options));
   Clients clients;
-  for (unsigned i = 0; i < options.connections; ++i) {
+  const bool apart = options.beside && options.beside->apart;
+  for (unsigned i = 0; i < options.connections + (apart ? 1 : 0); ++i) {
     ClientOptions client_options;
     client_options.connect = options.connect;
     client_options.limits = generous_limits();

@@ -126,6 +126,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   load::add_ucx_flags(*client, client_options->ucx);
   load::add_rdma_flags(*client, client_options->rdma);
   add_register_flag(*client, client_options->rdma);
+  load::add_beside_flags(*client, client_options->beside);
   client->get_option(kRegister)->needs(client->get_option("--attachment"));
   client->footer(
       "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"
@@ -135,6 +136,7 @@ void add_commands(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --beside pull --apart\n"
       "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --ucx-error-mode-none --mode "
       "busy\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --prefer-ucx\n"

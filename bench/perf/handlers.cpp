@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/handlers.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "load/cpu.hpp"
 #include "perf/limits.hpp"
 
 namespace weft::perf {
@@ -48,6 +50,14 @@ Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t repl
 
 void perf_echo_attachment(CallContext& context) {
   context.set_attachment(context.take_attachment());
+}
+
+Task<TimerLateness> perf_timer_lateness(CallContext&, std::uint64_t for_ns) {
+  constexpr std::uint64_t kDayNs = 86'400'000'000'000;
+  load::Histogram late;
+  const std::int64_t now_ns = load::now_ns();
+  co_await watch_timer(now_ns, now_ns + static_cast<std::int64_t>(std::min(for_ns, kDayNs)), &late);
+  co_return TimerLateness::of(late);
 }
 
 Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,

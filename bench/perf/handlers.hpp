@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "perf/beside.hpp"
 #include "perf/payload_types.hpp"
 #include "weft/weft.hpp"
 
@@ -19,6 +20,9 @@ Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t repl
 
 /// The attachment goes back from the memory it landed in.
 void perf_echo_attachment(CallContext& context);
+
+/// Answers after `for_ns` nanoseconds, with how late a timer of the server's loop was meanwhile.
+Task<TimerLateness> perf_timer_lateness(CallContext& context, std::uint64_t for_ns);
 
 /// Answers with an attachment of `reply_bytes` of the pattern, untouched, and with the request's tag beside.
 /// The pattern is registered with `registrar`, if there is one.

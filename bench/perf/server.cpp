@@ -23,6 +23,7 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   server->register_handler<method<&perf_echo, "perf/echo">>();
   server->register_handler<method<&perf_generate, "perf/generate">>();
   server->register_handler<method<&perf_echo_attachment, "perf/echo_attachment">>();
+  server->register_handler<method<&perf_timer_lateness, "perf/timer_lateness">>();
   const Server* const registrar = options.rdma.register_memory ? server.get() : nullptr;
   server->register_handler("perf/generate_attachment",
                            [registrar](CallContext& context, std::uint64_t reply_bytes) {

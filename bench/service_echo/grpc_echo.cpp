@@ -105,6 +105,7 @@ int call(const Plan& plan) {
   Shared shared{plan};
   shared.running = plan.depth;
   std::vector<std::unique_ptr<Caller>> callers;
+  callers.reserve(plan.depth);
   for (unsigned i = 0; i < plan.depth; ++i) {
     callers.push_back(std::make_unique<Caller>(channels[i % channels.size()], shared));
   }

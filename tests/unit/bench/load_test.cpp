@@ -209,6 +209,28 @@ TEST(Report, TheTableNamesTheLoad) {
               ::testing::StartsWith("128 B, 3 connections x 1 in flight, 2 s, open loop, 10 /s due\n"));
 }
 
+TEST(Report, SaysWhatRanBesideOnlyWhenSomethingWasAsked) {
+  Report report{.p50_us = 10};
+  EXPECT_EQ(to_json(report).find("timer"), std::string::npos);
+  EXPECT_EQ(to_table(report, {}).find("timer"), std::string::npos);
+  report.beside = {.transfers_gbps = 12.5,
+                   .transfers = 9,
+                   .timer_p99_us = 80,
+                   .timer_max_us = 5000,
+                   .server_timer_p99_us = 70,
+                   .server_timer_max_us = 90};
+  const auto json = nlohmann::ordered_json::parse(to_json(report));
+  EXPECT_EQ(json["transfers"], 9);
+  EXPECT_EQ(json["transfers_gbps"], 12.5);
+  EXPECT_EQ(json["timer_p99_us"], 80);
+  EXPECT_EQ(json["timer_max_us"], 5000);
+  EXPECT_EQ(json["server_timer_p99_us"], 70);
+  EXPECT_EQ(json["server_timer_max_us"], 90);
+  const std::string table = to_table(report, {});
+  EXPECT_THAT(table, ::testing::HasSubstr("12.500 Gb/s beside, 9 in all\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("70.0 us late at p99, 90.0 at most\n"));
+}
+
 TEST(CpuList, ReadsNumbersAndRanges) {
   EXPECT_THAT(parse_cpu_list("0").value(), ElementsAre(0));
   EXPECT_THAT(parse_cpu_list("1,0-2,7").value(), ElementsAre(1, 0, 1, 2, 7));
@@ -233,6 +255,7 @@ ClientOptions parse_client(std::vector<std::string> words) {
   CLI::App app;
   ClientOptions options;
   add_client_flags(app, options);
+  add_beside_flags(app, options.beside);
   std::reverse(words.begin(), words.end());
   app.parse(std::move(words));
   return options;
@@ -258,6 +281,21 @@ TEST(Flags, AClientIsDescribedByThem) {
   EXPECT_TRUE(options.json);
 }
 
+TEST(Flags, SayWhatRunsBesideTheCalls) {
+  EXPECT_FALSE(parse_client({"--connect", "u"}).beside.has_value());
+  const auto none = parse_client({"--connect", "u", "--beside", "none"}).beside;
+  ASSERT_TRUE(none.has_value());
+  EXPECT_EQ(none->transfers, Transfers::kNone);
+  const auto some = parse_client({"--connect", "u", "--apart", "--transfers", "3", "--transfer-size", "1MiB",
+                                  "--beside", "push"})
+                        .beside;
+  ASSERT_TRUE(some.has_value());
+  EXPECT_EQ(some->transfers, Transfers::kPush);
+  EXPECT_EQ(some->in_flight, 3U);
+  EXPECT_EQ(some->size_bytes, 1U << 20);
+  EXPECT_TRUE(some->apart);
+}
+
 TEST(Flags, WithoutAReplySizeTheAnswerIsAsLongAsTheRequest) {
   const auto options = parse_client({"--connect", "tcp://h:1", "--size", "77"});
   EXPECT_FALSE(options.reply_bytes.has_value());
@@ -270,7 +308,9 @@ TEST(Flags, NonsenseIsRefused) {
        {Words{"--size", "5"}, Words{"--connect", "u", "--depth", "0"},
         Words{"--connect", "u", "--mode", "lazy"}, Words{"--connect", "u", "--cpus", "x"},
         Words{"--connect", "u", "--size", "2GiB"}, Words{"--connect", "u", "--seconds", "0"},
-        Words{"--connect", "u", "--size", "-1"}}) {
+        Words{"--connect", "u", "--size", "-1"}, Words{"--connect", "u", "--apart"},
+        Words{"--connect", "u", "--beside", "sideways"},
+        Words{"--connect", "u", "--beside", "pull", "--transfers", "0"}}) {
     EXPECT_THROW(parse_client(words), CLI::ParseError) << words.back();
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -123,6 +124,66 @@ TEST(PerfClient, SaysWhatCarriesTheCalls) {
   EXPECT_EQ(report.carrier, "tcp");
   EXPECT_THAT(to_table(report, options), HasSubstr("closed loop, over tcp\n"));
   EXPECT_THAT(to_json(report), HasSubstr("\"carrier\":\"tcp\""));
+}
+
+struct Company {
+  const char* name;
+  load::BesideFlags beside;
+};
+
+/// The name of the test, which would else hold an address.
+void PrintTo(const Company& company, std::ostream* to) {
+  *to << company.name;
+}
+
+class EveryCompany : public ::testing::TestWithParam<Company> {};
+
+TEST_P(EveryCompany, IsThereWhileTheCallsAreMeasured) {
+  const auto server = serve();
+  load::ClientOptions options = short_run(*server);
+  options.beside = GetParam().beside;
+  options.beside->size_bytes = 100'000;
+  load::Report report;
+  // On a busy machine no transfer may have ended within so short a time.
+  const bool transfers = options.beside->transfers != load::Transfers::kNone;
+  do {
+    report = blocking_measure(options).value();
+    options.seconds *= 4;
+  } while ((report.calls == 0 || (transfers && report.beside->transfers == 0)) && options.seconds < 60);
+  EXPECT_GT(report.calls, 0U);
+  EXPECT_EQ(report.errors, 0U);
+  ASSERT_TRUE(report.beside.has_value());
+  EXPECT_EQ(report.beside->transfers > 0, transfers);
+  EXPECT_EQ(report.beside->transfers_gbps > 0, transfers);
+  // No timer fires early, and none exactly when it is due.
+  EXPECT_GT(report.beside->timer_p99_us, 0);
+  EXPECT_GE(report.beside->timer_max_us, report.beside->timer_p99_us / 1.01);
+  EXPECT_GT(report.beside->server_timer_p99_us, 0);
+  EXPECT_GE(report.beside->server_timer_max_us, report.beside->server_timer_p99_us / 1.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Transfers, EveryCompany,
+    ::testing::Values(Company{"none", {}}, Company{"pull", {.transfers = load::Transfers::kPull}},
+                      Company{"push", {.transfers = load::Transfers::kPush}},
+                      Company{"pull_apart", {.transfers = load::Transfers::kPull, .apart = true}},
+                      Company{"push_apart", {.transfers = load::Transfers::kPush, .apart = true}}),
+    [](const auto& company) { return std::string{company.param.name}; });
+
+TEST(PerfClient, WithoutCompanyWatchesNoTimer) {
+  const auto server = serve();
+  EXPECT_FALSE(blocking_measure(short_run(*server)).value().beside.has_value());
+}
+
+TEST(PerfClient, TransfersThatAreApartHaveAConnectionOfTheirOwn) {
+  const auto server = serve();
+  load::ClientOptions options = short_run(*server);
+  options.beside = {.transfers = load::Transfers::kPush, .size_bytes = 1000};
+  blocking_measure(options).value();
+  const auto together = server->stats().connections_accepted;
+  options.beside->apart = true;
+  blocking_measure(options).value();
+  EXPECT_EQ(server->stats().connections_accepted - together, together + 1);
 }
 
 TEST(PerfServer, SaysWhyThereIsNoRdma) {
