@@ -98,7 +98,7 @@ void Connection::BringingUp::move() {
   if (connection.framer_.inside()) return connection.close(bring_up.stream_watch().stray_bytes());
   connection.carrier_ = &bring_up.move(connection);
   connection.capabilities_ = &connection.carrier_->capabilities();
-  connection.write_blocked_ = false;
+  connection.send_wait_ = SendWait::kNone;
   connection.outbox_.set_lease_bytes_min(connection.capabilities_->lease_bytes_min);
   hand_up_hello();
   if (connection.ending()) return;
@@ -193,7 +193,7 @@ void Connection::on_queued() noexcept {
 
 // The sink hears at the turn's end what follows from it: this may be a call that the sink makes.
 void Connection::on_much_queued() noexcept {
-  if (!write_blocked_ && !ending() && sending_ < Sending::kEnded) send_queued();
+  if (send_wait_ != SendWait::kForCarrier && !ending() && sending_ < Sending::kEnded) send_queued();
 }
 
 void Connection::use_checksums() {
@@ -243,7 +243,7 @@ void Connection::resume_receiving() {
 
 void Connection::finish() {
   if (sending_ == Sending::kOpen) sending_ = Sending::kFinishing;
-  if (!write_blocked_) loop_.at_turn_end(*this);
+  if (send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
 }
 
 void Connection::schedule_work() {
@@ -324,6 +324,13 @@ void Connection::receive_all() {
 
 // Receives once, and hands up what is whole then. A failure has closed the connection.
 Moved Connection::receive_once() {
+  if (const std::uint64_t unwanted = framer_.attachment_left(false); unwanted > 0) [[unlikely]] {
+    if (const std::size_t skipped = carrier_->skip(static_cast<std::size_t>(unwanted)); skipped > 0) {
+      framer_.landed(skipped);
+      close_if_failed(*this, framer_.received(0, *receiver_));
+      return Moved::some(skipped, false);
+    }
+  }
   if (capabilities_->receives_in_place && framer_.between_frames()) {
     bool exhausted = false;
     if (ChunkRef chunk = carrier_->receive_in_place(exhausted)) {
@@ -350,7 +357,7 @@ Moved Connection::receive_once() {
   }
   if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
   close_if_failed(*this, framer_.received(moved.bytes, *receiver_));
-  if (const std::uint64_t left = framer_.landing_left(); left != 0 && !ending()) {
+  if (const std::uint64_t left = framer_.attachment_left(true); left != 0 && !ending()) {
     receiver_->on_attachment_progress(left);
   }
   return moved;
@@ -377,18 +384,19 @@ void Connection::peer_ended() {
   if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
   const bool sent = outbox_.empty() || sending_ == Sending::kEnded;
   if (peer_gone_ || (sent && carrier_->all_left() && !owes_more())) return close({});
-  if (!write_blocked_) loop_.at_turn_end(*this);
+  if (send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
 }
 
 void Connection::on_writable() {
   if (ending() || sending_ == Sending::kFailed) return;
   if (sending_ == Sending::kEnded) return end_if_due();
-  if (std::exchange(write_blocked_, false)) or_close(*this, [this] { flush(); });
+  if (std::exchange(send_wait_, SendWait::kNone) != SendWait::kNone) or_close(*this, [this] { flush(); });
 }
 
 // The queue need not wait for the turn's end.
 void Connection::on_report_end() {
-  if (TurnEndHook::queued() && state_ != State::kClosed && !write_blocked_ && !outbox_.empty()) {
+  if (TurnEndHook::queued() && state_ != State::kClosed && send_wait_ != SendWait::kForCarrier &&
+      !outbox_.empty()) {
     or_close(*this, [this] { flush(); });
   }
 }
@@ -400,7 +408,7 @@ void Connection::on_failed(Status why) {
 void Connection::on_turn_end() {
   if (state_ == State::kClosed) return outbox_.release_all();
   outbox_.expect_little();
-  if (!write_blocked_) or_close(*this, [this] { flush(); });
+  if (send_wait_ != SendWait::kForCarrier) or_close(*this, [this] { flush(); });
   if (readable_ && !ending()) put_off();
 }
 
@@ -417,6 +425,7 @@ void Connection::flush() {
 
 void Connection::send_queued() {
   bool moved_some = false;
+  send_wait_ = SendWait::kNone;
   while (!outbox_.empty()) {
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
@@ -428,16 +437,17 @@ void Connection::send_queued() {
       readable_ = true;
       return schedule_work();
     }
-    if (moved.kind == Moved::Kind::kBegun) outbox_.note_begun(pieces[0].iov_len);
     if (moved.kind != Moved::Kind::kSome) {
-      write_blocked_ = true;
+      const bool begun = moved.kind == Moved::Kind::kBegun;
+      if (begun) outbox_.note_begun(moved.bytes);
+      send_wait_ = begun && !moved.exhausted ? SendWait::kForMore : SendWait::kForCarrier;
       break;
     }
     moved_some = true;
     outbox_.consume(moved.bytes);
     if (ending()) return;
   }
-  if (write_blocked_) {
+  if (send_wait_ != SendWait::kNone) {
     peer_watch_.blocked(moved_some);
   } else {
     peer_watch_.unblocked();

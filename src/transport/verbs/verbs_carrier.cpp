@@ -2,6 +2,7 @@
 #include "transport/verbs/verbs_carrier.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -17,7 +18,25 @@ constexpr Capabilities kCapabilities{
 constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind::kReclaim) |
                                         bit_of(MessageKind::kReturn) | bit_of(MessageKind::kOffer) |
                                         bit_of(MessageKind::kFetched) | bit_of(MessageKind::kDecline) |
-                                        bit_of(MessageKind::kWithdraw);
+                                        bit_of(MessageKind::kWithdraw) | bit_of(MessageKind::kAgain);
+
+/// Of what is queued, so many pieces are looked at.
+constexpr std::size_t kSegmentsLookedAt = 64;
+
+/// The part of `from` that is behind its first `bytes`, in `room`.
+std::span<const iovec> behind(std::span<const iovec> from, std::size_t bytes,
+                              std::array<iovec, kSegmentsLookedAt>& room) noexcept {
+  while (!from.empty() && bytes >= from.front().iov_len) {
+    bytes -= from.front().iov_len;
+    from = from.subspan(1);
+  }
+  from = from.first(std::min(from.size(), room.size()));
+  std::ranges::copy(from, room.begin());
+  if (from.empty()) return {};
+  room.front().iov_base = static_cast<std::byte*>(room.front().iov_base) + bytes;
+  room.front().iov_len -= bytes;
+  return std::span{room}.first(from.size());
+}
 
 }  // namespace
 
@@ -104,6 +123,10 @@ ChunkRef VerbsCarrier::receive_in_place(bool& exhausted) {
   return receiver_.receive_in_place(pair_.name(), exhausted);
 }
 
+std::size_t VerbsCarrier::skip(std::size_t bytes) {
+  return receiver_.skip(bytes);
+}
+
 Buffer VerbsCarrier::landing_memory(std::size_t bytes) {
   if (bytes < loop_device_->options().rendezvous_bytes_min) return {};
   return loop_device_->landing_memory(bytes);
@@ -126,15 +149,39 @@ inline std::size_t VerbsCarrier::send_message(std::span<const iovec> from) {
 
 Moved VerbsCarrier::send(std::span<const iovec> from, std::size_t leased) {
   if (is_lost()) return Moved::failed(ECONNRESET);
-  Moved waits = Moved::blocked();
-  if (offered_.takes(from.front(), leased)) {
-    waits = offered_.offer(from.front(), leased);
-    if (waits.kind == Moved::Kind::kSome) return waits;
-  } else if (const std::size_t sent = send_message(from); sent > 0) {
-    return Moved::some(sent, false);
-  }
+  if (!offered_.idle() || offered_.takes(from.front(), leased)) return send_around_offers(from, leased);
+  if (const std::size_t sent = send_message(from); sent > 0) return Moved::some(sent, false);
   send_blocked_ = true;
-  return turn_.failed() ? Moved::failed(ECONNRESET) : waits;
+  return turn_.failed() ? Moved::failed(ECONNRESET) : Moved::blocked();
+}
+
+// A failure is told by the turn that comes, and the next call says it: what was begun in this one counts.
+Moved VerbsCarrier::send_around_offers(std::span<const iovec> from, std::size_t leased) {
+  if (const std::size_t done = offered_.take_done(); done > 0) return Moved::some(done, false);
+  bool all_begun = false;
+  while (offered_.goes_on()) {
+    std::array<iovec, kSegmentsLookedAt> room;
+    const auto rest = behind(from, offered_.begun(), room);
+    all_begun = rest.empty();
+    if (all_begun) break;
+    if (!begin_next(rest, offered_.begun() == 0 ? leased : rest.front().iov_len)) break;
+  }
+  if (const std::size_t done = offered_.take_done(); done > 0) return Moved::some(done, false);
+  send_blocked_ = true;
+  if (offered_.begun() > 0) return Moved::begun(offered_.begun(), !all_begun);
+  return turn_.failed() ? Moved::failed(ECONNRESET) : Moved::blocked();
+}
+
+// Offers `from`, or sends a message with it, behind what is begun. False when that cannot be now.
+bool VerbsCarrier::begin_next(std::span<const iovec> from, std::size_t leased) {
+  if (offered_.takes(from.front(), leased)) return offered_.offer(from.front(), leased);
+  const std::size_t bytes = send_message(from);
+  if (bytes > 0) {
+    offered_.sent(bytes);
+  } else {
+    offered_.cannot_send();
+  }
+  return bytes > 0;
 }
 
 void VerbsCarrier::end_sending() {
@@ -178,6 +225,7 @@ Moved VerbsCarrier::reclaim_sending() {
   const TimePoint latest = offered_.withdrawn_at() + kAnswerAtMost;
   if (!wait_until([&] { return !offered_.waits_for_answer(); }, latest)) return give_up_for_memory();
   const std::size_t done = offered_.take_back();
+  if (send_blocked_) turn_.touch();
   return done > 0 ? Moved::some(done, false) : Moved::blocked();
 }
 

@@ -23,7 +23,7 @@ namespace weft::detail::verbs_carrier {
 /// Bytes travel in messages of up to message_bytes: small ones inside the work request, others copied into
 /// registered memory, several at a time, so that one is copied while another is sent. A message is sent only
 /// with credit, which stands for a receive at the other side. An attachment in memory that the device knows
-/// is offered instead, and fetched by the other side's device.
+/// is offered instead, and fetched by the other side's device; what is behind it goes on meanwhile.
 ///
 ///   send() --> offered_    our offer to the peer ---.
 ///         '--> sender_     when may a message go  --+--> send_queue_  what the device was given
@@ -46,6 +46,7 @@ class VerbsCarrier final : public Carrier {
   std::string description() const override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   ChunkRef receive_in_place(bool& exhausted) override;
+  std::size_t skip(std::size_t bytes) override;
   Moved reclaim_landing() override;
   Buffer landing_memory(std::size_t bytes) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
@@ -83,6 +84,8 @@ class VerbsCarrier final : public Carrier {
   void deliver();
   bool is_lost() const noexcept { return turn_.failed() || protocol_.misbehaves(); }
   std::size_t send_message(std::span<const iovec> from);
+  Moved send_around_offers(std::span<const iovec> from, std::size_t leased);
+  bool begin_next(std::span<const iovec> from, std::size_t leased);
   template <typename Done>
   bool wait_until(Done done, TimePoint latest = TimePoint::max());
   Moved give_up_for_memory();
