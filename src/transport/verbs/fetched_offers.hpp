@@ -40,10 +40,10 @@ class FetchedOffers {
 
   /// An offer came. Impossible ones are misbehaviour.
   void offered(Bytes content) noexcept;
-  /// The peer asks for an answer to all of them, soon: those that wait were declined, and the rest is answered
-  /// as soon as it was read.
+  /// The peer asks for an answer to all of them, soon: those that wait were declined, and the rest is
+  /// answered as soon as it was read.
   void withdrawn() noexcept;
-  /// What comes is to be dropped: the peer does not know yet that something was declined.
+  /// The peer does not know yet that something was declined: all that comes is to be dropped.
   bool declining() const noexcept { return declining_; }
   /// The peer knows, and begins again where the first was that was declined. Misbehaviour if there was none.
   void comes_again() noexcept;

@@ -16,14 +16,9 @@ Bytes bytes_of(const iovec& piece) {
 
 }  // namespace
 
-// Between two offers, and behind the last one, is one span of sent bytes at most.
 OfferedBytes::OfferedBytes(Registrations::View& registrations, RendezvousQueue& queue,
                            MessageProtocol& protocol, std::size_t bytes_min)
-    : registrations_(registrations),
-      queue_(queue),
-      protocol_(protocol),
-      bytes_min_(bytes_min),
-      spans_(2 * kOffersMax + 1) {}
+    : registrations_(registrations), queue_(queue), protocol_(protocol), bytes_min_(bytes_min) {}
 
 // What began to be offered goes on so.
 bool OfferedBytes::takes(const iovec& next, std::size_t leased) noexcept {
@@ -52,28 +47,12 @@ std::shared_ptr<const Registration> OfferedBytes::readable_by_peers(Bytes bytes)
   return memory;
 }
 
-std::size_t OfferedBytes::take_done() noexcept {
-  std::size_t done = 0;
-  while (!spans_.empty()) {
-    Span& first = spans_.front();
-    const std::size_t part = first.memory == nullptr ? first.bytes : std::min(first.bytes, fetched_);
-    if (first.memory != nullptr) fetched_ -= part;
-    first.bytes -= part;
-    done += part;
-    if (first.bytes > 0) break;
-    if (first.memory != nullptr) --offers_;
-    spans_.pop_front();
-  }
-  begun_ -= done;
-  return done;
-}
-
 bool OfferedBytes::goes_on() noexcept {
   short_of_credit_ = false;
   if (interrupted()) [[unlikely]] {
     if (waits_for_answer()) return false;
     const bool asked_back = withdrawn_;
-    const std::size_t all = begun_ + to_offer_;
+    const std::size_t all = begun() + to_offer_;
     roll_back();
     next_is_declined_ = !asked_back;
     // Whoever asked for it may look again only later, and must not find it offered anew.
@@ -89,12 +68,12 @@ bool OfferedBytes::goes_on() noexcept {
 // What take_done() left was declined, or was sent behind that.
 void OfferedBytes::roll_back() noexcept {
   protocol_.forget(MessageKind::kWithdraw);  // crossed the answer, and is not about what is offered next
-  if (begun_ > 0) {
+  if (begun() > 0) {
     again_due_ = true;
     to_copy_ = 0;
   }
-  while (!spans_.empty()) spans_.pop_front();
-  begun_ = offers_ = unanswered_ = fetched_ = to_offer_ = 0;
+  begun_.clear();
+  unanswered_ = to_offer_ = 0;
   memory_.reset();
   declined_ = withdrawn_ = false;
 }
@@ -103,7 +82,8 @@ void OfferedBytes::roll_back() noexcept {
 bool OfferedBytes::offer(const iovec& next, std::size_t leased) noexcept {
   const std::size_t rest = to_offer_ > 0 ? to_offer_ : leased;
   const std::size_t size = std::min(rest, kOfferBytes);
-  const bool offered = has_room_for(size) && offer_piece(next.iov_base, size);
+  const bool has_room = begun_.offers() < kOffersMax && unanswered_ + size <= kOfferedBytesMax;
+  const bool offered = has_room && offer_piece(next.iov_base, size);
   if (offered) to_offer_ = rest - size;
   if (to_offer_ == 0) memory_.reset();
   return offered;
@@ -112,32 +92,21 @@ bool OfferedBytes::offer(const iovec& next, std::size_t leased) noexcept {
 bool OfferedBytes::offer_piece(const void* begin, std::size_t bytes) noexcept {
   short_of_credit_ = !queue_.send_offer({reinterpret_cast<std::uintptr_t>(begin), bytes, memory_->rkey()});
   if (short_of_credit_) return false;
-  spans_.push_back({bytes, memory_});
-  ++offers_;
+  begun_.add_offer(bytes, memory_);
   unanswered_ += bytes;
-  begun_ += bytes;
   return true;
-}
-
-void OfferedBytes::sent(std::size_t bytes) noexcept {
-  begun_ += bytes;
-  if (!spans_.empty() && spans_.back().memory == nullptr) {
-    spans_.back().bytes += bytes;
-  } else {
-    spans_.push_back({bytes});
-  }
 }
 
 // There is news of what is offered, or credit for more.
 bool OfferedBytes::may_get_on(bool may_send) const noexcept {
-  if (begun_ == 0) return may_send || interrupted();
-  return fetched_ > 0 || (interrupted() && !waits_for_answer()) || (short_of_credit_ && may_send);
+  if (begun() == 0) return may_send || interrupted();
+  return begun_.has_done() || (interrupted() && !waits_for_answer()) || (short_of_credit_ && may_send);
 }
 
 void OfferedBytes::fetched(std::uint32_t bytes) noexcept {
   if (bytes > unanswered_) return protocol_.misbehaved("fetched more than it was offered");
   unanswered_ -= bytes;
-  fetched_ += bytes;
+  begun_.fetched(bytes);
   declines_ = 0;
 }
 
@@ -164,7 +133,7 @@ std::size_t OfferedBytes::take_back() noexcept {
 }
 
 void OfferedBytes::end() noexcept {
-  while (!spans_.empty()) spans_.pop_front();
+  begun_.clear();
   memory_.reset();
 }
 

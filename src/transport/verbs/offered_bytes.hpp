@@ -9,11 +9,10 @@
 #include <memory>
 
 #include "transport/message_protocol.hpp"
-#include "transport/verbs/limits.hpp"
+#include "transport/verbs/begun_bytes.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "weft/base/time.hpp"
-#include "weft/detail/coro/ring.hpp"
 
 namespace weft::detail::verbs_carrier {
 
@@ -31,9 +30,9 @@ namespace weft::detail::verbs_carrier {
 ///   going on --declined(), withdraw()--> interrupted --all is answered--> rolled back --kAgain--> going on
 ///
 /// Interrupted, nothing more is begun. Rolled back, what is begun ends where the first declined offer began:
-/// the rest is sent again, and kAgain tells the peer from where on. After a decline the rest of the attachment
-/// is copied, and later ones are offered less and less often; after a withdrawal that nobody made use of, all
-/// that had been begun is. Memory is given back by answers only. Thread: its loop's.
+/// the rest is sent again, and kAgain tells the peer from where on. After a decline the rest of the
+/// attachment is copied, and later ones are offered less and less often; after a withdrawal that nobody made
+/// use of, all that had been begun is. Memory is given back by answers only. Thread: its loop's.
 class OfferedBytes {
  public:
   /// Attachments of `bytes_min` or more are offered. Throws std::bad_alloc.
@@ -41,28 +40,28 @@ class OfferedBytes {
                std::size_t bytes_min);
 
   /// Nothing is begun, and nothing has to be done before something is.
-  bool idle() const noexcept { return begun_ == 0 && !interrupted() && !again_due_; }
+  bool idle() const noexcept { return begun() == 0 && !interrupted() && !again_due_; }
   /// True when the first `leased` bytes of `next`, which are what is begun next, go by offer(): from the
   /// beginning of an attachment to its end.
   bool takes(const iovec& next, std::size_t leased) noexcept;
   /// `piece` need not be copied together with what stands before it: alone it may be offered.
   bool may_take(const iovec& piece) noexcept;
-  /// So many bytes that takes() left were sent.
+  /// Bytes that takes() left were sent, so many.
   void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
 
   // The next step, in this order.
 
   /// Returns how many bytes from the beginning on are done since this was called last.
-  std::size_t take_done() noexcept;
+  std::size_t take_done() noexcept { return begun_.take_done(); }
   /// True when more may be begun. Rolls back if that is due.
   bool goes_on() noexcept;
   /// Offers from what takes() took. False when no more may be offered now.
   bool offer(const iovec& next, std::size_t leased) noexcept;
-  /// So many bytes were sent, behind all that is begun.
-  void sent(std::size_t bytes) noexcept;
+  /// Bytes were sent, so many, behind all that is begun.
+  void sent(std::size_t bytes) noexcept { begun_.add_sent(bytes); }
   /// There is no credit, place or memory to send what is begun next.
   void cannot_send() noexcept { short_of_credit_ = true; }
-  std::size_t begun() const noexcept { return begun_; }
+  std::size_t begun() const noexcept { return begun_.bytes(); }
 
   /// The peer's answers. Impossible ones are misbehaviour. Inside a poll.
   void fetched(std::uint32_t bytes) noexcept;
@@ -82,17 +81,8 @@ class OfferedBytes {
   void end() noexcept;
 
  private:
-  /// Part of what is begun: one offer, which keeps its memory registered, or bytes that were sent.
-  struct Span {
-    std::size_t bytes = 0;
-    std::shared_ptr<const Registration> memory{};
-  };
-
   bool interrupted() const noexcept { return declined_ || withdrawn_; }
   std::shared_ptr<const Registration> readable_by_peers(Bytes bytes) noexcept;
-  bool has_room_for(std::size_t bytes) const noexcept {
-    return offers_ < kOffersMax && unanswered_ + bytes <= kOfferedBytesMax;
-  }
   bool offer_piece(const void* begin, std::size_t bytes) noexcept;
   void roll_back() noexcept;
 
@@ -100,14 +90,9 @@ class OfferedBytes {
   RendezvousQueue& queue_;
   MessageProtocol& protocol_;
   const std::size_t bytes_min_;
-  weft::detail::Ring<Span> spans_;
-  std::size_t begun_ = 0;
-  /// Of the spans, how many are offers.
-  std::size_t offers_ = 0;
+  BegunBytes begun_;
   /// Bytes that are offered and not answered.
   std::size_t unanswered_ = 0;
-  /// Bytes that were fetched; take_done() has not reported them.
-  std::size_t fetched_ = 0;
   /// The attachment that is begun next, or of which to_offer_ bytes are, stays registered.
   std::shared_ptr<const Registration> memory_;
   std::size_t to_offer_ = 0;

@@ -2,7 +2,6 @@
 #include "transport/verbs/verbs_carrier.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -19,24 +18,6 @@ constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind
                                         bit_of(MessageKind::kReturn) | bit_of(MessageKind::kOffer) |
                                         bit_of(MessageKind::kFetched) | bit_of(MessageKind::kDecline) |
                                         bit_of(MessageKind::kWithdraw) | bit_of(MessageKind::kAgain);
-
-/// Of what is queued, so many pieces are looked at.
-constexpr std::size_t kSegmentsLookedAt = 64;
-
-/// The part of `from` that is behind its first `bytes`, in `room`.
-std::span<const iovec> behind(std::span<const iovec> from, std::size_t bytes,
-                              std::array<iovec, kSegmentsLookedAt>& room) noexcept {
-  while (!from.empty() && bytes >= from.front().iov_len) {
-    bytes -= from.front().iov_len;
-    from = from.subspan(1);
-  }
-  from = from.first(std::min(from.size(), room.size()));
-  std::ranges::copy(from, room.begin());
-  if (from.empty()) return {};
-  room.front().iov_base = static_cast<std::byte*>(room.front().iov_base) + bytes;
-  room.front().iov_len -= bytes;
-  return std::span{room}.first(from.size());
-}
 
 }  // namespace
 
@@ -61,6 +42,7 @@ VerbsCarrier::VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOw
       sender_(protocol_, send_queue_, turn_),
       offered_(loop_device_->registrations(), sender_, protocol_,
                loop_device_->options().rendezvous_bytes_min),
+      outgoing_(offered_, sender_, turn_, loop_device_->options().message_bytes),
       receiver_(*loop_device_, protocol_, sender_, offered_, turn_) {
   send_queue_.report_reads_to(receiver_.reads());
   report_to(owner);
@@ -99,10 +81,7 @@ void VerbsCarrier::deliver() {
   sender_.send_control();
   if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
   if (!turn_.closed() && !protocol_.misbehaves() && !receiver_.empty()) owner().on_readable();
-  if (!turn_.closed() && send_blocked_ && (turn_.failed() || offered_.may_get_on(sender_.may_send_bytes()))) {
-    send_blocked_ = false;
-    owner().on_writable();
-  }
+  if (!turn_.closed() && outgoing_.take_writable()) owner().on_writable();
   loop_device_->sends().serve_starved();
   if (turn_.closed() || (!is_lost() && !protocol_.ended())) return;
   if (protocol_.misbehaves()) return owner().on_failed(protocol_.misbehaviour());
@@ -132,56 +111,8 @@ Buffer VerbsCarrier::landing_memory(std::size_t bytes) {
   return loop_device_->landing_memory(bytes);
 }
 
-// As much as a message holds; it ends before what is to be offered. 0 when nothing may be sent now.
-inline std::size_t VerbsCarrier::send_message(std::span<const iovec> from) {
-  const std::size_t room =
-      std::min(sender_.peer_message_bytes(), loop_device_->options().message_bytes) - kMessageHeaderBytes;
-  std::size_t bytes = from.front().iov_len;
-  for (const iovec& piece : from.subspan(1)) {
-    if (bytes >= room || offered_.may_take(piece)) break;
-    bytes += piece.iov_len;
-  }
-  bytes = std::min(bytes, room);
-  if (!sender_.send_bytes(from, bytes)) return 0;
-  offered_.copied(bytes);
-  return bytes;
-}
-
 Moved VerbsCarrier::send(std::span<const iovec> from, std::size_t leased) {
-  if (is_lost()) return Moved::failed(ECONNRESET);
-  if (!offered_.idle() || offered_.takes(from.front(), leased)) return send_around_offers(from, leased);
-  if (const std::size_t sent = send_message(from); sent > 0) return Moved::some(sent, false);
-  send_blocked_ = true;
-  return turn_.failed() ? Moved::failed(ECONNRESET) : Moved::blocked();
-}
-
-// A failure is told by the turn that comes, and the next call says it: what was begun in this one counts.
-Moved VerbsCarrier::send_around_offers(std::span<const iovec> from, std::size_t leased) {
-  if (const std::size_t done = offered_.take_done(); done > 0) return Moved::some(done, false);
-  bool all_begun = false;
-  while (offered_.goes_on()) {
-    std::array<iovec, kSegmentsLookedAt> room;
-    const auto rest = behind(from, offered_.begun(), room);
-    all_begun = rest.empty();
-    if (all_begun) break;
-    if (!begin_next(rest, offered_.begun() == 0 ? leased : rest.front().iov_len)) break;
-  }
-  if (const std::size_t done = offered_.take_done(); done > 0) return Moved::some(done, false);
-  send_blocked_ = true;
-  if (offered_.begun() > 0) return Moved::begun(offered_.begun(), !all_begun);
-  return turn_.failed() ? Moved::failed(ECONNRESET) : Moved::blocked();
-}
-
-// Offers `from`, or sends a message with it, behind what is begun. False when that cannot be now.
-bool VerbsCarrier::begin_next(std::span<const iovec> from, std::size_t leased) {
-  if (offered_.takes(from.front(), leased)) return offered_.offer(from.front(), leased);
-  const std::size_t bytes = send_message(from);
-  if (bytes > 0) {
-    offered_.sent(bytes);
-  } else {
-    offered_.cannot_send();
-  }
-  return bytes > 0;
+  return is_lost() ? Moved::failed(ECONNRESET) : outgoing_.send(from, leased);
 }
 
 void VerbsCarrier::end_sending() {
@@ -225,7 +156,7 @@ Moved VerbsCarrier::reclaim_sending() {
   const TimePoint latest = offered_.withdrawn_at() + kAnswerAtMost;
   if (!wait_until([&] { return !offered_.waits_for_answer(); }, latest)) return give_up_for_memory();
   const std::size_t done = offered_.take_back();
-  if (send_blocked_) turn_.touch();
+  turn_.touch();
   return done > 0 ? Moved::some(done, false) : Moved::blocked();
 }
 

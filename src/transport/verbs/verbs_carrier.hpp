@@ -13,6 +13,7 @@
 #include "transport/verbs/message_receiver.hpp"
 #include "transport/verbs/message_sender.hpp"
 #include "transport/verbs/offered_bytes.hpp"
+#include "transport/verbs/outgoing_bytes.hpp"
 #include "transport/verbs/send_queue.hpp"
 #include "weft/detail/transport/carrier_end.hpp"
 
@@ -25,11 +26,12 @@ namespace weft::detail::verbs_carrier {
 /// with credit, which stands for a receive at the other side. An attachment in memory that the device knows
 /// is offered instead, and fetched by the other side's device; what is behind it goes on meanwhile.
 ///
-///   send() --> offered_    our offer to the peer ---.
-///         '--> sender_     when may a message go  --+--> send_queue_  what the device was given
-///                 ^                                         |
-///                 | control                                 | completed
-///                 |                                         v
+///   send() --> outgoing_ --> offered_   our offers to the peer ---.
+///                       '--> sender_    when may a message go  ---+--> send_queue_  what the device was
+///                       given
+///                               ^                                         |
+///                               | control                                 | completed
+///                               |                                         v
 ///   receive() <-- receiver_  what came, whose receives these are, and the peer's offers
 ///
 /// shut() ends the queue pair, after which the device touches nothing. Nothing is told to the owner inside a
@@ -83,9 +85,6 @@ class VerbsCarrier final : public Carrier {
   Status start(std::uint8_t port);
   void deliver();
   bool is_lost() const noexcept { return turn_.failed() || protocol_.misbehaves(); }
-  std::size_t send_message(std::span<const iovec> from);
-  Moved send_around_offers(std::span<const iovec> from, std::size_t leased);
-  bool begin_next(std::span<const iovec> from, std::size_t leased);
   template <typename Done>
   bool wait_until(Done done, TimePoint latest = TimePoint::max());
   Moved give_up_for_memory();
@@ -99,9 +98,9 @@ class VerbsCarrier final : public Carrier {
   SendQueue send_queue_;
   MessageSender sender_;
   OfferedBytes offered_;
+  OutgoingBytes outgoing_;
   MessageReceiver receiver_;
   bool heard_told_ = false;
-  bool send_blocked_ = false;
 };
 
 }  // namespace weft::detail::verbs_carrier

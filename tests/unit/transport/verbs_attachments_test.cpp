@@ -84,7 +84,7 @@ class VerbsAttachments : public ::testing::Test {
 class VerbsOffered : public VerbsAttachments {
  protected:
   iovec piece(std::size_t from, std::size_t bytes) { return {memory.data() + from, bytes}; }
-  /// What a carrier does that is to send `bytes` from there on, all of one attachment: says how many are done,
+  /// Does as a carrier that is to send `bytes` from there on, all of one attachment: says how many are done,
   /// or offers what may be offered.
   std::size_t step(std::size_t from, std::size_t bytes) {
     if (const std::size_t done = offered.take_done(); done > 0) return done;

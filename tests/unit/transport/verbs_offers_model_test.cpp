@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two halves of a rendezvous by RDMA against each other, in every order in which two sides, two wires and
-// a device can get on: nothing is lost or doubled, no memory is read that its owner has back, and nobody waits
-// for ever.
-// Capabilities: CR-18.
+// a device can get on: nothing is lost or doubled, no memory is read that its owner has back, and nobody
+// waits for ever. Capabilities: CR-18.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +30,12 @@ constexpr std::size_t kPieces = 2 * kAttachments + 1;
 /// How the receiver takes an attachment.
 enum class Lands : std::uint8_t { kRegistered, kPlain, kNowhere };
 
-constexpr bool is_attachment(std::size_t piece) { return piece % 2 == 1; }
-constexpr std::size_t size_of(std::size_t piece) { return is_attachment(piece) ? kAttachmentBytes : kHeadBytes; }
+constexpr bool is_attachment(std::size_t piece) {
+  return piece % 2 == 1;
+}
+constexpr std::size_t size_of(std::size_t piece) {
+  return is_attachment(piece) ? kAttachmentBytes : kHeadBytes;
+}
 
 /// Memory that both sides use, registered once for all runs.
 struct Machines {
@@ -102,10 +105,10 @@ class Run {
     std::string text;
     const auto add = [&text](std::size_t number) { text += std::to_string(number) + ' '; };
     for (const std::size_t number :
-         {consumed_, offered_.begun(), received_, fetched_, declined_, queue_.reads.size(), arrived_, dropped_,
-          inbox_.offers_in_front(), reported_reads_, std::size_t{offered_.waits_for_answer()}, std::size_t{offered_.idle()},
-          std::size_t{offered_.may_get_on(false)}, std::size_t{offers_.declining()}, std::size_t{withdrawn_},
-          std::size_t{taken_back_}}) {
+         {consumed_, offered_.begun(), received_, fetched_, declined_, queue_.reads.size(), arrived_,
+          dropped_, inbox_.offers_in_front(), reported_reads_, std::size_t{offered_.waits_for_answer()},
+          std::size_t{offered_.idle()}, std::size_t{offered_.may_get_on(false)},
+          std::size_t{offers_.declining()}, std::size_t{withdrawn_}, std::size_t{taken_back_}}) {
       add(number);
     }
     for (const auto* wire : {&to_receiver_, &to_sender_}) {
@@ -332,7 +335,8 @@ class Run {
 using Path = std::vector<Run::Action>;
 
 std::string text_of(const Path& path) {
-  static constexpr const char* kNames[] = {"send", "arrive", "receive", "read", "answer", "withdraw", "take back"};
+  static constexpr const char* kNames[] = {"send",   "arrive",   "receive",  "read",
+                                           "answer", "withdraw", "take back"};
   std::string text;
   for (const Run::Action action : path) text += std::string{kNames[static_cast<std::size_t>(action)]} + ", ";
   return text;

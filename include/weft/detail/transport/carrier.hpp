@@ -43,7 +43,8 @@ struct Moved {
   bool exhausted = false;
   /// kFailed: the errno.
   int error = 0;
-  /// kSome: how many were moved. kBegun of sending: how many of what was given, from its beginning, are begun.
+  /// kSome: how many were moved. kBegun of sending: how many of what was given, from its beginning, are
+  /// begun.
   std::size_t bytes = 0;
 
   static Moved some(std::size_t bytes, bool exhausted) { return {Kind::kSome, exhausted, 0, bytes}; }
@@ -136,15 +137,16 @@ class Carrier {
     return {};
   }
 
-  /// Sends from the beginning of `from`, which stays where it is until it is consumed or taken back; its first
-  /// `leased` bytes are leased memory. A device may read in place: the call that begins that says kBegun, as
-  /// do those that find it under way, and later ones finish it with kSome, from the beginning on. So `from`
-  /// begins with what is begun until that is finished. More may be begun behind it, and other bytes may be
-  /// sent there, which count as begun: of a kBegun that is not exhausted whatever is queued later may be given
-  /// too. After kBlocked and kFailed the peer sees nothing of `from` beyond what was begun before.
+  /// Sends from the beginning of `from`, which stays where it is until it is consumed or taken back; its
+  /// first `leased` bytes are leased memory. A device may read in place: the call that begins that says
+  /// kBegun, as do those that find it under way, and later ones finish it with kSome, from the beginning on.
+  /// So `from` begins with what is begun until that is finished. More may be begun behind it, and other bytes
+  /// may be sent there, which count as begun: of a kBegun that is not exhausted whatever is queued later may
+  /// be given too. After kBlocked and kFailed the peer sees nothing of `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
   /// Takes back all that was given to send(): waits until nobody reads it, and forgets what it would have
-  /// begun next. kSome: so many bytes of it have left; what was begun behind them was not, for the peer. kFailed when the carrier had to be given up for it.
+  /// begun next. kSome: so many bytes of it have left; what was begun behind them was not, for the peer.
+  /// kFailed when the carrier had to be given up for it.
   virtual Moved reclaim_sending() { return Moved::blocked(); }
   enum class Lent : std::uint8_t {
     kLanding,  ///< what reclaim_landing() takes back

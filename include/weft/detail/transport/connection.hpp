@@ -144,8 +144,8 @@ class Connection final : private CarrierOwner,
  private:
   enum class State : std::uint8_t { kMade, kStarted, kMoving, kClosing, kClosed };
   enum class Sending : std::uint8_t { kOpen, kFinishing, kEnded, kFailed };
-  /// What is queued and has not left waits for nothing, for more behind it, all of it is begun, or for the
-  /// carrier.
+  /// Reason for which what is queued has not left: all of it is begun, so that more may follow, or the
+  /// carrier takes nothing.
   enum class SendWait : std::uint8_t { kNone, kForMore, kForCarrier };
   struct Work : Ready {
     explicit Work(Connection& its) noexcept;

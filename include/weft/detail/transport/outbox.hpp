@@ -31,8 +31,8 @@ class SendLease {
 /// Sender of the bytes that an outbox holds.
 class OutboxDrain {
  public:
-  /// Something is queued where nothing was that the carrier has not begun. The frame may still be being written: it is for later, at the end
-  /// of the turn.
+  /// Something is queued where nothing was that the carrier has not begun. The frame may still be being
+  /// written: it is for later, at the end of the turn.
   virtual void on_queued() noexcept = 0;
   /// Much is queued (see Outbox::expect_little()), or is to be sent now, and all of it is whole: may be sent,
   /// and consumed, at once.
