@@ -57,8 +57,8 @@ void Outbox::tell_queued() noexcept {
 }
 
 void Outbox::tell_much() noexcept {
-  const std::uint64_t untouched = std::min<std::uint64_t>(queued_bytes(), position() - handed_over());
-  if (untouched < much_ || giving_back_ || drain_ == nullptr) return;
+  if (queued_bytes() < much_ || giving_back_ || drain_ == nullptr) return;
+  if (position() - handed_over() < much_) return;  // the rest is begun
   much_ = kMuchBytes;
   drain_->on_much_queued();
 }

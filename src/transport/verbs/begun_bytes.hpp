@@ -14,8 +14,8 @@ namespace weft::detail::verbs_carrier {
 ///
 ///   done <-take_done()-- | offered | sent | offered | offered | sent | ... | <-add_offer(), add_sent()--
 ///
-/// Spans are done from the beginning on: what was sent when it comes first, an offer as far as it was fetched.
-/// Thread: its loop's.
+/// Spans are done from the beginning on: what was sent when it comes first, an offer as far as it was
+/// fetched. Thread: its loop's.
 class BegunBytes {
  public:
   /// Throws std::bad_alloc.
@@ -33,7 +33,8 @@ class BegunBytes {
   void add_sent(std::size_t bytes);
   /// The next `bytes` of what is offered were fetched.
   void fetched(std::size_t bytes) noexcept { fetched_ += bytes; }
-  /// Returns how many bytes from the beginning on are done since this was called last; they are begun no more.
+  /// Returns how many bytes from the beginning on are done since this was called last; they are begun no
+  /// more.
   std::size_t take_done() noexcept;
   /// Nothing is begun any more.
   void clear() noexcept;

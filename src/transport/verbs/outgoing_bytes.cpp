@@ -31,8 +31,7 @@ std::span<const iovec> behind(std::span<const iovec> from, std::size_t bytes,
 
 // As much as a message holds; it ends before what is to be offered. 0 when nothing may be sent now.
 inline std::size_t OutgoingBytes::send_message(std::span<const iovec> from) {
-  const std::size_t room =
-      std::min(sender_.peer_message_bytes(), message_bytes_) - kMessageHeaderBytes;
+  const std::size_t room = std::min(sender_.peer_message_bytes(), message_bytes_) - kMessageHeaderBytes;
   std::size_t bytes = from.front().iov_len;
   for (const iovec& piece : from.subspan(1)) {
     if (bytes >= room || offered_.may_take(piece)) break;
