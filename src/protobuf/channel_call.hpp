@@ -43,8 +43,8 @@ class ChannelCall final : public std::enable_shared_from_this<ChannelCall>,
   /// Nobody waits any more: ends it without `done`, and leaves `why` to its controller.
   void drop(const Status& why);
 
-  using weft::detail::PendingCall::on_cancel;
   using weft::detail::PendingCall::limit;
+  using weft::detail::PendingCall::on_cancel;
 
  private:
   /// Of a call that waits.

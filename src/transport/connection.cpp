@@ -99,7 +99,7 @@ void Connection::BringingUp::move() {
   if (connection.framer_.inside()) return connection.close(bring_up.stream_watch().stray_bytes());
   connection.carrier_ = &bring_up.move(connection);
   connection.capabilities_ = &connection.carrier_->capabilities();
-  connection.write_blocked_ = false;
+  connection.send_wait_ = SendWait::kNone;
   connection.outbox_.set_lease_bytes_min(connection.capabilities_->lease_bytes_min);
   hand_up_hello();
   if (connection.ending()) return;
@@ -191,7 +191,7 @@ void Connection::on_peer_gone(int error) {
 void Connection::pull_from(OutboxSource* source) noexcept {
   if (sending_ >= Sending::kEnded) return;
   pull_.set(source);
-  if (pull_.is_ready() && !write_blocked_ && !ending()) loop_.at_turn_end(*this);
+  if (pull_.is_ready() && send_wait_ != SendWait::kForCarrier && !ending()) loop_.at_turn_end(*this);
 }
 
 void Connection::on_queued() noexcept {
@@ -200,7 +200,8 @@ void Connection::on_queued() noexcept {
 
 // The sink hears at the turn's end what follows from it: this may be a call that the sink makes.
 void Connection::on_much_queued() noexcept {
-  if (!write_blocked_ && !ending() && !pull_.is_pulling() && sending_ < Sending::kEnded) send_queued();
+  if (send_wait_ == SendWait::kForCarrier || ending() || pull_.is_pulling()) return;
+  if (sending_ < Sending::kEnded) send_queued();
 }
 
 void Connection::use_checksums() {
@@ -250,7 +251,7 @@ void Connection::resume_receiving() {
 
 void Connection::finish() {
   if (sending_ == Sending::kOpen) sending_ = Sending::kFinishing;
-  if (!write_blocked_) loop_.at_turn_end(*this);
+  if (send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
 }
 
 void Connection::schedule_work() {
@@ -259,7 +260,7 @@ void Connection::schedule_work() {
 
 void Connection::work() {
   put_off_ = false;
-  if (pull_.begin_turn() && !write_blocked_) loop_.at_turn_end(*this);
+  if (pull_.begin_turn() && send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
   if (resume_) peer_watch_.restart();
   or_close(*this, [this] {
     if (started()) receive_all();
@@ -332,6 +333,13 @@ void Connection::receive_all() {
 
 // Receives once, and hands up what is whole then. A failure has closed the connection.
 Moved Connection::receive_once() {
+  if (const std::uint64_t unwanted = framer_.attachment_left(false); unwanted > 0) [[unlikely]] {
+    if (const std::size_t skipped = carrier_->skip(static_cast<std::size_t>(unwanted)); skipped > 0) {
+      framer_.landed(skipped);
+      close_if_failed(*this, framer_.received(0, *receiver_));
+      return Moved::some(skipped, false);
+    }
+  }
   if (capabilities_->receives_in_place && framer_.between_frames()) {
     bool exhausted = false;
     if (ChunkRef chunk = carrier_->receive_in_place(exhausted)) {
@@ -363,7 +371,7 @@ Moved Connection::receive_once() {
   }
   if (backlog_.received(moved.bytes)) backlog_.mark(loop_.now());
   close_if_failed(*this, framer_.received(moved.bytes, *receiver_));
-  if (const std::uint64_t left = framer_.landing_left(); left != 0 && !ending()) {
+  if (const std::uint64_t left = framer_.attachment_left(true); left != 0 && !ending()) {
     receiver_->on_attachment_progress(left);
   }
   return moved;
@@ -378,18 +386,19 @@ void Connection::peer_ended() {
   if (sending_ == Sending::kFailed) return;  // work() closes with what was wrong there
   const bool sent = pull_.all_sent() || sending_ == Sending::kEnded;
   if (peer_gone_ || (sent && carrier_->all_left() && !owes_more())) return close({});
-  if (!write_blocked_) loop_.at_turn_end(*this);
+  if (send_wait_ != SendWait::kForCarrier) loop_.at_turn_end(*this);
 }
 
 void Connection::on_writable() {
   if (ending() || sending_ == Sending::kFailed) return;
   if (sending_ == Sending::kEnded) return end_if_due();
-  if (std::exchange(write_blocked_, false)) or_close(*this, [this] { flush(); });
+  if (std::exchange(send_wait_, SendWait::kNone) != SendWait::kNone) or_close(*this, [this] { flush(); });
 }
 
 // The queue need not wait for the turn's end.
 void Connection::on_report_end() {
-  if (TurnEndHook::queued() && state_ != State::kClosed && !write_blocked_ && !outbox_.empty()) {
+  if (TurnEndHook::queued() && state_ != State::kClosed && send_wait_ != SendWait::kForCarrier &&
+      !outbox_.empty()) {
     or_close(*this, [this] { flush(); });
   }
 }
@@ -401,7 +410,7 @@ void Connection::on_failed(Status why) {
 void Connection::on_turn_end() {
   if (state_ == State::kClosed) return outbox_.release_all();
   outbox_.expect_little();
-  if (!write_blocked_) or_close(*this, [this] { flush(); });
+  if (send_wait_ != SendWait::kForCarrier) or_close(*this, [this] { flush(); });
   if (readable_ && !ending()) put_off();
 }
 
@@ -418,10 +427,12 @@ void Connection::flush() {
 
 void Connection::send_queued() {
   bool moved_some = false;
+  send_wait_ = SendWait::kNone;
   std::size_t pulled = 0;
   for (;;) {
+    const std::uint64_t before = outbox_.position();
     if (pull_.pull(pulled) && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
-    if (outbox_.empty()) break;
+    if (outbox_.empty() || (send_wait_ == SendWait::kForMore && outbox_.position() == before)) break;
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved =
@@ -433,16 +444,19 @@ void Connection::send_queued() {
       readable_ = true;
       return schedule_work();
     }
-    if (moved.kind == Moved::Kind::kBegun) outbox_.note_begun(pieces[0].iov_len);
     if (moved.kind != Moved::Kind::kSome) {
-      write_blocked_ = true;
+      const bool begun = moved.kind == Moved::Kind::kBegun;
+      if (begun) outbox_.note_begun(moved.bytes);
+      send_wait_ = begun && !moved.exhausted ? SendWait::kForMore : SendWait::kForCarrier;
+      if (send_wait_ == SendWait::kForMore) continue;
       break;
     }
+    send_wait_ = SendWait::kNone;
     moved_some = true;
     outbox_.consume(moved.bytes);
     if (ending()) return;
   }
-  if (write_blocked_) {
+  if (send_wait_ != SendWait::kNone) {
     peer_watch_.blocked(moved_some);
   } else {
     peer_watch_.unblocked();

@@ -10,7 +10,8 @@
 namespace weft::detail {
 
 /// The kinds of messages in which a connection's bytes travel where the fabric keeps messages apart (UCX,
-/// RDMA). Of those that wait to be sent the lowest number goes first: the end of sending goes last.
+/// RDMA). Of those that wait to be sent the lowest number goes first: the end of sending goes last. kAgain
+/// does not wait: it goes where its bytes begin.
 enum class MessageKind : std::uint8_t {
   kProbe = 1,     ///< the first one: this end can be heard
   kBytes = 2,     ///< the next bytes of the connection
@@ -18,16 +19,17 @@ enum class MessageKind : std::uint8_t {
   kOffer = 4,     ///< the next bytes too, to be fetched from where they lie (RDMA)
   kEndTaken = 5,  ///< the end was received, and so everything before it
   kFetched = 6,   ///< the first `value` bytes of what is offered were fetched
-  kDecline = 7,   ///< the last `value` bytes of what is offered will not be fetched: send them
+  kDecline = 7,   ///< of what is offered `value` bytes, its last, will not be fetched; see kAgain
   kPlace = 8,     ///< there is a place for what the next `value` asks were about
   kWithdraw = 9,  ///< asks for an answer to all that is offered, soon
   kAsk = 10,      ///< an attachment's bytes wait to be taken by rendezvous
   kCredit = 11,   ///< only to say what may be sent
   kReclaim = 12,  ///< asks for credit that is not needed
   kReturn = 13,   ///< gives `value` of credit back
-  kEnd = 14       ///< no more bytes come
+  kEnd = 14,      ///< no more bytes come
+  kAgain = 15     ///< all is answered: the bytes from the first on that was declined come again (RDMA)
 };
-inline constexpr MessageKind kLastMessageKind = MessageKind::kEnd;
+inline constexpr MessageKind kLastMessageKind = MessageKind::kAgain;
 
 /// Its place in a set of kinds.
 constexpr std::uint32_t bit_of(MessageKind kind) {
@@ -45,7 +47,7 @@ constexpr bool is_answer(MessageKind kind) {
 }
 /// It has a place among the bytes of the connection, and none behind their end.
 constexpr bool comes_before_end(MessageKind kind) {
-  return has_content(kind) || kind == MessageKind::kAsk || kind == MessageKind::kEnd;
+  return has_content(kind) || kind == MessageKind::kAsk || kind >= MessageKind::kEnd;
 }
 
 /// The head of every message, little-endian:
@@ -65,7 +67,7 @@ struct MessageHeader {
 };
 
 inline constexpr std::size_t kMessageHeaderBytes = 16;
-inline constexpr std::uint8_t kMessageVersion = 3;
+inline constexpr std::uint8_t kMessageVersion = 4;
 
 inline void store_message_header(std::byte* to, const MessageHeader& header) noexcept {
   store_le<std::uint64_t>(to, std::uint64_t{kMessageVersion} |

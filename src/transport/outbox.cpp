@@ -21,7 +21,10 @@ std::byte* aligned_up(std::byte* at) {
 // Sees to room for `bytes` behind the cursor, in another chunk if need be; the cursor is at `misalignment`
 // modulo 8 then.
 bool Outbox::make_room(std::size_t bytes, std::size_t misalignment) noexcept {
-  if (extend_limit(bytes)) return true;
+  if (extend_limit(bytes)) {
+    tell_queued();
+    return true;
+  }
   if (!pieces_.reserve(1)) return false;
   ChunkRef chunk = chunks_.acquire(bytes + misalignment);
   if (!chunk) return false;
@@ -50,11 +53,12 @@ bool Outbox::extend_limit(std::size_t bytes) noexcept {
 }
 
 void Outbox::tell_queued() noexcept {
-  if (empty() && drain_ != nullptr) drain_->on_queued();
+  if ((empty() || handed_over() == position()) && drain_ != nullptr) drain_->on_queued();
 }
 
 void Outbox::tell_much() noexcept {
   if (queued_bytes() < much_ || giving_back_ || drain_ == nullptr) return;
+  if (position() - handed_over() < much_) return;  // the rest is begun
   much_ = kMuchBytes;
   drain_->on_much_queued();
 }
@@ -117,10 +121,16 @@ void Outbox::seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexc
   open_begin_ = cursor_;
 }
 
-// Only the front is ever read in place.
+// Nothing else is ever read in place.
 bool Outbox::leads(const SendLease& lease) const noexcept {
   const std::uint32_t first = pieces_.first_with_bytes();
-  return first < pieces_.size() && pieces_[first].lease == &lease;
+  std::uint64_t begins = counters_.bytes.get();
+  for (std::uint32_t index = first; index < pieces_.size(); ++index) {
+    if (index > first && begins >= begun_bytes_) return false;
+    if (pieces_[index].lease == &lease) return true;
+    begins += pieces_[index].size;
+  }
+  return false;
 }
 
 bool Outbox::take_over(SendLease& lease) noexcept {

@@ -326,8 +326,10 @@ StreamFramer::Step StreamFramer::step_attachment() {
 
 void StreamFramer::landed(std::size_t bytes) noexcept {
   counters_.bytes.add(bytes);
-  if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
-  landing_ += bytes;
+  if (landing_ != nullptr) {
+    if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
+    landing_ += bytes;
+  }
   count_part(bytes);
 }
 

@@ -62,7 +62,7 @@ inline Moved Sender::posted(ucs_status_t status, std::size_t bytes) noexcept {
     return Moved::some(bytes, false);
   }
   blocked_ = true;
-  return status == UCS_INPROGRESS ? Moved::begun() : Moved::failed(ECONNRESET);
+  return status == UCS_INPROGRESS ? Moved::begun(bytes) : Moved::failed(ECONNRESET);
 }
 
 Moved Sender::send_piece(const iovec& from, std::size_t leased) {
@@ -79,7 +79,7 @@ Moved Sender::send_piece(const iovec& from, std::size_t leased) {
 Moved Sender::sent() {
   if (!sending_.is_done()) {
     blocked_ = true;
-    return Moved::begun();
+    return Moved::begun(sending_.bytes());
   }
   return sending_.fetch() == UCS_OK ? Moved::some(sending_.bytes(), false) : Moved::failed(ECONNRESET);
 }

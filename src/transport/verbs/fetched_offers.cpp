@@ -15,10 +15,14 @@ FetchedOffers::FetchedOffers(Inbox& inbox, Registrations::View& registrations, R
       protocol_(protocol),
       offers_(kOffersKeptMax) {}
 
-std::size_t FetchedOffers::unanswered() noexcept {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < offers_.size(); ++i) count += offers_[i].told ? 0 : 1;
-  return count;
+FetchedOffers::Unanswered FetchedOffers::unanswered() noexcept {
+  Unanswered found;
+  for (std::size_t i = 0; i < offers_.size(); ++i) {
+    if (offers_[i].told) continue;
+    ++found.offers;
+    found.bytes += offers_[i].from.bytes;
+  }
+  return found;
 }
 
 void FetchedOffers::offered(Bytes content) noexcept {
@@ -27,20 +31,19 @@ void FetchedOffers::offered(Bytes content) noexcept {
     return protocol_.misbehaved("made an impossible offer");
   }
   if (declining_) return decline(*from);
-  if (unanswered() == kOffersMax || offers_.full()) {
+  const Unanswered before = unanswered();
+  if (before.offers == kOffersMax || before.bytes + from->bytes > kOfferedBytesMax || offers_.full()) {
     return protocol_.misbehaved("offers too much at a time");
   }
   offers_.push_back({.from = *from});
   inbox_.add(Inbox::Kind::kOffer);
 }
 
-// What was not begun is last of what came, for whoever offers sends nothing else meanwhile.
+void FetchedOffers::comes_again() noexcept {
+  if (!std::exchange(declining_, false)) protocol_.misbehaved("begins again where nothing was declined");
+}
+
 void FetchedOffers::withdrawn() noexcept {
-  while (inbox_.ends_with(Inbox::Kind::kOffer) && offers_.back().state == Offer::State::kWaits) {
-    decline(offers_.back().from);
-    inbox_.pop_back();
-    offers_.pop_back();
-  }
   for (std::size_t i = 0; i < offers_.size(); ++i) {
     offers_[i].withdrawn = true;
     if (offers_[i].state == Offer::State::kRead) tell_fetched(offers_[i]);
@@ -62,10 +65,7 @@ std::optional<Moved> FetchedOffers::fetch(MutableBytes landing) noexcept {
     const std::size_t size = pop_read();
     return Moved::some(size, inbox_.empty());
   }
-  if (state == Offer::State::kWaits && !knows(landing)) {
-    decline_all_in_front();
-    return std::nullopt;
-  }
+  if (state == Offer::State::kWaits && !knows(landing)) return std::nullopt;
   begin_reads(landing);
   return reads_under_way() ? Moved::begun() : Moved::blocked();
 }
@@ -76,22 +76,15 @@ bool FetchedOffers::knows(MutableBytes landing) noexcept {
   return landing_ != nullptr;
 }
 
-void FetchedOffers::decline_all_in_front() noexcept {
-  while (inbox_.begins_with(Inbox::Kind::kOffer)) {
-    decline(offers_.front().from);
-    pop_front();
-  }
-}
-
 void FetchedOffers::decline(const verbs::RemoteMemory& offered) noexcept {
   declining_ = true;
   protocol_.want(MessageKind::kDecline, static_cast<std::uint32_t>(offered.bytes));
 }
 
-// Those that stand one behind the other at the beginning of what came.
+// Those that stand one behind the other at the beginning of what came, as far as they belong to this landing.
 void FetchedOffers::begin_reads(MutableBytes landing) noexcept {
   std::size_t offset = 0;
-  for (std::size_t i = 0, count = inbox_.offers_in_front(); i < count; ++i) {
+  for (std::size_t i = 0, count = inbox_.offers_in_front(); i < count && offset < landing.size(); ++i) {
     Offer& offer = offers_[i];
     if (offer.from.bytes > landing.size() - offset) {
       return protocol_.misbehaved("offers more than its attachment");
@@ -107,6 +100,19 @@ void FetchedOffers::begin_reads(MutableBytes landing) noexcept {
 void FetchedOffers::tell_fetched(Offer& offer) noexcept {
   if (std::exchange(offer.told, true)) return;
   protocol_.want(MessageKind::kFetched, static_cast<std::uint32_t>(offer.from.bytes));
+}
+
+std::size_t FetchedOffers::skip(std::size_t bytes) noexcept {
+  std::size_t skipped = 0;
+  while (skipped < bytes && inbox_.begins_with(Inbox::Kind::kOffer) &&
+         offers_.front().state != Offer::State::kIsRead) {
+    if (offers_.front().from.bytes > bytes - skipped) {
+      protocol_.misbehaved("offers more than its attachment");
+      break;
+    }
+    skipped += pop_read();
+  }
+  return skipped;
 }
 
 std::size_t FetchedOffers::pop_read() noexcept {

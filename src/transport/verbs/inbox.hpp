@@ -33,8 +33,8 @@ class Inbox {
 
   bool empty() const noexcept { return arrivals_.empty(); }
   bool begins_with(Kind kind) noexcept { return !empty() && arrivals_.front().kind == kind; }
-  bool ends_with(Kind kind) noexcept { return !empty() && arrivals_.back().kind == kind; }
   Arrival& front() noexcept { return arrivals_.front(); }
+  Arrival& back() noexcept { return arrivals_.back(); }
   /// How many offers stand one behind the other at the beginning.
   std::size_t offers_in_front() noexcept {
     std::size_t count = 0;

@@ -31,11 +31,13 @@ inline constexpr std::uint8_t kReceiverNotReadyTimer = 20;
 /// Fetching less costs more than copying it, on any device.
 inline constexpr std::size_t kRendezvousBytesMin = 4 * 1024;
 /// Attachments are offered in pieces of 1 MiB, two outstanding: the completion of one shows progress while
-/// the other transfers.
+/// the other transfers. Of smaller attachments more are outstanding, and together as many bytes: what a peer
+/// that is asked for its answer may still have to read.
 inline constexpr std::size_t kOfferBytes = 1024 * 1024;
-inline constexpr std::size_t kOffersMax = 2;
-/// Offers that a receiver keeps: two that were withdrawn while they were read, which it has not taken yet,
-/// and two new ones.
+inline constexpr std::size_t kOfferedBytesMax = 2 * kOfferBytes;
+inline constexpr std::size_t kOffersMax = 8;
+/// Offers that a receiver keeps: those that were withdrawn while they were read, which it has not taken yet,
+/// and as many new ones.
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
 /// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
 inline constexpr unsigned kDeclinesCountedMax = 6;

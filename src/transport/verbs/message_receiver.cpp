@@ -45,8 +45,7 @@ bool MessageReceiver::take_in(std::uint32_t slot, std::size_t bytes) noexcept {
 bool MessageReceiver::take_kind(const MessageHeader& header, Bytes content) noexcept {
   switch (header.kind) {
     case MessageKind::kBytes:
-      offers_.bytes_came();
-      return true;
+      return !offers_.declining();
     case MessageKind::kReclaim:
       protocol_.want(MessageKind::kReturn);
       return false;
@@ -54,6 +53,7 @@ bool MessageReceiver::take_kind(const MessageHeader& header, Bytes content) noex
       promised_.returned(header.value);
       return false;
     case MessageKind::kEnd:
+      if (!offers_.may_end()) return protocol_.misbehaved("ended before all it offers is answered"), false;
       inbox_.add(Inbox::Kind::kEnd);
       return false;
     case MessageKind::kOffer:
@@ -66,7 +66,11 @@ bool MessageReceiver::take_kind(const MessageHeader& header, Bytes content) noex
       offered_.declined(header.value);
       return false;
     case MessageKind::kWithdraw:
+      decline_what_waits();
       offers_.withdrawn();
+      return false;
+    case MessageKind::kAgain:
+      offers_.comes_again();
       return false;
     default:
       return false;
@@ -118,10 +122,22 @@ Moved MessageReceiver::receive(std::span<const iovec> into, MutableBytes landing
 
 Moved MessageReceiver::fetch(std::span<const iovec> into, MutableBytes landing) {
   const auto moved = offers_.fetch(landing);
+  if (!moved) decline_what_waits();
   sender_.send_control_if_wanted();
   if (!moved) return receive(into, {});
   if (protocol_.misbehaves()) turn_.touch();
   return *moved;
+}
+
+void MessageReceiver::decline_what_waits() noexcept {
+  offers_.decline_what_waits([this](std::uint32_t slot) { give_back(slot); });
+}
+
+std::size_t MessageReceiver::skip(std::size_t bytes) noexcept {
+  const std::size_t skipped = offers_.skip(bytes);
+  sender_.send_control_if_wanted();
+  if (protocol_.misbehaves()) turn_.touch();
+  return skipped;
 }
 
 ChunkRef MessageReceiver::receive_in_place(const CarrierName& name, bool& exhausted) {

@@ -48,6 +48,8 @@ class MessageReceiver final : private ReadOwner {
   Moved receive(std::span<const iovec> into, MutableBytes landing);
   /// `name` is the carrier's.
   ChunkRef receive_in_place(const CarrierName& name, bool& exhausted);
+  /// Nobody wants the next `bytes`: those of them that are offered are not fetched. Returns how many.
+  std::size_t skip(std::size_t bytes) noexcept;
   /// Nothing comes any more: gives all slots back that are not lent.
   void end() noexcept;
 
@@ -58,6 +60,7 @@ class MessageReceiver final : private ReadOwner {
   void give_back(std::uint32_t slot) noexcept;
   std::size_t copy(std::span<const iovec> into) noexcept;
   Moved fetch(std::span<const iovec> into, MutableBytes landing);
+  void decline_what_waits() noexcept;
   bool about_an_offer() const noexcept { return offered_.waits_for_answer() || !offers_.empty(); }
 
   LoopDevice& loop_device_;

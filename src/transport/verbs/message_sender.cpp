@@ -28,6 +28,10 @@ bool MessageSender::send_offer(const verbs::RemoteMemory& piece) noexcept {
   return may_send_bytes() && queue_.post(MessageKind::kOffer, {&content, 1}, encoded.size());
 }
 
+bool MessageSender::send_again() noexcept {
+  return may_send_bytes() && queue_.post(MessageKind::kAgain, {}, 0);
+}
+
 bool MessageSender::begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept {
   return queue_.has_place() && queue_.begin_read(from, to, lkey);
 }

@@ -42,6 +42,7 @@ class MessageSender final : public RendezvousQueue {
     return may_send_bytes() && queue_.post(MessageKind::kBytes, from, bytes);
   }
   bool send_offer(const verbs::RemoteMemory& piece) noexcept override;
+  bool send_again() noexcept override;
   bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t lkey) noexcept override;
 
   /// Sends the control messages that are due, as far as they may be now.

@@ -9,78 +9,103 @@
 #include <memory>
 
 #include "transport/message_protocol.hpp"
+#include "transport/verbs/begun_bytes.hpp"
 #include "transport/verbs/registrations.hpp"
 #include "transport/verbs/rendezvous_queue.hpp"
 #include "weft/base/time.hpp"
-#include "weft/detail/transport/carrier.hpp"
 
 namespace weft::detail::verbs_carrier {
 
-/// Our offer to the peer: an attachment in memory that our device knows is not copied into messages but
-/// offered, piece by piece, and read by the peer's device. What is offered is the beginning of what is to be
-/// sent.
+/// Our offers to the peer: an attachment in memory that our device knows is not copied into messages but
+/// offered, piece by piece, and read by the peer's device. Meanwhile the bytes behind it go on, in messages
+/// and offers. All that is begun is the beginning of what is to be sent:
 ///
-///   |<------- fetched ------->|<-- the peer's answer is awaited -->|<-- not offered yet -->|
-///   |<---------------------- offered ----------------------------->|
+///   |<-------------------------- begun ----------------------------->|
+///   | offered | sent | offered | offered | sent | offered | sent ... |  what is begun next
+///   '-- fetched: take_done() reports it, and what was sent behind it, and it is begun no more
 ///
-/// The peer answers fetched, or declined, to the beginning of what is awaited; after a decline the rest of
-/// the attachment is copied, and later ones are offered less and less often. Thread: its loop's.
+/// The peer answers fetched to the first offers and declined to the last ones, each once. Of what stands
+/// behind a declined offer it has taken nothing:
+///
+///   going on --declined(), withdraw()--> interrupted --all is answered--> rolled back --kAgain--> going on
+///
+/// Interrupted, nothing more is begun. Rolled back, what is begun ends where the first declined offer began:
+/// the rest is sent again, and kAgain tells the peer from where on. After a decline the rest of the
+/// attachment is copied, and later ones are offered less and less often; after a withdrawal that nobody made
+/// use of, all that had been begun is. Memory is given back by answers only. Thread: its loop's.
 class OfferedBytes {
  public:
-  /// Attachments of `bytes_min` or more are offered.
+  /// Attachments of `bytes_min` or more are offered. Throws std::bad_alloc.
   OfferedBytes(Registrations::View& registrations, RendezvousQueue& queue, MessageProtocol& protocol,
-               std::size_t bytes_min) noexcept
-      : registrations_(registrations), queue_(queue), protocol_(protocol), bytes_min_(bytes_min) {}
+               std::size_t bytes_min);
 
-  /// True when the first `leased` bytes of `front`, which are to be sent, go by offer(): from the beginning
-  /// of an attachment until all of it was answered.
-  bool takes(const iovec& front, std::size_t leased) noexcept;
+  /// Nothing is begun, and nothing has to be done before something is.
+  bool idle() const noexcept { return begun() == 0 && !interrupted() && !again_due_; }
+  /// True when the first `leased` bytes of `next`, which are what is begun next, go by offer(): from the
+  /// beginning of an attachment to its end.
+  bool takes(const iovec& next, std::size_t leased) noexcept;
   /// `piece` need not be copied together with what stands before it: alone it may be offered.
   bool may_take(const iovec& piece) noexcept;
-  /// The next step: reports what was fetched (kSome), or offers more.
-  Moved offer(const iovec& front, std::size_t leased) noexcept;
   /// Bytes that takes() left were sent, so many.
   void copied(std::size_t bytes) noexcept { to_copy_ -= std::min(to_copy_, bytes); }
+
+  // The next step, in this order.
+
+  /// Returns how many bytes from the beginning on are done since this was called last.
+  std::size_t take_done() noexcept { return begun_.take_done(); }
+  /// True when more may be begun. Rolls back if that is due.
+  bool goes_on() noexcept;
+  /// Offers from what takes() took. False when no more may be offered now.
+  bool offer(const iovec& next, std::size_t leased) noexcept;
+  /// Bytes were sent, so many, behind all that is begun.
+  void sent(std::size_t bytes) noexcept { begun_.add_sent(bytes); }
+  /// There is no credit, place or memory to send what is begun next.
+  void cannot_send() noexcept { short_of_credit_ = true; }
+  std::size_t begun() const noexcept { return begun_.bytes(); }
 
   /// The peer's answers. Impossible ones are misbehaviour. Inside a poll.
   void fetched(std::uint32_t bytes) noexcept;
   void declined(std::uint32_t bytes) noexcept;
 
-  bool waits_for_answer() const noexcept { return offered_ > fetched_; }
+  bool waits_for_answer() const noexcept { return unanswered_ > 0; }
   /// Asking again gets on, when a message may be sent or not.
   bool may_get_on(bool may_send) const noexcept;
 
-  /// Asks the peer for an answer to all, soon, if that was not done. No more of the attachment is offered:
-  /// if nobody takes it back, the rest is copied.
+  /// Asks the peer for an answer to all, soon, if that was not done.
   void withdraw(TimePoint now) noexcept;
   /// When that was done last.
   TimePoint withdrawn_at() const noexcept { return withdrawn_at_; }
-  /// After that answer: nothing is offered any more. Returns how much of it was fetched.
+  /// After that answer: nothing is begun any more. Returns how much of it is done.
   std::size_t take_back() noexcept;
   /// Nobody reads any more.
-  void end() noexcept { memory_.reset(); }
+  void end() noexcept;
 
  private:
+  bool interrupted() const noexcept { return declined_ || withdrawn_; }
   std::shared_ptr<const Registration> readable_by_peers(Bytes bytes) noexcept;
-  void forget_refusal() noexcept;
+  bool offer_piece(const void* begin, std::size_t bytes) noexcept;
+  void roll_back() noexcept;
 
   Registrations::View& registrations_;
   RendezvousQueue& queue_;
   MessageProtocol& protocol_;
   const std::size_t bytes_min_;
-  /// Keeps the attachment registered.
+  BegunBytes begun_;
+  /// Bytes that are offered and not answered.
+  std::size_t unanswered_ = 0;
+  /// The attachment that is begun next, or of which to_offer_ bytes are, stays registered.
   std::shared_ptr<const Registration> memory_;
-  std::size_t offered_ = 0;
-  /// Of them, from their beginning; offer() has not reported it.
-  std::size_t fetched_ = 0;
-  /// Of the bytes that are to be sent next, how many are not offered.
+  std::size_t to_offer_ = 0;
+  /// Of what is begun next, so many bytes are not offered.
   std::size_t to_copy_ = 0;
-  /// Nothing more of this attachment is offered.
+  /// The piece that is begun next was declined.
+  bool next_is_declined_ = false;
   bool declined_ = false;
   /// A decline of what was withdrawn is no sign of the peer's memory.
   bool withdrawn_ = false;
-  TimePoint withdrawn_at_{};
+  bool again_due_ = false;
   bool short_of_credit_ = false;
+  TimePoint withdrawn_at_{};
   /// In a row.
   unsigned declines_ = 0;
   /// Attachments more that are not offered, so many.

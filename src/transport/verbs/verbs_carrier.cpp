@@ -20,7 +20,7 @@ constexpr Capabilities kCapabilities{.name = "verbs",
 constexpr std::uint32_t kMessageKinds = kCommonMessageKinds | bit_of(MessageKind::kReclaim) |
                                         bit_of(MessageKind::kReturn) | bit_of(MessageKind::kOffer) |
                                         bit_of(MessageKind::kFetched) | bit_of(MessageKind::kDecline) |
-                                        bit_of(MessageKind::kWithdraw);
+                                        bit_of(MessageKind::kWithdraw) | bit_of(MessageKind::kAgain);
 
 }  // namespace
 
@@ -45,6 +45,7 @@ VerbsCarrier::VerbsCarrier(std::shared_ptr<LoopDevice> loop_device, CarrierEndOw
       sender_(protocol_, send_queue_, turn_),
       offered_(loop_device_->registrations(), sender_, protocol_,
                loop_device_->options().rendezvous_bytes_min),
+      outgoing_(offered_, sender_, turn_, loop_device_->options().message_bytes),
       receiver_(*loop_device_, protocol_, sender_, offered_, turn_) {
   send_queue_.report_reads_to(receiver_.reads());
   report_to(owner);
@@ -83,10 +84,7 @@ void VerbsCarrier::deliver() {
   sender_.send_control();
   if (protocol_.heard() && !std::exchange(heard_told_, true)) bring_up_.on_heard();
   if (!turn_.closed() && !protocol_.misbehaves() && !receiver_.empty()) owner().on_readable();
-  if (!turn_.closed() && send_blocked_ && (turn_.failed() || offered_.may_get_on(sender_.may_send_bytes()))) {
-    send_blocked_ = false;
-    owner().on_writable();
-  }
+  if (!turn_.closed() && outgoing_.take_writable()) owner().on_writable();
   loop_device_->sends().serve_starved();
   if (turn_.closed() || (!is_lost() && !protocol_.ended())) return;
   if (protocol_.misbehaves()) return owner().on_failed(protocol_.misbehaviour());
@@ -107,37 +105,17 @@ ChunkRef VerbsCarrier::receive_in_place(bool& exhausted) {
   return receiver_.receive_in_place(pair_.name(), exhausted);
 }
 
+std::size_t VerbsCarrier::skip(std::size_t bytes) {
+  return receiver_.skip(bytes);
+}
+
 Buffer VerbsCarrier::landing_memory(std::size_t bytes) {
   if (bytes < loop_device_->options().rendezvous_bytes_min) return {};
   return loop_device_->landing_memory(bytes);
 }
 
-// As much as a message holds; it ends before what is to be offered. 0 when nothing may be sent now.
-inline std::size_t VerbsCarrier::send_message(std::span<const iovec> from) {
-  const std::size_t room =
-      std::min(sender_.peer_message_bytes(), loop_device_->options().message_bytes) - kMessageHeaderBytes;
-  std::size_t bytes = from.front().iov_len;
-  for (const iovec& piece : from.subspan(1)) {
-    if (bytes >= room || offered_.may_take(piece)) break;
-    bytes += piece.iov_len;
-  }
-  bytes = std::min(bytes, room);
-  if (!sender_.send_bytes(from, bytes)) return 0;
-  offered_.copied(bytes);
-  return bytes;
-}
-
 Moved VerbsCarrier::send(std::span<const iovec> from, std::size_t leased) {
-  if (is_lost()) return Moved::failed(ECONNRESET);
-  Moved waits = Moved::blocked();
-  if (offered_.takes(from.front(), leased)) {
-    waits = offered_.offer(from.front(), leased);
-    if (waits.kind == Moved::Kind::kSome) return waits;
-  } else if (const std::size_t sent = send_message(from); sent > 0) {
-    return Moved::some(sent, false);
-  }
-  send_blocked_ = true;
-  return turn_.failed() ? Moved::failed(ECONNRESET) : waits;
+  return is_lost() ? Moved::failed(ECONNRESET) : outgoing_.send(from, leased);
 }
 
 void VerbsCarrier::end_sending() {
@@ -181,6 +159,7 @@ Moved VerbsCarrier::reclaim_sending() {
   const TimePoint latest = offered_.withdrawn_at() + kAnswerAtMost;
   if (!wait_until([&] { return !offered_.waits_for_answer(); }, latest)) return give_up_for_memory();
   const std::size_t done = offered_.take_back();
+  turn_.touch();
   return done > 0 ? Moved::some(done, false) : Moved::blocked();
 }
 

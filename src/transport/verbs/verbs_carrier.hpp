@@ -13,6 +13,7 @@
 #include "transport/verbs/message_receiver.hpp"
 #include "transport/verbs/message_sender.hpp"
 #include "transport/verbs/offered_bytes.hpp"
+#include "transport/verbs/outgoing_bytes.hpp"
 #include "transport/verbs/send_queue.hpp"
 #include "weft/detail/transport/carrier_end.hpp"
 
@@ -23,13 +24,14 @@ namespace weft::detail::verbs_carrier {
 /// Bytes travel in messages of up to message_bytes: small ones inside the work request, others copied into
 /// registered memory, several at a time, so that one is copied while another is sent. A message is sent only
 /// with credit, which stands for a receive at the other side. An attachment in memory that the device knows
-/// is offered instead, and fetched by the other side's device.
+/// is offered instead, and fetched by the other side's device; what is behind it goes on meanwhile.
 ///
-///   send() --> offered_    our offer to the peer ---.
-///         '--> sender_     when may a message go  --+--> send_queue_  what the device was given
-///                 ^                                         |
-///                 | control                                 | completed
-///                 |                                         v
+///   send() --> outgoing_ --> offered_   our offers to the peer ---.
+///                       '--> sender_    when may a message go  ---+--> send_queue_  what the device was
+///                       given
+///                               ^                                         |
+///                               | control                                 | completed
+///                               |                                         v
 ///   receive() <-- receiver_  what came, whose receives these are, and the peer's offers
 ///
 /// shut() ends the queue pair, after which the device touches nothing. Nothing is told to the owner inside a
@@ -46,6 +48,7 @@ class VerbsCarrier final : public Carrier {
   std::string description() const override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   ChunkRef receive_in_place(bool& exhausted) override;
+  std::size_t skip(std::size_t bytes) override;
   Moved reclaim_landing() override;
   Buffer landing_memory(std::size_t bytes) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
@@ -82,7 +85,6 @@ class VerbsCarrier final : public Carrier {
   Status start(std::uint8_t port);
   void deliver();
   bool is_lost() const noexcept { return turn_.failed() || protocol_.misbehaves(); }
-  std::size_t send_message(std::span<const iovec> from);
   template <typename Done>
   bool wait_until(Done done, TimePoint latest = TimePoint::max());
   Moved give_up_for_memory();
@@ -96,9 +98,9 @@ class VerbsCarrier final : public Carrier {
   SendQueue send_queue_;
   MessageSender sender_;
   OfferedBytes offered_;
+  OutgoingBytes outgoing_;
   MessageReceiver receiver_;
   bool heard_told_ = false;
-  bool send_blocked_ = false;
 };
 
 }  // namespace weft::detail::verbs_carrier

@@ -194,6 +194,23 @@ TEST_P(VerbsCounts, TheSmallestRegisteredAttachmentsAreMovedByTheDeviceAlone) {
   EXPECT_LE(made.copied, 0.01);
 }
 
+// Nobody has a handler for it.
+TEST_P(VerbsCounts, ARegisteredAttachmentThatNobodyWantsIsNeitherReadNorCopied) {
+  constexpr int kFew = 100;
+  Client& caller = client_of(serve());
+  world.expect_alive(caller);
+  std::vector<std::byte> sent = pattern(kMega);
+  const MemoryLease lease = caller.register_memory(sent).value();
+  const Costs made = costs_of("1 MiB, registered, dropped", kFew, kMega, [&] {
+    for (int i = 0; i < kFew; ++i) {
+      auto asked = caller.start<remote<"nobody", int()>>({.attachment = Bytes{sent}});
+      EXPECT_EQ(world.wait_for(std::move(asked)).status().code(), StatusCode::kUnimplemented);
+    }
+  });
+  EXPECT_EQ(made.reads, 0.0);
+  EXPECT_LE(made.copied, 0.01);
+}
+
 TEST_P(VerbsCounts, WhatIsNotRegisteredIsCopiedOnceByItsSender) {
   const Costs made = costs_of_attachments("1 MiB, copied", kMega, false);
   EXPECT_EQ(made.reads, 0.0);

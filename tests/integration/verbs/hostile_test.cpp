@@ -175,6 +175,14 @@ const std::vector<carrier_testing::Misdeed<RawVerbsPeer>> kMisdeeds = carrier_te
     {"fetches nothing", [](RawVerbsPeer& peer) { peer.send(MessageKind::kFetched); }},
     {"declines what was not offered",
      [](RawVerbsPeer& peer) { peer.send(with_value(peer, MessageKind::kDecline, 1)); }},
+    {"begins again where nothing was declined",
+     [](RawVerbsPeer& peer) { peer.send(MessageKind::kAgain); }},
+    {"ends before what it offers is answered",
+     [](RawVerbsPeer& peer) {
+       peer.send(MessageKind::kBytes, endless_frame());
+       for (int i = 0; i < 2; ++i) peer.send(MessageKind::kOffer, offer_text(100'000));
+       peer.send(MessageKind::kEnd);
+     }},
     {"two ends",
      [](RawVerbsPeer& peer) {
        peer.send(MessageKind::kEnd);

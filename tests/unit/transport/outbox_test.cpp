@@ -375,6 +375,39 @@ TEST_F(Outboxes, WhatWasConsumedOrBegunIsHandedOverAndTheRestIsNot) {
   EXPECT_EQ(outbox_.handed_over(), 16u);
 }
 
+TEST_F(Outboxes, WhatIsQueuedBehindWhatACarrierHasBegunIsToldOnce) {
+  Lease lease{std::string(8000, 'x')};
+  put("one.....");
+  ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
+  EXPECT_EQ(drain_.queued, 1);
+  outbox_.note_begun(outbox_.queued_bytes());
+  const int much = drain_.much;
+  put("two.....");
+  put("three...");
+  EXPECT_EQ(drain_.queued, 2);
+  EXPECT_EQ(drain_.much, much) << "what is begun is not to be sent";
+  outbox_.consume(8008);
+  EXPECT_EQ(queued(), "two.....three...");
+}
+
+TEST_F(Outboxes, MemoryThatACarrierHasBegunIsTakenBackAlsoBehindTheFirst) {
+  Lease first{std::string(200, 'x')};
+  Lease second{std::string(200, 'y')};
+  Lease third{std::string(200, 'z')};
+  for (Lease* lease : {&first, &second, &third}) {
+    ASSERT_TRUE(outbox_.append_leased(as_bytes(lease->bytes), *lease));
+  }
+  EXPECT_TRUE(outbox_.leads(first));
+  EXPECT_FALSE(outbox_.leads(second));
+  outbox_.note_begun(201);
+  EXPECT_TRUE(outbox_.leads(second));
+  EXPECT_FALSE(outbox_.leads(third));
+  ASSERT_TRUE(outbox_.take_over(third));
+  EXPECT_EQ(drain_.taken_back, 0);
+  ASSERT_TRUE(outbox_.take_over(second));
+  EXPECT_EQ(drain_.taken_back, 1);
+}
+
 TEST_F(Outboxes, WhatIsDroppedWasNotHandedOver) {
   put("one.....");
   outbox_.consume(4);

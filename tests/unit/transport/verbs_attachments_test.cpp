@@ -32,6 +32,12 @@ struct NotingQueue final : RendezvousQueue {
     offers.push_back(piece);
     return true;
   }
+  bool send_again() noexcept override {
+    if (room == 0) return false;
+    --room;
+    ++agains;
+    return true;
+  }
   bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t) noexcept override {
     if (room == 0) return false;
     --room;
@@ -40,6 +46,7 @@ struct NotingQueue final : RendezvousQueue {
   }
 
   std::size_t room = 100;
+  int agains = 0;
   std::vector<verbs::RemoteMemory> offers;
   std::vector<Read> reads;
 };
@@ -77,10 +84,16 @@ class VerbsAttachments : public ::testing::Test {
 class VerbsOffered : public VerbsAttachments {
  protected:
   iovec piece(std::size_t from, std::size_t bytes) { return {memory.data() + from, bytes}; }
-  Moved step(std::size_t from, std::size_t bytes) {
-    const iovec front = piece(from, bytes);
-    EXPECT_TRUE(offered.takes(front, bytes));
-    return offered.offer(front, bytes);
+  /// Does as a carrier that is to send `bytes` from there on, all of one attachment: says how many are done,
+  /// or offers what may be offered.
+  std::size_t step(std::size_t from, std::size_t bytes) {
+    if (const std::size_t done = offered.take_done(); done > 0) return done;
+    while (offered.goes_on() && offered.begun() < bytes) {
+      const iovec next = piece(from + offered.begun(), bytes - offered.begun());
+      EXPECT_TRUE(offered.takes(next, next.iov_len));
+      if (!offered.offer(next, next.iov_len)) break;
+    }
+    return 0;
   }
 
   OfferedBytes offered{view, queue, protocol, 64 * kKilobyte};
@@ -101,35 +114,75 @@ TEST_F(VerbsOffered, OnlyLeasedMemoryThatPeersMayReadAndThatIsLargeIsTaken) {
 
 TEST_F(VerbsOffered, TwoPiecesAreAwaitedAtATimeAndReportedAsTheyAreFetched) {
   const auto known = know(memory);
-  EXPECT_EQ(step(0, 3 * kMegabyte).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(step(0, 3 * kMegabyte), 0u);
   ASSERT_EQ(queue.offers.size(), 2u);
   EXPECT_EQ(queue.offers[1].address - queue.offers[0].address, kMegabyte);
   EXPECT_FALSE(offered.may_get_on(true)) << "an answer is awaited";
   offered.fetched(kMegabyte);
   EXPECT_TRUE(offered.may_get_on(false));
-  EXPECT_EQ(step(0, 3 * kMegabyte).bytes, kMegabyte);
-  EXPECT_EQ(step(kMegabyte, 2 * kMegabyte).kind, Moved::Kind::kBegun);
+  EXPECT_EQ(step(0, 3 * kMegabyte), kMegabyte);
+  EXPECT_EQ(step(kMegabyte, 2 * kMegabyte), 0u);
   EXPECT_EQ(queue.offers.size(), 3u);
   offered.fetched(2 * kMegabyte);
-  EXPECT_EQ(step(kMegabyte, 2 * kMegabyte).bytes, 2 * kMegabyte);
+  EXPECT_EQ(step(kMegabyte, 2 * kMegabyte), 2 * kMegabyte);
   EXPECT_FALSE(offered.waits_for_answer());
+  EXPECT_TRUE(offered.idle());
+}
+
+TEST_F(VerbsOffered, ABoundedNumberOfAttachmentsIsOfferedAtATimeAndWhatIsSentBetweenIsDoneWithThem) {
+  const auto known = know(memory);
+  constexpr std::size_t kEach = 64 * kKilobyte;
+  std::size_t made = 0;
+  const auto begin_one = [&] {
+    const iovec next = piece(made * kEach, kEach);
+    const bool begun = offered.goes_on() && offered.takes(next, kEach) && offered.offer(next, kEach);
+    if (begun) {
+      offered.sent(24);
+      ++made;
+    }
+    return begun;
+  };
+  while (begin_one()) {
+  }
+  EXPECT_EQ(made, kOffersMax);
+  EXPECT_EQ(offered.begun(), made * (kEach + 24));
+  EXPECT_EQ(offered.take_done(), 0u) << "in order: nothing that was sent is done before the first offer";
+  offered.fetched(kEach);
+  EXPECT_EQ(offered.take_done(), kEach + 24);
+  EXPECT_TRUE(begin_one());
+  EXPECT_FALSE(begin_one());
+  offered.fetched(kOffersMax * kEach);
+  EXPECT_EQ(offered.take_done(), kOffersMax * (kEach + 24));
+  EXPECT_TRUE(offered.idle());
 }
 
 TEST_F(VerbsOffered, WhoIsShortOfCreditOffersTheRestWhenThereIsSome) {
   const auto known = know(memory);
   queue.room = 1;
-  EXPECT_EQ(step(0, 2 * kMegabyte).kind, Moved::Kind::kBegun);
+  step(0, 2 * kMegabyte);
   EXPECT_FALSE(offered.may_get_on(false));
   EXPECT_TRUE(offered.may_get_on(true));
   queue.room = 1;
-  EXPECT_EQ(step(0, 2 * kMegabyte).kind, Moved::Kind::kBegun);
+  step(0, 2 * kMegabyte);
   EXPECT_EQ(queue.offers.size(), 2u);
+}
+
+TEST_F(VerbsOffered, AnAttachmentThatCouldNotBeOfferedYetIsNotKeptRegistered) {
+  auto known = know(memory);
+  queue.room = 0;
+  step(0, kMegabyte);
+  EXPECT_TRUE(offered.idle());
+  known.reset();
+  EXPECT_EQ(rdma.live().regions, 0u);
 }
 
 TEST_F(VerbsOffered, AfterADeclineTheRestOfTheAttachmentIsCopiedAndTheNextOneToo) {
   const auto known = know(memory);
-  EXPECT_EQ(step(0, kMegabyte).kind, Moved::Kind::kBegun);
+  step(0, kMegabyte);
   offered.declined(kMegabyte);
+  EXPECT_EQ(offered.take_done(), 0u);
+  EXPECT_TRUE(offered.goes_on());
+  EXPECT_EQ(queue.agains, 1);
   EXPECT_FALSE(offered.takes(piece(0, kMegabyte), kMegabyte));
   offered.copied(kMegabyte);
   EXPECT_FALSE(offered.takes(piece(kMegabyte, kMegabyte), kMegabyte)) << "one is left out";
@@ -137,9 +190,38 @@ TEST_F(VerbsOffered, AfterADeclineTheRestOfTheAttachmentIsCopiedAndTheNextOneToo
   EXPECT_TRUE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
 }
 
+// The first one is still read when the second is declined, and what was sent behind it was dropped.
+TEST_F(VerbsOffered, WhatIsBehindADeclinedOfferIsSentAgainOnceAllIsAnswered) {
+  const auto known = know(memory);
+  constexpr std::size_t kEach = 100 * kKilobyte;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const iovec next = piece(i * kEach, kEach);
+    ASSERT_TRUE(offered.goes_on() && offered.takes(next, kEach) && offered.offer(next, kEach));
+    offered.sent(10 + i);
+  }
+  offered.declined(kEach);
+  EXPECT_FALSE(offered.goes_on()) << "which one was declined is known when all are answered";
+  offered.declined(kEach);
+  EXPECT_FALSE(offered.goes_on());
+  EXPECT_FALSE(offered.may_get_on(true));
+  offered.fetched(kEach);
+  EXPECT_TRUE(offered.may_get_on(false));
+  EXPECT_EQ(offered.take_done(), kEach + 10);
+  queue.room = 0;
+  EXPECT_FALSE(offered.goes_on());
+  EXPECT_EQ(offered.begun(), 0u) << "the second and all behind it come again";
+  EXPECT_TRUE(offered.may_get_on(true));
+  queue.room = 1;
+  EXPECT_TRUE(offered.goes_on());
+  EXPECT_EQ(queue.agains, 1);
+  EXPECT_TRUE(offered.goes_on());
+  EXPECT_EQ(queue.agains, 1) << "told once";
+  EXPECT_FALSE(offered.takes(piece(kEach, kEach), kEach)) << "it was declined";
+}
+
 TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
   auto known = know(memory);
-  EXPECT_EQ(step(0, 2 * kMegabyte).kind, Moved::Kind::kBegun);
+  step(0, 2 * kMegabyte);
   offered.withdraw({});
   EXPECT_TRUE(protocol.wants(MessageKind::kWithdraw));
   offered.fetched(kMegabyte);
@@ -148,6 +230,8 @@ TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
   EXPECT_FALSE(offered.waits_for_answer());
   EXPECT_EQ(offered.take_back(), kMegabyte);
   EXPECT_FALSE(protocol.wants(MessageKind::kWithdraw)) << "it crossed the answer";
+  EXPECT_TRUE(offered.goes_on());
+  EXPECT_EQ(queue.agains, 1) << "the peer drops what comes until it hears that";
   EXPECT_TRUE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte))
       << "a withdrawal is no sign of the peer's memory";
   offered.take_back();
@@ -157,14 +241,16 @@ TEST_F(VerbsOffered, TakingBackForgetsWhatWasOfferedAndSaysHowMuchWasFetched) {
 
 TEST_F(VerbsOffered, OfWhatIsWithdrawnNoMoreIsOfferedAndTheRestIsCopied) {
   const auto known = know(memory);
-  EXPECT_EQ(step(0, 3 * kMegabyte).kind, Moved::Kind::kBegun);
+  step(0, 3 * kMegabyte);
   ASSERT_EQ(queue.offers.size(), 2u);
   const TimePoint asked{std::chrono::seconds{1}};
   offered.withdraw(asked);
   offered.withdraw(asked + std::chrono::seconds{1});
   EXPECT_EQ(offered.withdrawn_at(), asked) << "asked once";
   offered.fetched(2 * kMegabyte);
-  EXPECT_EQ(step(0, 3 * kMegabyte).bytes, 2 * kMegabyte);
+  EXPECT_EQ(step(0, 3 * kMegabyte), 2 * kMegabyte);
+  EXPECT_TRUE(offered.goes_on());
+  EXPECT_EQ(queue.agains, 0) << "nothing was declined";
   EXPECT_FALSE(offered.takes(piece(2 * kMegabyte, kMegabyte), kMegabyte));
   EXPECT_EQ(queue.offers.size(), 2u);
   EXPECT_FALSE(protocol.wants(MessageKind::kWithdraw));
@@ -172,9 +258,28 @@ TEST_F(VerbsOffered, OfWhatIsWithdrawnNoMoreIsOfferedAndTheRestIsCopied) {
   EXPECT_TRUE(offered.takes(piece(0, kMegabyte), kMegabyte)) << "the next attachment";
 }
 
+TEST_F(VerbsOffered, AllThatWasBegunWhenItWasWithdrawnIsCopiedAndWhatComesThenIsOffered) {
+  const auto known = know(memory);
+  constexpr std::size_t kEach = 100 * kKilobyte;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const iovec next = piece(i * kEach, kEach);
+    ASSERT_TRUE(offered.goes_on() && offered.takes(next, kEach) && offered.offer(next, kEach));
+  }
+  offered.withdraw({});
+  offered.fetched(kEach);
+  offered.declined(2 * kEach);
+  EXPECT_EQ(offered.take_done(), kEach);
+  ASSERT_TRUE(offered.goes_on());
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_FALSE(offered.takes(piece(i * kEach, kEach), kEach)) << i;
+    offered.copied(kEach);
+  }
+  EXPECT_TRUE(offered.takes(piece(3 * kEach, kEach), kEach));
+}
+
 TEST_F(VerbsOffered, AnswersToMoreThanWasOfferedAreMisdeeds) {
   const auto known = know(memory);
-  EXPECT_EQ(step(0, kMegabyte).kind, Moved::Kind::kBegun);
+  step(0, kMegabyte);
   offered.fetched(kMegabyte + 1);
   EXPECT_TRUE(protocol.misbehaves());
   EXPECT_TRUE(offered.waits_for_answer());
@@ -187,7 +292,14 @@ class VerbsFetched : public VerbsAttachments {
     offers.offered(content);
   }
 
-  Inbox inbox{16};
+  /// Declines what waits, and returns the slots of the messages that were dropped with it.
+  std::vector<std::uint32_t> decline() {
+    std::vector<std::uint32_t> slots;
+    offers.decline_what_waits([&](std::uint32_t slot) { slots.push_back(slot); });
+    return slots;
+  }
+
+  Inbox inbox{32};
   FetchedOffers offers{inbox, view, queue, protocol};
 };
 
@@ -211,18 +323,27 @@ TEST_F(VerbsFetched, OffersAreReadOneBehindTheOtherAndReportedInOrder) {
   EXPECT_TRUE(offers.empty() && inbox.empty());
 }
 
-TEST_F(VerbsFetched, WithoutALandingThatTheDeviceKnowsAllAreDeclinedUntilBytesCome) {
+TEST_F(VerbsFetched, WithoutALandingThatTheDeviceKnowsAllIsDroppedUntilItComesAgain) {
   offer(kMegabyte);
+  inbox.add_bytes(5, 100);
   offer(kKilobyte);
+  inbox.add_bytes(6, 100);
   EXPECT_FALSE(offers.fetch(memory).has_value());
+  EXPECT_EQ(decline(), (std::vector<std::uint32_t>{6, 5}));
   EXPECT_TRUE(inbox.empty());
+  EXPECT_TRUE(offers.declining());
+  EXPECT_FALSE(offers.may_end());
   EXPECT_EQ(answer(MessageKind::kDecline), kMegabyte + kKilobyte);
   const auto known_now = know(memory);
   offer(kKilobyte);
   EXPECT_EQ(answer(MessageKind::kDecline), kKilobyte) << "it crossed the decline";
-  offers.bytes_came();
+  offers.comes_again();
+  EXPECT_FALSE(offers.declining());
   offer(kKilobyte);
   EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
+  EXPECT_FALSE(protocol.misbehaves());
+  offers.comes_again();
+  EXPECT_TRUE(protocol.misbehaves()) << "nothing was declined";
 }
 
 TEST_F(VerbsFetched, WhatIsWithdrawnIsDeclinedOrAnsweredAsSoonAsItWasRead) {
@@ -230,7 +351,9 @@ TEST_F(VerbsFetched, WhatIsWithdrawnIsDeclinedOrAnsweredAsSoonAsItWasRead) {
   queue.room = 1;
   offer(kMegabyte);
   offer(kKilobyte);
+  inbox.add_bytes(9, 100);
   EXPECT_EQ(offers.fetch(memory)->kind, Moved::Kind::kBegun);
+  EXPECT_EQ(decline(), std::vector<std::uint32_t>{9});
   offers.withdrawn();
   EXPECT_EQ(answer(MessageKind::kDecline), kKilobyte);
   EXPECT_EQ(answer(MessageKind::kFetched), 0u);
@@ -260,12 +383,34 @@ TEST_F(VerbsFetched, ImpossibleOffersAreMisdeeds) {
   }
 }
 
-TEST_F(VerbsFetched, AThirdOfferWithoutAnAnswerIsAMisdeed) {
-  offer(kKilobyte);
-  offer(kKilobyte);
+TEST_F(VerbsFetched, MoreOffersThanMayWaitForAnAnswerAreAMisdeed) {
+  for (std::size_t i = 0; i < kOffersMax; ++i) offer(kKilobyte);
   EXPECT_FALSE(protocol.misbehaves());
   offer(kKilobyte);
   EXPECT_TRUE(protocol.misbehaves());
+}
+
+TEST_F(VerbsFetched, MoreBytesThanMayWaitForAnAnswerAreAMisdeed) {
+  offer(kMegabyte);
+  offer(kMegabyte);
+  EXPECT_FALSE(protocol.misbehaves());
+  offer(1);
+  EXPECT_TRUE(protocol.misbehaves());
+}
+
+TEST_F(VerbsFetched, WhatNobodyWantsCountsAsFetchedAndIsNotRead) {
+  offer(kMegabyte);
+  offer(kKilobyte);
+  inbox.add_bytes(5, 100);
+  EXPECT_EQ(offers.skip(2 * kMegabyte), kMegabyte + kKilobyte);
+  EXPECT_EQ(answer(MessageKind::kFetched), kMegabyte + kKilobyte);
+  EXPECT_TRUE(queue.reads.empty());
+  EXPECT_EQ(offers.skip(kMegabyte), 0u) << "bytes stand there";
+  EXPECT_TRUE(offers.may_end());
+  inbox.pop_front();
+  offer(kMegabyte);
+  EXPECT_EQ(offers.skip(kKilobyte), 0u);
+  EXPECT_TRUE(protocol.misbehaves()) << "it is more than the attachment";
 }
 
 TEST_F(VerbsFetched, AnOfferLargerThanItsAttachmentIsAMisdeed) {

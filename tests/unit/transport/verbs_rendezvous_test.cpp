@@ -198,6 +198,125 @@ TEST_F(VerbsRendezvous, WhatAMessageCouldStillHoldOfItIsNotCopied) {
   EXPECT_EQ(large_requests() - before, 1u);
 }
 
+TEST_F(VerbsRendezvous, WhatIsBehindAnAttachmentGoesOnBeforeItIsRead) {
+  Stream stream{world, here, there};
+  for (unsigned i = 0; i < 4; ++i) {
+    stream.say(pattern(24, i));
+    stream.attach(pattern(64 * kKilo + i, i), true, kRegistered);
+  }
+  const std::uint64_t before = world.rdma.counters().sends_posted;
+  for (int i = 0; i < 8; ++i) {
+    stream.send();  // as credit comes back
+    world.settle();
+  }
+  EXPECT_EQ(world.rdma.counters().reads, 0u);
+  EXPECT_GE(world.rdma.counters().sends_posted - before, 8u) << "heads and offers, and nobody has received";
+  const std::uint64_t large = large_requests();
+  run(stream);
+  stream.check_arrived();
+  EXPECT_EQ(large_requests() - large, 4u);
+}
+
+// The second is declined while the first is read, and the third crosses that.
+TEST_F(VerbsRendezvous, WhatWasSentBehindADeclinedAttachmentComesAgainInOrder) {
+  for (const bool hold : {true, false}) {
+    Stream stream{world, here, there};
+    for (const auto landing : {kRegistered, kPlain, kRegistered, kNone, kRegistered}) {
+      stream.say(pattern(40));
+      stream.attach(pattern(100 * kKilo), true, landing);
+    }
+    stream.say(pattern(3));
+    for (int i = 0; i < 8; ++i) {
+      stream.send();
+      world.settle();
+    }
+    if (hold) world.rdma.hold();
+    for (int i = 0; i < 8; ++i) stream.receive();
+    if (hold) world.rdma.release();
+    run(stream);
+    stream.check_arrived();
+  }
+}
+
+TEST_F(VerbsRendezvous, WhatNobodyWantsIsNeitherFetchedNorCopied) {
+  auto bytes = pattern(3 * kMega);
+  const MemoryLease lease = world.register_memory(true, all_of(bytes));
+  const std::uint64_t before = large_requests();
+  std::size_t sent = 0;
+  std::size_t skipped = 0;
+  for (int round = 0; round < 10 && sent < bytes.size(); ++round) {
+    const iovec rest{bytes.data() + sent, bytes.size() - sent};
+    sent += here.carrier->send({&rest, 1}, rest.iov_len).bytes * (round % 2);
+    world.settle();
+    skipped += there.carrier->skip(bytes.size() - skipped);
+    world.settle();
+  }
+  EXPECT_EQ(skipped, bytes.size());
+  EXPECT_EQ(large_requests(), before);
+  EXPECT_EQ(world.rdma.counters().read_bytes, 0u);
+  EXPECT_TRUE(here.send("and on"));
+  world.settle();
+  EXPECT_EQ(there.receive(), "and on");
+  EXPECT_TRUE(here.why.ok() && there.why.ok());
+}
+
+TEST_F(VerbsRendezvous, TakingBackOneOfSeveralLeavesTheOthersWhole) {
+  auto bytes = pattern(4 * 100 * kKilo);
+  const std::vector<std::byte> expected = bytes;
+  const MemoryLease lease = world.register_memory(true, all_of(bytes));
+  std::vector<std::byte> landed(bytes.size());
+  const MemoryLease there_too = world.register_memory(false, all_of(landed));
+  constexpr std::size_t kEach = 100 * kKilo;
+  std::size_t sent = 0;
+  std::size_t arrived = 0;
+  const auto send = [&] {
+    std::vector<iovec> pieces;
+    for (std::size_t at = sent; at < bytes.size();) {
+      const std::size_t part = kEach - at % kEach;
+      pieces.push_back({bytes.data() + at, part});
+      at += part;
+    }
+    return pieces.empty() ? Moved::blocked() : here.carrier->send(pieces, pieces.front().iov_len);
+  };
+  const auto receive = [&] {
+    const MutableBytes to = all_of(landed).subspan(arrived, kEach - arrived % kEach);
+    const iovec into{to.data(), to.size()};
+    const Moved moved = there.carrier->receive({&into, 1}, to);
+    if (moved.kind == Moved::Kind::kSome) arrived += moved.bytes;
+  };
+  std::size_t begun = 0;
+  for (int i = 0; i < 8; ++i) {
+    begun = send().bytes;
+    world.settle();
+  }
+  EXPECT_EQ(begun, bytes.size()) << "all of it";
+  receive();
+  world.settle();
+  EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
+  world.settle();
+  EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
+  sent += here.carrier->reclaim_sending().bytes;
+  EXPECT_EQ(sent, kEach) << "the first was read, and the others were not begun";
+  // The owner of the second has his memory back, and its bytes are a copy's.
+  std::vector<std::byte> copy(bytes.begin() + kEach, bytes.begin() + 2 * kEach);
+  std::fill_n(bytes.begin() + kEach, kEach, std::byte{0xDD});
+  for (int round = 0; round < 100 && sent < 2 * kEach; ++round) {
+    const iovec rest{copy.data() + sent - kEach, 2 * kEach - sent};
+    const Moved moved = here.carrier->send({&rest, 1}, 0);
+    if (moved.kind == Moved::Kind::kSome) sent += moved.bytes;
+    world.settle();
+    receive();
+  }
+  for (int round = 0; round < 100 && arrived < bytes.size(); ++round) {
+    const Moved moved = send();
+    if (moved.kind == Moved::Kind::kSome) sent += moved.bytes;
+    world.settle();
+    receive();
+  }
+  EXPECT_TRUE(landed == expected);
+  EXPECT_TRUE(here.why.ok() && there.why.ok()) << there.why.to_string();
+}
+
 TEST_F(VerbsRendezvous, WhatIsNotRegisteredOnOneSideIsCopied) {
   for (const bool registered : {true, false}) {
     for (const auto landing : {kNone, kPlain, kRegistered}) {

@@ -40,14 +40,19 @@ struct Moved {
     kFailed,
   };
   Kind kind = Kind::kBlocked;
-  /// kSome: asking again at once would say kBlocked.
+  /// kSome: asking again at once would say kBlocked. kBegun of sending: so would sending more that is queued
+  /// behind.
   bool exhausted = false;
   /// kFailed: the errno.
   int error = 0;
+  /// kSome: how many were moved. kBegun of sending: how many of what was given, from its beginning, are
+  /// begun.
   std::size_t bytes = 0;
 
   static Moved some(std::size_t bytes, bool exhausted) { return {Kind::kSome, exhausted, 0, bytes}; }
-  static Moved begun() { return {Kind::kBegun, false, 0, 0}; }
+  static Moved begun(std::size_t bytes = 0, bool exhausted = true) {
+    return {Kind::kBegun, exhausted, 0, bytes};
+  }
   static Moved blocked() { return {}; }
   static Moved ended() { return {Kind::kEnded, true, 0, 0}; }
   static Moved failed(int error) { return {Kind::kFailed, true, error, 0}; }
@@ -118,6 +123,12 @@ class Carrier {
     exhausted = false;
     return {};
   }
+  /// Nobody wants the next `bytes` of what is received: drops of them as many as need not be moved for that,
+  /// and returns how many. The rest comes by receive().
+  virtual std::size_t skip(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return 0;
+  }
   /// Takes the landing back: waits until nobody writes to it, after a receive() that said kBegun. kSome: so
   /// many bytes more have landed. kFailed when the carrier had to be given up for it.
   virtual Moved reclaim_landing() { return Moved::blocked(); }
@@ -128,13 +139,16 @@ class Carrier {
     return {};
   }
 
-  /// Sends from the beginning of `from`, of which the first `leased` bytes stay where they are until they are
-  /// consumed or taken back. A device may read in place, of the first piece only: the call that begins that
-  /// says kBegun, as do those that find it under way, and a later one finishes it with kSome. After kBlocked
-  /// and kFailed the peer sees nothing of `from` beyond what was begun before.
+  /// Sends from the beginning of `from`, which stays where it is until it is consumed or taken back; its
+  /// first `leased` bytes are leased memory. A device may read in place: the call that begins that says
+  /// kBegun, as do those that find it under way, and later ones finish it with kSome, from the beginning on.
+  /// So `from` begins with what is begun until that is finished. More may be begun behind it, and other bytes
+  /// may be sent there, which count as begun: of a kBegun that is not exhausted whatever is queued later may
+  /// be given too. After kBlocked and kFailed the peer sees nothing of `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
-  /// Takes back what was given to send(): waits until nobody reads it, and forgets what it would have begun
-  /// next. kSome: so many bytes of it have left. kFailed when the carrier had to be given up for it.
+  /// Takes back all that was given to send(): waits until nobody reads it, and forgets what it would have
+  /// begun next. kSome: so many bytes of it have left; what was begun behind them was not, for the peer.
+  /// kFailed when the carrier had to be given up for it.
   virtual Moved reclaim_sending() { return Moved::blocked(); }
   enum class Lent : std::uint8_t {
     kLanding,  ///< what reclaim_landing() takes back

@@ -149,6 +149,9 @@ class Connection final : private CarrierOwner,
  private:
   enum class State : std::uint8_t { kMade, kStarted, kMoving, kClosing, kClosed };
   enum class Sending : std::uint8_t { kOpen, kFinishing, kEnded, kFailed };
+  /// Reason for which what is queued has not left: all of it is begun, so that more may follow, or the
+  /// carrier takes nothing.
+  enum class SendWait : std::uint8_t { kNone, kForMore, kForCarrier };
   struct Work : Ready {
     explicit Work(Connection& its) noexcept;
     Connection& connection;
@@ -168,7 +171,7 @@ class Connection final : private CarrierOwner,
   void on_take_back() noexcept override;
   void on_turn_end() override;
   // The watch of the peer asks and reports.
-  bool waits_to_send() const noexcept override { return write_blocked_ && !ending(); }
+  bool waits_to_send() const noexcept override { return send_wait_ != SendWait::kNone && !ending(); }
   bool peer_owes() const noexcept override {
     return !receive_ended_ && !put_off_ && framer_.inside() && framer_.wants_bytes();
   }
@@ -219,7 +222,7 @@ class Connection final : private CarrierOwner,
   Sending sending_ = Sending::kOpen;
   bool receive_ended_ = false;
   bool readable_ = false;
-  bool write_blocked_ = false;
+  SendWait send_wait_ = SendWait::kNone;
   /// Whole frames that were received may wait to be handed up.
   bool resume_ = false;
   /// Its part of a turn was over, or the turn was old: it goes on in a later one, see TurnTime.

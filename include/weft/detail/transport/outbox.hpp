@@ -31,8 +31,8 @@ class SendLease {
 /// Sender of the bytes that an outbox holds.
 class OutboxDrain {
  public:
-  /// Something is queued where nothing was. The frame may still be being written: it is for later, at the end
-  /// of the turn.
+  /// Something is queued where nothing was that the carrier has not begun. The frame may still be being
+  /// written: it is for later, at the end of the turn.
   virtual void on_queued() noexcept = 0;
   /// Much is queued (see Outbox::expect_little()), or is to be sent now, and all of it is whole: may be sent,
   /// and consumed, at once.
@@ -106,7 +106,7 @@ class Outbox {
   /// returns. Returns false, and keeps the lease, when memory is out. True, too, for a lease that is not
   /// queued any more.
   bool take_over(SendLease& lease) noexcept;
-  /// `lease` comes first, so its memory may be read in place now.
+  /// `lease` comes first, or a carrier has begun it, so its memory may be read in place now.
   bool leads(const SendLease& lease) const noexcept;
 
   std::size_t queued_bytes() const noexcept {
@@ -140,8 +140,12 @@ class Outbox {
   void use_checksums() noexcept { attachment_.use_checksums(); }
   /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
   std::size_t segments(std::span<iovec> into) const noexcept;
-  /// A device reads the first `bytes` of what is queued: they count as handed over, though they are queued.
-  void note_begun(std::size_t bytes) noexcept { begun_bytes_ = counters_.bytes.get() + bytes; }
+  /// A carrier has begun the first `bytes` of what is queued: they count as handed over, though they are
+  /// queued. When that is all, what is queued next is told (OutboxDrain::on_queued()) as if nothing was.
+  void note_begun(std::size_t bytes) noexcept {
+    begun_bytes_ = std::max(begun_bytes_, counters_.bytes.get() + bytes);
+    if (handed_over() == position()) limit_ = cursor_;
+  }
   /// The first `bytes` of what is queued have left: gives back their memory, in order.
   void consume(std::size_t bytes) noexcept;
   /// Drops everything, and nothing may leave afterwards; leases are released with sent = false.

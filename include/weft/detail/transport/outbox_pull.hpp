@@ -28,7 +28,7 @@ class OutboxPull {
   /// Pulls the next part if there is room for it. True when the turn's share, of which `pulled` bytes were
   /// taken, is over and there is more: it is put off, and begin_turn() follows in a later turn.
   bool pull(std::size_t& pulled) noexcept {
-    if (!is_ready() || outbox_.queued_bytes() >= kBelow) [[likely]] {
+    if (!is_ready() || !has_room()) [[likely]] {
       return false;
     }
     if (pulled >= kBytesPerTurn) return put_off_ = source_->has_more();
@@ -42,8 +42,13 @@ class OutboxPull {
 
  private:
   static constexpr std::size_t kBytesPerTurn = 256 * 1024;
-  /// With this much queued nothing is pulled.
+  /// With this much queued that the carrier has not begun, or that much in all, nothing is pulled.
   static constexpr std::size_t kBelow = 64 * 1024;
+  static constexpr std::size_t kQueuedMax = 4 * 1024 * 1024;
+
+  bool has_room() const noexcept {
+    return outbox_.position() - outbox_.handed_over() < kBelow && outbox_.queued_bytes() < kQueuedMax;
+  }
 
   Outbox& outbox_;
   OutboxSource* source_ = nullptr;

@@ -81,11 +81,15 @@ class StreamFramer {
   MutableBytes landing() const noexcept {
     return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
   }
-  /// Bytes that are still to come of an attachment that lands; 0 when none does.
-  std::uint64_t landing_left() const noexcept {
-    return state_ == State::kAttachment && landing_ != nullptr ? attachment_left_ : 0;
+  /// Bytes that are still to come of an attachment that lands (`lands`), or of one that is dropped without a
+  /// look at it, as is done without checksums; 0 when there is none.
+  std::uint64_t attachment_left(bool lands) const noexcept {
+    if (state_ != State::kAttachment || (landing_ != nullptr) != lands) [[likely]]
+      return 0;
+    return lands || (pending_bytes() == 0 && !checksums_) ? attachment_left_ : 0;
   }
-  /// `bytes` were put into the landing since receive_into(), though received() was not called for them.
+  /// `bytes` were put into the landing since receive_into(), though received() was not called for them; or
+  /// so many were dropped that attachment_left(false) told of.
   void landed(std::size_t bytes) noexcept;
   /// Writes no more into the landing, and skips the rest. Only while there is one.
   void abandon_landing() noexcept;

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two halves of a rendezvous by RDMA against each other, in every order in which two sides, two wires and
+// a device can get on: nothing is lost or doubled, no memory is read that its owner has back, and nobody
+// waits for ever. Capabilities: CR-18.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/pattern.hpp"
+#include "support/simulated_rdma.hpp"
+#include "transport/verbs/fetched_offers.hpp"
+#include "transport/verbs/offered_bytes.hpp"
+
+namespace weft::detail::verbs_carrier {
+namespace {
+
+constexpr std::size_t kHeadBytes = 3;
+constexpr std::size_t kAttachmentBytes = 32;
+constexpr std::size_t kAttachments = 2;
+/// A head before each attachment, and one behind the last.
+constexpr std::size_t kPieces = 2 * kAttachments + 1;
+
+/// How the receiver takes an attachment.
+enum class Lands : std::uint8_t { kRegistered, kPlain, kNowhere };
+
+constexpr bool is_attachment(std::size_t piece) {
+  return piece % 2 == 1;
+}
+constexpr std::size_t size_of(std::size_t piece) {
+  return is_attachment(piece) ? kAttachmentBytes : kHeadBytes;
+}
+
+/// Memory that both sides use, registered once for all runs.
+struct Machines {
+  Machines() {
+    for (std::size_t i = 0; i < kAttachments; ++i) {
+      kept.push_back(registrations->add(MutableBytes{sources[i]}, {.remote_read = true}).value());
+      kept.push_back(registrations->add(MutableBytes{landings[i]}, {}).value());
+    }
+  }
+  testing::SimulatedRdma rdma{{testing::roce_device("sim", 1)}};
+  std::shared_ptr<Registrations> registrations = std::make_shared<Registrations>(
+      verbs::ProtectionDomain::create(verbs::Device::open("sim", rdma).value()).value());
+  std::array<std::array<std::byte, kAttachmentBytes>, kAttachments> sources{};
+  std::array<std::array<std::byte, kAttachmentBytes>, kAttachments> landings{};
+  std::array<std::array<std::byte, kAttachmentBytes>, kAttachments> plain{};
+  std::vector<std::shared_ptr<const Registration>> kept;
+};
+
+constexpr MessageProtocol::Rules kRules{.kinds = (bit_of(kLastMessageKind) << 1) - 2,
+                                        .credit_max = 1000,
+                                        .all_cost = true,
+                                        .credit_due = 5,
+                                        .over = "in a test"};
+
+class Run {
+ public:
+  enum class Action : std::uint8_t { kSend, kArrive, kReceive, kRead, kAnswer, kWithdraw, kTakeBack, kCount };
+
+  Run(Machines& machines, std::array<Lands, kAttachments> lands) : its_(machines), lands_(lands) {
+    sender_.credit().take_terms(900);
+    receiver_.credit().take_terms(900);
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      expected_[i] = testing::pattern(size_of(i), static_cast<unsigned>(i + 1));
+      sent_from_[i] = expected_[i];
+      if (is_attachment(i)) std::ranges::copy(expected_[i], its_.sources[i / 2].begin());
+    }
+  }
+
+  void act(Action action) {
+    switch (action) {
+      case Action::kSend:
+        send();
+        break;
+      case Action::kArrive:
+        arrive();
+        break;
+      case Action::kReceive:
+        receive();
+        break;
+      case Action::kRead:
+        read();
+        break;
+      case Action::kAnswer:
+        answer();
+        break;
+      case Action::kWithdraw:
+        withdraw();
+        break;
+      default:
+        take_back();
+    }
+    collect(sender_, to_receiver_);
+    collect(receiver_, to_sender_);
+  }
+  /// All that the next steps depend on.
+  std::string state() {
+    std::string text;
+    const auto add = [&text](std::size_t number) { text += std::to_string(number) + ' '; };
+    for (const std::size_t number :
+         {consumed_, offered_.begun(), received_, fetched_, declined_, queue_.reads.size(), arrived_,
+          dropped_, inbox_.offers_in_front(), reported_reads_, std::size_t{offered_.waits_for_answer()},
+          std::size_t{offered_.idle()}, std::size_t{offered_.may_get_on(false)},
+          std::size_t{offers_.declining()}, std::size_t{withdrawn_}, std::size_t{taken_back_}}) {
+      add(number);
+    }
+    for (const auto* wire : {&to_receiver_, &to_sender_}) {
+      text += '|';
+      for (const Message& message : *wire) {
+        add(static_cast<std::size_t>(message.kind));
+        add(message.value + message.bytes.size());
+      }
+    }
+    return text;
+  }
+  bool complete() const { return consumed_ == kTotal && received_ == kTotal; }
+  std::string wrong() const {
+    if (sender_.misbehaves()) return sender_.misbehaviour().to_string();
+    if (receiver_.misbehaves()) return receiver_.misbehaviour().to_string();
+    return wrong_;
+  }
+
+ private:
+  static constexpr std::size_t kTotal = kAttachments * (kAttachmentBytes + kHeadBytes) + kHeadBytes;
+
+  struct Message {
+    MessageKind kind;
+    std::uint32_t value = 0;
+    std::vector<std::byte> bytes{};
+  };
+  struct Read {
+    std::uint64_t from = 0;
+    std::size_t bytes = 0;
+    std::byte* to = nullptr;
+  };
+  struct Queue final : RendezvousQueue {
+    bool send_offer(const verbs::RemoteMemory& piece) noexcept override {
+      const auto encoded = piece.encode();
+      wire->push_back({MessageKind::kOffer, 0, {encoded.begin(), encoded.end()}});
+      return true;
+    }
+    bool send_again() noexcept override {
+      wire->push_back({MessageKind::kAgain});
+      return true;
+    }
+    bool begin_read(const verbs::RemoteMemory& from, std::byte* to, std::uint32_t) noexcept override {
+      reads.push_back({from.address, static_cast<std::size_t>(from.bytes), to});
+      return true;
+    }
+    std::deque<Message>* wire = nullptr;
+    std::deque<Read> reads;
+  };
+
+  /// The piece at `position`, which becomes the position in it.
+  static std::size_t piece_at(std::size_t& position) {
+    std::size_t piece = 0;
+    for (; piece < kPieces && position >= size_of(piece); ++piece) position -= size_of(piece);
+    return piece;
+  }
+  static void collect(MessageProtocol& protocol, std::deque<Message>& wire) {
+    while (const auto due = protocol.due()) {
+      protocol.stamp(*due);
+      wire.push_back({due->kind, due->value});
+    }
+  }
+
+  // The sender.
+
+  void consume(std::size_t bytes) {
+    const std::size_t before = consumed_;
+    consumed_ += bytes;
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      end += size_of(i);
+      // Who sent it may do with it what he likes now.
+      if (is_attachment(i) && before < end && end <= consumed_) its_.sources[i / 2].fill(std::byte{0xDD});
+    }
+  }
+  void send() {
+    if (const std::size_t done = offered_.take_done(); done > 0) return consume(done);
+    if (!offered_.goes_on()) return;
+    std::size_t at = consumed_ + offered_.begun();
+    const std::size_t piece = piece_at(at);
+    if (piece == kPieces) return;
+    const bool lent = is_attachment(piece) && !(taken_back_ && piece == kTakenBack);
+    std::byte* const memory = lent ? its_.sources[piece / 2].data() : sent_from_[piece].data();
+    const iovec next{memory + at, size_of(piece) - at};
+    if (offered_.takes(next, lent ? next.iov_len : 0)) {
+      offered_.offer(next, next.iov_len);
+      return;
+    }
+    to_receiver_.push_back({MessageKind::kBytes, 0, {memory + at, memory + size_of(piece)}});
+    offered_.copied(next.iov_len);
+    offered_.sent(next.iov_len);
+  }
+  void answer() {
+    if (to_sender_.empty()) return;
+    const Message message = to_sender_.front();
+    to_sender_.pop_front();
+    if (message.kind == MessageKind::kFetched) {
+      fetched_ += message.value;
+      offered_.fetched(message.value);
+    } else {
+      declined_ += message.value;
+      offered_.declined(message.value);
+    }
+  }
+  void withdraw() {
+    if (withdrawn_ || !offered_.waits_for_answer()) return;
+    withdrawn_ = true;
+    offered_.withdraw({});
+  }
+  // The owner of the second attachment goes, and a copy is sent instead.
+  void take_back() {
+    if (taken_back_ || !withdrawn_ || offered_.waits_for_answer()) return;
+    consume(offered_.take_back());
+    taken_back_ = true;
+    its_.sources[kTakenBack / 2].fill(std::byte{0xDD});
+  }
+
+  // The receiver.
+
+  void arrive() {
+    if (to_receiver_.empty()) return;
+    const Message message = to_receiver_.front();
+    to_receiver_.pop_front();
+    switch (message.kind) {
+      case MessageKind::kBytes:
+        if (offers_.declining()) break;
+        slots_.push_back(message.bytes);
+        inbox_.add_bytes(static_cast<std::uint32_t>(slots_.size() - 1), kMessageHeaderBytes);
+        ++arrived_;
+        break;
+      case MessageKind::kOffer:
+        ++arrived_;
+        offers_.offered(message.bytes);
+        break;
+      case MessageKind::kAgain:
+        offers_.comes_again();
+        break;
+      default:
+        decline();
+        offers_.withdrawn();
+    }
+  }
+  void decline() {
+    offers_.decline_what_waits([this](std::uint32_t) { ++dropped_; });
+  }
+  void receive() {
+    if (inbox_.empty()) return;
+    std::size_t at = received_;
+    const std::size_t piece = piece_at(at);
+    if (piece == kPieces) {
+      wrong_ = "more came than was sent";
+      return;
+    }
+    if (inbox_.begins_with(Inbox::Kind::kBytes)) {
+      const std::vector<std::byte>& bytes = slots_[inbox_.pop_front().slot];
+      if (at + bytes.size() > size_of(piece)) wrong_ = "bytes came that do not belong there";
+      if (wrong_.empty()) take_in(piece, at, bytes);
+      return;
+    }
+    if (!is_attachment(piece)) {
+      wrong_ = "an offer came where a head belongs";
+      return;
+    }
+    fetch(piece, at);
+  }
+  void fetch(std::size_t piece, std::size_t at) {
+    const Lands lands = lands_[piece / 2];
+    if (lands == Lands::kNowhere) {
+      received_ += offers_.skip(kAttachmentBytes - at);
+      return;
+    }
+    auto& memory = lands == Lands::kRegistered ? its_.landings[piece / 2] : its_.plain[piece / 2];
+    const auto moved = offers_.fetch(MutableBytes{memory}.subspan(at));
+    if (!moved) return decline();
+    if (moved->kind != Moved::Kind::kSome) return;
+    ++reported_reads_;
+    take_in(piece, at, Bytes{memory}.subspan(at, moved->bytes));
+  }
+  void take_in(std::size_t piece, std::size_t at, Bytes bytes) {
+    if (!std::ranges::equal(bytes, Bytes{expected_[piece]}.subspan(at, bytes.size()))) {
+      wrong_ = "other bytes came than were sent";
+    }
+    received_ += bytes.size();
+  }
+  void read() {
+    if (queue_.reads.empty()) return;
+    const Read read = queue_.reads.front();
+    queue_.reads.pop_front();
+    std::memcpy(read.to, reinterpret_cast<const std::byte*>(read.from), read.bytes);
+    offers_.on_read();
+  }
+
+  static constexpr std::size_t kTakenBack = 3;
+
+  Machines& its_;
+  const std::array<Lands, kAttachments> lands_;
+  std::array<std::vector<std::byte>, kPieces> expected_;
+  std::array<std::vector<std::byte>, kPieces> sent_from_;
+  std::deque<Message> to_receiver_;
+  std::deque<Message> to_sender_;
+  MessageProtocol sender_{kRules};
+  MessageProtocol receiver_{kRules};
+  Registrations::View view_{*its_.registrations};
+  Queue queue_ = [this] {
+    Queue made;
+    made.wire = &to_receiver_;
+    return made;
+  }();
+  OfferedBytes offered_{view_, queue_, sender_, kAttachmentBytes};
+  Inbox inbox_{64};
+  FetchedOffers offers_{inbox_, view_, queue_, receiver_};
+  std::vector<std::vector<std::byte>> slots_;
+  std::size_t consumed_ = 0;
+  std::size_t received_ = 0;
+  std::size_t fetched_ = 0;
+  std::size_t declined_ = 0;
+  std::size_t arrived_ = 0;
+  std::size_t dropped_ = 0;
+  std::size_t reported_reads_ = 0;
+  bool withdrawn_ = false;
+  bool taken_back_ = false;
+  std::string wrong_;
+};
+
+using Path = std::vector<Run::Action>;
+
+std::string text_of(const Path& path) {
+  static constexpr const char* kNames[] = {"send",   "arrive",   "receive",  "read",
+                                           "answer", "withdraw", "take back"};
+  std::string text;
+  for (const Run::Action action : path) text += std::string{kNames[static_cast<std::size_t>(action)]} + ", ";
+  return text;
+}
+
+/// Walks through all that can become of these two attachments; returns how many states there are.
+std::size_t explore(Machines& machines, std::array<Lands, kAttachments> lands) {
+  std::deque<Path> open{{}};
+  std::set<std::string> seen;
+  while (!open.empty()) {
+    const Path path = std::move(open.front());
+    open.pop_front();
+    bool goes_on = false;
+    bool complete = false;
+    for (int i = 0; i < static_cast<int>(Run::Action::kCount); ++i) {
+      Run run{machines, lands};
+      for (const Run::Action action : path) run.act(action);
+      const std::string before = run.state();
+      complete = run.complete();
+      const auto next = static_cast<Run::Action>(i);
+      run.act(next);
+      Path further = path;
+      further.push_back(next);
+      EXPECT_EQ(run.wrong(), "") << text_of(further);
+      if (!run.wrong().empty()) return seen.size();
+      const std::string after = run.state();
+      if (after == before) continue;
+      goes_on = true;
+      if (seen.insert(after).second) open.push_back(std::move(further));
+    }
+    EXPECT_TRUE(goes_on || complete) << "waits for ever after " << text_of(path);
+    if (!goes_on && !complete) return seen.size();
+  }
+  return seen.size();
+}
+
+TEST(VerbsOffersModel, InEveryOrderEverythingArrivesOnceAndNothingIsReadThatWasGivenBack) {
+  Machines machines;
+  constexpr std::array kAll{Lands::kRegistered, Lands::kPlain, Lands::kNowhere};
+  for (const Lands first : kAll) {
+    for (const Lands second : kAll) {
+      SCOPED_TRACE(static_cast<int>(first) * 10 + static_cast<int>(second));
+      EXPECT_GT(explore(machines, {first, second}), 100u);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::detail::verbs_carrier
