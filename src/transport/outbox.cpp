@@ -45,7 +45,7 @@ bool Outbox::extend_limit(std::size_t bytes) noexcept {
   std::byte* const end = open_chunk_->data() + open_chunk_->capacity();
   const auto left = static_cast<std::size_t>(end - cursor_);
   if (left < bytes) return false;
-  limit_ = cursor_ + std::min(left, std::max<std::size_t>(bytes, much_));
+  limit_ = cursor_ + std::min(left, std::max<std::size_t>(bytes, early_sends_.bytes()));
   return true;
 }
 
@@ -54,8 +54,8 @@ void Outbox::tell_queued() noexcept {
 }
 
 void Outbox::tell_much() noexcept {
-  if (queued_bytes() < much_ || giving_back_ || drain_ == nullptr) return;
-  much_ = kMuchBytes;
+  if (!early_sends_.are_due(queued_bytes(), frames_) || giving_back_ || drain_ == nullptr) return;
+  early_sends_.expect_more();
   drain_->on_much_queued();
 }
 
