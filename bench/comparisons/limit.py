@@ -53,6 +53,13 @@ CELLS = [
     Load("256x1", 128, 256, 1, "qps", 0.9),
     *(Load(f"att-{size_name(size)}x{depth}", size, 1, depth, "gbps", 0.95, attachment=True)
       for size in (256 * KIB, MIB, 8 * MIB) for depth in (1, 4)),
+    Load("att-32Kx64", 32 * KIB, 1, 64, "gbps", 0.85, attachment=True),
+    *(Load(f"body-4Kx{depth}", 4 * KIB, 1, depth, "gbps", 0.8) for depth in (64, 256)),
+    Load("body-32Kx64", 32 * KIB, 1, 64, "gbps", 0.85),
+    *(Load(f"body-{size_name(size)}x{depth}", size, 1, depth, "gbps", 0.9)
+      for size in (256 * KIB, MIB) for depth in (1, 16)),
+    *(Load(f"16-bodies-{size_name(size)}", size, 16, 1, "gbps", 0.9) for size in (256 * KIB, MIB)),
+    Load("body-8Mx1", 8 * MIB, 1, 1, "gbps", 0.9),
 ]
 
 

@@ -18,6 +18,13 @@ namespace {
 /// not keep a whole chunk from being received into.
 constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 
+/// A larger one keeps the chunk that it was received into, if it is most of it: what a handler looks at holds
+/// little more than its body.
+bool stays_in_chunk(const Frame& frame, const ChunkRef& chunk) {
+  return wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes &&
+         frame.body.size() >= chunk->capacity() / 4 * 3;
+}
+
 /// A shorter wait than this is no sign of too much load.
 constexpr Duration kNoWait = std::chrono::milliseconds{1};
 
@@ -59,8 +66,7 @@ constexpr std::size_t kCoroutineBytes = 1024;
 // A call that keeps its body where it was received keeps the whole chunk, so that is what counts. What the
 // handler makes of a body that it does not keep is taken to be as large.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
-  const bool chunk_is_kept =
-      method.keeps_body && wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes;
+  const bool chunk_is_kept = method.keeps_body && stays_in_chunk(frame, chunk);
   return sizeof(ServedCall) + (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
          (method.keeps_body && method.copies_body ? wire::RequestView{frame.header}.arguments_bytes() : 0) +
          (chunk_is_kept ? chunk->capacity() : frame.body.size());
@@ -167,7 +173,7 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
                         .place = std::move(place)};
   try {
     table_.reserve_one();
-    if (method.keeps_body && head.arguments_bytes() > kCopiedBodyBytes) {
+    if (method.keeps_body && stays_in_chunk(frame, chunk)) {
       request.kept.hold(chunk, frame.body);
     } else {
       request.kept.copy(frame.body.first(method.keeps_body ? frame.body.size() : metadata));

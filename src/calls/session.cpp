@@ -148,8 +148,13 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
 // is what one batch has.
 bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
-  // A chunk of the loop's is not charged, as it is not while it is received into.
-  const std::size_t charge = chunk->capacity() > loop().chunks().chunk_bytes() ? chunk->capacity() : 0;
+  // A chunk of small frames is not charged, as it is not while it is received into.
+  const ChunkPool& chunks = loop().chunks();
+  const bool is_large =
+      chunk->capacity() > chunks.roomy_bytes() || std::ranges::any_of(frames, [&](const Frame& frame) {
+        return frame.body.size() > chunks.chunk_bytes();
+      });
+  const std::size_t charge = is_large ? chunk->capacity() : 0;
   if (!setup_.host.memory->try_reserve(charge)) return false;
   KeptBody kept{*setup_.host.memory, charge};
   try {

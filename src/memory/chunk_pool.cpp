@@ -9,7 +9,8 @@ namespace weft::detail {
 
 static_assert(sizeof(Chunk) == 64, "a chunk's data begins one cache line after the chunk");
 
-ChunkPool::ChunkPool(ChunkPoolOptions options) noexcept : options_(options) {
+ChunkPool::ChunkPool(ChunkPoolOptions options, ChunkKeeper* keeper) noexcept
+    : options_(options), keeper_(keeper), large_(options.large_bytes_max) {
   WEFT_ASSERT(options_.chunk_bytes > 0, "a chunk has room for something");
 }
 
@@ -18,8 +19,17 @@ ChunkPool::~ChunkPool() {
   trim();
 }
 
-ChunkRef ChunkPool::acquire(std::size_t at_least) noexcept {
-  return at_least <= options_.chunk_bytes ? acquire() : allocate(at_least);
+ChunkRef ChunkPool::acquire_large(std::size_t at_least) noexcept {
+  if (!keeps_large(at_least)) return allocate(at_least);
+  ChunkRef kept = acquire_kept(at_least);
+  return kept ? kept : allocate(LargeChunks::rounded(at_least));
+}
+
+ChunkRef ChunkPool::acquire_kept(std::size_t at_least) noexcept {
+  Chunk* const chunk = keeps_large(at_least) ? large_.take(at_least) : nullptr;
+  if (chunk == nullptr) return {};
+  ++chunks_out_;
+  return ChunkRef{chunk};
 }
 
 void ChunkPool::trim() noexcept {
@@ -29,7 +39,14 @@ void ChunkPool::trim() noexcept {
     free_memory(chunk);
   }
   cached_bytes_ = 0;
+  while (Chunk* chunk = large_.take_any()) free_memory(chunk);
   while (free_lent_ != nullptr) free_memory(std::exchange(free_lent_, free_lent_->next_free_));
+}
+
+bool ChunkPool::release_unused() noexcept {
+  while (Chunk* chunk = large_.take_unused()) free_memory(chunk);
+  large_.next_period();
+  return large_.bytes() > 0;
 }
 
 // Only what stands for the memory; the memory itself is the lender's.
@@ -53,11 +70,20 @@ void ChunkPool::give_back(Chunk* chunk) noexcept {
     free_lent_ = chunk;
     return std::exchange(chunk->lender_, nullptr)->on_chunk_returned(chunk->memory());
   }
-  const bool standard = chunk->capacity_ == options_.chunk_bytes;
-  if (!standard || cached_bytes_ + chunk->capacity_ > options_.cached_bytes_max) return free_memory(chunk);
+  if (chunk->capacity_ != options_.chunk_bytes) {
+    if (!keep_large(chunk)) free_memory(chunk);
+    return;
+  }
+  if (cached_bytes_ + chunk->capacity_ > options_.cached_bytes_max) return free_memory(chunk);
   chunk->next_free_ = free_;
   free_ = chunk;
   cached_bytes_ += chunk->capacity_;
+}
+
+bool ChunkPool::keep_large(Chunk* chunk) noexcept {
+  if (!keeps_large(chunk->capacity_) || !large_.put(chunk)) return false;
+  keeper_->on_large_kept();
+  return true;
 }
 
 void ChunkPool::free_memory(Chunk* chunk) noexcept {

@@ -84,7 +84,7 @@ Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
       turn_time_(clock_),
       random_(options.seed == 0 && real_time_ ? detail::RandomNumbers::of_system()
                                               : detail::RandomNumbers{options.seed}),
-      chunks_(options.chunks),
+      chunks_(*this, options.chunks),
       fds_(std::move(fds)),
       watches_(std::make_unique<detail::WatchTable>()),
       mailbox_(std::move(mailbox)) {}

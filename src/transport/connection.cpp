@@ -100,7 +100,8 @@ void Connection::BringingUp::move() {
   connection.carrier_ = &bring_up.move(connection);
   connection.capabilities_ = &connection.carrier_->capabilities();
   connection.send_wait_ = SendWait::kNone;
-  connection.outbox_.set_lease_bytes_min(connection.capabilities_->lease_bytes_min);
+  connection.outbox_.suit(connection.capabilities_->lease_bytes_min,
+                          connection.capabilities_->few_frames_bytes);
   hand_up_hello();
   if (connection.ending()) return;
   connection.readable_ = true;
@@ -122,7 +123,7 @@ Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique
       stream_(std::move(stream)),
       carrier_(stream_.get()),
       capabilities_(&carrier_->capabilities()),
-      outbox_(loop.chunks(), this, capabilities_->lease_bytes_min),
+      outbox_(loop.chunks(), this, capabilities_->lease_bytes_min, capabilities_->few_frames_bytes),
       framer_(loop.chunks(), frame_limits_, loop.turn_time().pieces_left()),
       peer_watch_(loop, *this, {options.stall_timeout, options.frame_timeout}) {
   carrier_->report_to(*this);
@@ -455,6 +456,10 @@ void Connection::send_queued() {
     moved_some = true;
     outbox_.consume(moved.bytes);
     if (ending()) return;
+    if (moved.exhausted) {
+      send_wait_ = SendWait::kForCarrier;
+      break;
+    }
   }
   if (send_wait_ != SendWait::kNone) {
     peer_watch_.blocked(moved_some);

@@ -48,7 +48,7 @@ bool Outbox::extend_limit(std::size_t bytes) noexcept {
   std::byte* const end = open_chunk_->data() + open_chunk_->capacity();
   const auto left = static_cast<std::size_t>(end - cursor_);
   if (left < bytes) return false;
-  limit_ = cursor_ + std::min(left, std::max<std::size_t>(bytes, much_));
+  limit_ = cursor_ + std::min(left, std::max<std::size_t>(bytes, early_sends_.bytes()));
   return true;
 }
 
@@ -57,9 +57,9 @@ void Outbox::tell_queued() noexcept {
 }
 
 void Outbox::tell_much() noexcept {
-  if (queued_bytes() < much_ || giving_back_ || drain_ == nullptr) return;
-  if (position() - handed_over() < much_) return;  // the rest is begun
-  much_ = kMuchBytes;
+  // Of what is queued some may be begun.
+  if (!early_sends_.are_due(position() - handed_over(), frames_) || giving_back_ || drain_ == nullptr) return;
+  early_sends_.expect_more();
   drain_->on_much_queued();
 }
 

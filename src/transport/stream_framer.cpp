@@ -17,8 +17,6 @@ namespace {
 
 // With less room than this in a chunk that others look at too, another is taken: receives stay large.
 constexpr std::size_t kRoomMin = 4096;
-// A body that needs a larger chunk gets one of at most this many times what has arrived of it.
-constexpr std::size_t kGrowth = 4;
 // Behind a piece of an attachment mostly comes the next one: no more is received along with it than its head,
 // so that its bytes go to their place without a detour.
 constexpr std::size_t kBehindPiece = wire::kHeaderBytes + QueuedAttachment::kEndBytesMax;
@@ -90,6 +88,7 @@ Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
     landed(direct);
     bytes -= direct;
   }
+  room_.received(bytes, needed_);
   ++counters_.receives;
   counters_.bytes.add(bytes);
   filled_ += bytes;
@@ -222,8 +221,9 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
     const auto size = static_cast<std::size_t>(wire::head_bytes(body_bytes, checksums));
     if (found == wire::FrameFault::kNone) [[likely]] {
       if (left < size) {
-        const bool large = size > chunks_.chunk_bytes() && batch.empty();
+        const bool large = room_.is_large(size) && batch.empty();
         if (large && !sink.wants_body(frame.header, left)) return begin_skip(frame.header);
+        if (large) room_.expect(size);
         outcome = need(size);
         break;
       }
@@ -377,7 +377,11 @@ bool StreamFramer::have_room() noexcept {
   const std::size_t there = filled_ - taken_;
   const std::size_t begin = position();
   const bool sole = chunk_ && chunk_->references() == 1;
-  if (there == 0 && sole && chunk_->capacity() != chunks_.chunk_bytes()) chunk_.reset();
+  if (there == 0 && sole && !room_.is_standard(*chunk_)) chunk_.reset();
+  if (room_.wishes_more(needed_) && (!chunk_ || (sole && room_.wishes_more(chunk_->capacity()))))
+      [[unlikely]] {
+    if (ChunkRef roomy = room_.take_wished(begin)) return move_to(std::move(roomy), begin);
+  }
   if (chunk_) {
     if (there == 0) taken_ = filled_ = (sole ? 0 : wire::padded(filled_)) + begin;
     if (sole && taken_ > begin) {
@@ -386,11 +390,10 @@ bool StreamFramer::have_room() noexcept {
       filled_ = begin + there;
     }
     const std::size_t room_min = sole ? 1 : kRoomMin;
-    const std::size_t whole_min = std::min(needed_, chunks_.chunk_bytes());
+    const std::size_t whole_min = std::min(needed_, room_.standard_bytes());
     if (filled_ + room_min <= chunk_->capacity() && taken_ + whole_min <= chunk_->capacity()) return true;
   }
-  const std::size_t wanted = std::min(needed_, std::max(chunks_.chunk_bytes(), kGrowth * there));
-  return move_to(chunks_.acquire(begin + std::max(wanted, there + 1)), begin);
+  return move_to(room_.take_needed(begin, needed_, there), begin);
 }
 
 bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
@@ -403,9 +406,17 @@ bool StreamFramer::move_to(ChunkRef chunk, std::size_t begin) noexcept {
   return true;
 }
 
+// A part that is too long to be put aside waits in a chunk; of a small frame, in no larger one than is due to
+// what has arrived.
 void StreamFramer::park() noexcept {
   if (!chunk_) return;
-  if (filled_ != taken_ && !stash_.put(pending())) return;
+  const std::size_t there = filled_ - taken_;
+  if (there != 0 && !stash_.put(pending())) {
+    if (chunk_->references() > 1) return;
+    ChunkRef smaller = room_.take_smaller(taken_ & 7, needed_, there, chunk_->capacity());
+    if (smaller) move_to(std::move(smaller), taken_ & 7);
+    return;
+  }
   taken_ = filled_ = taken_ & 7;
   chunk_.reset();
 }
@@ -413,7 +424,7 @@ void StreamFramer::park() noexcept {
 // Brings what park() put aside back into a chunk.
 bool StreamFramer::unpark() noexcept {
   if (stash_.size() == 0) return true;
-  ChunkRef chunk = chunks_.acquire(taken_ + stash_.size());
+  ChunkRef chunk = room_.take(taken_ + stash_.size());
   if (!chunk) return false;
   filled_ = taken_ + stash_.size();
   stash_.take(chunk->data() + taken_);

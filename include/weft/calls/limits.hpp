@@ -21,7 +21,7 @@ struct RpcLimits {
   /// An answer's attachment larger than this is received only into a buffer that the caller named.
   std::uint64_t unrequested_attachment_bytes_max = 1u << 20;
   /// Memory that the calls of one connection hold at the same time: their records, bodies that handlers keep
-  /// (of one over 8 KiB the whole chunk that it was received into) and attachments.
+  /// (of a large one the chunk that it was received into, a third more at most) and attachments.
   std::size_t connection_memory_max = std::size_t{8} << 30;
   /// The same for all connections of a server, and what has arrived of requests that are not whole; one
   /// connection gets at most eight times what nobody holds. What a peer announces takes nothing. For a

@@ -14,8 +14,8 @@
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/detail/coro/awaitable.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
+#include "weft/detail/runtime/loop_chunks.hpp"
 #include "weft/detail/runtime/quick_burst.hpp"
 #include "weft/detail/runtime/random_numbers.hpp"
 #include "weft/detail/runtime/timer.hpp"
@@ -90,7 +90,8 @@ class Loop : public detail::Executor {
   PollerKind poller_kind() const noexcept { return options_.poller; }
   WaitMode mode() const noexcept { return options_.mode; }
   LoopStats stats() const noexcept;
-  std::size_t timers_armed() const noexcept { return timers_.size(); }
+  /// Without the loop's own.
+  std::size_t timers_armed() const noexcept { return timers_.size() - (chunks_.are_timed() ? 1 : 0); }
   std::size_t watches() const noexcept;
 
   /// Runs `work` in a turn soon, in the order of one thread's posts. Wakes the loop if it sleeps; otherwise
@@ -200,8 +201,8 @@ class Loop : public detail::Executor {
   std::size_t budget_left_ = 0;
   detail::RandomNumbers random_;
 
-  detail::ChunkPool chunks_;
   detail::TimerQueue timers_;
+  detail::LoopChunks chunks_;
   detail::IntrusiveList<detail::TurnEndHook, detail::TurnEndTag> hooks_;
   std::unique_ptr<detail::FdPoller> fds_;
   std::unique_ptr<detail::WatchTable> watches_;

@@ -148,6 +148,25 @@ TEST_F(Budgets, BodiesOnTheirWayCountAsFarAsTheyHaveArrived) {
   EXPECT_TRUE(wire::AnswerView{whole->header}.succeeded());
 }
 
+// What a handler looks at holds its body, and not what was received together with it.
+TEST_F(Budgets, ABodyThatIsASmallPartOfItsChunkDoesNotHoldIt) {
+  Server& server = serve_with(32 * kMiB);
+  HostilePeer peer{server.urls().front()};
+  const auto request = [](std::uint64_t id, std::size_t bytes) {
+    return frame_bytes(request_header<&Store::hold>(id), body_of(std::string(bytes, 'b')));
+  };
+  send_while_turning(peer, hello_bytes() + request(1, 20'000) + request(2, 9'000));
+  ASSERT_TRUE(turn_until(loop(), [&] { return store_.inside == 2; }));
+  loop().run_until_idle();
+  EXPECT_EQ(loop().chunks().chunks_out(), 0u);
+  send_while_turning(peer, request(3, 300'000));
+  ASSERT_TRUE(turn_until(loop(), [&] { return store_.inside == 3; }));
+  loop().run_until_idle();
+  EXPECT_EQ(loop().chunks().chunks_out(), 1u) << "a large one keeps its own, without a copy";
+  store_.open.set();
+  ASSERT_TRUE(turn_until(loop(), [&] { return store_.inside == 0; }));
+}
+
 TEST_F(Budgets, BodiesThatHandlersKeepAreBoundedHoweverSmallTheyAre) {
   Server& server = serve_with(2 * kMiB);
   Client& greedy = client(server.urls().front());

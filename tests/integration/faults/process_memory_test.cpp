@@ -29,8 +29,9 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kLimit = 128 * kMiB;
 constexpr int kPeersOfAKind = 4;
 constexpr unsigned kLoops = 2;
-/// Memory that the pools of the loops keep for the next use: chunks and coroutines' frames.
-constexpr std::size_t kPools = kLoops * (4 + 8) * kMiB;
+/// Memory that the pools of the loops keep for the next use: chunks, coroutines' frames, and for a second or
+/// two large chunks.
+constexpr std::size_t kPools = kLoops * (4 + 8 + 64) * kMiB;
 /// Answers of this size lie in a chunk each, and fill half of it.
 constexpr std::uint32_t kAnswerBytes = 33'000;
 

@@ -2,6 +2,7 @@
 #include "weft/detail/memory/chunk_pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <cstring>
@@ -64,6 +65,109 @@ TEST(ChunkPool, MakesLargerChunksToMeasureAndDoesNotKeepThem) {
   large.reset();
   EXPECT_EQ(pool.cached_bytes(), 0u);
   EXPECT_EQ(pool.chunks_out(), 1u);
+}
+
+struct Keeper final : ChunkKeeper {
+  void on_large_kept() noexcept override { ++told; }
+  int told = 0;
+};
+
+constexpr std::size_t kKiB = 1024;
+
+TEST(LargeChunks, AreKeptForTheNextOfTheirSize) {
+  Keeper keeper;
+  ChunkPool pool{{}, &keeper};
+  ChunkRef large = pool.acquire(300 * kKiB);
+  const std::size_t capacity = large->capacity();
+  EXPECT_EQ(keeper.told, 0);
+  Chunk* const first = large.get();
+  large.reset();
+  EXPECT_EQ(keeper.told, 1);
+  EXPECT_EQ(pool.cached_bytes(), capacity);
+  EXPECT_EQ(pool.chunks_out(), 0u);
+  large = pool.acquire(capacity);
+  EXPECT_EQ(large.get(), first);
+  EXPECT_EQ(large->references(), 1u);
+  EXPECT_EQ(pool.cached_bytes(), 0u);
+  EXPECT_NE(pool.acquire(300 * kKiB).get(), first);
+}
+
+TEST(LargeChunks, OfNoSizeIsMoreThanAFifthUnused) {
+  Keeper keeper;
+  ChunkPool pool{{.large_bytes_max = LargeChunks::kLargest}, &keeper};
+  std::size_t sizes = 0;
+  for (std::size_t bytes = LargeChunks::kAbove + 1; bytes < 9 * kKiB * kKiB; bytes += bytes / 37) {
+    const ChunkRef chunk = pool.acquire(bytes);
+    ASSERT_GE(chunk->capacity(), bytes);
+    ASSERT_LE(chunk->capacity() - bytes, chunk->capacity() / 5 + 1) << bytes;
+    ASSERT_EQ(LargeChunks::rounded(chunk->capacity()), chunk->capacity());
+    ++sizes;
+  }
+  EXPECT_GT(sizes, 100u);
+}
+
+TEST(LargeChunks, AreKeptUpToTheirMost) {
+  Keeper keeper;
+  ChunkPool pool{{.large_bytes_max = 512 * kKiB}, &keeper};
+  std::vector<ChunkRef> chunks;
+  for (int i = 0; i < 5; ++i) chunks.push_back(pool.acquire(224 * kKiB));
+  chunks.clear();
+  EXPECT_EQ(pool.cached_bytes(), 2 * 224 * kKiB);
+  pool.acquire(513 * kKiB).reset();
+  EXPECT_EQ(pool.acquire(513 * kKiB)->capacity(), 513 * kKiB) << "to measure, for it is never kept";
+  EXPECT_EQ(pool.cached_bytes(), 2 * 224 * kKiB);
+  pool.trim();
+  EXPECT_EQ(pool.cached_bytes(), 0u);
+}
+
+TEST(LargeChunks, OnlyTheUnusedGoBack) {
+  Keeper keeper;
+  ChunkPool pool{{}, &keeper};
+  const auto use = [&](int count) {
+    std::vector<ChunkRef> chunks;
+    for (int i = 0; i < count; ++i) chunks.push_back(pool.acquire(256 * kKiB));
+  };
+  use(3);
+  EXPECT_TRUE(pool.release_unused()) << "they were used since the last time, which never was";
+  EXPECT_EQ(pool.cached_bytes(), 3 * 256 * kKiB);
+  use(2);
+  use(1);
+  EXPECT_TRUE(pool.release_unused());
+  EXPECT_EQ(pool.cached_bytes(), 2 * 256 * kKiB) << "never were more than two in use";
+  EXPECT_FALSE(pool.release_unused());
+  EXPECT_EQ(pool.cached_bytes(), 0u);
+}
+
+TEST(LargeChunks, ThoseThatAreKeptCanBeHadAlone) {
+  Keeper keeper;
+  ChunkPool pool{{}, &keeper};
+  EXPECT_FALSE(pool.acquire_kept(100 * kKiB));
+  pool.acquire(100 * kKiB).reset();
+  EXPECT_FALSE(pool.acquire_kept(200 * kKiB)) << "none of this size is kept";
+  EXPECT_TRUE(pool.acquire_kept(100 * kKiB));
+  EXPECT_FALSE(pool.acquire_kept(10)) << "a standard one";
+  EXPECT_FALSE(pool.acquire_kept(std::numeric_limits<std::size_t>::max()));
+}
+
+// A page that the system gives anew is cleared, and costs a fault, both more than copying it.
+TEST(LargeChunks, UsedAgainAndAgainFaultNoPages) {
+  Keeper keeper;
+  ChunkPool pool{{}, &keeper};
+  const auto use = [&] {
+    const ChunkRef one = pool.acquire(1024 * kKiB);
+    const ChunkRef other = pool.acquire(1024 * kKiB);
+    std::memset(one->data(), 1, one->capacity());
+    std::memset(other->data(), 1, other->capacity());
+  };
+  const auto faults = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  use();
+  const auto before = faults();
+  for (int i = 0; i < 50; ++i) use();
+  EXPECT_LT(faults() - before, 100) << "512 pages in each of 50 rounds";
 }
 
 TEST(ChunkPool, AnImpossibleSizeGivesNothing) {

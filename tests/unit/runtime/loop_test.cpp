@@ -226,6 +226,29 @@ TEST(Loop, WhatOutlivesTheLoopIsUnlinkedFromIt) {
   EXPECT_FALSE(hook.queued());
 }
 
+TEST(Loop, GivesLargeChunksBackThatNobodyUses) {
+  ManualClock clock;
+  auto loop = make_loop({.clock = &clock});
+  const auto pass = [&] {
+    clock.advance(LoopChunks::kPeriod);
+    loop->run_until_idle();
+  };
+  EXPECT_EQ(loop->next_timer(), std::nullopt);
+  loop->chunks().acquire(1'000'000).reset();
+  EXPECT_NE(loop->next_timer(), std::nullopt);
+  EXPECT_EQ(loop->timers_armed(), 0u) << "without the loop's own";
+  for (int period = 0; period < 3; ++period) {
+    loop->chunks().acquire(1'000'000).reset();
+    pass();
+    EXPECT_GE(loop->chunks().cached_bytes(), 1'000'000u) << "it is used";
+  }
+  pass();
+  EXPECT_EQ(loop->chunks().cached_bytes(), 0u);
+  EXPECT_EQ(loop->next_timer(), std::nullopt) << "nothing is left to be given back";
+  loop->chunks().acquire(1'000'000).reset();
+  EXPECT_NE(loop->next_timer(), std::nullopt);
+}
+
 TEST(OptionsOfLoops, ThatLetNothingRunAreRefusedByName) {
   const auto refused = [](const LoopOptions& options, std::string_view name) {
     const auto loop = Loop::create(options);

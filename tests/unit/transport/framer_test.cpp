@@ -262,6 +262,113 @@ TEST_F(Framers, ALargeBodyGrowsItsChunkOnlyAsItArrives) {
   EXPECT_EQ(pool_.chunks_out(), 0u);
 }
 
+struct Keeper final : ChunkKeeper {
+  void on_large_kept() noexcept override {}
+};
+
+// A framer over a pool that keeps large chunks, as a loop's does.
+class KeepingFramers : public Framers {
+ protected:
+  KeepingFramers() { give(wire::encode_hello({}), 100); }
+  // Receives `stream`, in pieces of at most `piece`.
+  void give(std::string_view stream, std::size_t piece) {
+    while (!stream.empty()) {
+      iovec places[2];
+      ASSERT_EQ(framer_.receive_into(places), 1u);
+      places_.push_back(places[0].iov_len);
+      const std::size_t part = std::min({places[0].iov_len, stream.size(), piece});
+      std::memcpy(places[0].iov_base, stream.data(), part);
+      stream.remove_prefix(part);
+      ASSERT_TRUE(framer_.received(part, sink_).ok());
+    }
+    framer_.park();
+  }
+  static std::string request(std::size_t bytes) {
+    return frame_text({.type = FrameType::kRequest, .id = 1}, std::string(bytes, 'x'), false);
+  }
+  // Sizes of the places that `stream` was received into.
+  std::vector<std::size_t> places_of(std::string_view stream, std::size_t piece = SIZE_MAX) {
+    places_.clear();
+    give(stream, piece);
+    return places_;
+  }
+
+  Keeper keeper_;
+  ChunkPool keeping_{{}, &keeper_};
+  Transcript sink_;
+  StreamFramer framer_{keeping_, limits_, frames_left_};
+  std::vector<std::size_t> places_;
+};
+
+TEST_F(KeepingFramers, ALargeBodyGoesToAKeptChunkAtOnceAndTheNextOneFromItsBeginning) {
+  const std::string large = request(1'000'000);
+  EXPECT_GE(places_of(large).size(), 3u) << "the first grows";
+  EXPECT_EQ(places_of(request(10)).size(), 1u);
+  ASSERT_EQ(framer_.between_frames(), true);
+  EXPECT_EQ(places_of(large, 70'000).front(), 64u * 1024) << "behind a small one nothing large is expected";
+  EXPECT_GE(places_of(large).front(), large.size()) << "behind a large one another one is";
+  EXPECT_EQ(places_of(large).size(), 1u);
+  EXPECT_EQ(keeping_.chunks_out(), 0u);
+}
+
+TEST_F(KeepingFramers, WhatOnlyWasAnnouncedTakesNothingOfTheSystem) {
+  const std::string large = request(1'000'000);
+  std::size_t arrived = 0;
+  for (const std::size_t piece : {1000u, 40'000u, 30'000u, 200'000u}) {
+    const std::size_t held = places_of(std::string_view{large}.substr(arrived, piece), piece).back();
+    EXPECT_LE(held, std::max<std::size_t>(64 * 1024, 5 * (arrived + piece))) << arrived;
+    arrived += piece;
+  }
+}
+
+TEST_F(KeepingFramers, ManySmallFramesAreReceivedManyAtATimeWhileTheyCome) {
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += request(4096);
+  const std::vector<std::size_t> sizes = places_of(many);
+  EXPECT_EQ(sizes.front(), 64u * 1024);
+  EXPECT_LE(sizes.size(), 4u) << "of 400 KiB";
+  EXPECT_EQ(places_of(many).front(), keeping_.roomy_bytes()) << "the last receive brought much";
+  EXPECT_EQ(places_of(request(10)).size(), 1u);
+  EXPECT_EQ(places_of(request(10)).front(), 64u * 1024) << "the last receive brought little";
+  EXPECT_EQ(keeping_.chunks_out(), 0u);
+}
+
+TEST_F(KeepingFramers, APartOfASmallFrameDoesNotWaitInALargeChunk) {
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += request(4096);
+  const std::string last = request(5000);
+  places_of(many + last.substr(0, 3000));
+  ASSERT_EQ(keeping_.chunks_out(), 1u);
+  const std::size_t kept = keeping_.cached_bytes();
+  EXPECT_GE(kept, keeping_.roomy_bytes()) << "the roomy one is back in the pool";
+  places_of(std::string_view{last}.substr(3000));
+  EXPECT_EQ(keeping_.chunks_out(), 0u);
+  EXPECT_TRUE(sink_.text.ends_with("1 " + std::string(5000, 'x') + "\n"));
+}
+
+// While it is paused, more may wait than a standard chunk has room for.
+TEST_F(KeepingFramers, MuchThatWaitsStaysWhereItIs) {
+  std::string many;
+  for (int i = 0; i < 4000; ++i) many += request(100);
+  places_of(request(1'000'000));
+  frames_left_ = 10;
+  std::string_view rest{many};
+  for (int receive = 0; receive < 2; ++receive) {
+    iovec places[2];
+    ASSERT_EQ(framer_.receive_into(places), 1u);
+    const std::size_t part = std::min(places[0].iov_len, rest.size());
+    std::memcpy(places[0].iov_base, rest.data(), part);
+    rest.remove_prefix(part);
+    ASSERT_TRUE(framer_.received(part, sink_).ok());
+    framer_.park();
+  }
+  EXPECT_EQ(keeping_.chunks_out(), 1u);
+  frames_left_ = SIZE_MAX;
+  ASSERT_TRUE(framer_.resume(sink_).ok());
+  give(rest, SIZE_MAX);
+  EXPECT_EQ(framer_.counters().frames.get(), 1u + 1 + 4000);
+}
+
 TEST_F(Framers, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
   for (const bool checksum : {false, true}) {
     for (const std::size_t size : {29'999u, 30'000u}) {
@@ -285,7 +392,7 @@ TEST_F(Framers, ABodyThatTheSinkDoesNotWantIsDroppedAsItComes) {
       }
     }
   }
-  EXPECT_LE(largest_place_, pool_.chunk_bytes());
+  EXPECT_LE(largest_place_, pool_.roomy_bytes());
 }
 
 TEST_F(Framers, AFaultInABodyThatIsDroppedIsFoundAllTheSame) {
@@ -347,7 +454,7 @@ TEST_F(Framers, ABodyThatIsDroppedIsProgressHoweverLongItsAttachmentIs) {
     const std::uint64_t before = framer.progress();
     iovec places[2];
     ASSERT_EQ(framer.receive_into(places), 1u);
-    const std::size_t part = std::min(places[0].iov_len, stream.size() - at);
+    const std::size_t part = std::min({places[0].iov_len, stream.size() - at, pool_.chunk_bytes()});
     std::memcpy(places[0].iov_base, stream.data() + at, part);
     ASSERT_TRUE(framer.received(part, sink).ok());
     grown += framer.progress() != before ? 1 : 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -86,8 +87,40 @@ TEST_F(Outboxes, TellsWhenMuchIsQueuedBeforeMoreIsAppended) {
   drain_.consume_from = &outbox_;
   put(frame);
   EXPECT_EQ(drain_.much, 1);
-  EXPECT_EQ(drain_.consumed, Outbox::kFirstMuchBytes);
+  EXPECT_EQ(drain_.consumed, EarlySends::kFirstBytes);
   EXPECT_EQ(outbox_.queued_bytes(), 1024u) << "what is being appended was not there yet";
+}
+
+// Over a socket a system call and a waking of the peer for each would be most of their cost.
+TEST_F(Outboxes, FewFramesAreMuchOnlyWhenTheyHaveManyBytes) {
+  constexpr std::size_t kBytes = 64 * 1024;
+  Outbox outbox{pool_, &drain_, 100, kBytes};
+  drain_.consume_from = &outbox;
+  for (const std::size_t size : {256u, 1024u, 4096u, 32u * 1024u}) {
+    drain_.consumed = 0;
+    const int before = drain_.much;
+    int frames = 0;
+    for (; drain_.much == before; ++frames) ASSERT_NE(outbox.append(size), nullptr);
+    const std::size_t queued_then = static_cast<std::size_t>(frames - 1) * size;
+    EXPECT_EQ(drain_.consumed, queued_then);
+    EXPECT_GE(queued_then, std::min(EarlySends::kFewFrames * size, kBytes)) << size;
+    EXPECT_LE(queued_then, std::min(EarlySends::kFewFrames * size + EarlySends::kBytes, kBytes + size))
+        << size;
+    outbox.consume(outbox.queued_bytes());
+    outbox.expect_little();
+  }
+}
+
+TEST_F(Outboxes, SuitTheCarrierThatTakesOver) {
+  Outbox outbox{pool_, &drain_, 100, 64 * 1024};
+  drain_.consume_from = &outbox;
+  outbox.suit(200, 0);
+  ASSERT_NE(outbox.append(EarlySends::kFirstBytes), nullptr);
+  ASSERT_NE(outbox.append(8), nullptr);
+  EXPECT_EQ(drain_.much, 1) << "a frame that is large enough is much";
+  Lease lease{std::string(150, 'x')};
+  ASSERT_TRUE(outbox.append_leased(as_bytes(lease.bytes), lease));
+  EXPECT_EQ(lease.released, 1) << "it was copied";
 }
 
 TEST_F(Outboxes, MuchIsLessAtTheBeginningOfATurn) {
@@ -108,7 +141,7 @@ TEST_F(Outboxes, MuchIsLessAtTheBeginningOfATurn) {
 }
 
 TEST_F(Outboxes, ALeaseOfMuchIsToldOfAtOnce) {
-  Lease lease{std::string(Outbox::kMuchBytes, 'x')};
+  Lease lease{std::string(EarlySends::kBytes, 'x')};
   ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
   EXPECT_GE(drain_.queued, 1);
   EXPECT_EQ(drain_.much, 1);
@@ -118,20 +151,20 @@ TEST_F(Outboxes, ALeaseOfMuchIsToldOfAtOnce) {
 TEST_F(Outboxes, TellsNothingOfMuchWhileMemoryIsGivenBack) {
   struct Again final : SendLease {
     Outbox* outbox = nullptr;
-    std::string bytes = std::string(Outbox::kMuchBytes, 'x');
+    std::string bytes = std::string(EarlySends::kBytes, 'x');
     void on_released(bool) noexcept override {
-      std::byte* room = outbox->append(Outbox::kMuchBytes);
+      std::byte* room = outbox->append(EarlySends::kBytes);
       ASSERT_NE(room, nullptr);
-      std::memset(room, 'y', Outbox::kMuchBytes);
+      std::memset(room, 'y', EarlySends::kBytes);
       ASSERT_NE(outbox->append(8), nullptr);
     }
   } lease;
   lease.outbox = &outbox_;
   ASSERT_TRUE(outbox_.append_leased(as_bytes(lease.bytes), lease));
   EXPECT_EQ(drain_.much, 1);
-  outbox_.consume(Outbox::kMuchBytes);
+  outbox_.consume(EarlySends::kBytes);
   EXPECT_EQ(drain_.much, 1) << "who sends now would send what is being consumed once more";
-  EXPECT_EQ(outbox_.queued_bytes(), Outbox::kMuchBytes + 8);
+  EXPECT_EQ(outbox_.queued_bytes(), EarlySends::kBytes + 8);
   outbox_.release_all();
 }
 
@@ -143,11 +176,11 @@ TEST_F(Outboxes, WhatAReleaseQueuesNeverComesBetweenAFrameAndItsAttachment) {
   between.outbox = &outbox_;
   Lease attached{"attached"};
   drain_.consume_from = &outbox_;
-  put(std::string(Outbox::kFirstMuchBytes - 16, 'x'));
+  put(std::string(EarlySends::kFirstBytes - 16, 'x'));
   ASSERT_TRUE(outbox_.append_leased({}, between));
   put("the frame of it.");
   ASSERT_TRUE(outbox_.append_leased(as_bytes(attached.bytes), attached));
-  EXPECT_EQ(drain_.consumed, Outbox::kFirstMuchBytes + 8) << "all of it at once, or none";
+  EXPECT_EQ(drain_.consumed, EarlySends::kFirstBytes + 8) << "all of it at once, or none";
   EXPECT_EQ(queued(), "between.");
 }
 
@@ -155,7 +188,7 @@ TEST_F(Outboxes, AnAttachmentThatBeginsWithAnEmptyPieceIsNotWholeAfterIt) {
   Lease nothing{""};
   Lease attached{"attached"};
   drain_.consume_from = &outbox_;
-  put(std::string(Outbox::kFirstMuchBytes, 'x'));
+  put(std::string(EarlySends::kFirstBytes, 'x'));
   ASSERT_TRUE(outbox_.append_leased({}, nothing, true));
   EXPECT_EQ(drain_.much, 0);
   ASSERT_TRUE(outbox_.append_leased(as_bytes(attached.bytes), attached));

@@ -8,6 +8,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/memory/large_chunks.hpp"
 
 namespace weft::detail {
 
@@ -40,6 +41,7 @@ class alignas(64) Chunk {
  private:
   friend class ChunkPool;
   friend class ChunkRef;
+  friend class LargeChunks;
   Chunk(ChunkPool& pool, std::size_t capacity) noexcept
       : pool_(&pool), data_(reinterpret_cast<std::byte*>(this + 1)), capacity_(capacity) {}
 
@@ -86,13 +88,30 @@ struct ChunkPoolOptions {
   std::size_t chunk_bytes = 64 * 1024;
   /// Free standard chunks are kept for the next use up to this much memory; more is given back to the system.
   std::size_t cached_bytes_max = 4 * 1024 * 1024;
+  /// Larger free chunks are kept up to this much memory for those who come soon: a loop gives back what was
+  /// not used for a second or two.
+  std::size_t large_bytes_max = 64 * 1024 * 1024;
 };
 
-/// Makes chunks and keeps the free standard ones, the last used first because it is still in the cache.
+/// Somebody who calls ChunkPool::release_unused() from time to time.
+class ChunkKeeper {
+ public:
+  /// Large chunks are kept, and have to be released when they are unused.
+  virtual void on_large_kept() noexcept = 0;
+
+ protected:
+  ~ChunkKeeper() = default;
+};
+
+/// Makes chunks and keeps the free standard ones, the last used first because it is still in the cache, and
+/// with a keeper the larger ones too, as long as they are used.
 /// A loop owns one. Thread: its loop's only. Asserts in its destructor that every chunk came back.
 class ChunkPool {
  public:
-  explicit ChunkPool(ChunkPoolOptions options = {}) noexcept;
+  static constexpr std::size_t kRoomyBy = 4;
+
+  /// Without `keeper`, which outlives its use, large chunks are made to measure and not kept.
+  explicit ChunkPool(ChunkPoolOptions options = {}, ChunkKeeper* keeper = nullptr) noexcept;
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;
   ~ChunkPool();
@@ -107,9 +126,13 @@ class ChunkPool {
     ++chunks_out_;
     return ChunkRef{chunk};
   }
-  /// A chunk of `at_least` bytes or more: a standard one if that suffices, else one made to measure, which
-  /// goes back to the system after use. Null when memory is out.
-  ChunkRef acquire(std::size_t at_least) noexcept;
+  /// A chunk of `at_least` bytes or more: a standard one if that suffices, else a larger one, of which a
+  /// fifth is unused at most. Null when memory is out.
+  ChunkRef acquire(std::size_t at_least) noexcept {
+    return at_least <= options_.chunk_bytes ? acquire() : acquire_large(at_least);
+  }
+  /// The same of memory that the pool has kept: null when there is none. Takes nothing from the system.
+  ChunkRef acquire_kept(std::size_t at_least) noexcept;
 
   /// `memory`, which is `lender`'s, as a chunk. No allocation once there were as many of these before. Null
   /// when memory is out; nothing was lent then.
@@ -128,26 +151,36 @@ class ChunkPool {
   }
 
   std::size_t chunk_bytes() const noexcept { return options_.chunk_bytes; }
+  /// Size of a chunk that small frames are received into while a standard one would be full at once.
+  std::size_t roomy_bytes() const noexcept { return kRoomyBy * options_.chunk_bytes; }
   /// Chunks that somebody holds now.
   std::size_t chunks_out() const noexcept { return chunks_out_; }
   /// Memory of free chunks that are kept.
-  std::size_t cached_bytes() const noexcept { return cached_bytes_; }
+  std::size_t cached_bytes() const noexcept { return cached_bytes_ + large_.bytes(); }
   /// Gives all free chunks back to the system.
   void trim() noexcept;
+  /// Gives the large chunks back to the system that nobody used since this was called last. True while more
+  /// are kept.
+  bool release_unused() noexcept;
 
  private:
   friend class ChunkRef;
+  ChunkRef acquire_large(std::size_t at_least) noexcept;
   ChunkRef allocate(std::size_t capacity) noexcept;
+  bool keeps_large(std::size_t bytes) const noexcept { return keeper_ != nullptr && large_.keeps(bytes); }
+  bool keep_large(Chunk* chunk) noexcept;
   Chunk* make_lent() noexcept;
   void give_back(Chunk* chunk) noexcept;
   static void free_memory(Chunk* chunk) noexcept;
 
   const ChunkPoolOptions options_;
   const ForkMark made_in_;
+  ChunkKeeper* const keeper_;
   Chunk* free_ = nullptr;
   Chunk* free_lent_ = nullptr;
   std::size_t cached_bytes_ = 0;
   std::size_t chunks_out_ = 0;
+  LargeChunks large_;
 };
 
 inline void ChunkRef::reset() noexcept {

@@ -24,6 +24,9 @@ struct Capabilities {
   std::size_t lease_bytes_min = 16 * 1024;
   /// Attachments over this go in pieces of so many bytes, a multiple of 8.
   std::size_t piece_bytes = 256 * 1024;
+  /// Few frames wait for the end of the turn until they have so many bytes: sending them and waking the peer
+  /// takes about as long as copying this.
+  std::size_t few_frames_bytes = 0;
   /// The peer is another process and may die without a word: keepalive pings make sense.
   bool peer_may_vanish = true;
   /// Carrier::receive_in_place() is worth asking.

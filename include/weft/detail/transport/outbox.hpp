@@ -11,6 +11,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
+#include "weft/detail/transport/early_sends.hpp"
 #include "weft/detail/transport/queued_attachment.hpp"
 #include "weft/detail/transport/queued_pieces.hpp"
 
@@ -34,7 +35,7 @@ class OutboxDrain {
   /// Something is queued where nothing was that the carrier has not begun. The frame may still be being
   /// written: it is for later, at the end of the turn.
   virtual void on_queued() noexcept = 0;
-  /// Much is queued (see Outbox::expect_little()), or is to be sent now, and all of it is whole: may be sent,
+  /// Much is queued (see EarlySends), or is to be sent now, and all of it is whole: may be sent,
   /// and consumed, at once.
   virtual void on_much_queued() noexcept = 0;
   /// Leased memory is to be given back: once this returns, nothing that segments() gave is looked at any
@@ -45,11 +46,6 @@ class OutboxDrain {
   ~OutboxDrain() = default;
 };
 
-/// `bytes`, or as many as the smaller type can say.
-constexpr std::uint32_t saturated(std::size_t bytes) noexcept {
-  return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, ~std::uint32_t{0}));
-}
-
 /// Queue of the bytes that a connection is to send, in order: frames encoded straight into chunks, and
 /// leased memory between them. A concrete class that looks up only when it has to, so that queueing a frame
 /// is no virtual call. Thread: the connection's loop.
@@ -58,17 +54,14 @@ constexpr std::uint32_t saturated(std::size_t bytes) noexcept {
 /// empty.
 class Outbox {
  public:
-  /// Thresholds for sending before the end of the turn, so that the peer can begin early: the first one,
-  /// and then each further one, which is larger because a peer that has begun has enough to do for a while.
-  /// Measured: larger pieces leave one side idle while the other works, smaller ones cost more system
-  /// calls.
-  static constexpr std::size_t kFirstMuchBytes = 4 * 1024;
-  static constexpr std::size_t kMuchBytes = 16 * 1024;
-
-  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied. `drain` may be null: nobody is told.
-  explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr,
-                  std::size_t lease_bytes_min = 16 * 1024) noexcept
-      : chunks_(chunks), drain_(drain), lease_bytes_min_(saturated(lease_bytes_min)) {}
+  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied; see EarlySends for `few_frames_bytes`.
+  /// `drain` may be null: nobody is told.
+  explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr, std::size_t lease_bytes_min = 16 * 1024,
+                  std::size_t few_frames_bytes = 0) noexcept
+      : chunks_(chunks),
+        drain_(drain),
+        lease_bytes_min_(saturated(lease_bytes_min)),
+        early_sends_(few_frames_bytes) {}
   ~Outbox() { drop_all(); }  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -126,10 +119,14 @@ class Outbox {
 
   // From here on: for the transport.
 
-  /// The turn is over: from now on kFirstMuchBytes are much again.
-  void expect_little() noexcept { much_ = kFirstMuchBytes; }
-  /// From now on leased pieces of fewer bytes are copied.
-  void set_lease_bytes_min(std::size_t bytes) noexcept { lease_bytes_min_ = saturated(bytes); }
+  /// The turn is over.
+  void expect_little() noexcept { early_sends_.expect_little(); }
+  /// From now on leased pieces of fewer than `lease_bytes_min` bytes are copied, and few frames are much when
+  /// they have `few_frames_bytes`. At a turn's beginning.
+  void suit(std::size_t lease_bytes_min, std::size_t few_frames_bytes) noexcept {
+    lease_bytes_min_ = saturated(lease_bytes_min);
+    early_sends_ = EarlySends{few_frames_bytes};
+  }
   /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
   /// leased.
   std::size_t leased_front() const noexcept {
@@ -172,7 +169,7 @@ class Outbox {
   ChunkPool& chunks_;
   OutboxDrain* const drain_;
   std::uint32_t lease_bytes_min_;
-  std::uint32_t much_ = kFirstMuchBytes;
+  EarlySends early_sends_;
   // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
   // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
   // the chunk has more room. In chunks, addresses and positions in the stream are

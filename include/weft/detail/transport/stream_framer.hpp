@@ -9,6 +9,7 @@
 
 #include "weft/detail/transport/connection_counters.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/transport/receive_room.hpp"
 #include "weft/detail/transport/stash.hpp"
 
 namespace weft::detail {
@@ -33,7 +34,7 @@ class StreamFramer {
   /// Hands up `frames_left` frames, which it counts down and others may too, and no more until resume() once
   /// there are some again. All outlive it.
   StreamFramer(ChunkPool& chunks, const wire::FrameLimits& limits, std::size_t& frames_left) noexcept
-      : chunks_(chunks), limits_(limits), frames_left_(frames_left) {}
+      : room_(chunks), limits_(limits), frames_left_(frames_left) {}
   StreamFramer(const StreamFramer&) = delete;
   StreamFramer& operator=(const StreamFramer&) = delete;
 
@@ -124,7 +125,7 @@ class StreamFramer {
   bool move_to(ChunkRef chunk, std::size_t begin) noexcept;
   bool unpark() noexcept;
 
-  ChunkPool& chunks_;
+  ReceiveRoom room_;
   const wire::FrameLimits& limits_;
   std::size_t& frames_left_;
   ChunkRef chunk_;

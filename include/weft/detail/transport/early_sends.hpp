@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::detail {
+
+/// `bytes`, or as many as the smaller type can say.
+constexpr std::uint32_t saturated(std::size_t bytes) noexcept {
+  return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, ~std::uint32_t{0}));
+}
+
+/// Decides when so much is queued that it is sent before the end of the turn, so that the peer can begin.
+class EarlySends {
+ public:
+  /// The first time in a turn so many bytes are much, and then each time so many more, because a peer that
+  /// has begun has enough to do for a while. Measured: larger pieces leave one side idle while the other
+  /// works, smaller ones cost more system calls.
+  static constexpr std::uint32_t kFirstBytes = 4 * 1024;
+  static constexpr std::uint32_t kBytes = 16 * 1024;
+  /// Fewer frames than this are few.
+  static constexpr int kFewFrames = 16;
+
+  /// Few frames are much when they have `few_frames_bytes`, in whole KiB and fewer than 64 MiB.
+  explicit EarlySends(std::size_t few_frames_bytes) noexcept
+      : few_frames_kib_(static_cast<std::uint16_t>(few_frames_bytes / 1024)) {}
+
+  /// Where it is to be looked next whether much is queued.
+  std::uint32_t bytes() const noexcept { return began_ ? kBytes : kFirstBytes; }
+  bool are_due(std::size_t queued, int frames) const noexcept {
+    return queued >= bytes() && (frames >= kFewFrames || queued >= few_frames_kib_ * std::size_t{1024});
+  }
+  void expect_little() noexcept { began_ = false; }
+  void expect_more() noexcept { began_ = true; }
+
+ private:
+  std::uint16_t few_frames_kib_;
+  bool began_ = false;
+};
+
+}  // namespace weft::detail

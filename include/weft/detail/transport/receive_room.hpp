@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/detail/memory/chunk_pool.hpp"
+
+namespace weft::detail {
+
+/// Chooses the chunks that a framer receives into: by what is needed, by what has arrived, and in the hope
+/// that what comes next is like what came last. Takes more than is due to what has arrived only of what the
+/// pool has kept anyway. Thread: the pool's.
+class ReceiveRoom {
+ public:
+  explicit ReceiveRoom(ChunkPool& chunks) noexcept : chunks_(chunks) {}
+
+  /// `bytes` do not fit a standard chunk.
+  bool is_large(std::uint64_t bytes) const noexcept { return bytes > chunks_.chunk_bytes(); }
+  /// One receive brought `bytes`, while `needed` were needed.
+  void received(std::size_t bytes, std::size_t needed) noexcept {
+    if (bytes >= chunks_.chunk_bytes()) {
+      expect_much();
+    } else if (needed <= chunks_.chunk_bytes()) {
+      wished_ = 0;
+    }
+  }
+  /// A frame that is_large() arrives, of `bytes`.
+  void expect(std::size_t bytes) noexcept;
+  /// A chunk of more than `bytes` would be better.
+  bool wishes_more(std::size_t bytes) const noexcept { return wished_ > bytes; }
+
+  /// The better chunk, with `begin` bytes unused at its front. Null when there is none.
+  ChunkRef take_wished(std::size_t begin) noexcept;
+  /// A chunk for `needed` bytes of which `there` have arrived, or for as many of them as are due. Null when
+  /// memory is out.
+  ChunkRef take_needed(std::size_t begin, std::size_t needed, std::size_t there) noexcept {
+    if (begin + there < chunks_.chunk_bytes() && begin + needed <= chunks_.chunk_bytes()) [[likely]] {
+      return chunks_.acquire();
+    }
+    return take_large(begin, needed, there);
+  }
+  /// A chunk for exactly these bytes, all of which have arrived.
+  ChunkRef take(std::size_t bytes) noexcept { return chunks_.acquire(bytes); }
+  /// A smaller chunk for `there` bytes that wait for more in one of `capacity`, if that is too large for
+  /// them.
+  ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there,
+                        std::size_t capacity) noexcept;
+
+  bool is_standard(const Chunk& chunk) const noexcept { return chunk.capacity() == chunks_.chunk_bytes(); }
+  std::size_t standard_bytes() const noexcept { return chunks_.chunk_bytes(); }
+
+ private:
+  std::size_t due_to(std::size_t there) const noexcept;
+  void expect_much() noexcept;
+  ChunkRef take_large(std::size_t begin, std::size_t needed, std::size_t there) noexcept;
+
+  ChunkPool& chunks_;
+  /// The next chunk had better be so large, as the last one was used in full; 0: a standard one will do.
+  std::uint32_t wished_ = 0;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/transport/receive_room.hpp"
+
+#include <algorithm>
+
+#include "weft/detail/transport/early_sends.hpp"
+
+namespace weft::detail {
+
+// What has arrived may take so many times as much of the system.
+std::size_t ReceiveRoom::due_to(std::size_t there) const noexcept {
+  return std::max(chunks_.chunk_bytes(), ChunkPool::kRoomyBy * there);
+}
+
+void ReceiveRoom::expect_much() noexcept {
+  wished_ = std::max(wished_, saturated(chunks_.roomy_bytes()));
+}
+
+void ReceiveRoom::expect(std::size_t bytes) noexcept {
+  wished_ = saturated(bytes);
+}
+
+ChunkRef ReceiveRoom::take_wished(std::size_t begin) noexcept {
+  if (ChunkRef kept = chunks_.acquire_kept(begin + wished_)) return kept;
+  return wished_ <= chunks_.roomy_bytes() ? chunks_.acquire(chunks_.roomy_bytes()) : ChunkRef{};
+}
+
+ChunkRef ReceiveRoom::take_large(std::size_t begin, std::size_t needed, std::size_t there) noexcept {
+  const std::size_t due = due_to(there);
+  if (needed > due) {
+    if (ChunkRef kept = chunks_.acquire_kept(begin + needed)) return kept;
+  }
+  return chunks_.acquire(begin + std::max(std::min(needed, due), there + 1));
+}
+
+ChunkRef ReceiveRoom::take_smaller(std::size_t begin, std::size_t needed, std::size_t there,
+                                   std::size_t capacity) noexcept {
+  if (is_large(std::max(needed, begin + there)) || capacity <= due_to(there)) return {};
+  return chunks_.acquire();
+}
+
+}  // namespace weft::detail
