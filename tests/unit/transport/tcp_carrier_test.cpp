@@ -14,7 +14,8 @@ namespace weft {
 using namespace weft::detail;
 namespace {
 
-// Whoever asked again would make a system call for each time that the socket is full, only to hear that it is.
+// Whoever asked again would make a system call for each time that the socket is full, only to hear that it
+// is.
 TEST(TcpCarriers, SayThatTheSocketIsFullWithWhatItTookLast) {
   const auto loop = Loop::create().value();
   int ends[2];

@@ -42,7 +42,8 @@ class ReceiveRoom {
   }
   /// A chunk for exactly these bytes, all of which have arrived.
   ChunkRef take(std::size_t bytes) noexcept { return chunks_.acquire(bytes); }
-  /// A smaller chunk for `there` bytes that wait for more in one of `capacity`, if that is too large for them.
+  /// A smaller chunk for `there` bytes that wait for more in one of `capacity`, if that is too large for
+  /// them.
   ChunkRef take_smaller(std::size_t begin, std::size_t needed, std::size_t there,
                         std::size_t capacity) noexcept;
 
