@@ -40,7 +40,7 @@ class LargeChunks {
   bool put(Chunk* chunk) noexcept;
   /// Takes out, to be freed, one that nobody used since the last next_period(); null when there is no other.
   Chunk* take_unused() noexcept;
-  /// What is kept now counts as unused until it is taken.
+  /// Counts all that is kept now as unused, until it is taken.
   void next_period() noexcept;
   /// Takes out any; null when none is left.
   Chunk* take_any() noexcept;
