@@ -32,11 +32,10 @@ AnswerWriter::AnswerWriter(Session& session, CallsHost& host, Admission& admissi
       host_(host),
       admission_(admission),
       calls_(calls),
-      counting_(counting),
-      leaving_(host.table_secret) {}
+      counting_(counting) {}
 
 bool AnswerWriter::break_off(std::uint64_t id) {
-  AnswerTransfer* const transfer = leaving_.find(id);
+  AnswerTransfer* const transfer = leaving_ != nullptr ? leaving_->find(id) : nullptr;
   if (transfer == nullptr || !transfer->linked()) return false;
   session_.transfers().remove(*transfer);
   transfer->stop();
@@ -101,7 +100,10 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment, UniqueFun
   const bool splits = session_.transfers().splits(attachment.size());
   AnswerTransfer* transfer = nullptr;
   try {
-    if (splits) leaving_.reserve_one();
+    if (splits && leaving_ == nullptr) {
+      leaving_ = std::make_unique<IdTable<AnswerTransfer>>(host_.table_secret);
+    }
+    if (splits) leaving_->reserve_one();
     transfer = new AnswerTransfer(session_.connection().outbox(), std::move(attachment), std::move(on_sent));
   } catch (const std::bad_alloc&) {
     if (on_sent) on_sent(false);
@@ -109,7 +111,7 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment, UniqueFun
   }
   if (!splits) return transfer->queue_whole();
   transfer->belong_to(id, true);
-  transfer->enter(leaving_);
+  transfer->enter(*leaving_);
   session_.transfers().add(*transfer);
   return true;
 }

@@ -63,8 +63,8 @@ class AnswerWriter final : public AnswerSink {
   IdTable<ServedCall>& calls_;
   CallCounting& counting_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
-  /// Attachments that are leaving in pieces.
-  IdTable<AnswerTransfer> leaving_;
+  /// Attachments that are leaving in pieces; made for the first.
+  std::unique_ptr<IdTable<AnswerTransfer>> leaving_;
 };
 
 }  // namespace weft::detail

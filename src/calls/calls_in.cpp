@@ -79,7 +79,6 @@ CallsIn::CallsIn(Session& session, CallsHost& host)
       host_(host),
       admission_(session.limits(), *host.memory),
       arriving_(admission_, *host.memory),
-      arriving_calls_(*this, session.connection(), session.loop(), session.limits(), admission_, host),
       table_(host.table_secret),
       check_(host.methods),
       counting_(host.calls, table_),
@@ -190,18 +189,23 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
 // What was still arriving never ran.
 void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
-  if (!answers_.break_off(id)) arriving_calls_.cancel(id);
+  if (!answers_.break_off(id) && arriving_calls_ != nullptr) arriving_calls_->cancel(id);
 }
 
 Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
-  if (table_.find(request.id()) != nullptr || arriving_calls_.has(request.id())) {
+  if (arriving_calls_ == nullptr) {
+    ArrivingCallsOwner& owner = *this;
+    arriving_calls_ = std::make_unique<ArrivingCalls>(owner, session_.connection(), session_.loop(),
+                                                      session_.limits(), admission_, host_);
+  }
+  if (table_.find(request.id()) != nullptr || arriving_calls_->has(request.id())) {
     counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   std::optional<Refusal> refusal = check_.attachment_refusal(request);
   if (!refusal) {
-    refusal = arriving_calls_.begin(frame, chunk, deadline_of(request, session_.loop().now()));
+    refusal = arriving_calls_->begin(frame, chunk, deadline_of(request, session_.loop().now()));
   }
   if (refusal) answers_.refuse(request.id(), *refusal);
   return {};
@@ -247,7 +251,7 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
 }
 
 void CallsIn::on_request_attachment_progress(std::uint64_t left) {
-  arriving_calls_.on_progress(left);
+  if (arriving_calls_ != nullptr) arriving_calls_->on_progress(left);
   if (!arriving_.charge_attachment(left)) session_.connection().abandon_landing();
 }
 
@@ -271,7 +275,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
 
 void CallsIn::orphan_all() {
   arriving_.drop();
-  arriving_calls_.drop_all();
+  if (arriving_calls_ != nullptr) arriving_calls_->drop_all();
   answers_.wake_all();
   calls_.orphan_all();
 }

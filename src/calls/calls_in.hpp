@@ -48,8 +48,8 @@ class CallsIn final : private ArrivingCallsOwner {
   /// `left` bytes of the attachment are to come.
   void on_request_attachment_progress(std::uint64_t left);
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
-  /// Returns those whose attachments are coming in pieces.
-  ArrivingCalls& arriving_calls() { return arriving_calls_; }
+  /// Returns those whose attachments are coming in pieces; null before the first.
+  ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
   /// Some of them have not been answered, but were not given up either.
   bool owes_answers() { return calls_.has_unanswered(); }
   /// The connection is gone.
@@ -72,7 +72,8 @@ class CallsIn final : private ArrivingCallsOwner {
   CallsHost& host_;
   Admission admission_;
   ArrivingRequest arriving_;
-  ArrivingCalls arriving_calls_;
+  /// Made for the first: most connections have none.
+  std::unique_ptr<ArrivingCalls> arriving_calls_;
   IdTable<ServedCall> table_;
   ServedList calls_;
   const RequestCheck check_;

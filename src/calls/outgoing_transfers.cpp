@@ -13,7 +13,7 @@ constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::
                                          "out of memory for a piece of an attachment"};
 
 /// With more answers than this, and more of their bytes than that, waiting no more are made.
-constexpr std::size_t kAnswersMax = 16;
+constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
 
 }  // namespace
@@ -60,7 +60,7 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
                              .last = last};
   if (output_.begin(head.header()) == nullptr) return 0;
   output_.end();
-  turn_left_ -= std::min(turn_left_, bytes);
+  turn_left_ -= static_cast<std::uint32_t>(std::min<std::size_t>(turn_left_, bytes));
   if (last) {
     leave(transfer);
   } else if (transfer.of_answer()) {

@@ -42,7 +42,7 @@ class OutgoingTransfers final : public OutboxSource {
  private:
   /// Bytes that one sends before the next does: pieces of one memory that follow each other stay in the
   /// caches of both sides, and other frames pass between them all the same.
-  static constexpr std::size_t kTurnBytes = 1024 * 1024;
+  static constexpr std::uint32_t kTurnBytes = 1024 * 1024;
 
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
@@ -51,9 +51,9 @@ class OutgoingTransfers final : public OutboxSource {
   FrameOutput& output_;
   IntrusiveList<OutgoingTransfer, OutgoingTransferTag> waiting_;
   /// Bytes that the first one may send before it is the next one's turn.
-  std::size_t turn_left_ = kTurnBytes;
+  std::uint32_t turn_left_ = kTurnBytes;
   /// Answers among those that wait, and their bytes to come.
-  std::size_t answers_ = 0;
+  std::uint32_t answers_ = 0;
   std::uint64_t answer_bytes_ = 0;
   bool allowed_ = false;
 };

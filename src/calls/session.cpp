@@ -207,7 +207,8 @@ Landing Session::on_attachment(const Frame& frame) {
   if (frame.header.type == wire::FrameType::kPiece) {
     const wire::PieceView piece{frame.header};
     if (piece.of_answer()) return out_.on_piece(piece);
-    Result<Landing> landing = in_.arriving_calls().on_piece(piece);
+    if (in_.arriving_calls() == nullptr) return Landing::skip();
+    Result<Landing> landing = in_.arriving_calls()->on_piece(piece);
     if (landing.ok()) return *landing;
     close(std::move(landing).status());
     return Landing::skip();
@@ -225,7 +226,7 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   if (is_piece && piece.of_answer()) {
     out_.on_piece_end(piece);
   } else if (is_piece) {
-    in_.arriving_calls().on_piece_end(piece);
+    if (in_.arriving_calls() != nullptr) in_.arriving_calls()->on_piece_end(piece);
   } else if (frame.header.type == wire::FrameType::kRequest) {
     status = in_.on_request_attachment_end(frame, chunk, landed);
   } else if (frame.header.type == wire::FrameType::kAnswer) {
