@@ -16,9 +16,10 @@ namespace weft::testing {
 using namespace weft::detail;
 
 /// The bytes of a well-behaved hello.
-inline std::string hello_bytes(std::uint64_t features_required = 0) {
+inline std::string hello_bytes(std::uint64_t features_required = 0,
+                               std::uint64_t features_supported = wire::Features::kAll) {
   wire::Hello hello;
-  hello.features_supported = wire::Features::kAll;
+  hello.features_supported = features_supported;
   hello.features_required = features_required;
   hello.body_bytes_max = 16u << 20;
   hello.attachment_bytes_max = 1u << 30;

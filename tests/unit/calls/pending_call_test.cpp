@@ -489,9 +489,11 @@ TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
   EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);
 }
 
-// So much is not copied at once: the call waits for what its connection has, and is as good as over.
+// So much is not copied at once: the call waits for what its connection has, and is as good as over. The peer
+// takes attachments in one piece only.
 class CallsThatLeave : public PendingCalls {
  protected:
+  void SetUp() override { rig_.greet(wire::Features::kChecksum); }
   void leave() {
     rig_.carrier().set_room(1000);
     ASSERT_TRUE(call_.begin());

@@ -50,7 +50,7 @@ class SessionRig final : private SessionOwner {
     settle();
   }
 
-  void greet() { peer_sends(testing::hello_bytes()); }
+  void greet(std::uint64_t features = wire::Features::kAll) { peer_sends(testing::hello_bytes(0, features)); }
   void peer_sends(std::string_view bytes) {
     carrier_->arrive(bytes);
     settle();
@@ -68,8 +68,8 @@ class SessionRig final : private SessionOwner {
       at += wire::kHeaderBytes;
       frame.body = bytes.substr(at, frame.header.body_bytes);
       at += wire::padded(frame.header.body_bytes);
-      frame.attachment = bytes.substr(at, frame.header.attachment_bytes);
-      at += wire::padded(frame.header.attachment_bytes);
+      frame.attachment = bytes.substr(at, frame.header.following_bytes());
+      at += wire::padded(frame.header.following_bytes());
       frames.push_back(std::move(frame));
     }
     return frames;

@@ -238,7 +238,7 @@ TEST_F(Sessions, AnAnswersAttachmentThatCameFromThePeerStaysChargedUntilItHasLef
   };
   methods_ = MethodTable::build({back}).value();
   rig_ = std::make_unique<SessionRig>(limits, &methods_);
-  rig_->greet();
+  rig_->greet(wire::Features::kChecksum);  // no pieces
   rig_->carrier().set_room(0);
   const auto request = [](std::uint64_t id, std::string_view attachment) {
     return frame_bytes(wire::RequestHead{.id = id, .method = 12, .schema = 22}.header(), "", attachment);
