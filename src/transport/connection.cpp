@@ -17,7 +17,7 @@ namespace weft::detail {
 namespace {
 
 // After this much, or a ReceiveSlice, a connection lets others have their turn.
-constexpr std::size_t kReceiveBytesPerTurn = 1024 * 1024;
+constexpr std::size_t kReceiveBytesPerTurn = 256 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
 
 constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,

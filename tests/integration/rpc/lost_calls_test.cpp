@@ -179,7 +179,7 @@ TEST_P(LostCalls, ThoseThatWaitForRoomAreUnprocessed) {
 }
 
 TEST_P(LostCalls, ThoseBehindAnAttachmentThatIsHalfSentAreUnprocessed) {
-  const std::string attachment(std::size_t{200} << 10, 'a');
+  const std::string attachment(std::size_t{100} << 10, 'a');
   Client& caller = client(server_.url(), queueing_all());
   ASSERT_NO_FATAL_FAILURE(start(caller, {.attachment = as_bytes(attachment)}));
   const std::set<std::uint32_t> begun = server_.begun();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-8: attachments over 256 KiB travel in pieces: other frames pass them, they take turns, and a transfer
+// CR-8: attachments over 128 KiB travel in pieces: other frames pass them, they take turns, and a transfer
 // that is given up ends on the wire.
 #include <algorithm>
 #include <vector>

@@ -23,7 +23,7 @@ struct Capabilities {
   /// Leased bytes of this size or more are sent without a copy.
   std::size_t lease_bytes_min = 16 * 1024;
   /// Attachments over this go in pieces of so many bytes, a multiple of 8.
-  std::size_t piece_bytes = 256 * 1024;
+  std::size_t piece_bytes = 128 * 1024;
   /// Few frames wait for the end of the turn until they have so many bytes: sending them and waking the peer
   /// takes about as long as copying this.
   std::size_t few_frames_bytes = 0;

@@ -41,7 +41,7 @@ class OutboxPull {
   bool begin_turn() noexcept { return std::exchange(put_off_, false); }
 
  private:
-  static constexpr std::size_t kBytesPerTurn = 256 * 1024;
+  static constexpr std::size_t kBytesPerTurn = 128 * 1024;
   /// With this much queued that the carrier has not begun, or that much in all, nothing is pulled.
   static constexpr std::size_t kBelow = 64 * 1024;
   static constexpr std::size_t kQueuedMax = 4 * 1024 * 1024;
