@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// Large pages are faulted and given back hundreds of times faster than as many small ones. Without them, or when
-// the system has none to give, nothing is lost.
+// Large pages are faulted and given back hundreds of times faster than as many small ones. Without them, or
+// when the system has none to give, nothing is lost.
 void prefer_large_pages(MutableBytes memory) noexcept {
   const auto begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + kHugePage - 1) & ~(kHugePage - 1);
   const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) & ~(kHugePage - 1);
@@ -24,8 +24,8 @@ void prefer_large_pages(MutableBytes memory) noexcept {
 
 }  // namespace
 
-// A byte that is written takes a whole page. So large ones are used where as much has arrived already: what is
-// taken is at most twice what is charged.
+// A byte that is written takes a whole page. So large ones are used where as much has arrived already: what
+// is taken is at most twice what is charged.
 bool ArrivingBuffer::charge(std::size_t bytes) noexcept {
   if (bytes <= charged_) return true;
   if (!budget_->try_reserve(bytes - charged_)) return false;

@@ -15,7 +15,7 @@ namespace weft::detail::ucx_carrier {
 /// (UcxErrorMode::kNone) before it has been heard. The others wait for their turn, in order; when it comes,
 /// each has a turn of the loop for itself. While others wait, a guest that has had a place for long enough to
 /// be heard loses it: a few who are silent do not keep the honest ones out. Thread: the loop's.
-class BringUpRoom : private Ready, private Timer {
+class BringUpRoom final : private Ready, private Timer {
  public:
   struct GuestTag;
   /// A peer that is brought up. Leaves the room before it ends.
