@@ -18,7 +18,7 @@ Refusal no_memory_for_answer() {
                     "(process_memory_max)")};
 }
 
-constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
+constexpr FixedFailure kBrokenOff{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
 
 constexpr wire::AnswerHead kNoMemory{
     .code = StatusCode::kResourceExhausted, .layer = Layer::kRpc, .retry = Retry::kBackoff};
@@ -39,7 +39,7 @@ bool AnswerWriter::break_off(std::uint64_t id) {
   if (transfer == nullptr || !transfer->linked()) return false;
   session_.transfers().remove(*transfer);
   transfer->stop();
-  const Status given_up = Status::of<kGivenUp>();
+  const Status given_up = Status::of<kBrokenOff>();
   send_failure(id, failure_head(given_up), given_up.message());
   return true;
 }

@@ -6,13 +6,13 @@ namespace weft::detail {
 namespace {
 
 /// A smaller body is copied, so that its chunk can be received into meanwhile.
-constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
+constexpr std::size_t kCopiedAnswerBytes = 8 * 1024;
 
 }  // namespace
 
 void ArrivingAnswer::begin(const Frame& frame, const ChunkRef& chunk, MutableBytes landing) {
   frame_ = frame;
-  if (frame.body.size() <= kCopiedBodyBytes) {
+  if (frame.body.size() <= kCopiedAnswerBytes) {
     copied_.assign(frame.body.begin(), frame.body.end());
     frame_.body = copied_;
   } else {

@@ -15,11 +15,12 @@ namespace weft::detail {
 namespace {
 
 /// A smaller body is copied, so that its chunk can be received into meanwhile.
-constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
+constexpr std::size_t kCopiedRequestBytes = 8 * 1024;
 
 constexpr FixedFailure kStoodStill{StatusCode::kUnavailable, Layer::kRpc, Retry::kBackoff,
                                    "the request's attachment did not get on for the server's frame_timeout"};
-constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the caller gave up"};
+constexpr FixedFailure kGivenUpArriving{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
+                                        "the caller gave up"};
 constexpr FixedFailure kTooLate{StatusCode::kDeadlineExceeded, Layer::kRpc, Retry::kNever,
                                 "the deadline passed before the request's attachment was there"};
 
@@ -40,7 +41,7 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
   if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return refusal;
   Result<Buffer> landing = connection_.landing_memory(bytes);
   if (!landing.ok()) return no_memory_to_land(landing.status());
-  const bool copied = frame.body.size() <= kCopiedBodyBytes;
+  const bool copied = frame.body.size() <= kCopiedRequestBytes;
   const Charge charge{.kept = sizeof(ArrivingCall) + (copied ? frame.body.size() : chunk->capacity())};
   if (auto refusal = admission_.admit(charge)) return refusal;
   try {
@@ -89,7 +90,7 @@ void ArrivingCalls::on_piece_end(wire::PieceView piece) {
 
 void ArrivingCalls::cancel(std::uint64_t id) {
   ArrivingCall* const call = table_.find(id);
-  if (call != nullptr) owner_.on_call_failed(end(*call)->request(), Status::of<kGivenUp>());
+  if (call != nullptr) owner_.on_call_failed(end(*call)->request(), Status::of<kGivenUpArriving>());
 }
 
 void ArrivingCalls::drop_all() noexcept {
