@@ -2,6 +2,7 @@
 // CR-8: attachments over 128 KiB travel in pieces: other frames pass them, they take turns, and a transfer
 // that is given up ends on the wire.
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "integration/rpc/raw_peer.hpp"
@@ -37,7 +38,7 @@ struct Journal {
   }
   std::size_t produce(CallContext& context, std::uint64_t bytes) {
     context.set_attachment(Buffer::adopt(pattern(bytes)));
-    context.on_answer_sent([this](bool sent) { answers_sent.push_back(sent); });
+    context.on_answer_sent([to = answers_sent](bool sent) { to->push_back(sent); });
     return bytes;
   }
   std::size_t produce_and_hang_up(CallContext& context, std::uint64_t bytes) {
@@ -49,7 +50,8 @@ struct Journal {
     return produce(context, kSome);
   }
   std::vector<int> order;
-  std::vector<bool> answers_sent;
+  /// Answers end with their server, which is after this.
+  std::shared_ptr<std::vector<bool>> answers_sent = std::make_shared<std::vector<bool>>();
   std::uint64_t produced = 0;
 };
 
@@ -107,8 +109,8 @@ TEST_F(Pieces, OfAnswersTakeTurnsAndLandInTheirOwnPlaces) {
   EXPECT_EQ(wait_for(std::move(large)).value(), kMany);
   EXPECT_TRUE(first == pattern(kMany));
   EXPECT_TRUE(second == pattern(kSome + 1));
-  ASSERT_TRUE(turn_until(loop(), [&] { return journal.answers_sent.size() == 2; }));
-  EXPECT_EQ(journal.answers_sent, (std::vector<bool>{true, true}));
+  ASSERT_TRUE(turn_until(loop(), [&] { return journal.answers_sent->size() == 2; }));
+  EXPECT_EQ(*journal.answers_sent, (std::vector<bool>{true, true}));
 }
 
 TEST_F(Pieces, OfARequestThatIsCancelledStayAway) {
@@ -140,8 +142,8 @@ TEST_F(Pieces, OfAnAnswerThatIsCancelledStayAway) {
   landing.clear();
   landing.shrink_to_fit();  // the sanitizer sees it when something still lands here
   EXPECT_EQ(call<&Journal::small>(caller, 2).value(), 2);
-  ASSERT_TRUE(turn_until(loop(), [&] { return !journal.answers_sent.empty(); }));
-  EXPECT_EQ(journal.answers_sent, (std::vector<bool>{false}));
+  ASSERT_TRUE(turn_until(loop(), [&] { return !journal.answers_sent->empty(); }));
+  EXPECT_EQ(*journal.answers_sent, (std::vector<bool>{false}));
   EXPECT_LT(server.stats().traffic.bytes_sent, kFewBytes);
   EXPECT_EQ(caller.stats().connections, 1u);
 }

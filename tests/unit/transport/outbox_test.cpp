@@ -439,6 +439,7 @@ TEST_F(Outboxes, MemoryThatACarrierHasBegunIsTakenBackAlsoBehindTheFirst) {
   EXPECT_EQ(drain_.taken_back, 0);
   ASSERT_TRUE(outbox_.take_over(second));
   EXPECT_EQ(drain_.taken_back, 1);
+  ASSERT_TRUE(outbox_.take_over(first));
 }
 
 TEST_F(Outboxes, WhatIsDroppedWasNotHandedOver) {
