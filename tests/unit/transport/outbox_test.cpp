@@ -344,7 +344,6 @@ TEST_F(Outboxes, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
 
 TEST_F(Outboxes, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
   std::vector<std::unique_ptr<Lease>> leases;
-  std::string all;
   {
     Outbox outbox{pool_, nullptr, 100};
     for (int at = 0; at < 200; ++at) {
