@@ -20,9 +20,13 @@ void AnswerTransfer::enter(IdTable<AnswerTransfer>& table) {
 }
 
 bool AnswerTransfer::queue_whole() {
-  if (bytes_left() != 0) return queue(outbox_, bytes_left());
-  on_returned(true);
-  return true;
+  if (bytes_left() == 0) {
+    on_returned(true);
+    return true;
+  }
+  if (queue(outbox_, bytes_left())) return true;
+  stop();
+  return false;
 }
 
 void AnswerTransfer::stop() noexcept {
@@ -30,7 +34,8 @@ void AnswerTransfer::stop() noexcept {
   if (give_up()) end(false);
 }
 
-// What is small was copied, and is given back before it has left: whoever wants to know waits for the mark.
+// A small attachment was copied, and is given back before it has left: whoever wants to know waits for the
+// mark.
 void AnswerTransfer::on_returned(bool sent) noexcept {
   if (!sent || stopped_ || !on_sent_) return end(sent && !stopped_);
   if (!outbox_.append_leased({}, mark_)) end(false);

@@ -26,7 +26,8 @@ class AnswerTransfer final : public OutgoingTransfer, public IdTableNode<AnswerT
   /// It goes in pieces, and is found in `table`, which has room for it and outlives it, under its id until it
   /// ends.
   void enter(IdTable<AnswerTransfer>& table);
-  /// Queues all of it, also when that is nothing but the wish. False when memory is out.
+  /// Queues all of it, also when that is nothing but the wish. False when memory is out: it
+  /// has stopped then.
   bool queue_whole();
   /// It is in no list, and no more of it is queued. It is gone at once, or when the connection has given back
   /// what it reads.

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kStepBytes = 64 * 1024;
 constexpr std::size_t kStepsMax = 1024;
-constexpr std::uint64_t kOthersStepBytes = 1024 * 1024;
 
 }  // namespace
 
@@ -28,12 +27,12 @@ ArrivingCall::ArrivingCall(ArrivingCalls& owner, const Frame& frame, ChunkRef ch
   if (!chunk_) frame_.body = kept_.bytes();
 }
 
-bool ArrivingCall::has_got_on(std::uint64_t received_by_all) noexcept {
-  const std::size_t step = std::max(kStepBytes, attachment_.size() / kStepsMax);
-  if (received_ - looked_at_ < step && received_by_all - looked_at_all_ < kOthersStepBytes) return false;
-  looked_at_ = received_;
-  looked_at_all_ = received_by_all;
-  return true;
+bool ArrivingCall::has_got_on(std::uint64_t received_by_connection) noexcept {
+  const bool itself = received_ - looked_at_ >= std::max(kStepBytes, attachment_.size() / kStepsMax);
+  const bool connection = received_by_connection - looked_at_connection_ >= kStepBytes;
+  if (itself) looked_at_ = received_;
+  looked_at_connection_ = received_by_connection;
+  return itself || (connection && ++waits_ <= kStepsMax);
 }
 
 void ArrivingCall::on_timer() {

@@ -48,9 +48,10 @@ class ArrivingCall final : public IdTableNode<ArrivingCall>, public ListHook<Arr
     return attachment_.mutable_bytes().subspan(received_, static_cast<std::size_t>(piece.bytes()));
   }
   void landed(wire::PieceView piece) noexcept { received_ += static_cast<std::size_t>(piece.bytes()); }
-  /// Since this was asked last, it has got on: by 64 KiB, or a 1024th part if that is more; or others have,
-  /// of which `received_by_all` bytes came so far, by much more than that.
-  bool has_got_on(std::uint64_t received_by_all) noexcept;
+  /// Since this was asked last, it has got on: by 64 KiB, or a 1024th part if that is more. Or its connection
+  /// has, which received so many bytes so far, by 64 KiB: a piece is under way, or it is another's turn. That
+  /// is good for a while only, so that nobody keeps memory for ever by sending a little for something else.
+  bool has_got_on(std::uint64_t received_by_connection) noexcept;
 
  private:
   void on_timer() override;
@@ -64,7 +65,9 @@ class ArrivingCall final : public IdTableNode<ArrivingCall>, public ListHook<Arr
   const Deadline deadline_;
   std::size_t received_ = 0;
   std::size_t looked_at_ = 0;
-  std::uint64_t looked_at_all_ = 0;
+  std::uint64_t looked_at_connection_ = 0;
+  /// How often only its connection got on.
+  std::uint32_t waits_ = 0;
 };
 
 }  // namespace weft::detail

@@ -80,12 +80,11 @@ void ArrivingCalls::on_piece_end(wire::PieceView piece) {
   ArrivingCall* const call = std::exchange(landing_, nullptr);
   if (call == nullptr) return;
   call->landed(piece);
-  received_ += piece.bytes();
   if (!charge(*call, call->received()) || !piece.is_last()) return;
   const std::unique_ptr<ArrivingCall> whole = take(*call);
   Result<Buffer> attachment = std::exchange(whole->attachment(), {}).take();
   if (!attachment.ok()) return owner_.on_call_refused(whole->request(), over_process_memory());
-  owner_.on_call_arrived(whole->frame(), whole->chunk(), std::move(*attachment));
+  owner_.on_call_arrived(*whole, std::move(*attachment));
 }
 
 void ArrivingCalls::cancel(std::uint64_t id) {
@@ -105,7 +104,7 @@ void ArrivingCalls::on_time(ArrivingCall& call) {
   }
   const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
   if (fair > now) return loop_.arm(call.timer(), fair);
-  if (call.has_got_on(received_)) return arm(call);
+  if (call.has_got_on(connection_.stats().bytes_received)) return arm(call);
   owner_.on_call_failed(end(call)->request(), Status::of<kStoodStill>());
 }
 

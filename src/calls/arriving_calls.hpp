@@ -30,8 +30,8 @@ class Connection;
 /// Takes what becomes of the requests that arrive in pieces.
 class ArrivingCallsOwner {
  public:
-  /// All of `frame`'s attachment is there. `chunk` has the body, unless it is null.
-  virtual void on_call_arrived(const Frame& frame, const ChunkRef& chunk, Buffer attachment) = 0;
+  /// All of the attachment of `call` is there; the call ends when this returns.
+  virtual void on_call_arrived(const ArrivingCall& call, Buffer attachment) = 0;
   /// The call ends before it was whole.
   virtual void on_call_refused(wire::RequestView request, const Refusal& refusal) = 0;
   virtual void on_call_failed(wire::RequestView request, const Status& failure) = 0;
@@ -94,8 +94,6 @@ class ArrivingCalls {
   /// The call whose piece is being received; null when nobody wants that any more.
   ArrivingCall* landing_ = nullptr;
   std::size_t landing_bytes_ = 0;
-  /// Bytes of all their pieces.
-  std::uint64_t received_ = 0;
 };
 
 }  // namespace weft::detail

@@ -125,13 +125,17 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
     method->serve_inline(*method, call);
     return {};
   }
-  return serve_record(*method, frame, chunk, {});
+  return serve_record(*method, frame, chunk, {deadline_of(request, session_.loop().now()), {}});
+}
+
+bool CallsIn::is_in_use(std::uint64_t id) const {
+  return table_.find(id) != nullptr || (arriving_calls_ != nullptr && arriving_calls_->has(id));
 }
 
 Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                             Buffer attachment) {
+                             Arrived arrived) {
   // Asked before there is a record: one that is in no table could not be taken out of it again.
-  if (table_.find(frame.header.id) != nullptr) [[unlikely]] {
+  if (is_in_use(frame.header.id)) [[unlikely]] {
     counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
@@ -140,12 +144,12 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     answers_.refuse(frame.header.id, over_running());
     return {};
   }
-  const Charge charge{kept_bytes(method, frame, chunk), attachment.size()};
+  const Charge charge{kept_bytes(method, frame, chunk), arrived.attachment.size()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
     answers_.refuse(frame.header.id, *refusal);
     return {};
   }
-  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(attachment));
+  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(arrived));
   if (call == nullptr) [[unlikely]] {
     admission_.leave(charge.in_connection());
     answers_.refuse_without_memory(frame.header.id);
@@ -161,12 +165,12 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
 // the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
 // was reserved for it is given back then.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                                const Charge& charge, RunningPlace place, Buffer attachment) {
+                                const Charge& charge, RunningPlace place, Arrived arrived) {
   const wire::RequestView head{frame.header};
   const std::size_t metadata = head.metadata_bytes();
   ServedRequest request{.id = head.id(),
                         .kept{*host_.memory, charge.kept},
-                        .deadline = deadline_of(head, session_.loop().now()),
+                        .deadline = arrived.deadline,
                         .connection_charge = charge.in_connection(),
                         .answer_bytes_max = session_.limits().body_bytes_max,
                         .place = std::move(place)};
@@ -180,13 +184,13 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     request.metadata_bytes = static_cast<std::uint32_t>(metadata);
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
     return new ServedCall(answers_, host_, session_.loop(), method, std::move(request),
-                          std::move(attachment));
+                          std::move(arrived.attachment));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
 }
 
-// What was still arriving never ran.
+// A call whose attachment was still arriving never ran.
 void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
   if (!answers_.break_off(id) && arriving_calls_ != nullptr) arriving_calls_->cancel(id);
@@ -199,7 +203,7 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
     arriving_calls_ = std::make_unique<ArrivingCalls>(owner, session_.connection(), session_.loop(),
                                                       session_.limits(), admission_, host_);
   }
-  if (table_.find(request.id()) != nullptr || arriving_calls_->has(request.id())) {
+  if (is_in_use(request.id())) {
     counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
@@ -211,10 +215,10 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
   return {};
 }
 
-void CallsIn::on_call_arrived(const Frame& frame, const ChunkRef& chunk, Buffer attachment) {
-  const MethodEntry& method = *check_.find(wire::RequestView{frame.header});
+void CallsIn::on_call_arrived(const ArrivingCall& call, Buffer attachment) {
+  const MethodEntry& method = *check_.find(call.request());
   counting_.go_on_with(method);
-  Status status = serve_record(method, frame, chunk, std::move(attachment));
+  Status status = serve_record(method, call.frame(), call.chunk(), {call.deadline(), std::move(attachment)});
   if (!status.ok()) session_.close(std::move(status));
 }
 
@@ -270,7 +274,8 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
     }
     return {};
   }
-  return serve_record(*check_.find(request), frame, chunk, std::move(*attachment));
+  return serve_record(*check_.find(request), frame, chunk,
+                      {deadline_of(request, session_.loop().now()), std::move(*attachment)});
 }
 
 void CallsIn::orphan_all() {
@@ -280,7 +285,7 @@ void CallsIn::orphan_all() {
   calls_.orphan_all();
 }
 
-// What its arriving was refused for is forgotten: it would be the next request's.
+// The reason for which its arriving was refused is forgotten: it would be the next request's.
 void CallsIn::refuse_request(wire::RequestView request, const Refusal& refusal) {
   if (arriving_.refused()) return refuse_request(request, arriving_.take_refusal());
   counting_.taken_for(check_.find(request));

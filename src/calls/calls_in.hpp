@@ -57,16 +57,23 @@ class CallsIn final : private ArrivingCallsOwner {
   void wake_room_waiter() { answers_.wake_room_waiter(); }
 
  private:
-  void on_call_arrived(const Frame& frame, const ChunkRef& chunk, Buffer attachment) override;
+  void on_call_arrived(const ArrivingCall& call, Buffer attachment) override;
   void on_call_refused(wire::RequestView request, const Refusal& refusal) override;
   void on_call_failed(wire::RequestView request, const Status& failure) override;
 
+  /// Belongs to a request beside its frame.
+  struct Arrived {
+    /// From when the frame was here, not the attachment.
+    Deadline deadline{};
+    Buffer attachment{};
+  };
+
   /// Takes a request whose attachment comes in pieces.
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
-  Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                      Buffer attachment);
+  bool is_in_use(std::uint64_t id) const;
+  Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk, Arrived arrived);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                         const Charge& charge, RunningPlace place, Buffer attachment);
+                         const Charge& charge, RunningPlace place, Arrived arrived);
 
   Session& session_;
   CallsHost& host_;

@@ -24,35 +24,32 @@ static_assert(of_fault(detail::wire::FrameFault::kMisplacedPiece) == RefusalReas
 }  // namespace
 
 std::string_view to_string(RefusalReason why) {
-  static constexpr std::string_view kNames[] = {"bad hello",
-                                                "hello of another version or feature",
-                                                "unknown frame type",
-                                                "unknown or misplaced flags",
-                                                "body too large",
-                                                "attachment too large",
-                                                "unexpected field",
-                                                "wrong checksum",
-                                                "padding is not zero",
-                                                "metadata too large",
-                                                "a piece of an attachment that does not come next",
-                                                "against a carrier's rules",
-                                                "repeated call id",
-                                                "unknown method",
-                                                "wrong schema",
-                                                "bad arguments",
-                                                "bad metadata",
-                                                "body over its method's limit",
-                                                "attachment over its method's limit",
-                                                "attachment for a method that takes none",
-                                                "over the connection's memory",
-                                                "over the process's memory",
-                                                "over the calls in flight",
-                                                "over the calls that may run",
-                                                "over the workers' queue",
-                                                "waited for too long"};
-  static_assert(std::size(kNames) == kRefusalReasons);
+  static constexpr std::string_view kBefore[] = {"bad hello", "hello of another version or feature"};
+  static constexpr std::string_view kBehind[] = {"against a carrier's rules",
+                                                 "repeated call id",
+                                                 "unknown method",
+                                                 "wrong schema",
+                                                 "bad arguments",
+                                                 "bad metadata",
+                                                 "body over its method's limit",
+                                                 "attachment over its method's limit",
+                                                 "attachment for a method that takes none",
+                                                 "over the connection's memory",
+                                                 "over the process's memory",
+                                                 "over the calls in flight",
+                                                 "over the calls that may run",
+                                                 "over the workers' queue",
+                                                 "waited for too long"};
+  constexpr std::size_t kFaultsFrom = std::size(kBefore);
+  constexpr std::size_t kFaultsTo = kRefusalReasons - std::size(kBehind);
+  static_assert(of_fault(detail::wire::FrameFault::kUnknownType) == RefusalReason{kFaultsFrom});
+  static_assert(of_fault(detail::wire::FrameFault::kMisplacedPiece) == RefusalReason{kFaultsTo - 1});
   const auto index = static_cast<std::size_t>(why);
-  return index < std::size(kNames) ? kNames[index] : "?";
+  if (index < kFaultsFrom) return kBefore[index];
+  if (index >= kRefusalReasons) return "?";
+  if (index >= kFaultsTo) return kBehind[index - kFaultsTo];
+  return detail::wire::to_string(
+      static_cast<detail::wire::FrameFault>(kFirstFault + static_cast<int>(index - kFaultsFrom)));
 }
 
 std::optional<RefusalReason> detail::breach_of(const Status& why) {

@@ -433,6 +433,7 @@ void Connection::send_queued() {
   for (;;) {
     const std::uint64_t before = outbox_.position();
     if (pull_.pull(pulled) && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
+    if (ending()) return;  // for want of memory for a part: what is queued of it is not whole
     if (outbox_.empty() || (send_wait_ == SendWait::kForMore && outbox_.position() == before)) break;
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);

@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-// What has arrived may take so many times as much of the system.
+// Bytes that have arrived may take so many times as much of the system.
 std::size_t ReceiveRoom::due_to(std::size_t there) const noexcept {
   return std::max(chunks_.chunk_bytes(), ChunkPool::kRoomyBy * there);
 }

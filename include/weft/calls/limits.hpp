@@ -21,7 +21,8 @@ struct RpcLimits {
   /// An answer's attachment larger than this is received only into a buffer that the caller named.
   std::uint64_t unrequested_attachment_bytes_max = 1u << 20;
   /// Memory that the calls of one connection hold at the same time: their records, bodies that handlers keep
-  /// (of a large one the chunk that it was received into, a third more at most) and attachments.
+  /// (of a large one the chunk that it was received into, a third more at most) and attachments, of which no
+  /// more may be announced either.
   std::size_t connection_memory_max = std::size_t{8} << 30;
   /// The same for all connections of a server, and what has arrived of requests that are not whole; one
   /// connection gets at most eight times what nobody holds. What a peer announces takes nothing. For a
@@ -37,7 +38,8 @@ struct RpcLimits {
   std::size_t calls_waiting_max = 1u << 20;
 
   /// Longest time without progress inside a hello, a frame's head or an attachment. Progress is the whole of
-  /// it, or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part).
+  /// it, or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part). Who is late loses the
+  /// connection; for a request's attachment that comes in pieces, only its call.
   Duration frame_timeout = std::chrono::seconds{10};
   /// From the connection to the peer's whole hello.
   Duration hello_timeout = std::chrono::seconds{10};

@@ -56,7 +56,7 @@ void BringUpRoom::watch() noexcept {
   loop_.arm(*this, std::max(loop_.now(), inside_.front().entered_ + stay_));
 }
 
-// What its peer said while this loop did not run is looked at first.
+// Looks first at what its peer said while this loop did not run.
 void BringUpRoom::on_timer() {
   if (waiting_.empty() || inside_.empty()) return;
   const TimePoint fair = loop_.turn_time().absence().judge_from(stay_);
