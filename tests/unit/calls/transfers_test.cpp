@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attachments in pieces on a clock that the test moves: deadlines, transfers that stand still, ids, and memory that
-// is out.
+// Attachments in pieces on a clock that the test moves: deadlines, transfers that stand still, ids, and
+// memory that is out.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -61,7 +61,8 @@ class Transfers : public ::testing::Test {
   std::vector<unsigned> answers() {
     std::vector<unsigned> codes;
     for (const SentFrame& frame : rig_->sent()) {
-      if (frame.header.type == wire::FrameType::kAnswer) codes.push_back(wire::AnswerView{frame.header}.code());
+      if (frame.header.type == wire::FrameType::kAnswer)
+        codes.push_back(wire::AnswerView{frame.header}.code());
     }
     return codes;
   }
@@ -130,8 +131,8 @@ TEST(AnswerTransfers, ForWhichThereIsNoMemoryTellThatTheyWereNotSent) {
   Outbox outbox{chunks};
   std::optional<bool> sent;
   const std::size_t blocks = testing::heap_blocks();
-  auto* const transfer = new AnswerTransfer(outbox, Buffer::try_allocate(100'000).value(),
-                                            [&sent](bool left) { sent = left; });
+  auto* const transfer =
+      new AnswerTransfer(outbox, Buffer::try_allocate(100'000).value(), [&sent](bool left) { sent = left; });
   testing::fail_allocations(1, testing::kForEver);
   const bool queued = transfer->queue_whole();
   testing::fail_allocations(0);
