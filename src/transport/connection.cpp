@@ -431,10 +431,14 @@ void Connection::send_queued() {
   send_wait_ = SendWait::kNone;
   std::size_t pulled = 0;
   for (;;) {
-    const std::uint64_t before = outbox_.position();
-    if (pull_.pull(pulled) && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
-    if (ending()) return;  // for want of memory for a part: what is queued of it is not whole
-    if (outbox_.empty() || (send_wait_ == SendWait::kForMore && outbox_.position() == before)) break;
+    std::size_t part = 0;
+    if (pull_.is_ready()) [[unlikely]] {
+      part = pull_.pull(pulled);
+      pulled += part;
+      if (pull_.is_put_off() && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
+      if (ending()) return;  // for want of memory for a part: what is queued of it is not whole
+    }
+    if (outbox_.empty() || (send_wait_ == SendWait::kForMore && part == 0)) break;
     iovec pieces[kSegmentsMax];
     const std::size_t count = outbox_.segments(pieces);
     const Moved moved =

@@ -43,7 +43,7 @@ class HostileServer {
     HostilePeer peer = listener_.accept();
     if (over_) return;
     if (one_in(12)) return peer.reset();
-    const std::string hello = hello_bytes();
+    const std::string hello = hello_bytes(0, one_in(4) ? wire::Features::kChecksum : wire::Features::kAll);
     if (one_in(12)) {
       peer.send(std::string_view{hello}.substr(0, below(static_cast<std::uint32_t>(hello.size()))));
       if (one_in(2)) stay(peer);
@@ -70,7 +70,7 @@ class HostileServer {
     const auto head = peer.receive(wire::kHeaderBytes);
     if (!head) return false;
     const wire::FrameHeader header = wire::load_header(as_bytes(*head).data());
-    const bool attached = (header.flags & FrameFlags::kAttachment) != 0;
+    const bool attached = header.following_bytes() != 0;
     if (header.type == FrameType::kRequest) {
       ids_.push_back(header.id);
       // Before the attachment of the request is read, or without ever reading it.
@@ -78,7 +78,7 @@ class HostileServer {
       if (attached && one_in(8)) return false;
     }
     const std::size_t rest = wire::head_bytes(header.body_bytes, false) - wire::kHeaderBytes +
-                             (attached ? wire::padded(header.attachment_bytes) : 0);
+                             wire::padded(header.following_bytes());
     return peer.receive(rest).has_value();
   }
 
@@ -99,8 +99,36 @@ class HostileServer {
     const std::string attachment = one_in(3) ? std::string(kSizes[below(kSizes.size())], 'a') : std::string{};
     return frame_bytes(header, body, attachment);
   }
+  /// Pieces of an answer's attachment, announced or not: none, some or all, and now and then a wrong one.
+  std::string pieces() {
+    constexpr std::array<std::uint32_t, 4> kSizes{1, 64, 65, 300'000};
+    const std::uint32_t whole = kSizes[below(kSizes.size())];
+    const std::uint64_t id = some_id();
+    wire::FrameHeader header = wire::AnswerHead{.id = id, .attachment_bytes = whole}.header();
+    header.flags = FrameFlags::kAttachment | FrameFlags::kInPieces;
+    const std::string body = body_of(7);
+    header.body_bytes = static_cast<std::uint32_t>(body.size());
+    std::string words;
+    if (!one_in(6)) {
+      words = header_bytes(header);
+      append_padded(words, body);
+    }
+    for (std::uint64_t at = 0; at < whole && !one_in(8);) {
+      const std::uint64_t bytes = std::min<std::uint64_t>(1 + below(100'000), whole - at);
+      wire::PieceHead head{
+          .id = id, .offset = at, .bytes = bytes, .of_answer = !one_in(20), .last = at + bytes == whole};
+      if (one_in(20)) head.offset = random_();
+      if (one_in(20)) head.bytes += 8;
+      if (one_in(20)) head.last = !head.last;
+      words += header_bytes(head.header());
+      append_padded(words, std::string(head.bytes, 'p'));
+      if (one_in(8)) words += answer();
+      at += bytes;
+    }
+    return words;
+  }
   std::string word() {
-    switch (below(14)) {
+    switch (below(17)) {
       case 0: {  // one more than was announced, or fewer
         std::string half = answer();
         half.resize(below(static_cast<std::uint32_t>(half.size() + 64)));
@@ -131,6 +159,10 @@ class HostileServer {
         return one_in(4) ? std::string(below(100), static_cast<char>(random_())) : std::string{};
       case 7:
         return frame_bytes({.type = static_cast<FrameType>(random_())}, std::string(below(100), 'x'));
+      case 8:
+      case 9:
+      case 10:
+        return pieces();
       default:
         return answer();
     }

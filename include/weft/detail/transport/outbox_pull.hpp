@@ -25,17 +25,20 @@ class OutboxPull {
   bool all_sent() const noexcept { return outbox_.empty() && (source_ == nullptr || !source_->has_more()); }
   /// A part is being queued, and what is queued is not whole.
   bool is_pulling() const noexcept { return pulling_; }
-  /// Pulls the next part if there is room for it. True when the turn's share, of which `pulled` bytes were
-  /// taken, is over and there is more: it is put off, and begin_turn() follows in a later turn.
-  bool pull(std::size_t& pulled) noexcept {
-    if (!is_ready() || !has_room()) [[likely]] {
-      return false;
+  /// The turn's share was pulled and there is more: begin_turn() follows in a later turn.
+  bool is_put_off() const noexcept { return put_off_; }
+  /// Pulls the next part, if there is room for it and `pulled` bytes of this turn are not all of its share.
+  /// Returns how many bytes that was. While it is_ready().
+  std::size_t pull(std::size_t pulled) noexcept {
+    if (!has_room()) return 0;
+    if (pulled >= kBytesPerTurn) {
+      put_off_ = source_->has_more();
+      return 0;
     }
-    if (pulled >= kBytesPerTurn) return put_off_ = source_->has_more();
     pulling_ = true;
-    pulled += source_->queue_part();
+    const std::size_t bytes = source_->queue_part();
     pulling_ = false;
-    return false;
+    return bytes;
   }
   /// True when it had been put off.
   bool begin_turn() noexcept { return std::exchange(put_off_, false); }
