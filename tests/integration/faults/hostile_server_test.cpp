@@ -220,7 +220,6 @@ TEST_F(HostileServers, CostEachCallItsEndAndNothingElse) {
     std::vector<Lent> lent(kCalls);
     Scope scope;
     const auto begun = std::chrono::steady_clock::now();
-    std::size_t dropped = 0;
     for (Lent& each : lent) {
       CallOptions its{.timeout = kTimeout};
       constexpr std::array<std::size_t, 4> kSizes{0, 0, 30'000, 3'000'000};
@@ -232,7 +231,6 @@ TEST_F(HostileServers, CostEachCallItsEndAndNothingElse) {
         Call<int> call = caller.start<&add>(its, 3, 4);
         for (std::uint32_t turns = below(4); turns > 0; --turns) loop().run_once(1ms);
         ++each.ended;
-        ++dropped;
       } else {
         scope.spawn(&call_with, &caller, its, &each, below(2) == 0);
       }

@@ -174,6 +174,8 @@ TEST_F(UnixCarriers, DropDescriptorsThatHaveNotLeftWhenOthersAreToBePassed) {
 
 TEST_F(UnixCarriers, GoOnWithoutDescriptorsForWhichTheProcessHasNoNumberLeft) {
   passing().look(8);
+  // The sanitizer looks at types through a pipe, for which there is no number later.
+  EXPECT_EQ(receive(), "") << "nothing has come";
   Pipe pipe;
   peer_sends("address", pipe.writes);
   pipe.writes = Descriptor{};
