@@ -66,4 +66,10 @@ std::optional<Refusal> Admission::refuse_arriving(std::size_t bytes, std::size_t
                            "memory (connection_memory_max)")};
 }
 
+std::optional<Refusal> Admission::charge_arriving(ArrivingBuffer& memory, std::size_t arrived) const {
+  std::optional<Refusal> refusal = refuse_arriving(arrived, memory.charged());
+  if (!refusal && !memory.charge(arrived)) refusal = over_process_memory();
+  return refusal;
+}
+
 }  // namespace weft::detail

@@ -7,6 +7,7 @@
 
 #include "calls/refusals.hpp"
 #include "weft/calls/limits.hpp"
+#include "weft/detail/memory/arriving_buffer.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 
 namespace weft::detail {
@@ -48,9 +49,16 @@ class Admission {
     --calls_;
     bytes_held_ -= bytes;
   }
+  /// `bytes` more of an attachment that a call receives while it runs count in the connection, where a
+  /// refuse_arriving() found room for them; and no longer.
+  void hold(std::size_t bytes) { bytes_held_ += bytes; }
+  void release(std::size_t bytes) { bytes_held_ -= bytes; }
   /// Refuses a body or an attachment of `bytes` for which there is no place: before it is received, and while
   /// it is, with what has arrived of it, of which `charged` are reserved already.
   std::optional<Refusal> refuse_arriving(std::size_t bytes, std::size_t charged = 0) const;
+  /// Reserves in the process what has arrived in `memory`, which is its first `arrived` bytes; or says why
+  /// not.
+  std::optional<Refusal> charge_arriving(ArrivingBuffer& memory, std::size_t arrived) const;
 
   std::size_t calls() const { return calls_; }
 

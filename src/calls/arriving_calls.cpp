@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/arriving_calls.hpp"
 
-#include <memory>
 #include <new>
 #include <utility>
 
 #include "calls/call_status.hpp"
 #include "calls/calls_host.hpp"
+#include "calls/frame_output.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -16,20 +16,25 @@ namespace {
 
 /// A smaller body is copied, so that its chunk can be received into meanwhile.
 constexpr std::size_t kCopiedRequestBytes = 8 * 1024;
+/// How long memory that nobody wants filled any more is waited for before it is taken by force, which may
+/// cost the connection; and how often that is looked at.
+constexpr Duration kLandingBackWithin = std::chrono::milliseconds{250};
+constexpr Duration kLandingLook = std::chrono::milliseconds{1};
 
 constexpr FixedFailure kStoodStill{StatusCode::kUnavailable, Layer::kRpc, Retry::kBackoff,
                                    "the request's attachment did not get on for the server's frame_timeout"};
-constexpr FixedFailure kGivenUpArriving{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
-                                        "the caller gave up"};
 constexpr FixedFailure kTooLate{StatusCode::kDeadlineExceeded, Layer::kRpc, Retry::kNever,
                                 "the deadline passed before the request's attachment was there"};
+constexpr FixedFailure kNoMemoryToAsk{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+                                      "out of memory to ask for a request's attachment"};
 
 }  // namespace
 
-ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, Loop& loop,
-                             const RpcLimits& limits, Admission& admission, CallsHost& host)
+ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, FrameOutput& output,
+                             Loop& loop, const RpcLimits& limits, Admission& admission, CallsHost& host)
     : owner_(owner),
       connection_(connection),
+      output_(output),
       loop_(loop),
       limits_(limits),
       admission_(admission),
@@ -48,13 +53,9 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
     KeptBody kept{*host_.memory, charge.kept};
     if (copied) kept.copy(frame.body);
     table_.reserve_one();
-    auto* const call =
-        new ArrivingCall(*this, frame, copied ? ChunkRef{} : chunk, std::move(kept), charge.kept,
-                         ArrivingBuffer{*std::move(landing), host_.memory->shared()}, deadline);
-    table_.insert(*call);
-    calls_.push_back(*call);
-    announced_ += bytes;
-    arm(*call);
+    insert(*new ArrivingCall(*this, owner_, admission_, frame, copied ? ChunkRef{} : chunk, std::move(kept),
+                             charge.kept, ArrivingBuffer{*std::move(landing), host_.memory->shared()},
+                             deadline));
     return std::nullopt;
   } catch (const std::bad_alloc&) {
     admission_.leave(charge.kept);
@@ -62,14 +63,49 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
   }
 }
 
+Status ArrivingCalls::ask_for(ArrivingAttachment& attachment) noexcept {
+  try {
+    table_.reserve_one();
+  } catch (const std::bad_alloc&) {
+    return Status::of<kNoMemoryToAsk>();
+  }
+  if (!send_continue(attachment.id())) return Status::of<kNoMemoryToAsk>();
+  insert(attachment);
+  return {};
+}
+
+bool ArrivingCalls::send_continue(std::uint64_t id) noexcept {
+  if (output_.begin({.type = wire::FrameType::kContinue, .id = id}) == nullptr) return false;
+  output_.end();
+  return true;
+}
+
+Landing ArrivingCalls::land_following(ArrivingAttachment& attachment) noexcept {
+  landing_ = &attachment;
+  landing_bytes_ = attachment.bytes();
+  return Landing::into(attachment.place(landing_bytes_));
+}
+
+void ArrivingCalls::on_following_end(bool landed) {
+  ArrivingAttachment* const attachment = std::exchange(landing_, nullptr);
+  if (attachment != nullptr && landed) this->landed(*attachment, landing_bytes_);
+}
+
+Result<ArrivingBuffer> ArrivingCalls::landing_memory(std::size_t bytes) {
+  if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return std::move(refusal->status);
+  Result<Buffer> memory = connection_.landing_memory(bytes);
+  if (!memory.ok()) return std::move(memory).status();
+  return ArrivingBuffer{*std::move(memory), host_.memory->shared()};
+}
+
 Result<Landing> ArrivingCalls::on_piece(wire::PieceView piece) {
   landing_ = nullptr;
-  ArrivingCall* const call = table_.find(piece.id());
-  if (call == nullptr) return Landing::skip();
-  if (!call->expects(piece)) return misplaced_piece(piece);
-  landing_ = call;
+  ArrivingAttachment* const attachment = table_.find(piece.id());
+  if (attachment == nullptr || attachment->is_given_up()) return Landing::skip();
+  if (!attachment->expects(piece)) return misplaced_piece(piece);
+  landing_ = attachment;
   landing_bytes_ = static_cast<std::size_t>(piece.bytes());
-  return Landing::into(call->place(piece));
+  return Landing::into(attachment->place(landing_bytes_));
 }
 
 void ArrivingCalls::on_progress(std::uint64_t left) {
@@ -77,65 +113,105 @@ void ArrivingCalls::on_progress(std::uint64_t left) {
 }
 
 void ArrivingCalls::on_piece_end(wire::PieceView piece) {
-  ArrivingCall* const call = std::exchange(landing_, nullptr);
-  if (call == nullptr) return;
-  call->landed(piece);
-  if (!charge(*call, call->received()) || !piece.is_last()) return;
-  const std::unique_ptr<ArrivingCall> whole = take(*call);
-  Result<Buffer> attachment = std::exchange(whole->attachment(), {}).take();
-  if (!attachment.ok()) return owner_.on_call_refused(whole->request(), over_process_memory());
-  owner_.on_call_arrived(*whole, std::move(*attachment));
+  ArrivingAttachment* const attachment = std::exchange(landing_, nullptr);
+  if (attachment != nullptr) landed(*attachment, static_cast<std::size_t>(piece.bytes()));
+}
+
+void ArrivingCalls::landed(ArrivingAttachment& attachment, std::size_t bytes) {
+  attachment.landed(bytes);
+  if (attachment.is_given_up()) {
+    leave(attachment);
+    return attachment.on_given_up();
+  }
+  if (!charge(attachment, attachment.received()) || !attachment.is_whole()) return;
+  leave(attachment);
+  attachment.on_whole();
 }
 
 void ArrivingCalls::cancel(std::uint64_t id) {
-  ArrivingCall* const call = table_.find(id);
-  if (call != nullptr) owner_.on_call_failed(end(*call)->request(), Status::of<kGivenUpArriving>());
+  if (ArrivingAttachment* const attachment = table_.find(id)) give_up(*attachment);
 }
 
-void ArrivingCalls::drop_all() noexcept {
-  landing_ = nullptr;
-  while (!calls_.empty()) take(calls_.front());
-}
-
-void ArrivingCalls::on_time(ArrivingCall& call) {
-  const TimePoint now = loop_.now();
-  if (call.deadline().expired(now)) {
-    return owner_.on_call_failed(end(call)->request(), Status::of<kTooLate>());
+void ArrivingCalls::give_up(ArrivingAttachment& attachment) {
+  if (attachment.is_given_up()) return;
+  if (landing_ == &attachment && !connection_.gives_back_at_once(Carrier::Lent::kLanding)) {
+    attachment.give_up(loop_.read_clock() + kLandingBackWithin);
+    return loop_.arm(attachment.timer(), loop_.now() + kLandingLook);
   }
-  const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
-  if (fair > now) return loop_.arm(call.timer(), fair);
-  if (call.has_got_on(connection_.stats().bytes_received)) return arm(call);
-  owner_.on_call_failed(end(call)->request(), Status::of<kStoodStill>());
-}
-
-void ArrivingCalls::arm(ArrivingCall& call) {
-  loop_.arm(call.timer(), call.deadline().earlier(Deadline::after(loop_.now(), limits_.frame_timeout)).at());
-}
-
-// Charges the first `arrived` bytes of it. False when there is no room for them: the call has ended.
-bool ArrivingCalls::charge(ArrivingCall& call, std::size_t arrived) {
-  std::optional<Refusal> refusal = admission_.refuse_arriving(arrived, call.attachment().charged());
-  if (!refusal && !call.attachment().charge(arrived)) refusal = over_process_memory();
-  if (!refusal) return true;
-  owner_.on_call_refused(end(call)->request(), *refusal);
-  return false;
+  remove(attachment);
+  attachment.on_given_up();
 }
 
 // Pieces that still come for it find nobody.
-std::unique_ptr<ArrivingCall> ArrivingCalls::end(ArrivingCall& call) noexcept {
-  if (landing_ == &call) {
+void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
+  if (landing_ == &attachment) {
     landing_ = nullptr;
     connection_.abandon_landing();
   }
-  return take(call);
+  leave(attachment);
 }
 
-std::unique_ptr<ArrivingCall> ArrivingCalls::take(ArrivingCall& call) noexcept {
-  table_.erase(call);
-  call.ListHook<ArrivingCallTag>::unlink();
-  announced_ -= call.frame().header.attachment_bytes;
-  admission_.leave(call.charge());
-  return std::unique_ptr<ArrivingCall>{&call};
+void ArrivingCalls::drop_all() noexcept {
+  if (ArrivingAttachment* const attachment = std::exchange(landing_, nullptr)) {
+    if (!attachment->linked()) attachment->on_lost();  // it follows its frame
+  }
+  while (!arriving_.empty()) {
+    ArrivingAttachment& attachment = arriving_.front();
+    leave(attachment);
+    attachment.on_lost();
+  }
+}
+
+void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
+  if (attachment.is_given_up()) {
+    const bool is_late = loop_.read_clock() >= attachment.given_up_until();
+    if (!is_late && !connection_.gives_back_at_once(Carrier::Lent::kLanding)) {
+      return loop_.arm(attachment.timer(), loop_.now() + kLandingLook);
+    }
+    remove(attachment);
+    return attachment.on_given_up();
+  }
+  const TimePoint now = loop_.now();
+  if (attachment.deadline().expired(now)) {
+    remove(attachment);
+    return attachment.on_failed(Status::of<kTooLate>());
+  }
+  const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
+  if (fair > now) return loop_.arm(attachment.timer(), fair);
+  if (attachment.has_got_on(connection_.stats().bytes_received)) return arm(attachment);
+  remove(attachment);
+  attachment.on_failed(Status::of<kStoodStill>());
+}
+
+void ArrivingCalls::insert(ArrivingAttachment& attachment) noexcept {
+  table_.insert(attachment);
+  arriving_.push_back(attachment);
+  announced_ += attachment.announced();
+  arm(attachment);
+}
+
+void ArrivingCalls::arm(ArrivingAttachment& attachment) {
+  const Deadline slow = Deadline::after(loop_.now(), limits_.frame_timeout);
+  loop_.arm(attachment.timer(), attachment.deadline().earlier(slow).at());
+}
+
+// Charges the first `arrived` bytes of it. False when there is no room for them: it has ended.
+bool ArrivingCalls::charge(ArrivingAttachment& attachment, std::size_t arrived) {
+  if (attachment.is_given_up()) return true;
+  const std::optional<Refusal> refusal = attachment.charge(arrived);
+  if (!refusal) return true;
+  remove(attachment);
+  attachment.on_refused(*refusal);
+  return false;
+}
+
+// One that follows its frame is in no table.
+void ArrivingCalls::leave(ArrivingAttachment& attachment) noexcept {
+  if (attachment.timer().armed()) loop_.disarm(attachment.timer());
+  if (!attachment.linked()) return;
+  table_.erase(attachment);
+  attachment.unlink();
+  announced_ -= attachment.announced();
 }
 
 }  // namespace weft::detail

@@ -60,7 +60,10 @@ void CallContext::on_answer_sent(detail::UniqueFunction<void(bool sent)> callbac
 
 std::shared_ptr<void>& CallContext::connection_tag() {
   // A handler whose connection is gone may still put something here; it goes with the call.
-  return call_->sink() != nullptr ? call_->sink()->connection_tag() : call_->envelope().orphan_tag;
+  if (call_->sink() != nullptr) return call_->sink()->connection_tag();
+  auto& tag = call_->envelope().orphan_tag;
+  if (tag == nullptr) tag = std::make_unique<std::shared_ptr<void>>();
+  return *tag;
 }
 
 void CallContext::close_connection() {

@@ -21,7 +21,7 @@ constexpr std::size_t kCopiedBodyBytes = 8 * 1024;
 /// A larger one keeps the chunk that it was received into, if it is most of it: what a handler looks at holds
 /// little more than its body.
 bool stays_in_chunk(const Frame& frame, const ChunkRef& chunk) {
-  return wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes &&
+  return wire::RequestView{frame.header}.arguments_bytes() > kCopiedBodyBytes && chunk &&
          frame.body.size() >= chunk->capacity() / 4 * 3;
 }
 
@@ -144,11 +144,12 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     answers_.refuse(frame.header.id, over_running());
     return {};
   }
-  const Charge charge{kept_bytes(method, frame, chunk), arrived.attachment.size()};
+  const Charge charge{kept_bytes(method, frame, chunk), arrived.bytes_there()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
     answers_.refuse(frame.header.id, *refusal);
     return {};
   }
+  auto incoming = std::move(arrived.incoming);
   ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(arrived));
   if (call == nullptr) [[unlikely]] {
     admission_.leave(charge.in_connection());
@@ -157,6 +158,9 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   table_.insert(*call);
   calls_.add(*call);
+  if (incoming != nullptr) [[unlikely]] {
+    call->envelope().incoming = std::move(incoming);
+  }
   call->start();
   return {};
 }
@@ -196,21 +200,33 @@ void CallsIn::on_cancel(std::uint64_t id) {
   if (!answers_.break_off(id) && arriving_calls_ != nullptr) arriving_calls_->cancel(id);
 }
 
-Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
-  const wire::RequestView request{frame.header};
+ArrivingCalls& CallsIn::need_arriving_calls() {
   if (arriving_calls_ == nullptr) {
     ArrivingCallsOwner& owner = *this;
-    arriving_calls_ = std::make_unique<ArrivingCalls>(owner, session_.connection(), session_.loop(),
-                                                      session_.limits(), admission_, host_);
+    arriving_calls_ = std::make_unique<ArrivingCalls>(owner, session_.connection(), session_.output(),
+                                                      session_.loop(), session_.limits(), admission_, host_);
   }
+  return *arriving_calls_;
+}
+
+Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
+  const wire::RequestView request{frame.header};
+  ArrivingCalls& arriving = need_arriving_calls();
   if (is_in_use(request.id())) {
     counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   std::optional<Refusal> refusal = check_.attachment_refusal(request);
-  if (!refusal) {
-    refusal = arriving_calls_->begin(frame, chunk, deadline_of(request, session_.loop().now()));
+  const Deadline deadline = deadline_of(request, session_.loop().now());
+  if (!refusal && request.expects_continue() && check_.find(request)->key.chooses_landing) {
+    Arrived arrived{deadline, {}, {}};
+    arrived.incoming.reset(new IncomingTransfer(arriving, request.id(), request.attachment_bytes(),
+                                                IncomingTransfer::Way::kAsked));
+    return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
   }
+  // Also for a handler that chooses: its caller sends at once, for it does not know.
+  if (!refusal) refusal = arriving.begin(frame, chunk, deadline);
+  if (!refusal && request.expects_continue()) arriving.send_continue(request.id());
   if (refusal) answers_.refuse(request.id(), *refusal);
   return {};
 }
@@ -218,7 +234,13 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
 void CallsIn::on_call_arrived(const ArrivingCall& call, Buffer attachment) {
   const MethodEntry& method = *check_.find(call.request());
   counting_.go_on_with(method);
-  Status status = serve_record(method, call.frame(), call.chunk(), {call.deadline(), std::move(attachment)});
+  Arrived arrived{call.deadline(), {}, {}};
+  if (method.key.chooses_landing) {
+    arrived.incoming.reset(new IncomingTransfer(*arriving_calls_, call.id(), std::move(attachment)));
+  } else {
+    arrived.attachment = std::move(attachment);
+  }
+  Status status = serve_record(method, call.frame(), call.chunk(), std::move(arrived));
   if (!status.ok()) session_.close(std::move(status));
 }
 
@@ -246,6 +268,7 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
     arriving_.refuse(std::move(*refusal));
     return Landing::skip();
   }
+  if (check_.find(request)->key.chooses_landing) return serve_early(*check_.find(request), frame);
   Result<Buffer> buffer = session_.connection().landing_memory(frame.header.attachment_bytes);
   if (!buffer.ok()) {
     arriving_.refuse(no_memory_to_land(buffer.status()));
@@ -254,12 +277,34 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   return Landing::into(arriving_.begin_attachment(std::move(*buffer)));
 }
 
+// Its arguments are copied: the chunk that they came in is the connection's until the attachment is there.
+Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
+  const wire::RequestView request{frame.header};
+  ArrivingCalls& arriving = need_arriving_calls();
+  early_ = true;
+  counting_.taken(method);
+  if (arriving_.has_body()) arriving_.release_body();
+  Arrived arrived{deadline_of(request, session_.loop().now()), {}, {}};
+  arrived.incoming.reset(new IncomingTransfer(arriving, request.id(), request.attachment_bytes(),
+                                              IncomingTransfer::Way::kFollows));
+  Status status = serve_record(method, frame, ChunkRef{}, std::move(arrived));
+  if (!status.ok()) session_.close(std::move(status));
+  ServedCall* const call = status.ok() ? table_.find(request.id()) : nullptr;
+  IncomingTransfer* const transfer = call != nullptr ? call->envelope().incoming.get() : nullptr;
+  if (transfer == nullptr || !transfer->lands()) return Landing::skip();
+  return arriving.land_following(*transfer);
+}
+
 void CallsIn::on_request_attachment_progress(std::uint64_t left) {
   if (arriving_calls_ != nullptr) arriving_calls_->on_progress(left);
   if (!arriving_.charge_attachment(left)) session_.connection().abandon_landing();
 }
 
 Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
+  if (std::exchange(early_, false)) {
+    arriving_calls_->on_following_end(landed);
+    return {};
+  }
   const wire::RequestView request{frame.header};
   counting_.taken_for(check_.find(request));
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};

@@ -14,6 +14,7 @@
 #include "calls/call_counting.hpp"
 #include "calls/calls_host.hpp"
 #include "calls/id_table.hpp"
+#include "calls/incoming_transfer.hpp"
 #include "calls/request_check.hpp"
 #include "calls/served_list.hpp"
 #include "weft/base/status.hpp"
@@ -48,6 +49,8 @@ class CallsIn final : private ArrivingCallsOwner {
   /// `left` bytes of the attachment are to come.
   void on_request_attachment_progress(std::uint64_t left);
   Status on_request_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed);
+  /// A request that is not whole was given to its handler.
+  bool has_begun_early() const { return early_; }
   /// Returns those whose attachments are coming in pieces; null before the first.
   ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
   /// Some of them have not been answered, but were not given up either.
@@ -66,10 +69,19 @@ class CallsIn final : private ArrivingCallsOwner {
     /// From when the frame was here, not the attachment.
     Deadline deadline{};
     Buffer attachment{};
+    /// In place of it, of a handler that chooses where it goes; null without one.
+    std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
+
+    /// Bytes of the attachment in the server's memory.
+    std::size_t bytes_there() const { return incoming == nullptr ? attachment.size() : incoming->received(); }
   };
 
+  /// Makes the table for the first of them.
+  ArrivingCalls& need_arriving_calls();
   /// Takes a request whose attachment comes in pieces.
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
+  /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
+  [[gnu::cold]] Landing serve_early(const MethodEntry& method, const Frame& frame);
   bool is_in_use(std::uint64_t id) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk, Arrived arrived);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
@@ -81,6 +93,8 @@ class CallsIn final : private ArrivingCallsOwner {
   ArrivingRequest arriving_;
   /// Made for the first: most connections have none.
   std::unique_ptr<ArrivingCalls> arriving_calls_;
+  /// The request whose attachment is being received was given to its handler already.
+  bool early_ = false;
   IdTable<ServedCall> table_;
   ServedList calls_;
   const RequestCheck check_;

@@ -85,13 +85,18 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     }
     if (attachment_bytes != 0) {
       head.flags |= wire::FrameFlags::kAttachment;
-      if (session_.transfers().splits(attachment_bytes)) head.flags |= wire::FrameFlags::kInPieces;
+      if (session_.transfers().splits(attachment_bytes)) {
+        const bool waits = call.request().method->chooses_landing && session_.transfers().may_wait();
+        head.flags |= wire::FrameFlags::kInPieces | (waits ? wire::FrameFlags::kExpectsContinue : 0);
+      }
       head.attachment_bytes = attachment_bytes;
     }
     if (!options.landing.empty()) head.flags |= wire::FrameFlags::kLandingNamed;
   }
   if ((head.flags & wire::FrameFlags::kAttachment) != 0) {
-    call.request().details->attachment().begin(call.request().details->options.attachment);
+    OutgoingTransfer& attachment = call.request().details->attachment();
+    attachment.begin(call.request().details->options.attachment);
+    attachment.set_held((head.flags & wire::FrameFlags::kExpectsContinue) != 0);
   }
   Begun begun = queue(call, head, call.request().details != nullptr || session_.output().needs_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
@@ -106,10 +111,16 @@ void CallsOut::sent(CallDetails* details, std::uint64_t id) {
   if (bytes == 0) return;
   if (session_.transfers().splits(bytes)) {
     attachment.belong_to(id, false);
-    session_.transfers().add(attachment);
+    if (!attachment.is_held()) session_.transfers().add(attachment);
   } else if (!attachment.queue(session_.connection().outbox(), bytes)) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
   }
+}
+
+void CallsOut::on_continue(std::uint64_t id) {
+  Exchange* const exchange = table_.find(id);
+  CallDetails* const details = exchange != nullptr ? exchange->details() : nullptr;
+  if (details != nullptr && details->attachment().let_go()) session_.transfers().add(details->attachment());
 }
 
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
@@ -252,7 +263,8 @@ void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   table_.take_from(0, [&](Exchange& exchange, std::uint64_t begins) {
     const bool sent = begins < handed_over;
     const CallDetails* const details = exchange.details();
-    const bool whole = details == nullptr || details->attachment().bytes_left() == 0;
+    const bool whole = details == nullptr || details->attachment().bytes_left() == 0 ||
+                       details->attachment().is_taken_early();
     exchange.on_lost(!sent ? not_sent : whole ? unknown : half_sent, false);
   });
 }

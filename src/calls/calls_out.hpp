@@ -48,6 +48,8 @@ class CallsOut {
   }
   Landing on_answer_attachment(const Frame& frame);
   void on_answer_attachment_end(const Frame& frame, bool landed);
+  /// The peer asks for the attachment of `id`. Nothing happens if that does not wait.
+  void on_continue(std::uint64_t id);
   /// A piece of an answer's attachment.
   Landing on_piece(wire::PieceView piece);
   void on_piece_end(wire::PieceView piece);

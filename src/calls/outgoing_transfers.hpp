@@ -21,8 +21,13 @@ class OutgoingTransfers final : public OutboxSource {
   OutgoingTransfers(Connection& connection, FrameOutput& output) noexcept
       : connection_(connection), output_(output) {}
 
-  /// The peer can be sent pieces.
-  void allow() noexcept { allowed_ = true; }
+  /// The peer can be sent pieces; `asks`: it can ask for them, too.
+  void allow(bool asks) noexcept {
+    allowed_ = true;
+    peer_asks_ = asks;
+  }
+  /// A transfer may wait until the peer asks for it.
+  bool may_wait() const noexcept { return peer_asks_; }
   /// An attachment of so many bytes goes in pieces: it is longer than one.
   bool splits(std::uint64_t bytes) const noexcept {
     return allowed_ && bytes > connection_.capabilities().piece_bytes;
@@ -56,6 +61,7 @@ class OutgoingTransfers final : public OutboxSource {
   std::uint32_t answers_ = 0;
   std::uint64_t answer_bytes_ = 0;
   bool allowed_ = false;
+  bool peer_asks_ = false;
 };
 
 }  // namespace weft::detail

@@ -52,7 +52,8 @@ std::optional<Refusal> RequestCheck::attachment_refusal(wire::RequestView reques
     return Refusal{RefusalReason::kAttachmentNotTaken,
                    {StatusCode::kInvalidArgument, Layer::kRpc, [&] {
                       return "method '" + std::string{method->key.name} +
-                             "' takes no attachment; a handler that does has a parameter CallContext&";
+                             "' takes no attachment; a handler that does has a parameter CallContext& or, a "
+                             "coroutine, IncomingAttachment&";
                     }}};
   }
   const std::uint64_t limit = method->options.attachment_bytes_max;

@@ -9,6 +9,7 @@
 #include "calls/admission.hpp"
 #include "calls/call_status.hpp"
 #include "calls/calls_host.hpp"
+#include "calls/incoming_transfer.hpp"
 #include "calls/late_answer.hpp"
 #include "calls/worker_pool.hpp"
 #include "weft/detail/calls/method_entry.hpp"
@@ -281,6 +282,7 @@ void ServedCall::cancel_by_peer() {
 
 void ServedCall::orphan() {
   ListHook<ServedCallTag>::unlink();
+  if (envelope_.incoming != nullptr) envelope_.incoming->on_connection_lost();
   sink_->forget(*this);
   sink_ = nullptr;
   if (state_ != State::kAnswered) ++host_->calls.of(*method_).dropped;

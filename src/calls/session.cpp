@@ -35,7 +35,7 @@ Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
 // A hello of this side that says nothing yet but its features.
 wire::Hello hello_with_features(const SessionSetup& setup) {
   wire::Hello hello;
-  hello.features_supported = wire::Features::kChecksum | wire::Features::kPieces;
+  hello.features_supported = wire::Features::kAll;
   hello.features_required = setup.checksums ? wire::Features::kChecksum : 0;
   return hello;
 }
@@ -105,7 +105,9 @@ Status Session::on_hello(const wire::Hello& theirs) {
     output_.use_checksums();
     connection_->use_checksums();
   }
-  if ((*features & wire::Features::kPieces) != 0) transfers_.allow();
+  if ((*features & wire::Features::kPieces) != 0) {
+    transfers_.allow((*features & wire::Features::kContinue) != 0);
+  }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(setup_.limits.calls_in_flight_max, theirs.calls_in_flight_max);
   state_ = State::kReady;
@@ -171,6 +173,9 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       return in_.on_request(frame, chunk);
     case wire::FrameType::kCancel:
       in_.on_cancel(frame.header.id);
+      return {};
+    case wire::FrameType::kContinue:
+      out_.on_continue(frame.header.id);
       return {};
     case wire::FrameType::kPing:
       on_ping(frame.header.id);
@@ -355,7 +360,9 @@ void Session::close(Status why) {
 void Session::close_with_goaway(const Status& why) {
   // Requests that are put off count as taken: while there are any, nothing can be sent at once.
   if (state_ == State::kReady || state_ == State::kDraining) {
-    output_.send(wire::GoawayHead{.taken_up_to = connection_->handed_up()}.header(), why.message());
+    // One that is not whole may have been taken all the same.
+    const std::uint64_t taken_up_to = connection_->handed_up() + (in_.has_begun_early() ? 1 : 0);
+    output_.send(wire::GoawayHead{.taken_up_to = taken_up_to}.header(), why.message());
     connection_->outbox().send_now();
   }
   close(why);

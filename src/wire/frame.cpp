@@ -13,7 +13,7 @@ namespace weft::detail::wire {
 
 std::string_view to_string(FrameType type) {
   static constexpr std::string_view kNames[] = {"?",    "request", "answer",  "cancel", "ping",
-                                                "pong", "goaway",  "carrier", "piece"};
+                                                "pong", "goaway",  "carrier", "piece",  "continue"};
   const auto index = static_cast<unsigned>(type);
   if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
@@ -40,7 +40,7 @@ std::string_view to_string(FrameFault fault) {
 FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept {
   const auto type = static_cast<unsigned>(header.type);
   const bool skippable = is_skippable(header.type);
-  if (type - 1 > 7 && !skippable) return FrameFault::kUnknownType;
+  if (type - 1 > 8 && !skippable) return FrameFault::kUnknownType;
   const unsigned known = skippable ? FrameFlags::kAttachment : FrameFlags::kOfType[type];
   if ((header.flags & ~(known | FrameFlags::kOptional)) != 0) return FrameFault::kUnknownFlags;
   // What a carrier frame says has to get through, whatever calls are limited to.

@@ -43,6 +43,7 @@ std::string feature_names(std::uint64_t features) {
   std::string names;
   if ((features & Features::kChecksum) != 0) names += "checksum ";
   if ((features & Features::kPieces) != 0) names += "attachments in pieces ";
+  if ((features & Features::kContinue) != 0) names += "attachments that wait to be asked for ";
   for (unsigned bit = 0; bit < 64; ++bit) {
     const std::uint64_t feature = std::uint64_t{1} << bit;
     if ((features & feature & ~Features::kAll) != 0) names += "bit " + std::to_string(bit) + " ";

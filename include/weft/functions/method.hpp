@@ -16,6 +16,7 @@
 namespace weft {
 
 class CallContext;
+class IncomingAttachment;
 template <typename R>
 class Reply;
 
@@ -98,13 +99,16 @@ struct TypeList {
   using Tuple = std::tuple<Ts...>;
 };
 
-/// Splits a parameter list into what the server adds (Reply first, then CallContext&) and what travels.
+/// Splits a parameter list into what the server adds (Reply first, then CallContext&, then
+/// IncomingAttachment&) and what travels.
 template <typename Returned, typename... Parameters>
 struct Signature {
   using Result = typename ResultOf<std::remove_cvref_t<Returned>>::Value;
   using Arguments = TypeList<std::remove_cvref_t<Parameters>...>;
   using AsDeclared = TypeList<Parameters...>;
   static constexpr bool takes_context = false;
+  static constexpr bool chooses_landing = false;
+  static constexpr bool context_in_place = true;
   static constexpr bool delayed = false;
   static constexpr bool reply_after_context = false;
 };
@@ -112,6 +116,11 @@ template <typename Returned, typename... Parameters>
 struct Signature<Returned, CallContext&, Parameters...> : Signature<Returned, Parameters...> {
   static constexpr bool takes_context = true;
   static constexpr bool reply_after_context = Signature<Returned, Parameters...>::delayed;
+};
+template <typename Returned, typename... Parameters>
+struct Signature<Returned, IncomingAttachment&, Parameters...> : Signature<Returned, Parameters...> {
+  static constexpr bool chooses_landing = true;
+  static constexpr bool context_in_place = !Signature<Returned, Parameters...>::takes_context;
 };
 template <typename R, typename... Parameters>
 struct Signature<void, Reply<R>, Parameters...> : Signature<R, Parameters...> {
@@ -186,7 +195,11 @@ using SchemaOf =
 /// The key of a function, of `method<...>` or of `remote<...>`.
 template <auto M>
 inline constexpr detail::MethodKey method_key{detail::hash_name(detail::MethodTraits<M>::name),
-                                              detail::SchemaOf<M>::hash(), detail::MethodTraits<M>::name,
-                                              &detail::SchemaOf<M>::text};
+                                              detail::SchemaOf<M>::hash(),
+                                              detail::MethodTraits<M>::name,
+                                              &detail::SchemaOf<M>::text,
+                                              {},
+                                              {},
+                                              detail::MethodTraits<M>::chooses_landing};
 
 }  // namespace weft

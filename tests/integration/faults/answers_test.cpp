@@ -10,7 +10,7 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
 
-namespace weft::faults {
+namespace weft::faults::answers_tests {
 
 using namespace weft::detail;
 namespace {
@@ -262,4 +262,4 @@ TEST_F(BytesFromAServer, AServerThatAnswersNonsenseFailsTheCallsOfThatConnection
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::answers_tests

@@ -15,7 +15,7 @@
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/coro/event.hpp"
 
-namespace weft::faults {
+namespace weft::faults::budget_tests {
 
 using namespace weft::detail;
 namespace {
@@ -337,4 +337,4 @@ TEST_F(Budgets, TextsOfFailuresThatNobodyReadsAreBounded) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::budget_tests

@@ -10,7 +10,7 @@
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/detail/wire/crc32c.hpp"
 
-namespace weft::faults {
+namespace weft::faults::bytes_tests {
 
 using namespace weft::detail;
 namespace {
@@ -413,4 +413,4 @@ TEST_F(BytesFromAPeer, ABitFlippedAnywhereIsDetectedWhileChecksumsAreOn) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::bytes_tests

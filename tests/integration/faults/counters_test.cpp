@@ -5,7 +5,7 @@
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/transport/memory.hpp"
 
-namespace weft::faults {
+namespace weft::faults::counters_tests {
 
 using namespace weft::detail;
 namespace {
@@ -76,7 +76,7 @@ TEST_F(Counters, NameTheReasonForWhichAConnectionWasEnded) {
   wire::Hello demanding;
   demanding.features_supported = demanding.features_required = std::uint64_t{1} << 40;
   expect_counted(server, wire::encode_hello(demanding), RefusalReason::kHelloMismatch);
-  expect_counted(server, hello + control_bytes(static_cast<FrameType>(9)), RefusalReason::kUnknownType);
+  expect_counted(server, hello + control_bytes(static_cast<FrameType>(99)), RefusalReason::kUnknownType);
   expect_counted(server, spoilt([](auto& h) { h.flags = 0x08; }), RefusalReason::kUnknownFlags);
   expect_counted(server, spoilt([](auto& h) { h.body_bytes = 4097; }), RefusalReason::kBodyTooLarge);
   expect_counted(server, spoilt([](auto& h) { h.flags = 1, h.attachment_bytes = 10'001; }),
@@ -157,4 +157,4 @@ TEST(LogOfFaults, HasOneLineASecondOfEachPeer) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::counters_tests

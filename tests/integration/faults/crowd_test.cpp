@@ -8,7 +8,7 @@
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 
-namespace weft::faults {
+namespace weft::faults::crowd_tests {
 
 using namespace weft::detail;
 namespace {
@@ -195,4 +195,4 @@ TEST_F(Crowds, TenThousandIdleConnectionsCostAtMost4KiBEach) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::crowd_tests

@@ -9,7 +9,7 @@
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/coro/event.hpp"
 
-namespace weft::faults {
+namespace weft::faults::late_answer_tests {
 namespace {
 
 /// Handlers of each kind whose answers are made later than their requests come. On the test's own loop, but
@@ -172,4 +172,4 @@ TEST_F(KeptRequests, OfCallsAreChargedToTheMemoryOfTheirConnectionAndOfTheServer
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::late_answer_tests

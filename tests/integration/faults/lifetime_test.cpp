@@ -4,7 +4,7 @@
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/transport/memory.hpp"
 
-namespace weft::faults {
+namespace weft::faults::lifetime_tests {
 namespace {
 
 std::atomic<int> begun = 0;
@@ -221,4 +221,4 @@ TEST(Chains, ACallDroppedAtTheEdgeArrivesAsACancelAtTheLastHop) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::lifetime_tests

@@ -8,7 +8,7 @@
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/coro/event.hpp"
 
-namespace weft::faults {
+namespace weft::faults::memory_tests {
 namespace {
 
 /// Runs on the server's only loop, so that the allocations of its thread are what fails.
@@ -192,4 +192,4 @@ TEST_F(OutOfMemory, LeavesAReplyUnusedThatCouldNotBeHandedOver) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::memory_tests

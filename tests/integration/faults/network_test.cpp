@@ -14,7 +14,7 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
 
-namespace weft::faults {
+namespace weft::faults::network_tests {
 
 using namespace weft::detail;
 namespace {
@@ -265,4 +265,4 @@ TEST(BadNetworks, ThatCarryNothingAnyMoreAreNoticedByPingsOnBothSidesAndLeftForA
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::network_tests

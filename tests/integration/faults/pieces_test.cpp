@@ -11,7 +11,7 @@
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 
-namespace weft::faults {
+namespace weft::faults::pieces_tests {
 
 using namespace weft::detail;
 namespace {
@@ -284,4 +284,4 @@ TEST_F(PiecesFromAServer, AreAnnouncedOnce) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::pieces_tests

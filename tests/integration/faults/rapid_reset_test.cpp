@@ -12,7 +12,7 @@
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
 
-namespace weft::faults {
+namespace weft::faults::rapid_reset_tests {
 
 using namespace weft::detail;
 namespace {
@@ -97,4 +97,4 @@ TEST_F(RapidResets, RunNoMoreHandlersThanAConnectionMay) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::rapid_reset_tests

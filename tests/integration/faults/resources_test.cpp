@@ -8,7 +8,7 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
 
-namespace weft::faults {
+namespace weft::faults::resources_tests {
 
 using namespace weft::detail;
 namespace {
@@ -191,4 +191,4 @@ TEST_F(StillResources, CallsThatExpireWhileTheyWaitForAWorkerNeverRun) {
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::resources_tests

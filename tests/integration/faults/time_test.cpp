@@ -11,7 +11,7 @@
 #include "integration/faults/hostile_peer.hpp"
 #include "weft/coro/event.hpp"
 
-namespace weft::faults {
+namespace weft::faults::time_tests {
 
 using namespace weft::detail;
 namespace {
@@ -496,4 +496,4 @@ TEST_F(SilentPeers, AreGivenUpTwoPingIntervalsAfterTheirLastByteWheneverThatCame
 }
 
 }  // namespace
-}  // namespace weft::faults
+}  // namespace weft::faults::time_tests

@@ -6,7 +6,7 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::attachment_tests {
 namespace {
 
 constexpr std::size_t kLarge = std::size_t{8} << 20;
@@ -336,4 +336,4 @@ TEST_F(Attachments, BelongToTheCallUntilItEndsAlsoWhenTheConnectionDies) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::attachment_tests

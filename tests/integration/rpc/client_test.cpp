@@ -8,7 +8,7 @@
 #include "integration/rpc/rpc_testing.hpp"
 #include "weft/coro/yield.hpp"
 
-namespace weft::testing {
+namespace weft::testing::client_tests {
 
 using namespace weft::detail;
 namespace {
@@ -371,4 +371,4 @@ TEST_F(Pipelines, ACallOutlivesItsClientsConnectionAndItsEnd) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::client_tests

@@ -5,7 +5,7 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::combined_tests {
 namespace {
 
 int square(int number) {
@@ -157,4 +157,4 @@ TEST_F(CombinedCalls, AStartedCallGivesItsResultOnce) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::combined_tests

@@ -7,7 +7,7 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::context_tests {
 namespace {
 
 /// Facts that one call's context gave.
@@ -366,4 +366,4 @@ TEST_F(HandlerErrors, OfOneCallTouchNoNeighbour) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::context_tests

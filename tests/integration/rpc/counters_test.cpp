@@ -6,7 +6,7 @@
 #include "weft/transport/memory.hpp"
 #include "weft/transport/tcp.hpp"
 
-namespace weft::testing {
+namespace weft::testing::counters_tests {
 namespace {
 
 int half(int number) {
@@ -142,4 +142,4 @@ INSTANTIATE_TEST_SUITE_P(Over, Counting, ::testing::Values(kAnyPort, "memory://c
                          [](const auto& test) { return std::string{test.index == 0 ? "Tcp" : "Memory"}; });
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::counters_tests

@@ -3,7 +3,7 @@
 #include "integration/rpc/rpc_testing.hpp"
 #include "weft/codec/compatible.hpp"
 
-namespace weft::testing {
+namespace weft::testing::evolution_tests {
 
 using namespace weft::detail;
 namespace {
@@ -220,4 +220,4 @@ TEST_F(SchemaEvolution, ViewsAndOwnersOfTheSameAreTheSameSchema) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::evolution_tests

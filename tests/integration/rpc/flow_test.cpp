@@ -12,7 +12,7 @@
 
 #include "weft/transport/memory.hpp"
 
-namespace weft::testing {
+namespace weft::testing::flow_tests {
 namespace {
 
 using namespace std::chrono_literals;
@@ -206,4 +206,4 @@ TEST_F(Flow, AnAnswerHasLeftWhenItHasAndNotWhenItIsQueued) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::flow_tests

@@ -6,7 +6,7 @@
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::half_close_tests {
 
 using namespace weft::detail;
 namespace {
@@ -89,4 +89,4 @@ TEST_F(HalfClose, IsNotWhatAPeerThatGoesDoesAndItsHandlersAreCancelledAtOnce) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::half_close_tests

@@ -13,7 +13,7 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::handler_tests {
 
 using namespace weft::detail;
 namespace {
@@ -408,4 +408,4 @@ TEST_F(Handlers, AnUnknownMethodIsThatCallsErrorOnly) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::handler_tests

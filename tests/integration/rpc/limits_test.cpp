@@ -8,7 +8,7 @@
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::limits_tests {
 
 using namespace weft::detail;
 namespace {
@@ -556,4 +556,4 @@ TEST_F(APeerThatStopsReading, IsEndedAfterTheStallTimeout) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::limits_tests

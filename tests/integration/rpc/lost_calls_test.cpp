@@ -12,7 +12,7 @@
 #include "support/sockets.hpp"
 #include "support/wire_bytes.hpp"
 
-namespace weft::testing {
+namespace weft::testing::lost_calls_tests {
 
 using namespace weft::detail;
 namespace {
@@ -266,4 +266,4 @@ TEST_F(CallsOfAServerThatStops, AreUnprocessedExactlyIfTheyDidNotRun) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::lost_calls_tests

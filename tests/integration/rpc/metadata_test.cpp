@@ -3,7 +3,7 @@
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::metadata_tests {
 
 using namespace weft::detail;
 namespace {
@@ -218,4 +218,4 @@ TEST_F(CallMetadata, ThatIsNoneIsRefusedAndTheConnectionLives) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::metadata_tests

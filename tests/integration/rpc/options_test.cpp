@@ -2,7 +2,7 @@
 // Options with which nothing would ever work are refused by their names, before anything waits in vain.
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::options_tests {
 namespace {
 
 int next(int number) {
@@ -114,4 +114,4 @@ TEST_F(Options, ANegativeTimeoutOfACallHasPassed) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::options_tests

@@ -8,7 +8,7 @@
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::pieces_tests {
 namespace {
 
 constexpr std::size_t kMany = std::size_t{64} << 20;
@@ -224,4 +224,4 @@ TEST_F(Pieces, OfAnswersThatNobodyReadsAreBounded) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::pieces_tests

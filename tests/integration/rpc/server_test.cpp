@@ -13,7 +13,7 @@
 #include "integration/rpc/rpc_testing.hpp"
 #include "support/raw_socket.hpp"
 
-namespace weft::testing {
+namespace weft::testing::server_tests {
 
 using namespace weft::detail;
 namespace {
@@ -424,4 +424,4 @@ TEST_F(Servers, ItsEndEndsWhatStillRuns) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::server_tests

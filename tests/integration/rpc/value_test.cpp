@@ -15,7 +15,7 @@
 
 #include "integration/rpc/rpc_testing.hpp"
 
-namespace weft::testing {
+namespace weft::testing::value_tests {
 namespace {
 
 enum class Colour : std::uint8_t { kRed, kGreen };
@@ -159,4 +159,4 @@ TEST_F(ArgumentsAndResults, GivenAsTemporariesLiveUntilTheCallIsSentAlsoWhenItWa
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::value_tests

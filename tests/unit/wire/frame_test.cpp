@@ -214,10 +214,21 @@ TEST(CheckHeader, AcceptsEveryKindOfFrameThatIsInOrder) {
 
 TEST(CheckHeader, RefusesEveryTypeThatHasNoNameAndMayNotBeSkipped) {
   for (unsigned type = 0; type < 256; ++type) {
-    const bool accepted = (type >= 1 && type <= 8) || type >= 0x80;
+    const bool accepted = (type >= 1 && type <= 9) || type >= 0x80;
     const FrameFault fault = check_header(of_type(static_cast<FrameType>(type)), kLimits);
     EXPECT_EQ(fault != FrameFault::kUnknownType, accepted) << type;
   }
+}
+
+TEST(CheckHeader, TakesAContinueThatSaysItsIdAndNothingElse) {
+  FrameHeader header = of_type(FrameType::kContinue);
+  header.id = 7;
+  EXPECT_EQ(check_header(header, kLimits), FrameFault::kNone);
+  header.typed64 = 1;
+  EXPECT_EQ(check_header(header, kLimits), FrameFault::kUnexpectedField);
+  header.typed64 = 0;
+  header.body_bytes = 8;
+  EXPECT_EQ(check_header(header, kLimits), FrameFault::kUnexpectedField);
 }
 
 TEST(CheckHeader, RefusesFlagsThatTheTypeDoesNotKnow) {

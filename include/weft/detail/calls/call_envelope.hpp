@@ -10,6 +10,11 @@
 
 namespace weft::detail {
 
+class IncomingTransfer;
+struct DropIncoming {
+  void operator()(IncomingTransfer* transfer) const noexcept;
+};
+
 /// Attachments and wishes that belong to a served call beside the bodies of request and answer. Thread: where
 /// the handler runs, and then the loop.
 struct CallEnvelope {
@@ -25,8 +30,11 @@ struct CallEnvelope {
   UniqueFunction<void(bool)> on_answer_sent{};
   /// Set for a handler that may ask for them off the loop.
   std::unique_ptr<const Endpoints> endpoints{};
-  /// Stands in for the connection's tag when the connection is gone.
-  std::shared_ptr<void> orphan_tag{};
+  /// The request's attachment, in place of `attachment`, for a handler that receives it itself; null without
+  /// one.
+  std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
+  /// Stands in for the connection's tag when the connection is gone; made for the first who asks.
+  std::unique_ptr<std::shared_ptr<void>> orphan_tag{};
   /// The connection is to end behind the answer. Set where the handler runs, read on the loop.
   std::atomic<bool> close_after_answer = false;
 };

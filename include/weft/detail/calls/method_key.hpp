@@ -18,6 +18,8 @@ struct MethodKey {
   /// Names of the types of its argument and its result, where these are known by name.
   std::string_view takes{};
   std::string_view gives{};
+  /// Its handler chooses where the attachment of a request lands, so a large one waits to be asked for.
+  bool chooses_landing = false;
 };
 
 /// FNV-1a, 64 bits.

@@ -14,7 +14,7 @@ struct OutgoingTransferTag;
 /// Leaves the list when it is destroyed.
 ///
 ///   idle --OutgoingTransfers::add()--> waiting --its last piece is queued--> leaving --all left--> returned
-///                                      waiting --unlink()--> as idle; the peer is told by its owner
+///   held --the peer asks, add()-------^ waiting --unlink()--> as idle; the peer is told by its owner
 class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTransferTag> {
  public:
   using OutgoingAttachment::OutgoingAttachment;
@@ -28,6 +28,17 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
   bool in_pieces() const noexcept { return whole_ != 0; }
   /// Bytes of it that were queued.
   std::uint64_t offset() const noexcept { return whole_ - bytes_left(); }
+  /// Whether the receiver has to ask for it before any of it is sent; belongs to what it begins with.
+  void set_held(bool held) noexcept { wait_ = held ? Wait::kHeld : Wait::kNone; }
+  bool is_held() const noexcept { return wait_ == Wait::kHeld; }
+  /// The receiver asks for it. False when it does not wait for that.
+  bool let_go() noexcept {
+    if (!is_held() || bytes_left() == 0) return false;
+    wait_ = Wait::kAskedFor;
+    return true;
+  }
+  /// The handler that chooses its place runs before it is whole.
+  bool is_taken_early() const noexcept { return wait_ != Wait::kNone; }
   /// It is the attachment of the request, or of the answer, with this id from now on.
   void belong_to(std::uint64_t id, bool of_answer) noexcept {
     id_ = id;
@@ -41,7 +52,10 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
  private:
   std::uint64_t id_ = 0;
   std::uint64_t whole_ = 0;
+  enum class Wait : std::uint8_t { kNone, kHeld, kAskedFor };
+
   bool of_answer_ = false;
+  Wait wait_ = Wait::kNone;
 };
 
 }  // namespace weft::detail

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/calls/incoming_attachment.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
@@ -61,6 +62,8 @@ inline constexpr bool is_lost_output =
 template <typename T>
 inline constexpr bool is_context = std::is_same_v<std::remove_cvref_t<T>, CallContext>;
 template <typename T>
+inline constexpr bool is_incoming = std::is_same_v<std::remove_cvref_t<T>, IncomingAttachment>;
+template <typename T>
 inline constexpr bool is_any_reply = is_reply<std::remove_cvref_t<T>>;
 
 /// A parameter by value that owns memory: it ends with the function, and so does what a view of it shows.
@@ -72,8 +75,11 @@ inline constexpr bool dies_with_the_function = !std::is_reference_v<T> && owns_m
 template <typename Traits, typename... Declared>
 consteval bool explain_parameters(TypeList<Declared...>) {
   constexpr bool kReplyInPlace = !(is_any_reply<Declared> || ...) && !Traits::reply_after_context;
-  constexpr bool kContextInPlace = !(is_context<Declared> || ...);
-  constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared>) || ...);
+  constexpr bool kContextInPlace = !(is_context<Declared> || ...) && Traits::context_in_place;
+  constexpr bool kIncomingInPlace = !(is_incoming<Declared> || ...);
+  constexpr bool kIncomingOfCoroutine = !Traits::chooses_landing || is_task<typename Traits::Returned>;
+  constexpr bool kNothingLost =
+      !((is_lost_output<Declared> && !is_context<Declared> && !is_incoming<Declared>) || ...);
   // A delayed handler answers through its Reply before it returns, or keeps what it answers with itself.
   constexpr bool kResultStays =
       Traits::delayed || !holds_view<typename Traits::Result> || !(dies_with_the_function<Declared> || ...);
@@ -83,6 +89,14 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   static_assert(kContextInPlace,
                 "weft cannot serve this handler: it takes its context as CallContext&, before the parameters "
                 "that travel (after Reply<R>, if there is one)");
+  static_assert(kIncomingInPlace,
+                "weft cannot serve this handler: it takes its attachment as IncomingAttachment&, before the "
+                "parameters that travel (after CallContext&, if there is one)");
+  static_assert(
+      kIncomingOfCoroutine,
+      "weft cannot serve this handler: one with an IncomingAttachment& waits for the attachment, so "
+      "it is a coroutine that returns Task<...>; an ordinary function gets an attachment that is "
+      "there from CallContext::take_attachment()");
   static_assert(kNothingLost,
                 "weft cannot serve this handler: a parameter is a non-const reference, and what is written "
                 "there never reaches the caller; take a value or a const reference, and return the result");
@@ -91,7 +105,8 @@ consteval bool explain_parameters(TypeList<Declared...>) {
       "weft cannot serve this handler: it returns a view, or a type that holds one, and a parameter "
       "that owns its memory is gone when the function returns; take a std::string_view, a span or a const "
       "reference, or return a value");
-  return kReplyInPlace && kContextInPlace && kNothingLost && kResultStays;
+  return kReplyInPlace && kContextInPlace && kIncomingInPlace && kIncomingOfCoroutine && kNothingLost &&
+         kResultStays;
 }
 
 /// Everything the server needs to call the function behind `M`.
@@ -190,29 +205,38 @@ struct HandlerOf {
     return decoded.ok();
   }
 
+  /// Stands in for the attachment of a handler that does not choose where it goes.
+  struct NoIncoming {
+    explicit NoIncoming(ServedCall&) {}
+  };
+  using Incoming = std::conditional_t<Traits::chooses_landing, IncomingAttachment, NoIncoming>;
+
+  static Returned invoke_coroutine(const MethodEntry& method, ServedCall& call, Arguments& arguments,
+                                   Incoming& incoming) {
+    if constexpr (Traits::takes_context && Traits::chooses_landing) {
+      return invoke(method.object, arguments, call.context(), incoming);
+    } else if constexpr (Traits::takes_context) {
+      return invoke(method.object, arguments, call.context());
+    } else if constexpr (Traits::chooses_landing) {
+      return invoke(method.object, arguments, incoming);
+    } else {
+      return invoke(method.object, arguments);
+    }
+  }
+
   static Task<void> serve_coroutine(const MethodEntry* method, ServedCall* call) {
     Status failure;
     DecodeArena arena;
     try {
       Arguments arguments;
+      Incoming incoming{*call};
       if (!decode(*method, *call, arena, arguments)) co_return;
       if constexpr (std::is_same_v<Returned, Task<void>>) {
-        if constexpr (Traits::takes_context) {
-          co_await invoke(method->object, arguments, call->context());
-        } else {
-          co_await invoke(method->object, arguments);
-        }
+        co_await invoke_coroutine(*method, *call, arguments, incoming);
         co_await room_for(*call);
         answer_with(*call);
-      } else if constexpr (Traits::takes_context) {
-        auto result = co_await invoke(method->object, arguments, call->context());
-        if (!call->has_room()) [[unlikely]] {
-          failure = keep_answer(*call, result);
-          if (failure.ok()) co_await room_for(*call);
-        }
-        if (failure.ok()) answer(*call, result);
       } else {
-        auto result = co_await invoke(method->object, arguments);
+        auto result = co_await invoke_coroutine(*method, *call, arguments, incoming);
         if (!call->has_room()) [[unlikely]] {
           failure = keep_answer(*call, result);
           if (failure.ok()) co_await room_for(*call);
@@ -255,7 +279,8 @@ struct HandlerOf {
   /// Under a name that is known at run time only; `name` outlives the server.
   static MethodEntry named_entry(std::string_view name, void* object, const HandlerOptions& options) {
     if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
-      const MethodKey key{hash_name(name), SchemaOf<M>::hash(), name, &SchemaOf<M>::text};
+      const MethodKey key{hash_name(name),        SchemaOf<M>::hash(), name, &SchemaOf<M>::text, {}, {},
+                          Traits::chooses_landing};
       return make_entry(key, true, object, options);
     } else {
       return {};
@@ -266,7 +291,7 @@ struct HandlerOf {
                                 const HandlerOptions& options) {
     MethodEntry entry{key, options};
     entry.object = object;
-    entry.takes_attachment = Traits::takes_context;
+    entry.takes_attachment = Traits::takes_context || Traits::chooses_landing;
     entry.keyed = keyed;
     entry.copies_body = arguments_own_memory(static_cast<Arguments*>(nullptr));
     if constexpr (is_task<Returned>) {

@@ -21,6 +21,8 @@ enum class FrameType : std::uint8_t {
   kCarrier = 7,
   /// A part of an attachment, behind the frame that announced it: see FrameFlags::kInPieces.
   kPiece = 8,
+  /// The receiver of a request asks for its attachment: see FrameFlags::kExpectsContinue.
+  kContinue = 9,
   /// From here on, types that this build does not know: a later build may send them, and they are read, held
   /// to the limits, dropped and counted.
   kSkippable = 0x80,
@@ -45,6 +47,9 @@ struct FrameFlags {
   /// which others may come.
   static constexpr std::uint8_t kInPieces = 0x08;
   static constexpr std::uint8_t kAll = 0x0F;
+  /// A request whose attachment comes in pieces: they come when the receiver has asked for them by a
+  /// kContinue, which both hellos have to support.
+  static constexpr std::uint8_t kExpectsContinue = 0x10;
   /// A piece: of an answer's attachment, not of a request's.
   static constexpr std::uint8_t kOfAnswer = 0x02;
   /// A piece: the last one of its attachment.
@@ -53,7 +58,7 @@ struct FrameFlags {
   static constexpr std::uint8_t kOptional = 0xF0;
   /// The bits that a frame of each type may have.
   static constexpr std::uint8_t kOfType[] = {
-      0, kAll, kAttachment | kInPieces, 0, 0, 0, 0, 0, kAttachment | kOfAnswer | kLastPiece};
+      0, kAll, kAttachment | kInPieces, 0, 0, 0, 0, 0, kAttachment | kOfAnswer | kLastPiece, 0};
 };
 
 /// The head of every frame, as it lies on the wire, little-endian:
@@ -76,8 +81,8 @@ struct FrameHeader {
   std::uint8_t flags = 0;
   /// Of requests, answers, goaways and pieces, this and typed64 are what wire/heads.hpp says. Otherwise 0.
   std::uint16_t typed16 = 0;
-  /// Request: chosen by the caller. Answer, cancel and piece: the request's. Pong: the ping's. Goaway and
-  /// carrier: kNoId.
+  /// Request: chosen by the caller. Answer, cancel, piece and continue: the request's. Pong: the ping's.
+  /// Goaway and carrier: kNoId.
   std::uint64_t id = 0;
   std::uint64_t typed64 = 0;
   /// Request: remaining time, 0 = no deadline. Otherwise 0.

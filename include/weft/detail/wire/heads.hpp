@@ -43,6 +43,11 @@ class RequestView {
   bool timeout_is_in_seconds() const noexcept {
     return (header_->flags & FrameFlags::kTimeoutInSeconds) != 0;
   }
+  /// Its attachment waits to be asked for.
+  bool expects_continue() const noexcept {
+    return (header_->flags & FrameFlags::kInPieces) != 0 &&
+           (header_->flags & FrameFlags::kExpectsContinue) != 0;
+  }
   std::uint16_t metadata_bytes() const noexcept { return header_->typed16; }
   std::uint64_t padded_metadata_bytes() const noexcept { return padded(header_->typed16); }
   std::uint64_t arguments_bytes() const noexcept { return header_->body_bytes - padded_metadata_bytes(); }

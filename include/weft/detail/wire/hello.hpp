@@ -17,8 +17,10 @@ struct Features {
   static constexpr std::uint64_t kChecksum = 1u << 0;
   /// Attachments may come in pieces.
   static constexpr std::uint64_t kPieces = 1u << 1;
+  /// Attachments in pieces may wait until their receiver asks for them.
+  static constexpr std::uint64_t kContinue = 1u << 2;
   /// Features that this build knows.
-  static constexpr std::uint64_t kAll = kChecksum | kPieces;
+  static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue;
 };
 
 /// A way by which frames may travel beside the stream the hello came on.

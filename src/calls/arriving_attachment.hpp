@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "calls/refusals.hpp"
+#include "weft/base/bytes.hpp"
+#include "weft/base/status.hpp"
+#include "weft/base/time.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/id_table_node.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/wire/heads.hpp"
+
+namespace weft::detail {
+
+class ArrivingCalls;
+struct ArrivingAttachmentTag;
+
+/// Attachment of a request that is on its way: how far it has come and whether it gets on, wherever it goes
+/// to. An entry of ArrivingCalls, linked while more of it is wanted; that calls what is virtual here. Each of
+/// its ends comes once, after it left the table, and may destroy it. Thread: the connection's loop.
+class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
+                           public ListHook<ArrivingAttachmentTag>,
+                           private Timer {
+ public:
+  /// `calls` hears when a time of it is over.
+  ArrivingAttachment(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes, Deadline deadline) noexcept
+      : calls_(calls), id_(id), bytes_(bytes), deadline_(deadline) {}
+  ArrivingAttachment(const ArrivingAttachment&) = delete;
+  ArrivingAttachment& operator=(const ArrivingAttachment&) = delete;
+
+  /// Of the request.
+  std::uint64_t id() const noexcept { return id_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+  Deadline deadline() const noexcept { return deadline_; }
+  Timer& timer() noexcept { return *this; }
+
+  /// Bytes that are there as whole pieces.
+  std::size_t received() const noexcept { return received_; }
+  /// It is the piece that comes next.
+  bool expects(wire::PieceView piece) const noexcept { return piece.fits(received_, bytes_); }
+  void landed(std::size_t bytes) noexcept { received_ += bytes; }
+  bool is_whole() const noexcept { return received_ == bytes_; }
+  /// Since this was asked last, it has got on: by 64 KiB, or a 1024th part if that is more. Or its connection
+  /// has, which received so many bytes so far, by 64 KiB: a piece is under way, or it is another's turn. That
+  /// is good for a while only, so that nobody keeps memory for ever by sending a little for something else.
+  bool has_got_on(std::uint64_t received_by_connection) noexcept;
+
+  /// Nobody wants more of it. It stays until no device writes to its memory, at most until `latest`.
+  void give_up(TimePoint latest) noexcept { given_up_until_ = latest; }
+  bool is_given_up() const noexcept { return given_up_until_ != TimePoint{}; }
+  TimePoint given_up_until() const noexcept { return given_up_until_; }
+
+  /// Bytes that it may come to take of the server's memory; of a handler's own memory none.
+  virtual std::size_t announced() const noexcept = 0;
+  /// The place of the next `bytes`.
+  virtual MutableBytes place(std::size_t bytes) noexcept = 0;
+  /// Charges the first `arrived` bytes of it; or says why not.
+  virtual std::optional<Refusal> charge(std::size_t arrived) noexcept = 0;
+  virtual void on_whole() = 0;
+  /// There was no room for more of it.
+  virtual void on_refused(const Refusal& refusal) = 0;
+  /// It came too late, or not at all.
+  virtual void on_failed(const Status& failure) = 0;
+  /// Nothing writes to its memory any more, after give_up().
+  virtual void on_given_up() = 0;
+  /// The connection is gone.
+  virtual void on_lost() noexcept = 0;
+
+ protected:
+  ~ArrivingAttachment() = default;
+
+ private:
+  void on_timer() override;
+
+  ArrivingCalls& calls_;
+  const std::uint64_t id_;
+  const std::size_t bytes_;
+  const Deadline deadline_;
+  TimePoint given_up_until_{};
+  std::size_t received_ = 0;
+  std::size_t looked_at_ = 0;
+  std::uint64_t looked_at_connection_ = 0;
+  /// How often only its connection got on.
+  std::uint32_t waits_ = 0;
+};
+
+}  // namespace weft::detail

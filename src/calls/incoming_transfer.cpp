@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/incoming_transfer.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "calls/arriving_calls.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/calls/call_envelope.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr FixedFailure kConnectionLost{StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
+                                       "the connection ended before the request's attachment was there"};
+constexpr FixedFailure kNotWaitedFor{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
+                                     "the handler stopped waiting for the request's attachment"};
+
+}  // namespace
+
+void DropIncoming::operator()(IncomingTransfer* transfer) const noexcept {
+  delete transfer;
+}
+
+IncomingTransfer::IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes,
+                                   Way way) noexcept
+    : ArrivingAttachment(calls, id, bytes, Deadline{}), arriving_(&calls), loop_(calls.loop()), way_(way) {}
+
+IncomingTransfer::IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, Buffer attachment) noexcept
+    : ArrivingAttachment(calls, id, attachment.size(), Deadline{}),
+      arriving_(&calls),
+      loop_(calls.loop()),
+      whole_(std::move(attachment)),
+      way_(Way::kThere),
+      ended_(true) {
+  landed(bytes());
+}
+
+IncomingTransfer::~IncomingTransfer() {
+  stop_waiting();
+  if (arriving_ != nullptr && held_ != 0) arriving_->admission().release(held_);
+}
+
+bool IncomingTransfer::begin(MutableBytes memory, CancelScope* scope, Ready& waiter) noexcept {
+  WEFT_ASSERT(can_begin(), "an attachment is received once");
+  begun_ = true;
+  chosen_ = memory;
+  if (ended_) {
+    if (failure_.ok()) copy_out();
+    return false;
+  }
+  if (scope != nullptr && scope->cancelled()) {
+    cancelled_ = scope->reason();
+    arriving_->give_up(*this);
+    return false;
+  }
+  if (way_ == Way::kAsked) {
+    Status failure = chosen_.empty() ? make_own() : Status{};
+    if (failure.ok()) failure = arriving_->ask_for(*this);
+    if (!failure.ok()) {
+      end(std::move(failure));
+      return false;
+    }
+  }
+  if (scope != nullptr) scope->add(*this);
+  waiter_ = &waiter;
+  return true;
+}
+
+Result<Buffer> IncomingTransfer::take_buffer() noexcept {
+  if (!failure_.ok()) return std::move(failure_);
+  return std::move(whole_);
+}
+
+void IncomingTransfer::stop_waiting() noexcept {
+  waiter_ = nullptr;
+  if (ended_) return;
+  arriving_->remove(*this);
+  end(Status::of<kNotWaitedFor>());
+}
+
+bool IncomingTransfer::lands() noexcept {
+  if (ended_) return false;
+  if (!chosen_.empty()) return true;
+  Status failure = make_own();
+  if (failure.ok()) return true;
+  end(std::move(failure));
+  return false;
+}
+
+void IncomingTransfer::on_connection_lost() noexcept {
+  if (!ended_) end(Status::of<kConnectionLost>());
+  arriving_ = nullptr;
+}
+
+MutableBytes IncomingTransfer::place(std::size_t bytes) noexcept {
+  const MutableBytes memory = own_.empty() ? chosen_ : own_.mutable_bytes();
+  return memory.subspan(received(), bytes);
+}
+
+std::optional<Refusal> IncomingTransfer::charge(std::size_t arrived) noexcept {
+  if (own_.empty()) return std::nullopt;
+  return arriving_->admission().charge_arriving(own_, arrived);
+}
+
+void IncomingTransfer::on_whole() {
+  if (!own_.empty()) {
+    Result<Buffer> whole = std::exchange(own_, {}).take();
+    if (!whole.ok()) return end(std::move(whole).status());
+    whole_ = *std::move(whole);
+    copy_out();
+  }
+  end({});
+}
+
+void IncomingTransfer::on_given_up() {
+  end(to_status(cancelled_));
+}
+
+void IncomingTransfer::on_lost() noexcept {
+  end(Status::of<kConnectionLost>());
+}
+
+void IncomingTransfer::on_cancel(CancelReason reason) noexcept {
+  cancelled_ = reason;
+  arriving_->give_up(*this);
+}
+
+Status IncomingTransfer::make_own() noexcept {
+  Result<ArrivingBuffer> memory = arriving_->landing_memory(bytes());
+  if (!memory.ok()) return std::move(memory).status();
+  own_ = *std::move(memory);
+  held_ = bytes();
+  arriving_->admission().hold(held_);
+  return {};
+}
+
+void IncomingTransfer::copy_out() noexcept {
+  if (chosen_.empty() || whole_.empty()) return;
+  std::memcpy(chosen_.data(), whole_.data(), whole_.size());
+  whole_ = Buffer{};
+}
+
+void IncomingTransfer::end(Status failure) noexcept {
+  ended_ = true;
+  failure_ = std::move(failure);
+  if (!failure_.ok()) own_ = {};
+  stop_listening();
+  if (waiter_ != nullptr) loop_.schedule(*std::exchange(waiter_, nullptr));
+}
+
+}  // namespace weft::detail

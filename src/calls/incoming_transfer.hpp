@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "calls/arriving_attachment.hpp"
+#include "weft/base/result.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/memory/arriving_buffer.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft::detail {
+
+/// Attachment of a request whose handler runs already and chooses where it goes.
+///
+///   offered --begin()--> wanted --all of it is there--> ended
+///                          |  refused, late, cancelled, lost; when nothing writes to the memory any more
+///                          '--> ended, with a failure
+///
+/// It waits at the peer until it is wanted (kAsked), follows its request (kFollows), or was there before the
+/// handler ran (kThere). One that follows is received into the memory that the handler has chosen by then,
+/// else into the server's, and is copied when the handler chooses. Belongs to its ServedCall, and leaves
+/// ArrivingCalls when it is destroyed, which waits for a device then. Thread: the connection's loop.
+class IncomingTransfer final : public ArrivingAttachment, private CancelListener {
+ public:
+  enum class Way : std::uint8_t { kAsked, kFollows, kThere };
+
+  /// `calls` outlives it or its on_connection_lost().
+  IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes, Way way) noexcept;
+  /// `attachment` is there.
+  IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, Buffer attachment) noexcept;
+  ~IncomingTransfer();
+
+  /// Nobody has wanted it so far.
+  bool can_begin() const noexcept { return !begun_; }
+  /// Wants it in `memory`, which is at least as long and stays until the end, or, when that is empty, in the
+  /// server's memory. True: `waiter` is scheduled at the end. False: it has ended. Only when it can_begin().
+  bool begin(MutableBytes memory, CancelScope* scope, Ready& waiter) noexcept;
+  /// Returns how it ended.
+  Status take_outcome() noexcept { return std::move(failure_); }
+  /// Gives what was received into the server's memory. Errors: kResourceExhausted.
+  Result<Buffer> take_buffer() noexcept;
+  /// In place of its end: whoever waits is gone, and nothing writes to the memory afterwards.
+  void stop_waiting() noexcept;
+
+  /// It follows its request, which was just handed to its handler: returns whether any of it is received.
+  bool lands() noexcept;
+  /// The connection is gone, and `calls` may be soon.
+  void on_connection_lost() noexcept;
+
+ private:
+  std::size_t announced() const noexcept override { return own_.size(); }
+  MutableBytes place(std::size_t bytes) noexcept override;
+  std::optional<Refusal> charge(std::size_t arrived) noexcept override;
+  void on_whole() override;
+  void on_refused(const Refusal& refusal) override { end(refusal.status); }
+  void on_failed(const Status& failure) override { end(failure); }
+  void on_given_up() override;
+  void on_lost() noexcept override;
+  void on_cancel(CancelReason reason) noexcept override;
+
+  Status make_own() noexcept;
+  void copy_out() noexcept;
+  void end(Status failure) noexcept;
+
+  /// Bytes of the server's memory that it counts in its connection, beside what its call does.
+  std::size_t held_ = 0;
+  /// Null when the connection is gone.
+  ArrivingCalls* arriving_;
+  Loop& loop_;
+  /// The handler's memory; empty when that is the server's.
+  MutableBytes chosen_;
+  ArrivingBuffer own_;
+  /// Attachment in the server's memory, whole.
+  Buffer whole_;
+  Ready* waiter_ = nullptr;
+  Status failure_;
+  Way way_;
+  bool begun_ = false;
+  bool ended_ = false;
+  CancelReason cancelled_ = CancelReason::kNone;
+};
+
+}  // namespace weft::detail

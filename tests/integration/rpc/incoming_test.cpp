@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-8: a handler chooses where the attachment of its request lands, before it arrives, or refuses it.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "integration/rpc/raw_peer.hpp"
+#include "integration/rpc/rpc_testing.hpp"
+
+namespace weft::testing::incoming_tests {
+namespace {
+
+constexpr std::size_t kLarge = std::size_t{64} << 20;
+constexpr std::size_t kSome = std::size_t{2} << 20;
+constexpr std::uint64_t kLittle = 64 * 1024;
+
+/// A block store whose memory is its own: what is put there has one place from the beginning.
+struct Store {
+  Task<Result<std::uint64_t>> put(IncomingAttachment& data, std::uint64_t room) {
+    ++asked;
+    if (data.size() > room) {
+      co_return user_error(7, "no room", StatusCode::kResourceExhausted);
+    }
+    memory.assign(room, std::byte{0xEE});
+    Result<void> whole = co_await data.into(memory);
+    outcome = whole.status();
+    if (!whole.ok()) co_return whole.status();
+    co_return data.received();
+  }
+  Task<Result<std::uint64_t>> put_later(CallContext& context, IncomingAttachment& data, std::uint64_t room) {
+    last_call = context.call_id();
+    memory.assign(room, std::byte{0xEE});
+    ++asked;
+    co_await open.wait();
+    const Result<void> whole = co_await data.into(memory);
+    if (!whole.ok()) co_return whole.status();
+    co_return data.received();
+  }
+  Task<Result<std::uint64_t>> keep(IncomingAttachment& data) {
+    Result<Buffer> whole = co_await data.receive();
+    if (!whole.ok()) co_return whole.status();
+    kept = *std::move(whole);
+    co_return kept.size();
+  }
+  Task<std::uint64_t> measure(IncomingAttachment& data) { co_return data.size(); }
+  Task<Result<std::uint64_t>> twice(IncomingAttachment& data) {
+    memory.assign(data.size(), std::byte{0xEE});
+    const Result<void> first = co_await data.into(memory);
+    const Result<void> second = co_await data.into(memory);
+    co_return first.ok() ? second.status() : first.status();
+  }
+  Task<Result<std::uint64_t>> for_a_while(IncomingAttachment& data) {
+    memory.assign(data.size(), std::byte{0xEE});
+    const auto first = co_await race(data.into(memory), sleep_for(1ms));
+    // Nothing may land here any more.
+    std::ranges::fill(memory, std::byte{0x11});
+    co_return first.index;
+  }
+  Task<int> small(int number) { co_return number; }
+
+  std::vector<std::byte> memory;
+  Buffer kept;
+  Event open;
+  std::optional<Status> outcome;
+  std::uint64_t last_call = 0;
+  std::atomic<int> asked = 0;
+};
+
+class Incoming : public RpcTest {
+ protected:
+  Server& serve_store(ServerOptions options = {}) {
+    return serve_here(std::move(options), [this](Server& server) {
+      server.register_handler<&Store::put, &Store::put_later, &Store::keep, &Store::measure, &Store::twice,
+                              &Store::for_a_while, &Store::small>(&store);
+    });
+  }
+  bool has_in_front(Bytes bytes) const {
+    return std::ranges::equal(Bytes{store.memory}.first(bytes.size()), bytes) &&
+           std::ranges::all_of(Bytes{store.memory}.subspan(bytes.size()),
+                               [](std::byte each) { return each == std::byte{0xEE}; });
+  }
+
+  Store store;
+};
+
+TEST_F(Incoming, LandsInTheMemoryThatItsHandlerChose) {
+  for (const bool checksums : {false, true}) {
+    Server& server = serve_store({.checksums = checksums});
+    Client& caller = client(server);
+    for (const std::size_t size :
+         {std::size_t{1}, std::size_t{4096}, std::size_t{100'001}, kSome + 5, kLarge}) {
+      const std::vector<std::byte> sent = pattern(size);
+      const auto stored = call<&Store::put>(caller, CallOptions{.attachment = Bytes{sent}}, size + 100);
+      ASSERT_TRUE(stored.ok()) << size << ": " << stored.status().to_string();
+      EXPECT_EQ(*stored, size);
+      EXPECT_TRUE(has_in_front(sent)) << size;
+    }
+    EXPECT_EQ(server.stats().protocol_errors, 0u);
+  }
+}
+
+TEST_F(Incoming, IsRefusedBeforeAByteOfItWasSent) {
+  Server& server = serve_store();
+  Client& caller = client(server);
+  const std::vector<std::byte> sent(kLarge);
+  const auto refused = call<&Store::put>(caller, CallOptions{.attachment = Bytes{sent}}, kSome);
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.status().native(), 7);
+  EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
+  EXPECT_LT(server.stats().traffic.bytes_received, 1024u);
+  EXPECT_EQ(call<&Store::measure>(caller, CallOptions{.attachment = Bytes{sent}}).value(), kLarge);
+  EXPECT_LT(server.stats().traffic.bytes_received, 2048u);
+}
+
+TEST_F(Incoming, WaitsAtItsCallerUntilThereIsMemory) {
+  Server& server = serve_store();
+  Client& caller = client(server);
+  const std::vector<std::byte> sent = pattern(kSome);
+  auto waits = caller.start<&Store::put_later>(CallOptions{.attachment = Bytes{sent}}, kSome + 10);
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.asked == 1; }));
+  EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
+  EXPECT_LT(server.stats().traffic.bytes_received, 1024u);
+  store.open.set();
+  EXPECT_EQ(wait_for(std::move(waits)).value(), kSome);
+  EXPECT_TRUE(has_in_front(sent));
+}
+
+TEST_F(Incoming, ThatFollowsItsRequestIsKeptForAHandlerThatChoosesLater) {
+  Client& caller = client(serve_store());
+  const std::vector<std::byte> sent = pattern(kLittle);
+  auto waits = caller.start<&Store::put_later>(CallOptions{.attachment = Bytes{sent}}, kLittle + 10);
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.asked == 1; }));
+  EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
+  store.open.set();
+  EXPECT_EQ(wait_for(std::move(waits)).value(), kLittle);
+  EXPECT_TRUE(has_in_front(sent));
+}
+
+TEST_F(Incoming, IsReceivedIntoMemoryOfTheServer) {
+  Client& caller = client(serve_store());
+  for (const std::size_t size : {std::size_t{1}, std::size_t{kLittle}, kSome, kLarge}) {
+    const std::vector<std::byte> sent = pattern(size);
+    EXPECT_EQ(call<&Store::keep>(caller, CallOptions{.attachment = Bytes{sent}}).value(), size);
+    EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), sent)) << size;
+  }
+}
+
+TEST_F(Incoming, InMemoryOfTheServerIsHeldToItsLimits) {
+  ServerOptions options;
+  options.limits.connection_memory_max = kSome;
+  Server& server = serve_store(std::move(options));
+  Client& caller = client(server);
+  const std::vector<std::byte> sent(kLarge);
+  const auto refused = call<&Store::keep>(caller, CallOptions{.attachment = Bytes{sent}});
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.status().message().find("connection_memory_max"), std::string_view::npos);
+  EXPECT_LT(server.stats().traffic.bytes_received, 1024u);
+  EXPECT_EQ(call<&Store::put>(caller, CallOptions{.attachment = Bytes{sent}}, kLarge).value(), kLarge)
+      << "memory of the handler's is the handler's";
+}
+
+TEST_F(Incoming, OfACallerThatDoesNotKnowOfTheChoiceIsThereBeforeTheHandlerRuns) {
+  Server& server = serve_here([this](Server& its) {
+    its.register_handler(
+        "store/put", [this](IncomingAttachment& data, std::uint64_t room) { return store.put(data, room); });
+    its.register_handler("store/keep", [this](IncomingAttachment& data) { return store.keep(data); });
+  });
+  Client& caller = client(server);
+  for (const std::size_t size : {std::size_t{1}, std::size_t{kLittle}, kSome}) {
+    const std::vector<std::byte> sent = pattern(size);
+    const CallOptions options{.attachment = Bytes{sent}};
+    constexpr auto& put = remote<"store/put", Result<std::uint64_t>(std::uint64_t)>;
+    EXPECT_EQ(call<put>(caller, options, kLarge).value(), size);
+    EXPECT_TRUE(has_in_front(sent)) << size;
+    constexpr auto& keep = remote<"store/keep", Result<std::uint64_t>()>;
+    EXPECT_EQ(call<keep>(caller, options).value(), size);
+    EXPECT_TRUE(std::ranges::equal(store.kept.bytes(), sent)) << size;
+  }
+  const std::vector<std::byte> sent = pattern(kSome);
+  constexpr auto& knows = remote<"store/put", Result<std::uint64_t>(IncomingAttachment&, std::uint64_t)>;
+  const std::uint64_t before = server.stats().traffic.bytes_received;
+  EXPECT_FALSE(call<knows>(caller, CallOptions{.attachment = Bytes{sent}}, 10).ok());
+  EXPECT_LT(server.stats().traffic.bytes_received, before + 1024);
+}
+
+TEST_F(Incoming, OfARequestWithoutOneIsEmpty) {
+  Client& caller = client(serve_store());
+  EXPECT_EQ(call<&Store::measure>(caller).value(), 0u);
+  EXPECT_EQ(call<&Store::put>(caller, 10).value(), 0u);
+  EXPECT_EQ(call<&Store::keep>(caller).value(), 0u);
+}
+
+TEST_F(Incoming, ThatDoesNotFitIsAFailureOfTheHandlers) {
+  Client& caller = client(serve_here([](Server& server) {
+    server.register_handler("too/small", [](IncomingAttachment& data) -> Task<Result<void>> {
+      std::array<std::byte, 10> memory{};
+      co_return co_await data.into(memory);
+    });
+  }));
+  constexpr auto& too_small = remote<"too/small", Result<void>(IncomingAttachment&)>;
+  const std::vector<std::byte> sent(kSome);
+  for (const std::size_t size : {std::size_t{11}, kSome}) {
+    const auto failed = call<too_small>(caller, CallOptions{.attachment = Bytes{sent}.first(size)});
+    EXPECT_EQ(failed.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(failed.status().message().find("does not fit into the 10 bytes"), std::string_view::npos);
+  }
+}
+
+TEST_F(Incoming, IsReceivedOnce) {
+  Client& caller = client(serve_store());
+  const std::vector<std::byte> sent = pattern(kSome);
+  for (const std::size_t size : {std::size_t{kLittle}, kSome}) {
+    const auto failed = call<&Store::twice>(caller, CallOptions{.attachment = Bytes{sent}.first(size)});
+    EXPECT_EQ(failed.status().code(), StatusCode::kInvalidArgument) << failed.status().to_string();
+  }
+}
+
+TEST_F(Incoming, ThatIsCancelledGivesItsMemoryBackAndTheConnectionStays) {
+  Server& server = serve_store();
+  Client& caller = client(server);
+  ASSERT_TRUE(connect(caller).ok());
+  const std::vector<std::byte> sent(kLarge);
+  {
+    auto dropped = caller.start<&Store::put>(CallOptions{.attachment = Bytes{sent}}, kLarge);
+    while (server.stats().traffic.bytes_received < kSome) loop().run_once(1ms);
+  }
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.outcome.has_value(); }));
+  EXPECT_EQ(store.outcome->code(), StatusCode::kCancelled);
+  store.memory.clear();
+  store.memory.shrink_to_fit();  // the sanitizer sees it when something still lands here
+  EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
+  EXPECT_LT(server.stats().traffic.bytes_received, kLarge / 2);
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
+TEST_F(Incoming, ThatLostItsRaceLandsNoMore) {
+  Server& server = serve_store();
+  Client& caller = client(server);
+  const std::vector<std::byte> sent(std::size_t{256} << 20);
+  const auto first = call<&Store::for_a_while>(caller, CallOptions{.attachment = Bytes{sent}});
+  EXPECT_EQ(first.value(), 1u) << "a quarter of a GiB takes longer than a millisecond";
+  EXPECT_EQ(call<&Store::small>(caller, 2).value(), 2);
+  EXPECT_TRUE(std::ranges::all_of(store.memory, [](std::byte each) { return each == std::byte{0x11}; }));
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
+}
+
+TEST_F(Incoming, EndsWithItsConnection) {
+  Server& server = serve_store();
+  Client& caller = client(server);
+  ASSERT_TRUE(connect(caller).ok());
+  const std::vector<std::byte> sent(kLarge);
+  auto lost = caller.start<&Store::put>(CallOptions{.attachment = Bytes{sent}}, kLarge);
+  while (server.stats().traffic.bytes_received < kSome) loop().run_once(1ms);
+  caller.close();
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.outcome.has_value(); }));
+  EXPECT_EQ(store.outcome->code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(wait_for(std::move(lost)).ok());
+}
+
+TEST_F(Incoming, OfALostConnectionMayHaveBeenServed) {
+  Server& server =
+      serve({.threads = 1}, [this](Server& its) { its.register_handler<&Store::put_later>(&store); });
+  Client& caller = client(server);
+  const std::vector<std::byte> sent(kLarge);
+  auto lost = caller.start<&Store::put_later>(CallOptions{.attachment = Bytes{sent}}, kLarge);
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.asked == 1; }));
+  server.stop(Duration::zero());
+  const auto outcome = wait_for(std::move(lost));
+  EXPECT_FALSE(outcome.ok());
+  EXPECT_FALSE(outcome.status().unprocessed()) << "its handler ran: " << outcome.status().to_string();
+}
+
+TEST_F(Incoming, PiecesThatNobodyAskedForAreDropped) {
+  Server& server = serve_store();
+  RawPeer peer{server.urls().front()};
+  peer.send_hello();
+  constexpr auto kMethod = method_key<&Store::put_later>;
+  const std::string whole(kSome, 'x');
+  const wire::RequestHead head{.flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces |
+                                        wire::FrameFlags::kExpectsContinue,
+                               .id = 1,
+                               .method = kMethod.id,
+                               .schema = kMethod.schema,
+                               .attachment_bytes = kSome};
+  wire::FrameHeader header = head.header();
+  std::string body(encoded_size(std::uint64_t{kSome}), '\0');
+  encode_to(reinterpret_cast<std::byte*>(body.data()), std::uint64_t{kSome});
+  header.body_bytes = static_cast<std::uint32_t>(body.size());
+  std::string request = header_bytes(header);
+  append_padded(request, body);
+  peer.send(request);
+  const wire::PieceHead piece{.id = 1, .offset = 0, .bytes = kSome, .last = true};
+  peer.send(frame_bytes(piece.header(), {}, whole));
+  peer.send(control_bytes(wire::FrameType::kPing, 5));
+  ASSERT_TRUE(turn_until(loop(), [&] {
+    return peer.write_some() && peer.read_some() && !peer.frames_of(wire::FrameType::kPong).empty();
+  }));
+  EXPECT_TRUE(peer.frames_of(wire::FrameType::kContinue).empty());
+  store.open.set();
+  ASSERT_TRUE(turn_until(
+      loop(), [&] { return peer.read_some() && !peer.frames_of(wire::FrameType::kContinue).empty(); }));
+  EXPECT_TRUE(std::ranges::all_of(store.memory, [](std::byte each) { return each == std::byte{0xEE}; }));
+  peer.send(frame_bytes(piece.header(), {}, whole));
+  ASSERT_TRUE(turn_until(
+      loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == 1; }));
+  EXPECT_EQ(store.memory[kSome - 1], std::byte{'x'});
+}
+
+TEST_F(Incoming, ThatDoesNotComeIsGivenUp) {
+  ServerOptions options;
+  options.limits.frame_timeout = 50ms;
+  Server& server = serve_store(std::move(options));
+  RawPeer peer{server.urls().front()};
+  peer.send_hello();
+  constexpr auto kMethod = method_key<&Store::keep>;
+  const wire::RequestHead head{.flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces |
+                                        wire::FrameFlags::kExpectsContinue,
+                               .id = 1,
+                               .method = kMethod.id,
+                               .schema = kMethod.schema,
+                               .attachment_bytes = kSome};
+  peer.send(header_bytes(head.header()));
+  ASSERT_TRUE(turn_until(
+      loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == 1; }));
+  EXPECT_EQ(wire::AnswerView{peer.answers().front()}.code(), static_cast<unsigned>(StatusCode::kUnavailable));
+  EXPECT_TRUE(store.kept.empty());
+}
+
+}  // namespace
+}  // namespace weft::testing::incoming_tests
