@@ -29,6 +29,11 @@ inline void expect_both_ways(Loop& loop, Client& caller, std::size_t size) {
   EXPECT_EQ(landing[size], std::byte{0xEE});
   const auto sum = loop.block_on(answer_of(caller.start<sum_up>({.attachment = Bytes{sent}})));
   EXPECT_EQ(sum.value().value, sum_of(sent));
+  const auto placed = loop.block_on(answer_of(caller.start<receive_in_place>({.attachment = Bytes{sent}})));
+  ASSERT_TRUE(placed.ok()) << size << ": " << placed.status().to_string();
+  EXPECT_EQ(placed->value, sum_of(sent)) << size;
+  const auto refused = loop.block_on(answer_of(caller.start<refuse>({.attachment = Bytes{sent}})));
+  EXPECT_EQ(refused.status().native(), static_cast<int>(size % 1000));
 }
 
 inline void expect_many_in_flight_are_answered(Loop& loop, Client& caller) {

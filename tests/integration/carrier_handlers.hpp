@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <vector>
 #include <weft/weft.hpp>
 
 #include "support/pattern.hpp"
@@ -44,11 +45,24 @@ inline std::uint64_t produce(CallContext& context, std::uint64_t bytes, std::uin
   return bytes;
 }
 
+/// Receives the attachment into memory of its own, with a margin that stays as it is.
+inline Task<Result<std::uint64_t>> receive_in_place(IncomingAttachment& data) {
+  std::vector<std::byte> memory(data.size() + 8, std::byte{0xEE});
+  const Result<void> whole = co_await data.into(memory);
+  if (!whole.ok()) co_return whole.status();
+  if (memory[data.size()] != std::byte{0xEE}) co_return user_error(1, "it landed beyond its end");
+  co_return sum_of(MutableBytes{memory}.first(data.size()));
+}
+inline Task<Result<void>> refuse(IncomingAttachment& data) {
+  co_return user_error(static_cast<int>(data.size() % 1000), "not wanted");
+}
+
 inline void register_all(Server& server) {
   server.register_handler<add>();
   server.register_handler<wait_for_ever>();
   server.register_handler<sum_up>();
   server.register_handler<give_back>();
+  server.register_handler<receive_in_place, refuse>();
   server.register_handler<produce>();
 }
 
