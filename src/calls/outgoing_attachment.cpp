@@ -9,9 +9,8 @@ namespace weft::detail {
 
 void OutgoingAttachment::begin(AttachmentView memory) noexcept {
   WEFT_ASSERT(leases_ == 0, "an attachment begins when nothing of the last one is lent");
-  memory_ = memory;
+  memory_ = RunCursor<const std::byte>{memory};
   left_ = memory.bytes();
-  piece_ = offset_ = 0;
 }
 
 // It counts as lent meanwhile: what is copied is given back at once.
@@ -20,12 +19,7 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   ++leases_;
   bool queued = true;
   while (bytes > 0) {
-    const Bytes rest = memory_.piece(piece_).subspan(offset_);
-    if (rest.empty()) {
-      ++piece_;
-      offset_ = 0;
-      continue;
-    }
+    const Bytes rest = memory_.rest();
     const std::size_t part = std::min(bytes, rest.size());
     ++leases_;
     if (!outbox.append_leased(rest.first(part), *this, part < bytes)) {
@@ -35,7 +29,7 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
     }
     bytes -= part;
     left_ -= part;
-    offset_ += part;
+    memory_.pass(part);
   }
   on_released(queued);
   return queued;

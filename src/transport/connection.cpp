@@ -351,7 +351,7 @@ Moved Connection::receive_once() {
       return moved;
     }
   }
-  iovec places[2];
+  iovec places[StreamFramer::kPlacesMax];
   const std::size_t count = framer_.receive_into(places);
   if (count == 0) {
     close(Status::of<kNoMemoryToReceive>());
