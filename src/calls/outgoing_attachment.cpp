@@ -20,16 +20,22 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   bool queued = true;
   while (bytes > 0) {
     const Bytes rest = memory_.rest();
-    const std::size_t part = std::min(bytes, rest.size());
+    std::size_t part = std::min(bytes, rest.size());
     ++leases_;
-    if (!outbox.append_leased(rest.first(part), *this, part < bytes)) {
+    if (outbox.gathers(part)) {
+      part = outbox.append_gathered(memory_, bytes, *this);
+    } else if (outbox.append_leased(rest.first(part), *this, part < bytes)) {
+      memory_.pass(part);
+    } else {
+      part = 0;
+    }
+    if (part == 0) {
       --leases_;
       queued = false;
       break;
     }
     bytes -= part;
     left_ -= part;
-    memory_.pass(part);
   }
   on_released(queued);
   return queued;

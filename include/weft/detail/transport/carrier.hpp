@@ -29,6 +29,9 @@ struct Capabilities {
   std::size_t few_frames_bytes = 0;
   /// The peer is another process and may die without a word: keepalive pings make sense.
   bool peer_may_vanish = true;
+  /// Attachments whose pieces are shorter than `lease_bytes_min` are sent from where they lie, many pieces at a
+  /// time, if these are not very short.
+  bool gathers = false;
   /// Carrier::receive_in_place() is worth asking.
   bool receives_in_place = false;
 };
