@@ -10,7 +10,7 @@ constexpr std::size_t kCopiedAnswerBytes = 8 * 1024;
 
 }  // namespace
 
-void ArrivingAnswer::begin(const Frame& frame, const ChunkRef& chunk, MutableBytes landing) {
+void ArrivingAnswer::begin(const Frame& frame, const ChunkRef& chunk, const Landing& landing) {
   frame_ = frame;
   if (frame.body.size() <= kCopiedAnswerBytes) {
     copied_.assign(frame.body.begin(), frame.body.end());
@@ -23,7 +23,7 @@ void ArrivingAnswer::begin(const Frame& frame, const ChunkRef& chunk, MutableByt
 }
 
 void ArrivingAnswer::end() noexcept {
-  landing_ = {};
+  landing_ = Landing::skip();
   chunk_.reset();
   copied_ = {};
 }

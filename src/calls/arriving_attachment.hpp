@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "calls/refusals.hpp"
-#include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/base/time.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
@@ -27,8 +27,9 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
                            private Timer {
  public:
   /// `calls` hears when a time of it is over.
-  ArrivingAttachment(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes, Deadline deadline) noexcept
-      : calls_(calls), id_(id), bytes_(bytes), deadline_(deadline) {}
+  ArrivingAttachment(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes, Deadline deadline,
+                     std::size_t received = 0) noexcept
+      : calls_(calls), id_(id), bytes_(bytes), deadline_(deadline), received_(received) {}
   ArrivingAttachment(const ArrivingAttachment&) = delete;
   ArrivingAttachment& operator=(const ArrivingAttachment&) = delete;
 
@@ -42,7 +43,10 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   std::size_t received() const noexcept { return received_; }
   /// It is the piece that comes next.
   bool expects(wire::PieceView piece) const noexcept { return piece.fits(received_, bytes_); }
-  void landed(std::size_t bytes) noexcept { received_ += bytes; }
+  void landed(std::size_t bytes) noexcept {
+    received_ += bytes;
+    on_landed(bytes);
+  }
   bool is_whole() const noexcept { return received_ == bytes_; }
   /// Since this was asked last, it has got on: by 64 KiB, or a 1024th part if that is more. Or its connection
   /// has, which received so many bytes so far, by 64 KiB: a piece is under way, or it is another's turn. That
@@ -57,9 +61,11 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   /// Bytes that it may come to take of the server's memory; of a handler's own memory none.
   virtual std::size_t announced() const noexcept = 0;
   /// The place of the next `bytes`.
-  virtual MutableBytes place(std::size_t bytes) noexcept = 0;
+  virtual Landing place(std::size_t bytes) noexcept = 0;
   /// Charges the first `arrived` bytes of it; or says why not.
   virtual std::optional<Refusal> charge(std::size_t arrived) noexcept = 0;
+  /// The `bytes` that place() was asked for last are there.
+  virtual void on_landed(std::size_t bytes) noexcept { static_cast<void>(bytes); }
   virtual void on_whole() = 0;
   /// There was no room for more of it.
   virtual void on_refused(const Refusal& refusal) = 0;
@@ -81,7 +87,7 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   const std::size_t bytes_;
   const Deadline deadline_;
   TimePoint given_up_until_{};
-  std::size_t received_ = 0;
+  std::size_t received_;
   std::size_t looked_at_ = 0;
   std::uint64_t looked_at_connection_ = 0;
   /// How often only its connection got on.

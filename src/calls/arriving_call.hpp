@@ -31,8 +31,8 @@ class ArrivingCall final : public ArrivingAttachment {
 
  private:
   std::size_t announced() const noexcept override { return bytes(); }
-  MutableBytes place(std::size_t bytes) noexcept override {
-    return attachment_.mutable_bytes().subspan(received(), bytes);
+  Landing place(std::size_t bytes) noexcept override {
+    return Landing::into(attachment_.mutable_bytes().subspan(received(), bytes));
   }
   std::optional<Refusal> charge(std::size_t arrived) noexcept override;
   void on_whole() override;

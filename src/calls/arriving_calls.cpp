@@ -83,7 +83,7 @@ bool ArrivingCalls::send_continue(std::uint64_t id) noexcept {
 Landing ArrivingCalls::land_following(ArrivingAttachment& attachment) noexcept {
   landing_ = &attachment;
   landing_bytes_ = attachment.bytes();
-  return Landing::into(attachment.place(landing_bytes_));
+  return attachment.place(landing_bytes_);
 }
 
 void ArrivingCalls::on_following_end(bool landed) {
@@ -105,7 +105,7 @@ Result<Landing> ArrivingCalls::on_piece(wire::PieceView piece) {
   if (!attachment->expects(piece)) return misplaced_piece(piece);
   landing_ = attachment;
   landing_bytes_ = static_cast<std::size_t>(piece.bytes());
-  return Landing::into(attachment->place(landing_bytes_));
+  return attachment->place(landing_bytes_);
 }
 
 void ArrivingCalls::on_progress(std::uint64_t left) {

@@ -12,9 +12,9 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
   landing_refusal_ = Status{};
   const RpcLimits& limits = session.limits();
   if (!options.landing.empty()) {
-    if (bytes <= options.landing.size()) return Landing::into(options.landing.first(bytes));
-    landing_refusal_ = over_limit("an answer's attachment", bytes, options.landing.size(),
-                                  "the caller's landing buffer's", {});
+    const std::size_t room = options.landing.bytes();
+    if (bytes <= room) return Landing::into(RunCursor<std::byte>{options.landing}, bytes);
+    landing_refusal_ = over_limit("an answer's attachment", bytes, room, "the caller's landing buffer's", {});
     return Landing::skip();
   }
   if (bytes > limits.unrequested_attachment_bytes_max) {

@@ -31,6 +31,31 @@ Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limi
           0, Retry::kNever};
 }
 
+Status check_runs(std::string_view what, RunsFault fault) {
+  if (fault == RunsFault::kNone) [[likely]]
+    return {};
+  std::string_view why;
+  switch (fault) {
+    case RunsFault::kNone:
+      break;
+    case RunsFault::kOverlap:
+      why = "overlap: the stride is less than the bytes of a block";
+      break;
+    case RunsFault::kWrap:
+      why = "lie behind the end of all addresses: their stride or their number is too large";
+      break;
+    case RunsFault::kOutside:
+      why = "leave the memory that they are to lie in: make it larger, or them fewer or closer";
+      break;
+    case RunsFault::kTooMany:
+      why = "have more bytes together than can be counted";
+      break;
+  }
+  return {StatusCode::kInvalidArgument, Layer::kRpc,
+          [&] { return std::string{what} + " cannot be used: its blocks " + std::string{why}; },
+          static_cast<std::int32_t>(fault), Retry::kNever};
+}
+
 Status misplaced_piece(wire::PieceView piece) {
   return {StatusCode::kInvalidArgument, Layer::kWire,
           [&] {

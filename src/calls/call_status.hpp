@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "weft/base/status.hpp"
+#include "weft/detail/base/memory_runs.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/detail/wire/heads.hpp"
@@ -30,6 +31,10 @@ inline constexpr std::string_view kClientsAttachmentOption = "ClientOptions::lim
 /// value that the codec cannot encode is larger than any limit.
 Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
                   std::string_view option);
+
+/// Refuses memory that cannot be used as it was named: `what` says which it is. Ok without
+/// a fault.
+Status check_runs(std::string_view what, RunsFault fault);
 
 /// The failure that ends a connection whose peer sent a piece of an attachment that does not come next.
 Status misplaced_piece(wire::PieceView piece);

@@ -78,6 +78,12 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   set_timeout(head, call.request().deadline, session_.loop().now());
   if (call.request().details != nullptr) {
     const CallOptions& options = call.request().details->options;
+    if (Status bad = check_runs("CallOptions::attachment", options.attachment.fault()); !bad.ok()) {
+      return call.refuse(std::move(bad));
+    }
+    if (Status bad = check_runs("CallOptions::landing", options.landing.fault()); !bad.ok()) {
+      return call.refuse(std::move(bad));
+    }
     const std::size_t attachment_bytes = options.attachment.bytes();
     if (attachment_bytes > session_.peer().attachment_bytes_max) {
       return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer().attachment_bytes_max,
@@ -190,7 +196,7 @@ void CallsOut::on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk) {
   CallDetails* const details = exchange->details();
   if (details == nullptr || !details->arriving().is_under_way()) {
     const Landing landing = exchange->on_answer_attachment(frame);
-    if (landing.kind == Landing::Kind::kInto) return details->arriving().begin(frame, chunk, landing.memory);
+    if (landing.kind == Landing::Kind::kInto) return details->arriving().begin(frame, chunk, landing);
   }
   abandon(*exchange, id);
   exchange->on_answer_attachment_end(frame, false);
@@ -206,7 +212,7 @@ Landing CallsOut::on_piece(wire::PieceView piece) {
     return Landing::skip();
   }
   landing_ = exchange;
-  return Landing::into(details->arriving().place(piece));
+  return details->arriving().place(piece);
 }
 
 void CallsOut::on_piece_end(wire::PieceView piece) {

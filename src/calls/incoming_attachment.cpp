@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "calls/call_status.hpp"
 #include "calls/incoming_transfer.hpp"
 #include "weft/detail/calls/served_call.hpp"
 
@@ -33,7 +34,7 @@ std::size_t IncomingAttachment::received() const noexcept {
   return transfer_ != nullptr ? transfer_->received() : 0;
 }
 
-IncomingAttachment::Into IncomingAttachment::into(MutableBytes memory) noexcept {
+IncomingAttachment::Into IncomingAttachment::into(LandingView memory) noexcept {
   return Into{transfer_, memory, false};
 }
 
@@ -49,8 +50,11 @@ bool IncomingAttachment::Into::begin(CancelScope* scope) noexcept {
   if (transfer_ == nullptr) return false;
   if (!transfer_->can_begin()) {
     misuse_ = Status::of<kReceivedTwice>();
-  } else if (!own_ && memory_.size() < transfer_->bytes()) {
-    misuse_ = too_small(transfer_->bytes(), memory_.size());
+  } else if (Status bad = detail::check_runs("what the handler chose for an attachment", memory_.fault());
+             !bad.ok()) {
+    misuse_ = std::move(bad);
+  } else if (!own_ && memory_.bytes() < transfer_->bytes()) {
+    misuse_ = too_small(transfer_->bytes(), memory_.bytes());
   } else {
     waits_ = transfer_->begin(memory_, scope, resumption_);
   }

@@ -29,24 +29,23 @@ IncomingTransfer::IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, std::
     : ArrivingAttachment(calls, id, bytes, Deadline{}), arriving_(&calls), loop_(calls.loop()), way_(way) {}
 
 IncomingTransfer::IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, Buffer attachment) noexcept
-    : ArrivingAttachment(calls, id, attachment.size(), Deadline{}),
+    : ArrivingAttachment(calls, id, attachment.size(), Deadline{}, attachment.size()),
       arriving_(&calls),
       loop_(calls.loop()),
       whole_(std::move(attachment)),
       way_(Way::kThere),
-      ended_(true) {
-  landed(bytes());
-}
+      ended_(true) {}
 
 IncomingTransfer::~IncomingTransfer() {
   stop_waiting();
   if (arriving_ != nullptr && held_ != 0) arriving_->admission().release(held_);
 }
 
-bool IncomingTransfer::begin(MutableBytes memory, CancelScope* scope, Ready& waiter) noexcept {
+bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Ready& waiter) noexcept {
   WEFT_ASSERT(can_begin(), "an attachment is received once");
   begun_ = true;
-  chosen_ = memory;
+  has_chosen_ = !memory.empty();
+  chosen_ = RunCursor<std::byte>{memory};
   if (ended_) {
     if (failure_.ok()) copy_out();
     return false;
@@ -57,7 +56,7 @@ bool IncomingTransfer::begin(MutableBytes memory, CancelScope* scope, Ready& wai
     return false;
   }
   if (way_ == Way::kAsked) {
-    Status failure = chosen_.empty() ? make_own() : Status{};
+    Status failure = has_chosen_ ? Status{} : make_own();
     if (failure.ok()) failure = arriving_->ask_for(*this);
     if (!failure.ok()) {
       end(std::move(failure));
@@ -83,7 +82,7 @@ void IncomingTransfer::stop_waiting() noexcept {
 
 bool IncomingTransfer::lands() noexcept {
   if (ended_) return false;
-  if (!chosen_.empty()) return true;
+  if (has_chosen_) return true;
   Status failure = make_own();
   if (failure.ok()) return true;
   end(std::move(failure));
@@ -95,9 +94,13 @@ void IncomingTransfer::on_connection_lost() noexcept {
   arriving_ = nullptr;
 }
 
-MutableBytes IncomingTransfer::place(std::size_t bytes) noexcept {
-  const MutableBytes memory = own_.empty() ? chosen_ : own_.mutable_bytes();
-  return memory.subspan(received(), bytes);
+Landing IncomingTransfer::place(std::size_t bytes) noexcept {
+  if (own_.empty()) return Landing::into(chosen_, bytes);
+  return Landing::into(own_.mutable_bytes().subspan(received(), bytes));
+}
+
+void IncomingTransfer::on_landed(std::size_t bytes) noexcept {
+  if (own_.empty()) chosen_.advance(bytes);
 }
 
 std::optional<Refusal> IncomingTransfer::charge(std::size_t arrived) noexcept {
@@ -138,8 +141,12 @@ Status IncomingTransfer::make_own() noexcept {
 }
 
 void IncomingTransfer::copy_out() noexcept {
-  if (chosen_.empty() || whole_.empty()) return;
-  std::memcpy(chosen_.data(), whole_.data(), whole_.size());
+  if (!has_chosen_ || whole_.empty()) return;
+  const std::byte* from = whole_.data();
+  chosen_.take(whole_.size(), [&from](MutableBytes run) {
+    std::memcpy(run.data(), from, run.size());
+    from += run.size();
+  });
   whole_ = Buffer{};
 }
 

@@ -8,7 +8,9 @@
 
 #include "calls/arriving_attachment.hpp"
 #include "weft/base/result.hpp"
+#include "weft/calls/landing_view.hpp"
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/memory/arriving_buffer.hpp"
 #include "weft/memory/buffer.hpp"
@@ -39,7 +41,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   bool can_begin() const noexcept { return !begun_; }
   /// Wants it in `memory`, which is at least as long and stays until the end, or, when that is empty, in the
   /// server's memory. True: `waiter` is scheduled at the end. False: it has ended. Only when it can_begin().
-  bool begin(MutableBytes memory, CancelScope* scope, Ready& waiter) noexcept;
+  bool begin(const LandingView& memory, CancelScope* scope, Ready& waiter) noexcept;
   /// Returns how it ended.
   Status take_outcome() noexcept { return std::move(failure_); }
   /// Gives what was received into the server's memory. Errors: kResourceExhausted.
@@ -54,7 +56,8 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
 
  private:
   std::size_t announced() const noexcept override { return own_.size(); }
-  MutableBytes place(std::size_t bytes) noexcept override;
+  Landing place(std::size_t bytes) noexcept override;
+  void on_landed(std::size_t bytes) noexcept override;
   std::optional<Refusal> charge(std::size_t arrived) noexcept override;
   void on_whole() override;
   void on_refused(const Refusal& refusal) override { end(refusal.status); }
@@ -72,8 +75,8 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   /// Null when the connection is gone.
   ArrivingCalls* arriving_;
   Loop& loop_;
-  /// The handler's memory; empty when that is the server's.
-  MutableBytes chosen_;
+  /// What comes next of the handler's memory, if it has chosen some and not the server's.
+  RunCursor<std::byte> chosen_;
   ArrivingBuffer own_;
   /// Attachment in the server's memory, whole.
   Buffer whole_;
@@ -81,6 +84,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   Status failure_;
   Way way_;
   bool begun_ = false;
+  bool has_chosen_ = false;
   bool ended_ = false;
   CancelReason cancelled_ = CancelReason::kNone;
 };

@@ -9,9 +9,8 @@ namespace weft::detail {
 
 void OutgoingAttachment::begin(AttachmentView memory) noexcept {
   WEFT_ASSERT(leases_ == 0, "an attachment begins when nothing of the last one is lent");
-  memory_ = memory;
+  memory_ = RunCursor<const std::byte>{memory};
   left_ = memory.bytes();
-  piece_ = offset_ = 0;
 }
 
 // It counts as lent meanwhile: what is copied is given back at once.
@@ -20,22 +19,23 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   ++leases_;
   bool queued = true;
   while (bytes > 0) {
-    const Bytes rest = memory_.piece(piece_).subspan(offset_);
-    if (rest.empty()) {
-      ++piece_;
-      offset_ = 0;
-      continue;
-    }
-    const std::size_t part = std::min(bytes, rest.size());
+    const Bytes rest = memory_.rest();
+    std::size_t part = std::min(bytes, rest.size());
     ++leases_;
-    if (!outbox.append_leased(rest.first(part), *this, part < bytes)) {
+    if (outbox.gathers(part)) {
+      part = outbox.append_gathered(memory_, bytes, *this);
+    } else if (outbox.append_leased(rest.first(part), *this, part < bytes)) {
+      memory_.pass(part);
+    } else {
+      part = 0;
+    }
+    if (part == 0) {
       --leases_;
       queued = false;
       break;
     }
     bytes -= part;
     left_ -= part;
-    offset_ += part;
   }
   on_released(queued);
   return queued;

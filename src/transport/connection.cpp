@@ -101,7 +101,7 @@ void Connection::BringingUp::move() {
   connection.capabilities_ = &connection.carrier_->capabilities();
   connection.send_wait_ = SendWait::kNone;
   connection.outbox_.suit(connection.capabilities_->lease_bytes_min,
-                          connection.capabilities_->few_frames_bytes);
+                          connection.capabilities_->few_frames_bytes, connection.capabilities_->gathers);
   hand_up_hello();
   if (connection.ending()) return;
   connection.readable_ = true;
@@ -123,7 +123,8 @@ Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique
       stream_(std::move(stream)),
       carrier_(stream_.get()),
       capabilities_(&carrier_->capabilities()),
-      outbox_(loop.chunks(), this, capabilities_->lease_bytes_min, capabilities_->few_frames_bytes),
+      outbox_(loop.chunks(), this, capabilities_->lease_bytes_min, capabilities_->few_frames_bytes,
+              capabilities_->gathers),
       framer_(loop.chunks(), frame_limits_, loop.turn_time().pieces_left()),
       peer_watch_(loop, *this, {options.stall_timeout, options.frame_timeout}) {
   carrier_->report_to(*this);
@@ -351,7 +352,7 @@ Moved Connection::receive_once() {
       return moved;
     }
   }
-  iovec places[2];
+  iovec places[StreamFramer::kPlacesMax];
   const std::size_t count = framer_.receive_into(places);
   if (count == 0) {
     close(Status::of<kNoMemoryToReceive>());

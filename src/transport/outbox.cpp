@@ -2,6 +2,7 @@
 #include "weft/detail/transport/outbox.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "weft/detail/base/assert.hpp"
@@ -10,6 +11,9 @@
 namespace weft::detail {
 
 namespace {
+
+// Of one lease; a connection looks at as many segments at a time.
+constexpr std::size_t kGatheredRunsMax = 64;
 
 std::byte* aligned_up(std::byte* at) {
   const auto address = reinterpret_cast<std::uintptr_t>(at);
@@ -91,11 +95,41 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
     if (!bytes.empty()) std::memcpy(cursor_, bytes.data(), bytes.size());
     cursor_ += bytes.size();
   } else {
-    seal_and_push(bytes, lease, aligned_up(cursor_) + attachment_.misalignment());
+    seal_and_push({bytes.data(), bytes.size(), &lease}, aligned_up(cursor_) + attachment_.misalignment());
   }
   if (!more_follows) cursor_ = attachment_.end(cursor_);
   if (copied) lease.on_released(true);
   return true;
+}
+
+// The list of the runs lies in the open chunk, in front of what is queued next there.
+std::size_t Outbox::append_gathered(RunCursor<const std::byte>& from, std::size_t bytes,
+                                    SendLease& lease) noexcept {
+  constexpr std::size_t kListBytes = kGatheredRunsMax * sizeof(iovec);
+  constexpr std::size_t kRoom = 8 + kListBytes + 8 + QueuedAttachment::kEndBytesMax;
+  if (!pieces_.reserve(2)) return 0;
+  if (!open_chunk_ || kRoom > static_cast<std::size_t>(limit_ - cursor_)) {
+    if (!make_room(kRoom, attachment_.misalignment()) || !pieces_.reserve(2)) return 0;
+  }
+  tell_queued();
+  std::byte* const list = aligned_up(cursor_);
+  std::byte* behind = list;
+  std::size_t queued = 0;
+  while (queued < bytes && behind < list + kListBytes) {
+    Bytes run = from.rest();
+    run = run.first(std::min(run.size(), bytes - queued));
+    if (queued > 0 && !gathers(run.size())) break;
+    behind =
+        reinterpret_cast<std::byte*>(new (behind) iovec{const_cast<std::byte*>(run.data()), run.size()} + 1);
+    attachment_.add(run);
+    from.pass(run.size());
+    queued += run.size();
+  }
+  seal_and_push({list, queued, &lease, open_chunk_}, behind + attachment_.misalignment());
+  if (queued < bytes) return queued;
+  cursor_ = attachment_.end(cursor_);
+  tell_much();
+  return queued;
 }
 
 // No bytes: the lease stands in the queue until everything before it has left.
@@ -105,17 +139,17 @@ bool Outbox::append_marker(SendLease& lease) noexcept {
     return true;
   }
   if (!pieces_.reserve(2)) return false;
-  seal_and_push({}, lease, cursor_);
+  seal_and_push({nullptr, 0, &lease}, cursor_);
   return true;
 }
 
 // Closes the open piece, puts a leased one behind it, and goes on at `next` in the same chunk.
-void Outbox::seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept {
+void Outbox::seal_and_push(QueuedPiece piece, std::byte* next) noexcept {
   ChunkRef chunk = open_chunk_;
   seal();
-  sealed_bytes_ += bytes.size();
-  origin_ -= bytes.size();  // they come before the cursor
-  pieces_.push({bytes.data(), bytes.size(), &lease});
+  sealed_bytes_ += piece.size;
+  origin_ -= piece.size;  // its bytes come before the cursor
+  pieces_.push(std::move(piece));
   open_chunk_ = std::move(chunk);
   move_cursor(next);
   open_begin_ = cursor_;
@@ -140,7 +174,16 @@ bool Outbox::take_over(SendLease& lease) noexcept {
     if (piece.lease != &lease) continue;
     ChunkRef chunk = chunks_.acquire(piece.size);
     if (!chunk) return false;
-    std::memcpy(chunk->data(), piece.data, piece.size);
+    if (piece.is_gathered()) {
+      std::byte* to = chunk->data();
+      piece.each_run([&](const iovec& run) {
+        std::memcpy(to, run.iov_base, run.iov_len);
+        to += run.iov_len;
+        return true;
+      });
+    } else {
+      std::memcpy(chunk->data(), piece.data, piece.size);
+    }
     piece.data = chunk->data();
     piece.chunk = std::move(chunk);
     std::exchange(piece.lease, nullptr)->on_released(false);
@@ -155,7 +198,15 @@ std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
     into[filled++] = {const_cast<std::byte*>(data), size};
   };
   for (std::size_t index = 0; index < pieces_.size() && filled < into.size(); ++index) {
-    if (pieces_[index].size > 0) add(pieces_[index].data, pieces_[index].size);
+    const QueuedPiece& piece = pieces_[index];
+    if (piece.is_gathered()) [[unlikely]] {
+      piece.each_run([&](const iovec& run) {
+        into[filled++] = run;
+        return filled < into.size();
+      });
+    } else if (piece.size > 0) {
+      add(piece.data, piece.size);
+    }
   }
   if (cursor_ != open_begin_ && filled < into.size()) {
     add(open_begin_, static_cast<std::size_t>(cursor_ - open_begin_));
@@ -172,8 +223,7 @@ void Outbox::consume(std::size_t bytes) noexcept {
   while (pieces_.size() > 0 && (bytes > 0 || pieces_[0].size == 0)) {
     QueuedPiece& front = pieces_[0];
     const std::size_t part = std::min(bytes, front.size);
-    front.data += part;
-    front.size -= part;
+    front.drop_front(part);
     sealed_bytes_ -= part;
     bytes -= part;
     if (front.size > 0) break;

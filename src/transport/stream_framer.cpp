@@ -70,12 +70,16 @@ class StreamFramer::Batch {
   std::size_t size_ = 0;
 };
 
-std::size_t StreamFramer::receive_into(std::span<iovec, 2> places) noexcept {
+std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
   std::size_t count = 0;
-  direct_ = state_ == State::kAttachment && landing_ != nullptr;
+  direct_ = state_ == State::kAttachment && lands_;
   if (!unpark() || !have_room()) return 0;
-  if (direct_) places[count++] = {landing_, static_cast<std::size_t>(attachment_left_)};
+  if (direct_) {
+    auto unlisted = static_cast<std::size_t>(attachment_left_);
+    count = landing_.list(places.first(places.size() - 1), unlisted);
+    if (unlisted > 0) return count;  // what is behind the runs belongs to the next ones
+  }
   std::size_t room = chunk_->capacity() - filled_;
   if (direct_ && wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
   places[count++] = {chunk_->data() + filled_, room};
@@ -136,8 +140,13 @@ Status StreamFramer::ended() const {
 }
 
 void StreamFramer::abandon_landing() noexcept {
-  WEFT_ASSERT(landing_ != nullptr, "there is no landing to abandon");
-  landing_ = nullptr;
+  WEFT_ASSERT(lands_, "there is no landing to abandon");
+  lands_ = false;
+}
+
+MutableBytes StreamFramer::next_run() noexcept {
+  const MutableBytes run = landing_.rest();
+  return run.first(static_cast<std::size_t>(std::min<std::uint64_t>(run.size(), attachment_left_)));
 }
 
 void StreamFramer::release() noexcept {
@@ -145,7 +154,7 @@ void StreamFramer::release() noexcept {
   frame_chunk_.reset();
   stash_.release();
   taken_ = filled_ = 0;
-  landing_ = nullptr;
+  lands_ = false;
 }
 
 Status StreamFramer::parse(FrameSink& sink) {
@@ -295,11 +304,10 @@ StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure
 // The head of frame_ is whole: the sink says where its attachment goes.
 StreamFramer::Step StreamFramer::begin_attachment(FrameSink& sink) {
   const Landing landing = sink.on_attachment(frame_);
-  landing_ = nullptr;
-  if (landing.kind == Landing::Kind::kInto) {
-    WEFT_ASSERT(landing.memory.size() == frame_.header.attachment_bytes,
-                "a landing is as long as the attachment");
-    landing_ = landing.memory.data();
+  lands_ = landing.kind == Landing::Kind::kInto;
+  if (lands_) {
+    WEFT_ASSERT(landing.bytes == frame_.header.attachment_bytes, "a landing is as long as the attachment");
+    landing_ = landing.place;
   }
   attachment_left_ = frame_.header.attachment_bytes;
   attachment_checksum_ = 0;
@@ -311,9 +319,12 @@ StreamFramer::Step StreamFramer::step_attachment() {
   const Bytes there = pending();
   const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(there.size(), attachment_left_));
   if (part > 0) {
-    if (landing_ != nullptr) {
-      std::memcpy(landing_, there.data(), part);
-      landing_ += part;
+    if (lands_) {
+      const std::byte* from = there.data();
+      landing_.take(part, [&](MutableBytes run) {
+        std::memcpy(run.data(), from, run.size());
+        from += run.size();
+      });
     }
     if (checksums_) attachment_checksum_ = wire::crc32c(there.first(part), attachment_checksum_);
     taken_ += part;
@@ -326,9 +337,10 @@ StreamFramer::Step StreamFramer::step_attachment() {
 
 void StreamFramer::landed(std::size_t bytes) noexcept {
   counters_.bytes.add(bytes);
-  if (landing_ != nullptr) {
-    if (checksums_) attachment_checksum_ = wire::crc32c({landing_, bytes}, attachment_checksum_);
-    landing_ += bytes;
+  if (lands_) {
+    landing_.take(bytes, [&](MutableBytes run) {
+      if (checksums_) attachment_checksum_ = wire::crc32c(run, attachment_checksum_);
+    });
   }
   count_part(bytes);
 }
@@ -355,7 +367,7 @@ StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
   ++counters_.frames;
   state_ = State::kFrames;
   --frames_left_;
-  const bool landed = std::exchange(landing_, nullptr) != nullptr;
+  const bool landed = std::exchange(lands_, false);
   const ChunkRef chunk = std::move(frame_chunk_);
   failure = sink.on_attachment_end(frame_, chunk, landed);
   return failure.ok() ? Step::kOn : Step::kFailed;

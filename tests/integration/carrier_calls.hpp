@@ -27,6 +27,16 @@ inline void expect_both_ways(Loop& loop, Client& caller, std::size_t size) {
   EXPECT_EQ(answer->value, size);
   EXPECT_TRUE(std::ranges::equal(MutableBytes{landing}.first(size), sent)) << size;
   EXPECT_EQ(landing[size], std::byte{0xEE});
+  // The same into pages, from the last to the first.
+  const std::size_t page = size / 7 + 1;
+  std::vector<std::byte> pages(7 * page, std::byte{0xEE});
+  std::vector<MutableBytes> list;
+  for (std::size_t i = 7; i > 0; --i) list.push_back(MutableBytes{pages}.subspan((i - 1) * page, page));
+  ASSERT_TRUE(
+      loop.block_on(answer_of(caller.start<give_back>({.attachment = Bytes{sent}, .landing = list}))).ok());
+  for (std::size_t i = 0; i < 7 * page; ++i) {
+    ASSERT_EQ(list[i / page][i % page], i < size ? sent[i] : std::byte{0xEE}) << size << " " << i;
+  }
   const auto sum = loop.block_on(answer_of(caller.start<sum_up>({.attachment = Bytes{sent}})));
   EXPECT_EQ(sum.value().value, sum_of(sent));
   const auto placed = loop.block_on(answer_of(caller.start<receive_in_place>({.attachment = Bytes{sent}})));

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
+#include "weft/calls/landing_view.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/memory/buffer.hpp"
@@ -46,13 +46,14 @@ class IncomingAttachment {
   class Into;
   class Received;
 
-  /// Receives it into the beginning of `memory`, which is the handler's and may be registered
+  /// Receives it into `memory`, from its beginning, which is the handler's and may be registered
   /// (Server::register_memory): `Result<void> whole = co_await data.into(memory)`. The memory is not touched
   /// any more when this has ended, however it ends. Once; into() or receive().
   /// Cancel: ends with kCancelled when nothing writes to the memory any more: at once, or for memory that a
-  /// device fills within 250 ms. Errors: kInvalidArgument when the memory is too small or this was received
-  /// already; kUnavailable when it does not get on for the server's frame_timeout, or the connection is gone.
-  Into into(MutableBytes memory) noexcept;
+  /// device fills within 250 ms. Errors: kInvalidArgument when the memory is too small, or blocks that cannot
+  /// be, or this was received already; kUnavailable when it does not get on for the server's frame_timeout,
+  /// or the connection is gone.
+  Into into(LandingView memory) noexcept;
   /// Receives it into memory of the server's, which counts in its process_memory_max until the Buffer ends:
   /// `Result<Buffer> data = co_await attachment.receive()`. Errors and cancel as with into(), and
   /// kResourceExhausted.
@@ -80,7 +81,7 @@ class [[nodiscard("an attachment is received when this is awaited")]] IncomingAt
  private:
   friend class IncomingAttachment;
   friend class Received;
-  Into(detail::IncomingTransfer* transfer, MutableBytes memory, bool own) noexcept
+  Into(detail::IncomingTransfer* transfer, LandingView memory, bool own) noexcept
       : transfer_(transfer), memory_(memory), own_(own) {}
 
   bool begin(CancelScope* scope) noexcept;
@@ -88,7 +89,7 @@ class [[nodiscard("an attachment is received when this is awaited")]] IncomingAt
   Result<Buffer> take_buffer() noexcept;
 
   detail::IncomingTransfer* transfer_;
-  MutableBytes memory_;
+  LandingView memory_;
   /// It goes to memory of the server's.
   bool own_;
   bool waits_ = false;

@@ -11,8 +11,10 @@ namespace weft::detail::memory {
 
 namespace {
 
-constexpr Capabilities kMemory{.name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = false};
-constexpr Capabilities kNetwork{.name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = true};
+constexpr Capabilities kMemory{
+    .name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = false, .gathers = true};
+constexpr Capabilities kNetwork{
+    .name = "memory", .lease_bytes_min = 16 * 1024, .peer_may_vanish = true, .gathers = true};
 
 }  // namespace
 

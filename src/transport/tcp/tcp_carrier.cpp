@@ -20,11 +20,13 @@ constexpr std::size_t kFewFramesBytes = 128 * 1024;
 constexpr Capabilities kTcp{.name = "tcp",
                             .lease_bytes_min = 16 * 1024,
                             .few_frames_bytes = kFewFramesBytes,
-                            .peer_may_vanish = true};
+                            .peer_may_vanish = true,
+                            .gathers = true};
 constexpr Capabilities kUnix{.name = "unix",
                              .lease_bytes_min = 16 * 1024,
                              .few_frames_bytes = kFewFramesBytes,
-                             .peer_may_vanish = true};
+                             .peer_may_vanish = true,
+                             .gathers = true};
 
 bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;

@@ -59,14 +59,17 @@ void FetchedOffers::on_read() noexcept {
   }
 }
 
-std::optional<Moved> FetchedOffers::fetch(MutableBytes landing) noexcept {
+std::optional<Moved> FetchedOffers::fetch(MutableBytes landing, bool goes_on) noexcept {
   const Offer::State state = offers_.front().state;
   if (state == Offer::State::kRead) {
     const std::size_t size = pop_read();
     return Moved::some(size, inbox_.empty());
   }
-  if (state == Offer::State::kWaits && !knows(landing)) return std::nullopt;
-  begin_reads(landing);
+  if (state == Offer::State::kWaits) {
+    const bool fits = !goes_on || offers_.front().from.bytes <= landing.size();
+    if (!fits || !knows(landing)) return std::nullopt;
+  }
+  begin_reads(landing, goes_on);
   return reads_under_way() ? Moved::begun() : Moved::blocked();
 }
 
@@ -82,12 +85,13 @@ void FetchedOffers::decline(const verbs::RemoteMemory& offered) noexcept {
 }
 
 // Those that stand one behind the other at the beginning of what came, as far as they belong to this landing.
-void FetchedOffers::begin_reads(MutableBytes landing) noexcept {
+void FetchedOffers::begin_reads(MutableBytes landing, bool goes_on) noexcept {
   std::size_t offset = 0;
   for (std::size_t i = 0, count = inbox_.offers_in_front(); i < count && offset < landing.size(); ++i) {
     Offer& offer = offers_[i];
     if (offer.from.bytes > landing.size() - offset) {
-      return protocol_.misbehaved("offers more than its attachment");
+      if (!goes_on) protocol_.misbehaved("offers more than its attachment");
+      return;
     }
     if (offer.state == Offer::State::kWaits) {
       if (!queue_.begin_read(offer.from, landing.data() + offset, landing_->lkey())) return;

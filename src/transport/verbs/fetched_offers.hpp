@@ -53,8 +53,9 @@ class FetchedOffers {
   void on_read() noexcept;
 
   /// The inbox begins with an offer: the next step of fetching into `landing`, one call begins to read, a
-  /// later one reports it. Nothing when there is no landing that the device knows: it is to be declined.
-  std::optional<Moved> fetch(MutableBytes landing) noexcept;
+  /// later one reports it. Nothing when there is no landing that the device knows: it is to be declined. With
+  /// `goes_on` the landing is one run of several: an offer that reaches into the next one is declined, too.
+  std::optional<Moved> fetch(MutableBytes landing, bool goes_on = false) noexcept;
   /// Declines all offers that wait, and drops what stands behind the first of them; `give_back` gets the
   /// slots.
   template <typename GiveBack>
@@ -95,7 +96,7 @@ class FetchedOffers {
   Unanswered unanswered() noexcept;
   bool knows(MutableBytes landing) noexcept;
   void decline(const verbs::RemoteMemory& offered) noexcept;
-  void begin_reads(MutableBytes landing) noexcept;
+  void begin_reads(MutableBytes landing, bool goes_on) noexcept;
   void tell_fetched(Offer& offer) noexcept;
   std::size_t pop_read() noexcept;
   void pop_front() noexcept;

@@ -121,7 +121,8 @@ Moved MessageReceiver::receive(std::span<const iovec> into, MutableBytes landing
 }
 
 Moved MessageReceiver::fetch(std::span<const iovec> into, MutableBytes landing) {
-  const auto moved = offers_.fetch(landing);
+  // A landing of one run has only what comes after the attachment behind it.
+  const auto moved = offers_.fetch(landing, into.size() > 2);
   if (!moved) decline_what_waits();
   sender_.send_control_if_wanted();
   if (!moved) return receive(into, {});

@@ -39,6 +39,14 @@ struct Store {
     if (!whole.ok()) co_return whole.status();
     co_return data.received();
   }
+  /// Into pages of `page` bytes, every second one of the memory.
+  Task<Result<std::uint64_t>> put_in_pages(IncomingAttachment& data, std::uint64_t page) {
+    const std::size_t pages = (data.size() + page - 1) / page;
+    memory.assign(2 * pages * page, std::byte{0xEE});
+    const Result<void> whole = co_await data.into(LandingView::strided(memory, pages, page, 2 * page));
+    if (!whole.ok()) co_return whole.status();
+    co_return data.received();
+  }
   Task<Result<std::uint64_t>> keep(IncomingAttachment& data) {
     Result<Buffer> whole = co_await data.receive();
     if (!whole.ok()) co_return whole.status();
@@ -74,7 +82,7 @@ class Incoming : public RpcTest {
   Server& serve_store(ServerOptions options = {}) {
     return serve_here(std::move(options), [this](Server& server) {
       server.register_handler<&Store::put, &Store::put_later, &Store::keep, &Store::measure, &Store::twice,
-                              &Store::for_a_while, &Store::small>(&store);
+                              &Store::for_a_while, &Store::small, &Store::put_in_pages>(&store);
     });
   }
   bool has_in_front(Bytes bytes) const {
@@ -100,6 +108,34 @@ TEST_F(Incoming, LandsInTheMemoryThatItsHandlerChose) {
     }
     EXPECT_EQ(server.stats().protocol_errors, 0u);
   }
+}
+
+TEST_F(Incoming, LandsInPagesThatItsHandlerChose) {
+  for (const bool checksums : {false, true}) {
+    Client& caller = client(serve_store({.checksums = checksums}));
+    for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, std::size_t{100'001}, kSome + 5}) {
+      for (const std::size_t page : {std::size_t{100}, std::size_t{4096}, kSome}) {
+        const std::vector<std::byte> sent = pattern(size);
+        const auto stored = call<&Store::put_in_pages>(caller, CallOptions{.attachment = Bytes{sent}}, page);
+        ASSERT_TRUE(stored.ok()) << size << ": " << stored.status().to_string();
+        for (std::size_t i = 0; i < store.memory.size(); ++i) {
+          const std::size_t at = i / (2 * page) * page + i % (2 * page);
+          const bool filled = i % (2 * page) < page && at < size;
+          ASSERT_EQ(store.memory[i], filled ? sent[at] : std::byte{0xEE}) << size << " " << page << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Incoming, InPagesOfACallerThatDoesNotKnowIsCopiedThere) {
+  Client& caller = client(serve_here([this](Server& its) {
+    its.register_handler("put", [this](IncomingAttachment& data) { return store.put_in_pages(data, 1000); });
+  }));
+  const std::vector<std::byte> sent = pattern(kSome);
+  constexpr auto& put = remote<"put", Result<std::uint64_t>()>;
+  EXPECT_EQ(call<put>(caller, CallOptions{.attachment = Bytes{sent}}).value(), kSome);
+  EXPECT_EQ(store.memory[2000 * 7 + 5], sent[1000 * 7 + 5]);
 }
 
 TEST_F(Incoming, IsRefusedBeforeAByteOfItWasSent) {

@@ -169,6 +169,57 @@ TEST_F(Pieces, OfARequestThatIsRefusedAreNotSent) {
   EXPECT_LT(server.stats().traffic.bytes_received, kFewBytes);
 }
 
+TEST_F(Pieces, OfAnswersLandInListsAndAtDistances) {
+  for (const bool checksums : {false, true}) {
+    Client& caller = client(serve({.threads = 1, .checksums = checksums}, fill));
+    for (const std::size_t size : {std::size_t{10}, std::size_t{100'000}, kSome + 3}) {
+      for (const std::size_t page : {std::size_t{1000}, std::size_t{4096}, std::size_t{200'000}}) {
+        const std::size_t pages = size / page + 1;
+        std::vector<std::byte> memory(pages * (page + 1), std::byte{0xEE});
+        std::vector<MutableBytes> list;
+        for (std::size_t i = pages; i > 0; --i) {  // the last page first
+          list.push_back(MutableBytes{memory}.subspan((i - 1) * (page + 1), page));
+        }
+        EXPECT_EQ(call<produce>(caller, CallOptions{.landing = list}, size).value(), size);
+        const std::vector<std::byte> sent = pattern(size);
+        for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(list[i / page][i % page], sent[i]) << i;
+        EXPECT_EQ(memory[page], std::byte{0xEE});
+        const CallOptions columns{.landing = LandingView::strided(memory, pages, page, page + 1)};
+        EXPECT_EQ(call<produce>(caller, columns, size).value(), size);
+        for (std::size_t i = 0; i < size; ++i)
+          ASSERT_EQ(memory[i / page * (page + 1) + i % page], sent[i]) << i;
+        EXPECT_EQ(memory[page], std::byte{0xEE});
+      }
+    }
+  }
+}
+
+TEST_F(Pieces, OfManyBlocksAreGatheredFromListsAndDistances) {
+  Client& caller = client(serve_here([](Server& its) {
+    its.register_handler("back",
+                         [](CallContext& context) { context.set_attachment(context.take_attachment()); });
+  }));
+  constexpr auto& back = remote<"back", void()>;
+  const std::vector<std::byte> memory = pattern(2 * kSome);
+  std::vector<std::byte> landing(kSome);
+  const auto columns = AttachmentView::strided(memory, kSome / 4096, 4096, 8192);
+  ASSERT_TRUE(call<back>(caller, CallOptions{.attachment = columns, .landing = landing}).ok());
+  for (std::size_t i = 0; i < kSome; ++i) ASSERT_EQ(landing[i], memory[i / 4096 * 8192 + i % 4096]) << i;
+}
+
+TEST_F(Pieces, OfBlocksThatLeaveTheirMemoryAreRefusedBeforeAnythingIsSent) {
+  Server& server = serve_here(fill);
+  Client& caller = client(server);
+  ASSERT_TRUE(connect(caller).ok());
+  const std::uint64_t before = server.stats().traffic.bytes_received;
+  std::vector<std::byte> memory(1000);
+  const CallOptions too_far{.attachment = AttachmentView::strided(memory, 2, 10, 991)};
+  EXPECT_EQ(call<take>(caller, too_far).status().code(), StatusCode::kInvalidArgument);
+  const CallOptions overlapping{.landing = LandingView::strided(memory, 2, 10, 5)};
+  EXPECT_EQ(call<produce>(caller, overlapping, 5).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(server.stats().traffic.bytes_received, before);
+}
+
 TEST_F(Pieces, CarryChecksums) {
   Client& caller = client(serve({.threads = 1, .checksums = true}, fill));
   std::vector<std::byte> landing(kSome + 3);

@@ -37,10 +37,12 @@ struct Transcript final : FrameSink {
   Landing on_attachment(const Frame& frame) override {
     memory.assign(frame.header.attachment_bytes, '?');
     if (skip) return Landing::skip();
+    if (!run_sizes.empty()) return into_list(frame.header.attachment_bytes);
     return Landing::into({reinterpret_cast<std::byte*>(memory.data()), memory.size()});
   }
   Status on_attachment_end(const Frame& frame, const ChunkRef&, bool landed) override {
     note(frame);
+    if (landed && !run_sizes.empty()) gather();
     text += landed ? "landed " + memory + "\n" : "skipped\n";
     return {};
   }
@@ -52,6 +54,31 @@ struct Transcript final : FrameSink {
     text += std::to_string(frame.header.id) + " " + std::string{as_text(frame.body)} + "\n";
   }
 
+  // Runs of `run_sizes`, in turn, each with a byte behind it that stays as it is.
+  Landing into_list(std::size_t bytes) {
+    places.clear();
+    std::size_t room = 0;
+    for (std::size_t i = 0; room < bytes; room += run_sizes[i++ % run_sizes.size()]) {
+      places.emplace_back(run_sizes[i % run_sizes.size()] + 1, std::byte{'~'});
+    }
+    runs.clear();
+    for (std::vector<std::byte>& place : places) runs.emplace_back(place.data(), place.size() - 1);
+    return Landing::into(RunCursor{MemoryRuns<std::byte>{std::span<const MutableBytes>{runs}}}, bytes);
+  }
+  void gather() {
+    const std::size_t bytes = memory.size();
+    memory.clear();
+    for (const std::vector<std::byte>& place : places) {
+      EXPECT_EQ(place.back(), std::byte{'~'});
+      memory += as_text(Bytes{place}.first(place.size() - 1));
+    }
+    for (std::size_t i = bytes; i < memory.size(); ++i) EXPECT_EQ(memory[i], '~');
+    memory.resize(bytes);
+  }
+
+  std::vector<std::size_t> run_sizes;
+  std::vector<std::vector<std::byte>> places;
+  std::vector<MutableBytes> runs;
   StreamFramer* framer = nullptr;
   bool checksums = false;
   bool skip = false;
@@ -91,7 +118,9 @@ std::string stream_text(bool checksum) {
                         .id = size,
                         .attachment_bytes = size},
                        "with attachment", checksum);
-    text += attachment_text(std::string(size, static_cast<char>('0' + size % 10)), checksum);
+    std::string attachment(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) attachment[i] = static_cast<char>('0' + (i * 31 + i / 97) % 43);
+    text += attachment_text(attachment, checksum);
     text += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
   }
   text += frame_text({.type = FrameType::kRequest, .id = 99}, std::string(20'000, 'l'), checksum);
@@ -128,8 +157,8 @@ class Framers : public ::testing::Test {
       StreamFramer framer{pool_, limits_, frames_left_};
       sink.framer = &framer;
       while (!stream.empty() && run.status.ok()) {
-        iovec places[2];
-        const std::size_t count = framer.receive_into(places);
+        iovec places[StreamFramer::kPlacesMax];
+        const std::size_t count = framer.receive_into(std::span{places}.first(places_));
         EXPECT_GT(count, 0u);
         largest_place_ = std::max(largest_place_, places[count - 1].iov_len);
         std::size_t given = 0;
@@ -153,10 +182,35 @@ class Framers : public ::testing::Test {
 
   ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
   wire::FrameLimits limits_{.body_bytes_max = 1 << 20, .attachment_bytes_max = 1 << 20};
+  std::size_t places_ = 2;
   std::size_t frames_left_ = SIZE_MAX;
   std::size_t most_chunks_ = 0;
   std::size_t largest_place_ = 0;
 };
+
+TEST_F(Framers, FillListsAsTheyFillOneRunHoweverTheStreamIsCut) {
+  const std::vector<std::vector<std::size_t>> lists{{10'000}, {1}, {7, 0, 64}, {4096}, {0, 0, 300, 1, 5'000},
+                                                    {100, 8}};
+  for (const bool checksums : {false, true}) {
+    const std::string stream = stream_text(checksums);
+    Transcript into_one;
+    into_one.checksums = checksums;
+    const std::string expected = deliver(stream, stream.size(), false, into_one).text;
+    for (const std::vector<std::size_t>& list : lists) {
+      for (const std::size_t places : {2u, 3u, 64u}) {
+        for (const std::size_t piece : {1u, 3u, 100u, 4096u, 1u << 20}) {
+          places_ = places;
+          Transcript sink;
+          sink.checksums = checksums;
+          sink.run_sizes = list;
+          const Run run = deliver(stream, piece, piece % 2 == 1, sink);
+          EXPECT_TRUE(run.status.ok()) << run.status.to_string();
+          EXPECT_EQ(run.text, expected) << list.size() << " " << places << " " << piece;
+        }
+      }
+    }
+  }
+}
 
 TEST_F(Framers, WhatWasHandedUpEndsWhereTheFirstFrameBeginsThatIsNotWhole) {
   for (const bool checksum : {false, true}) {
@@ -187,7 +241,7 @@ TEST_F(Framers, HowAStreamIsCutIntoPiecesMakesNoDifference) {
     sink.checksums = checksum;
     const Run whole = deliver(stream, stream.size(), false, sink);
     ASSERT_TRUE(whole.status.ok()) << whole.status.to_string();
-    EXPECT_NE(whole.text.find("landed 55555\n"), std::string::npos) << "no: " << whole.text.substr(0, 300);
+    EXPECT_NE(whole.text.find("landed 0OC7V\n"), std::string::npos) << "no: " << whole.text.substr(0, 300);
     EXPECT_NE(whole.text.find("0 bye"), std::string::npos);
     for (const std::size_t piece :
          {1u, 2u, 3u, 7u, 39u, 40u, 41u, 63u, 64u, 100u, 1000u, 4095u, 4096u, 5000u}) {

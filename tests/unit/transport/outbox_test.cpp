@@ -114,7 +114,7 @@ TEST_F(Outboxes, FewFramesAreMuchOnlyWhenTheyHaveManyBytes) {
 TEST_F(Outboxes, SuitTheCarrierThatTakesOver) {
   Outbox outbox{pool_, &drain_, 100, 64 * 1024};
   drain_.consume_from = &outbox;
-  outbox.suit(200, 0);
+  outbox.suit(200, 0, false);
   ASSERT_NE(outbox.append(EarlySends::kFirstBytes), nullptr);
   ASSERT_NE(outbox.append(8), nullptr);
   EXPECT_EQ(drain_.much, 1) << "a frame that is large enough is much";

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/base/bytes.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
@@ -15,19 +14,22 @@ namespace weft::detail {
 /// the attachment has come. Thread: the loop of the call.
 class ArrivingAnswer {
  public:
-  /// `frame` came, in `chunk`, and its attachment goes to `landing`. Throws std::bad_alloc.
-  void begin(const Frame& frame, const ChunkRef& chunk, MutableBytes landing);
+  /// `frame` came, in `chunk`, and its attachment goes to `landing`, which is a place. Throws std::bad_alloc.
+  void begin(const Frame& frame, const ChunkRef& chunk, const Landing& landing);
   /// It has begun, and is not whole.
-  bool is_under_way() const noexcept { return !landing_.empty(); }
+  bool is_under_way() const noexcept { return landing_.bytes != 0; }
   /// It is the piece that comes next.
   bool expects(wire::PieceView piece) const noexcept {
-    return is_under_way() && piece.fits(received_, landing_.size());
+    return is_under_way() && piece.fits(received_, landing_.bytes);
   }
   /// The place of `piece`, which was expected.
-  MutableBytes place(wire::PieceView piece) const noexcept {
-    return landing_.subspan(received_, static_cast<std::size_t>(piece.bytes()));
+  Landing place(wire::PieceView piece) const noexcept {
+    return Landing::into(landing_.place, static_cast<std::size_t>(piece.bytes()));
   }
-  void landed(wire::PieceView piece) noexcept { received_ += static_cast<std::size_t>(piece.bytes()); }
+  void landed(wire::PieceView piece) noexcept {
+    landing_.place.advance(static_cast<std::size_t>(piece.bytes()));
+    received_ += static_cast<std::size_t>(piece.bytes());
+  }
   /// The answer, until end().
   const Frame& frame() const noexcept { return frame_; }
   /// Keeps nothing any more.
@@ -37,7 +39,8 @@ class ArrivingAnswer {
   Frame frame_{};
   ChunkRef chunk_;
   std::vector<std::byte> copied_;
-  MutableBytes landing_;
+  /// The place of the piece that comes next, and how much there is in all.
+  Landing landing_;
   std::size_t received_ = 0;
 };
 

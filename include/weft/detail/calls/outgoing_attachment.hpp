@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/calls/call_options.hpp"
+#include "weft/calls/attachment_view.hpp"
+#include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/transport/outbox.hpp"
 
 namespace weft::detail {
@@ -48,10 +49,8 @@ class OutgoingAttachment : private SendLease {
  private:
   void on_released(bool sent) noexcept final;
 
-  AttachmentView memory_;
-  /// The piece of the memory that comes next, and how much of that was queued.
-  std::size_t piece_ = 0;
-  std::size_t offset_ = 0;
+  /// What comes next.
+  RunCursor<const std::byte> memory_;
   std::size_t left_ = 0;
   std::uint32_t leases_ = 0;
 };

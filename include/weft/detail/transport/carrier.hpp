@@ -29,6 +29,9 @@ struct Capabilities {
   std::size_t few_frames_bytes = 0;
   /// The peer is another process and may die without a word: keepalive pings make sense.
   bool peer_may_vanish = true;
+  /// Attachments whose pieces are shorter than `lease_bytes_min` are sent from where they lie, many pieces at
+  /// a time, if these are not very short.
+  bool gathers = false;
   /// Carrier::receive_in_place() is worth asking.
   bool receives_in_place = false;
 };
@@ -116,7 +119,8 @@ class Carrier {
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
   /// Fills `into` from its beginning. `landing` is the first piece of `into` when that is the memory of an
-  /// attachment, else empty. A device may fill the landing: the call that begins that says kBegun, as do
+  /// attachment, else empty; more pieces of that memory may be behind it, and what does not fit in `landing`
+  /// may be copied there. A device may fill the landing: the call that begins that says kBegun, as do
   /// those that find it under way, and one that has the same `landing` finishes it with kSome.
   virtual Moved receive(std::span<const iovec> into, MutableBytes landing) = 0;
   /// Returns what receive() would begin with, whole, in the memory where it lies, which begins at a multiple

@@ -6,6 +6,7 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
+#include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/wire/frame.hpp"
 #include "weft/detail/wire/hello.hpp"
@@ -22,14 +23,19 @@ struct Frame {
 /// The place that the attachment of a frame goes to.
 struct Landing {
   enum class Kind : std::uint8_t {
-    kInto,  ///< into `memory`, which is exactly as long as the attachment and stays until landed, abandoned
-            ///< or closed
+    kInto,  ///< into the next `bytes` behind `place`, which are as many as the attachment has and stay until
+            ///< landed, abandoned or closed
     kSkip,  ///< read and drop it
   };
   Kind kind = Kind::kSkip;
-  MutableBytes memory;
+  RunCursor<std::byte> place{};
+  std::size_t bytes = 0;
 
-  static Landing into(MutableBytes memory) { return {Kind::kInto, memory}; }
+  static Landing into(MutableBytes memory) { return into(RunCursor{MemoryRuns{memory}}, memory.size()); }
+  /// Into `bytes` of a list, which may go on behind them.
+  static Landing into(const RunCursor<std::byte>& place, std::size_t bytes) {
+    return {Kind::kInto, place, bytes};
+  }
   static Landing skip() { return {}; }
 };
 

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "weft/base/bytes.hpp"
+#include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
 #include "weft/detail/transport/early_sends.hpp"
@@ -54,14 +55,17 @@ class OutboxDrain {
 /// empty.
 class Outbox {
  public:
-  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied; see EarlySends for `few_frames_bytes`.
-  /// `drain` may be null: nobody is told.
+  static constexpr std::size_t kGatheredBytesMin = 2048;
+
+  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied, or with `gathers` only those of fewer
+  /// than kGatheredBytesMin; see EarlySends for `few_frames_bytes`. `drain` may be null: nobody is told.
   explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr, std::size_t lease_bytes_min = 16 * 1024,
-                  std::size_t few_frames_bytes = 0) noexcept
+                  std::size_t few_frames_bytes = 0, bool gathers = false) noexcept
       : chunks_(chunks),
         drain_(drain),
         lease_bytes_min_(saturated(lease_bytes_min)),
-        early_sends_(few_frames_bytes) {}
+        early_sends_(few_frames_bytes),
+        gathers_(gathers) {}
   ~Outbox() { drop_all(); }  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -91,6 +95,14 @@ class Outbox {
   /// it). Sent at once, once it is whole, when it is much. Returns false when memory is out; nothing was
   /// queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
+  /// A piece of `bytes` is worth append_gathered().
+  bool gathers(std::size_t bytes) const noexcept {
+    return gathers_ && bytes >= kGatheredBytesMin && bytes < lease_bytes_min_;
+  }
+  /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
+  /// one lease: the first is. Passes them in `from`, and returns how many bytes they have; more of the
+  /// attachment follows if that is not all. 0 when memory is out; nothing was queued then.
+  std::size_t append_gathered(RunCursor<const std::byte>& from, std::size_t bytes, SendLease& lease) noexcept;
   /// Sends what is queued, which is whole, now, as far as the carrier takes it.
   void send_now() noexcept {
     if (!empty() && !giving_back_ && drain_ != nullptr) drain_->on_much_queued();
@@ -121,17 +133,18 @@ class Outbox {
 
   /// The turn is over.
   void expect_little() noexcept { early_sends_.expect_little(); }
-  /// From now on leased pieces of fewer than `lease_bytes_min` bytes are copied, and few frames are much when
-  /// they have `few_frames_bytes`. At a turn's beginning.
-  void suit(std::size_t lease_bytes_min, std::size_t few_frames_bytes) noexcept {
+  /// The same as for a new one from now on. At a turn's beginning.
+  void suit(std::size_t lease_bytes_min, std::size_t few_frames_bytes, bool gathers) noexcept {
     lease_bytes_min_ = saturated(lease_bytes_min);
+    gathers_ = gathers;
     early_sends_ = EarlySends{few_frames_bytes};
   }
   /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
-  /// leased.
+  /// leased, or gathered.
   std::size_t leased_front() const noexcept {
     const std::uint32_t index = pieces_.first_with_bytes();
-    return index < pieces_.size() && pieces_[index].lease != nullptr ? pieces_[index].size : 0;
+    if (index == pieces_.size() || pieces_[index].lease == nullptr || pieces_[index].is_gathered()) return 0;
+    return pieces_[index].size;
   }
   /// Attachments queued from now on are followed by their checksum.
   void use_checksums() noexcept { attachment_.use_checksums(); }
@@ -163,7 +176,7 @@ class Outbox {
   void seal() noexcept;
   void drop_all() noexcept;
   bool append_marker(SendLease& lease) noexcept;
-  void seal_and_push(Bytes bytes, SendLease& lease, std::byte* next) noexcept;
+  void seal_and_push(QueuedPiece piece, std::byte* next) noexcept;
   void drained() noexcept;
 
   ChunkPool& chunks_;
@@ -189,6 +202,7 @@ class Outbox {
   std::int32_t frames_ = 0;
   // Memory is being given back: what a lease's owner queues meanwhile must not be sent from in there.
   bool giving_back_ = false;
+  bool gathers_;
 };
 
 }  // namespace weft::detail

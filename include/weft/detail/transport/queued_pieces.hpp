@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/uio.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -11,12 +14,42 @@ namespace weft::detail {
 
 class SendLease;
 
-/// Piece of what is queued to be sent: a part of a chunk, which it keeps, or leased memory.
+/// Piece of what is queued to be sent: a part of a chunk, which it keeps, or leased memory. Leased memory
+/// that is gathered is several runs, which are listed in a chunk that it keeps.
 struct QueuedPiece {
+  /// Of gathered memory, its list.
   const std::byte* data = nullptr;
   std::size_t size = 0;
   SendLease* lease = nullptr;
   ChunkRef chunk{};
+
+  bool is_gathered() const noexcept { return lease != nullptr && chunk; }
+  /// Calls `use` with each run of gathered memory, until it returns false.
+  template <typename Use>
+  void each_run(Use use) const {
+    const iovec* run = list();
+    for (std::size_t left = size; left > 0 && use(*run); ++run) left -= run->iov_len;
+  }
+  /// Its first `bytes` are not to be sent any more.
+  void drop_front(std::size_t bytes) noexcept {
+    size -= bytes;
+    if (!is_gathered()) {
+      data += bytes;
+      return;
+    }
+    iovec* run = list();
+    for (; bytes > 0; ++run) {
+      const std::size_t part = std::min(bytes, run->iov_len);
+      bytes -= part;
+      if (part == run->iov_len) continue;
+      *run = {static_cast<std::byte*>(run->iov_base) + part, run->iov_len - part};
+      break;
+    }
+    data = reinterpret_cast<const std::byte*>(run);
+  }
+
+ private:
+  iovec* list() const noexcept { return reinterpret_cast<iovec*>(const_cast<std::byte*>(data)); }
 };
 
 /// Queue of pieces, first in first out, in a ring that is part of the object until more have to be kept.

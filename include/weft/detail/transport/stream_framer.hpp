@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "weft/detail/base/run_cursor.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/transport/receive_room.hpp"
@@ -22,7 +23,7 @@ namespace weft::detail {
 ///   kHello        the peer's hello is not whole
 ///   kFrames       between frames, or inside a head (header, body, checksum)
 ///   kSkipHead     inside a head whose body the sink does not want: it is dropped as it comes
-///   kAttachment   the attachment's bytes go to landing_, or nowhere when that is null
+///   kAttachment   the attachment's bytes go to landing_, run by run, or nowhere without lands_
 ///   kTail         the attachment's padding and checksum
 ///
 /// Bytes that were received and not yet taken are [taken_, filled_) of chunk_, or of stash_ after park().
@@ -30,6 +31,9 @@ namespace weft::detail {
 class StreamFramer {
  public:
   static constexpr std::size_t kBatchMax = 64;
+  /// The landing is given in so many runs at a time.
+  static constexpr std::size_t kRunsMax = 64;
+  static constexpr std::size_t kPlacesMax = kRunsMax + 1;
 
   /// Hands up `frames_left` frames, which it counts down and others may too, and no more until resume() once
   /// there are some again. All outlive it.
@@ -38,9 +42,10 @@ class StreamFramer {
   StreamFramer(const StreamFramer&) = delete;
   StreamFramer& operator=(const StreamFramer&) = delete;
 
-  /// Says where the next bytes are to be put, in order: at most two places, the first perhaps the landing.
-  /// Returns how many; 0 when memory is out. Only while wants_bytes().
-  std::size_t receive_into(std::span<iovec, 2> places) noexcept;
+  /// Says where the next bytes are to be put, in order: runs of the landing first, if there is one, and with
+  /// the last of them also a chunk. Returns how many; 0 when memory is out. `places` are two or more, and
+  /// kPlacesMax are of use. Only while wants_bytes().
+  std::size_t receive_into(std::span<iovec> places) noexcept;
   /// `bytes` were put there. Hands up what is whole now. A failure is the sink's or a fault of the peer's;
   /// the framer is of no further use then.
   Status received(std::size_t bytes, FrameSink& sink);
@@ -78,14 +83,12 @@ class StreamFramer {
   bool paused() const noexcept { return paused_; }
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
-  /// The landing that the last receive_into() began with; empty when it did not.
-  MutableBytes landing() const noexcept {
-    return direct_ ? MutableBytes{landing_, static_cast<std::size_t>(attachment_left_)} : MutableBytes{};
-  }
+  /// The run of the landing that the last receive_into() began with; empty when it did not.
+  MutableBytes landing() noexcept { return direct_ ? next_run() : MutableBytes{}; }
   /// Bytes that are still to come of an attachment that lands (`lands`), or of one that is dropped without a
   /// look at it, as is done without checksums; 0 when there is none.
   std::uint64_t attachment_left(bool lands) const noexcept {
-    if (state_ != State::kAttachment || (landing_ != nullptr) != lands) [[likely]]
+    if (state_ != State::kAttachment || lands_ != lands) [[likely]]
       return 0;
     return lands || (pending_bytes() == 0 && !checksums_) ? attachment_left_ : 0;
   }
@@ -109,6 +112,8 @@ class StreamFramer {
   Bytes pending() const noexcept {
     return chunk_ ? Bytes{chunk_->data() + taken_, filled_ - taken_} : Bytes{};
   }
+  /// The next run of the landing, as far as the attachment goes.
+  [[gnu::noinline]] MutableBytes next_run() noexcept;
   Status parse(FrameSink& sink);
   Step step(FrameSink& sink, Status& failure);
   Step step_hello(FrameSink& sink, Status& failure);
@@ -144,11 +149,13 @@ class StreamFramer {
   bool halted_ = false;
   /// The last receive_into() began with the landing.
   bool direct_ = false;
+  /// The attachment lands at landing_; otherwise it is dropped.
+  bool lands_ = false;
   /// Of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
   /// Where the rest of the attachment goes, and how long it is; in kSkipHead, how much of header and body is
   /// still to come.
-  std::byte* landing_ = nullptr;
+  RunCursor<std::byte> landing_;
   std::uint64_t attachment_left_ = 0;
   /// The frame whose attachment is being received, and its body's chunk.
   Frame frame_;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace weft::detail {
+
+/// Reason for which runs of memory cannot be used.
+enum class RunsFault : std::uint8_t {
+  kNone,
+  kOverlap,  ///< blocks that are written to lie upon each other
+  kWrap,     ///< a block would lie behind the end of all addresses
+  kOutside,  ///< a block would lie outside of the memory that was given for all of them
+  kTooMany,  ///< all of them together have more bytes than can be counted
+};
+
+/// Memory as runs, in order: one, an array of them, or blocks at equal distances. A view, trivially copyable.
+/// With a fault it has no runs, so that nobody reads or writes by it. Base of what calls are given: those
+/// say whose the memory is.
+template <typename Byte>
+class MemoryRuns {
+ public:
+  using Run = std::span<Byte>;
+
+  MemoryRuns() = default;
+  explicit MemoryRuns(Run one) noexcept
+      : first_(one.data()), count_(one.empty() ? 0 : 1), bytes_(one.size()) {}
+  explicit MemoryRuns(std::span<const Run> list) noexcept
+      : list_(list.data()), count_(list.size()), is_list_(true) {}
+  /// `count` blocks of `bytes`, each `stride` behind the one before.
+  MemoryRuns(Byte* first, std::size_t count, std::size_t bytes, std::size_t stride,
+             bool may_overlap) noexcept {
+    if (count == 0 || bytes == 0) return;
+    fault_ = fault_of(first, count, bytes, stride, may_overlap);
+    if (fault_ != RunsFault::kNone) return;
+    first_ = first;
+    count_ = count;
+    bytes_ = bytes;
+    stride_ = stride;
+  }
+  /// The same within `memory`, from its beginning.
+  MemoryRuns(Run memory, std::size_t count, std::size_t bytes, std::size_t stride, bool may_overlap) noexcept
+      : MemoryRuns(memory.data(), count, bytes, stride, may_overlap) {
+    if (count_ == 0 || (count_ - 1) * stride_ + bytes_ <= memory.size()) return;
+    count_ = 0;
+    fault_ = RunsFault::kOutside;
+  }
+
+  std::size_t pieces() const noexcept { return count_; }
+  /// `index` is less than pieces().
+  Run piece(std::size_t index) const noexcept {
+    return is_list_ ? list_[index] : Run{first_ + index * stride_, bytes_};
+  }
+  /// Sum of all; SIZE_MAX when that is more.
+  std::size_t bytes() const noexcept {
+    if (!is_list_) return count_ * bytes_;
+    std::size_t sum = 0;
+    for (const Run& run : std::span{list_, count_}) {
+      if (run.size() > kMost - sum) return kMost;
+      sum += run.size();
+    }
+    return sum;
+  }
+  bool empty() const noexcept {
+    if (!is_list_) return count_ == 0;
+    for (const Run& run : std::span{list_, count_}) {
+      if (!run.empty()) return false;
+    }
+    return true;
+  }
+  RunsFault fault() const noexcept {
+    if (fault_ != RunsFault::kNone) return fault_;
+    return bytes() == kMost ? RunsFault::kTooMany : RunsFault::kNone;
+  }
+
+ private:
+  static constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+
+  static RunsFault fault_of(const Byte* first, std::size_t count, std::size_t bytes, std::size_t stride,
+                            bool may_overlap) noexcept {
+    if (count > 1 && stride < bytes && !may_overlap) return RunsFault::kOverlap;
+    if (bytes > (kMost - 1) / count) return RunsFault::kTooMany;
+    if (stride > (kMost - bytes) / count) return RunsFault::kWrap;
+    const std::size_t extent = (count - 1) * stride + bytes;
+    if (extent > std::numeric_limits<std::uintptr_t>::max() - reinterpret_cast<std::uintptr_t>(first)) {
+      return RunsFault::kWrap;
+    }
+    return RunsFault::kNone;
+  }
+
+  /// Of one run, or of blocks; or of an array.
+  union {
+    Byte* first_ = nullptr;
+    const Run* list_;
+  };
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t stride_ = 0;
+  bool is_list_ = false;
+  RunsFault fault_ = RunsFault::kNone;
+};
+
+}  // namespace weft::detail
