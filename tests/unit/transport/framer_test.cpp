@@ -37,12 +37,39 @@ struct Transcript final : FrameSink {
   Landing on_attachment(const Frame& frame) override {
     memory.assign(frame.header.attachment_bytes, '?');
     if (skip) return Landing::skip();
-    if (!run_sizes.empty()) return into_list(frame.header.attachment_bytes);
+    if (!shape.empty()) return in_runs();
     return Landing::into({reinterpret_cast<std::byte*>(memory.data()), memory.size()});
+  }
+  // Runs of the sizes in `shape`, over and over, in memory that has a byte of its own behind each.
+  Landing in_runs() {
+    apart.assign(memory.size() * 2 + shape.size() + 64, '!');
+    runs.clear();
+    std::size_t left = memory.size() + 5;  // the list goes on behind the attachment
+    std::size_t at = 0;
+    for (std::size_t i = 0; left > 0; ++i) {
+      const std::size_t size = std::min(left, shape[i % shape.size()]);
+      runs.push_back(std::as_writable_bytes(std::span{apart}).subspan(at, size));
+      at += size + (size > 0 ? 1 : 0);
+      left -= size;
+    }
+    return Landing::into(RunCursor{MemoryRuns<std::byte>{std::span<const MutableBytes>{runs}}},
+                         memory.size());
+  }
+  // Gathers what landed in runs, and looks at what must be as it was.
+  void gather() {
+    std::size_t landed = 0;
+    for (const MutableBytes run : runs) {
+      const std::size_t part = std::min(run.size(), memory.size() - landed);
+      as_text(run).copy(memory.data() + landed, part);
+      landed += part;
+      EXPECT_EQ(as_text(run).substr(part), std::string(run.size() - part, '!'));
+      const bool kept = run.empty() || static_cast<char>(*(run.data() + run.size())) == '!';
+      EXPECT_TRUE(kept);
+    }
   }
   Status on_attachment_end(const Frame& frame, const ChunkRef&, bool landed) override {
     note(frame);
-    if (landed && !run_sizes.empty()) gather();
+    if (!shape.empty()) gather();
     text += landed ? "landed " + memory + "\n" : "skipped\n";
     return {};
   }
@@ -54,38 +81,17 @@ struct Transcript final : FrameSink {
     text += std::to_string(frame.header.id) + " " + std::string{as_text(frame.body)} + "\n";
   }
 
-  // Runs of `run_sizes`, in turn, each with a byte behind it that stays as it is.
-  Landing into_list(std::size_t bytes) {
-    places.clear();
-    std::size_t room = 0;
-    for (std::size_t i = 0; room < bytes; room += run_sizes[i++ % run_sizes.size()]) {
-      places.emplace_back(run_sizes[i % run_sizes.size()] + 1, std::byte{'~'});
-    }
-    runs.clear();
-    for (std::vector<std::byte>& place : places) runs.emplace_back(place.data(), place.size() - 1);
-    return Landing::into(RunCursor{MemoryRuns<std::byte>{std::span<const MutableBytes>{runs}}}, bytes);
-  }
-  void gather() {
-    const std::size_t bytes = memory.size();
-    memory.clear();
-    for (const std::vector<std::byte>& place : places) {
-      EXPECT_EQ(place.back(), std::byte{'~'});
-      memory += as_text(Bytes{place}.first(place.size() - 1));
-    }
-    for (std::size_t i = bytes; i < memory.size(); ++i) EXPECT_EQ(memory[i], '~');
-    memory.resize(bytes);
-  }
-
-  std::vector<std::size_t> run_sizes;
-  std::vector<std::vector<std::byte>> places;
-  std::vector<MutableBytes> runs;
   StreamFramer* framer = nullptr;
   bool checksums = false;
   bool skip = false;
   bool retain = false;
   std::uint64_t unwanted = 0;
+  /// Not empty: attachments land in runs of these sizes.
+  std::vector<std::size_t> shape{};
   std::string text;
   std::string memory;
+  std::string apart;
+  std::vector<MutableBytes> runs;
   std::vector<ChunkRef> chunks;
 };
 
@@ -118,9 +124,7 @@ std::string stream_text(bool checksum) {
                         .id = size,
                         .attachment_bytes = size},
                        "with attachment", checksum);
-    std::string attachment(size, '\0');
-    for (std::size_t i = 0; i < size; ++i) attachment[i] = static_cast<char>('0' + (i * 31 + i / 97) % 43);
-    text += attachment_text(attachment, checksum);
+    text += attachment_text(std::string(size, static_cast<char>('0' + size % 10)), checksum);
     text += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
   }
   text += frame_text({.type = FrameType::kRequest, .id = 99}, std::string(20'000, 'l'), checksum);
@@ -157,9 +161,10 @@ class Framers : public ::testing::Test {
       StreamFramer framer{pool_, limits_, frames_left_};
       sink.framer = &framer;
       while (!stream.empty() && run.status.ok()) {
-        iovec places[StreamFramer::kPlacesMax];
-        const std::size_t count = framer.receive_into(std::span{places}.first(places_));
+        std::vector<iovec> places(places_max_);
+        const std::size_t count = framer.receive_into(places);
         EXPECT_GT(count, 0u);
+        EXPECT_LE(count, places_max_);
         largest_place_ = std::max(largest_place_, places[count - 1].iov_len);
         std::size_t given = 0;
         for (std::size_t at = 0; at < count && given < piece; ++at) {
@@ -182,35 +187,11 @@ class Framers : public ::testing::Test {
 
   ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
   wire::FrameLimits limits_{.body_bytes_max = 1 << 20, .attachment_bytes_max = 1 << 20};
-  std::size_t places_ = 2;
   std::size_t frames_left_ = SIZE_MAX;
   std::size_t most_chunks_ = 0;
   std::size_t largest_place_ = 0;
+  std::size_t places_max_ = 2;
 };
-
-TEST_F(Framers, FillListsAsTheyFillOneRunHoweverTheStreamIsCut) {
-  const std::vector<std::vector<std::size_t>> lists{{10'000}, {1}, {7, 0, 64}, {4096}, {0, 0, 300, 1, 5'000},
-                                                    {100, 8}};
-  for (const bool checksums : {false, true}) {
-    const std::string stream = stream_text(checksums);
-    Transcript into_one;
-    into_one.checksums = checksums;
-    const std::string expected = deliver(stream, stream.size(), false, into_one).text;
-    for (const std::vector<std::size_t>& list : lists) {
-      for (const std::size_t places : {2u, 3u, 64u}) {
-        for (const std::size_t piece : {1u, 3u, 100u, 4096u, 1u << 20}) {
-          places_ = places;
-          Transcript sink;
-          sink.checksums = checksums;
-          sink.run_sizes = list;
-          const Run run = deliver(stream, piece, piece % 2 == 1, sink);
-          EXPECT_TRUE(run.status.ok()) << run.status.to_string();
-          EXPECT_EQ(run.text, expected) << list.size() << " " << places << " " << piece;
-        }
-      }
-    }
-  }
-}
 
 TEST_F(Framers, WhatWasHandedUpEndsWhereTheFirstFrameBeginsThatIsNotWhole) {
   for (const bool checksum : {false, true}) {
@@ -241,7 +222,7 @@ TEST_F(Framers, HowAStreamIsCutIntoPiecesMakesNoDifference) {
     sink.checksums = checksum;
     const Run whole = deliver(stream, stream.size(), false, sink);
     ASSERT_TRUE(whole.status.ok()) << whole.status.to_string();
-    EXPECT_NE(whole.text.find("landed 0OC7V\n"), std::string::npos) << "no: " << whole.text.substr(0, 300);
+    EXPECT_NE(whole.text.find("landed 55555\n"), std::string::npos) << "no: " << whole.text.substr(0, 300);
     EXPECT_NE(whole.text.find("0 bye"), std::string::npos);
     for (const std::size_t piece :
          {1u, 2u, 3u, 7u, 39u, 40u, 41u, 63u, 64u, 100u, 1000u, 4095u, 4096u, 5000u}) {
@@ -257,6 +238,91 @@ TEST_F(Framers, HowAStreamIsCutIntoPiecesMakesNoDifference) {
     }
   }
   EXPECT_EQ(pool_.chunks_out(), 0u);
+}
+
+TEST_F(Framers, AttachmentsLandInRunsAsTheyDoInOnePlace) {
+  for (const bool checksum : {false, true}) {
+    const std::string stream = stream_text(checksum);
+    Transcript sink;
+    sink.checksums = checksum;
+    const Run whole = deliver(stream, stream.size(), false, sink);
+    ASSERT_TRUE(whole.status.ok()) << whole.status.to_string();
+    for (const std::vector<std::size_t>& shape : std::vector<std::vector<std::size_t>>{
+             {1}, {7}, {0, 3, 0, 0, 500}, {4096}, {1, 1, 2000}, {100'000}}) {
+      sink.shape = shape;
+      for (const std::size_t piece : {1u, 2u, 7u, 8u, 63u, 299u, 301u, 4096u, 100'000u}) {
+        for (const std::size_t places : {std::size_t{2}, std::size_t{3}, StreamFramer::kPlacesMax}) {
+          places_max_ = places;
+          const Run run = deliver(stream, piece, piece % 2 == 1, sink);
+          ASSERT_TRUE(run.status.ok()) << run.status.to_string();
+          ASSERT_EQ(run.text, whole.text) << piece << " " << shape.front() << " " << places;
+          ASSERT_FALSE(run.inside);
+        }
+      }
+    }
+  }
+}
+
+// Every place where two receives may be cut, by runs that are about as long.
+TEST_F(Framers, ALandingInRunsIsFilledHoweverReceivesAreCut) {
+  places_max_ = StreamFramer::kPlacesMax;
+  for (const bool checksum : {false, true}) {
+    std::string stream = wire::encode_hello({});
+    const std::size_t begins = stream.size();
+    stream += frame_text(
+        {.type = FrameType::kAnswer, .flags = wire::FrameFlags::kAttachment, .id = 5, .attachment_bytes = 45},
+        {}, checksum);
+    stream += attachment_text("forty-five bytes that are not all of one kind", checksum);
+    stream += frame_text({.type = FrameType::kPing, .id = 7}, {}, checksum);
+    Transcript sink;
+    sink.checksums = checksum;
+    const Run whole = deliver(stream, stream.size(), false, sink);
+    ASSERT_NE(whole.text.find("landed forty-five bytes that are not all of one kind"), std::string::npos);
+    for (std::size_t run_bytes = 1; run_bytes <= 46; ++run_bytes) {
+      sink.shape = {run_bytes};
+      for (std::size_t piece = 1; piece <= stream.size() - begins; ++piece) {
+        ASSERT_EQ(deliver(stream, piece, piece % 2 == 0, sink).text, whole.text) << run_bytes << " " << piece;
+      }
+    }
+  }
+}
+
+TEST_F(Framers, ALandingInRunsThatIsAbandonedIsNotWrittenToAnyMore) {
+  std::string stream = wire::encode_hello({});
+  stream += frame_text(
+      {.type = FrameType::kAnswer, .flags = wire::FrameFlags::kAttachment, .id = 5, .attachment_bytes = 9000},
+      {}, false);
+  const std::size_t head = stream.size();
+  stream += attachment_text(std::string(9000, 'a'), false);
+  StreamFramer framer{pool_, limits_, frames_left_};
+  Transcript sink;
+  sink.shape = {100};
+  std::size_t at = 0;
+  std::string seen;
+  while (at < stream.size()) {
+    iovec places[StreamFramer::kPlacesMax];
+    const std::size_t count = framer.receive_into(places);
+    ASSERT_GT(count, 0u);
+    // The head alone first, and then half of the runs that are offered.
+    std::size_t limit = at < head ? head - at : places[0].iov_len * count / 2;
+    std::size_t given = 0;
+    for (std::size_t i = 0; i < count && limit > 0; ++i) {
+      const std::size_t part = std::min({places[i].iov_len, limit, stream.size() - at});
+      std::memcpy(places[i].iov_base, stream.data() + at, part);
+      at += part;
+      given += part;
+      limit -= part;
+    }
+    ASSERT_TRUE(framer.received(given, sink).ok());
+    if (given > 0 && at > head && seen.empty()) {
+      framer.abandon_landing();
+      EXPECT_TRUE(framer.landing().empty() || framer.attachment_left(true) == 0);
+      seen = sink.apart;
+      EXPECT_NE(seen.find('a'), std::string::npos);
+    }
+  }
+  EXPECT_EQ(sink.apart, seen);
+  EXPECT_NE(sink.text.find("skipped"), std::string::npos);
 }
 
 TEST_F(Framers, SkippingLeavesTheSameFrames) {

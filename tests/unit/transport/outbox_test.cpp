@@ -70,6 +70,109 @@ class Outboxes : public ::testing::Test {
   Outbox outbox_{pool_, &drain_, 100};
 };
 
+// Lists of runs of random lengths, short ones among them, between frames, sent in parts of any size and now
+// and then taken over: what leaves is what a copy of it all would be.
+TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {
+  unsigned state = 1;
+  const auto below = [&](std::size_t bound) {
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % bound;
+  };
+  std::string memory(1 << 17, '\0');
+  for (char& each : memory) each = static_cast<char>(below(256));
+  int gathered = 0;
+  for (int round = 0; round < 300; ++round) {
+    Outbox outbox{pool_, &drain_, 16 * 1024, 0, true};
+    if (round % 2 == 0) outbox.use_checksums();
+    std::string expected;
+    std::string sent;
+    Lease lease{""};
+    int leases = 0;
+    const auto leave = [&](std::size_t bytes) {
+      std::vector<iovec> places(1 + below(100));
+      places.resize(outbox.segments(places));
+      for (const iovec& place : places) {
+        const std::size_t part = std::min(bytes, place.iov_len);
+        sent.append(static_cast<const char*>(place.iov_base), part);
+        outbox.consume(part);
+        bytes -= part;
+        // What segments() gave is not valid any more.
+        if (part > 0) break;
+      }
+    };
+    for (int attachments = 0; attachments < 3; ++attachments) {
+      std::byte* const at = outbox.append(8);
+      ASSERT_NE(at, nullptr);
+      std::memcpy(at, "frame...", 8);
+      expected += "frame...";
+      std::vector<Bytes> runs;
+      std::string all;
+      for (std::size_t i = 1 + below(90); i > 0; --i) {
+        const std::size_t size = below(8) == 0   ? below(20'000)
+                                 : below(2) == 0 ? below(100)
+                                                 : 2048 + below(3000);
+        runs.push_back(as_bytes(memory).subspan(below(memory.size() - size), size));
+        all += as_text(runs.back());
+      }
+      if (all.empty()) continue;
+      RunCursor<const std::byte> cursor{MemoryRuns<const std::byte>{std::span<const Bytes>{runs}}};
+      for (std::size_t left = all.size(); left > 0;) {
+        const Bytes rest = cursor.rest();
+        std::size_t part = rest.size();
+        ++leases;
+        if (outbox.gathers(part)) {
+          ++gathered;
+          part = outbox.append_gathered(cursor, left, lease);
+          ASSERT_GT(part, 0u);
+        } else {
+          ASSERT_TRUE(outbox.append_leased(rest, lease, part < left));
+          cursor.pass(part);
+        }
+        left -= part;
+        if (below(20) == 0) leave(1 + below(6000));
+      }
+      expected += all;
+      expected.resize((expected.size() + 7) / 8 * 8, '\0');
+      if (round % 2 == 0) {
+        const std::uint64_t sum = wire::crc32c(as_bytes(all));
+        expected.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+      }
+      if (below(4) == 0) {
+        EXPECT_TRUE(outbox.take_over(lease));
+      }
+    }
+    while (!outbox.empty()) leave(1 + below(30'000));
+    ASSERT_TRUE(sent == expected) << round;
+    EXPECT_EQ(lease.released, leases);
+  }
+  EXPECT_GT(gathered, 1000);
+}
+
+TEST_F(Outboxes, GatheredMemoryThatIsTakenOverIsNotLookedAtAnyMore) {
+  Outbox outbox{pool_, &drain_, 16 * 1024, 0, true};
+  std::string memory(40'000, 'm');
+  std::vector<Bytes> runs;
+  for (std::size_t at = 0; at < memory.size(); at += 4000) {
+    runs.push_back(as_bytes(memory).subspan(at, 4000));
+  }
+  RunCursor<const std::byte> cursor{MemoryRuns<const std::byte>{std::span<const Bytes>{runs}}};
+  Lease lease{""};
+  EXPECT_EQ(outbox.append_gathered(cursor, memory.size(), lease), memory.size());
+  EXPECT_EQ(outbox.leased_front(), 0u) << "no device reads it by its first run";
+  outbox.consume(5000);
+  EXPECT_EQ(lease.released, 0);
+  EXPECT_TRUE(outbox.take_over(lease));
+  EXPECT_EQ(lease.released, 1);
+  EXPECT_FALSE(lease.was_sent);
+  memory.assign(memory.size(), 'x');
+  iovec places[64];
+  const std::size_t count = outbox.segments(places);
+  ASSERT_EQ(count, 1u);
+  EXPECT_EQ(as_text({static_cast<const std::byte*>(places[0].iov_base), places[0].iov_len}),
+            std::string(35'000, 'm'));
+  outbox.consume(35'000);
+}
+
 TEST_F(Outboxes, TellsWhenSomethingIsQueuedWhereNothingWas) {
   EXPECT_EQ(drain_.queued, 0);
   put("one.....");

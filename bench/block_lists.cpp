@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says what a block costs in a list of many, over tcp: 10,000 blocks of 4 KiB in one run, in a list, at equal
+// distances and in a call each, sent and landed. Times are of both ends together, without those of the same
+// bytes in one run: what being a list costs.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+#include <weft/weft.hpp>
+
+namespace {
+
+constexpr std::size_t kBlockBytes = 4096;
+// Blocks lie apart, as in a cache of pages.
+constexpr std::size_t kStride = 2 * kBlockBytes;
+constexpr int kCallsAtATime = 64;
+
+std::vector<std::byte>& answer_memory() {
+  static std::vector<std::byte> memory;
+  return memory;
+}
+
+std::uint64_t take(weft::CallContext& context) {
+  return context.take_attachment().size();
+}
+
+std::uint64_t give(weft::CallContext& context, std::uint64_t bytes) {
+  context.set_attachment(
+      weft::Buffer::adopt(weft::MutableBytes{answer_memory()}.first(bytes), nullptr, [](void*) noexcept {}));
+  return bytes;
+}
+
+/// Processor time of this process, which is client and server.
+double cpu_ns() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+double wall_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// The part of `memory` from the beginning of a page on.
+weft::MutableBytes from_page(std::vector<std::byte>& memory) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  return weft::MutableBytes{memory}.subspan((kBlockBytes - address % kBlockBytes) % kBlockBytes);
+}
+
+struct Cost {
+  double wall = 1e18;
+  double cpu = 1e18;
+};
+
+weft::Task<bool> send(weft::Client& client, weft::AttachmentView attachment) {
+  const weft::CallOptions options{.attachment = attachment};
+  const auto answer = co_await client.call<take>(options);
+  co_return answer.ok() && *answer == attachment.bytes();
+}
+
+weft::Task<bool> land(weft::Client& client, weft::LandingView landing) {
+  const weft::CallOptions options{.landing = landing};
+  const auto answer = co_await client.call<give>(options, std::uint64_t{landing.bytes()});
+  co_return answer.ok() && *answer == landing.bytes();
+}
+
+weft::Task<bool> collect(std::vector<weft::Call<std::uint64_t>>& calls) {
+  bool ok = true;
+  for (auto& call : calls) {
+    const auto answer = co_await std::move(call);
+    ok = ok && answer.ok() && *answer == kBlockBytes;
+  }
+  calls.clear();
+  co_return ok;
+}
+
+class Bench {
+ public:
+  Bench(weft::Loop& loop, weft::Client& client, std::size_t blocks)
+      : loop_(loop), client_(client), blocks_(blocks) {}
+
+  /// The least of several rounds, a block.
+  template <typename Round>
+  Cost measure(Round round) const {
+    Cost least;
+    for (int i = 0; i < 30; ++i) {
+      const double wall = wall_ns();
+      const double cpu = cpu_ns();
+      if (!round()) {
+        std::fprintf(stderr, "a call failed\n");
+        std::exit(1);
+      }
+      least.wall = std::min(least.wall, wall_ns() - wall);
+      least.cpu = std::min(least.cpu, cpu_ns() - cpu);
+    }
+    const auto count = static_cast<double>(blocks_);
+    return {least.wall / count, least.cpu / count};
+  }
+  Cost sent(weft::AttachmentView view) const {
+    return measure([&] { return loop_.block_on(send(client_, view)); });
+  }
+  Cost landed(weft::LandingView view) const {
+    return measure([&] { return loop_.block_on(land(client_, view)); });
+  }
+  /// A call for each of `views`, of which many are in flight.
+  template <typename Start>
+  Cost one_by_one(Start start) const {
+    std::vector<weft::Call<std::uint64_t>> calls;
+    return measure([&] {
+      bool ok = true;
+      for (std::size_t i = 0; i < blocks_; ++i) {
+        calls.push_back(start(i));
+        if (calls.size() == kCallsAtATime) ok = loop_.block_on(collect(calls)) && ok;
+      }
+      return loop_.block_on(collect(calls)) && ok;
+    });
+  }
+
+ private:
+  weft::Loop& loop_;
+  weft::Client& client_;
+  std::size_t blocks_;
+};
+
+void print(std::string_view name, Cost cost, Cost base) {
+  std::printf("%-24.*s %10.0f %10.0f %12.0f %10.0f\n", static_cast<int>(name.size()), name.data(), cost.wall,
+              cost.cpu, cost.wall - base.wall, cost.cpu - base.cpu);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t blocks = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 10'000;
+  const std::size_t bytes = blocks * kBlockBytes;
+  answer_memory().assign(bytes, std::byte{7});
+  weft::Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 1}};
+  server.register_handler<take>();
+  server.register_handler<give>();
+  server.start().value();
+  auto loop = weft::Loop::create().value();
+  weft::Client client{*loop, {.connect = server.urls().front()}};
+
+  std::vector<std::byte> for_whole(bytes + kBlockBytes, std::byte{1});
+  std::vector<std::byte> for_apart(blocks * kStride + kBlockBytes, std::byte{2});
+  const weft::MutableBytes whole = from_page(for_whole).first(bytes);
+  const weft::MutableBytes apart = from_page(for_apart).first(blocks * kStride);
+  std::vector<weft::Bytes> from;
+  std::vector<weft::MutableBytes> into;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    into.push_back(apart.subspan(i * kStride, kBlockBytes));
+    from.emplace_back(into.back());
+  }
+
+  const Bench bench{*loop, client, blocks};
+  std::printf("%zu blocks of %zu bytes; nanoseconds a block\n", blocks, kBlockBytes);
+  std::printf("%-24s %10s %10s %12s %10s\n", "", "wall", "cpu", "wall beyond", "cpu beyond");
+  const Cost sent = bench.sent(weft::Bytes{whole});
+  print("sent in one run", sent, sent);
+  print("sent from a list", bench.sent(std::span<const weft::Bytes>{from}), sent);
+  print("sent at equal distances",
+        bench.sent(weft::AttachmentView::strided(apart, blocks, kBlockBytes, kStride)), sent);
+  print("sent by a call each",
+        bench.one_by_one([&](std::size_t i) { return client.start<take>({.attachment = from[i]}); }), sent);
+  const Cost landed = bench.landed(whole);
+  print("landed in one run", landed, landed);
+  print("landed in a list", bench.landed(std::span<const weft::MutableBytes>{into}), landed);
+  print("landed at equal distances",
+        bench.landed(weft::LandingView::strided(apart, blocks, kBlockBytes, kStride)), landed);
+  print("landed by a call each", bench.one_by_one([&](std::size_t i) {
+    return client.start<give>({.landing = into[i]}, std::uint64_t{kBlockBytes});
+  }),
+        landed);
+  return 0;
+}
