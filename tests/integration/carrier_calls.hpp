@@ -46,6 +46,46 @@ inline void expect_both_ways(Loop& loop, Client& caller, std::size_t size) {
   EXPECT_EQ(refused.status().native(), static_cast<int>(size % 1000));
 }
 
+/// `blocks` blocks of `size` bytes, as a list and at equal distances, go there and back, and land in blocks
+/// of another size: in the caller's memory and nowhere between its blocks.
+inline void expect_lists_both_ways(Loop& loop, Client& caller, std::size_t size, std::size_t blocks) {
+  const std::size_t bytes = size * blocks;
+  const std::size_t gap = 3;
+  const std::vector<std::byte> sent = pattern(bytes);
+  std::vector<std::byte> apart(blocks * (size + gap));
+  std::vector<Bytes> list;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const MutableBytes block = MutableBytes{apart}.subspan(i * (size + gap), size);
+    std::ranges::copy(Bytes{sent}.subspan(i * size, size), block.begin());
+    list.emplace_back(block);
+  }
+  const std::size_t into = size + size / 3 + 1;
+  const std::size_t places = (bytes + into - 1) / into;
+  for (const bool listed : {false, true}) {
+    std::vector<std::byte> memory(places * (into + gap), std::byte{0xEE});
+    std::vector<MutableBytes> place;
+    for (std::size_t i = 0; i < places; ++i) {
+      place.push_back(MutableBytes{memory}.subspan(i * (into + gap), into));
+    }
+    CallOptions options{.attachment = AttachmentView::strided(apart, blocks, size, size + gap),
+                        .landing = LandingView::strided(memory, places, into, into + gap)};
+    if (listed) {
+      options.attachment = std::span<const Bytes>{list};
+      options.landing = std::span<const MutableBytes>{place};
+    }
+    const auto answer = loop.block_on(answer_of(caller.start<give_back>(options)));
+    ASSERT_TRUE(answer.ok()) << size << ": " << answer.status().to_string();
+    ASSERT_EQ(answer->attachment_bytes, bytes);
+    std::vector<std::byte> expected(memory.size(), std::byte{0xEE});
+    for (std::size_t i = 0; i < places; ++i) {
+      const std::size_t part = std::min(into, bytes - i * into);
+      std::ranges::copy(Bytes{sent}.subspan(i * into, part),
+                        MutableBytes{expected}.subspan(i * (into + gap)).begin());
+    }
+    EXPECT_TRUE(memory == expected) << size;
+  }
+}
+
 inline void expect_many_in_flight_are_answered(Loop& loop, Client& caller) {
   std::vector<Call<int>> calls;
   for (int i = 0; i < 1000; ++i) calls.push_back(caller.start<add>(i, 1));

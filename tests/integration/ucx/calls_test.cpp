@@ -38,6 +38,15 @@ TEST_P(UcxCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   }
 }
 
+TEST_P(UcxCalls, ListsOfBlocksGoThereAndBack) {
+  Client& caller = client(serve(transports()).urls().front());
+  for (const std::size_t size :
+       {std::size_t{100}, std::size_t{4096}, std::size_t{40'000}, std::size_t{3} << 20}) {
+    expect_lists_both_ways(loop(), caller, size, std::max<std::size_t>((std::size_t{2} << 20) / size, 3));
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST_P(UcxCalls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
   Client& caller = client(serve(transports()).urls().front());
   const std::vector<std::byte> sent = pattern(kLarge);

@@ -66,6 +66,16 @@ TEST_P(VerbsCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
+// Also of blocks that are registered, so that pieces of them are offered and reach over the ends of blocks.
+TEST_P(VerbsCalls, ListsOfBlocksGoThereAndBack) {
+  Client& caller = connected();
+  for (const std::size_t size : {std::size_t{100}, std::size_t{4096}, std::size_t{40'000}, large()}) {
+    carrier_testing::expect_lists_both_ways(loop(), caller, size, std::max<std::size_t>(large() / size, 3));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(caller.stats().connections, 1u);
+}
+
 TEST_P(VerbsCalls, AttachmentsInBothDirectionsAtOnceDoNotMix) {
   Client& caller = connected();
   const std::vector<std::byte> sent = pattern(large());
