@@ -72,16 +72,23 @@ class StreamFramer::Batch {
 
 std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
-  std::size_t count = 0;
   direct_ = state_ == State::kAttachment && lands_;
   if (!unpark() || !have_room()) return 0;
-  if (direct_) {
-    auto unlisted = static_cast<std::size_t>(attachment_left_);
-    count = landing_.list(places.first(places.size() - 1), unlisted);
-    if (unlisted > 0) return count;  // what is behind the runs belongs to the next ones
+  if (direct_) [[unlikely]] {
+    return receive_into_landing(places);
   }
+  places[0] = {chunk_->data() + filled_, chunk_->capacity() - filled_};
+  return 1;
+}
+
+// What comes behind the landing goes into the chunk. When there are no places for all of the landing it
+// belongs to later ones.
+std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) const noexcept {
+  auto unlisted = static_cast<std::size_t>(attachment_left_);
+  std::size_t count = landing_.list(places.first(places.size() - 1), unlisted);
+  if (unlisted > 0) return count;
   std::size_t room = chunk_->capacity() - filled_;
-  if (direct_ && wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
+  if (wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
   places[count++] = {chunk_->data() + filled_, room};
   return count;
 }

@@ -114,6 +114,7 @@ class StreamFramer {
   }
   /// The next run of the landing, as far as the attachment goes.
   [[gnu::noinline]] MutableBytes next_run() noexcept;
+  [[gnu::noinline]] std::size_t receive_into_landing(std::span<iovec> places) const noexcept;
   Status parse(FrameSink& sink);
   Step step(FrameSink& sink, Status& failure);
   Step step_hello(FrameSink& sink, Status& failure);
