@@ -20,6 +20,36 @@ std::byte* aligned_up(std::byte* at) {
   return at + ((8 - (address & 7)) & 7);
 }
 
+// The common queue has no sealed pieces: what those take is kept apart.
+[[gnu::noinline]] std::size_t sealed_segments(const QueuedPieces& pieces, std::span<iovec> into) noexcept {
+  std::size_t filled = 0;
+  for (std::size_t index = 0; index < pieces.size() && filled < into.size(); ++index) {
+    const QueuedPiece& piece = pieces[index];
+    if (piece.is_gathered()) {
+      filled += piece.list_runs(into.subspan(filled));
+    } else if (piece.size > 0) {
+      into[filled++] = {const_cast<std::byte*>(piece.data), piece.size};
+    }
+  }
+  return filled;
+}
+
+// Returns how many of `bytes` are behind all sealed pieces.
+[[gnu::noinline]] std::size_t consume_sealed(QueuedPieces& pieces, std::size_t bytes,
+                                             std::size_t& sealed_bytes) noexcept {
+  while (pieces.size() > 0 && (bytes > 0 || pieces[0].size == 0)) {
+    QueuedPiece& front = pieces[0];
+    const std::size_t part = std::min(bytes, front.size);
+    front.drop_front(part);
+    sealed_bytes -= part;
+    bytes -= part;
+    if (front.size > 0) break;
+    SendLease* const lease = pieces.pop().lease;
+    if (lease != nullptr) lease->on_released(true);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // Sees to room for `bytes` behind the cursor, in another chunk if need be; the cursor is at `misalignment`
@@ -175,12 +205,7 @@ bool Outbox::take_over(SendLease& lease) noexcept {
     ChunkRef chunk = chunks_.acquire(piece.size);
     if (!chunk) return false;
     if (piece.is_gathered()) {
-      std::byte* to = chunk->data();
-      piece.each_run([&](const iovec& run) {
-        std::memcpy(to, run.iov_base, run.iov_len);
-        to += run.iov_len;
-        return true;
-      });
+      piece.copy_runs(chunk->data());
     } else {
       std::memcpy(chunk->data(), piece.data, piece.size);
     }
@@ -193,23 +218,9 @@ bool Outbox::take_over(SendLease& lease) noexcept {
 }
 
 std::size_t Outbox::segments(std::span<iovec> into) const noexcept {
-  std::size_t filled = 0;
-  const auto add = [&](const std::byte* data, std::size_t size) {
-    into[filled++] = {const_cast<std::byte*>(data), size};
-  };
-  for (std::size_t index = 0; index < pieces_.size() && filled < into.size(); ++index) {
-    const QueuedPiece& piece = pieces_[index];
-    if (piece.is_gathered()) [[unlikely]] {
-      piece.each_run([&](const iovec& run) {
-        into[filled++] = run;
-        return filled < into.size();
-      });
-    } else if (piece.size > 0) {
-      add(piece.data, piece.size);
-    }
-  }
+  std::size_t filled = pieces_.size() == 0 ? 0 : sealed_segments(pieces_, into);
   if (cursor_ != open_begin_ && filled < into.size()) {
-    add(open_begin_, static_cast<std::size_t>(cursor_ - open_begin_));
+    into[filled++] = {open_begin_, static_cast<std::size_t>(cursor_ - open_begin_)};
   }
   return filled;
 }
@@ -220,16 +231,7 @@ void Outbox::consume(std::size_t bytes) noexcept {
   counters_.bytes.add(bytes);
   counters_.frames.add(std::exchange(frames_, 0));
   ++counters_.sends;
-  while (pieces_.size() > 0 && (bytes > 0 || pieces_[0].size == 0)) {
-    QueuedPiece& front = pieces_[0];
-    const std::size_t part = std::min(bytes, front.size);
-    front.drop_front(part);
-    sealed_bytes_ -= part;
-    bytes -= part;
-    if (front.size > 0) break;
-    SendLease* const lease = pieces_.pop().lease;
-    if (lease != nullptr) lease->on_released(true);
-  }
+  if (pieces_.size() > 0) bytes = consume_sealed(pieces_, bytes, sealed_bytes_);
   open_begin_ += bytes;
   giving_back_ = false;
   if (empty()) drained();

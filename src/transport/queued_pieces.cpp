@@ -1,9 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/transport/queued_pieces.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 
 namespace weft::detail {
+
+void QueuedPiece::copy_runs(std::byte* to) const noexcept {
+  const iovec* run = list();
+  for (std::size_t left = size; left > 0; ++run) {
+    std::memcpy(to, run->iov_base, run->iov_len);
+    to += run->iov_len;
+    left -= run->iov_len;
+  }
+}
+
+std::size_t QueuedPiece::list_runs(std::span<iovec> into) const noexcept {
+  const iovec* const runs = list();
+  std::size_t count = 0;
+  for (std::size_t left = size; left > 0 && count < into.size(); ++count) {
+    into[count] = runs[count];
+    left -= runs[count].iov_len;
+  }
+  return count;
+}
+
+// The list is this piece's own, and nobody else looks at it.
+void QueuedPiece::drop_front_of_list(std::size_t bytes) noexcept {
+  iovec* run = list();
+  for (; bytes > 0; ++run) {
+    const std::size_t part = std::min(bytes, run->iov_len);
+    bytes -= part;
+    if (part == run->iov_len) continue;
+    *run = {static_cast<std::byte*>(run->iov_base) + part, run->iov_len - part};
+    break;
+  }
+  data = reinterpret_cast<const std::byte*>(run);
+}
 
 std::uint32_t QueuedPieces::first_with_bytes() const noexcept {
   std::uint32_t index = 0;

@@ -49,7 +49,7 @@ class OutgoingAttachment : private SendLease {
  private:
   void on_released(bool sent) noexcept final;
 
-  /// What comes next.
+  /// The place of the byte that comes next.
   RunCursor<const std::byte> memory_;
   std::size_t left_ = 0;
   std::uint32_t leases_ = 0;

@@ -3,9 +3,9 @@
 
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "weft/detail/memory/chunk_pool.hpp"
@@ -24,31 +24,22 @@ struct QueuedPiece {
   ChunkRef chunk{};
 
   bool is_gathered() const noexcept { return lease != nullptr && chunk; }
-  /// Calls `use` with each run of gathered memory, until it returns false.
-  template <typename Use>
-  void each_run(Use use) const {
-    const iovec* run = list();
-    for (std::size_t left = size; left > 0 && use(*run); ++run) left -= run->iov_len;
-  }
+  /// Copies gathered memory.
+  void copy_runs(std::byte* to) const noexcept;
   /// Its first `bytes` are not to be sent any more.
   void drop_front(std::size_t bytes) noexcept {
     size -= bytes;
-    if (!is_gathered()) {
+    if (is_gathered()) [[unlikely]] {
+      drop_front_of_list(bytes);
+    } else {
       data += bytes;
-      return;
     }
-    iovec* run = list();
-    for (; bytes > 0; ++run) {
-      const std::size_t part = std::min(bytes, run->iov_len);
-      bytes -= part;
-      if (part == run->iov_len) continue;
-      *run = {static_cast<std::byte*>(run->iov_base) + part, run->iov_len - part};
-      break;
-    }
-    data = reinterpret_cast<const std::byte*>(run);
   }
+  /// Fills `into` with the runs of gathered memory; returns how many of them there is room for.
+  [[gnu::noinline]] std::size_t list_runs(std::span<iovec> into) const noexcept;
 
  private:
+  [[gnu::noinline]] void drop_front_of_list(std::size_t bytes) noexcept;
   iovec* list() const noexcept { return reinterpret_cast<iovec*>(const_cast<std::byte*>(data)); }
 };
 
