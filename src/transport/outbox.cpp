@@ -172,20 +172,22 @@ bool Outbox::take_over(SendLease& lease) noexcept {
   for (std::size_t index = 0; index < pieces_.size(); ++index) {
     QueuedPiece& piece = pieces_[index];
     if (piece.lease != &lease) continue;
-    ChunkRef chunk = chunks_.acquire(piece.size);
-    if (!chunk) return false;
-    if (piece.is_gathered()) {
-      std::byte* to = chunk->data();
-      piece.each_run([&](const iovec& run) {
-        std::memcpy(to, run.iov_base, run.iov_len);
-        to += run.iov_len;
-        return true;
-      });
-    } else {
-      std::memcpy(chunk->data(), piece.data, piece.size);
+    if (piece.size != 0) {  // a mark has none
+      ChunkRef chunk = chunks_.acquire(piece.size);
+      if (!chunk) return false;
+      if (piece.is_gathered()) {
+        std::byte* to = chunk->data();
+        piece.each_run([&](const iovec& run) {
+          std::memcpy(to, run.iov_base, run.iov_len);
+          to += run.iov_len;
+          return true;
+        });
+      } else {
+        std::memcpy(chunk->data(), piece.data, piece.size);
+      }
+      piece.data = chunk->data();
+      piece.chunk = std::move(chunk);
     }
-    piece.data = chunk->data();
-    piece.chunk = std::move(chunk);
     std::exchange(piece.lease, nullptr)->on_released(false);
     return true;
   }
