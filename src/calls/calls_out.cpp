@@ -8,7 +8,6 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
-
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/base/peer_text.hpp"
 

@@ -63,8 +63,10 @@ Status check_rate_max(const RpcLimits& limits) {
   const std::uint64_t least = Pace::least(0, kPieceBytesMax, limits.frame_timeout);
   if (rate >= least) return {};
   return misuse("RpcLimits::attachment_rate_max",
-                std::to_string(rate) + " bytes/s is less than a piece of an attachment in a frame_timeout; "
-                                       "give zero (no limit) or at least " + std::to_string(least));
+                std::to_string(rate) +
+                    " bytes/s is less than a piece of an attachment in a frame_timeout; "
+                    "give zero (no limit) or at least " +
+                    std::to_string(least));
 }
 
 Status check_limits(const RpcLimits& limits) {

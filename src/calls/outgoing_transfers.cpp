@@ -22,7 +22,8 @@ constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
 void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop) noexcept {
   waiting_.push_back(transfer);
   const bool has_rate = rate_max_ != 0 || transfer.pace().is_limited();
-  if (has_rate && pacing_ == nullptr && !make_pacing(loop)) connection_.close(Status::of<kNoMemoryForPiece>());
+  if (has_rate && pacing_ == nullptr && !make_pacing(loop))
+    connection_.close(Status::of<kNoMemoryForPiece>());
   if (transfer.of_answer()) {
     ++answers_;
     answer_bytes_ += transfer.bytes_left();

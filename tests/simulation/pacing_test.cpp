@@ -47,9 +47,8 @@ class Pacing : public ::testing::Test {
     world.emplace(MemoryOptions{}, LoopOptions{}, limits);
     std::optional<Result<void>> connected;
     scope.emplace();
-    scope->spawn(
-        [](Client* client, auto* to) -> Task<void> { to->emplace(co_await client->connect()); },
-        &world->client(), &connected);
+    scope->spawn([](Client* client, auto* to) -> Task<void> { to->emplace(co_await client->connect()); },
+                 &world->client(), &connected);
     ASSERT_TRUE(world->run_until([&] { return connected.has_value(); }, 1s));
     ASSERT_TRUE(connected->ok());
   }

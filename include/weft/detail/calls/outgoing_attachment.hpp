@@ -56,9 +56,7 @@ class OutgoingAttachment : private SendLease {
 
  private:
   void on_released(bool sent) noexcept final;
-  bool is_over() const noexcept {
-    return leases_ == 0 && left_ == 0 && (!has_marks() || !marks_->is_lent());
-  }
+  bool is_over() const noexcept { return leases_ == 0 && left_ == 0 && (!has_marks() || !marks_->is_lent()); }
   /// Its marks may have been given to another attachment meanwhile.
   bool has_marks() const noexcept { return marks_ != nullptr && marks_->belong_to(*this); }
 
