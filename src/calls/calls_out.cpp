@@ -184,6 +184,12 @@ void CallsOut::take_attachment_over(CallDetails& details, std::string_view text)
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
 }
 
+// Otherwise a device would have the next piece whenever somebody looks whether it has the last one still.
+void CallsOut::stop_sending(CallDetails& details) {
+  session_.transfers().remove(details.attachment());
+  details.attachment().give_up();
+}
+
 bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max) {
   const OutgoingTransfer& attachment = details.attachment();
   if (attachment.is_lent() && !attachment.in_pieces() && details.options.attachment.bytes() > copies_max) {

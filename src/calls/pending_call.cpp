@@ -132,6 +132,7 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   // Also when the request is still queued: it leaves all the same, with the cancel behind it.
   failure_ = to_status(reason);
   if (request_.details != nullptr && !out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
+    out_->stop_sending(*request_.details);
     state_ = State::kLeaving;
     Loop& loop = target_->loop();
     request_.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
