@@ -344,6 +344,7 @@ class Run final : private SessionOwner {
     }
     wire::RequestHead head{
         .flags = FrameFlags::kAttachment | FrameFlags::kInPieces, .id = id_, .method = 12, .schema = 22};
+    head.timeout = 200'000;  // is over while a piece lands, or not
     head.attachment_bytes = kAllBytes;
     peer_sends(testing::header_bytes(head.header()));
   }
