@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/calls/call_client.hpp"
+#include "weft/calls/transfer_progress.hpp"
 #include "weft/functions/call.hpp"
 #include "weft/transports.hpp"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/calls/call_server.hpp"
+#include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/functions/handler.hpp"
 #include "weft/transports.hpp"
 

@@ -3,11 +3,20 @@
 
 #include <utility>
 
+#include "weft/calls/transfer_progress.hpp"
+
 namespace weft::detail {
 
-AnswerTransfer::AnswerTransfer(Outbox& outbox, Buffer attachment, UniqueFunction<void(bool)> on_sent)
-    : outbox_(outbox), attachment_(std::move(attachment)), on_sent_(std::move(on_sent)) {
+AnswerTransfer::AnswerTransfer(Loop& loop, Outbox& outbox, Buffer attachment,
+                               std::unique_ptr<AnswerWishes> wishes)
+    : outbox_(outbox), attachment_(std::move(attachment)), wishes_(std::move(wishes)) {
   begin(attachment_.bytes());
+  if (wishes_ == nullptr) return;
+  TransferProgress* const progress = wishes_->progress.get();
+  marks_.begin(*this, attachment_.size(), progress);
+  if (progress == nullptr) return;
+  progress->begin(attachment_.size());
+  progress->run_on(loop);
 }
 
 AnswerTransfer::~AnswerTransfer() {
@@ -20,10 +29,6 @@ void AnswerTransfer::enter(IdTable<AnswerTransfer>& table) {
 }
 
 bool AnswerTransfer::queue_whole() {
-  if (bytes_left() == 0) {
-    on_returned(true);
-    return true;
-  }
   if (queue(outbox_, bytes_left())) return true;
   stop();
   return false;
@@ -34,15 +39,12 @@ void AnswerTransfer::stop() noexcept {
   if (give_up()) end(false);
 }
 
-// A small attachment was copied, and is given back before it has left: whoever wants to know waits for the
-// mark.
 void AnswerTransfer::on_returned(bool sent) noexcept {
-  if (!sent || stopped_ || !on_sent_) return end(sent && !stopped_);
-  if (!outbox_.append_leased({}, mark_)) end(false);
+  end(sent && !stopped_);
 }
 
 void AnswerTransfer::end(bool sent) noexcept {
-  if (on_sent_) on_sent_(sent);
+  if (wishes_ != nullptr) wishes_->end(sent);
   delete this;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/answer_writer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -89,30 +90,40 @@ void AnswerWriter::take_back_answer(const std::byte* body) {
   session_.output().take_back(body);
 }
 
-void AnswerWriter::end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) {
+void AnswerWriter::end_answer_with(std::uint64_t id, Buffer attachment,
+                                   std::unique_ptr<AnswerWishes> wishes) {
   session_.output().end();
-  if (!queue_transfer(id, std::move(attachment), on_sent)) {
+  if (!queue_transfer(id, std::move(attachment), wishes)) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an answer's attachment"});
   }
 }
 
-bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)>& on_sent) {
+// A slower one could not be told from one that stands still.
+std::uint64_t AnswerWriter::rate_of(const AnswerWishes& wishes, std::size_t bytes) const {
+  if (wishes.rate == 0 || wishes.rate > Pace::kRateMax) return 0;
+  return std::max(wishes.rate, session_.transfers().least_rate(bytes, session_.limits().frame_timeout));
+}
+
+bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment,
+                                  std::unique_ptr<AnswerWishes>& wishes) {
   const bool splits = session_.transfers().splits(attachment.size());
+  const std::uint64_t rate = splits && wishes != nullptr ? rate_of(*wishes, attachment.size()) : 0;
   AnswerTransfer* transfer = nullptr;
   try {
     if (splits && leaving_ == nullptr) {
       leaving_ = std::make_unique<IdTable<AnswerTransfer>>(host_.table_secret);
     }
     if (splits) leaving_->reserve_one();
-    transfer = new AnswerTransfer(session_.connection().outbox(), std::move(attachment), std::move(on_sent));
+    transfer = new AnswerTransfer(session_.loop(), session_.connection().outbox(), std::move(attachment),
+                                  std::move(wishes));
   } catch (const std::bad_alloc&) {
-    if (on_sent) on_sent(false);
+    if (wishes != nullptr) wishes->end(false);
     return false;
   }
   if (!splits) return transfer->queue_whole();
-  transfer->belong_to(id, true);
+  transfer->belong_to(id, true, rate);
   transfer->enter(*leaving_);
-  session_.transfers().add(*transfer);
+  session_.transfers().add(*transfer, session_.loop());
   return true;
 }
 

@@ -44,7 +44,7 @@ class AnswerWriter final : public AnswerSink {
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
-  void end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) override;
+  void end_answer_with(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }
   bool charge_answer(std::size_t bytes) override { return admission_.admit_answer(bytes); }
@@ -54,7 +54,8 @@ class AnswerWriter final : public AnswerSink {
   std::shared_ptr<void>& connection_tag() override;
   void finish() override;
 
-  bool queue_transfer(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)>& on_sent);
+  bool queue_transfer(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes>& wishes);
+  std::uint64_t rate_of(const AnswerWishes& wishes, std::size_t bytes) const;
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
   Session& session_;

@@ -8,6 +8,16 @@
 
 namespace weft {
 
+namespace {
+
+detail::AnswerWishes& wishes(detail::ServedCall& call) {
+  auto& kept = call.envelope().wishes;
+  if (kept == nullptr) kept = std::make_unique<detail::AnswerWishes>();
+  return *kept;
+}
+
+}  // namespace
+
 std::uint64_t CallContext::connection_id() const {
   return call_->connection_id();
 }
@@ -55,7 +65,15 @@ void CallContext::set_attachment(Buffer attachment) {
 }
 
 void CallContext::on_answer_sent(detail::UniqueFunction<void(bool sent)> callback) {
-  call_->envelope().on_answer_sent = std::move(callback);
+  wishes(*call_).on_sent = std::move(callback);
+}
+
+void CallContext::report_progress(std::shared_ptr<TransferProgress> progress) {
+  wishes(*call_).progress = std::move(progress);
+}
+
+void CallContext::set_attachment_rate(std::uint64_t bytes_per_second) {
+  wishes(*call_).rate = bytes_per_second;
 }
 
 std::shared_ptr<void>& CallContext::connection_tag() {

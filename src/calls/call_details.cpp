@@ -5,8 +5,37 @@
 
 #include "calls/call_status.hpp"
 #include "calls/session.hpp"
+#include "weft/calls/transfer_progress.hpp"
 
 namespace weft::detail {
+
+void CallDetails::begin_progress() const {
+  if (!options.progress->marks().is_lent()) options.progress->begin(options.attachment.bytes());
+}
+
+void CallDetails::run_on(Loop& loop) {
+  options.progress->run_on(loop);
+  const std::size_t bytes = attachment_.bytes_left();
+  if (bytes != 0) options.progress->marks().begin(attachment_, bytes, options.progress);
+}
+
+void CallDetails::progress_expects(std::uint64_t bytes) const noexcept {
+  options.progress->expect(bytes);
+}
+
+void CallDetails::progress_received(std::uint64_t bytes) const noexcept {
+  options.progress->count_received(bytes);
+}
+
+void CallDetails::all_received(std::size_t bytes) noexcept {
+  answer_attachment_bytes = bytes;
+  if (options.progress != nullptr) options.progress->all_received();
+}
+
+// A handler that ran with its whole attachment is a better witness than a device that says it later.
+void CallDetails::served() const noexcept {
+  if (options.progress != nullptr && !attachment_.is_taken_early()) options.progress->all_sent();
+}
 
 Landing CallDetails::land(std::size_t bytes, Session& session) {
   landing_refusal_ = Status{};

@@ -8,6 +8,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/base/peer_text.hpp"
 
 namespace weft::detail {
@@ -33,6 +34,38 @@ void set_timeout(wire::RequestHead& head, Deadline deadline, TimePoint now) {
   }
   head.flags |= wire::FrameFlags::kTimeoutInSeconds;
   head.timeout = static_cast<std::uint32_t>(std::min<std::int64_t>(micros / 1'000'000 + 1, 0xFFFFFFFF));
+}
+
+Status misused(std::string_view option, std::string_view why) {
+  return {StatusCode::kInvalidArgument, Layer::kRpc,
+          [&] { return std::string{"CallOptions::"}.append(option).append(": ").append(why); }};
+}
+
+[[gnu::cold, gnu::noinline]] Status check_rate(std::uint64_t rate, std::uint64_t least) {
+  if (rate > Pace::kRateMax) {
+    return misused("attachment_rate", std::to_string(rate) + " bytes/s is no rate; was it negative?");
+  }
+  if (rate >= least) return {};
+  return misused("attachment_rate",
+                 "at " + std::to_string(rate) +
+                     " bytes/s (or RpcLimits::attachment_rate_max) the server would take this attachment for "
+                     "one that stands still (RpcLimits::frame_timeout); give it at least " +
+                     std::to_string(least) + ", or send less at once");
+}
+
+Status check_call_options(const CallOptions& options, std::size_t bytes, Session& session) {
+  if (options.progress != nullptr && options.progress->marks().is_lent()) [[unlikely]] {
+    return misused("progress", "it counts for another call that is under way; give each call its own");
+  }
+  std::uint64_t rate = options.attachment_rate;
+  const OutgoingTransfers& transfers = session.transfers();
+  const std::uint64_t of_all = transfers.rate_max();
+  if ((rate | of_all) == 0) [[likely]] {
+    return {};
+  }
+  if (rate <= Pace::kRateMax && !transfers.splits(bytes)) return {};
+  if (rate == 0 || (of_all != 0 && of_all < rate && rate <= Pace::kRateMax)) rate = of_all;
+  return check_rate(rate, transfers.least_rate(bytes, session.limits().frame_timeout));
 }
 
 /// Gives where the arguments begin.
@@ -89,6 +122,9 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
       return call.refuse(over_limit("an attachment", attachment_bytes, session_.peer().attachment_bytes_max,
                                     "the server's", kServersAttachmentOption));
     }
+    if (Status misused = check_call_options(options, attachment_bytes, session_); !misused.ok()) {
+      return call.refuse(std::move(misused));
+    }
     if (attachment_bytes != 0) {
       head.flags |= wire::FrameFlags::kAttachment;
       if (session_.transfers().splits(attachment_bytes)) {
@@ -104,6 +140,9 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     attachment.begin(call.request().details->options.attachment);
     attachment.set_held((head.flags & wire::FrameFlags::kExpectsContinue) != 0);
   }
+  if (call.request().details != nullptr && call.request().details->options.progress != nullptr) {
+    call.request().details->run_on(session_.loop());
+  }
   Begun begun = queue(call, head, call.request().details != nullptr || session_.output().needs_end());
   if (begun.body != nullptr) begun.body = put_metadata(begun.body, metadata);
   return begun;
@@ -116,8 +155,8 @@ void CallsOut::sent(CallDetails* details, std::uint64_t id) {
   const std::size_t bytes = attachment.bytes_left();
   if (bytes == 0) return;
   if (session_.transfers().splits(bytes)) {
-    attachment.belong_to(id, false);
-    if (!attachment.is_held()) session_.transfers().add(attachment);
+    attachment.belong_to(id, false, details->options.attachment_rate);
+    if (!attachment.is_held()) session_.transfers().add(attachment, session_.loop());
   } else if (!attachment.queue(session_.connection().outbox(), bytes)) {
     session_.close({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for an attachment"});
   }
@@ -126,7 +165,8 @@ void CallsOut::sent(CallDetails* details, std::uint64_t id) {
 void CallsOut::on_continue(std::uint64_t id) {
   Exchange* const exchange = table_.find(id);
   CallDetails* const details = exchange != nullptr ? exchange->details() : nullptr;
-  if (details != nullptr && details->attachment().let_go()) session_.transfers().add(details->attachment());
+  if (details == nullptr || !details->attachment().let_go()) return;
+  session_.transfers().add(details->attachment(), session_.loop());
 }
 
 void CallsOut::take_back(const CallRequest& request, std::uint64_t id, const std::byte* body) noexcept {
@@ -142,6 +182,12 @@ void CallsOut::take_attachment_over(CallDetails& details, std::string_view text)
   // The frame cannot be completed without the caller's memory, so nothing may follow it.
   outbox.release_all();
   session_.close({StatusCode::kResourceExhausted, Layer::kRpc, text});
+}
+
+// Otherwise a device would have the next piece whenever somebody looks whether it has the last one still.
+void CallsOut::stop_sending(CallDetails& details) {
+  session_.transfers().remove(details.attachment());
+  details.attachment().give_up();
 }
 
 bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max) {
@@ -223,6 +269,7 @@ void CallsOut::on_piece_end(wire::PieceView piece) {
   }
   ArrivingAnswer& arriving = exchange->details()->arriving();
   arriving.landed(piece);
+  exchange->details()->received(piece.bytes());
   if (!piece.is_last()) return;
   table_.take(piece.id());
   exchange->on_answer_attachment_end(arriving.frame(), true);

@@ -29,6 +29,8 @@ class CallsOut {
   /// `exchange` ends before the peer ended it: the peer is told, and until it says that it has ended too,
   /// what runs there counts among what may run there.
   void abandon(const Exchange& exchange, std::uint64_t id);
+  /// The call is given up, and waits for its memory: of its attachment no further piece begins.
+  void stop_sending(CallDetails& details);
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
   /// may be copied for it.
   bool may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max);

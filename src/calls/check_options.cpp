@@ -4,9 +4,14 @@
 #include <initializer_list>
 #include <string>
 
+#include "weft/detail/calls/pace.hpp"
+
 namespace weft::detail {
 
 namespace {
+
+/// Pieces of attachments are no longer over any carrier.
+constexpr std::size_t kPieceBytesMax = std::size_t{1} << 20;
 
 Status misuse(std::string_view option, std::string_view why) {
   return {StatusCode::kInvalidArgument, Layer::kRpc, std::string{option} + ": " + std::string{why}};
@@ -48,14 +53,31 @@ Status check_above_zero(std::initializer_list<NamedCount> counts) {
   return {};
 }
 
+Status check_rate_max(const RpcLimits& limits) {
+  const std::uint64_t rate = limits.attachment_rate_max;
+  if (rate == 0) return {};
+  if (rate > Pace::kRateMax) {
+    return misuse("RpcLimits::attachment_rate_max",
+                  std::to_string(rate) + " bytes/s is no rate; was it negative?");
+  }
+  const std::uint64_t least = Pace::least(0, kPieceBytesMax, limits.frame_timeout);
+  if (rate >= least) return {};
+  return misuse("RpcLimits::attachment_rate_max",
+                std::to_string(rate) +
+                    " bytes/s is less than a piece of an attachment in a frame_timeout; "
+                    "give zero (no limit) or at least " +
+                    std::to_string(least));
+}
+
 Status check_limits(const RpcLimits& limits) {
   Status status = check_above_zero({{"RpcLimits::frame_timeout", limits.frame_timeout},
                                     {"RpcLimits::hello_timeout", limits.hello_timeout},
                                     {"RpcLimits::stall_timeout", limits.stall_timeout}});
   if (status.ok()) status = check_not_negative({{"RpcLimits::ping_interval", limits.ping_interval}});
   if (!status.ok()) return status;
-  return check_above_zero({{"RpcLimits::body_bytes_max", limits.body_bytes_max},
-                           {"RpcLimits::calls_in_flight_max", limits.calls_in_flight_max}});
+  status = check_above_zero({{"RpcLimits::body_bytes_max", limits.body_bytes_max},
+                             {"RpcLimits::calls_in_flight_max", limits.calls_in_flight_max}});
+  return status.ok() ? check_rate_max(limits) : status;
 }
 
 }  // namespace

@@ -10,13 +10,15 @@ namespace weft::detail {
 void OutgoingAttachment::begin(AttachmentView memory) noexcept {
   WEFT_ASSERT(leases_ == 0, "an attachment begins when nothing of the last one is lent");
   memory_ = RunCursor<const std::byte>{memory};
+  marks_ = nullptr;
   left_ = memory.bytes();
 }
 
-// It counts as lent meanwhile: what is copied is given back at once.
+// It counts as lent meanwhile: what is copied is given back at once. After a failure its owner gives it up.
 bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   WEFT_ASSERT(bytes <= left_, "no more is queued than is there");
   ++leases_;
+  const std::size_t whole = bytes;
   bool queued = true;
   while (bytes > 0) {
     const Bytes rest = memory_.rest();
@@ -37,7 +39,12 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
     bytes -= part;
     left_ -= part;
   }
-  on_released(queued);
+  if (queued && has_marks()) queued = marks_->append(outbox, whole);
+  if (queued) {
+    on_released(true);
+  } else {
+    --leases_;
+  }
   return queued;
 }
 
@@ -46,12 +53,13 @@ bool OutgoingAttachment::take_over(Outbox& outbox) noexcept {
   while (leases_ != 0) {
     if (!outbox.take_over(*this)) return false;
   }
+  if (has_marks()) marks_->take_back(outbox);
   return true;
 }
 
 void OutgoingAttachment::on_released(bool sent) noexcept {
   --leases_;
-  if (leases_ == 0 && left_ == 0) on_returned(sent);
+  if (is_over()) on_returned(sent);
 }
 
 }  // namespace weft::detail

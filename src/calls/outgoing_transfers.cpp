@@ -2,6 +2,7 @@
 #include "calls/outgoing_transfers.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "weft/detail/wire/heads.hpp"
 
@@ -18,8 +19,11 @@ constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
 
 }  // namespace
 
-void OutgoingTransfers::add(OutgoingTransfer& transfer) noexcept {
+void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop) noexcept {
   waiting_.push_back(transfer);
+  const bool has_rate = rate_max_ != 0 || transfer.pace().is_limited();
+  if (has_rate && pacing_ == nullptr && !make_pacing(loop))
+    connection_.close(Status::of<kNoMemoryForPiece>());
   if (transfer.of_answer()) {
     ++answers_;
     answer_bytes_ += transfer.bytes_left();
@@ -34,6 +38,7 @@ void OutgoingTransfers::remove(OutgoingTransfer& transfer) noexcept {
 
 void OutgoingTransfers::leave(OutgoingTransfer& transfer) noexcept {
   transfer.unlink();
+  if (pacing_ != nullptr) pacing_->left();
   if (!transfer.of_answer()) return;
   --answers_;
   answer_bytes_ -= transfer.bytes_left();
@@ -44,13 +49,36 @@ void OutgoingTransfers::look_whether_crowded() noexcept {
   output_.crowd(answers_ > kAnswersMax && answer_bytes_ > kAnswerBytesMax);
 }
 
+void OutgoingTransfers::drop_all() noexcept {
+  if (pacing_ != nullptr) pacing_->wake_all();
+  while (!waiting_.empty()) waiting_.pop_front().on_dropped();
+  if (pacing_ != nullptr) pacing_->left();
+}
+
+bool OutgoingTransfers::make_pacing(Loop& loop) noexcept {
+  pacing_.reset(new (std::nothrow) TransferPacing(loop, connection_, *this, waiting_, rate_max_));
+  return pacing_ != nullptr;
+}
+
+// The source stays set while some rest: the connection has more to send before it ends.
+OutgoingTransfer* OutgoingTransfers::next() noexcept {
+  if (pacing_ != nullptr) {
+    OutgoingTransfer* const before = waiting_.empty() ? nullptr : &waiting_.front();
+    OutgoingTransfer* const due = pacing_->next_due();
+    if (due != before) turn_left_ = kTurnBytes;
+    if (due != nullptr) return due;
+  } else if (!waiting_.empty()) {
+    return &waiting_.front();
+  }
+  if (!has_more()) connection_.pull_from(nullptr);
+  return nullptr;
+}
+
 // The transfer may be gone when its last piece is queued: of what was copied nothing is lent.
 std::size_t OutgoingTransfers::queue_part() noexcept {
-  if (waiting_.empty()) {
-    connection_.pull_from(nullptr);
-    return 0;
-  }
-  OutgoingTransfer& transfer = waiting_.front();
+  OutgoingTransfer* const first = next();
+  if (first == nullptr) return 0;
+  OutgoingTransfer& transfer = *first;
   const std::size_t bytes = std::min(transfer.bytes_left(), connection_.capabilities().piece_bytes);
   const bool last = bytes == transfer.bytes_left();
   const wire::PieceHead head{.id = transfer.id(),
@@ -60,6 +88,7 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
                              .last = last};
   if (output_.begin(head.header()) == nullptr) return 0;
   output_.end();
+  if (pacing_ != nullptr) pacing_->take(transfer, bytes);
   turn_left_ -= static_cast<std::uint32_t>(std::min<std::size_t>(turn_left_, bytes));
   if (last) {
     leave(transfer);

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "calls/frame_output.hpp"
+#include "calls/transfer_pacing.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/outgoing_transfer.hpp"
+#include "weft/detail/calls/pace.hpp"
 #include "weft/detail/transport/connection.hpp"
 #include "weft/detail/transport/outbox_source.hpp"
 
@@ -21,10 +24,12 @@ class OutgoingTransfers final : public OutboxSource {
   OutgoingTransfers(Connection& connection, FrameOutput& output) noexcept
       : connection_(connection), output_(output) {}
 
-  /// The peer can be sent pieces; `asks`: it can ask for them, too.
-  void allow(bool asks) noexcept {
+  /// The peer can be sent pieces; `asks`: it can ask for them, too. All together keep to `rate_max` bytes a
+  /// second, if that is not zero.
+  void allow(bool asks, std::uint64_t rate_max) noexcept {
     allowed_ = true;
     peer_asks_ = asks;
+    rate_max_ = rate_max;
   }
   /// A transfer may wait until the peer asks for it.
   bool may_wait() const noexcept { return peer_asks_; }
@@ -32,29 +37,39 @@ class OutgoingTransfers final : public OutboxSource {
   bool splits(std::uint64_t bytes) const noexcept {
     return allowed_ && bytes > connection_.capabilities().piece_bytes;
   }
-  /// `transfer` belongs to a frame that was queued and that announced it.
-  void add(OutgoingTransfer& transfer) noexcept;
+  std::uint64_t rate_max() const noexcept { return rate_max_; }
+  /// The least rate at which one of `bytes` does not stand still for one whose time is `frame_timeout`.
+  std::uint64_t least_rate(std::uint64_t bytes, Duration frame_timeout) const noexcept {
+    return Pace::least(bytes, connection_.capabilities().piece_bytes, frame_timeout);
+  }
+  /// `transfer` belongs to a frame that was queued and that announced it; `loop` is the connection's.
+  void add(OutgoingTransfer& transfer, Loop& loop) noexcept;
   /// Nothing more of `transfer` is sent, if it is here.
   void remove(OutgoingTransfer& transfer) noexcept;
   /// The connection is gone.
-  void drop_all() noexcept {
-    while (!waiting_.empty()) waiting_.pop_front().on_dropped();
-  }
+  void drop_all() noexcept;
 
   std::size_t queue_part() noexcept override;
-  bool has_more() const noexcept override { return !waiting_.empty(); }
+  bool has_more() const noexcept override {
+    return !waiting_.empty() || (pacing_ != nullptr && pacing_->has_resting());
+  }
 
  private:
   /// Bytes that one sends before the next does: pieces of one memory that follow each other stay in the
   /// caches of both sides, and other frames pass between them all the same.
   static constexpr std::uint32_t kTurnBytes = 1024 * 1024;
 
+  bool make_pacing(Loop& loop) noexcept;
+  OutgoingTransfer* next() noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 
   Connection& connection_;
   FrameOutput& output_;
   IntrusiveList<OutgoingTransfer, OutgoingTransferTag> waiting_;
+  /// Null until one has a rate.
+  std::unique_ptr<TransferPacing> pacing_;
+  std::uint64_t rate_max_ = 0;
   /// Bytes that the first one may send before it is the next one's turn.
   std::uint32_t turn_left_ = kTurnBytes;
   /// Answers among those that wait, and their bytes to come.

@@ -132,6 +132,7 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   // Also when the request is still queued: it leaves all the same, with the cancel behind it.
   failure_ = to_status(reason);
   if (request_.details != nullptr && !out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
+    out_->stop_sending(*request_.details);
     state_ = State::kLeaving;
     Loop& loop = target_->loop();
     request_.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
@@ -189,6 +190,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
     failure_ = std::move(refused);
   } else if (wire::AnswerView{frame.header}.succeeded()) {
     decode_answer(frame.body, failure_);
+    if (request_.details != nullptr) request_.details->served();
   } else {
     failure_ = answered_status(frame, *request_.method);
   }
@@ -198,11 +200,13 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
 Landing PendingCall::on_answer_attachment(const Frame& frame) {
   if (state_ == State::kLeaving) return Landing::skip();
   if (request_.details == nullptr || !request_.details->wants_attachment()) return Landing::skip();
-  return request_.details->land(frame.header.attachment_bytes, out_->session());
+  const Landing landing = request_.details->land(frame.header.attachment_bytes, out_->session());
+  if (landing.kind == Landing::Kind::kInto) request_.details->expect(frame.header.attachment_bytes);
+  return landing;
 }
 
 void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
-  if (landed) request_.details->answer_attachment_bytes = frame.header.attachment_bytes;
+  if (landed) request_.details->all_received(frame.header.attachment_bytes);
   const bool wanted = request_.details != nullptr && request_.details->wants_attachment();
   const bool refused = !landed && wanted && wire::AnswerView{frame.header}.succeeded();
   take_answer(frame, refused ? request_.details->take_landing_refusal() : Status{});

@@ -73,7 +73,7 @@ ServedCall::~ServedCall() {
     if (state_ == State::kCancelled) sink_->fail(id(), Status::of<kGivenUp>());
     sink_->forget(*this);
   }
-  if (envelope_.on_answer_sent) envelope_.on_answer_sent(false);
+  if (envelope_.wishes != nullptr) envelope_.wishes->end(false);
 }
 
 void ServedCall::start() {
@@ -175,11 +175,10 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
 
 void ServedCall::end_answer() {
   if (off_loop_) return;
-  if (envelope_.answer_attachment.empty() && !envelope_.on_answer_sent) {
+  if (envelope_.answer_attachment.empty() && envelope_.wishes == nullptr) {
     sink_->end_answer();
   } else {
-    sink_->end_answer_with(id(), std::move(envelope_.answer_attachment),
-                           std::exchange(envelope_.on_answer_sent, {}));
+    sink_->end_answer_with(id(), std::move(envelope_.answer_attachment), std::move(envelope_.wishes));
   }
   ++host_->calls.of(*method_).answered;
   conclude();

@@ -106,7 +106,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
     connection_->use_checksums();
   }
   if ((*features & wire::Features::kPieces) != 0) {
-    transfers_.allow((*features & wire::Features::kContinue) != 0);
+    transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
   }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(setup_.limits.calls_in_flight_max, theirs.calls_in_flight_max);

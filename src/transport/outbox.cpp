@@ -202,15 +202,17 @@ bool Outbox::take_over(SendLease& lease) noexcept {
   for (std::size_t index = 0; index < pieces_.size(); ++index) {
     QueuedPiece& piece = pieces_[index];
     if (piece.lease != &lease) continue;
-    ChunkRef chunk = chunks_.acquire(piece.size);
-    if (!chunk) return false;
-    if (piece.is_gathered()) {
-      piece.copy_runs(chunk->data());
-    } else {
-      std::memcpy(chunk->data(), piece.data, piece.size);
+    if (piece.size != 0) {  // a mark has none
+      ChunkRef chunk = chunks_.acquire(piece.size);
+      if (!chunk) return false;
+      if (piece.is_gathered()) {
+        piece.copy_runs(chunk->data());
+      } else {
+        std::memcpy(chunk->data(), piece.data, piece.size);
+      }
+      piece.data = chunk->data();
+      piece.chunk = std::move(chunk);
     }
-    piece.data = chunk->data();
-    piece.chunk = std::move(chunk);
     std::exchange(piece.lease, nullptr)->on_released(false);
     return true;
   }

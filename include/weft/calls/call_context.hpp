@@ -14,6 +14,8 @@
 
 namespace weft {
 
+class TransferProgress;
+
 namespace detail {
 class ServedCall;
 }  // namespace detail
@@ -53,6 +55,13 @@ class CallContext {
   /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when
   /// they never will.
   void on_answer_sent(detail::UniqueFunction<void(bool sent)> callback);
+  /// `progress` counts what leaves of the answer's attachment, from the handler's end on. It is told the last
+  /// of it before on_answer_sent() tells the end.
+  void report_progress(std::shared_ptr<TransferProgress> progress);
+  /// Bytes of the answer's attachment a second, at most; zero: as fast as it goes. One that is not longer
+  /// than a piece is not held back (CallOptions::attachment_rate). It gets at least two pieces in a
+  /// frame_timeout of this side's.
+  void set_attachment_rate(std::uint64_t bytes_per_second);
 
   /// The user's own object on this connection, shared by all its calls; null at first, gone with the
   /// connection. Thread: the connection's loop only.

@@ -8,6 +8,8 @@
 
 namespace weft {
 
+class TransferProgress;
+
 /// Options of one call. Trivially copyable on purpose: g++ 12 destroys a braced temporary inside a co_await
 /// expression twice, which is harmless only for such a type (docs/pitfalls).
 struct CallOptions {
@@ -25,6 +27,13 @@ struct CallOptions {
   /// awaits while it serves another one carries that one's when it is given none; with an empty Metadata it
   /// carries none.
   MetadataView metadata{};
+  /// Told how far the attachments of the call are; null: nobody. Stays until the call has ended, and belongs
+  /// to one call at a time.
+  TransferProgress* progress = nullptr;
+  /// Bytes of `attachment` a second, at most; zero: as fast as it goes. One that is not longer than a piece
+  /// (128 KiB; 1 MiB over UCX and RDMA) is not held back. A rate at which the server would take the
+  /// attachment for one that stands still (RpcLimits::frame_timeout) fails the call.
+  std::uint64_t attachment_rate = 0;
 };
 
 }  // namespace weft

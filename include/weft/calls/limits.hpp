@@ -36,6 +36,9 @@ struct RpcLimits {
   /// Calls of a client that may wait for a connection or for room. Zero: none waits, so a client connects by
   /// connect() before it calls.
   std::size_t calls_waiting_max = 1u << 20;
+  /// Bytes a second that this side sends of attachments on one connection, at most; zero: no limit. Small
+  /// attachments (CallOptions::attachment_rate) and everything else pass, and are not counted.
+  std::uint64_t attachment_rate_max = 0;
 
   /// Longest time without progress inside a hello, a frame's head or an attachment. Progress is the whole of
   /// it, or 64 KiB more of a body or an attachment (of one over 64 MiB, a 1024th part). Who is late loses the

@@ -80,6 +80,8 @@ TEST_F(Options, LimitsAreRefusedByNameOnBothSides) {
       {"RpcLimits::frame_timeout: ", {.frame_timeout = 0ns}},
       {"RpcLimits::hello_timeout: ", {.hello_timeout = -1ns}},
       {"RpcLimits::stall_timeout: ", {.stall_timeout = 0ns}},
+      {"RpcLimits::attachment_rate_max: ", {.attachment_rate_max = 1000}},
+      {"RpcLimits::attachment_rate_max: ", {.attachment_rate_max = static_cast<std::uint64_t>(-1)}},
       {"RpcLimits::ping_interval: ", {.ping_interval = -1ns}},
   };
   for (const auto& [name, limits] : wrong) {

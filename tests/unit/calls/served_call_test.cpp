@@ -44,10 +44,10 @@ class NotingSink final : public AnswerSink {
   }
   void end_answer() override { answers.emplace_back(as_text(Bytes{body_}.first(body_.size() - 1))); }
   void take_back_answer(const std::byte*) override { body_.clear(); }
-  void end_answer_with(std::uint64_t, Buffer attachment, UniqueFunction<void(bool)> on_sent) override {
+  void end_answer_with(std::uint64_t, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) override {
     end_answer();
     attachments.push_back(std::move(attachment));
-    if (on_sent) on_sent(true);
+    if (wishes != nullptr) wishes->end(true);
   }
   void fail(std::uint64_t, const Status& failure) override { failures.push_back(failure); }
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override {

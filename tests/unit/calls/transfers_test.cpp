@@ -127,12 +127,15 @@ TEST_F(Transfers, HaveTheIdOfNoOtherCall) {
 
 TEST(AnswerTransfers, ForWhichThereIsNoMemoryTellThatTheyWereNotSent) {
   if (!testing::kHeapIsCounted) GTEST_SKIP() << "the sanitizer's operator new does not fail";
+  const std::unique_ptr<Loop> loop = Loop::create().value();
   ChunkPool chunks;
   Outbox outbox{chunks};
   std::optional<bool> sent;
   const std::size_t blocks = testing::heap_blocks();
-  auto* const transfer =
-      new AnswerTransfer(outbox, Buffer::try_allocate(100'000).value(), [&sent](bool left) { sent = left; });
+  auto wishes = std::make_unique<AnswerWishes>();
+  wishes->on_sent = [&sent](bool left) { sent = left; };
+  Buffer attachment = Buffer::try_allocate(100'000).value();
+  auto* const transfer = new AnswerTransfer(*loop, outbox, std::move(attachment), std::move(wishes));
   testing::fail_allocations(1, testing::kForEver);
   const bool queued = transfer->queue_whole();
   testing::fail_allocations(0);

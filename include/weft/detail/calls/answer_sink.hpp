@@ -9,7 +9,7 @@
 #include "weft/base/status.hpp"
 #include "weft/calls/refusal_reason.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
-#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/answer_wishes.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/memory/buffer.hpp"
 
@@ -36,9 +36,9 @@ class AnswerSink {
   virtual void end_answer() = 0;
   /// In place of an end: the answer that was begun cannot be encoded, and something else is answered.
   virtual void take_back_answer(const std::byte* body) = 0;
-  /// Ends the answer to `id` that was begun with `attachment` (which may be empty). `on_sent` is called once
-  /// if it is not empty: with true when all of it has left for the peer.
-  virtual void end_answer_with(std::uint64_t id, Buffer attachment, UniqueFunction<void(bool)> on_sent) = 0;
+  /// Ends the answer to `id` that was begun with `attachment` (which may be empty). `wishes` may be null, and
+  /// are told the end of its way.
+  virtual void end_answer_with(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) = 0;
   virtual void fail(std::uint64_t id, const Status& failure) = 0;
   /// Fails the call, and counts and logs it for `reason`.
   virtual void refuse(std::uint64_t id, RefusalReason reason, const Status& why) = 0;

@@ -11,6 +11,10 @@
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/memory/buffer.hpp"
 
+namespace weft {
+class Loop;
+}  // namespace weft
+
 namespace weft::detail {
 
 class Session;
@@ -19,7 +23,11 @@ class Session;
 /// attachment on its way out, and the one that came with the answer.
 class CallDetails {
  public:
-  CallDetails(const CallOptions& its, bool gives) : options(its), returns_attachment(gives) {}
+  CallDetails(const CallOptions& its, bool gives) : options(its), returns_attachment(gives) {
+    if (options.progress != nullptr) [[unlikely]] {
+      begin_progress();
+    }
+  }
   /// Before the call begins.
   CallDetails(const CallDetails& other) : CallDetails(other.options, other.returns_attachment) {}
   CallDetails& operator=(const CallDetails&) = delete;
@@ -37,6 +45,19 @@ class CallDetails {
   /// Returns the reason for which the last attachment was not given a place, once.
   Status take_landing_refusal();
 
+  /// It was queued on `loop`, with its attachment begun if it has one.
+  void run_on(Loop& loop);
+  /// The attachment of the answer has `bytes` and has its place; and how much of it is there.
+  void expect(std::uint64_t bytes) const noexcept {
+    if (options.progress != nullptr) progress_expects(bytes);
+  }
+  void received(std::uint64_t bytes) const noexcept {
+    if (options.progress != nullptr) progress_received(bytes);
+  }
+  void all_received(std::size_t bytes) noexcept;
+  /// The handler succeeded.
+  void served() const noexcept;
+
   CallOptions options;
   /// True if the awaiting side can be given the answer's attachment.
   bool returns_attachment;
@@ -46,6 +67,10 @@ class CallDetails {
 
  private:
   struct RequestTransfer final : OutgoingTransfer {};
+
+  void begin_progress() const;
+  void progress_expects(std::uint64_t bytes) const noexcept;
+  void progress_received(std::uint64_t bytes) const noexcept;
 
   RequestTransfer attachment_;
   ArrivingAnswer arriving_;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/calls/answer_wishes.hpp"
 #include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
@@ -27,7 +27,8 @@ struct CallEnvelope {
   Buffer attachment{};
   /// Goes out behind the answer.
   Buffer answer_attachment{};
-  UniqueFunction<void(bool)> on_answer_sent{};
+  /// Null when the handler has none.
+  std::unique_ptr<AnswerWishes> wishes{};
   /// Set for a handler that may ask for them off the loop.
   std::unique_ptr<const Endpoints> endpoints{};
   /// The request's attachment, in place of `attachment`, for a handler that receives it itself; null without

@@ -6,6 +6,7 @@
 
 #include "weft/calls/attachment_view.hpp"
 #include "weft/detail/base/run_cursor.hpp"
+#include "weft/detail/calls/left_marks.hpp"
 #include "weft/detail/transport/outbox.hpp"
 
 namespace weft::detail {
@@ -21,6 +22,12 @@ class OutgoingAttachment : private SendLease {
 
   /// Begins with `memory`. Nothing of what it had before is lent.
   void begin(AttachmentView memory) noexcept;
+  /// `marks` stand behind what is queued of it from now on, and belong to it until the last is released.
+  void mark_with(LeftMarks& marks) noexcept { marks_ = &marks; }
+  /// One of its marks is not in the outbox any more; `sent`: all before it has left. May destroy it.
+  void on_mark_released(bool sent) noexcept {
+    if (is_over()) on_returned(sent);
+  }
 
   std::size_t bytes_left() const noexcept { return left_; }
   /// Queues the next `bytes`, of those that are left. False when memory is out: what was queued stays lent,
@@ -30,10 +37,11 @@ class OutgoingAttachment : private SendLease {
   bool is_lent() const noexcept { return leases_ != 0; }
   /// It comes first of all that is to be sent, so a device may be reading it.
   bool leads(const Outbox& outbox) const noexcept { return outbox.leads(*this); }
-  /// Nothing more of it is queued. True when nothing of it is lent; otherwise on_returned() follows.
+  /// Nothing more of it is queued. True when nothing of it is lent, nor a mark stands; otherwise
+  /// on_returned() follows.
   bool give_up() noexcept {
     left_ = 0;
-    return !is_lent();
+    return is_over();
   }
   /// Copies what the outbox has of it and has not sent, so that nothing of it is lent. False when memory for
   /// the copy is out. Nothing more is queued afterwards.
@@ -42,15 +50,20 @@ class OutgoingAttachment : private SendLease {
  protected:
   ~OutgoingAttachment() = default;
 
-  /// Nothing of it is lent any more, for now or for ever; `sent`: the last of it left for the peer. May
-  /// destroy it.
+  /// Nothing of it is lent any more, nor does a mark of it stand, for now or for ever; `sent`: the last of it
+  /// left for the peer. May destroy it.
   virtual void on_returned(bool sent) noexcept { static_cast<void>(sent); }
 
  private:
   void on_released(bool sent) noexcept final;
+  bool is_over() const noexcept { return leases_ == 0 && left_ == 0 && (!has_marks() || !marks_->is_lent()); }
+  /// Its marks may have been given to another attachment meanwhile.
+  bool has_marks() const noexcept { return marks_ != nullptr && marks_->belong_to(*this); }
 
   /// The place of the byte that comes next.
   RunCursor<const std::byte> memory_;
+  /// Null when nobody wants to know what has left.
+  LeftMarks* marks_ = nullptr;
   std::size_t left_ = 0;
   std::uint32_t leases_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/outgoing_attachment.hpp"
+#include "weft/detail/calls/pace.hpp"
 
 namespace weft::detail {
 
@@ -14,6 +15,7 @@ struct OutgoingTransferTag;
 /// Leaves the list when it is destroyed.
 ///
 ///   idle --OutgoingTransfers::add()--> waiting --its last piece is queued--> leaving --all left--> returned
+///   waiting --its rate is used up--> resting --it is due--> waiting
 ///   held --the peer asks, add()-------^ waiting --unlink()--> as idle; the peer is told by its owner
 class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTransferTag> {
  public:
@@ -39,12 +41,15 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
   }
   /// The handler that chooses its place runs before it is whole.
   bool is_taken_early() const noexcept { return wait_ != Wait::kNone; }
-  /// It is the attachment of the request, or of the answer, with this id from now on.
-  void belong_to(std::uint64_t id, bool of_answer) noexcept {
+  /// It is the attachment of the request, or of the answer, with this id from now on, and goes at no more
+  /// than `rate` bytes a second, if that is not zero.
+  void belong_to(std::uint64_t id, bool of_answer, std::uint64_t rate = 0) noexcept {
     id_ = id;
+    pace_ = Pace{rate};
     whole_ = bytes_left();
     of_answer_ = of_answer;
   }
+  Pace& pace() noexcept { return pace_; }
 
  protected:
   ~OutgoingTransfer() = default;
@@ -52,6 +57,7 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
  private:
   std::uint64_t id_ = 0;
   std::uint64_t whole_ = 0;
+  Pace pace_;
   enum class Wait : std::uint8_t { kNone, kHeld, kAskedFor };
 
   bool of_answer_ = false;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a large attachment is, on both sides, and how fast it may go.
+#include <cstdio>
+#include <memory>
+#include <vector>
+#include <weft/weft.hpp>
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+// begin: handler
+/// Gives so many bytes, at no more than 200 MiB a second.
+void give(weft::CallContext& context, std::uint64_t bytes) {
+  context.set_attachment(weft::Buffer::try_allocate(bytes).value());
+  context.set_attachment_rate(200 * kMiB);
+  auto progress = std::make_shared<weft::TransferProgress>();
+  context.report_progress(progress);
+  context.on_answer_sent([progress](bool sent) {
+    std::printf("%s: %llu of %llu MiB have left\n", sent ? "all sent" : "given up",
+                static_cast<unsigned long long>(progress->sent() / kMiB),
+                static_cast<unsigned long long>(progress->to_send() / kMiB));
+  });
+}
+// end: handler
+
+std::uint64_t take(weft::CallContext& context) {
+  return context.attachment().size();
+}
+
+weft::Task<int> ask(weft::Client& client) {
+  std::vector<std::byte> memory(8 * kMiB);
+  // begin: client
+  weft::TransferProgress progress;
+  std::uint64_t last = 0;
+  bool grows = true;
+  progress.on_change(
+      [&](const weft::TransferProgress& now) {
+        grows = grows && now.sent() > last;  // a bar on the screen would be drawn here
+        last = now.sent();
+      },
+      kMiB);  // not more often than every MiB
+  weft::CallOptions options{.attachment = weft::Bytes{memory}};
+  options.progress = &progress;
+  options.attachment_rate = 400 * kMiB;
+  auto taken = co_await client.call<take>(options);
+  if (!taken.ok()) co_return 1;
+  std::printf("%s, %llu of %llu MiB\n", grows ? "grew" : "did not grow",
+              static_cast<unsigned long long>(progress.sent() / kMiB),
+              static_cast<unsigned long long>(progress.to_send() / kMiB));
+  // end: client
+
+  weft::CallOptions landing;
+  landing.landing = memory;
+  landing.progress = &progress;
+  auto given = co_await client.call<give>(landing, memory.size());
+  if (!given.ok()) co_return 1;
+  std::printf("%llu of %llu MiB landed\n", static_cast<unsigned long long>(progress.received() / kMiB),
+              static_cast<unsigned long long>(progress.to_receive() / kMiB));
+  co_return 0;
+}
+
+int main() {
+  auto loop = weft::Loop::create().value();
+  weft::Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 0, .loop = loop.get()}};
+  server.register_handler<give>();
+  server.register_handler<take>();
+  server.start().value();
+
+  weft::Client client{*loop, {.connect = server.urls().front()}};
+  return loop->block_on(ask(client));
+}

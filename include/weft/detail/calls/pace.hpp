@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/time.hpp"
+
+namespace weft::detail {
+
+/// Rate that is kept to part by part: the next one is due when the last ones have taken their time. One who
+/// comes late for it catches up on a little, so that the rate holds whatever the timers are like; what was
+/// not used otherwise is lost.
+class Pace {
+ public:
+  /// The largest rate: what is above it was meant to be negative, or was computed wrongly.
+  static constexpr std::uint64_t kRateMax = INT64_MAX;
+
+  Pace() = default;
+  /// In bytes a second; zero: none.
+  explicit Pace(std::uint64_t rate) noexcept : rate_(rate) {}
+
+  bool is_limited() const noexcept { return rate_ != 0; }
+  std::uint64_t rate() const noexcept { return rate_; }
+  /// When the next part may go. While it is_limited().
+  TimePoint due() const noexcept { return due_; }
+  /// A part of `bytes`, at most 4 GiB, goes at `now`.
+  void take(std::size_t bytes, TimePoint now) noexcept {
+    const auto takes = static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / rate_);
+    if (due_ == TimePoint{}) due_ = now;
+    due_ = std::max(due_, now - kCatchUp) + std::chrono::nanoseconds{takes};
+  }
+
+  /// The least rate at which an attachment of `bytes` that goes in pieces of `piece_bytes` cannot fail for
+  /// its rate alone, whose receiver has the same `frame_timeout`: see RpcLimits.
+  static std::uint64_t least(std::uint64_t bytes, std::size_t piece_bytes, Duration frame_timeout) noexcept {
+    constexpr std::uint64_t kStep = 64 * 1024;
+    const std::uint64_t step = std::max(kStep, bytes / 1024) + piece_bytes;
+    const auto seconds = std::max(std::chrono::duration<double>{frame_timeout}.count(), 1e-9);
+    const double rate = static_cast<double>(step) / seconds + 1;
+    return rate < 9e18 ? static_cast<std::uint64_t>(rate) : kRateMax;
+  }
+
+ private:
+  static constexpr Duration kCatchUp = std::chrono::milliseconds{10};
+
+  std::uint64_t rate_ = 0;
+  TimePoint due_{};
+};
+
+}  // namespace weft::detail

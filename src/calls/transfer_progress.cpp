@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/transfer_progress.hpp"
+
+#include <utility>
+
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+TransferProgress::TransferProgress() noexcept
+    : Ready([](Ready* self) noexcept { static_cast<TransferProgress*>(self)->tell(); }) {}
+
+void TransferProgress::on_change(detail::UniqueFunction<void(const TransferProgress&)> callback,
+                                 std::uint64_t step) {
+  callback_ = std::move(callback);
+  step_ = step;
+}
+
+void TransferProgress::begin(std::uint64_t to_send) noexcept {
+  to_send_ = to_send;
+  sent_ = received_ = to_receive_ = told_ = 0;
+}
+
+void TransferProgress::count_sent(std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
+  sent_ += bytes;
+  changed(sent_ == to_send_);
+}
+
+void TransferProgress::count_received(std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
+  received_ += bytes;
+  changed(received_ == to_receive_);
+}
+
+// What the user does must not happen in the middle of what a connection does.
+void TransferProgress::changed(bool whole) noexcept {
+  if (!callback_ || loop_ == nullptr || is_scheduled()) return;
+  if (sent_ + received_ - told_ >= step_ || whole) loop_->schedule(*this);
+}
+
+void TransferProgress::tell() noexcept {
+  unlink();
+  if (!callback_ || std::exchange(told_, sent_ + received_) == sent_ + received_) return;
+  callback_(*this);
+}
+
+}  // namespace weft
