@@ -132,17 +132,21 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   // Also when the request is still queued: it leaves all the same, with the cancel behind it.
   failure_ = to_status(reason);
   if (request_.details != nullptr && !out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
-    state_ = State::kLeaving;
-    Loop& loop = target_->loop();
-    request_.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
-    return loop.arm(*this, loop.now() + kMemoryLook);
+    return wait_for_memory(State::kLeaving);
   }
   leave();
   end();
 }
 
+void PendingCall::wait_for_memory(State state) noexcept {
+  state_ = state;
+  Loop& loop = target_->loop();
+  request_.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
+  loop.arm(*this, loop.now() + kMemoryLook);
+}
+
 void PendingCall::on_timer() {
-  if (state_ != State::kLeaving) return on_cancel(CancelReason::kDeadline);
+  if (state_ < State::kLeaving) return on_cancel(CancelReason::kDeadline);
   Loop& loop = target_->loop();
   const TimePoint now = loop.read_clock();
   const bool wait_is_over = request_.deadline.expired(now);
@@ -178,21 +182,30 @@ void PendingCall::on_answer(const Frame& frame) {
   end();
 }
 
-// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
-// refuses. The caller's memory is still being read then.
 void PendingCall::take_answer(const Frame& frame, Status refused) {
-  if (request_.details != nullptr) {
-    out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
+  if (state_ != State::kLeaving) {
+    if (!refused.ok()) {
+      failure_ = std::move(refused);
+    } else if (wire::AnswerView{frame.header}.succeeded()) {
+      decode_answer(frame.body, failure_);
+    } else {
+      failure_ = answered_status(frame, *request_.method);
+    }
   }
-  if (state_ == State::kLeaving) return end();
-  if (!refused.ok()) {
-    failure_ = std::move(refused);
-  } else if (wire::AnswerView{frame.header}.succeeded()) {
-    decode_answer(frame.body, failure_);
-  } else {
-    failure_ = answered_status(frame, *request_.method);
+  end_with_memory();
+}
+
+// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
+// refuses. The caller's memory is still being read then, by a device perhaps that the loop must not wait for.
+void PendingCall::end_with_memory() noexcept {
+  if (request_.details == nullptr) return end();
+  if (out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
+    out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
+    return end();
   }
-  end();
+  out_->await_memory(*this);
+  if (state_ != State::kLeaving) return wait_for_memory(State::kReturning);
+  state_ = State::kReturning;  // it looks already, and until the same time
 }
 
 Landing PendingCall::on_answer_attachment(const Frame& frame) {
@@ -209,11 +222,9 @@ void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
 }
 
 void PendingCall::on_lost(const Status& failure, bool stands) {
-  if (stands && request_.details != nullptr) {
-    out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
-  }
   if (request_.details != nullptr) request_.details->arriving().end();
-  if (state_ != State::kLeaving) failure_ = failure;
+  if (state_ < State::kLeaving) failure_ = failure;
+  if (stands) return end_with_memory();
   end();
 }
 
@@ -225,6 +236,10 @@ void PendingCall::leave() noexcept {
     }
     out_->abandon(*this, id_);
     if (request_.details != nullptr) request_.details->arriving().end();
+  }
+  if (state_ == State::kReturning) {
+    static_cast<ListHook<TargetCallTag>&>(*this).unlink();
+    out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
   }
 }
 
