@@ -14,16 +14,17 @@ elseif(missing)
   message(STATUS "the tests on a real RDMA stack are left out (./dev setup rdma): ${why}")
 endif()
 
-# One machine at a time: two of them on two processors would only slow each other.
-set(WEFT_RDMA_TEST_PROPERTIES LABELS rdma TIMEOUT 600 PROCESSORS 2 RESOURCE_LOCK rdma_vm)
+# One machine at a time: two of them on two processors would only slow each other. They make the longest chain, so
+# they come first, and what waits runs beside them.
+set(WEFT_RDMA_TEST_PROPERTIES LABELS rdma TIMEOUT 600 PROCESSORS 2 RESOURCE_LOCK rdma_vm COST 1000)
 
 # weft_rdma_test(<name> SOURCES <file>... LIBS <target>... [NETWORK one-device|wire] [CPUS <n>]
-#                [STARTS <target> DEFINED_AS <macro>])
+#                [STARTS <target> DEFINED_AS <macro>] [OPTIMIZED])
 # Makes a GoogleTest program. As booting a machine takes longer than most tests, the whole program is one ctest test,
 # which also fails when no test of it ran. What GTEST_FILTER says reaches the program. A program that the tests start
 # is named by STARTS; its path is defined as the macro.
 function(weft_rdma_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "NETWORK;CPUS;STARTS;DEFINED_AS" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "OPTIMIZED" "NETWORK;CPUS;STARTS;DEFINED_AS" "SOURCES;LIBS")
   # A program that nobody runs costs minutes to compile under a sanitizer. Elsewhere it is built although no machine
   # can run it, so that a mistake in it is found.
   if(WEFT_SANITIZE)
@@ -32,6 +33,11 @@ function(weft_rdma_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${weft_SOURCE_DIR}/src ${weft_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE weft_build_flags ${ARG_LIBS} GTest::gmock_main)
+  if(ARG_OPTIMIZED)
+    weft_quicker(${name} OPTIMIZED)
+  else()
+    weft_quicker(${name})
+  endif()
   if(ARG_STARTS)
     target_compile_definitions(${name} PRIVATE ${ARG_DEFINED_AS}="$<TARGET_FILE:${ARG_STARTS}>")
     add_dependencies(${name} ${ARG_STARTS})

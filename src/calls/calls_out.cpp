@@ -202,6 +202,11 @@ bool CallsOut::may_end_at_once(const Exchange& exchange, const CallDetails& deta
   return landing_ != &exchange || connection.gives_back_at_once(Carrier::Lent::kLanding);
 }
 
+void CallsOut::await_memory(PendingCall& call) noexcept {
+  session_.transfers().remove(call.request().details->attachment());
+  returning_.push_back(call);
+}
+
 // A call that was given up is told its end, which is no answer.
 void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
   if (wire::AnswerView{header}.code() != static_cast<unsigned>(StatusCode::kCancelled)) ++late_answers_;
@@ -303,6 +308,10 @@ void CallsOut::end_untaken(std::uint64_t position, std::string_view reason) {
 
 void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   landing_ = nullptr;
+  while (!returning_.empty()) {
+    Exchange& returning = returning_.pop_front();
+    returning.on_lost(why, false);
+  }
   const auto failure = [&](std::string_view fate) -> Status {
     if (why.code() == StatusCode::kCancelled) return why;
     const auto text = [&] { return std::string{why.message()}.append("; the call ").append(fate); };

@@ -34,6 +34,9 @@ class CallsOut {
   /// Ending `exchange` would not wait for memory of its caller that a device has. `copies_max` bytes at most
   /// may be copied for it.
   bool may_end_at_once(const Exchange& exchange, const CallDetails& details, std::size_t copies_max);
+  /// `call` has left the table, and waits until its attachment may be taken over. It hears on_lost() if the
+  /// connection goes before that. No more of the attachment is queued.
+  void await_memory(PendingCall& call) noexcept;
   /// Afterwards the caller's memory is no longer read from. When memory for the copy is out, the connection
   /// is closed with `text`.
   void take_attachment_over(CallDetails& details, std::string_view text);
@@ -94,6 +97,8 @@ class CallsOut {
   std::uint64_t late_answers_ = 0;
   /// Larger bodies need admit_body().
   std::uint32_t small_body_bytes_ = 0;
+  /// Calls that have ended but for their memory.
+  IntrusiveList<PendingCall, TargetCallTag> returning_;
   /// The exchange whose attachment is being received; null when nobody waits for it any more.
   const Exchange* landing_ = nullptr;
 };

@@ -75,7 +75,7 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   /// Null when the connection is gone.
   ArrivingCalls* arriving_;
   Loop& loop_;
-  /// What comes next of the handler's memory, if it has chosen some and not the server's.
+  /// Place in the handler's memory, if it has chosen some and not the server's.
   RunCursor<std::byte> chosen_;
   ArrivingBuffer own_;
   /// Attachment in the server's memory, whole.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/pending_call.hpp"
 
+#include <utility>
+
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "weft/detail/wire/heads.hpp"
@@ -15,6 +17,12 @@ constexpr Duration kMemoryBackWithin = std::chrono::milliseconds{250};
 constexpr Duration kMemoryLook = std::chrono::milliseconds{1};
 /// An attachment over this is not copied in the middle of whatever cancels its call.
 constexpr std::size_t kCopiedAtOnceMax = std::size_t{1} << 20;
+
+/// From now on `timer` looks for the memory that the call's connection has.
+void look_for_memory(Loop& loop, CallRequest& request, Timer& timer) {
+  request.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
+  loop.arm(timer, loop.now() + kMemoryLook);
+}
 
 /// The end of a call that has options, or that no list of timeouts serves.
 Deadline earliest_deadline(CallTarget& target, const CallDetails* details, Deadline of_scope) {
@@ -31,27 +39,27 @@ Deadline earliest_deadline(CallTarget& target, const CallDetails* details, Deadl
   return deadline.earlier(of_scope);
 }
 
-}  // namespace
-
 // A call that has no time but its target's default needs no timer of its own, see CallTimeouts. False when
 // the time is over.
-inline bool PendingCall::set_deadline(Deadline of_scope) {
-  const CallTimeouts& timeouts = target_->timeouts();
-  if (request_.details == nullptr && timeouts.serves()) [[likely]] {
+inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer, Deadline of_scope) {
+  const CallTimeouts& timeouts = target.timeouts();
+  if (request.details == nullptr && timeouts.serves()) [[likely]] {
     const Deadline deadline = timeouts.from_now();
     if (of_scope.at() >= deadline.at()) [[likely]] {
-      request_.deadline = deadline;
-      request_.default_timeout = timeouts.wire_timeout();
+      request.deadline = deadline;
+      request.default_timeout = timeouts.wire_timeout();
       return true;
     }
   }
-  Loop& loop = target_->loop();
-  request_.deadline = earliest_deadline(*target_, request_.details, of_scope);
-  if (request_.deadline.is_infinite()) return true;
-  if (request_.deadline.expired(loop.now())) return false;
-  loop.arm(*this, request_.deadline.at());
+  Loop& loop = target.loop();
+  request.deadline = earliest_deadline(target, request.details, of_scope);
+  if (request.deadline.is_infinite()) return true;
+  if (request.deadline.expired(loop.now())) return false;
+  loop.arm(timer, request.deadline.at());
   return true;
 }
+
+}  // namespace
 
 Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &target_->loop(),
@@ -60,7 +68,7 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
     return refuse(to_status(scope->reason()));
   }
   const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
-  if (!set_deadline(of_scope)) [[unlikely]] {
+  if (!set_deadline(*target_, request_, *this, of_scope)) [[unlikely]] {
     return refuse(to_status(CancelReason::kDeadline));
   }
   if (scope != nullptr) {
@@ -134,16 +142,14 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   if (request_.details != nullptr && !out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
     out_->stop_sending(*request_.details);
     state_ = State::kLeaving;
-    Loop& loop = target_->loop();
-    request_.deadline = Deadline::after(loop.read_clock(), kMemoryBackWithin);
-    return loop.arm(*this, loop.now() + kMemoryLook);
+    return look_for_memory(target_->loop(), request_, *this);
   }
   leave();
   end();
 }
 
 void PendingCall::on_timer() {
-  if (state_ != State::kLeaving) return on_cancel(CancelReason::kDeadline);
+  if (state_ < State::kLeaving) return on_cancel(CancelReason::kDeadline);
   Loop& loop = target_->loop();
   const TimePoint now = loop.read_clock();
   const bool wait_is_over = request_.deadline.expired(now);
@@ -179,22 +185,31 @@ void PendingCall::on_answer(const Frame& frame) {
   end();
 }
 
-// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
-// refuses. The caller's memory is still being read then.
 void PendingCall::take_answer(const Frame& frame, Status refused) {
-  if (request_.details != nullptr) {
-    out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
+  if (state_ != State::kLeaving) {
+    if (!refused.ok()) {
+      failure_ = std::move(refused);
+    } else if (wire::AnswerView{frame.header}.succeeded()) {
+      decode_answer(frame.body, failure_);
+      if (request_.details != nullptr) request_.details->served();
+    } else {
+      failure_ = answered_status(frame, *request_.method);
+    }
   }
-  if (state_ == State::kLeaving) return end();
-  if (!refused.ok()) {
-    failure_ = std::move(refused);
-  } else if (wire::AnswerView{frame.header}.succeeded()) {
-    decode_answer(frame.body, failure_);
-    if (request_.details != nullptr) request_.details->served();
-  } else {
-    failure_ = answered_status(frame, *request_.method);
+  end_with_memory();
+}
+
+// An answer can overtake the last bytes of its own request's attachment: the server need not read what it
+// refuses. The caller's memory is still being read then, by a device perhaps that the loop must not wait for.
+void PendingCall::end_with_memory() noexcept {
+  if (request_.details == nullptr) return end();
+  if (out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax)) {
+    out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
+    return end();
   }
-  end();
+  out_->await_memory(*this);
+  const bool looks_already = std::exchange(state_, State::kReturning) == State::kLeaving;
+  if (!looks_already) look_for_memory(target_->loop(), request_, *this);
 }
 
 Landing PendingCall::on_answer_attachment(const Frame& frame) {
@@ -213,11 +228,9 @@ void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
 }
 
 void PendingCall::on_lost(const Status& failure, bool stands) {
-  if (stands && request_.details != nullptr) {
-    out_->take_attachment_over(*request_.details, "out of memory for an attachment that is not taken");
-  }
   if (request_.details != nullptr) request_.details->arriving().end();
-  if (state_ != State::kLeaving) failure_ = failure;
+  if (state_ < State::kLeaving) failure_ = failure;
+  if (stands) return end_with_memory();
   end();
 }
 
@@ -229,6 +242,10 @@ void PendingCall::leave() noexcept {
     }
     out_->abandon(*this, id_);
     if (request_.details != nullptr) request_.details->arriving().end();
+  }
+  if (state_ == State::kReturning) {
+    static_cast<ListHook<TargetCallTag>&>(*this).unlink();
+    out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
   }
 }
 

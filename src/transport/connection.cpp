@@ -16,6 +16,10 @@ namespace weft::detail {
 
 namespace {
 
+LeasePolicy lease_policy(const Capabilities& capabilities) {
+  return LeasePolicy{capabilities.lease_bytes_min, capabilities.gathers};
+}
+
 // After this much, or a ReceiveSlice, a connection lets others have their turn.
 constexpr std::size_t kReceiveBytesPerTurn = 256 * 1024;
 constexpr std::size_t kSegmentsMax = 64;
@@ -100,8 +104,8 @@ void Connection::BringingUp::move() {
   connection.carrier_ = &bring_up.move(connection);
   connection.capabilities_ = &connection.carrier_->capabilities();
   connection.send_wait_ = SendWait::kNone;
-  connection.outbox_.suit(connection.capabilities_->lease_bytes_min,
-                          connection.capabilities_->few_frames_bytes, connection.capabilities_->gathers);
+  connection.outbox_.suit(lease_policy(*connection.capabilities_),
+                          connection.capabilities_->few_frames_bytes);
   hand_up_hello();
   if (connection.ending()) return;
   connection.readable_ = true;
@@ -123,8 +127,7 @@ Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique
       stream_(std::move(stream)),
       carrier_(stream_.get()),
       capabilities_(&carrier_->capabilities()),
-      outbox_(loop.chunks(), this, capabilities_->lease_bytes_min, capabilities_->few_frames_bytes,
-              capabilities_->gathers),
+      outbox_(loop.chunks(), this, lease_policy(*capabilities_), capabilities_->few_frames_bytes),
       framer_(loop.chunks(), frame_limits_, loop.turn_time().pieces_left()),
       peer_watch_(loop, *this, {options.stall_timeout, options.frame_timeout}) {
   carrier_->report_to(*this);
@@ -352,7 +355,7 @@ Moved Connection::receive_once() {
       return moved;
     }
   }
-  iovec places[StreamFramer::kPlacesMax];
+  iovec places[AttachmentPlace::kPlacesMax];
   const std::size_t count = framer_.receive_into(places);
   if (count == 0) {
     close(Status::of<kNoMemoryToReceive>());

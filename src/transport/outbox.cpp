@@ -111,8 +111,18 @@ bool Outbox::append_leased(Bytes bytes, SendLease& lease, bool more_follows) noe
 }
 
 bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept {
-  if (bytes.empty() && !more_follows && !attachment_.begun()) return append_marker(lease);
-  const bool copied = bytes.empty() || bytes.size() < lease_bytes_min_;
+  // The lease of no bytes stands in the queue until everything before it has left.
+  const bool marks = bytes.empty() && !more_follows && !attachment_.begun();
+  if (marks && empty()) {
+    lease.on_released(true);
+    return true;
+  }
+  if (marks) {
+    if (!pieces_.reserve(2)) return false;
+    seal_and_push({nullptr, 0, &lease}, cursor_);
+    return true;
+  }
+  const bool copied = bytes.empty() || lease_policy_.copies(bytes.size());
   const std::size_t room = (copied ? bytes.size() : 8) + QueuedAttachment::kEndBytesMax;
   // Two pieces: the open one may be sealed, and the lease is one.
   if (!pieces_.reserve(2)) return false;
@@ -160,17 +170,6 @@ std::size_t Outbox::append_gathered(RunCursor<const std::byte>& from, std::size_
   cursor_ = attachment_.end(cursor_);
   tell_much();
   return queued;
-}
-
-// No bytes: the lease stands in the queue until everything before it has left.
-bool Outbox::append_marker(SendLease& lease) noexcept {
-  if (empty()) {
-    lease.on_released(true);
-    return true;
-  }
-  if (!pieces_.reserve(2)) return false;
-  seal_and_push({nullptr, 0, &lease}, cursor_);
-  return true;
 }
 
 // Closes the open piece, puts a leased one behind it, and goes on at `next` in the same chunk.

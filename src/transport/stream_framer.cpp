@@ -72,7 +72,7 @@ class StreamFramer::Batch {
 
 std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
-  direct_ = state_ == State::kAttachment && lands_;
+  direct_ = state_ == State::kAttachment && place_.lands();
   if (!unpark() || !have_room()) return 0;
   if (direct_) [[unlikely]] {
     return receive_into_landing(places);
@@ -85,7 +85,7 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
 // belongs to later ones.
 std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) const noexcept {
   auto unlisted = static_cast<std::size_t>(attachment_left_);
-  std::size_t count = landing_.list(places.first(places.size() - 1), unlisted);
+  std::size_t count = place_.list(places.first(places.size() - 1), unlisted);
   if (unlisted > 0) return count;
   std::size_t room = chunk_->capacity() - filled_;
   if (wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
@@ -147,13 +147,8 @@ Status StreamFramer::ended() const {
 }
 
 void StreamFramer::abandon_landing() noexcept {
-  WEFT_ASSERT(lands_, "there is no landing to abandon");
-  lands_ = false;
-}
-
-MutableBytes StreamFramer::next_run() noexcept {
-  const MutableBytes run = landing_.rest();
-  return run.first(static_cast<std::size_t>(std::min<std::uint64_t>(run.size(), attachment_left_)));
+  WEFT_ASSERT(place_.lands(), "there is no landing to abandon");
+  place_.end();
 }
 
 void StreamFramer::release() noexcept {
@@ -161,7 +156,7 @@ void StreamFramer::release() noexcept {
   frame_chunk_.reset();
   stash_.release();
   taken_ = filled_ = 0;
-  lands_ = false;
+  place_.end();
 }
 
 Status StreamFramer::parse(FrameSink& sink) {
@@ -311,11 +306,9 @@ StreamFramer::Step StreamFramer::step_skip_head(FrameSink& sink, Status& failure
 // The head of frame_ is whole: the sink says where its attachment goes.
 StreamFramer::Step StreamFramer::begin_attachment(FrameSink& sink) {
   const Landing landing = sink.on_attachment(frame_);
-  lands_ = landing.kind == Landing::Kind::kInto;
-  if (lands_) {
-    WEFT_ASSERT(landing.bytes == frame_.header.attachment_bytes, "a landing is as long as the attachment");
-    landing_ = landing.place;
-  }
+  WEFT_ASSERT(landing.kind == Landing::Kind::kSkip || landing.bytes == frame_.header.attachment_bytes,
+              "a landing is as long as the attachment");
+  place_.begin(landing);
   attachment_left_ = frame_.header.attachment_bytes;
   attachment_checksum_ = 0;
   state_ = State::kAttachment;
@@ -326,13 +319,7 @@ StreamFramer::Step StreamFramer::step_attachment() {
   const Bytes there = pending();
   const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(there.size(), attachment_left_));
   if (part > 0) {
-    if (lands_) {
-      const std::byte* from = there.data();
-      landing_.take(part, [&](MutableBytes run) {
-        std::memcpy(run.data(), from, run.size());
-        from += run.size();
-      });
-    }
+    if (place_.lands()) place_.put(there.first(part));
     if (checksums_) attachment_checksum_ = wire::crc32c(there.first(part), attachment_checksum_);
     taken_ += part;
     count_part(part);
@@ -344,11 +331,7 @@ StreamFramer::Step StreamFramer::step_attachment() {
 
 void StreamFramer::landed(std::size_t bytes) noexcept {
   counters_.bytes.add(bytes);
-  if (lands_) {
-    landing_.take(bytes, [&](MutableBytes run) {
-      if (checksums_) attachment_checksum_ = wire::crc32c(run, attachment_checksum_);
-    });
-  }
+  if (place_.lands()) place_.pass(bytes, checksums_ ? &attachment_checksum_ : nullptr);
   count_part(bytes);
 }
 
@@ -374,7 +357,7 @@ StreamFramer::Step StreamFramer::step_tail(FrameSink& sink, Status& failure) {
   ++counters_.frames;
   state_ = State::kFrames;
   --frames_left_;
-  const bool landed = std::exchange(lands_, false);
+  const bool landed = place_.end();
   const ChunkRef chunk = std::move(frame_chunk_);
   failure = sink.on_attachment_end(frame_, chunk, landed);
   return failure.ok() ? Step::kOn : Step::kFailed;

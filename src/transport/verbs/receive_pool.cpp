@@ -36,8 +36,8 @@ ReceivePool::~ReceivePool() {
 }
 
 Status ReceivePool::start(verbs::CompletionQueue& completions) {
-  completions_ = &completions;
   place_ = completions.add(*this);
+  completions_ = &completions;  // not before: without memory for a place there is none to give back
   auto queue =
       verbs::SharedReceiveQueue::create(pool_.domain(), completions, {.receives_max = receives_max_});
   if (!queue.ok()) return std::move(queue).status();

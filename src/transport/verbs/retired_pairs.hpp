@@ -33,7 +33,7 @@ struct RetiredPair {
 /// Thread: its loop's.
 class RetiredPairs final : private Timer {
  public:
-  RetiredPairs(Loop& loop, SendMemory& sends, ReceivePool& receives) noexcept
+  RetiredPairs(Loop& loop, SendMemory& sends, ReceivePool& receives)
       : loop_(loop), sends_(sends), receives_(receives) {}
   RetiredPairs(const RetiredPairs&) = delete;
   RetiredPairs& operator=(const RetiredPairs&) = delete;

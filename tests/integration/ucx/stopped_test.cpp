@@ -111,20 +111,33 @@ TEST_P(UcxStopped, AClientCostsItsServerNoProcessorTime) {
   EXPECT_TRUE(faults::turn_until(loop(), [&] { return server.stats().connections == 0; }));
 }
 
+/// The victim does not know it, so it answers without reading the attachment.
+std::uint64_t nobody(CallContext&) {
+  return 0;
+}
+
 /// Connections to one server that is stopped while each of them is in the middle of an attachment.
 class ManyToOneStopped : public UcxStopped {
  protected:
-  ManyToOneStopped() : victim_(WEFT_UCX_VICTIM, {"server", GetParam()}), bytes_(pattern(kSomePieces)) {
+  enum class Asks : std::uint8_t { kForWork, kForNobody };
+  explicit ManyToOneStopped(Asks asks = Asks::kForWork)
+      : victim_(WEFT_UCX_VICTIM, {"server", GetParam()}), bytes_(pattern(kSomePieces)) {
     const std::string url = victim_.read_line();
     for (std::size_t i = 0; i < kMany; ++i) {
       callers_.push_back(
           std::make_unique<Client>(loop(), ClientOptions{.connect = url, .logger = &logger()}, transports()));
       expect_alive(*callers_.back());
     }
-    for (auto& caller : callers_) calls_.push_back(caller->start<sum_up>({.attachment = Bytes{bytes_}}));
-    for (int turn = 0; turn < 24; ++turn) loop().run_once(0ms);
+    const CallOptions options{.timeout = asks == Asks::kForNobody ? 600ms : 30s, .attachment = Bytes{bytes_}};
+    for (auto& caller : callers_) {
+      calls_.push_back(asks == Asks::kForNobody ? caller->start<nobody>(options)
+                                                : caller->start<sum_up>(options));
+    }
+    const bool refused = asks == Asks::kForNobody;
+    for (int turn = 0; turn < (refused ? 4 : 24); ++turn) loop().run_once(0ms);
+    if (refused) be_stopped_for(50ms);  // the answers are here before any of them is looked at
     victim_.stop();
-    turn_for(20ms);
+    if (!refused) turn_for(20ms);
   }
   ~ManyToOneStopped() override {
     calls_.clear();
@@ -149,9 +162,11 @@ struct CancelledCalls {
     const Result<std::uint64_t> result = co_await std::move(call);
     ++ended;
     if (result.status().code() == StatusCode::kCancelled || result.ok()) ++cancelled;
+    if (result.status().code() == StatusCode::kUnimplemented) ++refused;
   }
   std::size_t ended = 0;
   std::size_t cancelled = 0;
+  std::size_t refused = 0;
 };
 Task<void> note_cancelled(Call<std::uint64_t> call, CancelledCalls* calls) {
   Task<void> noting = calls->note(std::move(call));
@@ -179,6 +194,32 @@ TEST_P(ManyToOneStopped, CancelledCallsWaitForTheirMemoryAndTheLoopDoesNot) {
   EXPECT_EQ(noted.cancelled, kMany);
   loop().block_on(faults::join(scope));
   std::ranges::fill(bytes_, std::byte{0xEE});  // a sanitizer, or a checksum, would tell if it were read
+  expect_alive_again();
+}
+
+class ManyAnsweredEarly : public ManyToOneStopped {
+ protected:
+  ManyAnsweredEarly() : ManyToOneStopped(Asks::kForNobody) {}
+};
+
+INSTANTIATE_TEST_SUITE_P(Ucx, ManyAnsweredEarly, ::testing::ValuesIn(kAllKinds), name_of);
+
+TEST_P(ManyAnsweredEarly, CallsWaitForTheirMemoryAndTheLoopDoesNot) {
+  CancelledCalls noted;
+  Scope scope;
+  for (auto& call : calls_) scope.spawn(&note_cancelled, std::move(call), &noted);
+  const auto begin = Clock::now();
+  const Duration longest = longest_turn_until([&] { return noted.ended == kMany; });
+  const Duration all = Clock::now() - begin;
+  const auto in_ms = [](Duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  std::printf(
+      "%zu of %zu calls were answered early: the longest turn %.1f ms; the last had ended after %.1f ms\n",
+      noted.refused, kMany, in_ms(longest), in_ms(all));
+  EXPECT_GT(noted.refused, 0u) << "no answer was early, so nothing was tried";
+  EXPECT_LT(longest, 250ms);
+  EXPECT_LT(all, 2500ms);
+  loop().block_on(faults::join(scope));
+  std::ranges::fill(bytes_, std::byte{0xEE});
   expect_alive_again();
 }
 

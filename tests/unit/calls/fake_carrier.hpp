@@ -40,6 +40,11 @@ class FakeCarrier final : public Carrier {
     room_ -= total;
     return total == 0 ? Moved::blocked() : Moved::some(total, room_ == 0);
   }
+  bool gives_back_at_once(Lent) override { return !holding_; }
+  Moved reclaim_sending() override {
+    ++reclaimed_;
+    return Moved::blocked();
+  }
   void end_sending() override { ended_ = true; }
   void shut() override { shut_ = true; }
 
@@ -58,6 +63,9 @@ class FakeCarrier final : public Carrier {
     room_ = bytes;
     if (bytes != 0) owner().on_writable();
   }
+  /// Taking memory back would wait from now on, as for a device that has it.
+  void set_holding(bool holding) { holding_ = holding; }
+  int reclaimed() const { return reclaimed_; }
   std::string take_sent() { return std::exchange(sent_, {}); }
   bool ended() const { return ended_; }
   bool is_shut() const { return shut_; }
@@ -68,6 +76,8 @@ class FakeCarrier final : public Carrier {
   std::string sent_;
   std::size_t room_ = SIZE_MAX;
   bool peer_ended_ = false;
+  bool holding_ = false;
+  int reclaimed_ = 0;
   bool ended_ = false;
   bool shut_ = false;
 };

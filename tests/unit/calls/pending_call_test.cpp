@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "unit/calls/session_rig.hpp"
 
@@ -518,6 +519,7 @@ class CallsThatLeave : public PendingCalls {
 TEST_F(CallsThatLeave, KeepTheReasonForWhichTheyDoWhateverTheAnswerSays) {
   leave();
   rig_.peer_sends(answer_bytes(id_, "late", "an attachment"));
+  rig_.pass(1ms);
   EXPECT_TRUE(call_.done());
   EXPECT_EQ(call_.take_failure().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(call_.answer(), "");
@@ -527,6 +529,7 @@ TEST_F(CallsThatLeave, KeepTheReasonForWhichTheyDoWhateverTheAnswerSays) {
 TEST_F(CallsThatLeave, KeepItWhenTheAnswerIsAFailure) {
   leave();
   rig_.peer_sends(frame_bytes(wire::AnswerHead{.code = StatusCode::kNotFound, .id = id_}.header(), "none"));
+  rig_.pass(1ms);
   EXPECT_TRUE(call_.done());
   EXPECT_EQ(call_.take_failure().code(), StatusCode::kDeadlineExceeded);
 }
@@ -537,6 +540,114 @@ TEST_F(CallsThatLeave, KeepItWhenTheirConnectionIsLost) {
   rig_.settle();
   EXPECT_TRUE(call_.done());
   EXPECT_EQ(call_.take_failure().code(), StatusCode::kDeadlineExceeded);
+}
+
+// The server need not read what it refuses, and a device may still have the caller's memory when its answer
+// is here: the outcome is decided, and the call ends with the memory. The loop does not wait for it.
+class CallsAnsweredEarly : public PendingCalls {
+ protected:
+  void SetUp() override {
+    rig_.greet(wire::Features::kChecksum);
+    rig_.carrier().set_room(1000);
+    ASSERT_TRUE(call_->begin());
+    rig_.settle();
+    alignas(8) std::array<std::byte, wire::kHeaderBytes> head{};
+    const std::string sent = rig_.carrier().take_sent();
+    ASSERT_EQ(sent.size(), 1000u);
+    std::memcpy(head.data(), sent.data(), head.size());
+    id_ = wire::load_header(head.data()).id;
+    rig_.carrier().set_holding(true);
+  }
+  void answer_early() {
+    rig_.peer_sends(answer_bytes(id_, "early"));
+    ASSERT_FALSE(call_->done());
+    EXPECT_EQ(rig_.session().calls_out().in_flight(), 0u);
+    EXPECT_EQ(rig_.carrier().reclaimed(), 0) << "that may block";
+  }
+  /// Nothing more of the caller's memory is sent, though the frame is completed.
+  void expect_memory_is_free() {
+    std::fill(attachment_.begin(), attachment_.end(), 'b');
+    rig_.carrier().set_room(SIZE_MAX);
+    rig_.settle();
+    EXPECT_EQ(rig_.carrier().take_sent().find('b'), std::string::npos);
+  }
+
+  std::string attachment_ = std::string(100'000, 'a');
+  CallDetails details_{CallOptions{.attachment = AttachmentView{as_bytes(attachment_)}}, false};
+  std::optional<TextCall> call_{std::in_place, target_, "hello", &details_};
+  std::uint64_t id_ = 0;
+};
+
+TEST_F(CallsAnsweredEarly, EndWhenTheirMemoryIsBack) {
+  answer_early();
+  rig_.pass(20ms);
+  EXPECT_FALSE(call_->done());
+  call_->on_cancel(CancelReason::kRequested);
+  EXPECT_FALSE(call_->done()) << "it has its answer";
+  rig_.carrier().set_holding(false);
+  rig_.pass(1ms);
+  EXPECT_EQ(call_->woken(), 1);
+  EXPECT_EQ(call_->answer(), "early");
+  EXPECT_TRUE(call_->take_failure().ok());
+  expect_memory_is_free();
+}
+
+TEST_F(CallsAnsweredEarly, TakeItBackByForceAfterAQuarterOfASecond) {
+  answer_early();
+  rig_.pass(248ms);
+  EXPECT_FALSE(call_->done());
+  EXPECT_EQ(rig_.carrier().reclaimed(), 0);
+  rig_.pass(4ms);
+  EXPECT_EQ(call_->woken(), 1);
+  EXPECT_EQ(call_->answer(), "early");
+  expect_memory_is_free();
+}
+
+TEST_F(CallsAnsweredEarly, KeepTheirAnswerWhenTheConnectionIsLostMeanwhile) {
+  answer_early();
+  rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
+  rig_.settle();
+  EXPECT_EQ(call_->woken(), 1);
+  EXPECT_EQ(call_->answer(), "early");
+  EXPECT_TRUE(call_->take_failure().ok());
+}
+
+TEST_F(CallsAnsweredEarly, AreKnownToNobodyAfterTheirSession) {
+  answer_early();
+  rig_.destroy_session();
+  rig_.loop().run_until_idle();
+  EXPECT_EQ(call_->woken(), 1);
+  EXPECT_EQ(call_->answer(), "early");
+}
+
+TEST_F(CallsAnsweredEarly, AreDroppedWithTheirMemory) {
+  answer_early();
+  call_.reset();
+  EXPECT_EQ(rig_.carrier().reclaimed(), 1);
+  expect_memory_is_free();
+}
+
+TEST_F(CallsAnsweredEarly, AreAsCallsThatAGoawayDoesNotTake) {
+  rig_.peer_sends(goaway_bytes(rig_.hello_bytes));
+  EXPECT_FALSE(call_->done());
+  EXPECT_EQ(rig_.carrier().reclaimed(), 0);
+  rig_.carrier().set_holding(false);
+  rig_.pass(2ms);
+  EXPECT_EQ(call_->woken(), 1);
+  EXPECT_TRUE(call_->take_failure().unprocessed());
+  expect_memory_is_free();
+}
+
+TEST_F(CallsAnsweredEarly, KeepTheReasonForWhichTheyLeft) {
+  call_->on_cancel(CancelReason::kDeadline);
+  ASSERT_FALSE(call_->done());
+  answer_early();
+  rig_.carrier().set_holding(false);
+  rig_.pass(2ms);
+  EXPECT_EQ(call_->woken(), 1);
+  EXPECT_EQ(call_->take_failure().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(call_->answer(), "");
+  expect_memory_is_free();
 }
 
 TEST_F(PendingCalls, AnAttachmentOfTheAnswerLandsWhereItsCallerSaid) {

@@ -253,7 +253,7 @@ TEST_F(Framers, AttachmentsLandInRunsAsTheyDoInOnePlace) {
              {1}, {7}, {0, 3, 0, 0, 500}, {4096}, {1, 1, 2000}, {100'000}}) {
       sink.shape = shape;
       for (const std::size_t piece : {1u, 2u, 7u, 8u, 63u, 299u, 301u, 4096u, 100'000u}) {
-        for (const std::size_t places : {std::size_t{2}, std::size_t{3}, StreamFramer::kPlacesMax}) {
+        for (const std::size_t places : {std::size_t{2}, std::size_t{3}, AttachmentPlace::kPlacesMax}) {
           places_max_ = places;
           const Run run = deliver(stream, piece, piece % 2 == 1, sink);
           ASSERT_TRUE(run.status.ok()) << run.status.to_string();
@@ -267,7 +267,7 @@ TEST_F(Framers, AttachmentsLandInRunsAsTheyDoInOnePlace) {
 
 // Every place where two receives may be cut, by runs that are about as long.
 TEST_F(Framers, ALandingInRunsIsFilledHoweverReceivesAreCut) {
-  places_max_ = StreamFramer::kPlacesMax;
+  places_max_ = AttachmentPlace::kPlacesMax;
   for (const bool checksum : {false, true}) {
     std::string stream = wire::encode_hello({});
     const std::size_t begins = stream.size();
@@ -302,7 +302,7 @@ TEST_F(Framers, ALandingInRunsThatIsAbandonedIsNotWrittenToAnyMore) {
   std::size_t at = 0;
   std::string seen;
   while (at < stream.size()) {
-    iovec places[StreamFramer::kPlacesMax];
+    iovec places[AttachmentPlace::kPlacesMax];
     const std::size_t count = framer.receive_into(places);
     ASSERT_GT(count, 0u);
     // The head alone first, and then half of the runs that are offered.
@@ -648,9 +648,9 @@ TEST_F(Framers, RandomBytesNeverGetPastTheirVerdict) {
 }
 
 TEST(ConnectionSize, IdleConnectionsAreSmall) {
-  EXPECT_LE(sizeof(Connection) + sizeof(tcp::TcpCarrier), 1024u);
+  EXPECT_LE(sizeof(Connection) + sizeof(tcp::TcpCarrier), 1032u);  // 56 of them for landings in lists
   RecordProperty("tcp_connection_bytes", static_cast<int>(sizeof(Connection) + sizeof(tcp::TcpCarrier)));
-  EXPECT_LE(sizeof(StreamFramer), 256u);
+  EXPECT_LE(sizeof(StreamFramer), 264u);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class Outboxes : public ::testing::Test {
 
   ChunkPool pool_{{.chunk_bytes = 4096, .cached_bytes_max = 1 << 20}};
   CountingDrain drain_;
-  Outbox outbox_{pool_, &drain_, 100};
+  Outbox outbox_{pool_, &drain_, LeasePolicy{100}};
 };
 
 // Lists of runs of random lengths, short ones among them, between frames, sent in parts of any size and now
@@ -82,7 +82,7 @@ TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {
   for (char& each : memory) each = static_cast<char>(below(256));
   int gathered = 0;
   for (int round = 0; round < 300; ++round) {
-    Outbox outbox{pool_, &drain_, 16 * 1024, 0, true};
+    Outbox outbox{pool_, &drain_, LeasePolicy{16 * 1024, true}};
     if (round % 2 == 0) outbox.use_checksums();
     std::string expected;
     std::string sent;
@@ -149,7 +149,7 @@ TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {
 }
 
 TEST_F(Outboxes, GatheredMemoryThatIsTakenOverIsNotLookedAtAnyMore) {
-  Outbox outbox{pool_, &drain_, 16 * 1024, 0, true};
+  Outbox outbox{pool_, &drain_, LeasePolicy{16 * 1024, true}};
   std::string memory(40'000, 'm');
   std::vector<Bytes> runs;
   for (std::size_t at = 0; at < memory.size(); at += 4000) {
@@ -197,7 +197,7 @@ TEST_F(Outboxes, TellsWhenMuchIsQueuedBeforeMoreIsAppended) {
 // Over a socket a system call and a waking of the peer for each would be most of their cost.
 TEST_F(Outboxes, FewFramesAreMuchOnlyWhenTheyHaveManyBytes) {
   constexpr std::size_t kBytes = 64 * 1024;
-  Outbox outbox{pool_, &drain_, 100, kBytes};
+  Outbox outbox{pool_, &drain_, LeasePolicy{100}, kBytes};
   drain_.consume_from = &outbox;
   for (const std::size_t size : {256u, 1024u, 4096u, 32u * 1024u}) {
     drain_.consumed = 0;
@@ -215,9 +215,9 @@ TEST_F(Outboxes, FewFramesAreMuchOnlyWhenTheyHaveManyBytes) {
 }
 
 TEST_F(Outboxes, SuitTheCarrierThatTakesOver) {
-  Outbox outbox{pool_, &drain_, 100, 64 * 1024};
+  Outbox outbox{pool_, &drain_, LeasePolicy{100}, 64 * 1024};
   drain_.consume_from = &outbox;
-  outbox.suit(200, 0, false);
+  outbox.suit(LeasePolicy{200}, 0);
   ASSERT_NE(outbox.append(EarlySends::kFirstBytes), nullptr);
   ASSERT_NE(outbox.append(8), nullptr);
   EXPECT_EQ(drain_.much, 1) << "a frame that is large enough is much";
@@ -448,7 +448,7 @@ TEST_F(Outboxes, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
 TEST_F(Outboxes, ManyLeasesKeepTheirOrderAndTheEndReleasesTheRest) {
   std::vector<std::unique_ptr<Lease>> leases;
   {
-    Outbox outbox{pool_, nullptr, 100};
+    Outbox outbox{pool_, nullptr, LeasePolicy{100}};
     for (int at = 0; at < 200; ++at) {
       leases.push_back(std::make_unique<Lease>(std::string(128, static_cast<char>('A' + at % 26))));
       ASSERT_TRUE(outbox.append_leased(as_bytes(leases.back()->bytes), *leases.back()));

@@ -25,9 +25,12 @@ class CallsOut;
 ///
 ///   kSent --cancel, deadline, while the connection has memory of the caller's--> kLeaving --it is back-->
 ///   kDone
+///   kSent, kLeaving --answer, untaken, while it still has that memory--> kReturning --it is back--> kDone
 ///
 /// - kLeaving: as kSent, but its failure is decided. The timer looks for the memory, until
 /// request().deadline.
+/// - kReturning: answer or failure are decided, and it has left the table. `out_` keeps it in a list of such
+/// calls. The timer looks for the memory as well.
 /// - kSent: it is an exchange in the table of `out_`, where the peer's answer finds it. Leases may be out
 /// only
 ///   then.
@@ -105,7 +108,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   Status take_failure() { return std::move(failure_); }
 
  private:
-  enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kDone };
+  enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kReturning, kDone };
 
   void on_answer(const Frame& frame) final;
   Landing on_answer_attachment(const Frame& frame) final;
@@ -114,8 +117,9 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_lost(const Status& failure, bool stands) final;
   void on_timer() override;
 
-  bool set_deadline(Deadline of_scope);
   void take_answer(const Frame& frame, Status refused);
+  /// Ends it, as soon as the connection has no memory of the caller's.
+  void end_with_memory() noexcept;
   void end() noexcept;
   void leave() noexcept;
 

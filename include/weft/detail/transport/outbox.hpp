@@ -13,6 +13,7 @@
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
 #include "weft/detail/transport/early_sends.hpp"
+#include "weft/detail/transport/lease_policy.hpp"
 #include "weft/detail/transport/queued_attachment.hpp"
 #include "weft/detail/transport/queued_pieces.hpp"
 
@@ -55,17 +56,10 @@ class OutboxDrain {
 /// empty.
 class Outbox {
  public:
-  static constexpr std::size_t kGatheredBytesMin = 2048;
-
-  /// Leased pieces of fewer than `lease_bytes_min` bytes are copied, or with `gathers` only those of fewer
-  /// than kGatheredBytesMin; see EarlySends for `few_frames_bytes`. `drain` may be null: nobody is told.
-  explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr, std::size_t lease_bytes_min = 16 * 1024,
-                  std::size_t few_frames_bytes = 0, bool gathers = false) noexcept
-      : chunks_(chunks),
-        drain_(drain),
-        lease_bytes_min_(saturated(lease_bytes_min)),
-        early_sends_(few_frames_bytes),
-        gathers_(gathers) {}
+  /// See EarlySends for `few_frames_bytes`. `drain` may be null: nobody is told.
+  explicit Outbox(ChunkPool& chunks, OutboxDrain* drain = nullptr, LeasePolicy policy = LeasePolicy{},
+                  std::size_t few_frames_bytes = 0) noexcept
+      : chunks_(chunks), drain_(drain), lease_policy_(policy), early_sends_(few_frames_bytes) {}
   ~Outbox() { drop_all(); }  // releases every lease with sent = false
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -96,9 +90,7 @@ class Outbox {
   /// queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
   /// A piece of `bytes` is worth append_gathered().
-  bool gathers(std::size_t bytes) const noexcept {
-    return gathers_ && bytes >= kGatheredBytesMin && bytes < lease_bytes_min_;
-  }
+  bool gathers(std::size_t bytes) const noexcept { return lease_policy_.gathers(bytes); }
   /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
   /// one lease: the first is. Passes them in `from`, and returns how many bytes they have; more of the
   /// attachment follows if that is not all. 0 when memory is out; nothing was queued then.
@@ -122,7 +114,7 @@ class Outbox {
   std::size_t held_bytes(std::size_t more = 0) const noexcept;
   bool empty() const noexcept { return queued_bytes() == 0; }
   /// Position in the stream of what is queued next: all bytes that were queued so far.
-  std::uint64_t position() const noexcept { return address(cursor_) - origin_; }
+  std::uint64_t position() const noexcept { return reinterpret_cast<std::uintptr_t>(cursor_) - origin_; }
   /// Position up to which a carrier was given bytes: of those from there on the peer has seen none. After
   /// release_all(), which nothing may leave after, it stays where it is.
   std::uint64_t handed_over() const noexcept { return std::max(counters_.bytes.get(), begun_bytes_); }
@@ -134,9 +126,8 @@ class Outbox {
   /// The turn is over.
   void expect_little() noexcept { early_sends_.expect_little(); }
   /// The same as for a new one from now on. At a turn's beginning.
-  void suit(std::size_t lease_bytes_min, std::size_t few_frames_bytes, bool gathers) noexcept {
-    lease_bytes_min_ = saturated(lease_bytes_min);
-    gathers_ = gathers;
+  void suit(LeasePolicy policy, std::size_t few_frames_bytes) noexcept {
+    lease_policy_ = policy;
     early_sends_ = EarlySends{few_frames_bytes};
   }
   /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
@@ -167,21 +158,19 @@ class Outbox {
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
-  static std::uint64_t address(const std::byte* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
   // What is queued next goes to `to`; its position in the stream is the same.
   void move_cursor(std::byte* to) noexcept {
-    origin_ += address(to) - address(cursor_);
+    origin_ += reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(cursor_);
     cursor_ = to;
   }
   void seal() noexcept;
   void drop_all() noexcept;
-  bool append_marker(SendLease& lease) noexcept;
   void seal_and_push(QueuedPiece piece, std::byte* next) noexcept;
   void drained() noexcept;
 
   ChunkPool& chunks_;
   OutboxDrain* const drain_;
-  std::uint32_t lease_bytes_min_;
+  LeasePolicy lease_policy_;
   EarlySends early_sends_;
   // What is queued is the sealed pieces, and after them the open one: the bytes [open_begin_, cursor_) of
   // open_chunk_, which grows by append() up to limit_: there it is looked whether much is queued, and whether
@@ -202,7 +191,6 @@ class Outbox {
   std::int32_t frames_ = 0;
   // Memory is being given back: what a lease's owner queues meanwhile must not be sent from in there.
   bool giving_back_ = false;
-  bool gathers_;
 };
 
 }  // namespace weft::detail

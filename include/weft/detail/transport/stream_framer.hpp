@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "weft/detail/base/run_cursor.hpp"
+#include "weft/detail/transport/attachment_place.hpp"
 #include "weft/detail/transport/connection_counters.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/transport/receive_room.hpp"
@@ -23,7 +23,7 @@ namespace weft::detail {
 ///   kHello        the peer's hello is not whole
 ///   kFrames       between frames, or inside a head (header, body, checksum)
 ///   kSkipHead     inside a head whose body the sink does not want: it is dropped as it comes
-///   kAttachment   the attachment's bytes go to landing_, run by run, or nowhere without lands_
+///   kAttachment   the attachment's bytes go to place_
 ///   kTail         the attachment's padding and checksum
 ///
 /// Bytes that were received and not yet taken are [taken_, filled_) of chunk_, or of stash_ after park().
@@ -31,9 +31,6 @@ namespace weft::detail {
 class StreamFramer {
  public:
   static constexpr std::size_t kBatchMax = 64;
-  /// The landing is given in so many runs at a time.
-  static constexpr std::size_t kRunsMax = 64;
-  static constexpr std::size_t kPlacesMax = kRunsMax + 1;
 
   /// Hands up `frames_left` frames, which it counts down and others may too, and no more until resume() once
   /// there are some again. All outlive it.
@@ -44,7 +41,7 @@ class StreamFramer {
 
   /// Says where the next bytes are to be put, in order: runs of the landing first, if there is one, and with
   /// the last of them also a chunk. Returns how many; 0 when memory is out. `places` are two or more, and
-  /// kPlacesMax are of use. Only while wants_bytes().
+  /// AttachmentPlace::kPlacesMax are of use. Only while wants_bytes().
   std::size_t receive_into(std::span<iovec> places) noexcept;
   /// `bytes` were put there. Hands up what is whole now. A failure is the sink's or a fault of the peer's;
   /// the framer is of no further use then.
@@ -76,7 +73,6 @@ class StreamFramer {
   const ReceiveCounters& counters() const noexcept { return counters_; }
 
   void use_checksums() noexcept { checksums_ = true; }
-  bool checksums() const noexcept { return checksums_; }
   /// With true hands up nothing more, also within a batch of callbacks that is under way, until resume()
   /// after the next with false.
   void pause(bool paused) noexcept { paused_ = paused; }
@@ -84,11 +80,11 @@ class StreamFramer {
   /// Hands up frames one by one, so that each may change how the next is read; until ended by `false`.
   void go_singly(bool singly) noexcept { batch_max_ = singly ? 1 : kBatchMax; }
   /// The run of the landing that the last receive_into() began with; empty when it did not.
-  MutableBytes landing() noexcept { return direct_ ? next_run() : MutableBytes{}; }
+  MutableBytes landing() noexcept { return direct_ ? place_.next_run(attachment_left_) : MutableBytes{}; }
   /// Bytes that are still to come of an attachment that lands (`lands`), or of one that is dropped without a
   /// look at it, as is done without checksums; 0 when there is none.
   std::uint64_t attachment_left(bool lands) const noexcept {
-    if (state_ != State::kAttachment || lands_ != lands) [[likely]]
+    if (state_ != State::kAttachment || place_.lands() != lands) [[likely]]
       return 0;
     return lands || (pending_bytes() == 0 && !checksums_) ? attachment_left_ : 0;
   }
@@ -112,8 +108,6 @@ class StreamFramer {
   Bytes pending() const noexcept {
     return chunk_ ? Bytes{chunk_->data() + taken_, filled_ - taken_} : Bytes{};
   }
-  /// The next run of the landing, as far as the attachment goes.
-  [[gnu::noinline]] MutableBytes next_run() noexcept;
   [[gnu::noinline]] std::size_t receive_into_landing(std::span<iovec> places) const noexcept;
   Status parse(FrameSink& sink);
   Step step(FrameSink& sink, Status& failure);
@@ -150,13 +144,11 @@ class StreamFramer {
   bool halted_ = false;
   /// The last receive_into() began with the landing.
   bool direct_ = false;
-  /// The attachment lands at landing_; otherwise it is dropped.
-  bool lands_ = false;
   /// Of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
   /// Where the rest of the attachment goes, and how long it is; in kSkipHead, how much of header and body is
   /// still to come.
-  RunCursor<std::byte> landing_;
+  AttachmentPlace place_;
   std::uint64_t attachment_left_ = 0;
   /// The frame whose attachment is being received, and its body's chunk.
   Frame frame_;

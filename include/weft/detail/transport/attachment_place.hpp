@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "weft/base/bytes.hpp"
+#include "weft/detail/base/run_cursor.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+
+namespace weft::detail {
+
+/// Place of the rest of an attachment that is being received: run by run where its sink said, or nowhere.
+class AttachmentPlace {
+ public:
+  /// More places than this are of no use for a receive: so many runs, and a chunk behind them.
+  static constexpr std::size_t kPlacesMax = 65;
+
+  void begin(const Landing& landing) noexcept {
+    lands_ = landing.kind == Landing::Kind::kInto;
+    if (lands_) runs_ = landing.place;
+  }
+  /// It lands somewhere; otherwise it is dropped.
+  bool lands() const noexcept { return lands_; }
+  /// Nothing lands from now on. Returns whether something did.
+  bool end() noexcept { return std::exchange(lands_, false); }
+
+  /// The run that comes next, of the `left` bytes of the attachment.
+  MutableBytes next_run(std::uint64_t left) noexcept;
+  /// Lists where the next `left` bytes go, as far as `places` suffice, and takes from `left` what they have
+  /// room for. Returns how many are used.
+  std::size_t list(std::span<iovec> places, std::size_t& left) const noexcept {
+    return runs_.list(places, left);
+  }
+  /// Copies `from` to what comes next.
+  void put(Bytes from) noexcept;
+  /// `bytes` were put there by others: passes them, and goes on with `checksum` over them if it is not null.
+  void pass(std::size_t bytes, std::uint32_t* checksum) noexcept;
+
+ private:
+  RunCursor<std::byte> runs_;
+  bool lands_ = false;
+};
+
+}  // namespace weft::detail

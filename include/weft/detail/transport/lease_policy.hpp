@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::detail {
+
+/// Tells which leased bytes are sent from where they lie, and which are copied first.
+class LeasePolicy {
+ public:
+  /// Pieces of fewer than `bytes_min` bytes are copied, or, with `gathers`, when they come alone or are very
+  /// short.
+  explicit LeasePolicy(std::size_t bytes_min = 16 * 1024, bool gathers = false) noexcept
+      : bytes_min_(static_cast<std::uint32_t>(std::min<std::size_t>(bytes_min, kMost))), gathers_(gathers) {}
+
+  /// A piece of `bytes` is copied.
+  bool copies(std::size_t bytes) const noexcept { return bytes < bytes_min_; }
+  /// A piece of `bytes` is worth being sent together with its neighbours instead.
+  bool gathers(std::size_t bytes) const noexcept {
+    return gathers_ != 0 && bytes >= kGatheredMin && copies(bytes);
+  }
+
+ private:
+  /// Copying less costs no more than a segment of its own.
+  static constexpr std::size_t kGatheredMin = 2048;
+  static constexpr std::uint32_t kMost = 0x7FFFFFFF;
+
+  std::uint32_t bytes_min_ : 31;
+  std::uint32_t gathers_ : 1;
+};
+
+}  // namespace weft::detail
