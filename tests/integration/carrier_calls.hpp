@@ -67,6 +67,9 @@ inline void expect_lists_both_ways(Loop& loop, Client& caller, std::size_t size,
     for (std::size_t i = 0; i < places; ++i) {
       place.push_back(MutableBytes{memory}.subspan(i * (into + gap), into));
     }
+    const auto lent = caller.register_memory(apart);
+    const auto named = caller.register_memory(memory);
+    ASSERT_TRUE(lent.ok() && named.ok());
     CallOptions options{.attachment = AttachmentView::strided(apart, blocks, size, size + gap),
                         .landing = LandingView::strided(memory, places, into, into + gap)};
     if (listed) {

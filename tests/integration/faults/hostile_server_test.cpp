@@ -128,7 +128,7 @@ class HostileServer {
     return words;
   }
   std::string word() {
-    switch (below(17)) {
+    switch (below(18)) {
       case 0: {  // one more than was announced, or fewer
         std::string half = answer();
         half.resize(below(static_cast<std::uint32_t>(half.size() + 64)));
@@ -159,6 +159,8 @@ class HostileServer {
         return one_in(4) ? std::string(below(100), static_cast<char>(random_())) : std::string{};
       case 7:
         return frame_bytes({.type = static_cast<FrameType>(random_())}, std::string(below(100), 'x'));
+      case 11:
+        return control_bytes(FrameType::kContinue, some_id());
       case 8:
       case 9:
       case 10:

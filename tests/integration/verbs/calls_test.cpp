@@ -66,7 +66,7 @@ TEST_P(VerbsCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
-// Also of blocks that are registered, so that pieces of them are offered and reach over the ends of blocks.
+// The memory is registered, so that parts of blocks are offered, and some reach over the ends of others.
 TEST_P(VerbsCalls, ListsOfBlocksGoThereAndBack) {
   Client& caller = connected();
   for (const std::size_t size : {std::size_t{100}, std::size_t{4096}, std::size_t{40'000}, large()}) {

@@ -24,6 +24,8 @@ std::string schema_text(const MethodKey&) {
   return "text to text";
 }
 const MethodKey kMethod{11, 22, "echo", &schema_text};
+/// Of a handler that chooses where its attachment lands.
+const MethodKey kChoosing{12, 22, "put", &schema_text, {}, {}, true};
 
 /// Sends every call over one session, or keeps it.
 class Target final : public CallTarget {
@@ -56,8 +58,9 @@ class Target final : public CallTarget {
 /// A call with a text for a body.
 class TextCall final : public PendingCall {
  public:
-  explicit TextCall(Target& target, std::string text = "hello", CallDetails* details = nullptr)
-      : PendingCall(target, kMethod, details), text_(std::move(text)) {
+  explicit TextCall(Target& target, std::string text = "hello", CallDetails* details = nullptr,
+                    const MethodKey& method = kMethod)
+      : PendingCall(target, method, details), text_(std::move(text)) {
     set_waiter(&waiter_);
   }
 
@@ -376,6 +379,82 @@ TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHa
   EXPECT_FALSE(with.take_failure().unprocessed());
   EXPECT_TRUE(behind.take_failure().unprocessed());
   EXPECT_TRUE(second.take_failure().unprocessed());
+}
+
+/// Calls whose attachments, of so many bytes, wait to be asked for.
+class CallsThatAreAsked : public PendingCalls {
+ protected:
+  static constexpr std::size_t kBytes = 300'000;
+
+  std::size_t pieces_sent() {
+    std::size_t pieces = 0;
+    for (const SentFrame& frame : rig_.sent()) pieces += frame.header.type == wire::FrameType::kPiece ? 1 : 0;
+    return pieces;
+  }
+  void ask(std::uint64_t id) { rig_.peer_sends(testing::control_bytes(wire::FrameType::kContinue, id)); }
+  std::uint64_t begin(TextCall& call) {
+    EXPECT_TRUE(call.begin());
+    const SentFrame request = rig_.sent_frame();
+    EXPECT_TRUE(wire::RequestView{request.header}.expects_continue());
+    EXPECT_EQ(pieces_sent(), 0u);
+    return request.header.id;
+  }
+
+  const std::string attachment_ = std::string(kBytes, 'a');
+  CallDetails details_{CallOptions{.attachment = AttachmentView{as_bytes(attachment_)}}, false};
+};
+
+TEST_F(CallsThatAreAsked, SendTheirAttachmentOnceHoweverOftenTheyAreAsked) {
+  TextCall call{target_, "hello", &details_, kChoosing};
+  const std::uint64_t id = begin(call);
+  ask(id + 1);
+  EXPECT_EQ(pieces_sent(), 0u) << "that was somebody else";
+  ask(id);
+  EXPECT_EQ(pieces_sent(), 3u);
+  ask(id);
+  EXPECT_EQ(pieces_sent(), 0u);
+  rig_.peer_sends(answer_bytes(id, "there"));
+  EXPECT_EQ(call.answer(), "there");
+  ask(id);
+  EXPECT_EQ(pieces_sent(), 0u);
+  EXPECT_TRUE(rig_.closed.empty());
+}
+
+TEST_F(CallsThatAreAsked, ThatAreAnsweredOrCancelledBeforeSendNothing) {
+  TextCall answered{target_, "hello", &details_, kChoosing};
+  const std::uint64_t first = begin(answered);
+  rig_.peer_sends(answer_bytes(first, "no, thanks"));
+  EXPECT_EQ(answered.answer(), "no, thanks");
+  ask(first);
+  CallDetails more{CallOptions{.attachment = AttachmentView{as_bytes(attachment_)}}, false};
+  TextCall cancelled{target_, "hello", &more, kChoosing};
+  const std::uint64_t second = begin(cancelled);
+  cancelled.on_cancel(CancelReason::kRequested);
+  EXPECT_EQ(cancelled.woken(), 1) << "nothing of its memory was lent";
+  ask(second);
+  EXPECT_EQ(pieces_sent(), 0u);
+  EXPECT_TRUE(rig_.closed.empty());
+}
+
+TEST_F(CallsThatAreAsked, MayHaveRunWhenTheirConnectionIsLost) {
+  TextCall call{target_, "hello", &details_, kChoosing};
+  begin(call);
+  rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
+  rig_.settle();
+  EXPECT_FALSE(call.take_failure().unprocessed());
+}
+
+TEST_F(PendingCalls, DoNotWaitToBeAskedByAPeerThatDoesNotAsk) {
+  SessionRig rig;
+  rig.greet(wire::Features::kPieces);
+  Target target{rig};
+  const std::string attachment(300'000, 'a');
+  CallDetails details{CallOptions{.attachment = AttachmentView{as_bytes(attachment)}}, false};
+  TextCall call{target, "hello", &details, kChoosing};
+  ASSERT_TRUE(call.begin());
+  const std::vector<SentFrame> frames = rig.sent();
+  ASSERT_EQ(frames.size(), 4u);
+  EXPECT_FALSE(wire::RequestView{frames[0].header}.expects_continue());
 }
 
 std::string goaway_bytes(std::uint64_t taken, std::string_view reason = "it is late") {

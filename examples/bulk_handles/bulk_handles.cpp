@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bulk handle names memory of a server: it travels inside messages, and whoever has it reads and writes
+// there, as far as it goes and until it is revoked.
+#include <cstdio>
+#include <vector>
+#include <weft/bulk/bulk_host.hpp>
+#include <weft/bulk/bulk_peer.hpp>
+#include <weft/weft.hpp>
+
+// begin: server
+/// Has a table of numbers, which its clients fetch the parts of that they need.
+class Numbers {
+ public:
+  explicit Numbers(weft::BulkHost& host)
+      : region_(host.share(weft::Buffer::try_allocate(4 << 20).value(), weft::BulkRights::kRead).value()) {
+    for (std::size_t i = 0; i < region_.memory().size(); ++i)
+      region_.memory()[i] = static_cast<std::byte>(i >> 20);
+  }
+  weft::BulkHandle handle() { return region_.handle(); }
+  void withdraw() { region_.revoke(); }
+
+ private:
+  weft::BulkRegion region_;
+};
+// end: server
+
+weft::Task<int> fetch(weft::Client& client) {
+  // begin: client
+  auto handle = co_await client.call<&Numbers::handle>();
+  if (!handle.ok()) co_return 1;
+  weft::BulkPeer peer{client};
+  std::vector<std::byte> part(1000);
+  const std::uint64_t third = std::uint64_t{2} << 20;
+  weft::Result<void> read = co_await peer.read(*handle, third, part);
+  if (!read.ok()) co_return 1;
+  std::printf("the third MiB is full of %d\n", static_cast<int>(part[999]));
+
+  read = co_await peer.read(*handle, handle->bytes - 10, part);
+  std::printf("%s\n", read.status().to_string().c_str());
+  read = co_await peer.write(*handle, 0, weft::Bytes{part});
+  std::printf("%s\n", read.status().to_string().c_str());
+  co_await client.call<&Numbers::withdraw>();
+  read = co_await peer.read(*handle, 0, part);
+  std::printf("%s\n", read.ok() ? "it can still be read" : "it is withdrawn");
+  // end: client
+  co_return 0;
+}
+
+int main() {
+  weft::Server server{{.listen = {"tcp://127.0.0.1:0"}}};
+  weft::BulkHost host{server};
+  Numbers numbers{host};
+  server.register_handler<&Numbers::handle, &Numbers::withdraw>(&numbers);
+  server.start().value();
+
+  auto loop = weft::Loop::create().value();
+  weft::Client client{*loop, {.connect = server.urls().front()}};
+  const int outcome = loop->block_on(fetch(client));
+  server.stop();
+  return outcome;
+}

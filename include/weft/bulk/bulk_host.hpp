@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "weft/base/result.hpp"
+#include "weft/bulk/bulk_region.hpp"
+#include "weft/memory/buffer.hpp"
+#include "weft/server.hpp"
+
+namespace weft {
+
+/// Lets peers read and write memory of this process by handles: registers the methods `weft.bulk/read` and
+/// `weft.bulk/write` with a server. Peers use BulkPeer. Thread: any, after the constructor.
+class BulkHost {
+ public:
+  /// Serves on `server`, before its start(), which must outlive this.
+  explicit BulkHost(Server& server);
+
+  /// Shares `memory` until the region that this returns ends. Memory that belongs to somebody else is shared
+  /// as Buffer::adopt(memory, owner, release): `release` says when nobody uses it any more, on the thread
+  /// that used it last. It is registered with the server's transports meanwhile. Errors: those of
+  /// Server::register_memory(); kInvalidArgument for no memory, or for rights that are none.
+  Result<BulkRegion> share(Buffer memory, BulkRights rights);
+
+ private:
+  Server& server_;
+  std::shared_ptr<detail::BulkTable> table_;
+};
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "weft/base/result.hpp"
+#include "weft/base/status.hpp"
+#include "weft/bulk/bulk_handle.hpp"
+#include "weft/memory/buffer.hpp"
+#include "weft/transport/memory_lease.hpp"
+
+namespace weft::detail {
+
+/// Memory that is shared, as long as its BulkRegion or an access has it.
+struct SharedRegion {
+  BulkHandle handle;
+  Buffer memory;
+  /// Ends before the memory.
+  MemoryLease lease;
+};
+
+/// Refuses an access of `bytes` at `offset` for which `handle` does not give the right, or that leaves its
+/// region.
+Status check_access(const BulkHandle& handle, BulkRights right, std::uint64_t offset, std::uint64_t bytes);
+
+/// The regions that one host shares. Thread: any.
+class BulkTable {
+ public:
+  /// Gives `region` its name. Throws std::bad_alloc.
+  void add(const std::shared_ptr<SharedRegion>& region);
+  void remove(std::uint64_t region) noexcept;
+  /// Finds the region of `handle` for an access. What the handle says of length and rights counts for
+  /// nothing. Errors: kNotFound, also for a key that is another's; those of check_access().
+  Result<std::shared_ptr<SharedRegion>> find(const BulkHandle& handle, BulkRights right, std::uint64_t offset,
+                                             std::uint64_t bytes);
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t last_ = 0;
+  std::unordered_map<std::uint64_t, std::shared_ptr<SharedRegion>> regions_;
+};
+
+}  // namespace weft::detail
