@@ -39,7 +39,8 @@ weft::Task<int> fetch(weft::Client& client) {
   std::printf("%s\n", read.status().to_string().c_str());
   read = co_await peer.write(*handle, 0, weft::Bytes{part});
   std::printf("%s\n", read.status().to_string().c_str());
-  co_await client.call<&Numbers::withdraw>();
+  auto withdrawn = co_await client.call<&Numbers::withdraw>();
+  if (!withdrawn.ok()) co_return 1;
   read = co_await peer.read(*handle, 0, part);
   std::printf("%s\n", read.ok() ? "it can still be read" : "it is withdrawn");
   // end: client

@@ -288,8 +288,11 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
   arrived.incoming.reset(new IncomingTransfer(arriving, request.id(), request.attachment_bytes(),
                                               IncomingTransfer::Way::kFollows));
   Status status = serve_record(method, frame, ChunkRef{}, std::move(arrived));
-  if (!status.ok()) session_.close(std::move(status));
-  ServedCall* const call = status.ok() ? table_.find(request.id()) : nullptr;
+  if (!status.ok()) {
+    session_.close(std::move(status));
+    return Landing::skip();
+  }
+  ServedCall* const call = table_.find(request.id());
   IncomingTransfer* const transfer = call != nullptr ? call->envelope().incoming.get() : nullptr;
   if (transfer == nullptr || !transfer->lands()) return Landing::skip();
   return arriving.land_following(*transfer);
