@@ -20,7 +20,7 @@ class Cache {
   }
   std::optional<std::vector<std::size_t>> take(std::size_t count) {
     if (count > free_.size()) return std::nullopt;
-    const std::vector<std::size_t> pages(free_.end() - static_cast<std::ptrdiff_t>(count), free_.end());
+    std::vector<std::size_t> pages(free_.end() - static_cast<std::ptrdiff_t>(count), free_.end());
     free_.resize(free_.size() - count);
     return pages;
   }
@@ -71,7 +71,7 @@ weft::Task<int> hand_over(weft::Client& decoder) {
   std::vector<weft::Bytes> pages;
   for (std::size_t i = 0; i < spread.size(); ++i) {
     cache.page(spread[i])[0] = static_cast<std::byte>('a' + i);
-    pages.push_back(cache.page(spread[i]));
+    pages.emplace_back(cache.page(spread[i]));
   }
   for (std::uint64_t sequence = 1; sequence <= 2; ++sequence) {
     const weft::CallOptions options{.attachment = std::span<const weft::Bytes>{pages}};
