@@ -34,7 +34,7 @@ struct Store {
     last_call = context.call_id();
     memory.assign(room, std::byte{0xEE});
     ++asked;
-    co_await open.wait();
+    [[maybe_unused]] const Result<void> is_open = co_await open.wait();
     const Result<void> whole = co_await data.into(memory);
     if (!whole.ok()) co_return whole.status();
     co_return data.received();
