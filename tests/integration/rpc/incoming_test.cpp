@@ -298,8 +298,7 @@ TEST_F(Incoming, EndsWithItsConnection) {
 }
 
 TEST_F(Incoming, OfALostConnectionMayHaveBeenServed) {
-  Server& server =
-      serve({.threads = 1}, [this](Server& its) { its.register_handler<&Store::put_later>(&store); });
+  Server& server = serve_store();
   Client& caller = client(server);
   const std::vector<std::byte> sent(kLarge);
   auto lost = caller.start<&Store::put_later>(CallOptions{.attachment = Bytes{sent}}, kLarge);
