@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/incoming_transfer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -18,11 +19,18 @@ constexpr FixedFailure kConnectionLost{StatusCode::kUnavailable, Layer::kRpc, Re
 constexpr FixedFailure kNotWaitedFor{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
                                      "the handler stopped waiting for the request's attachment"};
 
+/// A large copy takes many turns, so that the loop's other connections and its timers go on meanwhile.
+constexpr std::size_t kCopiedInATurn = std::size_t{1} << 20;
+
 }  // namespace
 
 void DropIncoming::operator()(IncomingTransfer* transfer) const noexcept {
   delete transfer;
 }
+
+IncomingTransfer::Copying::Copying(IncomingTransfer& its) noexcept
+    : Ready([](Ready* node) noexcept { static_cast<Copying*>(node)->transfer.go_on_copying(); }),
+      transfer(its) {}
 
 IncomingTransfer::IncomingTransfer(ArrivingCalls& calls, std::uint64_t id, std::size_t bytes,
                                    Way way) noexcept
@@ -46,14 +54,14 @@ bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Read
   begun_ = true;
   has_chosen_ = !memory.empty();
   chosen_ = RunCursor<std::byte>{memory};
-  if (ended_) {
-    if (failure_.ok()) copy_out();
+  if (ended_ && (!failure_.ok() || !has_chosen_ || copy_some())) return false;
+  if (scope != nullptr && scope->cancelled()) {
+    on_cancel(scope->reason());
     return false;
   }
-  if (scope != nullptr && scope->cancelled()) {
-    cancelled_ = scope->reason();
-    arriving_->give_up(*this);
-    return false;
+  if (ended_) {
+    ended_ = false;
+    loop_.turn_time().put_off(copying_);
   }
   if (way_ == Way::kAsked) {
     Status failure = has_chosen_ ? Status{} : make_own();
@@ -76,7 +84,7 @@ Result<Buffer> IncomingTransfer::take_buffer() noexcept {
 void IncomingTransfer::stop_waiting() noexcept {
   waiter_ = nullptr;
   if (ended_) return;
-  arriving_->remove(*this);
+  if (whole_.empty()) arriving_->remove(*this);
   end(Status::of<kNotWaitedFor>());
 }
 
@@ -90,7 +98,7 @@ bool IncomingTransfer::lands() noexcept {
 }
 
 void IncomingTransfer::on_connection_lost() noexcept {
-  if (!ended_) end(Status::of<kConnectionLost>());
+  if (!ended_ && whole_.empty()) end(Status::of<kConnectionLost>());
   arriving_ = nullptr;
 }
 
@@ -113,7 +121,7 @@ void IncomingTransfer::on_whole() {
     Result<Buffer> whole = std::exchange(own_, {}).take();
     if (!whole.ok()) return end(std::move(whole).status());
     whole_ = *std::move(whole);
-    copy_out();
+    if (has_chosen_) return go_on_copying();
   }
   end({});
 }
@@ -128,6 +136,7 @@ void IncomingTransfer::on_lost() noexcept {
 
 void IncomingTransfer::on_cancel(CancelReason reason) noexcept {
   cancelled_ = reason;
+  if (!whole_.empty()) return on_given_up();  // it is being copied, by nobody else
   arriving_->give_up(*this);
 }
 
@@ -140,19 +149,29 @@ Status IncomingTransfer::make_own() noexcept {
   return {};
 }
 
-void IncomingTransfer::copy_out() noexcept {
-  if (!has_chosen_ || whole_.empty()) return;
-  const std::byte* from = whole_.data();
-  chosen_.take(whole_.size(), [&from](MutableBytes run) {
+// Copies what may be copied in one turn. True when that is the rest.
+bool IncomingTransfer::copy_some() noexcept {
+  const std::size_t part = std::min(whole_.size() - copied_, kCopiedInATurn);
+  const std::byte* from = whole_.data() + copied_;
+  chosen_.take(part, [&from](MutableBytes run) {
     std::memcpy(run.data(), from, run.size());
     from += run.size();
   });
+  copied_ += part;
+  if (copied_ < whole_.size()) return false;
   whole_ = Buffer{};
+  return true;
+}
+
+void IncomingTransfer::go_on_copying() noexcept {
+  if (copy_some()) return end({});
+  loop_.turn_time().put_off(copying_);
 }
 
 void IncomingTransfer::end(Status failure) noexcept {
   ended_ = true;
   failure_ = std::move(failure);
+  copying_.unlink();
   if (!failure_.ok()) own_ = {};
   stop_listening();
   if (waiter_ != nullptr) loop_.schedule(*std::exchange(waiter_, nullptr));

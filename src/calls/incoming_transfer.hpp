@@ -25,8 +25,9 @@ namespace weft::detail {
 ///
 /// It waits at the peer until it is wanted (kAsked), follows its request (kFollows), or was there before the
 /// handler ran (kThere). One that follows is received into the memory that the handler has chosen by then,
-/// else into the server's, and is copied when the handler chooses. Belongs to its ServedCall, and leaves
-/// ArrivingCalls when it is destroyed, which waits for a device then. Thread: the connection's loop.
+/// else into the server's, and is copied when the handler chooses: a little in each turn of the loop. Belongs
+/// to its ServedCall, and leaves ArrivingCalls when it is destroyed, which waits for a device then. Thread:
+/// the connection's loop.
 class IncomingTransfer final : public ArrivingAttachment, private CancelListener {
  public:
   enum class Way : std::uint8_t { kAsked, kFollows, kThere };
@@ -55,6 +56,12 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   void on_connection_lost() noexcept;
 
  private:
+  /// Goes on with the copy, in a turn of the loop.
+  struct Copying final : Ready {
+    explicit Copying(IncomingTransfer& its) noexcept;
+    IncomingTransfer& transfer;
+  };
+
   std::size_t announced() const noexcept override { return own_.size(); }
   Landing place(std::size_t bytes) noexcept override;
   void on_landed(std::size_t bytes) noexcept override;
@@ -67,7 +74,8 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   void on_cancel(CancelReason reason) noexcept override;
 
   Status make_own() noexcept;
-  void copy_out() noexcept;
+  bool copy_some() noexcept;
+  void go_on_copying() noexcept;
   void end(Status failure) noexcept;
 
   /// Bytes of the server's memory that it counts in its connection, beside what its call does.
@@ -78,8 +86,10 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   /// Place in the handler's memory, if it has chosen some and not the server's.
   RunCursor<std::byte> chosen_;
   ArrivingBuffer own_;
-  /// Attachment in the server's memory, whole.
+  /// Attachment in the server's memory, whole, and how much of it was copied to the handler's.
   Buffer whole_;
+  std::size_t copied_ = 0;
+  Copying copying_{*this};
   Ready* waiter_ = nullptr;
   Status failure_;
   Way way_;

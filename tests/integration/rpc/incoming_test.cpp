@@ -77,6 +77,23 @@ struct Store {
   std::atomic<int> asked = 0;
 };
 
+/// A request with an attachment of kSome, which waits to be asked for.
+template <typename... Arguments>
+std::string announcement(const MethodKey& method, const Arguments&... arguments) {
+  std::string body(encoded_size(arguments...), '\0');
+  encode_to(reinterpret_cast<std::byte*>(body.data()), arguments...);
+  const wire::RequestHead head{.body_bytes = static_cast<std::uint32_t>(body.size()),
+                               .flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces |
+                                        wire::FrameFlags::kExpectsContinue,
+                               .id = 1,
+                               .method = method.id,
+                               .schema = method.schema,
+                               .attachment_bytes = kSome};
+  std::string request = header_bytes(head.header());
+  append_padded(request, body);
+  return request;
+}
+
 class Incoming : public RpcTest {
  protected:
   Server& serve_store(ServerOptions options = {}) {
@@ -222,6 +239,26 @@ TEST_F(Incoming, OfACallerThatDoesNotKnowOfTheChoiceIsThereBeforeTheHandlerRuns)
   EXPECT_LT(server.stats().traffic.bytes_received, before + 1024);
 }
 
+TEST_F(Incoming, ThatIsThereIsCopiedALittleInEachTurn) {
+  Client& caller = client(serve_here([this](Server& its) {
+    its.register_handler("put", [this](IncomingAttachment& data) { return store.put(data, kLarge); });
+  }));
+  const std::vector<std::byte> sent = pattern(kLarge);
+  constexpr auto& put = remote<"put", Result<std::uint64_t>()>;
+  auto copied = caller.start<put>(CallOptions{.attachment = Bytes{sent}});
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.asked == 1; }));
+  EXPECT_FALSE(store.outcome.has_value()) << "other connections go on meanwhile";
+  EXPECT_EQ(wait_for(std::move(copied)).value(), kLarge);
+  EXPECT_TRUE(has_in_front(sent));
+  {
+    auto dropped = caller.start<put>(CallOptions{.attachment = Bytes{sent}});
+    ASSERT_TRUE(turn_until(loop(), [&] { return store.asked == 2; }));
+  }
+  store.outcome.reset();
+  ASSERT_TRUE(turn_until(loop(), [&] { return store.outcome.has_value(); }));
+  EXPECT_EQ(store.outcome->code(), StatusCode::kCancelled);
+}
+
 TEST_F(Incoming, OfARequestWithoutOneIsEmpty) {
   Client& caller = client(serve_store());
   EXPECT_EQ(call<&Store::measure>(caller).value(), 0u);
@@ -315,19 +352,7 @@ TEST_F(Incoming, PiecesThatNobodyAskedForAreDropped) {
   peer.send_hello();
   constexpr auto kMethod = method_key<&Store::put_later>;
   const std::string whole(kSome, 'x');
-  const wire::RequestHead head{.flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces |
-                                        wire::FrameFlags::kExpectsContinue,
-                               .id = 1,
-                               .method = kMethod.id,
-                               .schema = kMethod.schema,
-                               .attachment_bytes = kSome};
-  wire::FrameHeader header = head.header();
-  std::string body(encoded_size(std::uint64_t{kSome}), '\0');
-  encode_to(reinterpret_cast<std::byte*>(body.data()), std::uint64_t{kSome});
-  header.body_bytes = static_cast<std::uint32_t>(body.size());
-  std::string request = header_bytes(header);
-  append_padded(request, body);
-  peer.send(request);
+  peer.send(announcement(kMethod, std::uint64_t{kSome}));
   const wire::PieceHead piece{.id = 1, .offset = 0, .bytes = kSome, .last = true};
   peer.send(frame_bytes(piece.header(), {}, whole));
   peer.send(control_bytes(wire::FrameType::kPing, 5));
@@ -352,13 +377,7 @@ TEST_F(Incoming, ThatDoesNotComeIsGivenUp) {
   RawPeer peer{server.urls().front()};
   peer.send_hello();
   constexpr auto kMethod = method_key<&Store::keep>;
-  const wire::RequestHead head{.flags = wire::FrameFlags::kAttachment | wire::FrameFlags::kInPieces |
-                                        wire::FrameFlags::kExpectsContinue,
-                               .id = 1,
-                               .method = kMethod.id,
-                               .schema = kMethod.schema,
-                               .attachment_bytes = kSome};
-  peer.send(header_bytes(head.header()));
+  peer.send(announcement(kMethod));
   ASSERT_TRUE(turn_until(
       loop(), [&] { return peer.write_some() && peer.read_some() && peer.answers().size() == 1; }));
   EXPECT_EQ(wire::AnswerView{peer.answers().front()}.code(), static_cast<unsigned>(StatusCode::kUnavailable));
