@@ -33,7 +33,7 @@ void TransferProgress::count_received(std::uint64_t bytes) noexcept {
   changed(received_ == to_receive_);
 }
 
-// What the user does must not happen in the middle of what a connection does.
+// The callback may cancel calls, so it runs later and not in the middle of a connection's work.
 void TransferProgress::changed(bool whole) noexcept {
   if (!callback_ || loop_ == nullptr || is_scheduled()) return;
   if (sent_ + received_ - told_ >= step_ || whole) loop_->schedule(*this);

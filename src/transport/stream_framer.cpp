@@ -81,8 +81,8 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   return 1;
 }
 
-// What comes behind the landing goes into the chunk. When there are no places for all of the landing it
-// belongs to later ones.
+// The bytes behind the attachment go into the chunk. While the places do not suffice for all of the landing,
+// they come with a later receive.
 std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) const noexcept {
   auto unlisted = static_cast<std::size_t>(attachment_left_);
   std::size_t count = place_.list(places.first(places.size() - 1), unlisted);

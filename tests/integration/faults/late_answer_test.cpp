@@ -153,7 +153,7 @@ TEST_F(KeptRequests, OfCallsAreChargedToTheMemoryOfTheirConnectionAndOfTheServer
     for (int i = 0; i < 5; ++i) calls.push_back(caller.start<&Late::hold>(large));
     const auto done = [](const Call<std::size_t>& each) { return each.done(); };
     ASSERT_TRUE(turn_until(loop(), [&] { return std::ranges::count_if(calls, done) == 3; }));
-    // What has come of the next one counts as well, so it need not be the first two that fit.
+    // A request counts while it arrives, too, so it need not be the first two that fit.
     const auto first_refused = std::ranges::find_if(calls, done);
     const Result<std::size_t> refused = wait_for(std::move(*first_refused));
     calls.erase(first_refused);

@@ -178,8 +178,11 @@ class World {
     const bool paid = code == StatusCode::kOk || code == StatusCode::kResourceExhausted ||
                       code == StatusCode::kUnavailable || code == StatusCode::kCancelled ||
                       outcome.status().native() == kRefused;
-    // A carrier that the URL requires, and that a side had no memory for.
-    const bool carrier_paid = by_carrier_ && code == StatusCode::kFailedPrecondition;
+    // A carrier that the URL requires, and that a side had no memory for, which its text says.
+    const std::string_view text = outcome.status().message();
+    const bool says_memory =
+        text.find("memory is out") != text.npos || text.find("out of memory") != text.npos;
+    const bool carrier_paid = by_carrier_ && code == StatusCode::kFailedPrecondition && says_memory;
     if (paid || carrier_paid) return;
     wrong_ = true;
     fail_allocations_anywhere(0);

@@ -96,7 +96,7 @@ TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {
         sent.append(static_cast<const char*>(place.iov_base), part);
         outbox.consume(part);
         bytes -= part;
-        // What segments() gave is not valid any more.
+        // The places that segments() gave are not valid any more.
         if (part > 0) break;
       }
     };
