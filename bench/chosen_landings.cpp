@@ -53,6 +53,7 @@ weft::Task<bool> make_calls(weft::Client& client, weft::Bytes memory, Plan plan,
   bool as_expected = true;
   for (int made = 0; made < plan.calls; made += plan.depth) {
     std::vector<weft::Call<std::uint64_t>> calls;
+    calls.reserve(static_cast<std::size_t>(plan.depth));
     for (int i = 0; i < plan.depth; ++i) calls.push_back(client.start<M>(options));
     for (auto& call : calls) {
       const weft::Result<std::uint64_t> outcome = co_await std::move(call);
