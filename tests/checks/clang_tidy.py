@@ -24,7 +24,8 @@ from project_files import ROOT, project_files
 
 TOOL = "clang-tidy-19"
 FOLDERS = ("src", "tools", "bench", "examples", "tests")
-WARNINGS_ONLY = "--checks=-*,clang-diagnostic-*"
+# The tool refuses to run without a check of its own, so it gets the cheapest.
+WARNINGS_ONLY = "--checks=-*,clang-diagnostic-*,readability-duplicate-include"
 CACHE = ROOT / ".cache" / "clang-tidy"
 
 

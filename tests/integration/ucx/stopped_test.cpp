@@ -188,7 +188,7 @@ TEST_P(ManyToOneStopped, CancelledCallsWaitForTheirMemoryAndTheLoopDoesNot) {
   std::printf(
       "cancelling %zu calls: %.1f ms; the longest turn then %.1f ms; the last had ended after %.1f ms\n",
       kMany, in_ms(blocked), in_ms(longest), in_ms(all));
-  EXPECT_LT(blocked, 50ms);
+  EXPECT_LT(blocked, 250ms) << "cancelling a call does not wait for its memory";
   EXPECT_LT(longest, 250ms);
   EXPECT_LT(all, 1500ms) << "F1";
   EXPECT_EQ(noted.cancelled, kMany);
