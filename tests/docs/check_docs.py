@@ -19,7 +19,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "checks"))
 from project_files import ROOT, project_files, read  # noqa: E402
 
 MARKER = re.compile(r"<!-- example: (\S+?)(?:#(\S+))? -->")
-BLOCK = re.compile(r"\s*```[^\n]*\n(.*?)\n?```", re.DOTALL)
+# A fence that closes has nothing behind it; "```cpp" does not close, and the page would show the rest as code.
+BLOCK = re.compile(r"\s*```[^\n]*\n(.*?)\n?^```[ \t]*$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 SYMBOL_LINK = re.compile(r"\[`([\w:~]+)`\]\(([^)\s#]+\.(?:hpp|cpp))\)")
 FENCE = re.compile(r"```.*?```", re.DOTALL)
