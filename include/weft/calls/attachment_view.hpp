@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <span>
 
@@ -18,6 +19,15 @@ class AttachmentView : public detail::MemoryRuns<const std::byte> {
   AttachmentView(Bytes bytes) : MemoryRuns(bytes) {}                     // NOLINT: a view converts
   AttachmentView(MutableBytes bytes) : AttachmentView(Bytes{bytes}) {}   // NOLINT: a view converts
   AttachmentView(std::span<const Bytes> pieces) : MemoryRuns(pieces) {}  // NOLINT: a view converts
+  /// Of containers those that have a name: a temporary would be gone before the call has ended.
+  template <typename Memory>
+    requires std::convertible_to<Memory&, Bytes>
+  AttachmentView(Memory& memory)  // NOLINT: a view converts
+      : AttachmentView(Bytes(memory)) {}
+  template <typename List>
+    requires std::convertible_to<const List&, std::span<const Bytes>>
+  AttachmentView(const List& pieces)  // NOLINT: a view converts
+      : AttachmentView(std::span<const Bytes>{pieces}) {}
 
   /// `count` blocks of `bytes`, the first at `first` and each `stride` behind the one before. They may lie
   /// upon each other: with a stride of 0 the same block is sent `count` times.
