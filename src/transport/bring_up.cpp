@@ -22,12 +22,21 @@ Status out_of_turn(std::string_view what) {
           [&] { return std::string{what} + " came while a carrier was being brought up"; }};
 }
 
+Status too_late(std::string_view what) {
+  return {StatusCode::kUnavailable, Layer::kTransport, what};
+}
+
 // These say which side has to put right what is wrong.
 std::string ours(std::string_view reason) {
   return "this side could not bring it up: " + std::string{reason};
 }
 std::string of_peer(std::string_view reason) {
   return "the peer could not bring it up, and says: " + std::string{reason};
+}
+
+// Memory and descriptors may be there at the next attempt; whatever else failed is as it is.
+StatusCode code_of(const Status& why) {
+  return why.code() == StatusCode::kResourceExhausted ? why.code() : StatusCode::kFailedPrecondition;
 }
 
 // Does what a carrier or the loop asked for, whom nothing may be thrown at: without memory the connection
@@ -84,11 +93,12 @@ Status BringUp::try_next() {
   state_ = State::kAddress;
   attempt_ = {};
   const Duration rest = end_by_ - loop_.now();
-  if (rest <= Duration::zero()) return give_verdict(Verdict::kDown, "those before it took all the time");
+  if (rest <= Duration::zero())
+    return give_verdict(Verdict::kDown, too_late("those before it took all the time"));
   attempt_.time = rest / static_cast<Duration::rep>(candidates_.left());
   loop_.arm(*this, loop_.now() + attempt_.time);
   auto end = candidates_.provider().open(loop_, *this, candidates_.peer_offer());
-  if (!end.ok()) return give_verdict(Verdict::kDown, end.status().message());
+  if (!end.ok()) return give_verdict(Verdict::kDown, end.status());
   end_ = *std::move(end);
   return end_->has_address() ? introduce(false) : Status{};
 }
@@ -99,7 +109,7 @@ Status BringUp::introduce(bool connected) {
   if (!std::exchange(attempt_.address_said, true)) {
     const std::string address = end_->address();
     if (const Status kept = descriptors_.pass(*end_, host_.queued_bytes()); !kept.ok()) {
-      return give_verdict(Verdict::kDown, kept.message());
+      return give_verdict(Verdict::kDown, kept);
     }
     if (Status failed = send(wire::CarrierStep::kAddress, address); !failed.ok()) return failed;
   }
@@ -133,7 +143,7 @@ Status BringUp::on_message(const wire::CarrierMessage& message) {
   if (attempt_.theirs == Verdict::kDown) {
     const std::string why = of_peer(peer_text(message.text, kReasonBytesMax));
     if (attempt_.reason.empty()) attempt_.reason = why;
-    return give_verdict(Verdict::kDown, why);
+    return give_verdict(Verdict::kDown, {StatusCode::kUnavailable, Layer::kTransport, why});
   }
   return decide();
 }
@@ -147,7 +157,7 @@ Status BringUp::on_address(std::string_view address) {
   state_ = State::kProbing;
   Status connected = descriptors_.hand_to(*end_);
   if (connected.ok()) connected = end_->connect(address);
-  if (!connected.ok()) return give_verdict(Verdict::kDown, connected.message());
+  if (!connected.ok()) return give_verdict(Verdict::kDown, connected);
   if (!end_->connecting()) {
     if (Status failed = introduce(true); !failed.ok()) return failed;
   }
@@ -190,26 +200,29 @@ void BringUp::on_failed(Status why) {
     loop_.arm(*this, Deadline::after(loop_.now(), candidates_.ours().bring_up_timeout).at());
     return;
   }
-  or_fail(host_, [&] { return give_verdict(Verdict::kDown, why.message()); });
+  or_fail(host_, [&] { return give_verdict(Verdict::kDown, why); });
 }
 
 void BringUp::on_timer() {
   const TimePoint fair = loop_.turn_time().absence().judge_from(candidates_.ours().bring_up_timeout);
   if (fair > loop_.now()) return loop_.arm(*this, fair);
   if (!attempt_.lost.ok()) return host_.on_bring_up_failed(attempt_.lost);
-  on_failed({StatusCode::kUnavailable, Layer::kTransport, "it did not come up in time"});
+  on_failed(too_late("it did not come up in time"));
 }
 
-Status BringUp::give_verdict(Verdict verdict, std::string_view reason) {
+Status BringUp::give_verdict(Verdict verdict, const Status& why) {
   if (attempt_.ours != Verdict::kNone) return decide();
   attempt_.ours = verdict;
   state_ = State::kVerdict;
   loop_.disarm(*this);
-  if (attempt_.reason.empty() && verdict == Verdict::kDown) attempt_.reason = ours(reason);
+  if (attempt_.reason.empty() && verdict == Verdict::kDown) {
+    attempt_.code = code_of(why);
+    attempt_.reason = ours(why.message());
+  }
   // Whatever it holds is not kept for a peer that says nothing any more.
   if (verdict == Verdict::kDown && end_ != nullptr) end_->shut();
   const auto step = verdict == Verdict::kUp ? wire::CarrierStep::kUp : wire::CarrierStep::kDown;
-  Status sent = send(step, reason.substr(0, wire::kCarrierTextMax));
+  Status sent = send(step, why.message().substr(0, wire::kCarrierTextMax));
   return sent.ok() ? decide() : sent;
 }
 
@@ -219,7 +232,7 @@ Status BringUp::decide() {
   if (attempt_.ours == Verdict::kDown || attempt_.theirs == Verdict::kDown) {
     if (end_ != nullptr) end_->shut();
     last_end_ = std::move(end_);
-    candidates_.pass_over(std::move(attempt_.reason));
+    candidates_.pass_over(std::move(attempt_.reason), attempt_.code);
     return try_next();
   }
   if (!attempt_.lost.ok()) return attempt_.lost;

@@ -76,6 +76,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     Verdict theirs = Verdict::kNone;
     /// The reason of the first bad verdict, with whose it is.
     std::string reason;
+    /// Its code, as in PassedOverCarrier.
+    StatusCode code = StatusCode::kFailedPrecondition;
     /// The failure of the carrier behind our good verdict.
     Status lost;
     bool heard = false;
@@ -104,7 +106,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Status on_address(std::string_view address);
   Status on_ready();
   Status introduce(bool connected);
-  Status give_verdict(Verdict verdict, std::string_view reason = {});
+  Status give_verdict(Verdict verdict, const Status& why = {});
   Status decide();
   Status send(wire::CarrierStep step, std::string_view text);
 

@@ -11,16 +11,19 @@ namespace {
 constexpr char kOptional = 0;
 constexpr char kRequired = 1;
 
-Status unusable(wire::CarrierKind kind, std::string_view why) {
-  return {StatusCode::kFailedPrecondition, Layer::kTransport,
-          "the carrier '" + std::string{to_string(kind)} + "' is required and not to be had: " +
-              std::string{why} + " (a tcp:// URL does without, unless its policy is kRequire)"};
+Status unusable(const PassedOverCarrier& passed) {
+  return {passed.code, Layer::kTransport, [&] {
+            return "the carrier '" + std::string{to_string(passed.kind)} +
+                   "' is required and not to be had: " + passed.reason +
+                   " (a tcp:// URL does without, unless its policy is kRequire)";
+          }};
 }
 
-Status demanded_by_peer(wire::CarrierKind kind, std::string_view why) {
-  return {StatusCode::kFailedPrecondition, Layer::kTransport,
-          "the peer requires the carrier '" + std::string{to_string(kind)} +
-              "', and it is not to be had: " + std::string{why}};
+Status demanded_by_peer(const PassedOverCarrier& passed) {
+  return {passed.code, Layer::kTransport, [&] {
+            return "the peer requires the carrier '" + std::string{to_string(passed.kind)} +
+                   "', and it is not to be had: " + passed.reason;
+          }};
 }
 
 }  // namespace
@@ -96,8 +99,8 @@ bool CarrierCandidates::next() {
   return ++at_ < both_.size();
 }
 
-void CarrierCandidates::pass_over(std::string reason) {
-  passed_over_.push_back({provider().kind(), std::move(reason)});
+void CarrierCandidates::pass_over(std::string reason, StatusCode code) {
+  passed_over_.push_back({provider().kind(), std::move(reason), code});
 }
 
 std::string CarrierCandidates::refusal() const {
@@ -120,13 +123,12 @@ Status CarrierCandidates::check_stream_will_do() const {
   for (const CarrierChoices::Choice& choice : ours_->choices) {
     if (choice.policy != CarrierPolicy::kRequire) continue;
     const wire::CarrierKind kind = choice.provider->kind();
-    if (const auto* passed = find_passed_over(kind)) return unusable(kind, passed->reason);
+    if (const auto* passed = find_passed_over(kind)) return unusable(*passed);
   }
   // The peer ends the connection, and has no word left to say why.
   for (const wire::CarrierOffer& offer : theirs_) {
     if (policy_of(offer) != CarrierPolicy::kRequire) continue;
-    if (const auto* passed = find_passed_over(offer.kind))
-      return demanded_by_peer(offer.kind, passed->reason);
+    if (const auto* passed = find_passed_over(offer.kind)) return demanded_by_peer(*passed);
   }
   return refuse_demands(theirs_);
 }

@@ -34,14 +34,14 @@ class CarrierCandidates {
   /// The current one's provider, and what the peer said in its offer.
   const CarrierProvider& provider() const { return *both_[at_].provider; }
   const std::string& peer_offer() const { return both_[at_].peer_offer; }
-  /// The current one cannot be had.
-  void pass_over(std::string reason);
+  /// The current one cannot be had; `code` as in PassedOverCarrier.
+  void pass_over(std::string reason, StatusCode code);
 
   const std::vector<PassedOverCarrier>& passed_over() const { return passed_over_; }
   /// Returns the reasons of those that were tried in vain; empty when none was.
   std::string refusal() const;
-  /// Looks whether the stream may carry the bytes, when nothing else can. Errors: kFailedPrecondition when
-  /// one side requires another carrier, with the reason that it was passed over.
+  /// Looks whether the stream may carry the bytes, when nothing else can. Errors, when one side
+  /// requires another carrier: the code and the reason with which that was passed over.
   Status check_stream_will_do() const;
 
  private:

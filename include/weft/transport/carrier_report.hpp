@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/status.hpp"
 #include "weft/detail/wire/hello.hpp"
 
 namespace weft {
@@ -12,6 +13,9 @@ namespace weft {
 struct PassedOverCarrier {
   detail::wire::CarrierKind kind{};
   std::string reason;
+  /// kResourceExhausted when this side had no memory or no descriptors for it, and it may come up next time;
+  /// else kFailedPrecondition. The peer says its own reason in words only, which leave kFailedPrecondition.
+  StatusCode code = StatusCode::kFailedPrecondition;
 };
 
 /// The way that the bytes of a connection go, beside what its Capabilities say. For people.

@@ -24,7 +24,7 @@ using namespace weft::detail;
 inline constexpr Duration kBringUp = std::chrono::seconds{1};
 
 /// Fault of one side, whatever the order of events.
-enum class Fault : std::uint8_t { kNone, kOpen, kConnect };
+enum class Fault : std::uint8_t { kNone, kOpen, kConnect, kMemoryAtOpen, kMemoryAtConnect };
 
 struct SideOptions {
   CarrierPolicy policy = CarrierPolicy::kPrefer;
@@ -37,6 +37,10 @@ struct SideOptions {
   CarrierPolicy other = CarrierPolicy::kForbid;
   Fault other_fault = Fault::kNone;
 };
+
+inline Status no_memory() {
+  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a carrier"};
+}
 
 /// A carrier that does nothing, and notes what is asked of it.
 struct CarrierLog {
@@ -65,6 +69,7 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
     EXPECT_EQ(peer_address, "here");
     EXPECT_EQ(log_.shuts, 0) << "connected after its end";
     ++log_.connects;
+    if (fault_ == Fault::kMemoryAtConnect) return no_memory();
     return fault_ == Fault::kConnect ? Status{StatusCode::kUnavailable, Layer::kTransport, "no way there"}
                                      : Status{};
   }
@@ -114,6 +119,7 @@ class NotedProvider final : public CarrierProvider {
     EXPECT_EQ(peer_offer, "offer");
     if (options_.fault == Fault::kOpen)
       return Status{StatusCode::kFailedPrecondition, Layer::kTransport, "not here"};
+    if (options_.fault == Fault::kMemoryAtOpen) return no_memory();
     log_.made = true;
     return std::unique_ptr<CarrierEnd>{std::make_unique<NotedCarrier>(log_, options_)};
   }

@@ -380,6 +380,52 @@ TEST_F(BringUpTurns, ACarrierForWhichThereIsNoRoomInItsTimeIsPassedOver) {
   EXPECT_EQ(side_.carrier.shuts, 1);
 }
 
+TEST_F(BringUpTurns, ARequiredCarrierForWhichMemoryRunsOutExhaustsAResourceAndTheNextAttemptMayDo) {
+  for (const Fault fault : {Fault::kMemoryAtOpen, Fault::kMemoryAtConnect}) {
+    side_.reset({.policy = CarrierPolicy::kRequire, .fault = fault});
+    greet();
+    if (fault == Fault::kMemoryAtConnect) address();
+    verdict(wire::CarrierStep::kDown);
+    expect_end("out of memory for a carrier");
+    EXPECT_NE(side_.why.message().find("'ucx' is required"), std::string_view::npos) << side_.why.message();
+    EXPECT_EQ(side_.why.code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(side_.why.layer(), Layer::kTransport);
+    EXPECT_EQ(side_.why.retry(), Retry::kBackoff);
+  }
+}
+
+TEST_F(BringUpTurns, ARequiredCarrierThatFailsWhileItIsProbedForWantOfMemoryExhaustsAResource) {
+  side_.reset({.policy = CarrierPolicy::kRequire});
+  greet();
+  address();
+  side_.its().on_failed(bring_up_testing::no_memory());
+  verdict(wire::CarrierStep::kDown);
+  expect_end("out of memory for a carrier");
+  EXPECT_EQ(side_.why.code(), StatusCode::kResourceExhausted);
+}
+
+TEST_F(BringUpTurns, ARequiredCarrierThatCannotBeHadOrThatThePeerRefusesIsAFailedPrecondition) {
+  side_.reset({.policy = CarrierPolicy::kRequire, .fault = Fault::kOpen});
+  greet();
+  verdict(wire::CarrierStep::kDown);
+  expect_end("not here");
+  EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
+  side_.reset({.policy = CarrierPolicy::kRequire});
+  greet();
+  side_.take_frame(message(wire::CarrierStep::kDown, "out of memory"));
+  expect_end("the peer could not bring it up, and says: out of memory");
+  EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition) << "what the peer says is its word only";
+}
+
+TEST_F(BringUpTurns, ACarrierThatThePeerRequiresAndForWhichMemoryRunsOutExhaustsAResource) {
+  side_.reset({.fault = Fault::kMemoryAtOpen});
+  peer_.reset({.policy = CarrierPolicy::kRequire});
+  greet();
+  verdict(wire::CarrierStep::kDown);
+  expect_end("the peer requires the carrier 'ucx'");
+  EXPECT_EQ(side_.why.code(), StatusCode::kResourceExhausted);
+}
+
 TEST_F(BringUpTurns, ACarrierThatFailsBehindBothGoodVerdictsEndsTheConnection) {
   greet();
   address();
