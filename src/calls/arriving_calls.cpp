@@ -153,7 +153,10 @@ void ArrivingCalls::remove(ArrivingAttachment& attachment) noexcept {
 
 void ArrivingCalls::drop_all() noexcept {
   if (ArrivingAttachment* const attachment = std::exchange(landing_, nullptr)) {
-    if (!attachment->linked()) attachment->on_lost();  // it follows its frame
+    if (!attachment->linked()) {  // it follows its frame
+      leave(*attachment);
+      attachment->on_lost();
+    }
   }
   while (!arriving_.empty()) {
     ArrivingAttachment& attachment = arriving_.front();

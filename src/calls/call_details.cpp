@@ -10,13 +10,21 @@
 namespace weft::detail {
 
 void CallDetails::begin_progress() const {
-  if (!options.progress->marks().is_lent()) options.progress->begin(options.attachment.bytes());
+  if (!options.progress->is_taken()) options.progress->begin(options.attachment.bytes());
 }
 
 void CallDetails::run_on(Loop& loop) {
+  begin_progress();
+  options.progress->set_taken(true);
+  has_progress_ = true;
   options.progress->run_on(loop);
   const std::size_t bytes = attachment_.bytes_left();
   if (bytes != 0) options.progress->marks().begin(attachment_, bytes, options.progress);
+}
+
+void CallDetails::give_progress_back() noexcept {
+  has_progress_ = false;
+  options.progress->set_taken(false);
 }
 
 void CallDetails::progress_expects(std::uint64_t bytes) const noexcept {

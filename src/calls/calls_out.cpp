@@ -54,7 +54,7 @@ Status misused(std::string_view option, std::string_view why) {
 }
 
 Status check_call_options(const CallOptions& options, std::size_t bytes, Session& session) {
-  if (options.progress != nullptr && options.progress->marks().is_lent()) [[unlikely]] {
+  if (options.progress != nullptr && options.progress->is_taken()) [[unlikely]] {
     return misused("progress", "it counts for another call that is under way; give each call its own");
   }
   std::uint64_t rate = options.attachment_rate;

@@ -57,7 +57,9 @@ bool IncomingTransfer::begin(const LandingView& memory, CancelScope* scope, Read
   if (ended_ && (!failure_.ok() || !has_chosen_ || copy_some())) return false;
   if (scope != nullptr && scope->cancelled()) {
     on_cancel(scope->reason());
-    return false;
+    if (ended_) return false;
+    waiter_ = &waiter;  // a device still writes to the server's memory
+    return true;
   }
   if (ended_) {
     ended_ = false;

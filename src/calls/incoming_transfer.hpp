@@ -96,7 +96,8 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   bool begun_ = false;
   bool has_chosen_ = false;
   bool ended_ = false;
-  CancelReason cancelled_ = CancelReason::kNone;
+  /// Why nobody wants it: the caller's cancel comes without a reason of its own.
+  CancelReason cancelled_ = CancelReason::kPeerCancelled;
 };
 
 }  // namespace weft::detail

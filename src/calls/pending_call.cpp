@@ -82,6 +82,7 @@ Begun PendingCall::refuse(Status failure) {
   failure_ = std::move(failure);
   failure_.mark_unprocessed();
   state_ = State::kDone;
+  if (request_.details != nullptr) request_.details->ended();
   return {};
 }
 
@@ -172,6 +173,9 @@ void PendingCall::fail(Status failure) noexcept {
 inline void PendingCall::end() noexcept {
   state_ = State::kDone;
   if (armed()) target_->loop().disarm(*this);
+  if (request_.details != nullptr) [[unlikely]] {
+    request_.details->ended();
+  }
   stop_listening();
   if (waiter_ != nullptr) target_->loop().schedule(*waiter_);
 }
@@ -247,6 +251,7 @@ void PendingCall::leave() noexcept {
     static_cast<ListHook<TargetCallTag>&>(*this).unlink();
     out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
   }
+  if (request_.details != nullptr) request_.details->ended();
 }
 
 }  // namespace weft::detail

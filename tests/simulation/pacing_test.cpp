@@ -154,11 +154,31 @@ TEST_F(Pacing, ProgressCountsForOneCallAtATime) {
   TransferProgress progress;
   CallOptions options{.attachment = Bytes{memory}};
   options.progress = &progress;
+  options.attachment_rate = kRate;
   auto first = take(options);
-  auto second = take(options);
+  EXPECT_EQ(code_of(take(options)), StatusCode::kInvalidArgument) << "before anything has left";
+  // Between two pieces nothing of the first is queued.
+  ASSERT_TRUE(world->run_until([&] { return progress.sent() >= 3 * kPiece; }, 1s));
+  EXPECT_EQ(code_of(take(options)), StatusCode::kInvalidArgument);
+  EXPECT_FALSE(first.done());
+  EXPECT_GE(progress.sent(), 3 * kPiece) << "one that is refused does not touch the counts";
   time_of(first);
-  time_of(second);
-  EXPECT_TRUE(first.done() && second.done());
+  EXPECT_EQ(progress.sent(), memory.size());
+  EXPECT_EQ(code_of(take(options)), StatusCode::kOk) << "when its call has ended it may count for the next";
+}
+
+TEST_F(Pacing, ProgressOfACallThatIsDroppedMayCountForTheNext) {
+  connect();
+  TransferProgress progress;
+  CallOptions options{.attachment = Bytes{memory}};
+  options.progress = &progress;
+  {
+    const auto dropped = take(options);
+    ASSERT_TRUE(world->run_until([&] { return progress.sent() >= kPiece; }, 1s));
+    EXPECT_FALSE(dropped.done());
+  }
+  EXPECT_EQ(code_of(take(options)), StatusCode::kOk);
+  EXPECT_EQ(progress.sent(), memory.size());
 }
 
 TEST_F(Pacing, ARateHoldsForTheAttachmentOfACall) {

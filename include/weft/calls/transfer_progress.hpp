@@ -36,6 +36,9 @@ class TransferProgress final : private detail::Ready {
 
   /// A call with so many bytes to send begins.
   void begin(std::uint64_t to_send) noexcept;
+  /// A call that is under way counts with it: no other may.
+  bool is_taken() const noexcept { return taken_; }
+  void set_taken(bool taken) noexcept { taken_ = taken; }
   /// It goes on, on `loop`.
   void run_on(Loop& loop) noexcept { loop_ = &loop; }
   detail::LeftMarks& marks() noexcept { return marks_; }
@@ -60,6 +63,7 @@ class TransferProgress final : private detail::Ready {
   /// Both counts when it called back last.
   std::uint64_t told_ = 0;
   Loop* loop_ = nullptr;
+  bool taken_ = false;
   detail::UniqueFunction<void(const TransferProgress&)> callback_;
   detail::LeftMarks marks_;
 };

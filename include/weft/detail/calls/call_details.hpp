@@ -45,8 +45,13 @@ class CallDetails {
   /// Returns the reason for which the last attachment was not given a place, once.
   Status take_landing_refusal();
 
-  /// It was queued on `loop`, with its attachment begun if it has one.
+  /// It is about to be queued on `loop`, with its attachment begun if it has one. Of those that have a
+  /// progress that no other call has taken.
   void run_on(Loop& loop);
+  /// The call has ended: the user's progress may end, or count for another.
+  void ended() noexcept {
+    if (has_progress_) give_progress_back();
+  }
   /// The attachment of the answer has `bytes` and has its place; and how much of it is there.
   void expect(std::uint64_t bytes) const noexcept {
     if (options.progress != nullptr) progress_expects(bytes);
@@ -69,11 +74,13 @@ class CallDetails {
   struct RequestTransfer final : OutgoingTransfer {};
 
   void begin_progress() const;
+  void give_progress_back() noexcept;
   void progress_expects(std::uint64_t bytes) const noexcept;
   void progress_received(std::uint64_t bytes) const noexcept;
 
   RequestTransfer attachment_;
   ArrivingAnswer arriving_;
+  bool has_progress_ = false;
   Status landing_refusal_;
 };
 
