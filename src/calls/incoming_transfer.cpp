@@ -123,6 +123,9 @@ void IncomingTransfer::on_whole() {
     Result<Buffer> whole = std::exchange(own_, {}).take();
     if (!whole.ok()) return end(std::move(whole).status());
     whole_ = *std::move(whole);
+    // Until now it counted as announced, and what arrived of it was held to the limits piece by piece.
+    held_ = bytes();
+    arriving_->admission().hold(held_);
     if (has_chosen_) return go_on_copying();
   }
   end({});
@@ -146,8 +149,6 @@ Status IncomingTransfer::make_own() noexcept {
   Result<ArrivingBuffer> memory = arriving_->landing_memory(bytes());
   if (!memory.ok()) return std::move(memory).status();
   own_ = *std::move(memory);
-  held_ = bytes();
-  arriving_->admission().hold(held_);
   return {};
 }
 

@@ -78,7 +78,8 @@ class IncomingTransfer final : public ArrivingAttachment, private CancelListener
   void go_on_copying() noexcept;
   void end(Status failure) noexcept;
 
-  /// Bytes of the server's memory that it counts in its connection, beside what its call does.
+  /// Bytes of the server's memory that it counts in its connection since they are whole, beside what its call
+  /// does.
   std::size_t held_ = 0;
   /// Null when the connection is gone.
   ArrivingCalls* arriving_;

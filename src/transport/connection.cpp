@@ -310,6 +310,11 @@ void Connection::receive_all() {
     if (ending()) return;
     if (moved.kind == Moved::Kind::kEnded) return peer_ended();
     received += moved.bytes;
+    // A landing of many small blocks takes little at a time, so bytes alone would not end the turn.
+    if (framer_.attachment_left(true) > 0) [[unlikely]] {
+      turn.did(1);
+      slice.look(turn.now());
+    }
     if (turn.pieces_left() == 0 && framer_.inside()) resume_ = true;
     if (!readable_ && !resume_) break;
   }

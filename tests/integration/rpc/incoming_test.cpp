@@ -215,6 +215,18 @@ TEST_F(Incoming, InMemoryOfTheServerIsHeldToItsLimits) {
       << "memory of the handler's is the handler's";
 }
 
+TEST_F(Incoming, InMemoryOfTheServerCountsOnceInItsConnection) {
+  ServerOptions options;
+  options.limits.connection_memory_max = 3 * kSome / 2;
+  Client& caller = client(serve_store(std::move(options)));
+  const std::vector<std::byte> sent(kSome);
+  for (int i = 0; i < 3; ++i) {
+    const auto kept = call<&Store::keep>(caller, CallOptions{.attachment = Bytes{sent}});
+    EXPECT_TRUE(kept.ok()) << i << " " << kept.status().to_string();
+    store.kept = Buffer{};
+  }
+}
+
 TEST_F(Incoming, OfACallerThatDoesNotKnowOfTheChoiceIsThereBeforeTheHandlerRuns) {
   Server& server = serve_here([this](Server& its) {
     its.register_handler(

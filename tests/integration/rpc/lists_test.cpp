@@ -129,5 +129,29 @@ TEST_P(Lists, OfACancelledCallAreFreeAtOnce) {
   EXPECT_EQ(caller.stats().connections, 1u);
 }
 
+class ListsOfOneLoop : public RpcTest {};
+
+TEST_F(ListsOfOneLoop, OfTheSmallestBlocksLandInManyTurns) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  Client& caller = client(serve_here(carrier_testing::register_all));
+  ASSERT_TRUE(connect(caller).ok());
+  const std::vector<std::byte> from = pattern(kBytes);
+  std::vector<std::byte> into(2 * kBytes, std::byte{0xEE});
+  auto gives = caller.start<give_back>(
+      CallOptions{.attachment = Bytes{from}, .landing = LandingView::strided(into, kBytes, 1, 2)});
+  int turns = 0;
+  ASSERT_TRUE(turn_until(loop(), [&] {
+    ++turns;
+    return gives.done();
+  }));
+  EXPECT_TRUE(wait_for_answer(std::move(gives)).ok());
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    ASSERT_EQ(into[2 * i], from[i]);
+    ASSERT_EQ(into[2 * i + 1], std::byte{0xEE});
+  }
+  // A turn that takes 256 KiB, 64 bytes with each system call, holds the loop for tens of milliseconds.
+  EXPECT_GT(turns, 100);
+}
+
 }  // namespace
 }  // namespace weft::testing
