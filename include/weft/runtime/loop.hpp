@@ -17,7 +17,7 @@
 #include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/detail/runtime/loop_chunks.hpp"
 #include "weft/detail/runtime/quick_burst.hpp"
-#include "weft/detail/runtime/random_numbers.hpp"
+#include "weft/detail/base/random_numbers.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/runtime/turn_end_hook.hpp"
 #include "weft/detail/runtime/turn_time.hpp"
