@@ -14,6 +14,7 @@ AdaptiveLimit::AdaptiveLimit(AdaptiveLimitOptions options, TimePoint now) noexce
               "the first limit is from 1 to limit_max");
   WEFT_ASSERT(options.tolerance > 1, "a tolerance of 1 or less lowers the limit always");
   WEFT_ASSERT(options.window > Duration::zero() && options.window_calls_min > 0, "a window has calls");
+  WEFT_ASSERT(options.probe_time_max > Duration::zero(), "a probe has time");
   WEFT_ASSERT(options.probe_limit > 0 && options.probe_calls > 0, "a probe has calls");
   begin_probe(now);
 }
@@ -25,9 +26,8 @@ std::uint32_t AdaptiveLimit::limit() const noexcept {
 
 bool AdaptiveLimit::try_begin(TimePoint now) noexcept {
   if (probing_) {
-    const double most = unloaded_ * options_.probe_calls;
     // Without a latency to compare with there is nothing to go back to, and the first probe has its time.
-    if (unloaded_ > 0 && static_cast<double>((now - probe_at_).count()) > most) end_probe(now);
+    if (unloaded_ > 0 && now - probe_at_ > options_.probe_time_max) end_probe(now);
   } else if (now >= probe_at_) {
     begin_probe(now);
   }
@@ -66,12 +66,12 @@ void AdaptiveLimit::probe(TimePoint now, TimePoint began, double latency) noexce
   }
   if (began < probe_at_) return;
   sum_.add(latency);
-  if (sum_.calls < options_.probe_calls) return;
-  unloaded_ = sum_.mean();
-  end_probe(now);
+  if (sum_.calls >= options_.probe_calls) end_probe(now);
 }
 
 void AdaptiveLimit::end_probe(TimePoint now) noexcept {
+  // Few calls of a server that has become slow say more than many of what it was before.
+  if (sum_.calls > 0) unloaded_ = sum_.mean();
   probing_ = false;
   probe_at_ = now + options_.probe_interval;
   begin_window(now);

@@ -24,6 +24,9 @@ struct AdaptiveLimitOptions {
   std::uint32_t probe_limit = 4;
   /// Calls that it is measured by; above zero.
   std::uint32_t probe_calls = 25;
+  /// Time after which a probe ends with the calls that it has seen; above zero. With none, as while the
+  /// server stands still, what was measured before stays.
+  Duration probe_time_max = std::chrono::seconds{2};
 };
 
 /// Concurrency limit that finds by itself how many calls a server works on best: where latency rises above
@@ -34,8 +37,7 @@ struct AdaptiveLimitOptions {
 /// After each window the limit becomes limit * gradient + sqrt(limit), where the gradient is
 /// tolerance * (latency without load) / (mean latency of the window), from 0.5 to 1; the root is the queue
 /// that may stand, and what the limit grows by. It grows only while it is used. The latency without load is
-/// the mean in a probe: for a few calls the limit is low. A window with a lower mean lowers it at once. A
-/// probe that takes longer than its calls would one after the other is given up, for the server stands still.
+/// the mean in a probe: for a few calls the limit is low. A window with a lower mean lowers it at once.
 ///
 /// Source: Vegas (Brakmo, Peterson: TCP Vegas, 1995) compares with the least latency; the gradient and the
 /// root are those of Netflix's concurrency-limits, the probe that of Envoy's adaptive concurrency filter.

@@ -171,7 +171,7 @@ TEST(AdaptiveLimits, AreNeverBelowOne) {
   for (int call = 0; call < 20'000; ++call) {
     ASSERT_TRUE(limit.try_begin(now)) << call;
     // Each takes longer than the one before, so there is no limit that is low enough.
-    const Duration latency = milliseconds{1} + Duration{call * 1'000'000};
+    const Duration latency = milliseconds{1} + milliseconds{call};
     now += latency;
     limit.ended(now, latency);
     ASSERT_GE(limit.limit(), 1u);
