@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "unit/balancing/fleet.hpp"
 #include "support/heap_count.hpp"
+#include "unit/balancing/fleet.hpp"
 #include "weft/balancing/consistent_hash.hpp"
 #include "weft/balancing/least_loaded.hpp"
 #include "weft/balancing/locality_first.hpp"

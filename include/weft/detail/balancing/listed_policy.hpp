@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-/// What all policies that choose by themselves have in common: the list, and health as a filter. They see
+/// Base of all policies that choose by themselves: the list, and health as a filter. They see
 /// candidates only, and are told when these change.
 class ListedPolicy : public BalancingPolicy {
  public:
