@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/reconnect_wait.hpp"
 
-#include <algorithm>
-
 namespace weft::detail {
 
 Duration ReconnectWait::next(TimePoint now, RandomNumbers& random) {
-  const bool lasted = connected_at_ && now - *connected_at_ >= max_;
+  if (connected_at_ && now - *connected_at_ >= lasting_) backoff_.reset();
   connected_at_.reset();
-  wait_ = lasted ? min_ : std::clamp(wait_ * 2, min_, max_);
-  const double jittered = static_cast<double>(wait_.count()) * random.between(0.5, 1.0);
-  return Duration{static_cast<Duration::rep>(jittered)};
+  return backoff_.next(random.next());
 }
 
 }  // namespace weft::detail

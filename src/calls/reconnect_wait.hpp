@@ -5,26 +5,25 @@
 #include <optional>
 
 #include "weft/base/time.hpp"
-#include "weft/detail/runtime/random_numbers.hpp"
+#include "weft/detail/base/random_numbers.hpp"
+#include "weft/limits/backoff.hpp"
 
 namespace weft::detail {
 
-/// How long a client waits before it connects again: from `min` to `max`, doubled with each attempt that
-/// failed and with each connection that ended before it had lasted for `max`, whatever the peer did on it
-/// meanwhile. One that lasted begins anew with `min`. Jittered, so that clients who lost one server do not
-/// meet again.
+/// How long a client waits before it connects again: a Backoff that goes on with each attempt that failed and
+/// with each connection that ended before it had lasted for `max`, whatever the peer did on it meanwhile.
+/// One that lasted begins anew with `min`.
 class ReconnectWait {
  public:
-  ReconnectWait(Duration min, Duration max) : min_(min), max_(std::max(min, max)) {}
+  ReconnectWait(Duration min, Duration max) : lasting_(std::max(min, max)), backoff_(min, max) {}
 
   void on_connected(TimePoint now) { connected_at_ = now; }
   /// Returns the wait after an attempt that failed, or after the end of the connection.
   Duration next(TimePoint now, RandomNumbers& random);
 
  private:
-  const Duration min_;
-  const Duration max_;
-  Duration wait_ = Duration::zero();
+  const Duration lasting_;
+  Backoff backoff_;
   std::optional<TimePoint> connected_at_;
 };
 

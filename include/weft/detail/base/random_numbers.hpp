@@ -23,6 +23,10 @@ class RandomNumbers {
   double between(double low, double high) noexcept {
     return low + (high - low) * static_cast<double>(next() >> 11) * 0x1p-53;
   }
+  /// Returns a number below `end`, which is above zero. The bias is below one in 2^32 / `end`.
+  std::uint32_t below(std::uint32_t end) noexcept {
+    return static_cast<std::uint32_t>(((next() >> 32) * end) >> 32);
+  }
 
  private:
   std::uint64_t state_;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/detail/balancing/listed_policy.hpp"
+
+namespace weft {
+
+struct ConsistentHashOptions {
+  /// An endpoint has at most this many times the calls in flight that it would have if all had the same for
+  /// each unit of weight, rounded up; above 1. Less spreads more keys over several servers.
+  double load_factor = 1.25;
+  /// Points on the ring for an endpoint of the largest weight, others have fewer; from 1 to 1024. More makes
+  /// the parts of the ring more equal. With many endpoints it is halved until the ring has at most 2^18.
+  std::uint32_t points_each = 128;
+};
+
+/// Calls of one key go to one endpoint (PickRequest::key_hash), and where that is full, out, or was tried, to
+/// the next one for this key. When one of n endpoints leaves, its keys move and no others; when one comes, it
+/// takes about 1 / n of them. Every client with the same list agrees, for the ring depends on keys and
+/// weights only; LocalityFirst and Subset around it would make them disagree.
+///
+/// Sources: Karger et al.: Consistent Hashing and Random Trees, 1997; Mirrokni, Thorup, Zadimoghaddam:
+/// Consistent Hashing with Bounded Loads, 2016. O(log n) for a pick, at a load factor of 1.25 and half of the
+/// endpoints out ten steps further on average. Eight bytes for each point.
+class ConsistentHash final : public detail::ListedPolicy {
+ public:
+  explicit ConsistentHash(ConsistentHashOptions options = {}) noexcept;
+
+  std::optional<std::uint32_t> pick(const PickRequest& request) noexcept override;
+  void begun(std::uint32_t index, TimePoint now) noexcept override;
+  void ended(std::uint32_t index, const CallReport& report) noexcept override;
+
+  std::uint32_t in_flight(std::uint32_t index) const noexcept { return loads_[index]; }
+
+ private:
+  struct Point {
+    std::uint32_t place;
+    std::uint32_t index;
+  };
+
+  void list_changed(std::span<const std::uint32_t> before) override;
+  void share_changed(std::uint32_t index, std::uint64_t parts_before) noexcept override;
+  std::vector<Point> make_ring() const;
+  /// Calls in flight for each part that counts, which no endpoint goes beyond with this call.
+  double bound(detail::Tried tried) const noexcept;
+  bool has_room(std::uint32_t index, double bound) const noexcept;
+
+  ConsistentHashOptions options_;
+  std::vector<Point> ring_;  // by place
+  std::vector<std::uint32_t> loads_;
+  std::uint64_t load_of_candidates_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/detail/balancing/listed_policy.hpp"
+
+namespace weft {
+
+/// One endpoint after the other. Weights do not count, but zero takes none; use SmoothWeightedRoundRobin for
+/// them. Each client begins somewhere else, so that many small ones do not all begin with the same server.
+/// O(1) in the number of endpoints, 20 bytes and the key for each.
+class RoundRobin final : public detail::ListedPolicy {
+ public:
+  std::optional<std::uint32_t> pick(const PickRequest& request) noexcept override;
+
+ private:
+  void list_changed(std::span<const std::uint32_t> before) override;
+
+  std::uint32_t next_ = 0;  // among the candidates
+  bool begun_somewhere_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weft/balancing/outlier_options.hpp"
+
+namespace weft::detail {
+
+/// Evidence of what endpoints do to calls: failures in a row, and how many failed, and how long they took, in
+/// a window. Windows of an endpoint follow each other; the mean latency of the last whole one stands for it
+/// when others are compared. All but carry_over() is O(1).
+class OutlierRecords {
+ public:
+  explicit OutlierRecords(const OutlierOptions& options) noexcept : options_(options) {}
+
+  void carry_over(std::span<const std::uint32_t> before);
+  /// Notes the end of a call. Returns whether the endpoint is to be ejected by now.
+  bool note(std::uint32_t index, const CallReport& report) noexcept;
+  /// Forgets what an endpoint did, so that it is judged anew.
+  void forget(std::uint32_t index) noexcept;
+
+ private:
+  struct Record {
+    TimePoint window_began{};
+    double latency_sum = 0;
+    double last_mean = 0;  // of the window before, zero when there is none
+    std::uint32_t calls = 0;
+    std::uint32_t failures = 0;
+    std::uint32_t failures_in_a_row = 0;
+  };
+
+  bool end_window(Record& record) noexcept;
+  bool is_slow(const Record& record, double mean) noexcept;
+  void set_mean(Record& record, double mean) noexcept;
+
+  const OutlierOptions options_;
+  std::vector<Record> records_;
+  double sum_of_means_ = 0;
+  std::size_t means_ = 0;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/balancing/least_loaded.hpp"
+
+#include <cmath>
+
+#include "weft/detail/base/assert.hpp"
+
+namespace weft {
+
+LeastLoaded::LeastLoaded(LeastLoadedOptions options) noexcept : options_(options) {
+  WEFT_ASSERT(options.decay > Duration::zero(), "a latency that decays at once is none");
+}
+
+void LeastLoaded::list_changed(std::span<const std::uint32_t> before) {
+  loads_ = detail::carried_over(loads_, before, Load{});
+}
+
+double LeastLoaded::kept(TimePoint at, TimePoint now) const noexcept {
+  if (now <= at) return 1;
+  return std::exp(-static_cast<double>((now - at).count()) / static_cast<double>(options_.decay.count()));
+}
+
+Duration LeastLoaded::latency(std::uint32_t index, TimePoint now) const noexcept {
+  const Load& load = loads_[index];
+  return Duration{static_cast<Duration::rep>(load.nanoseconds * kept(load.at, now))};
+}
+
+double LeastLoaded::cost(std::uint32_t index, TimePoint now) const noexcept {
+  const Load& load = loads_[index];
+  const double counts = static_cast<double>(candidates().parts(index));
+  if (load.nanoseconds == 0) {
+    // The first call of a server finds out; those behind it wait for what it finds.
+    return static_cast<double>(options_.failure_latency.count()) * load.in_flight / counts;
+  }
+  return load.nanoseconds * kept(load.at, now) * (load.in_flight + 1.0) / counts;
+}
+
+std::optional<std::uint32_t> LeastLoaded::pick(const PickRequest& request) noexcept {
+  detail::RandomNumbers random{request.random};
+  const detail::Tried tried = detail::tried_of(request);
+  const std::optional<std::uint32_t> first = candidates().draw(random, tried);
+  if (!first) return first;
+  const std::optional<std::uint32_t> second = candidates().draw(random, tried, *first);
+  if (!second) return first;
+  return cost(*second, request.now) < cost(*first, request.now) ? second : first;
+}
+
+void LeastLoaded::begun(std::uint32_t index, TimePoint /*now*/) noexcept {
+  ++loads_[index].in_flight;
+}
+
+void LeastLoaded::ended(std::uint32_t index, const CallReport& report) noexcept {
+  Load& load = loads_[index];
+  // A call that began before its endpoint came into this list was not counted.
+  if (load.in_flight > 0) --load.in_flight;
+  if (report.outcome == CallOutcome::kIgnored) return;
+  Duration seen = std::max(report.latency, Duration{1});
+  if (report.outcome == CallOutcome::kFailure) seen = std::max(seen, options_.failure_latency);
+  const double nanoseconds = static_cast<double>(seen.count());
+  const double weight = kept(load.at, report.now);
+  const bool peak = load.nanoseconds == 0 || nanoseconds > load.nanoseconds;
+  load.nanoseconds = peak ? nanoseconds : load.nanoseconds * weight + nanoseconds * (1 - weight);
+  load.at = std::max(load.at, report.now);
+}
+
+}  // namespace weft
