@@ -153,6 +153,10 @@ Task<Result<load::Report>> measure(const load::ClientOptions& options, Loop& loo
   watcher.cancel(CancelReason::kRequested);
   co_await watcher.join();
 
+  if (failure.code() == StatusCode::kUnimplemented) {
+    co_return failure.with_context(
+        options.connect + " is no `weft perf` server; start one with `weft perf server --listen URL`");
+  }
   if (ended_early && !failure.ok()) co_return failure.with_context(how_far(options, meter));
   if (!failure.ok()) std::fprintf(stderr, "weft perf: a call failed: %s\n", failure.to_string().c_str());
   if (auto& schedule = measurement.schedule()) {

@@ -52,6 +52,10 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   /// has, which received so many bytes so far, by 64 KiB: a piece is under way, or it is another's turn. That
   /// is good for a while only, so that nobody keeps memory for ever by sending a little for something else.
   bool has_got_on(std::uint64_t received_by_connection) noexcept;
+  /// It is looked at from now on.
+  void begin_looking(std::uint64_t received_by_connection) noexcept {
+    looked_at_connection_ = received_by_connection;
+  }
 
   /// Nobody wants more of it. It stays until no device writes to its memory, at most until `latest`.
   void give_up(TimePoint latest) noexcept { given_up_until_ = latest; }

@@ -190,6 +190,7 @@ void ArrivingCalls::insert(ArrivingAttachment& attachment) noexcept {
   table_.insert(attachment);
   arriving_.push_back(attachment);
   announced_ += attachment.announced();
+  attachment.begin_looking(connection_.stats().bytes_received);
   arm(attachment);
 }
 

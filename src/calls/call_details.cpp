@@ -51,7 +51,8 @@ Landing CallDetails::land(std::size_t bytes, Session& session) {
   if (!options.landing.empty()) {
     const std::size_t room = options.landing.bytes();
     if (bytes <= room) return Landing::into(RunCursor<std::byte>{options.landing}, bytes);
-    landing_refusal_ = over_limit("an answer's attachment", bytes, room, "the caller's landing buffer's", {});
+    landing_refusal_ = over_limit("an answer's attachment", bytes, room, "the caller's landing buffer's",
+                                  "a longer CallOptions::landing");
     return Landing::skip();
   }
   if (bytes > limits.unrequested_attachment_bytes_max) {

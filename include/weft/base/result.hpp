@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -51,6 +52,11 @@ class [[nodiscard]] Result {
   T* operator->() { return &checked(); }
   const T* operator->() const { return &const_cast<Result*>(this)->checked(); }
 
+  template <typename U>
+    requires std::copy_constructible<T>
+  T value_or(U&& fallback) const& {
+    return ok() ? std::get<0>(state_) : static_cast<T>(std::forward<U>(fallback));
+  }
   template <typename U>
   T value_or(U&& fallback) && {
     return ok() ? std::move(std::get<0>(state_)) : static_cast<T>(std::forward<U>(fallback));

@@ -89,6 +89,7 @@ TEST(MemoryRuns, StayInTheMemoryThatTheyAreGiven) {
   std::array<std::byte, 100> memory{};
   EXPECT_EQ((Runs{std::span{memory}, 10, 10, 10, false}.bytes()), 100u);
   EXPECT_EQ((Runs{std::span{memory}, 4, 4, 32, false}.bytes()), 16u) << "the last one needs no whole stride";
+  EXPECT_EQ((Runs{std::span{memory}, 1, 4, SIZE_MAX, false}.bytes()), 4u) << "nor does the only one";
   expect_nothing_of({std::span{memory}, 4, 5, 32, false}, RunsFault::kOutside);
   expect_nothing_of({std::span{memory}, 101, 1, 0, false}, RunsFault::kOverlap);
   expect_nothing_of({std::span{memory}, 101, 1, 1, false}, RunsFault::kOutside);

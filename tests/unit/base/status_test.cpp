@@ -156,6 +156,8 @@ TEST(Result, GivesItsValueAwayWhenItIsATemporary) {
 
 TEST(Result, FallsBackToAnotherValueOnlyWhenItFailed) {
   EXPECT_EQ(Result<int>{7}.value_or(1), 7);
+  const Result<int> named{7};
+  EXPECT_EQ(named.value_or(1), 7);
   EXPECT_EQ((Result<int>{Status{StatusCode::kNotFound, Layer::kRpc, ""}}.value_or(1)), 1);
 }
 

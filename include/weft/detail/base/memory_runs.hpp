@@ -81,7 +81,8 @@ class MemoryRuns {
 
   static RunsFault fault_of(const Byte* first, std::size_t count, std::size_t bytes, std::size_t stride,
                             bool may_overlap) noexcept {
-    if (count > 1 && stride < bytes && !may_overlap) return RunsFault::kOverlap;
+    if (count == 1) stride = bytes;  // nothing lies behind the only one
+    if (stride < bytes && !may_overlap) return RunsFault::kOverlap;
     if (bytes > (kMost - 1) / count) return RunsFault::kTooMany;
     if (stride > (kMost - bytes) / count) return RunsFault::kWrap;
     const std::size_t extent = (count - 1) * stride + bytes;
