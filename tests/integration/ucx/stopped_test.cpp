@@ -245,9 +245,10 @@ TEST_P(ManyToOneStopped, DroppedCallsBlockTheLoopForOneDeadlineTogether) {
 TEST_P(UcxStopped, ASideThatWasStoppedItselfDoesNotBlameItsPeer) {
   Server& server = serve(transports());
   ClientOptions options{.connect = server.urls().front(), .logger = &logger()};
-  options.limits.frame_timeout = 300ms;
-  options.limits.stall_timeout = 300ms;
-  options.limits.ping_interval = 300ms;
+  // Long enough for a loaded machine under a sanitizer to get on within it, and less than half of the stop.
+  options.limits.frame_timeout = 800ms;
+  options.limits.stall_timeout = 800ms;
+  options.limits.ping_interval = 800ms;
   Client caller{loop(), options, transports()};
   expect_alive(caller);
   const std::vector<std::byte> sent = pattern(kLarge);
@@ -256,7 +257,7 @@ TEST_P(UcxStopped, ASideThatWasStoppedItselfDoesNotBlameItsPeer) {
     Call<std::uint64_t> sending = caller.start<sum_up>({.attachment = Bytes{sent}});
     Call<std::uint64_t> fetching = caller.start<produce>({.landing = landing}, kLarge, 1u);
     for (int turn = 0; turn < i * 16; ++turn) loop().run_once(0ms);
-    be_stopped_for(900ms);
+    be_stopped_for(1700ms);
     const Result<std::uint64_t> summed = wait_for(std::move(sending));
     EXPECT_TRUE(summed.ok()) << summed.status().to_string();
     const Result<std::uint64_t> fetched = wait_for(std::move(fetching));
