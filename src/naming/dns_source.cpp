@@ -8,11 +8,13 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "naming/backoff.hpp"
 #include "naming/endpoint_text.hpp"
+#include "naming/first_turn.hpp"
 #include "naming/name_source.hpp"
 #include "naming/socket_watches.hpp"
 #include "naming/srv_answer.hpp"
@@ -82,7 +84,7 @@ class DnsSource final : public NameSource, private Timer {
     if (!servers.empty() && ares_set_servers_ports_csv(channel_, servers.c_str()) != ARES_SUCCESS) {
       return bad_name("NameOptions::dns_servers is no list of addresses (127.0.0.1:5353,[::1]:53)");
     }
-    scope_.spawn(&DnsSource::run, this);
+    first_turn_.emplace(loop_, [this] { scope_.spawn(&DnsSource::run, this); });
     return {};
   }
 
@@ -252,6 +254,7 @@ class DnsSource final : public NameSource, private Timer {
   Event answered_;
   SocketWatches sockets_;
   Scope scope_;
+  std::optional<FirstTurn> first_turn_;
 };
 
 Result<DnsName> parse_dns_name(std::string_view rest) {

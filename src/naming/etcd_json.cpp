@@ -83,7 +83,7 @@ std::string interval(std::string_view prefix) {
 
 Result<EtcdLease> read_lease(const Json* lease, std::string_view text) {
   EtcdLease read;
-  if (lease == nullptr || !read_number(member(lease, "ID"), read.id) ||
+  if (lease == nullptr || !lease->is_object() || !read_number(member(lease, "ID"), read.id) ||
       !read_number(member(lease, "TTL"), read.ttl_seconds)) {
     return garbage(text);
   }

@@ -7,6 +7,7 @@
 #include "naming/endpoint_text.hpp"
 #include "naming/etcd_hosts.hpp"
 #include "naming/etcd_json.hpp"
+#include "naming/first_turn.hpp"
 #include "naming/http_client.hpp"
 #include "naming/name_source.hpp"
 #include "weft/coro/scope.hpp"
@@ -27,9 +28,8 @@ class EtcdSource final : public NameSource {
         backoff_(board.options().backoff_min, board.options().backoff_max),
         // Base64 and JSON around it take less than three times as much, and each entry some 300 bytes.
         bytes_max_(board.options().bytes_max * 3 + board.options().endpoints_max * 300 + 65536),
-        client_(loop) {
-    scope_.spawn(&EtcdSource::run, this);
-  }
+        client_(loop),
+        first_turn_(loop, [this] { scope_.spawn(&EtcdSource::run, this); }) {}
   ~EtcdSource() override { scope_.drop_all(); }
 
  private:
@@ -138,6 +138,7 @@ class EtcdSource final : public NameSource {
   std::size_t bytes_ = 0;
   HttpClient client_;
   Scope scope_;
+  FirstTurn first_turn_;
 };
 
 }  // namespace

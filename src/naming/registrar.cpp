@@ -28,9 +28,10 @@ Registrar::Registrar(Loop& loop, EtcdHosts hosts, const Endpoint& endpoint, cons
       key_(hosts_.prefix() + endpoint.url),
       value_(to_text(endpoint)),
       backoff_(options.backoff_min, std::min<Duration>(options.backoff_max, options.ttl)),
-      client_(loop) {
-  scope_.spawn(&Registrar::run, this);
-}
+      client_(loop),
+      first_turn_(loop, [this] {
+        if (!closed_) scope_.spawn(&Registrar::run, this);
+      }) {}
 
 void Registrar::close() noexcept {
   closed_ = true;
@@ -47,7 +48,7 @@ Task<void> Registrar::run(Registrar* self) {
       outcome = co_await self->renew();
     }
     self->note(outcome);
-    Duration wait = self->options_.ttl / 3;
+    Duration wait = Duration{self->options_.ttl} / 3;
     if (outcome.ok()) {
       self->backoff_.reset();
     } else {

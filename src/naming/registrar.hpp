@@ -7,6 +7,7 @@
 
 #include "naming/backoff.hpp"
 #include "naming/etcd_hosts.hpp"
+#include "naming/first_turn.hpp"
 #include "naming/http_client.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/coro/scope.hpp"
@@ -53,6 +54,7 @@ class Registrar {
   Status failure_;
   Event event_;
   Scope scope_;
+  FirstTurn first_turn_;
 };
 
 }  // namespace weft::detail
