@@ -16,7 +16,8 @@ class Backoff {
   void reset() noexcept { wait_ = Duration::zero(); }
   Duration next(RandomNumbers& random) noexcept {
     wait_ = wait_ > max_ / 2 ? max_ : std::clamp(wait_ * 2, min_, max_);
-    return Duration{static_cast<Duration::rep>(static_cast<double>(wait_.count()) * random.between(0.5, 1.0))};
+    return Duration{
+        static_cast<Duration::rep>(static_cast<double>(wait_.count()) * random.between(0.5, 1.0))};
   }
 
  private:

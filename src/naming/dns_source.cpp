@@ -65,17 +65,18 @@ class DnsSource final : public NameSource, private Timer {
     static const int library = ares_library_init(ARES_LIB_INIT_ALL);
     ares_options options{};
     // The second try waits twice as long as the first.
-    const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(board_.options().request_timeout) / 3;
+    const auto timeout =
+        std::chrono::duration_cast<std::chrono::milliseconds>(board_.options().request_timeout) / 3;
     options.timeout = static_cast<int>(std::clamp<std::int64_t>(timeout.count(), 1, 600'000));
     options.tries = 2;
     options.sock_state_cb = [](void* self, ares_socket_t fd, int read, int write) {
       static_cast<DnsSource*>(self)->sockets_.set(fd, read != 0, write != 0);
     };
     options.sock_state_cb_data = this;
-    const int made = library != ARES_SUCCESS ? library
-                                             : ares_init_options(&channel_, &options,
-                                                                 ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
-                                                                     ARES_OPT_SOCK_STATE_CB);
+    const int made = library != ARES_SUCCESS
+                         ? library
+                         : ares_init_options(&channel_, &options,
+                                             ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
     if (made != ARES_SUCCESS) {
       channel_ = nullptr;
       return dns_failure(made, name_.name).with_context("c-ares does not start");
@@ -105,9 +106,12 @@ class DnsSource final : public NameSource, private Timer {
       if (!answered) co_return;
       Duration wait = std::clamp(self->ttl_, options.ttl_min, options.ttl_max);
       // Some of several targets that have no address are as servers that are not there.
-      if (!self->found_.empty() || self->failure_.ok()) self->board_.answer(std::move(self->found_));
-      else if (self->failure_.code() == StatusCode::kUnavailable) self->board_.fail(self->failure_);
-      else self->board_.refuse(self->failure_);
+      if (!self->found_.empty() || self->failure_.ok())
+        self->board_.answer(std::move(self->found_));
+      else if (self->failure_.code() == StatusCode::kUnavailable)
+        self->board_.fail(self->failure_);
+      else
+        self->board_.refuse(self->failure_);
       if (self->board_.last_failure().ok()) {
         self->backoff_.reset();
       } else {
@@ -133,7 +137,8 @@ class DnsSource final : public NameSource, private Timer {
     timeval at_most{.tv_sec = 600, .tv_usec = 0};
     if (pending_ == 0 || ares_timeout(channel_, &at_most, &left) == nullptr) return loop_.disarm(*this);
     const auto at_least = std::chrono::milliseconds{1};  // c-ares rounds down
-    loop_.arm(*this, loop_.now() + std::chrono::seconds{left.tv_sec} + std::chrono::microseconds{left.tv_usec} + at_least);
+    loop_.arm(*this, loop_.now() + std::chrono::seconds{left.tv_sec} +
+                         std::chrono::microseconds{left.tv_usec} + at_least);
   }
   void on_timer() override {
     ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
@@ -173,7 +178,8 @@ class DnsSource final : public NameSource, private Timer {
       self.failure_ = dns_failure(code, question->name);
       if (code == ARES_EBADRESP) self.failure_ = bad_name("the DNS server's answer is malformed");
     } else {
-      for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next) self.add(*node, *question);
+      for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next)
+        self.add(*node, *question);
     }
     self.end_one();
   }
@@ -195,7 +201,8 @@ class DnsSource final : public NameSource, private Timer {
       return;
     }
     ttl_ = std::min<Duration>(ttl_, std::chrono::seconds{std::max(0, node.ai_ttl)});
-    found_.push_back({board_.options().dns_scheme + "://" + host + ":" + std::to_string(question.port), question.weight,
+    found_.push_back({board_.options().dns_scheme + "://" + host + ":" + std::to_string(question.port),
+                      question.weight,
                       {}});
   }
 
@@ -210,7 +217,8 @@ class DnsSource final : public NameSource, private Timer {
     if (!answered) co_return false;
     std::uint16_t best = std::numeric_limits<std::uint16_t>::max();
     for (const SrvRecord& record : records_) best = std::min(best, record.priority);
-    std::erase_if(records_, [best](const SrvRecord& record) { return record.priority != best || record.port == 0; });
+    std::erase_if(records_,
+                  [best](const SrvRecord& record) { return record.priority != best || record.port == 0; });
     if (records_.size() > kTargetsMax) {
       failure_ = {StatusCode::kResourceExhausted, Layer::kRuntime,
                   "DNS names more than 256 targets of SRV; use etcd: or file: for so many"};
@@ -271,8 +279,9 @@ Result<DnsName> parse_dns_name(std::string_view rest) {
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), parsed.port);
     if (error == std::errc{} && end == port.data() + port.size() && parsed.port != 0) return parsed;
   }
-  return bad_name("behind dns: stands neither a name with a port nor one of SRV (dns://kv.example.org:9000, "
-                  "dns:_kv._tcp.example.org)");
+  return bad_name(
+      "behind dns: stands neither a name with a port nor one of SRV (dns://kv.example.org:9000, "
+      "dns:_kv._tcp.example.org)");
 }
 
 }  // namespace

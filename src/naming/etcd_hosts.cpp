@@ -19,7 +19,8 @@ Status wrong(std::string_view why) {
 }  // namespace
 
 Result<EtcdHosts> EtcdHosts::parse(std::string_view rest) {
-  if (!rest.starts_with("//") || rest.size() > kBytesMax) return wrong("behind etcd: stands no //, or too much");
+  if (!rest.starts_with("//") || rest.size() > kBytesMax)
+    return wrong("behind etcd: stands no //, or too much");
   rest.remove_prefix(2);
   const std::size_t slash = rest.find('/');
   if (slash == rest.npos) return wrong("the name has no prefix of keys");
@@ -32,7 +33,8 @@ Result<EtcdHosts> EtcdHosts::parse(std::string_view rest) {
   for (;;) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     const std::string_view host = rest.substr(0, end);
-    if (host.find_first_not_of(kOfHost) != host.npos || host.find(':') == host.npos || host.starts_with(':')) {
+    if (host.find_first_not_of(kOfHost) != host.npos || host.find(':') == host.npos ||
+        host.starts_with(':')) {
       return wrong("a host of etcd is not host:port");
     }
     made.hosts_.emplace_back(host);

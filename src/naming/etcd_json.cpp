@@ -78,7 +78,8 @@ Result<Json> parse(std::string_view text) {
 }
 
 std::string interval(std::string_view prefix) {
-  return R"("key":")" + base64_of(prefix) + R"(","range_end":")" + base64_of(end_of_prefix(std::string{prefix})) + '"';
+  return R"("key":")" + base64_of(prefix) + R"(","range_end":")" +
+         base64_of(end_of_prefix(std::string{prefix})) + '"';
 }
 
 Result<EtcdLease> read_lease(const Json* lease, std::string_view text) {
@@ -120,8 +121,8 @@ std::string range_request(std::string_view prefix, std::size_t entries_max) {
   return "{" + interval(prefix) + R"(,"limit":")" + std::to_string(entries_max) + "\"}";
 }
 std::string watch_request(std::string_view prefix, std::int64_t from_revision) {
-  return R"({"create_request":{)" + interval(prefix) + R"(,"start_revision":")" + std::to_string(from_revision) +
-         "\"}}";
+  return R"({"create_request":{)" + interval(prefix) + R"(,"start_revision":")" +
+         std::to_string(from_revision) + "\"}}";
 }
 std::string grant_request(std::int64_t ttl_seconds) {
   return R"({"TTL":")" + std::to_string(ttl_seconds) + "\"}";

@@ -17,8 +17,8 @@ namespace weft::detail {
 
 namespace {
 
-/// Reads the keys below a prefix, then hears of each change from that revision on. Any failure begins anew, so
-/// nothing is missed.
+/// Reads the keys below a prefix, then hears of each change from that revision on. Any failure begins anew,
+/// so nothing is missed.
 class EtcdSource final : public NameSource {
  public:
   EtcdSource(Loop& loop, NameBoard& board, EtcdHosts hosts)
@@ -50,8 +50,9 @@ class EtcdSource final : public NameSource {
 
   Task<Status> list_and_watch() {
     const std::size_t entries_max = board_.options().endpoints_max;
-    auto listed = co_await client_.post(hosts_.url("kv/range"), range_request(hosts_.prefix(), entries_max + 1),
-                                        bytes_max_, board_.options().request_timeout);
+    auto listed =
+        co_await client_.post(hosts_.url("kv/range"), range_request(hosts_.prefix(), entries_max + 1),
+                              bytes_max_, board_.options().request_timeout);
     if (!listed.ok()) co_return std::move(listed).status();
     auto range = read_range(*listed);
     if (!range.ok()) co_return std::move(range).status();
@@ -61,8 +62,8 @@ class EtcdSource final : public NameSource {
     publish();
 
     const TimePoint begun = loop_.now();
-    HttpRequest request{client_, hosts_.url("watch"), watch_request(hosts_.prefix(), range->revision + 1), bytes_max_,
-                        kNoTimeout};
+    HttpRequest request{client_, hosts_.url("watch"), watch_request(hosts_.prefix(), range->revision + 1),
+                        bytes_max_, kNoTimeout};
     std::string text;
     while (!request.done()) {
       auto waited = co_await request.more();
@@ -93,7 +94,8 @@ class EtcdSource final : public NameSource {
 
   Status apply(std::vector<EtcdEntry> entries) {
     for (EtcdEntry& entry : entries) {
-      if (!entry.key.starts_with(hosts_.prefix())) return bad_name("etcd tells of a key that was not asked for");
+      if (!entry.key.starts_with(hosts_.prefix()))
+        return bad_name("etcd tells of a key that was not asked for");
       const auto found = entries_.find(entry.key);
       if (found != entries_.end()) {
         bytes_ -= found->second.size();
@@ -108,8 +110,9 @@ class EtcdSource final : public NameSource {
   }
 
   static Status too_much() {
-    return {StatusCode::kResourceExhausted, Layer::kRuntime,
-            "etcd has more servers under the name than NameOptions allows; raise endpoints_max if that is right"};
+    return {
+        StatusCode::kResourceExhausted, Layer::kRuntime,
+        "etcd has more servers under the name than NameOptions allows; raise endpoints_max if that is right"};
   }
 
   // One server that registers garbage takes no other one with it.

@@ -25,10 +25,11 @@ Result<std::string> read_all(const std::string& path, std::size_t bytes_max) {
   // Without O_NONBLOCK a pipe in the file's place would block the loop.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (!file) return errno_status(Layer::kRuntime, "open " + path, errno);
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(file.get(), &facts) != 0) return errno_status(Layer::kRuntime, "stat " + path, errno);
   if (!S_ISREG(facts.st_mode)) {
-    return Status{StatusCode::kFailedPrecondition, Layer::kRuntime, path + " is no regular file; put one there"};
+    return Status{StatusCode::kFailedPrecondition, Layer::kRuntime,
+                  path + " is no regular file; put one there"};
   }
   std::string text;
   char block[65536];
@@ -46,8 +47,8 @@ Result<std::string> read_all(const std::string& path, std::size_t bytes_max) {
 }
 
 /// Watches the file's folder, not the file: who writes a new file and renames it over the old one leaves a
-/// watch of the old one behind. The file may be a symbolic link through another one of the same folder that is
-/// exchanged, so every event of the folder counts, and one of another name only when the file has changed.
+/// watch of the old one behind. The file may be a symbolic link through another one of the same folder that
+/// is exchanged, so every event of the folder counts, and one of another name only when the file has changed.
 class FileSource final : public NameSource, private FdWatch, private Timer {
  public:
   FileSource(Loop& loop, NameBoard& board, std::string path)
@@ -80,7 +81,7 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
   };
 
   Identity identity() const {
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) return {};
     return {facts.st_dev, facts.st_ino, facts.st_size, facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec};
   }
@@ -131,7 +132,8 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
   void lose_folder() {
     if (folder_watch_ >= 0) ::inotify_rm_watch(inotify_.get(), folder_watch_);
     folder_watch_ = -1;
-    board_.fail({StatusCode::kNotFound, Layer::kRuntime, "the folder " + folder_ + " is gone; make it again"});
+    board_.fail(
+        {StatusCode::kNotFound, Layer::kRuntime, "the folder " + folder_ + " is gone; make it again"});
     loop_.arm(*this, loop_.now() + backoff_.next(loop_.random()));
   }
 
@@ -164,7 +166,8 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
 
 MadeSource make_file_source(Loop& loop, NameBoard& board, std::string_view rest) {
   if (rest.starts_with("//")) rest.remove_prefix(2);
-  if (!rest.starts_with('/') || rest.ends_with('/') || rest.size() >= PATH_MAX || rest.find('\0') != rest.npos) {
+  if (!rest.starts_with('/') || rest.ends_with('/') || rest.size() >= PATH_MAX ||
+      rest.find('\0') != rest.npos) {
     return bad_name("the name holds no absolute path of a file (file:/etc/servers.txt)");
   }
   auto source = std::make_unique<FileSource>(loop, board, std::string{rest});

@@ -13,7 +13,9 @@ namespace weft::detail {
 /// before.
 class FirstTurn final : private Timer {
  public:
-  FirstTurn(Loop& loop, UniqueFunction<void()> begin) : begin_(std::move(begin)) { loop.arm(*this, loop.now()); }
+  FirstTurn(Loop& loop, UniqueFunction<void()> begin) : begin_(std::move(begin)) {
+    loop.arm(*this, loop.now());
+  }
   ~FirstTurn() = default;
 
  private:

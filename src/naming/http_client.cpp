@@ -75,8 +75,9 @@ Task<Result<std::string>> HttpClient::post(std::string url, std::string body, st
     if (!waited.ok()) co_return std::move(waited).status();
     answer += request.take();
     if (answer.size() > bytes_max) {
-      co_return Status{StatusCode::kResourceExhausted, Layer::kRuntime,
-                       "the answer of etcd is larger than the limits allow; raise NameOptions if that is right"};
+      co_return Status{
+          StatusCode::kResourceExhausted, Layer::kRuntime,
+          "the answer of etcd is larger than the limits allow; raise NameOptions if that is right"};
     }
   }
   if (!request.outcome().ok()) co_return request.outcome();
@@ -85,7 +86,11 @@ Task<Result<std::string>> HttpClient::post(std::string url, std::string body, st
 
 HttpRequest::HttpRequest(HttpClient& client, std::string url, std::string body, std::size_t bytes_max,
                          Duration timeout)
-    : client_(client), easy_(curl_easy_init()), url_(std::move(url)), body_(std::move(body)), bytes_max_(bytes_max) {
+    : client_(client),
+      easy_(curl_easy_init()),
+      url_(std::move(url)),
+      body_(std::move(body)),
+      bytes_max_(bytes_max) {
   WEFT_ASSERT(easy_ != nullptr, "curl_easy_init() fails only without memory");
   headers_ = curl_slist_append(nullptr, "Content-Type: application/json");
   // Else curl waits for a second when the body is long.

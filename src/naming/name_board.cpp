@@ -25,12 +25,14 @@ void NameBoard::answer(std::vector<Endpoint> endpoints) {
   if (closed_) return;
   if (endpoints.empty()) {
     ++stats_.refused_empty;
-    return report({StatusCode::kNotFound, Layer::kRuntime,
-                   "the answer names no server; the last good list is kept, see that servers are registered"});
+    return report(
+        {StatusCode::kNotFound, Layer::kRuntime,
+         "the answer names no server; the last good list is kept, see that servers are registered"});
   }
   if (endpoints.size() > options_.endpoints_max || bytes_of(endpoints) > options_.bytes_max) {
-    return refuse({StatusCode::kResourceExhausted, Layer::kRuntime,
-                   "the answer is larger than NameOptions allows; raise endpoints_max or bytes_max if it is right"});
+    return refuse(
+        {StatusCode::kResourceExhausted, Layer::kRuntime,
+         "the answer is larger than NameOptions allows; raise endpoints_max or bytes_max if it is right"});
   }
   std::sort(endpoints.begin(), endpoints.end());
   const auto same_url = [](const Endpoint& a, const Endpoint& b) { return a.url == b.url; };

@@ -31,7 +31,8 @@ class NameBoard final : private Timer {
   Status last_failure() const noexcept { return failure_; }
   const NameWatchStats& stats() const noexcept { return stats_; }
 
-  /// Takes the answer of a source: makes it the list, now or when the change interval has passed, or refuses it.
+  /// Takes the answer of a source: makes it the list, now or when the change interval has passed, or refuses
+  /// it.
   void answer(std::vector<Endpoint> endpoints);
   /// An answer that could not be read, or was beyond a limit (kResourceExhausted).
   void refuse(const Status& why);

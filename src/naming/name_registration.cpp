@@ -38,10 +38,11 @@ Result<NameRegistration> register_name(Loop& loop, std::string_view name, const 
                   "servers register under names of etcd only (etcd://127.0.0.1:2379/services/kv)"};
   }
   if (auto checked = detail::check_endpoint(endpoint); !checked.ok()) return std::move(checked).status();
-  if (options.logger == nullptr || options.ttl < std::chrono::seconds{2} || options.ttl > std::chrono::hours{24} ||
-      options.backoff_min <= Duration::zero() || options.backoff_max < options.backoff_min ||
-      options.request_timeout < std::chrono::milliseconds{1}) {
-    return detail::bad_name("RegistrationOptions: the TTL is from 2 s to a day, the other times are positive");
+  if (options.logger == nullptr || options.ttl < std::chrono::seconds{2} ||
+      options.ttl > std::chrono::hours{24} || options.backoff_min <= Duration::zero() ||
+      options.backoff_max < options.backoff_min || options.request_timeout < std::chrono::milliseconds{1}) {
+    return detail::bad_name(
+        "RegistrationOptions: the TTL is from 2 s to a day, the other times are positive");
   }
   auto hosts = detail::EtcdHosts::parse(name.substr(5));
   if (!hosts.ok()) return std::move(hosts).status();

@@ -43,7 +43,8 @@ detail::MadeSource make_source(Loop& loop, detail::NameBoard& board, std::string
 
 }  // namespace
 
-NameWatch::NameWatch(Private, std::shared_ptr<detail::NameBoard> board, std::unique_ptr<detail::NameSource> source)
+NameWatch::NameWatch(Private, std::shared_ptr<detail::NameBoard> board,
+                     std::unique_ptr<detail::NameSource> source)
     : board_(std::move(board)), source_(std::move(source)) {}
 NameWatch::NameWatch(NameWatch&&) noexcept = default;
 NameWatch::~NameWatch() {

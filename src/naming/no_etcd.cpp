@@ -12,7 +12,8 @@ class Registrar {};
 namespace {
 Status no_etcd() {
   return {StatusCode::kUnimplemented, Layer::kRuntime,
-          "this build of Weft has no etcd: names; install libcurl4-openssl-dev and nlohmann-json3-dev and build it anew"};
+          "this build of Weft has no etcd: names; install libcurl4-openssl-dev and nlohmann-json3-dev and "
+          "build it anew"};
 }
 }  // namespace
 

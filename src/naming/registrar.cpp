@@ -20,7 +20,8 @@ Status ended() {
 
 }  // namespace
 
-Registrar::Registrar(Loop& loop, EtcdHosts hosts, const Endpoint& endpoint, const RegistrationOptions& options)
+Registrar::Registrar(Loop& loop, EtcdHosts hosts, const Endpoint& endpoint,
+                     const RegistrationOptions& options)
     : loop_(loop),
       hosts_(std::move(hosts)),
       options_(options),
@@ -88,7 +89,8 @@ Task<Status> Registrar::renew() {
   if (lease->ttl_seconds <= 0) {
     lease_ = 0;
     is_put_ = false;
-    co_return Status{StatusCode::kUnavailable, Layer::kRuntime, "etcd has lost the lease; another is asked for"};
+    co_return Status{StatusCode::kUnavailable, Layer::kRuntime,
+                     "etcd has lost the lease; another is asked for"};
   }
   ++renewals_;
   co_return Status{};

@@ -38,8 +38,8 @@ class MessageCursor {
     }
     char* text = nullptr;
     long bytes = 0;
-    if (ares_expand_name(message_.data() + at_, message_.data(), static_cast<int>(message_.size()), &text, &bytes) !=
-        ARES_SUCCESS) {
+    if (ares_expand_name(message_.data() + at_, message_.data(), static_cast<int>(message_.size()), &text,
+                         &bytes) != ARES_SUCCESS) {
       ok_ = false;
       return {};
     }

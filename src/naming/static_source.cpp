@@ -19,7 +19,8 @@ MadeSource make_static_source(NameBoard& board, std::string_view rest) {
     endpoints.push_back(std::move(*endpoint));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (endpoints.empty()) return bad_name("the name lists no server (static:tcp://10.0.0.7:9000,tcp://10.0.0.8:9000)");
+  if (endpoints.empty())
+    return bad_name("the name lists no server (static:tcp://10.0.0.7:9000,tcp://10.0.0.8:9000)");
   board.answer(std::move(endpoints));
   if (!board.last_failure().ok()) return board.last_failure();
   return std::make_unique<StaticSource>();

@@ -47,7 +47,8 @@ class NameRegistration {
   /// Errors: to_status(reason) when cancelled, kCancelled when it left or ended meanwhile.
   Task<Result<void>> registered() const;
   /// Takes the entry out at once and renews it no more. Again is no change. Cancel: partial, the entry may
-  /// stay until its TTL has passed. Errors: kUnavailable when etcd does not answer within the request timeout.
+  /// stay until its TTL has passed. Errors: kUnavailable when etcd does not answer within the request
+  /// timeout.
   Task<Result<void>> leave();
 
   /// How often the entry was written: more than once when etcd had lost the lease.

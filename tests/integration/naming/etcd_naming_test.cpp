@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: names of a real etcd: puts, deletes, leases that expire, restarts, garbage, and servers that register.
+// Names of a real etcd: puts, deletes, leases that expire, restarts, garbage, and servers that register.
 #include <gtest/gtest.h>
 
 #include "etcd_process.hpp"
@@ -23,8 +23,8 @@ class EtcdNames : public testing::Test {
   /// Asks etcd until it answers, for it may still be starting.
   std::string ask(const char* method, const std::string& body) {
     for (;;) {
-      auto answer =
-          loop->block_on(client.post("http://" + etcd.host() + "/v3/" + method, body, 1 << 20, std::chrono::seconds{5}));
+      auto answer = loop->block_on(
+          client.post("http://" + etcd.host() + "/v3/" + method, body, 1 << 20, std::chrono::seconds{5}));
       if (answer.ok()) return *answer;
     }
   }
@@ -34,7 +34,9 @@ class EtcdNames : public testing::Test {
   void remove(const std::string& key) {
     ask("kv/deleterange", "{\"key\":\"" + detail::base64_of("/services/kv/" + key) + "\"}");
   }
-  Urls next(const NameWatch& of, std::uint64_t seen) { return urls_of(loop->block_on(of.changed(seen)).value()); }
+  Urls next(const NameWatch& of, std::uint64_t seen) {
+    return urls_of(loop->block_on(of.changed(seen)).value());
+  }
   /// Waits by the watch's own events until its list is `urls`.
   void until(const NameWatch& of, const Urls& urls) {
     while (urls_of(of.list()) != urls) loop->block_on(of.changed(of.list()->version)).value();

@@ -52,10 +52,16 @@ class EtcdProcess {
   void start() {
     const std::string client = "http://" + host();
     const std::string peer = "http://127.0.0.1:" + std::to_string(peer_port_);
-    const std::vector<std::string> words{WEFT_ETCD, "--name=weft", "--data-dir=" + folder_ + "/data",
-                                         "--listen-client-urls=" + client, "--advertise-client-urls=" + client,
-                                         "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
-                                         "--initial-cluster=weft=" + peer, "--unsafe-no-fsync", "--log-level=error"};
+    const std::vector<std::string> words{WEFT_ETCD,
+                                         "--name=weft",
+                                         "--data-dir=" + folder_ + "/data",
+                                         "--listen-client-urls=" + client,
+                                         "--advertise-client-urls=" + client,
+                                         "--listen-peer-urls=" + peer,
+                                         "--initial-advertise-peer-urls=" + peer,
+                                         "--initial-cluster=weft=" + peer,
+                                         "--unsafe-no-fsync",
+                                         "--log-level=error"};
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);

@@ -90,8 +90,8 @@ class DnsServer final : private detail::FdWatch {
     char query[1500];
     sockaddr_in from{};
     socklen_t size = sizeof from;
-    for (ssize_t got = 0; (got = ::recvfrom(socket_.get(), query, sizeof query, 0, reinterpret_cast<sockaddr*>(&from),
-                                            &size)) > 0;) {
+    for (ssize_t got = 0; (got = ::recvfrom(socket_.get(), query, sizeof query, 0,
+                                            reinterpret_cast<sockaddr*>(&from), &size)) > 0;) {
       ++questions;
       if (mode == Mode::kSilent || got < 17) continue;
       const std::string reply = answer({query, static_cast<std::size_t>(got)});

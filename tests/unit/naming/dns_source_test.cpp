@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: names of DNS, from a server that answers, lies, cuts or keeps silent.
+// Names of DNS, from a server that answers, lies, cuts or keeps silent.
 #include <gtest/gtest.h>
 
 #include "dns_server.hpp"
@@ -19,7 +19,9 @@ class DnsNames : public testing::Test {
     options.request_timeout = std::chrono::seconds{30};
   }
   NameWatch watch(const char* name) { return watch_name(*loop, name, options).value(); }
-  Urls next(const NameWatch& of, std::uint64_t seen) { return urls_of(loop->block_on(of.changed(seen)).value()); }
+  Urls next(const NameWatch& of, std::uint64_t seen) {
+    return urls_of(loop->block_on(of.changed(seen)).value());
+  }
 
   CountingLogger logger;
   NameOptions options = quick_options(logger);
@@ -48,10 +50,11 @@ TEST_F(DnsNames, AreNotAskedForAgainBeforeTheTtlHasPassed) {
 
 TEST_F(DnsNames, FollowSrvRecordsOfTheBestPriority) {
   const char* name = "_kv._tcp.test";
-  server.records = {srv_record(name, 0, 1, 5, 9001, "one.test"), srv_record(name, 0, 1, 0, 9002, "two.test"),
-                    srv_record(name, 0, 2, 9, 9003, "spare.test"), srv_record(name, 0, 1, 7, 9004, "gone.test"),
-                    a_record("one.test", 0, "10.0.0.1"), a_record("two.test", 0, "10.0.0.2"),
-                    a_record("spare.test", 0, "10.0.0.3")};
+  server.records = {
+      srv_record(name, 0, 1, 5, 9001, "one.test"),   srv_record(name, 0, 1, 0, 9002, "two.test"),
+      srv_record(name, 0, 2, 9, 9003, "spare.test"), srv_record(name, 0, 1, 7, 9004, "gone.test"),
+      a_record("one.test", 0, "10.0.0.1"),           a_record("two.test", 0, "10.0.0.2"),
+      a_record("spare.test", 0, "10.0.0.3")};
   NameWatch of = watch("dns:_kv._tcp.test");
   loop->block_on(of.changed(0)).value();
   const std::vector<Endpoint> expected{{"tcp://10.0.0.1:9001", 5, ""}, {"tcp://10.0.0.2:9002", 1, ""}};

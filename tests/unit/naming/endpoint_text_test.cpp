@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: lines that name servers, from files and from etcd.
+// Lines that name servers, from files and from etcd.
 #include "naming/endpoint_text.hpp"
 
 #include <gtest/gtest.h>
@@ -24,8 +24,9 @@ TEST(EndpointText, RefusesWhatIsNoEndpoint) {
   for (const std::string& text :
        {std::string{}, std::string{" "}, std::string{"weight=3"}, std::string{"tcp://a:1 weight=-1"},
         std::string{"tcp://a:1 weight=1000001"}, std::string{"tcp://a:1 weight=99999999999999"},
-        std::string{"tcp://a:1 weight="}, std::string{"tcp://a:1 colour=red"}, std::string{"tcp://a:1,tcp://b:1"},
-        std::string{"tcp://\xff\xfe:1"}, "tcp://a:1 zone=" + std::string(65, 'z'), long_url, zero, many}) {
+        std::string{"tcp://a:1 weight="}, std::string{"tcp://a:1 colour=red"},
+        std::string{"tcp://a:1,tcp://b:1"}, std::string{"tcp://\xff\xfe:1"},
+        "tcp://a:1 zone=" + std::string(65, 'z'), long_url, zero, many}) {
     auto read = parse_endpoint(text);
     ASSERT_FALSE(read.ok()) << text.substr(0, 80);
     EXPECT_EQ(read.status().code(), StatusCode::kInvalidArgument);

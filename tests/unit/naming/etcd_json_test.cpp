@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: answers of etcd's gateway, and of what is none.
+// Answers of etcd's gateway, and of what is none.
 #include "naming/etcd_json.hpp"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ TEST(EtcdJson, BytesGoThroughBase64) {
   EXPECT_EQ(base64_of("abc"), "YWJj");
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  auto range = read_range(R"({"header":{"revision":"3"},"kvs":[{"key":")" + base64_of(all) + R"(","value":")" +
-                          base64_of(all + "x") + "\"}]}");
+  auto range = read_range(R"({"header":{"revision":"3"},"kvs":[{"key":")" + base64_of(all) +
+                          R"(","value":")" + base64_of(all + "x") + "\"}]}");
   ASSERT_TRUE(range.ok()) << range.status().to_string();
   EXPECT_EQ(range->revision, 3);
   ASSERT_EQ(range->entries.size(), 1u);
@@ -53,7 +53,8 @@ TEST(EtcdJson, WatchesTellOfPutsAndDeletes) {
   EXPECT_TRUE(read_watch(R"({"result":{"created":true}})")->empty());
   EXPECT_EQ(read_watch(R"({"result":{"canceled":true,"compact_revision":"5"}})").status().code(),
             StatusCode::kUnavailable);
-  for (const char* text : {"", "{", R"({"result":{"events":{}}})", R"({"result":{"events":[{}]}})", R"({"a":1})"}) {
+  for (const char* text :
+       {"", "{", R"({"result":{"events":{}}})", R"({"result":{"events":[{}]}})", R"({"a":1})"}) {
     EXPECT_FALSE(read_watch(text).ok()) << text;
   }
 }

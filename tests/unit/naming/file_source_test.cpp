@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: a file of servers that is renamed over, cut, filled with garbage and removed.
+// A file of servers that is renamed over, cut, filled with garbage and removed.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -30,10 +30,10 @@ class FileNames : public testing::Test {
     write(text, "new");
     std::filesystem::rename(path("new"), path());
   }
-  NameWatch watch() {
-    return watch_name(*loop, "file:" + path(), options).value();
+  NameWatch watch() { return watch_name(*loop, "file:" + path(), options).value(); }
+  Urls next(const NameWatch& of, std::uint64_t seen) {
+    return urls_of(loop->block_on(of.changed(seen)).value());
   }
-  Urls next(const NameWatch& of, std::uint64_t seen) { return urls_of(loop->block_on(of.changed(seen)).value()); }
 
   std::string folder;
   CountingLogger logger;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: the last good list is kept whatever a source says.
+// The last good list is kept whatever a source says.
 #include "naming/name_board.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: messages of DNS with SRV records, whole, cut and changed.
+// Messages of DNS with SRV records, whole, cut and changed.
 #include "naming/srv_answer.hpp"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ std::span<const unsigned char> bytes_of(const std::string& text) {
 std::string message() {
   const DnsRecord first = srv_record("_kv._tcp.test", 300, 1, 2, 9000, "a.test");
   const DnsRecord second = srv_record("_kv._tcp.test", 60, 1, 3, 9001, "b.test");
-  std::string text = big_endian(7, 2) + big_endian(0x8180, 2) + big_endian(1, 2) + big_endian(2, 2) + big_endian(0, 4) +
-                     dns_name("_kv._tcp.test") + big_endian(kSrv, 2) + big_endian(1, 2);
+  std::string text = big_endian(7, 2) + big_endian(0x8180, 2) + big_endian(1, 2) + big_endian(2, 2) +
+                     big_endian(0, 4) + dns_name("_kv._tcp.test") + big_endian(kSrv, 2) + big_endian(1, 2);
   for (const DnsRecord& record : {first, second}) {
     text += big_endian(0xc00c, 2) + big_endian(kSrv, 2) + big_endian(1, 2) + big_endian(record.ttl, 4) +
             big_endian(static_cast<std::uint32_t>(record.data.size()), 2) + record.data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-14: names that are lists, and names that are none.
+// Names that are lists, and names that are none.
 #include <gtest/gtest.h>
 
 #include "naming_support.hpp"
@@ -22,7 +22,8 @@ TEST(StaticNames, HoldAHundredThousandServersWhenAllowed) {
   auto loop = Loop::create().value();
   std::string name = "static:";
   for (int i = 0; i < 100'000; ++i) {
-    name += (i == 0 ? "tcp://10.0." : ",tcp://10.0.") + std::to_string(i / 250) + "." + std::to_string(i % 250) + ":1";
+    name += (i == 0 ? "tcp://10.0." : ",tcp://10.0.") + std::to_string(i / 250) + "." +
+            std::to_string(i % 250) + ":1";
   }
   CountingLogger logger;
   NameOptions options = quick_options(logger);
@@ -38,8 +39,9 @@ TEST(StaticNames, HoldAHundredThousandServersWhenAllowed) {
 TEST(Names, ThatMeanNothingAreRefused) {
   auto loop = Loop::create().value();
   for (const char* name :
-       {"", "static:", "static:,", "static:garbage", "ftp:x", "file:relative", "file:/", "file:", "dns:", "dns://a",
-        "dns://a:0", "dns://a:70000", "dns:_a:1", "dns:a b:1", "etcd:", "etcd://h:1", "etcd://h:1/", "etcd:///x",
+       {"",           "static:",        "static:,",      "static:garbage", "ftp:x",       "file:relative",
+        "file:/",     "file:",          "dns:",          "dns://a",        "dns://a:0",   "dns://a:70000",
+        "dns:_a:1",   "dns:a b:1",      "etcd:",         "etcd://h:1",     "etcd://h:1/", "etcd:///x",
         "etcd://h/x", "etcd://u@h:1/x", "etcd://h:1,/x", "\x1b[31m:"}) {
     auto watch = watch_name(*loop, name);
     ASSERT_FALSE(watch.ok()) << name;
