@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/coro/event.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/naming/endpoint.hpp"
+#include "weft/naming/name_options.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail {
+
+/// Holds the last good list of one name: judges what its source says, counts and reports what is not good,
+/// and wakes who waits for changes. Those who wait share it, so that it outlives its watch for them.
+/// Thread: its loop's.
+class NameBoard final : private Timer {
+ public:
+  NameBoard(Loop& loop, std::string_view name, const NameOptions& options);
+  ~NameBoard() = default;
+
+  const NameOptions& options() const noexcept { return options_; }
+  NameSnapshot list() const noexcept { return list_; }
+  Status last_failure() const noexcept { return failure_; }
+  const NameWatchStats& stats() const noexcept { return stats_; }
+
+  /// Takes the answer of a source: makes it the list, now or when the change interval has passed, or refuses
+  /// it.
+  void answer(std::vector<Endpoint> endpoints);
+  /// An answer that could not be read, or was beyond a limit (kResourceExhausted).
+  void refuse(const Status& why);
+  /// An attempt that had no answer.
+  void fail(const Status& why);
+  /// One entry of an answer that is left out.
+  void skip(const Status& why);
+  /// Ends all waits; nothing is published any more.
+  void close() noexcept;
+
+  static Task<Result<NameSnapshot>> changed(std::shared_ptr<NameBoard> board, std::uint64_t seen);
+
+ private:
+  void on_timer() override;
+  void publish(std::vector<Endpoint> endpoints);
+  void report(const Status& why);
+
+  Loop& loop_;
+  const std::string name_;
+  const NameOptions options_;
+  NameSnapshot list_ = std::make_shared<const NameList>();
+  std::optional<std::vector<Endpoint>> held_;
+  TimePoint next_change_ = TimePoint::min();
+  Status failure_;
+  Event event_;
+  NameWatchStats stats_;
+  bool closed_ = false;
+};
+
+}  // namespace weft::detail

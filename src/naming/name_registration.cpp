@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/naming/name_registration.hpp"
+
+#include <utility>
+
+#include "naming/endpoint_text.hpp"
+#include "naming/registrar.hpp"
+
+namespace weft {
+
+NameRegistration::NameRegistration(Private, std::shared_ptr<detail::Registrar> registrar)
+    : registrar_(std::move(registrar)) {}
+NameRegistration::NameRegistration(NameRegistration&&) noexcept = default;
+NameRegistration::~NameRegistration() {
+  if (registrar_) registrar_->close();
+}
+
+Task<Result<void>> NameRegistration::registered() const {
+  return detail::Registrar::registered(registrar_);
+}
+Task<Result<void>> NameRegistration::leave() {
+  return detail::Registrar::leave(registrar_);
+}
+std::uint64_t NameRegistration::registrations() const noexcept {
+  return registrar_->registrations();
+}
+std::uint64_t NameRegistration::renewals() const noexcept {
+  return registrar_->renewals();
+}
+Status NameRegistration::last_failure() const noexcept {
+  return registrar_->last_failure();
+}
+
+Result<NameRegistration> register_name(Loop& loop, std::string_view name, const Endpoint& endpoint,
+                                       const RegistrationOptions& options) {
+  if (!name.starts_with("etcd:")) {
+    return Status{StatusCode::kUnimplemented, Layer::kRuntime,
+                  "servers register under names of etcd only (etcd://127.0.0.1:2379/services/kv)"};
+  }
+  if (auto checked = detail::check_endpoint(endpoint); !checked.ok()) return std::move(checked).status();
+  if (options.logger == nullptr || options.ttl < std::chrono::seconds{2} ||
+      options.ttl > std::chrono::hours{24} || options.backoff_min <= Duration::zero() ||
+      options.backoff_max < options.backoff_min || options.request_timeout < std::chrono::milliseconds{1}) {
+    return detail::bad_name(
+        "RegistrationOptions: the TTL is from 2 s to a day, the other times are positive");
+  }
+  auto hosts = detail::EtcdHosts::parse(name.substr(5));
+  if (!hosts.ok()) return std::move(hosts).status();
+  return NameRegistration{NameRegistration::Private{},
+                          std::make_shared<detail::Registrar>(loop, std::move(*hosts), endpoint, options)};
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/naming/name_watch.hpp"
+
+#include <utility>
+
+#include "naming/endpoint_text.hpp"
+#include "naming/name_board.hpp"
+#include "naming/name_source.hpp"
+#include "weft/detail/base/peer_text.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t kShownBytesMax = 100;
+
+Result<void> check(const NameOptions& options) {
+  if (options.logger == nullptr) return detail::bad_name("NameOptions::logger is null");
+  if (options.endpoints_max == 0 || options.bytes_max == 0) {
+    return detail::bad_name("a limit of NameOptions is zero, so every answer would be refused");
+  }
+  const Duration zero = Duration::zero();
+  if (options.backoff_min <= zero || options.backoff_max < options.backoff_min || options.ttl_min <= zero ||
+      options.ttl_max < options.ttl_min || options.request_timeout < std::chrono::milliseconds{1} ||
+      options.change_interval < zero || options.backoff_max > std::chrono::hours{24 * 365} ||
+      options.ttl_max > std::chrono::hours{24 * 365}) {
+    return detail::bad_name("the times of NameOptions are not positive, above a year, or not in order");
+  }
+  return {};
+}
+
+detail::MadeSource make_source(Loop& loop, detail::NameBoard& board, std::string_view name) {
+  const std::size_t colon = name.find(':');
+  const std::string_view scheme = name.substr(0, std::min(colon, name.size()));
+  const std::string_view rest = colon == name.npos ? std::string_view{} : name.substr(colon + 1);
+  if (scheme == "static") return detail::make_static_source(board, rest);
+  if (scheme == "file") return detail::make_file_source(loop, board, rest);
+  if (scheme == "dns") return detail::make_dns_source(loop, board, rest);
+  if (scheme == "etcd") return detail::make_etcd_source(loop, board, rest);
+  return detail::bad_name("\"" + detail::peer_text(name, kShownBytesMax) +
+                          "\" begins with none of static:, file:, dns: and etcd:");
+}
+
+}  // namespace
+
+NameWatch::NameWatch(Private, std::shared_ptr<detail::NameBoard> board,
+                     std::unique_ptr<detail::NameSource> source)
+    : board_(std::move(board)), source_(std::move(source)) {}
+NameWatch::NameWatch(NameWatch&&) noexcept = default;
+NameWatch::~NameWatch() {
+  source_.reset();
+  if (board_) board_->close();
+}
+
+NameSnapshot NameWatch::list() const noexcept {
+  return board_->list();
+}
+Task<Result<NameSnapshot>> NameWatch::changed(std::uint64_t seen) const {
+  return detail::NameBoard::changed(board_, seen);
+}
+Status NameWatch::last_failure() const noexcept {
+  return board_->last_failure();
+}
+NameWatchStats NameWatch::stats() const noexcept {
+  return board_->stats();
+}
+
+Result<NameWatch> watch_name(Loop& loop, std::string_view name, const NameOptions& options) {
+  if (auto checked = check(options); !checked.ok()) return std::move(checked).status();
+  auto board = std::make_shared<detail::NameBoard>(loop, name, options);
+  auto source = make_source(loop, *board, name);
+  if (!source.ok()) return std::move(source).status();
+  return NameWatch{NameWatch::Private{}, std::move(board), std::move(*source)};
+}
+
+}  // namespace weft
