@@ -91,7 +91,7 @@ TEST_P(VerbsLockedMemory, TooLittleMemoryToLockIsSaidByTheNameOfTheLimit) {
   const std::string url = world.serve(its, World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   const Status required =
       world.wait_for(world.client("verbs" + url.substr(3), its).start<add>(1, 2)).status();
-  EXPECT_EQ(required.code(), StatusCode::kFailedPrecondition) << required.to_string();
+  EXPECT_EQ(required.code(), StatusCode::kResourceExhausted) << required.to_string();
   EXPECT_THAT(required.to_string(), HasSubstr("RLIMIT_MEMLOCK allows, which is 8 KiB"));
   Client& preferred = world.client(url, its);
   world.expect_alive(preferred);

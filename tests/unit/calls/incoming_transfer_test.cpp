@@ -36,7 +36,10 @@ class IncomingTransfers : public ::testing::Test {
                      {}};
     take.kind = HandlerKind::kRecord;
     take.takes_attachment = true;
-    take.serve_record = [](const MethodEntry&, ServedCall& call) { served = &call; };
+    take.serve_record = [](const MethodEntry&, ServedCall& call) {
+      call.hold();
+      served = &call;
+    };
     methods_ = MethodTable::build({take}).value();
     served = nullptr;
     rig_.emplace(RpcLimits{}, &*methods_);
@@ -50,6 +53,7 @@ class IncomingTransfers : public ::testing::Test {
   }
   void TearDown() override {
     if (served->begin_answer(0) != nullptr) served->end_answer();
+    served->let_go();
     rig_.reset();
   }
   IncomingTransfer& transfer() { return *served->envelope().incoming; }
