@@ -61,6 +61,8 @@ class OutgoingTransfers final : public OutboxSource {
 
   bool make_pacing(Loop& loop) noexcept;
   OutgoingTransfer* next() noexcept;
+  std::size_t piece_of(const OutgoingTransfer& transfer) noexcept;
+  bool has_company() noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 
@@ -70,6 +72,13 @@ class OutgoingTransfers final : public OutboxSource {
   /// Null until one has a rate.
   std::unique_ptr<TransferPacing> pacing_;
   std::uint64_t rate_max_ = 0;
+  /// The connection's, since there was a transfer.
+  Loop* loop_ = nullptr;
+  /// What others did on the loop and on the connection, modulo 2^32, and since when that has not changed.
+  std::uint32_t of_others_ = 0;
+  /// Frames of the transfers: those that announced them, and pieces.
+  std::uint32_t own_frames_ = 0;
+  TimePoint alone_since_{};
   /// Bytes that the first one may send before it is the next one's turn.
   std::uint32_t turn_left_ = kTurnBytes;
   /// Answers among those that wait, and their bytes to come.

@@ -16,14 +16,18 @@ namespace {
 
 // Measured with bodies of 4 and 32 KiB, 64 and 256 in flight.
 constexpr std::size_t kFewFramesBytes = 128 * 1024;
+// Measured with attachments of 1 and 8 MiB, 1 and 4 in flight, and small calls beside them.
+constexpr std::size_t kLonePieceBytes = 512 * 1024;
 
 constexpr Capabilities kTcp{.name = "tcp",
                             .lease_bytes_min = 16 * 1024,
+                            .lone_piece_bytes = kLonePieceBytes,
                             .few_frames_bytes = kFewFramesBytes,
                             .peer_may_vanish = true,
                             .gathers = true};
 constexpr Capabilities kUnix{.name = "unix",
                              .lease_bytes_min = 16 * 1024,
+                             .lone_piece_bytes = kLonePieceBytes,
                              .few_frames_bytes = kFewFramesBytes,
                              .peer_may_vanish = true,
                              .gathers = true};
@@ -117,6 +121,7 @@ void TcpCarrier::shut() {
 }
 
 void TcpCarrier::on_ready(Readiness readiness) {
+  ++reports_;
   if (readiness.hangup || readiness.error) hangup_ = true;
   if (readiness.error && !owner().receives()) {
     int error = 0;

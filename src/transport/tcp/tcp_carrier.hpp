@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,7 @@ class TcpCarrier : public Carrier, private FdWatch {
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
+  std::uint32_t reports() const override { return reports_; }
   void shut() override;
 
  protected:
@@ -44,6 +46,7 @@ class TcpCarrier : public Carrier, private FdWatch {
   /// The peer has ended its side, or will be found to have: read on until the end is there.
   bool hangup_ = false;
   const bool unix_;
+  std::uint32_t reports_ = 0;
   const std::string local_;
   const std::string remote_;
 };

@@ -63,6 +63,7 @@ class FakeCarrier final : public Carrier {
     room_ = bytes;
     if (bytes != 0) owner().on_writable();
   }
+  void set_lone_piece_bytes(std::size_t bytes) { capabilities_.lone_piece_bytes = bytes; }
   /// Taking memory back would wait from now on, as for a device that has it.
   void set_holding(bool holding) { holding_ = holding; }
   int reclaimed() const { return reclaimed_; }

@@ -29,6 +29,9 @@ class OutgoingAttachment : private SendLease {
     if (is_over()) on_returned(sent);
   }
 
+  /// Its parts are counted by marks, so all but the last have to be equally long.
+  bool is_marked() const noexcept { return has_marks(); }
+
   std::size_t bytes_left() const noexcept { return left_; }
   /// Queues the next `bytes`, of those that are left. False when memory is out: what was queued stays lent,
   /// and the connection is of no further use.

@@ -24,6 +24,9 @@ struct Capabilities {
   std::size_t lease_bytes_min = 16 * 1024;
   /// Attachments over this go in pieces of so many bytes, a multiple of 8.
   std::size_t piece_bytes = 128 * 1024;
+  /// Bytes of a piece while nobody else would wait behind it, see OutgoingTransfers; zero: `piece_bytes`. Less
+  /// work for each byte, since each piece is sent and received by system calls of its own.
+  std::size_t lone_piece_bytes = 0;
   /// Few frames wait for the end of the turn until they have so many bytes: sending them and waking the peer
   /// takes about as long as copying this.
   std::size_t few_frames_bytes = 0;
@@ -153,6 +156,8 @@ class Carrier {
   /// may be sent there, which count as begun: of a kBegun that is not exhausted whatever is queued later may
   /// be given too. After kBlocked and kFailed the peer sees nothing of `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
+  /// How often the loop has reported a descriptor of it, modulo 2^32; zero when it has none.
+  virtual std::uint32_t reports() const { return 0; }
   /// Takes back all that was given to send(): waits until nobody reads it, and forgets what it would have
   /// begun next. kSome: so many bytes of it have left; what was begun behind them was not, for the peer.
   /// kFailed when the carrier had to be given up for it.
