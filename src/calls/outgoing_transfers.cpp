@@ -18,7 +18,7 @@ constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::
 /// With more answers than this, and more of their bytes than that, waiting no more are made.
 constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
-/// Who did nothing for so long is not waited for: a call that comes then has to wait for one long piece.
+/// The time after which others are not reckoned with: a call that comes then waits for one long piece.
 constexpr Duration kAloneAfter = std::chrono::milliseconds{1};
 
 }  // namespace
@@ -26,7 +26,7 @@ constexpr Duration kAloneAfter = std::chrono::milliseconds{1};
 void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop) noexcept {
   waiting_.push_back(transfer);
   loop_ = &loop;
-  ++own_frames_;
+  own_until_ = connection_.outbox().position();
   const bool has_rate = rate_max_ != 0 || transfer.pace().is_limited();
   if (has_rate && pacing_ == nullptr && !make_pacing(loop))
     connection_.close(Status::of<kNoMemoryForPiece>());
@@ -82,27 +82,28 @@ OutgoingTransfer* OutgoingTransfers::next() noexcept {
 
 // Longer pieces cost less, and others would wait behind them: other descriptors of the loop, and calls of the
 // connection, each of which is a frame in this direction.
-bool OutgoingTransfers::has_company() noexcept {
-  const auto of_loop = static_cast<std::uint32_t>(loop_->stats().reports) - connection_.reports();
-  const auto frames = static_cast<std::uint32_t>(connection_.outbox().frames_queued()) - own_frames_;
+bool OutgoingTransfers::has_company(std::uint32_t reports) noexcept {
   const TimePoint now = loop_->turn_time().now();
-  if (std::exchange(of_others_, of_loop + frames) != of_loop + frames) alone_since_ = now;
+  const auto of_others = static_cast<std::uint32_t>(loop_->stats().reports) - reports;
+  const bool reported = std::exchange(reports_of_others_, of_others) != of_others;
+  if (reported || connection_.outbox().position() != own_until_) alone_since_ = now;
   return now - alone_since_ < kAloneAfter;
 }
 
-std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer) noexcept {
+// The marks of a progress count equally long pieces, and a rate is kept piece by piece.
+std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept {
   const Capabilities& carrier = connection_.capabilities();
-  const bool may_be_long = carrier.lone_piece_bytes != 0 && pacing_ == nullptr && !transfer.is_marked();
-  const bool is_long = may_be_long && !has_company();
+  const bool is_long = !has_company && pacing_ == nullptr && !transfer.is_marked();
   return std::min(transfer.bytes_left(), is_long ? carrier.lone_piece_bytes : carrier.piece_bytes);
 }
 
 // The transfer may be gone when its last piece is queued: of what was copied nothing is lent.
-std::size_t OutgoingTransfers::queue_part() noexcept {
+std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
   OutgoingTransfer* const first = next();
   if (first == nullptr) return 0;
   OutgoingTransfer& transfer = *first;
-  const std::size_t bytes = piece_of(transfer);
+  const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
+  const std::size_t bytes = piece_of(transfer, !may_be_long || has_company(reports));
   const bool last = bytes == transfer.bytes_left();
   const wire::PieceHead head{.id = transfer.id(),
                              .offset = transfer.offset(),
@@ -111,7 +112,6 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
                              .last = last};
   if (output_.begin(head.header()) == nullptr) return 0;
   output_.end();
-  ++own_frames_;
   if (pacing_ != nullptr) pacing_->take(transfer, bytes);
   turn_left_ -= static_cast<std::uint32_t>(std::min<std::size_t>(turn_left_, bytes));
   if (last) {
@@ -124,7 +124,10 @@ std::size_t OutgoingTransfers::queue_part() noexcept {
     turn_left_ = kTurnBytes;
     if (!last) waiting_.push_back(waiting_.pop_front());
   }
-  if (transfer.queue(connection_.outbox(), bytes)) return bytes;
+  if (transfer.queue(connection_.outbox(), bytes)) {
+    own_until_ = connection_.outbox().position();
+    return bytes;
+  }
   if (last) waiting_.push_back(transfer);
   connection_.close(Status::of<kNoMemoryForPiece>());
   return 0;

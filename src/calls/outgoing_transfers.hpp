@@ -49,7 +49,7 @@ class OutgoingTransfers final : public OutboxSource {
   /// The connection is gone.
   void drop_all() noexcept;
 
-  std::size_t queue_part() noexcept override;
+  std::size_t queue_part(std::uint32_t reports) noexcept override;
   bool has_more() const noexcept override {
     return !waiting_.empty() || (pacing_ != nullptr && pacing_->has_resting());
   }
@@ -61,8 +61,8 @@ class OutgoingTransfers final : public OutboxSource {
 
   bool make_pacing(Loop& loop) noexcept;
   OutgoingTransfer* next() noexcept;
-  std::size_t piece_of(const OutgoingTransfer& transfer) noexcept;
-  bool has_company() noexcept;
+  std::size_t piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept;
+  bool has_company(std::uint32_t reports) noexcept;
   void leave(OutgoingTransfer& transfer) noexcept;
   void look_whether_crowded() noexcept;
 
@@ -74,10 +74,11 @@ class OutgoingTransfers final : public OutboxSource {
   std::uint64_t rate_max_ = 0;
   /// The connection's, since there was a transfer.
   Loop* loop_ = nullptr;
-  /// What others did on the loop and on the connection, modulo 2^32, and since when that has not changed.
-  std::uint32_t of_others_ = 0;
-  /// Frames of the transfers: those that announced them, and pieces.
-  std::uint32_t own_frames_ = 0;
+  /// Position in the outbox behind the last frame of a transfer: one that announced it, or a piece.
+  std::uint64_t own_until_ = 0;
+  /// Reports of the loop's other descriptors, modulo 2^32.
+  std::uint32_t reports_of_others_ = 0;
+  /// Nobody else has queued a frame or reported since then.
   TimePoint alone_since_{};
   /// Bytes that the first one may send before it is the next one's turn.
   std::uint32_t turn_left_ = kTurnBytes;

@@ -442,7 +442,7 @@ void Connection::send_queued() {
   for (;;) {
     std::size_t part = 0;
     if (pull_.is_ready()) [[unlikely]] {
-      part = pull_.pull(pulled);
+      part = pull_.pull(pulled, carrier_->reports());
       pulled += part;
       if (pull_.is_put_off() && !work_.is_scheduled()) loop_.turn_time().put_off(work_);
       if (ending()) return;  // for want of memory for a part: what is queued of it is not whole

@@ -12,12 +12,12 @@
 namespace weft::calls_testing {
 namespace {
 
-constexpr std::size_t kShort = 128 * 1024;
-constexpr std::size_t kLong = 512 * 1024;
-constexpr std::size_t kBytes = 2048 * 1024;
-
 class LonePieces : public PendingCalls {
  protected:
+  static constexpr std::size_t kShort = 128 * 1024;
+  static constexpr std::size_t kLong = 512 * 1024;
+  static constexpr std::size_t kBytes = 2048 * 1024;
+
   void SetUp() override {
     rig_.greet();
     rig_.carrier().set_lone_piece_bytes(kLong);

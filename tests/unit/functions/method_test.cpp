@@ -42,7 +42,7 @@ namespace {
 static_assert(sizeof(PendingCall) <= 280);
 static_assert(sizeof(ServedCall) <= 640);
 static_assert(sizeof(Session) <=
-              936);  // 208 for attachments in pieces, their rates, and memory that is waited for
+              944);  // 216 for attachments in pieces, their rates, and memory that is waited for
 static_assert(sizeof(InlineCall) <= 32);
 static_assert(sizeof(CallContext) <= sizeof(void*));
 static_assert(std::is_trivially_copyable_v<CallOptions>);

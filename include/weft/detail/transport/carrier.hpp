@@ -24,8 +24,8 @@ struct Capabilities {
   std::size_t lease_bytes_min = 16 * 1024;
   /// Attachments over this go in pieces of so many bytes, a multiple of 8.
   std::size_t piece_bytes = 128 * 1024;
-  /// Bytes of a piece while nobody else would wait behind it, see OutgoingTransfers; zero: `piece_bytes`. Less
-  /// work for each byte, since each piece is sent and received by system calls of its own.
+  /// Bytes of a piece while nobody else would wait behind it, see OutgoingTransfers; zero: `piece_bytes`.
+  /// Less work for each byte, since each piece is sent and received by system calls of its own.
   std::size_t lone_piece_bytes = 0;
   /// Few frames wait for the end of the turn until they have so many bytes: sending them and waking the peer
   /// takes about as long as copying this.

@@ -140,8 +140,6 @@ class Connection final : private CarrierOwner,
 
   /// The carrier's. Settled once on_hello is called.
   const Capabilities& capabilities() const { return *capabilities_; }
-  /// See Carrier::reports().
-  std::uint32_t reports() const { return carrier_->reports(); }
   /// From on_hello on, until the connection ends. Makes strings, so not where it is to be fast.
   CarrierReport carrier_report() const;
   /// The stream's, as URLs, for people: "tcp://127.0.0.1:4242".

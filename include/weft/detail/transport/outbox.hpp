@@ -120,10 +120,6 @@ class Outbox {
   std::uint64_t handed_over() const noexcept { return std::max(counters_.bytes.get(), begun_bytes_); }
   /// Counts of what was sent. Any thread.
   const SendCounters& counters() const noexcept { return counters_; }
-  /// Frames that were queued so far.
-  std::uint64_t frames_queued() const noexcept {
-    return counters_.frames.get() + static_cast<std::uint64_t>(frames_);
-  }
 
   // From here on: for the transport.
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "weft/detail/transport/outbox.hpp"
@@ -28,15 +29,15 @@ class OutboxPull {
   /// The turn's share was pulled and there is more: begin_turn() follows in a later turn.
   bool is_put_off() const noexcept { return put_off_; }
   /// Pulls the next part, if there is room for it and `pulled` bytes of this turn are not all of its share.
-  /// Returns how many bytes that was. While it is_ready().
-  std::size_t pull(std::size_t pulled) noexcept {
+  /// Returns how many bytes that was. While it is_ready(). `reports`: see OutboxSource::queue_part().
+  std::size_t pull(std::size_t pulled, std::uint32_t reports) noexcept {
     if (!has_room()) return 0;
     if (pulled >= kBytesPerTurn) {
       put_off_ = source_->has_more();
       return 0;
     }
     pulling_ = true;
-    const std::size_t bytes = source_->queue_part();
+    const std::size_t bytes = source_->queue_part(reports);
     pulling_ = false;
     return bytes;
   }
