@@ -40,7 +40,7 @@ class LonePieces : public PendingCalls {
 TEST_F(LonePieces, AreLongWhenNobodyElseHasDoneAnythingForAWhile) {
   ASSERT_TRUE(call_.begin());
   rig_.pass(2ms);
-  EXPECT_EQ(cut_now(), (std::vector<std::size_t>{kShort, kLong, kLong, kLong, 3 * kShort}));
+  EXPECT_EQ(cut_now(), std::vector<std::size_t>(kBytes / kLong, kLong));
 }
 
 TEST_F(LonePieces, AreShortWhenAnotherCallIsThere) {
@@ -48,7 +48,22 @@ TEST_F(LonePieces, AreShortWhenAnotherCallIsThere) {
   rig_.pass(2ms);
   TextCall other{target_};
   ASSERT_TRUE(other.begin());
-  EXPECT_EQ(cut_now(), std::vector<std::size_t>(kBytes / kShort, kShort));
+  std::vector<std::size_t> expected((kBytes - kLong) / kShort, kShort);
+  expected.insert(expected.begin(), kLong);  // cut before the other one came
+  EXPECT_EQ(cut_now(), expected);
+}
+
+TEST_F(LonePieces, AreLongAgainWhenTheOtherCallIsOver) {
+  ASSERT_TRUE(call_.begin());
+  TextCall other{target_};
+  ASSERT_TRUE(other.begin());
+  rig_.carrier().set_room(kLong + kShort);
+  rig_.settle();
+  rig_.pass(2ms);
+  const std::vector<std::size_t> pieces = cut_now();
+  ASSERT_GE(pieces.size(), 3u);
+  EXPECT_EQ(pieces[1], kShort);
+  EXPECT_GE(std::ranges::count(pieces, kLong), 2) << "one before the other call, and one after it at least";
 }
 
 TEST_F(LonePieces, AreShortWhenTheyAreCounted) {
