@@ -124,7 +124,8 @@ double in_ms(Duration time) {
 void expect_no_waits_but_the_loops(const Turns& turns) {
   std::printf("%ld turns worked for %.1f ms and slept %ld times, the longest worked for %.1f ms\n",
               turns.count, in_ms(turns.all.worked), turns.all.waits, in_ms(turns.longest));
-  EXPECT_LT(turns.longest, 250ms);
+  // What is taken by force takes 150 ms, and in error mode none the end of its worker besides.
+  EXPECT_LT(turns.longest, 500ms);
   EXPECT_LT(turns.all.worked, 1s) << "F1";
   EXPECT_LT(turns.all.waits, turns.count + static_cast<long>(kMany));
 }
