@@ -76,7 +76,8 @@ weft::Task<void> beat() {
   for (;;) {
     const double waited = waited_ms();
     const auto due = Clock::now() + 1ms;
-    co_await weft::sleep_for(1ms);
+    const auto slept = co_await weft::sleep_for(1ms);
+    if (!slept.ok()) co_return;  // the round is over
     const double late = std::chrono::duration<double, std::milli>(Clock::now() - due).count();
     lateness().late_ms.push_back(late);
     lateness().own_ms.push_back(std::max(late - (waited_ms() - waited), 0.0));
@@ -149,7 +150,8 @@ weft::Task<std::vector<double>> ask_alone(weft::Client& client) {
     const auto answer = co_await client.call<ask>(std::uint64_t{1});
     if (!answer.ok()) std::exit(1);
     took_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - began).count());
-    co_await weft::sleep_for(1ms);
+    const auto slept = co_await weft::sleep_for(1ms);
+    if (!slept.ok()) break;
   }
   co_return took_ms;
 }
