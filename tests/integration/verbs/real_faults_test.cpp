@@ -69,7 +69,7 @@ TEST_F(VerbsRealFaults, ALimitOf64KiBOfLockedMemoryIsNamedOrDoneWithout) {
       world_.serve(preferring(servers_rdma_), World::Where::kHere, "tcp://127.0.0.1:0").urls().front();
   const Status required =
       world_.wait_for(world_.client("verbs" + url.substr(3), preferring(rdma_)).start<add>(1, 2)).status();
-  EXPECT_EQ(required.code(), StatusCode::kFailedPrecondition) << required.to_string();
+  EXPECT_EQ(required.code(), StatusCode::kResourceExhausted) << required.to_string();
   EXPECT_THAT(required.to_string(), HasSubstr("RLIMIT_MEMLOCK allows, which is 64 KiB"));
   Client& preferred = world_.client(url, preferring(rdma_));
   world_.expect_alive(preferred);
