@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one call costs in balancing: a pick, its begin and its end, for each policy and size of fleet.
+// Measures the cost of balancing one call: a pick, its begin and its end, for each policy and size of fleet.
 #include <benchmark/benchmark.h>
 
 #include <memory>

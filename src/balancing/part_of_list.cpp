@@ -19,7 +19,7 @@ Status PartOfList::set(std::span<const EndpointSpec> whole, std::vector<std::uin
   if (Status set = policy_->set_endpoints(list); !set.ok()) return set;
   members_ = std::move(members);
   inner_ = std::move(inner);
-  // Whoever was no member before may have another share than a new one has.
+  // An endpoint that was no member before may have another share than a new one has.
   for (const std::uint32_t member : members_) set_share(member, shares[member]);
   return {};
 }

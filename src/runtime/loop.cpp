@@ -239,10 +239,10 @@ std::size_t Loop::dispatch_events(Duration timeout) {
     detail::FdWatch* watch = watches_->find(event.token);
     if (watch == nullptr) continue;
     const bool internal = watch->internal_;
+    if (!internal) ++stats_.reports;  // before its owner counts it, who may compare
     watch->on_ready(event.readiness);
     if (internal) continue;
     ++reported;
-    ++stats_.reports;
     if (&event != &events.back()) reported += end_report(event.token);
   }
   return reported;

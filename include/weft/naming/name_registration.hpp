@@ -30,7 +30,8 @@ struct RegistrationOptions {
 };
 
 /// One server's entry under a name, kept alive until leave() or the end of this; made by register_name().
-/// What is destroyed without leave() waits for nothing, and its entry is gone when the TTL has passed.
+/// A registration that is destroyed without leave() waits for nothing, and its entry is gone when the TTL has
+/// passed.
 /// Thread: its loop's; ends before the loop does.
 class NameRegistration {
   struct Private {

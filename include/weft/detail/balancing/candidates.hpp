@@ -23,7 +23,8 @@ inline bool was_tried(Tried tried, std::uint32_t index) noexcept {
 }
 
 /// Endpoints that may be picked, in a dense array, and how much each of them counts: weight times share.
-/// What is ejected is not in it, so that no policy walks past those that are out. All but reset() is O(1).
+/// An endpoint that is ejected is not in it, so that no policy walks past those that are out. All but reset()
+/// is O(1).
 class Candidates {
  public:
   /// Parts that the weight of an endpoint is counted in: a share is a multiple of 1 / kParts, none but zero
