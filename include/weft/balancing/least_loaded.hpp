@@ -20,7 +20,7 @@ struct LeastLoadedOptions {
 /// server together, and is nearly as good.
 ///
 /// Sources: Mitzenmacher: The Power of Two Choices in Randomized Load Balancing, 2001; the latency is the
-/// peak EWMA of Finagle. O(1), 50 bytes and the key for each endpoint.
+/// peak EWMA of Finagle. O(1), some 50 bytes and the key for each endpoint.
 class LeastLoaded final : public detail::ListedPolicy {
  public:
   explicit LeastLoaded(LeastLoadedOptions options = {}) noexcept;

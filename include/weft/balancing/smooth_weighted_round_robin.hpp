@@ -7,8 +7,8 @@
 namespace weft {
 
 /// Each endpoint in turn as often as its weight says, and as evenly as can be: with weights 5, 1 and 1 the
-/// first comes at no time more often in a row than it must. Within any stretch of picks each gets its part
-/// give or take one.
+/// first comes at no time more often in a row than it must. After any number of picks each has had its
+/// part, give or take two.
 ///
 /// By strides: an endpoint's turns are 1 / weight apart, and whose turn is the earliest is picked.
 /// Waldspurger, Weihl: Stride Scheduling, 1995. nginx's algorithm of this name gives sequences like these and
