@@ -45,9 +45,12 @@ concept ClosesItself = requires(T& object) {
 template <typename T>
 class LoopStateOf final : public LoopState {
  public:
-  explicit LoopStateOf(std::unique_ptr<T> object)
-      : LoopState(typeid(T), object.get()), object_(std::move(object)) {}
+  LoopStateOf() : LoopState(typeid(T)) {}
 
+  void keep(std::unique_ptr<T> object) noexcept {
+    object_ = std::move(object);
+    set_object(object_.get());
+  }
   Poller* poller() noexcept override {
     if constexpr (std::convertible_to<T*, Poller*>) {
       return object_.get();
@@ -97,31 +100,36 @@ class LoopStateKindOf final : public LoopStateKind {
   const std::type_info& type() const noexcept override { return typeid(T); }
   Task<Result<std::unique_ptr<LoopState>>> make(Loop& loop) override {
     using Made = std::invoke_result_t<Factory&, Loop&>;
+    // What the factory made is closed before it ends, so there is a place for it before it is made.
+    auto state = std::make_unique<LoopStateOf<T>>();
+    Status failure;
     if constexpr (std::is_same_v<Made, T>) {
-      co_return keep(std::unique_ptr<T>{new T(factory_(loop))});  // made in its place: `T` need not move
+      state->keep(std::unique_ptr<T>{new T(factory_(loop))});  // in its place: `T` need not move
     } else if constexpr (is_awaited_state<Made>) {
       auto made = co_await factory_(loop);
-      co_return take(std::move(made));
+      failure = keep(*state, std::move(made));
     } else {
-      co_return take(factory_(loop));
+      failure = keep(*state, factory_(loop));
     }
+    if (!failure.ok()) co_return failure;
+    co_return std::unique_ptr<LoopState>{std::move(state)};
   }
 
  private:
-  using Kept = Result<std::unique_ptr<LoopState>>;
-
-  static Kept keep(std::unique_ptr<T> object) {
-    if (object == nullptr) {
-      return Status{StatusCode::kInvalidArgument, Layer::kUser, "its factory gave a null pointer"};
+  static Status keep(LoopStateOf<T>& state, std::unique_ptr<T> made) noexcept {
+    if (made == nullptr) {
+      return {StatusCode::kInvalidArgument, Layer::kUser, "its factory gave a null pointer"};
     }
-    return std::unique_ptr<LoopState>{std::make_unique<LoopStateOf<T>>(std::move(object))};
+    state.keep(std::move(made));
+    return {};
   }
-  static Kept take(std::unique_ptr<T> made) { return keep(std::move(made)); }
-  static Kept take(T&& made) { return keep(std::make_unique<T>(std::move(made))); }
+  static Status keep(LoopStateOf<T>& state, T&& made) {
+    return keep(state, std::make_unique<T>(std::move(made)));
+  }
   template <typename M>
-  static Kept take(Result<M> made) {
+  static Status keep(LoopStateOf<T>& state, Result<M> made) {
     if (!made.ok()) return std::move(made).status();
-    return take(std::move(*made));
+    return keep(state, std::move(*made));
   }
 
   Factory factory_;

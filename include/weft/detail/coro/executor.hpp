@@ -33,14 +33,15 @@ class Ready : public ListHook<ReadyTag> {
 /// Object of one executor that is found there by its type. Owned by whoever adds it; leaves when destroyed.
 class ExecutorLocal : public ListHook<ExecutorLocalTag> {
  public:
-  ExecutorLocal(const std::type_info& type, void* object) noexcept : type_(type), object_(object) {}
+  explicit ExecutorLocal(const std::type_info& type) noexcept : type_(type) {}
 
   const std::type_info& type() const noexcept { return type_; }
   void* object() const noexcept { return object_; }
+  void set_object(void* object) noexcept { object_ = object; }
 
  private:
   const std::type_info& type_;
-  void* object_;
+  void* object_ = nullptr;
 };
 
 /// A thread's ready queue: first in, first out, no allocation, no lock. The runtime's Loop derives from it.
