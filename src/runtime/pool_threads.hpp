@@ -40,7 +40,7 @@ class WorkerJobs {
   bool ended_ = false;
 };
 
-/// What a pool and the calls that were given to it share, so that these may outlive it.
+/// Threads and queue that a pool shares with the calls that were given to it, so that these may outlive it.
 class PoolThreads : public WorkerThreads<WorkerJobs> {
  public:
   using WorkerThreads::WorkerThreads;

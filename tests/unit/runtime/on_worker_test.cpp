@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -420,31 +418,6 @@ TEST_F(OnWorker, ManyLoopsShareAPoolAndCancelsMeetEndsAnyhow) {
   EXPECT_EQ(pool->stats().waiting, 0);
   pool.reset();
   EXPECT_EQ(alive, 0);
-}
-
-TEST_F(OnWorker, AChildOfForkLeavesThePoolToItsParent) {
-  Gate gate;
-  Scope scope;
-  std::vector<Result<int>> results;
-  loop_->post([&] { scope.spawn(&store_result, pool_.get(), &gate, &results); });
-  loop_->run_once(0s);
-  gate.entered.wait();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const auto own = Loop::create().value();
-    const Status refused = own->block_on(on_worker(*pool_, [] { return 1; })).status();
-    scope.drop_all();
-    pool_.reset();
-    const auto other = WorkerPool::start({.threads = 1}).value();
-    const bool works = own->block_on(on_worker(*other, [] { return 1; })).value() == 1;
-    ::_exit(refused.code() == StatusCode::kFailedPrecondition && works ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  gate.open.count_down();
-  loop_->block_on(scope.join());
-  EXPECT_EQ(results.at(0).value(), 1);
 }
 
 using OnWorkerDeathTest = OnWorker;
