@@ -10,7 +10,7 @@
 
 // begin: poller
 /// Queue of a device. One thread may use it, and nobody is told when a read is done: it has to be asked.
-class DeviceQueue : public weft::Poller {
+class DeviceQueue final : public weft::Poller {
  public:
   weft::Task<std::string> read(int block) {
     weft::Event done;
