@@ -17,6 +17,9 @@ namespace weft::detail {
 
 namespace {
 
+/// How long a close() takes before it is named in the log, again and again.
+constexpr Duration kLongEnd = std::chrono::seconds{5};
+
 std::string name_of(const std::type_info& type) {
   int outcome = 0;
   const std::unique_ptr<char, void (*)(void*)> name{
@@ -52,8 +55,8 @@ Task<void> try_close(LoopState& state) {
 
 }  // namespace
 
-LoopStates::LoopStates(Loop& loop, const LoopStateKinds& kinds)
-    : Completion{&LoopStates::task_ended}, loop_(loop), kinds_(kinds) {}
+LoopStates::LoopStates(Loop& loop, const LoopStateKinds& kinds, Logger& logger)
+    : Completion{&LoopStates::task_ended}, loop_(loop), kinds_(kinds), logger_(logger) {}
 
 void LoopStates::begin(UniqueFunction<void(Status)> made) noexcept {
   if (kinds_.empty()) return made({});
@@ -101,6 +104,7 @@ Task<void> LoopStates::live() {
     const Result<void> wanted = co_await end_wanted_.wait();
     WEFT_ASSERT(wanted.ok(), "nobody cancels the wait for the end");
   }
+  loop_.arm(*this, loop_.now() + kLongEnd);
   while (!states_.empty()) {
     LoopState& last = *states_.back();
     if (last.has_close()) {
@@ -117,6 +121,14 @@ Task<void> LoopStates::live() {
     last.unlink();
     states_.pop_back();
   }
+  loop_.disarm(*this);
+}
+
+void LoopStates::on_timer() {
+  write_line(logger_, LogLevel::kWarning, [this] {
+    return "the server waits for close() of the " + name_of(states_.back()->type()) + " of a loop to end";
+  });
+  loop_.arm(*this, loop_.now() + kLongEnd);
 }
 
 Task<Status> LoopStates::make(LoopStateKind& kind) {

@@ -4,11 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "weft/base/log.hpp"
 #include "weft/base/status.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/detail/calls/loop_state_kind.hpp"
+#include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {
 
@@ -22,10 +24,10 @@ using LoopStateKinds = std::vector<std::unique_ptr<LoopStateKind>>;
 ///                        `---a failure---> ending ------made, with it--> (gone)
 ///
 /// Thread: the loop's, inside a turn; made and destroyed anywhere while it is new or gone.
-class LoopStates final : private Completion {
+class LoopStates final : private Completion, private Timer {
  public:
-  /// Both outlive this.
-  LoopStates(Loop& loop, const LoopStateKinds& kinds);
+  /// All outlive this. `logger` is told when the end takes long.
+  LoopStates(Loop& loop, const LoopStateKinds& kinds, Logger& logger);
   ~LoopStates() { WEFT_ASSERT(empty(), "the states of a loop end before their server"); }
   LoopStates(const LoopStates&) = delete;
   LoopStates& operator=(const LoopStates&) = delete;
@@ -42,9 +44,11 @@ class LoopStates final : private Completion {
   static void task_ended(Completion& self, TaskPromiseBase& task) noexcept;
   Task<void> live();
   Task<Status> make(LoopStateKind& kind);
+  void on_timer() override;
 
   Loop& loop_;
   const LoopStateKinds& kinds_;
+  Logger& logger_;
   std::vector<std::unique_ptr<LoopState>> states_;
   UniqueFunction<void(Status)> made_;
   UniqueFunction<void()> ended_;

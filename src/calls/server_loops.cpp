@@ -16,7 +16,8 @@ constexpr FixedFailure kStartedInTurn{StatusCode::kFailedPrecondition, Layer::kR
 }  // namespace
 
 Result<void> ServerLoops::start(const ServerOptions& options) {
-  if (options.threads == 0) add(*options.loop, nullptr);
+  Logger& logger = options.logger != nullptr ? *options.logger : stderr_logger();
+  if (options.threads == 0) add(*options.loop, nullptr, logger);
   for (unsigned i = 0; i < options.threads; ++i) {
     LoopThreadOptions thread;
     thread.loop = options.loop_options;
@@ -25,13 +26,13 @@ Result<void> ServerLoops::start(const ServerOptions& options) {
     auto started = LoopThread::start(std::move(thread));
     if (!started.ok()) return std::move(started).status();
     Loop& loop = (*started)->loop();
-    add(loop, std::move(*started));
+    add(loop, std::move(*started), logger);
   }
   return {};
 }
 
-void ServerLoops::add(Loop& loop, std::unique_ptr<LoopThread> thread) {
-  loops_.push_back(std::make_unique<Member>(loop, std::move(thread), kinds_));
+void ServerLoops::add(Loop& loop, std::unique_ptr<LoopThread> thread, Logger& logger) {
+  loops_.push_back(std::make_unique<Member>(loop, std::move(thread), kinds_, logger));
 }
 
 Result<void> ServerLoops::make_states() {

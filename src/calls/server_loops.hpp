@@ -56,14 +56,14 @@ class ServerLoops {
 
  private:
   struct Member {
-    Member(Loop& its, std::unique_ptr<LoopThread> own, const LoopStateKinds& kinds)
-        : thread(std::move(own)), loop(its), states(its, kinds) {}
+    Member(Loop& its, std::unique_ptr<LoopThread> own, const LoopStateKinds& kinds, Logger& logger)
+        : thread(std::move(own)), loop(its), states(its, kinds, logger) {}
     std::unique_ptr<LoopThread> thread;
     Loop& loop;
     LoopStates states;
   };
 
-  void add(Loop& loop, std::unique_ptr<LoopThread> thread);
+  void add(Loop& loop, std::unique_ptr<LoopThread> thread, Logger& logger);
   /// Runs `begin(done)` in a turn of a loop and waits until `done()` was called, in a later turn perhaps. The
   /// user's loop is driven for it.
   template <typename Begin>

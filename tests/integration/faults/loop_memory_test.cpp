@@ -142,6 +142,22 @@ TEST(WorkerMemory, ThatIsShortIsAStatusAndNothingIsLost) {
   EXPECT_EQ(length().value(), 200);
 }
 
+TEST(WorkerMemory, IsTwoAllocationsForEachFunction) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "operator new is the sanitizer's";
+  const auto loop = Loop::create().value();
+  const auto pool = WorkerPool::start({.threads = 1}).value();
+  const auto hand_over = [](WorkerPool* its, int times) -> Task<void> {
+    for (int i = 0; i < times; ++i) {
+      const Result<int> result = co_await on_worker(*its, [] { return 1; });
+      EXPECT_TRUE(result.ok());
+    }
+  };
+  loop->block_on(hand_over(pool.get(), 1));
+  const std::size_t before = testing::heap_allocations();
+  loop->block_on(hand_over(pool.get(), 100));
+  EXPECT_LE(testing::heap_allocations() - before, 200 + 1);
+}
+
 TEST(WorkerMemory, ThatIsShortFailsTheStartOfAPool) {
   if (!kHeapIsCounted) GTEST_SKIP() << "operator new is the sanitizer's";
   bool all_tried = false;

@@ -298,6 +298,47 @@ TEST_F(LoopStates, ThatCloseThemselvesAreAwaitedBeforeTheyEnd) {
   EXPECT_EQ(diary_.ended().size(), 5);
 }
 
+class ClosesLate {
+ public:
+  explicit ClosesLate(Event& may_end) : may_end_(may_end) {}
+  Task<void> close() {
+    const Result<void> passed = co_await may_end_.wait();
+    EXPECT_TRUE(passed.ok());
+  }
+
+ private:
+  Event& may_end_;
+};
+class Lines final : public Logger {
+ public:
+  void write(LogLevel, std::string_view line) override { lines.emplace_back(line); }
+  std::vector<std::string> lines;
+};
+
+TEST(LoopStatesOfASimulation, ThatDoNotCloseAreNamedInTheLog) {
+  ManualClock clock;
+  const auto simulated = Loop::create({.clock = &clock}).value();
+  Lines log;
+  Event may_end;
+  Server server{
+      {.listen = {"memory://late"}, .threads = 0, .loop = simulated.get(), .limits = {}, .logger = &log}};
+  server.per_loop<ClosesLate>([&may_end](Loop&) { return ClosesLate{may_end}; });
+  server.start().value();
+  server.stop(0s);
+  simulated->run_until_idle();
+  EXPECT_FALSE(server.stopped());
+  clock.advance(5s);
+  simulated->run_until_idle();
+  clock.advance(5s);
+  simulated->run_until_idle();
+  EXPECT_THAT(log.lines, ::testing::SizeIs(2));
+  EXPECT_THAT(log.lines.at(0), ::testing::HasSubstr("waits for close() of the"));
+  EXPECT_THAT(log.lines.at(0), ::testing::HasSubstr("ClosesLate"));
+  may_end.set();
+  simulated->run_until_idle();
+  EXPECT_TRUE(server.stopped());
+}
+
 TEST_F(LoopStates, AreThereUntilTheLastHandlerHasEnded) {
   struct Held {
     std::mutex mutex;
