@@ -8,13 +8,13 @@
 #include <typeindex>
 #include <utility>
 
+#include "calls/call_workers.hpp"
 #include "calls/check_options.hpp"
 #include "calls/fault_log.hpp"
 #include "calls/method_table.hpp"
+#include "calls/server_loops.hpp"
 #include "calls/server_shard.hpp"
-#include "calls/worker_pool.hpp"
 #include "weft/detail/runtime/post_surely.hpp"
-#include "weft/runtime/loop_thread.hpp"
 
 namespace weft {
 
@@ -56,6 +56,10 @@ class CallServer::State {
     entries_.push_back(entry);
     if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
   }
+  void add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
+    WEFT_ASSERT(phase_ == Phase::kNew, "say per_loop() before start()");
+    loops_.add_state(std::move(kind));
+  }
   std::shared_ptr<void>& layer_state(const std::type_info& layer) { return parts_[layer]; }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
@@ -67,7 +71,6 @@ class CallServer::State {
   enum class Phase : int { kNew, kRunning, kStopping, kStopped };
 
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
-  Loop& loop(std::size_t index) { return threads_.empty() ? *options_.loop : threads_[index]->loop(); }
   Result<void> make_threads();
   Result<void> listen();
   Result<void> listen_on(const std::string& text);
@@ -77,8 +80,6 @@ class CallServer::State {
   void release();
   void stop_shards(Duration grace);
   void take_down();
-  template <typename Work>
-  void run_on(Loop& loop, Work work);
 
   const Transports transports_;
   ServerOptions options_;
@@ -88,8 +89,8 @@ class CallServer::State {
   std::map<std::type_index, std::shared_ptr<void>> parts_;
   std::vector<detail::MethodEntry> entries_;
   detail::MethodTable methods_;
-  std::unique_ptr<detail::WorkerPool> workers_;
-  std::vector<std::unique_ptr<LoopThread>> threads_;
+  std::unique_ptr<detail::CallWorkers> workers_;
+  detail::ServerLoops loops_;
   std::vector<std::unique_ptr<detail::ServerShard>> shards_;
   std::vector<std::unique_ptr<detail::Listener>> listeners_;
   std::vector<std::string> urls_;
@@ -103,23 +104,6 @@ class CallServer::State {
   std::mutex mutex_;
   std::condition_variable stopped_;
 };
-
-template <typename Work>
-void CallServer::State::run_on(Loop& loop, Work work) {
-  if (threads_.empty()) return work();
-  std::mutex mutex;
-  std::condition_variable done;
-  bool finished = false;
-  const auto run_here = [&] {
-    work();
-    const std::lock_guard lock(mutex);
-    finished = true;
-    done.notify_one();
-  };
-  detail::post_surely(loop, [&run_here] { run_here(); });
-  std::unique_lock lock(mutex);
-  done.wait(lock, [&] { return finished; });
-}
 
 Result<void> CallServer::State::start() {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
@@ -141,33 +125,26 @@ Result<void> CallServer::State::start() {
 
 Result<void> CallServer::State::make_threads() {
   if (methods_.has_blocking()) {
-    auto workers = detail::WorkerPool::start(options_.worker_threads, options_.worker_queue_max);
+    auto workers = detail::CallWorkers::start(options_.worker_threads, options_.worker_queue_max);
     if (!workers.ok()) return std::move(workers).status();
     workers_ = std::move(*workers);
   }
-  for (unsigned i = 0; i < options_.threads; ++i) {
-    LoopThreadOptions thread;
-    thread.loop = options_.loop_options;
-    thread.name = "weft-" + std::to_string(i);
-    if (i < options_.cpus.size()) thread.cpu = options_.cpus[i];
-    auto started = LoopThread::start(std::move(thread));
-    if (!started.ok()) return std::move(started).status();
-    threads_.push_back(std::move(*started));
-  }
-  for (std::size_t i = 0; i < std::max<std::size_t>(1, threads_.size()); ++i) {
-    const detail::ServerShard::Setup setup{loop(i),     options_, methods_, workers_.get(),
+  Result<void> started = loops_.start(options_);
+  if (!started.ok()) return started;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    const detail::ServerShard::Setup setup{loops_[i],   options_, methods_, workers_.get(),
                                            memory_,     logger(), faults_,  next_connection_id_,
                                            connections_};
     shards_.push_back(std::make_unique<detail::ServerShard>(setup));
   }
   left_ = shards_.size();
-  return {};
+  return loops_.make_states();
 }
 
 Result<void> CallServer::State::listen() {
   urls_.clear();
   Result<void> outcome;
-  run_on(loop(0), [&] {
+  loops_.run_on(0, [&] {
     try {
       for (const std::string& text : options_.listen) {
         outcome = listen_on(text);
@@ -191,7 +168,7 @@ Result<void> CallServer::State::listen_on(const std::string& text) {
   if (!url.ok()) return std::move(url).status();
   Result<detail::Transport*> transport = transports_.find(*url);
   if (!transport.ok()) return std::move(transport).status();
-  auto listener = (*transport)->listen(loop(0), *url);
+  auto listener = (*transport)->listen(loops_[0], *url);
   if (!listener.ok()) return std::move(listener).status();
   urls_.push_back((*listener)->local_url().to_string());
   listeners_.push_back(std::move(*listener));
@@ -217,7 +194,7 @@ void CallServer::State::deal_out(std::unique_ptr<detail::Incoming> incoming) {
   const std::size_t index = next_shard_;
   next_shard_ = (next_shard_ + 1) % shards_.size();
   if (index == 0) return shards_[0]->adopt(std::move(incoming));
-  loop(index).post([shard = shards_[index].get(), incoming = std::move(incoming)]() mutable {
+  loops_[index].post([shard = shards_[index].get(), incoming = std::move(incoming)]() mutable {
     shard->adopt(std::move(incoming));
   });
 }
@@ -227,7 +204,7 @@ void CallServer::State::stop(Duration grace) {
   if (!phase_.compare_exchange_strong(phase, Phase::kStopping) && phase != Phase::kStopping) return;
   if (!hold_open()) return;
   // Always posted, so that a handler may stop its own server.
-  detail::post_surely(loop(0), [this, grace] {
+  detail::post_surely(loops_[0], [this, grace] {
     listeners_.clear();
     stop_shards(grace);
     release();
@@ -237,8 +214,8 @@ void CallServer::State::stop(Duration grace) {
 void CallServer::State::stop_shards(Duration grace) {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     ++left_;
-    detail::post_surely(loop(i), [this, i, grace] {
-      shards_[i]->stop(grace, [this] { release(); });
+    detail::post_surely(loops_[i], [this, i, grace] {
+      shards_[i]->stop(grace, [this, i] { loops_.end_states(i, [this] { release(); }); });
       release();
     });
   }
@@ -261,7 +238,7 @@ void CallServer::State::release() {
 
 void CallServer::State::wait() {
   if (phase_ == Phase::kNew) return;
-  if (threads_.empty()) {
+  if (!loops_.have_threads()) {
     WEFT_ASSERT(!options_.loop->in_turn(), "waiting for a server inside its own loop's turn would never end");
     while (!stopped()) options_.loop->run_once(std::chrono::milliseconds{10});
   }
@@ -276,7 +253,7 @@ void CallServer::State::end(bool in_child) {
   if (phase_ == Phase::kNew) return;
   if (in_child) {
     listeners_.clear();
-    if (!threads_.empty()) return;
+    if (loops_.have_threads()) return;
     for (const auto& shard : shards_) shard->drop_sessions();
     return;
   }
@@ -286,11 +263,11 @@ void CallServer::State::end(bool in_child) {
 }
 
 void CallServer::State::take_down() {
-  if (!listeners_.empty()) run_on(loop(0), [this] { listeners_.clear(); });
+  if (!listeners_.empty()) loops_.run_on(0, [this] { listeners_.clear(); });
   workers_.reset();
-  for (const auto& thread : threads_) thread->stop();
+  loops_.stop();
   shards_.clear();
-  threads_.clear();
+  loops_.clear();
 }
 
 ServerStats CallServer::State::stats() const {
@@ -316,6 +293,10 @@ CallServer::~CallServer() {
 
 std::shared_ptr<void>& CallServer::layer_state(const std::type_info& layer) {
   return state_->layer_state(layer);
+}
+
+void CallServer::add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
+  state_->add_loop_state(std::move(kind));
 }
 
 void CallServer::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {

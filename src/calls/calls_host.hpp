@@ -21,12 +21,12 @@ namespace weft::detail {
 
 class FaultLog;
 class MethodTable;
-class WorkerPool;
+class CallWorkers;
 
 /// State that all the sessions of one loop share when they serve. Outlives the calls.
 struct CallsHost {
   const MethodTable* methods = nullptr;
-  WorkerPool* workers = nullptr;
+  CallWorkers* workers = nullptr;
   /// This loop's part of the server's or the client's. What it is a part of is shared, because an attachment
   /// may be kept for longer than those live. Set before anything is served or called.
   std::optional<LocalBudget> memory;

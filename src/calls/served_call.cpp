@@ -8,10 +8,10 @@
 
 #include "calls/admission.hpp"
 #include "calls/call_status.hpp"
+#include "calls/call_workers.hpp"
 #include "calls/calls_host.hpp"
 #include "calls/incoming_transfer.hpp"
 #include "calls/late_answer.hpp"
-#include "calls/worker_pool.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/runtime/loop.hpp"
 

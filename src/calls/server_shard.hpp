@@ -20,7 +20,7 @@ class ServerShard final : private SessionOwner, private Timer {
     Loop& loop;
     const ServerOptions& options;
     const MethodTable& methods;
-    WorkerPool* workers;
+    CallWorkers* workers;
     std::shared_ptr<MemoryBudget> memory;
     Logger& logger;
     FaultLog& faults;

@@ -4,13 +4,16 @@
 #include <memory>
 #include <string>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.hpp"
 #include "weft/calls/server_options.hpp"
 #include "weft/calls/transports.hpp"
 #include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/calls/loop_state_kind.hpp"
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/runtime/loop_state.hpp"
 
 namespace weft {
 
@@ -29,6 +32,35 @@ class CallServer {
   /// the types. `owner` is kept as long as the handler may run. Before start(), which refuses a name that was
   /// registered twice.
   void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
+
+  /// Keeps a `T` for each loop: a client of other servers, a cache, a queue of a device. On that loop's
+  /// thread, inside a turn, it is made before the server serves, and destroyed after the last handler has
+  /// ended there, also when start() fails or the server is destroyed without a stop(). Code of the loop, such
+  /// as a handler, finds it by loop_state<T>().
+  ///
+  /// `factory(Loop&)` returns a T, which need not move, a std::unique_ptr<T>, a Result of either, or a Task
+  /// of any of these. It is called for one loop after the other, never twice at once, and belongs to the
+  /// server. What it throws or fails with is the failure of start(). Those of a loop are made in the order of
+  /// these calls, and may use loop_state() for those before them; they end in the opposite order.
+  ///
+  /// A `T` that is a Poller is asked in its loop's turns from when it is made until it ends, and does not add
+  /// itself. One with `Task<void> close()`, which must not throw, is closed before it is destroyed: there it
+  /// joins what it spawned. A close() that does not end holds the server's end up. A loop has one state of a
+  /// type: start() fails with kAlreadyExists otherwise. Before start().
+  template <typename T, typename Factory>
+  void per_loop(Factory factory) {
+    static_assert(detail::LoopStateFactory<Factory, T>,
+                  "weft cannot keep this for each loop: the factory takes a weft::Loop&, and returns a T, a "
+                  "std::unique_ptr<T>, a Result of one of these, or a Task of any of them");
+    if constexpr (detail::LoopStateFactory<Factory, T>) {
+      add_loop_state(std::make_unique<detail::LoopStateKindOf<T, Factory>>(std::move(factory)));
+    }
+  }
+  /// The same with `T(Loop&)` for a factory.
+  template <typename T>
+  void per_loop() {
+    per_loop<T>([](Loop& loop) { return std::make_unique<T>(loop); });
+  }
 
   /// Object that a layer above keeps once for a server, found by the layer's own type; null until the layer
   /// puts something there, and kept as long as the server. Thread: the one that makes the server.
@@ -62,6 +94,8 @@ class CallServer {
   ServerStats stats() const;
 
  private:
+  void add_loop_state(std::unique_ptr<detail::LoopStateKind> kind);
+
   class State;
   std::unique_ptr<State> state_;
   detail::ForkMark made_in_;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults, part "lifetime": a child of fork inherits everything and must change nothing of its parent's.
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <latch>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -15,6 +17,7 @@
 
 #include "integration/faults/faults_testing.hpp"
 #include "weft/coro/event.hpp"
+#include "weft/detail/base/descriptor.hpp"
 
 namespace weft::faults {
 namespace {
@@ -26,6 +29,19 @@ struct Gate {
     [[maybe_unused]] const Result<void> opened = co_await event.wait();
     co_return 7;
   }
+};
+
+/// What the server keeps for each loop: something that it is asked for, and that takes part in its
+/// descriptors.
+class Asked final : public Poller {
+ public:
+  explicit Asked(Loop&) {}
+  std::size_t poll() override { return 0; }
+  bool arm() override { return true; }
+  int descriptor() const override { return event_.get(); }
+
+ private:
+  detail::Descriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
 /// A server and a client, over TCP and over a Unix socket. Everything is the parent's.
@@ -41,6 +57,7 @@ struct World {
     server = std::make_unique<Server>(std::move(options));
     server->register_handler<&Gate::pass>(&gate);
     server->register_handler<add>();
+    server->per_loop<Asked>();
     server->start().value();
     for (const std::string& url : server->urls()) clients.push_back(client_of(url));
     for (const auto& client : clients) EXPECT_TRUE(connect(*client));
@@ -136,6 +153,39 @@ TEST_P(Fork, AChildMakesALoopAServerAndAClientOfItsOwn) {
 
 TEST_P(Fork, AChildThatDrivesItsParentsLoopIsToldSo) {
   EXPECT_DEATH(world_.loop->run_once(0s), "a loop of the parent was driven in a child of fork");
+}
+
+Task<void> store_result(WorkerPool* pool, std::latch* entered, std::latch* open, Result<int>* result) {
+  Result<int> got = co_await on_worker(*pool, [entered, open] {
+    entered->count_down();
+    open->wait();
+    return 1;
+  });
+  *result = std::move(got);
+}
+
+TEST(ForkOfAPool, AChildLeavesItToItsParentAndStartsItsOwn) {
+  const auto loop = Loop::create().value();
+  auto pool = WorkerPool::start({.threads = 1}).value();
+  std::latch entered{1};
+  std::latch open{1};
+  Result<int> result = 0;
+  Scope scope;
+  loop->post([&] { scope.spawn(&store_result, pool.get(), &entered, &open, &result); });
+  loop->run_once(0s);
+  entered.wait();
+  EXPECT_TRUE(in_a_child([&] {
+    const auto own = Loop::create().value();
+    const Result<int> refused = own->block_on(on_worker(*pool, [] { return 1; }));
+    EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+    scope.drop_all();
+    pool.reset();
+    const auto other = WorkerPool::start({.threads = 1}).value();
+    EXPECT_EQ(own->block_on(on_worker(*other, [] { return 2; })).value(), 2);
+  }));
+  open.count_down();
+  loop->block_on(scope.join());
+  EXPECT_EQ(result.value(), 1);
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<PollerKind, unsigned>>& info) {

@@ -10,8 +10,8 @@
 #include <latch>
 #include <thread>
 
+#include "calls/call_workers.hpp"
 #include "calls/calls_host.hpp"
-#include "calls/worker_pool.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/reply_right.hpp"
@@ -155,7 +155,7 @@ class ServedCalls : public ::testing::Test {
 
   ManualClock clock_;
   std::unique_ptr<Loop> loop_;
-  std::unique_ptr<WorkerPool> workers_ = WorkerPool::start(1, 4).value();
+  std::unique_ptr<CallWorkers> workers_ = CallWorkers::start(1, 4).value();
   CallsHost host_;
   MethodEntry method_;
   std::unique_ptr<NotingSink> sink_;

@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <typeinfo>
 
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -10,6 +11,7 @@
 
 namespace weft::detail {
 
+struct ExecutorLocalTag;
 struct ReadyTag;
 
 /// Something to run later on this thread: a node that sits in one Executor's queue at a time.
@@ -26,6 +28,20 @@ class Ready : public ListHook<ReadyTag> {
  private:
   friend class Executor;
   Run run_;
+};
+
+/// Object of one executor that is found there by its type. Owned by whoever adds it; leaves when destroyed.
+class ExecutorLocal : public ListHook<ExecutorLocalTag> {
+ public:
+  explicit ExecutorLocal(const std::type_info& type) noexcept : type_(type) {}
+
+  const std::type_info& type() const noexcept { return type_; }
+  void* object() const noexcept { return object_; }
+  void set_object(void* object) noexcept { object_ = object; }
+
+ private:
+  const std::type_info& type_;
+  void* object_ = nullptr;
 };
 
 /// A thread's ready queue: first in, first out, no allocation, no lock. The runtime's Loop derives from it.
@@ -58,6 +74,11 @@ class Executor {
 
   bool has_ready() const noexcept { return !ready_.empty(); }
 
+  void add_local(ExecutorLocal& local) noexcept { locals_.push_back(local); }
+  /// The object of `type` that was added and has not left; null without. The few that there are are looked
+  /// through, without a lock and mostly without comparing a name.
+  void* find_local(const std::type_info& type) noexcept;
+
   /// Runs at most `budget` nodes, those too that are queued meanwhile. Returns how many ran.
   std::size_t run_ready(std::size_t budget) {
     Enter entered(*this);
@@ -81,6 +102,7 @@ class Executor {
   static inline constinit thread_local Executor* current_ = nullptr;
 
   IntrusiveList<Ready, ReadyTag> ready_;
+  IntrusiveList<ExecutorLocal, ExecutorLocalTag> locals_;
 };
 
 /// The Ready that resumes a coroutine.

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/runtime/worker_pool.hpp"
+
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "runtime/pool_threads.hpp"
+
+namespace weft {
+
+namespace detail {
+
+namespace {
+
+constexpr FixedFailure kPoolEnded{StatusCode::kUnavailable, Layer::kRuntime, Retry::kElsewhere,
+                                  "the worker pool ended before one of its threads took the function"};
+
+}  // namespace
+
+std::string worker_thread_name(const std::string& name, unsigned number) {
+  constexpr std::size_t kNameMax = 15;
+  const std::string its_number = "-" + std::to_string(number);
+  return name.substr(0, kNameMax - std::min(kNameMax, its_number.size())) + its_number;
+}
+
+WorkerJobs::Added WorkerJobs::add(WorkerJob& job) noexcept {
+  if (ended_) return Added::kEnded;
+  if (stats_.waiting >= jobs_max_) {
+    ++stats_.refused;
+    return Added::kFull;
+  }
+  job.hold();
+  waiting_.push_back(job);
+  ++stats_.waiting;
+  return Added::kYes;
+}
+
+bool WorkerJobs::remove(WorkerJob& job) noexcept {
+  if (!job.linked()) return false;
+  job.unlink();
+  --stats_.waiting;
+  ++stats_.withdrawn;
+  return true;
+}
+
+void WorkerJobs::end(IntrusiveList<WorkerJob, WorkerJobTag>& left) noexcept {
+  ended_ = true;
+  left.splice_back(waiting_);
+  stats_.waiting = 0;
+}
+
+WorkerJob* WorkerJobs::next() noexcept {
+  if (waiting_.empty()) return nullptr;
+  --stats_.waiting;
+  ++stats_.running;
+  return &waiting_.pop_front();
+}
+
+bool WorkerJobs::ended(const WorkerJob&) noexcept {
+  --stats_.running;
+  ++stats_.ran;
+  return false;
+}
+
+}  // namespace detail
+
+namespace {
+
+Status misuse(std::string_view option) {
+  return {StatusCode::kInvalidArgument, Layer::kRuntime, [option] {
+            return "WorkerPoolOptions::" + std::string{option} + ": 0 lets nothing run; give one or more";
+          }};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerPool>> WorkerPool::start(WorkerPoolOptions options) {
+  if (options.threads == 0) return misuse("threads");
+  if (options.queue_max == 0) return misuse("queue_max");
+  try {
+    auto threads = std::make_shared<detail::PoolThreads>(options.queue_max);
+    Result<void> started = threads->start(options.threads, options.name);
+    if (!started.ok()) return std::move(started).status();
+    return std::unique_ptr<WorkerPool>{new WorkerPool{std::move(threads)}};
+  } catch (const std::bad_alloc&) {
+    return Status::of<kOutOfMemory>();
+  }
+}
+
+WorkerPool::WorkerPool(std::shared_ptr<detail::PoolThreads> threads) : threads_(std::move(threads)) {}
+
+WorkerPool::~WorkerPool() {
+  if (!threads_->in_child()) {
+    detail::IntrusiveList<detail::WorkerJob, detail::WorkerJobTag> left;
+    threads_->with_queue([&left](detail::WorkerJobs& jobs) { jobs.end(left); });
+    while (!left.empty()) {
+      detail::WorkerJob& job = left.pop_front();
+      job.failure = Status::of<detail::kPoolEnded>();
+      job.tell();
+    }
+  }
+  threads_->end();
+}
+
+WorkerPoolStats WorkerPool::stats() const {
+  return threads_->with_queue([](const detail::WorkerJobs& jobs) { return jobs.stats(); });
+}
+
+}  // namespace weft
