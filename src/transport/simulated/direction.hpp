@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "transport/simulated/network.hpp"
+#include "transport/simulated/segment_queue.hpp"
+#include "weft/base/time.hpp"
+
+namespace weft::detail::simulated {
+
+/// One direction of a connection.
+///
+///   send() -> stuck -> flying -> arrived -> receive()
+///
+///   stuck     not on the way, or lost: the sender's host tries again after waits that double
+///   flying    on the way, each segment with the time at which it arrives
+///   arrived   in the receiver's host, not read yet
+///
+/// A segment that arrives while the direction is blocked is lost, and all behind it with it.
+/// Positions count bytes, and one for the end; each is at most the one before it:
+///
+///   sent >= delivered >= acknowledged          acknowledged: the sender's host knows of the delivery
+///   delivered >= consumed >= window            window: the sender's host knows of the room
+///
+/// The last of each follow at once, unless the way back is blocked: then when the sender tries again.
+class Direction {
+ public:
+  static constexpr TimePoint kNever = TimePoint::max();
+
+  Direction(Network& network, Host& from, Host& to, std::uint64_t number);
+
+  Host& sender() const { return from_; }
+  Host& receiver() const { return to_; }
+
+  /// Takes as many bytes as there is room for; the sender is told when there is some again after less than
+  /// all were taken.
+  std::size_t send(std::span<const iovec> from);
+  /// No bytes follow. Again is no change.
+  void end();
+  /// The sender gives up: what has not left never does, and the receiver finds a reset behind what is on its
+  /// way, if the direction is open.
+  void reset();
+  /// The sender vanishes with all that has not left.
+  void vanish();
+
+  std::size_t receive(std::span<const iovec> into);
+  /// Tells the sender's host what was delivered and received. True: the sender waits for the room.
+  bool acknowledge();
+  /// Everything before the end was received.
+  bool at_end() const { return at(Segment::Kind::kEnd); }
+  /// A reset has arrived.
+  bool is_reset() const { return reset_; }
+  bool has_arrived() const { return !arrived_.empty(); }
+  /// Drops what has arrived. True when there were bytes.
+  bool drop_arrived();
+
+  struct Happened {
+    bool arrived = false;
+    bool room = false;
+    bool given_up = false;
+  };
+  /// Returns when time has an effect next.
+  TimePoint next() const;
+  /// Does what is due.
+  Happened run();
+  /// Tries again now to send what is stuck. True: the sender has room that it waits for.
+  bool try_again();
+
+ private:
+  bool at(Segment::Kind kind) const { return !arrived_.empty() && arrived_.front().kind == kind; }
+  void enqueue(std::unique_ptr<Segment> segment);
+  void leave(std::unique_ptr<Segment> segment);
+  bool unfinished() const {
+    return !vanished_ && (!stuck_.empty() || acknowledged_ != delivered_ || window_ != consumed_);
+  }
+  bool outstanding() const { return !vanished_ && sent_ != acknowledged_; }
+  void retry_later();
+
+  Network& network_;
+  Host& from_;
+  Host& to_;
+  const std::uint64_t number_;
+  const std::size_t capacity_;
+  SegmentQueue arrived_;
+  SegmentQueue flying_;
+  SegmentQueue stuck_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t consumed_ = 0;
+  std::uint64_t window_ = 0;
+  TimePoint last_arrival_{};
+  TimePoint progress_at_{};  // the last acknowledgement, or when there was nothing to acknowledge
+  TimePoint retry_at_ = kNever;
+  Duration retry_wait_{};
+  bool sender_waits_ = false;
+  bool vanished_ = false;
+  bool ended_ = false;
+  bool reset_ = false;
+};
+
+}  // namespace weft::detail::simulated
