@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "calls/session.hpp"
+#include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/transport/url.hpp"
+#include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
 
@@ -42,11 +45,9 @@ std::string host_key(std::string_view url) {
   return is_v4_mapped(address) ? std::string{address.data() + 12, 4} : std::string{address.data(), 8};
 }
 
-CallGate::CallGate(Session& session)
-    : session_(session),
-      remote_(std::make_shared<const std::string>(session.connection().remote_endpoint())) {}
-
-std::optional<Refusal> CallGate::refuse_early(const MethodGate& gate, std::size_t held) const {
+std::optional<Refusal> CallGate::refuse_early(const MethodEntry& method, std::size_t held) const noexcept {
+  if (method.gate == nullptr) return std::nullopt;
+  const MethodGate& gate = *method.gate;
   const TimePoint now = session_.loop().now();
   if (gate.rate != nullptr) {
     if (const Duration wait = gate.rate->wait(now); wait > Duration::zero()) return over_methods_rate(wait);
@@ -60,14 +61,37 @@ std::optional<Refusal> CallGate::refuse_early(const MethodGate& gate, std::size_
   return std::nullopt;
 }
 
+std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& frame, Deadline deadline,
+                                       OwnedPass& pass) noexcept {
+  if (method.gate == nullptr) return std::nullopt;
+  const wire::RequestView request{frame.header};
+  try {
+    if (remote_ == nullptr) {
+      remote_ = std::make_shared<const std::string>(session_.connection().remote_endpoint());
+    }
+    return admit(*method.gate,
+                 {.method = method.key.name,
+                  .metadata = MetadataView{frame.body.first(request.metadata_bytes())},
+                  .remote_endpoint = *remote_,
+                  .connection_id = session_.connection_id(),
+                  .deadline = deadline,
+                  .request_bytes = request.arguments_bytes(),
+                  .attachment_bytes = request.attachment_bytes()},
+                 pass);
+  } catch (const std::bad_alloc&) {
+    pass.reset();
+    return over_process_memory();
+  }
+}
+
 // Rates of hosts are taken first, for to look at a token is work. What an interceptor finds out of a caller
 // can be its key, so those rates come after. What is for all callers comes last: a caller who is refused for
 // its own sake takes nothing of it.
-std::optional<Refusal> CallGate::admit(const MethodGate& gate, IncomingCall::Facts facts, OwnedPass& pass) {
+std::optional<Refusal> CallGate::admit(const MethodGate& gate, const IncomingCall::Facts& facts,
+                                       OwnedPass& pass) {
   const TimePoint now = session_.loop().now();
   const ServerGate& server = gate.server;
   if (auto refusal = take_rates_of_host(server, now)) return refusal;
-  facts.remote_endpoint = *remote_;
   CallObjects none;
   const bool places = gate.has_records && (gate.limit != nullptr || server.limit() != nullptr);
   if (places || !server.interceptors().empty()) {

@@ -121,58 +121,29 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   if (request.attachment_bytes() != 0) [[unlikely]] {
     return begin_arriving(frame, chunk);
   }
-  if (method->gate != nullptr) [[unlikely]] {
-    return serve_gated(*method, frame, chunk);
-  }
-  if (method->kind == HandlerKind::kInline) [[likely]] {
+  if (method->straight) [[likely]] {
     const CallCounting::Taking taking{counting_, frame.header.id};
     InlineCall call{answers_, request.id(), arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
   }
+  if (method->gate != nullptr) [[unlikely]] {
+    return serve_gated(*method, frame, chunk);
+  }
   return serve_record(*method, frame, chunk, Arrived{deadline_of(request, session_.loop().now())});
-}
-
-CallGate& CallsIn::need_gate() {
-  if (gate_ == nullptr) gate_ = std::make_unique<CallGate>(session_);
-  return *gate_;
-}
-
-std::optional<Refusal> CallsIn::refuse_early(const MethodEntry& method) {
-  if (method.gate == nullptr) return std::nullopt;
-  try {
-    return need_gate().refuse_early(*method.gate, admission_.calls());
-  } catch (const std::bad_alloc&) {
-    return over_process_memory();
-  }
-}
-
-std::optional<Refusal> CallsIn::pass_gate(const MethodEntry& method, const Frame& frame, OwnedPass& pass) {
-  const wire::RequestView request{frame.header};
-  try {
-    return need_gate().admit(*method.gate,
-                             {.method = method.key.name,
-                              .metadata = MetadataView{frame.body.first(request.metadata_bytes())},
-                              .connection_id = session_.connection_id(),
-                              .deadline = deadline_of(request, session_.loop().now()),
-                              .request_bytes = request.arguments_bytes(),
-                              .attachment_bytes = request.attachment_bytes()},
-                             pass);
-  } catch (const std::bad_alloc&) {
-    return over_process_memory();
-  }
 }
 
 Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const wire::RequestView request{frame.header};
+  const Deadline deadline = deadline_of(request, session_.loop().now());
   OwnedPass pass;
-  if (const auto refusal = pass_gate(method, frame, pass)) {
+  if (const auto refusal = gate_.admit(method, frame, deadline, pass)) {
     const CallCounting::Taking taking{counting_, frame.header.id};
     answers_.refuse(request.id(), *refusal);
     return {};
   }
   if (method.kind != HandlerKind::kInline) {
-    Arrived arrived{deadline_of(request, session_.loop().now())};
+    Arrived arrived{deadline};
     arrived.pass = std::move(pass);
     return serve_record(method, frame, chunk, std::move(arrived));
   }
@@ -293,10 +264,8 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
   std::optional<Refusal> refusal = check_.attachment_refusal(request);
   const Deadline deadline = deadline_of(request, session_.loop().now());
   OwnedPass pass;
-  if (!refusal && check_.find(request)->gate != nullptr) [[unlikely]] {
-    refusal = refuse_early(*check_.find(request));
-    if (!refusal) refusal = pass_gate(*check_.find(request), frame, pass);
-  }
+  if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());
+  if (!refusal) refusal = gate_.admit(*check_.find(request), frame, deadline, pass);
   if (!refusal && request.expects_continue() && check_.find(request)->key.chooses_landing) {
     Arrived arrived{deadline};
     arrived.pass = std::move(pass);
@@ -338,7 +307,7 @@ bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
   const MethodEntry* const method = check_.method_for(request);
   if (method == nullptr) return false;
   if (method->gate != nullptr && !arriving_.has_body()) [[unlikely]] {
-    if (auto refusal = refuse_early(*method)) {
+    if (auto refusal = gate_.refuse_early(*method, admission_.calls())) {
       arriving_.refuse(std::move(*refusal));
       return false;
     }
@@ -352,10 +321,9 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   std::optional<Refusal> refusal = check_.attachment_refusal(request);
   if (!refusal) refusal = admission_.refuse_arriving(request.attachment_bytes());
   if (!refusal && !has_good_metadata(frame)) refusal = bad_metadata();
-  if (!refusal && check_.find(request)->gate != nullptr) [[unlikely]] {
-    refusal = refuse_early(*check_.find(request));
-    if (!refusal) refusal = pass_gate(*check_.find(request), frame, arriving_pass_);
-  }
+  if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());
+  const Deadline deadline = deadline_of(request, session_.loop().now());
+  if (!refusal) refusal = gate_.admit(*check_.find(request), frame, deadline, arriving_pass_);
   if (refusal) {
     arriving_.refuse(std::move(*refusal));
     return Landing::skip();

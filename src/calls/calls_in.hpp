@@ -83,11 +83,6 @@ class CallsIn final : private ArrivingCallsOwner {
   ArrivingCalls& need_arriving_calls();
   /// Serves a call that has to pass its method's gate.
   [[gnu::cold]] Status serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
-  /// Refuses a call of which only the head is here, if its gate would.
-  [[gnu::cold]] std::optional<Refusal> refuse_early(const MethodEntry& method);
-  /// Lets a call, whose attachment may be to come, pass its method's gate.
-  std::optional<Refusal> pass_gate(const MethodEntry& method, const Frame& frame, OwnedPass& pass);
-  CallGate& need_gate();
   /// Refuses a call that has passed its gate, or has none.
   Status refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass);
   /// Takes a request whose attachment comes in pieces.
@@ -109,8 +104,7 @@ class CallsIn final : private ArrivingCallsOwner {
   bool early_ = false;
   /// Of the request whose attachment is being received; null when it passed nothing.
   OwnedPass arriving_pass_;
-  /// Made for the first call that has to pass one.
-  std::unique_ptr<CallGate> gate_;
+  CallGate gate_{session_};
   IdTable<ServedCall> table_;
   ServedList calls_;
   const RequestCheck check_;

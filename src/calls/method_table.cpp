@@ -74,6 +74,7 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
   for (MethodEntry& entry : table.entries_) {
     if (Status status = check_entry(entry); !status.ok()) return status;
     entry.running = whole;
+    entry.straight = entry.kind == HandlerKind::kInline;
     entry.index = static_cast<std::size_t>(&entry - table.entries_.data()) + 1;
     // Of blocking calls the workers' queue runs no more than may, and lets the others wait.
     if (entry.options.running_max != 0 && entry.kind != HandlerKind::kBlocking) {
@@ -93,7 +94,10 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
 }
 
 void MethodTable::put_behind(ServerGate& gate) {
-  for (MethodEntry& entry : entries_) entry.gate = gate.gate_of(entry);
+  for (MethodEntry& entry : entries_) {
+    entry.gate = gate.gate_of(entry);
+    entry.straight = entry.straight && entry.gate == nullptr;
+  }
 }
 
 bool MethodTable::has_blocking() const {
