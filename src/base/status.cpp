@@ -102,15 +102,31 @@ Status::Status(const Facts& facts, std::string_view before, std::string_view mes
   word_ = reinterpret_cast<std::uintptr_t>(&text);
 }
 
+// Bits of a word that holds the facts: 2 unprocessed, 3 to 7 the code, 8 to 10 the layer, 11 and 12 the
+// advice, 13 to 31 the milliseconds, 32 to 63 the native number.
 Status Status::bare(const Facts& facts) noexcept {
   WEFT_ASSERT(facts.code != StatusCode::kOk, "a failure needs a code other than kOk");
+  static_assert(kRetryAfterMax / std::chrono::milliseconds{1} < 1 << 19, "they have 19 bits");
+  static_assert(static_cast<unsigned>(StatusCode::kUnauthenticated) < 1u << 5 &&
+                static_cast<unsigned>(Layer::kRpc) < 1u << 3 &&
+                static_cast<unsigned>(Retry::kReconnect) < 1u << 2);
   Status status;
-  status.word_ = kBare | (facts.unprocessed ? kBareUnprocessed : 0) |
-                 std::uint64_t{static_cast<std::uint8_t>(facts.code)} << 8 |
-                 std::uint64_t{static_cast<std::uint8_t>(facts.layer)} << 16 |
-                 std::uint64_t{static_cast<std::uint8_t>(facts.retry)} << 24 |
+  status.word_ = kBare | std::uint64_t{facts.unprocessed} << 2 |
+                 std::uint64_t{static_cast<std::uint8_t>(facts.code)} << 3 |
+                 std::uint64_t{static_cast<std::uint8_t>(facts.layer)} << 8 |
+                 std::uint64_t{static_cast<std::uint8_t>(facts.retry)} << 11 |
+                 std::uint64_t{facts.retry_after_ms} << 13 |
                  std::uint64_t{static_cast<std::uint32_t>(facts.native)} << 32;
   return status;
+}
+
+Status::Facts Status::bare_facts(std::uint64_t word) noexcept {
+  return {static_cast<StatusCode>(word >> 3 & 0x1F),
+          static_cast<Layer>(word >> 8 & 0x7),
+          static_cast<Retry>(word >> 11 & 0x3),
+          static_cast<std::int32_t>(word >> 32),
+          (word >> 2 & 1) != 0,
+          static_cast<std::uint32_t>(word >> 13 & 0x7FFFF)};
 }
 
 const FixedFailure& Status::fixed() const noexcept {
@@ -127,9 +143,7 @@ Status::Facts Status::facts() const noexcept {
     case kFixed:
       return {fixed().code, fixed().layer, fixed().retry, 0, fixed().unprocessed};
     case kBare:
-      return {static_cast<StatusCode>(word_ >> 8 & 0xFF), static_cast<Layer>(word_ >> 16 & 0xFF),
-              static_cast<Retry>(word_ >> 24 & 0xFF), static_cast<std::int32_t>(word_ >> 32),
-              (word_ & kBareUnprocessed) != 0};
+      return bare_facts(word_);
     default:
       return text().facts;
   }
@@ -147,16 +161,28 @@ std::string_view Status::message() const noexcept {
   }
 }
 
+template <typename Change>
+void Status::change(Change change) noexcept {
+  // Nobody else can begin to share it meanwhile: that takes a copy of this object.
+  if ((word_ & kKinds) == 0 && text().shared_by.load(std::memory_order_acquire) == 1)
+    return change(text().facts);
+  Facts changed = facts();
+  change(changed);
+  *this = Status{changed, {}, message()};
+}
+
 void Status::mark_unprocessed() noexcept {
   if (ok() || unprocessed()) return;
-  // Nobody else can begin to share it meanwhile: that takes a copy of this object.
-  if ((word_ & kKinds) == 0 && text().shared_by.load(std::memory_order_acquire) == 1) {
-    text().facts.unprocessed = true;
-    return;
-  }
-  Facts marked = facts();
-  marked.unprocessed = true;
-  *this = Status{marked, {}, message()};
+  change([](Facts& facts) { facts.unprocessed = true; });
+}
+
+void Status::set_retry_after(Duration wait) noexcept {
+  if (ok()) return;
+  const Duration most = std::clamp(wait, Duration::zero(), kRetryAfterMax);
+  const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(most);
+  const auto milliseconds = static_cast<std::uint32_t>(rounded.count());
+  if (facts().retry_after_ms == milliseconds) return;
+  change([milliseconds](Facts& facts) { facts.retry_after_ms = milliseconds; });
 }
 
 void Status::share() const noexcept {

@@ -156,7 +156,19 @@ void AnswerWriter::finish() {
 void AnswerWriter::refuse(std::uint64_t id, RefusalReason reason, const Status& why) {
   session_.count_refusal(reason, why);
   counting_.refused(id);
-  send_failure(id, failure_head(why), why.message());
+  wire::AnswerHead head = failure_head(why);
+  if (why.unprocessed()) head.flags |= wire::FrameFlags::kUnprocessed;
+  send_failure(id, head, why.message());
+}
+
+void AnswerWriter::refuse(std::uint64_t id, const Refusal& refusal) {
+  session_.count_refusal(refusal.reason, refusal.status);
+  counting_.refused(id);
+  wire::AnswerHead head = failure_head(refusal.status);
+  head.flags |= wire::FrameFlags::kUnprocessed;
+  if (refusal.retry_after > Duration::zero())
+    head.retry_after_ms = retry_after_milliseconds(refusal.retry_after);
+  send_failure(id, head, refusal.status.message());
 }
 
 // Allocates nothing but the frame.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "calls/arriving_attachment.hpp"
+#include "calls/gate_pass.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/memory/arriving_buffer.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
@@ -28,6 +30,9 @@ class ArrivingCall final : public ArrivingAttachment {
   wire::RequestView request() const noexcept { return wire::RequestView{frame_.header}; }
   /// Null when the body is not kept in its chunk.
   const ChunkRef& chunk() const noexcept { return chunk_; }
+  /// Of what the call has passed; null when that hears of no end.
+  void keep_pass(OwnedPass pass) noexcept { pass_ = std::move(pass); }
+  OwnedPass take_pass() noexcept { return std::move(pass_); }
 
  private:
   std::size_t announced() const noexcept override { return bytes(); }
@@ -50,6 +55,7 @@ class ArrivingCall final : public ArrivingAttachment {
   KeptBody kept_;
   ArrivingBuffer attachment_;
   std::size_t charge_;
+  OwnedPass pass_;
 };
 
 }  // namespace weft::detail

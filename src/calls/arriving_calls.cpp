@@ -41,7 +41,8 @@ ArrivingCalls::ArrivingCalls(ArrivingCallsOwner& owner, Connection& connection, 
       host_(host),
       table_(host.table_secret) {}
 
-std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline) {
+std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline,
+                                            OwnedPass& pass) {
   const std::uint64_t bytes = frame.header.attachment_bytes;
   if (auto refusal = admission_.refuse_arriving(announced_ + bytes)) return refusal;
   Result<Buffer> landing = connection_.landing_memory(bytes);
@@ -53,9 +54,11 @@ std::optional<Refusal> ArrivingCalls::begin(const Frame& frame, const ChunkRef& 
     KeptBody kept{*host_.memory, charge.kept};
     if (copied) kept.copy(frame.body);
     table_.reserve_one();
-    insert(*new ArrivingCall(*this, owner_, admission_, frame, copied ? ChunkRef{} : chunk, std::move(kept),
-                             charge.kept, ArrivingBuffer{*std::move(landing), host_.memory->shared()},
-                             deadline));
+    auto call = std::make_unique<ArrivingCall>(
+        *this, owner_, admission_, frame, copied ? ChunkRef{} : chunk, std::move(kept), charge.kept,
+        ArrivingBuffer{*std::move(landing), host_.memory->shared()}, deadline);
+    call->keep_pass(std::move(pass));
+    insert(*call.release());
     return std::nullopt;
   } catch (const std::bad_alloc&) {
     admission_.leave(charge.kept);

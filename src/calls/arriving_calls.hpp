@@ -7,6 +7,7 @@
 
 #include "calls/admission.hpp"
 #include "calls/arriving_call.hpp"
+#include "calls/gate_pass.hpp"
 #include "calls/id_table.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/status.hpp"
@@ -31,7 +32,7 @@ class FrameOutput;
 class ArrivingCallsOwner {
  public:
   /// All of the attachment of `call` is there; the call ends when this returns.
-  virtual void on_call_arrived(const ArrivingCall& call, Buffer attachment) = 0;
+  virtual void on_call_arrived(ArrivingCall& call, Buffer attachment) = 0;
   /// The call ends before it was whole.
   virtual void on_call_refused(wire::RequestView request, const Refusal& refusal) = 0;
   virtual void on_call_failed(wire::RequestView request, const Status& failure) = 0;
@@ -63,8 +64,9 @@ class ArrivingCalls {
   bool has(std::uint64_t id) const { return table_.find(id) != nullptr; }
   Loop& loop() const { return loop_; }
   Admission& admission() const { return admission_; }
-  /// Takes a request, whose id is not in use. With a refusal nothing has changed.
-  std::optional<Refusal> begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline);
+  /// Takes a request, whose id is not in use, and `pass`, which may be null. With a refusal nothing has
+  /// changed.
+  std::optional<Refusal> begin(const Frame& frame, const ChunkRef& chunk, Deadline deadline, OwnedPass& pass);
   /// Asks the peer for `attachment`, whose request waits for that. With a failure nothing has changed.
   Status ask_for(ArrivingAttachment& attachment) noexcept;
   /// Tells the peer that the attachment of `id` may come. False when there is no memory for that: the

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "calls/gate_pass.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
 
@@ -46,6 +47,11 @@ Deadline CallContext::deadline() const {
 
 MetadataView CallContext::metadata() const {
   return MetadataView{call_->scope().carried()};
+}
+
+void* CallContext::find_attached(const std::type_info& type) const noexcept {
+  const auto& pass = call_->envelope().pass;
+  return pass != nullptr ? pass->objects().find(type) : nullptr;
 }
 
 bool CallContext::cancelled() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/call_status.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
@@ -11,8 +12,16 @@
 namespace weft::detail {
 
 wire::AnswerHead failure_head(const Status& failure) {
-  return {
-      .code = failure.code(), .layer = failure.layer(), .retry = failure.retry(), .native = failure.native()};
+  return {.code = failure.code(),
+          .layer = failure.layer(),
+          .retry = failure.retry(),
+          .native = failure.native(),
+          .retry_after_ms = retry_after_milliseconds(failure.retry_after())};
+}
+
+std::uint32_t retry_after_milliseconds(Duration wait) {
+  const Duration most = std::clamp(wait, Duration::zero(), kRetryAfterMax);
+  return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(most).count());
 }
 
 Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
@@ -106,7 +115,10 @@ Status answered_status(const Frame& frame, const MethodKey& method) {
   auto retry = answer.retry() <= static_cast<unsigned>(Retry::kReconnect) ? static_cast<Retry>(answer.retry())
                                                                           : Retry::kNever;
   if (retry == Retry::kReconnect) retry = Retry::kBackoff;
-  return {code, layer, message, native, retry};
+  Status failure{code, layer, message, native, retry};
+  failure.set_retry_after(std::chrono::milliseconds{answer.retry_after_ms()});
+  if (answer.unprocessed()) failure.mark_unprocessed();
+  return failure;
 }
 
 }  // namespace weft::detail

@@ -18,6 +18,9 @@ inline constexpr std::int32_t kSchemaMismatch = 1;
 /// A failure as an answer's head carries it, without its id; the message is the answer's body.
 wire::AnswerHead failure_head(const Status& failure);
 
+/// A wait as an answer's head carries it: rounded up, so that nobody comes too early.
+std::uint32_t retry_after_milliseconds(Duration wait);
+
 /// Bytes of a failure's text that go to the caller when there is no memory for more.
 inline constexpr std::size_t kShortTextBytes = 1024;
 

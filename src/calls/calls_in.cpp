@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "calls/call_status.hpp"
+#include "calls/intercepted_sink.hpp"
 #include "calls/session.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/calls/inline_call.hpp"
@@ -102,7 +103,8 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   if (waited_ > kNoWait && waited_ > timeout_of(request) / 2) [[unlikely]] {
     refuse_request(request, {RefusalReason::kBehind,
                              exhausted("the server is behind: half of the time for this call had passed "
-                                       "before it was looked at, so it was not run")});
+                                       "before it was looked at, so it was not run"),
+                             waited_});
     return {};
   }
   const MethodEntry* method = check_.method_for(request);
@@ -119,13 +121,43 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   if (request.attachment_bytes() != 0) [[unlikely]] {
     return begin_arriving(frame, chunk);
   }
-  if (method->kind == HandlerKind::kInline) [[likely]] {
+  if (method->straight) [[likely]] {
     const CallCounting::Taking taking{counting_, frame.header.id};
     InlineCall call{answers_, request.id(), arguments_of(frame)};
     method->serve_inline(*method, call);
     return {};
   }
-  return serve_record(*method, frame, chunk, {deadline_of(request, session_.loop().now()), {}});
+  if (method->gate != nullptr) [[unlikely]] {
+    return serve_gated(*method, frame, chunk);
+  }
+  return serve_record(*method, frame, chunk, Arrived{deadline_of(request, session_.loop().now())});
+}
+
+Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
+  const wire::RequestView request{frame.header};
+  const Deadline deadline = deadline_of(request, session_.loop().now());
+  OwnedPass pass;
+  if (const auto refusal = gate_.admit(method, frame, deadline, pass)) {
+    const CallCounting::Taking taking{counting_, frame.header.id};
+    answers_.refuse(request.id(), *refusal);
+    return {};
+  }
+  if (method.kind != HandlerKind::kInline) {
+    Arrived arrived{deadline};
+    arrived.pass = std::move(pass);
+    return serve_record(method, frame, chunk, std::move(arrived));
+  }
+  const CallCounting::Taking taking{counting_, frame.header.id};
+  if (pass == nullptr) {
+    InlineCall call{answers_, request.id(), arguments_of(frame)};
+    method.serve_inline(method, call);
+    return {};
+  }
+  InterceptedSink sink{answers_, *pass};
+  InlineCall call{sink, request.id(), arguments_of(frame)};
+  method.serve_inline(method, call);
+  pass->conclude();
+  return {};
 }
 
 bool CallsIn::is_in_use(std::uint64_t id) const {
@@ -141,15 +173,19 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   RunningPlace place;
   if (!place.take(method.running, admission_.calls())) [[unlikely]] {
-    answers_.refuse(frame.header.id, over_running());
-    return {};
+    return refuse_passed(frame.header.id, over_running(), arrived.pass);
+  }
+  if (arrived.pass != nullptr) [[unlikely]] {
+    if (auto refusal = arrived.pass->enter(admission_.calls())) {
+      return refuse_passed(frame.header.id, *refusal, arrived.pass);
+    }
   }
   const Charge charge{kept_bytes(method, frame, chunk), arrived.bytes_there()};
   if (const auto refusal = admission_.admit(charge)) [[unlikely]] {
-    answers_.refuse(frame.header.id, *refusal);
-    return {};
+    return refuse_passed(frame.header.id, *refusal, arrived.pass);
   }
   auto incoming = std::move(arrived.incoming);
+  auto pass = std::move(arrived.pass);
   ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(arrived));
   if (call == nullptr) [[unlikely]] {
     admission_.leave(charge.in_connection());
@@ -161,7 +197,16 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   if (incoming != nullptr) [[unlikely]] {
     call->envelope().incoming = std::move(incoming);
   }
+  if (pass != nullptr) [[unlikely]] {
+    call->envelope().pass = std::move(pass);
+  }
   call->start();
+  return {};
+}
+
+Status CallsIn::refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass) {
+  answers_.refuse(id, refusal);
+  if (pass != nullptr) pass->refused(refusal.status);
   return {};
 }
 
@@ -218,23 +263,27 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
   }
   std::optional<Refusal> refusal = check_.attachment_refusal(request);
   const Deadline deadline = deadline_of(request, session_.loop().now());
+  OwnedPass pass;
+  if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());
+  if (!refusal) refusal = gate_.admit(*check_.find(request), frame, deadline, pass);
   if (!refusal && request.expects_continue() && check_.find(request)->key.chooses_landing) {
-    Arrived arrived{deadline, {}, {}};
+    Arrived arrived{deadline};
+    arrived.pass = std::move(pass);
     arrived.incoming.reset(new IncomingTransfer(arriving, request.id(), request.attachment_bytes(),
                                                 IncomingTransfer::Way::kAsked));
     return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
   }
   // Also for a handler that chooses: its caller sends at once, for it does not know.
-  if (!refusal) refusal = arriving.begin(frame, chunk, deadline);
+  if (!refusal) refusal = arriving.begin(frame, chunk, deadline, pass);
   if (!refusal && request.expects_continue()) arriving.send_continue(request.id());
-  if (refusal) answers_.refuse(request.id(), *refusal);
-  return {};
+  return refusal ? refuse_passed(request.id(), *refusal, pass) : Status{};
 }
 
-void CallsIn::on_call_arrived(const ArrivingCall& call, Buffer attachment) {
+void CallsIn::on_call_arrived(ArrivingCall& call, Buffer attachment) {
   const MethodEntry& method = *check_.find(call.request());
   counting_.go_on_with(method);
-  Arrived arrived{call.deadline(), {}, {}};
+  Arrived arrived{call.deadline()};
+  arrived.pass = call.take_pass();
   if (method.key.chooses_landing) {
     arrived.incoming.reset(new IncomingTransfer(*arriving_calls_, call.id(), std::move(attachment)));
   } else {
@@ -255,7 +304,15 @@ void CallsIn::on_call_failed(wire::RequestView request, const Status& failure) {
 }
 
 bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
-  return check_.method_for(request) != nullptr && arriving_.charge_body(arrived);
+  const MethodEntry* const method = check_.method_for(request);
+  if (method == nullptr) return false;
+  if (method->gate != nullptr && !arriving_.has_body()) [[unlikely]] {
+    if (auto refusal = gate_.refuse_early(*method, admission_.calls())) {
+      arriving_.refuse(std::move(*refusal));
+      return false;
+    }
+  }
+  return arriving_.charge_body(arrived);
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
@@ -264,6 +321,9 @@ Landing CallsIn::on_request_attachment(const Frame& frame) {
   std::optional<Refusal> refusal = check_.attachment_refusal(request);
   if (!refusal) refusal = admission_.refuse_arriving(request.attachment_bytes());
   if (!refusal && !has_good_metadata(frame)) refusal = bad_metadata();
+  if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());
+  const Deadline deadline = deadline_of(request, session_.loop().now());
+  if (!refusal) refusal = gate_.admit(*check_.find(request), frame, deadline, arriving_pass_);
   if (refusal) {
     arriving_.refuse(std::move(*refusal));
     return Landing::skip();
@@ -284,7 +344,8 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
   early_ = true;
   counting_.taken(method);
   if (arriving_.has_body()) arriving_.release_body();
-  Arrived arrived{deadline_of(request, session_.loop().now()), {}, {}};
+  Arrived arrived{deadline_of(request, session_.loop().now())};
+  arrived.pass = std::move(arriving_pass_);
   arrived.incoming.reset(new IncomingTransfer(arriving, request.id(), request.attachment_bytes(),
                                               IncomingTransfer::Way::kFollows));
   Status status = serve_record(method, frame, ChunkRef{}, std::move(arrived));
@@ -313,21 +374,24 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   Result<Buffer> attachment = landed ? arriving_.take_attachment() : Buffer{};
   WEFT_ASSERT(landed || arriving_.refused(), "a request's attachment is skipped for a reason");
   if (arriving_.has_body()) arriving_.release_body();
+  Arrived arrived{deadline_of(request, session_.loop().now())};
+  arrived.pass = std::move(arriving_pass_);
   if (arriving_.refused() || !attachment.ok()) {
     const CallCounting::Taking taking{counting_, frame.header.id};
     if (arriving_.refused()) {
-      answers_.refuse(frame.header.id, arriving_.take_refusal());
+      return refuse_passed(frame.header.id, arriving_.take_refusal(), arrived.pass);
     } else {
       answers_.refuse_without_memory(frame.header.id);
     }
     return {};
   }
-  return serve_record(*check_.find(request), frame, chunk,
-                      {deadline_of(request, session_.loop().now()), std::move(*attachment)});
+  arrived.attachment = std::move(*attachment);
+  return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
 }
 
 void CallsIn::orphan_all() {
   arriving_.drop();
+  arriving_pass_.reset();
   if (arriving_calls_ != nullptr) arriving_calls_->drop_all();
   answers_.wake_all();
   calls_.orphan_all();

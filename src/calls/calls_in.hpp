@@ -12,6 +12,7 @@
 #include "calls/arriving_calls.hpp"
 #include "calls/arriving_request.hpp"
 #include "calls/call_counting.hpp"
+#include "calls/call_gate.hpp"
 #include "calls/calls_host.hpp"
 #include "calls/id_table.hpp"
 #include "calls/incoming_transfer.hpp"
@@ -60,7 +61,7 @@ class CallsIn final : private ArrivingCallsOwner {
   void wake_room_waiter() { answers_.wake_room_waiter(); }
 
  private:
-  void on_call_arrived(const ArrivingCall& call, Buffer attachment) override;
+  void on_call_arrived(ArrivingCall& call, Buffer attachment) override;
   void on_call_refused(wire::RequestView request, const Refusal& refusal) override;
   void on_call_failed(wire::RequestView request, const Status& failure) override;
 
@@ -71,6 +72,8 @@ class CallsIn final : private ArrivingCallsOwner {
     Buffer attachment{};
     /// In place of it, of a handler that chooses where it goes; null without one.
     std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
+    /// Null when the call passed nothing that hears of its end.
+    OwnedPass pass{};
 
     /// Bytes of the attachment in the server's memory.
     std::size_t bytes_there() const { return incoming == nullptr ? attachment.size() : incoming->received(); }
@@ -78,6 +81,10 @@ class CallsIn final : private ArrivingCallsOwner {
 
   /// Makes the table for the first of them.
   ArrivingCalls& need_arriving_calls();
+  /// Serves a call that has to pass its method's gate.
+  [[gnu::cold]] Status serve_gated(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk);
+  /// Refuses a call that has passed its gate, or has none.
+  Status refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass);
   /// Takes a request whose attachment comes in pieces.
   [[gnu::cold]] Status begin_arriving(const Frame& frame, const ChunkRef& chunk);
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
@@ -95,6 +102,9 @@ class CallsIn final : private ArrivingCallsOwner {
   std::unique_ptr<ArrivingCalls> arriving_calls_;
   /// The request whose attachment is being received was given to its handler already.
   bool early_ = false;
+  /// Of the request whose attachment is being received; null when it passed nothing.
+  OwnedPass arriving_pass_;
+  CallGate gate_{session_};
   IdTable<ServedCall> table_;
   ServedList calls_;
   const RequestCheck check_;

@@ -95,6 +95,47 @@ Status check_options(const ClientOptions& options) {
   return status.ok() ? check_limits(options.limits) : status;
 }
 
+// NaN is in no range.
+Status check_rate(const Rate& rate, std::string_view option) {
+  if (!(rate.per_second > 0 && rate.per_second <= 1e9)) {
+    return misuse(option, "a rate per_second is above zero, and at most 1e9");
+  }
+  if (!(rate.burst >= 1 && rate.burst <= 1e9))
+    return misuse(option, "a burst is at least 1, and at most 1e9");
+  return {};
+}
+
+Status check_adaptive(const AdaptiveLimitOptions& limit, std::string_view option) {
+  if (limit.limit_initial == 0 || limit.limit_initial > limit.limit_max) {
+    return misuse(option, "limit_initial is from 1 to limit_max");
+  }
+  if (!(limit.tolerance > 1)) return misuse(option, "a tolerance of 1 or less lowers the limit for ever");
+  if (limit.window <= Duration::zero() || limit.window_calls_min == 0) {
+    return misuse(option, "a window and its calls are above zero");
+  }
+  if (limit.probe_time_max <= Duration::zero() || limit.probe_limit == 0 || limit.probe_calls == 0 ||
+      limit.probe_interval <= Duration::zero()) {
+    return misuse(option, "the times, the limit and the calls of a probe are above zero");
+  }
+  return {};
+}
+
+namespace {
+
+Status check_gates(const ServerOptions& options) {
+  constexpr std::size_t kCallersMax = std::size_t{1} << 24;
+  for (const CallerRate& rate : options.caller_rates) {
+    if (Status status = check_rate(rate.rate, "ServerOptions::caller_rates"); !status.ok()) return status;
+    if (rate.callers_max == 0 || rate.callers_max > kCallersMax) {
+      return misuse("CallerRate::callers_max", "give from 1 to 2^24 callers");
+    }
+  }
+  if (!options.adaptive_limit) return {};
+  return check_adaptive(*options.adaptive_limit, "ServerOptions::adaptive_limit");
+}
+
+}  // namespace
+
 Status check_options(const ServerOptions& options, bool blocking) {
   if (options.listen.empty()) {
     return misuse("ServerOptions::listen",
@@ -112,6 +153,7 @@ Status check_options(const ServerOptions& options, bool blocking) {
     status = check_above_zero({{"ServerOptions::worker_threads", options.worker_threads},
                                {"ServerOptions::worker_queue_max", options.worker_queue_max}});
   }
+  if (status.ok()) status = check_gates(options);
   return status.ok() ? check_limits(options.limits) : status;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "weft/base/status.hpp"
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/server_options.hpp"
@@ -11,5 +13,9 @@ namespace weft::detail {
 Status check_options(const ClientOptions& options);
 /// `blocking`: a handler is registered as blocking.
 Status check_options(const ServerOptions& options, bool blocking);
+
+/// The same for what a server and a method have both; `option` is its name.
+Status check_rate(const Rate& rate, std::string_view option);
+Status check_adaptive(const AdaptiveLimitOptions& limit, std::string_view option);
 
 }  // namespace weft::detail

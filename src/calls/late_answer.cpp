@@ -11,8 +11,10 @@
 namespace weft::detail {
 
 Status shortened(const Status& failure) noexcept {
-  return {failure.code(), failure.layer(), failure.message().substr(0, kShortTextBytes), failure.native(),
-          failure.retry()};
+  Status shorter{failure.code(), failure.layer(), failure.message().substr(0, kShortTextBytes),
+                 failure.native(), failure.retry()};
+  shorter.set_retry_after(failure.retry_after());
+  return shorter;
 }
 
 std::size_t charged_text(const Status& failure) noexcept {

@@ -5,6 +5,9 @@
 #include <bit>
 #include <string>
 
+#include "calls/check_options.hpp"
+#include "calls/server_gate.hpp"
+
 namespace weft::detail {
 
 namespace {
@@ -23,7 +26,7 @@ Status misuse(const MethodEntry& entry, std::string_view why) {
           "method '" + std::string{entry.key.name} + "' " + std::string{why}};
 }
 
-Status check_options(const MethodEntry& entry) {
+Status check_entry(const MethodEntry& entry) {
   if (entry.options.blocking && entry.on_loop_only) {
     return misuse(entry,
                   "is a coroutine and cannot be blocking: it runs on a loop; let it be an ordinary function, "
@@ -33,6 +36,20 @@ Status check_options(const MethodEntry& entry) {
     return misuse(entry,
                   "is an ordinary function, of which a loop runs one at a time, and has a "
                   "HandlerOptions::running_max; leave that out, or let it be blocking");
+  }
+  if (entry.options.adaptive_limit && entry.kind == HandlerKind::kInline) {
+    return misuse(entry,
+                  "is an ordinary function, of which a loop runs one at a time, and has a "
+                  "HandlerOptions::adaptive_limit; leave that out, or let it be blocking");
+  }
+  if (entry.options.rate) {
+    if (Status status = check_rate(*entry.options.rate, "HandlerOptions::rate"); !status.ok()) {
+      return misuse(entry, status.message());
+    }
+  }
+  if (entry.options.adaptive_limit) {
+    Status status = check_adaptive(*entry.options.adaptive_limit, "HandlerOptions::adaptive_limit");
+    if (!status.ok()) return misuse(entry, status.message());
   }
   if (entry.options.waiting_max != 0 && entry.kind != HandlerKind::kBlocking) {
     return misuse(
@@ -55,8 +72,9 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
   table.entries_ = std::move(entries);
   table.slots_.resize(std::bit_ceil(table.entries_.size() * 2 + 2), nullptr);
   for (MethodEntry& entry : table.entries_) {
-    if (Status status = check_options(entry); !status.ok()) return status;
+    if (Status status = check_entry(entry); !status.ok()) return status;
     entry.running = whole;
+    entry.straight = entry.kind == HandlerKind::kInline;
     entry.index = static_cast<std::size_t>(&entry - table.entries_.data()) + 1;
     // Of blocking calls the workers' queue runs no more than may, and lets the others wait.
     if (entry.options.running_max != 0 && entry.kind != HandlerKind::kBlocking) {
@@ -73,6 +91,13 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
     table.slots_[at] = &entry;
   }
   return table;
+}
+
+void MethodTable::put_behind(ServerGate& gate) {
+  for (MethodEntry& entry : entries_) {
+    entry.gate = gate.gate_of(entry);
+    entry.straight = entry.straight && entry.gate == nullptr;
+  }
 }
 
 bool MethodTable::has_blocking() const {

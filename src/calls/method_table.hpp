@@ -11,6 +11,8 @@
 
 namespace weft::detail {
 
+class ServerGate;
+
 /// The registered methods by id and schema: open addressing at half load, built once, then only read, from
 /// every loop. Functions of one name and different types, such as a template's specialisations, share an id.
 class MethodTable {
@@ -20,6 +22,9 @@ class MethodTable {
   /// Errors: kAlreadyExists for two methods of one id and schema, kInvalidArgument for options that cannot
   /// be.
   static Result<MethodTable> build(std::vector<MethodEntry> entries, std::size_t calls_running_max = 0);
+  /// Lets the calls of each method pass what `gate`, which outlives them, has for them. Throws
+  /// std::bad_alloc.
+  void put_behind(ServerGate& gate);
 
   const MethodEntry* find(std::uint64_t id, std::uint32_t schema) const {
     return find_if(id, [schema](const MethodEntry& entry) { return entry.key.schema == schema; });

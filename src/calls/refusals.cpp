@@ -39,7 +39,11 @@ std::string_view to_string(RefusalReason why) {
                                                  "over the calls in flight",
                                                  "over the calls that may run",
                                                  "over the workers' queue",
-                                                 "waited for too long"};
+                                                 "waited for too long",
+                                                 "over the caller's rate",
+                                                 "over its method's rate",
+                                                 "over the adaptive limit",
+                                                 "by an interceptor"};
   constexpr std::size_t kFaultsFrom = std::size(kBefore);
   constexpr std::size_t kFaultsTo = kRefusalReasons - std::size(kBehind);
   static_assert(of_fault(detail::wire::FrameFault::kUnknownType) == RefusalReason{kFaultsFrom});

@@ -5,15 +5,18 @@
 #include <optional>
 
 #include "weft/base/status.hpp"
+#include "weft/base/time.hpp"
 #include "weft/calls/refusal_reason.hpp"
 #include "weft/detail/base/counter.hpp"
 
 namespace weft::detail {
 
-/// A call that is not served: what is counted, and what its caller hears.
+/// A call that is not served, before its handler has run: what is counted, and what its caller hears.
 struct Refusal {
   RefusalReason reason;
   Status status;
+  /// Beside what `status` says of it, which may be one that cannot say anything.
+  Duration retry_after{};
 };
 
 /// Counts input from the peers of one loop that was refused. Changed on that loop, read on any thread.

@@ -10,7 +10,9 @@
 #include "calls/call_status.hpp"
 #include "calls/call_workers.hpp"
 #include "calls/calls_host.hpp"
+#include "calls/gate_pass.hpp"
 #include "calls/incoming_transfer.hpp"
+#include "calls/intercepted_sink.hpp"
 #include "calls/late_answer.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/runtime/loop.hpp"
@@ -25,6 +27,15 @@ constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNev
 constexpr FixedFailure kNoMemoryForAnswer{
     StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
     "answers that wait to be sent fill the server's memory, or this connection's share of it"};
+constexpr FixedFailure kConnectionGone{StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
+                                       "the caller's connection is gone"};
+
+/// What becomes of a call, for those that it passed: interceptors and limits.
+void note_failure(const CallEnvelope& envelope, const Status& failure) {
+  if (envelope.pass != nullptr) [[unlikely]] {
+    envelope.pass->will_fail(failure);
+  }
+}
 
 }  // namespace
 
@@ -92,6 +103,7 @@ void ServedCall::start() {
     }
   } catch (const std::bad_alloc&) {
     if (!answered()) {
+      note_failure(envelope_, Status::of<kOutOfMemory>());
       sink_->refuse_without_memory(id());
       conclude();
     }
@@ -114,12 +126,13 @@ void ServedCall::hand_to_worker() {
 void ServedCall::refuse_unrun(RefusalReason reason) {
   if (state_ == State::kRunning) {
     const bool late = reason == RefusalReason::kBehind;
-    sink_->refuse(
-        id(), reason,
-        exhausted(late ? "half of the time for this call had passed before a worker of the server was "
-                         "free, so it was not run"
-                       : "all workers of the server are busy, and their queue has no place for the "
-                         "call (worker_queue_max, or waiting_max of its method)"));
+    Status why = exhausted(late ? "half of the time for this call had passed before a worker of the server "
+                                  "was free, so it was not run"
+                                : "all workers of the server are busy, and their queue has no place for the "
+                                  "call (worker_queue_max, or waiting_max of its method)");
+    why.mark_unprocessed();
+    note_failure(envelope_, why);
+    sink_->refuse(id(), reason, why);
     conclude();
   }
   let_go();
@@ -168,8 +181,14 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
     return bytes == 0 ? &nothing : late_body_.data();
   }
   if (state_ != State::kRunning) return nullptr;
+  if (envelope_.pass != nullptr) [[unlikely]] {
+    envelope_.pass->will_answer(bytes);
+  }
   std::byte* body = sink_->begin_answer(id(), bytes, envelope_.answer_attachment.size());
-  if (body == nullptr) conclude();
+  if (body == nullptr) {
+    note_failure(envelope_, Status::of<kAnswerNotSent>());
+    conclude();
+  }
   return body;
 }
 
@@ -194,6 +213,7 @@ void ServedCall::fail(const Status& failure) {
     return;
   }
   if (state_ != State::kRunning) return;
+  note_failure(envelope_, failure);
   if (bad_arguments_) {
     sink_->refuse(id(), RefusalReason::kBadArguments, failure);
   } else {
@@ -210,6 +230,9 @@ void ServedCall::refuse_arguments(const Status& failure) {
 void ServedCall::conclude(State state) {
   state_ = state;
   if (armed()) loop_->disarm(*this);
+  if (envelope_.pass != nullptr) [[unlikely]] {
+    envelope_.pass->conclude();
+  }
   if (envelope_.close_after_answer.load(std::memory_order_relaxed)) sink_->finish();
 }
 
@@ -226,6 +249,14 @@ void ServedCall::fail_late(Status failure) {
   if (LateAnswer::keep(*this, nothing, failure)) return;
   LateAnswer::send(*this, {}, failure);
   let_go();
+}
+
+// That nobody makes room is not the handler's fault, so its time is over.
+void ServedCall::when_room(RoomWaiter& waiter) {
+  if (envelope_.pass != nullptr) [[unlikely]] {
+    envelope_.pass->handler_ended();
+  }
+  sink_->add_room_waiter(waiter);
 }
 
 Status ServedCall::keep_answer(std::size_t bytes) noexcept {
@@ -275,6 +306,9 @@ void ServedCall::cancel(CancelReason reason) {
 
 void ServedCall::cancel_by_peer() {
   if (answered()) return;
+  if (envelope_.pass != nullptr) [[unlikely]] {
+    envelope_.pass->abandon(Status::of<kGivenUp>());
+  }
   conclude(State::kCancelled);
   cancel(CancelReason::kPeerCancelled);
 }
@@ -285,6 +319,10 @@ void ServedCall::orphan() {
   sink_->forget(*this);
   sink_ = nullptr;
   if (state_ != State::kAnswered) ++host_->calls.of(*method_).dropped;
+  if (envelope_.pass != nullptr && state_ == State::kRunning) [[unlikely]] {
+    envelope_.pass->abandon(Status::of<kConnectionGone>());
+    envelope_.pass->conclude();
+  }
   state_ = State::kOrphaned;
   if (armed()) loop_->disarm(*this);
   host_->orphans.push_back(*this);

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/time.hpp"
 #include "weft/detail/base/text_maker.hpp"
 
 namespace weft {
@@ -52,6 +53,9 @@ std::string_view to_string(Retry retry);
 constexpr bool is_status_code(unsigned number) {
   return number <= 16;
 }
+
+/// Longest time that a failure can tell its caller to wait: see Status::retry_after().
+inline constexpr Duration kRetryAfterMax = std::chrono::minutes{5};
 
 /// A failure whose text is part of the program. A Status of one takes no memory: Status::of<kConstant>().
 struct FixedFailure {
@@ -118,9 +122,17 @@ class [[nodiscard]] Status {
   /// Empty when ok; valid as long as this Status is.
   std::string_view message() const noexcept;
   Retry retry() const noexcept { return facts().retry; }
+  /// Time that the one who failed asks to wait before the same is tried again, such as a server over a limit;
+  /// zero when nobody said anything. Crosses the wire, to the millisecond.
+  Duration retry_after() const noexcept { return std::chrono::milliseconds{facts().retry_after_ms}; }
+  /// From now on retry_after() is `wait`, rounded up to a millisecond, and at most kRetryAfterMax; zero or
+  /// less: nothing is said. A failure whose text is shared loses it when there is no memory for another copy.
+  /// Nothing for a success.
+  void set_retry_after(Duration wait) noexcept;
   /// True when the peer certainly did nothing with the request that failed: no byte of it left this side, or
-  /// the peer said that it did not take it. To repeat such a call never runs it twice. False says that it may
-  /// have run, or that nobody knows. Does not cross the wire: it is about the call that this side made.
+  /// the peer said that it did not take it, or refused it before its handler ran. To repeat such a call never
+  /// runs it twice. False says that it may have run, or that nobody knows. It is about the call that this
+  /// side made: that of a handler's own call does not go on to the handler's caller.
   bool unprocessed() const noexcept { return facts().unprocessed; }
   /// From now on unprocessed() is true. A failure whose text is shared loses it when there is no memory for
   /// another copy. Nothing for a success.
@@ -143,21 +155,24 @@ class [[nodiscard]] Status {
     Retry retry;
     std::int32_t native;
     bool unprocessed = false;
+    std::uint32_t retry_after_ms = 0;
   };
   struct Text;
 
   // What word_ is, when it is not null, in its two lowest bits: the address of a Text, of a FixedFailure, or
-  // the facts themselves, of which the next bit is one.
+  // the facts themselves.
   static constexpr std::uint64_t kFixed = 1;
   static constexpr std::uint64_t kBare = 2;
   static constexpr std::uint64_t kKinds = 3;
-  static constexpr std::uint64_t kBareUnprocessed = 4;
 
   Status(StatusCode code, Layer layer, const detail::TextMaker& make_text, std::int32_t native) noexcept;
   Status(const Facts& facts, const detail::TextMaker& make_text) noexcept;
   Status(const Facts& facts, std::string_view before, std::string_view message) noexcept;
 
   static Status bare(const Facts& facts) noexcept;
+  static Facts bare_facts(std::uint64_t word) noexcept;
+  template <typename Change>
+  void change(Change change) noexcept;
 
   Status with_made_context(const detail::TextMaker& make_text) const noexcept;
   Facts facts() const noexcept;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/time.hpp"
@@ -42,6 +43,12 @@ class CallContext {
   /// Metadata that the caller sent beside the arguments; calls that this handler makes carry it on unless
   /// they are given their own. Valid until the handler has ended.
   MetadataView metadata() const;
+  /// The object that an interceptor gave the call (IncomingCall::attach()); null when none did. Valid until
+  /// the handler has ended.
+  template <typename T>
+  T* attached() const {
+    return static_cast<T*>(find_attached(typeid(T)));
+  }
   /// The caller gave up, its deadline passed, or it is gone. Any thread.
   bool cancelled() const;
 
@@ -70,6 +77,8 @@ class CallContext {
   void close_connection();
 
  private:
+  void* find_attached(const std::type_info& type) const noexcept;
+
   detail::ServedCall* call_;
 };
 

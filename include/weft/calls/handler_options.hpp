@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include "weft/limits/adaptive_limit_options.hpp"
+#include "weft/limits/token_bucket.hpp"
 
 namespace weft {
 
@@ -19,6 +23,13 @@ struct HandlerOptions {
   /// Of a blocking handler: calls that wait for a worker, over all connections; zero:
   /// ServerOptions::worker_queue_max. One more is refused with kResourceExhausted.
   std::uint32_t waiting_max = 0;
+  /// How often the method may be called, by all callers together; none: as often as they like. What is more
+  /// is refused with kResourceExhausted, which says when to come again.
+  std::optional<Rate> rate{};
+  /// Finds by itself how many calls of the method run at the same time best, and refuses the others with
+  /// kResourceExhausted: for methods whose calls take about the same time, and wait for something that all of
+  /// them share. None: no such limit. Not for an ordinary function on a loop.
+  std::optional<AdaptiveLimitOptions> adaptive_limit{};
 };
 
 }  // namespace weft

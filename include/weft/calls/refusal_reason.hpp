@@ -38,6 +38,10 @@ enum class RefusalReason : std::uint8_t {
   kOverRunning,            ///< over HandlerOptions::running_max, or calls_running_max
   kOverWorkerQueue,        ///< over worker_queue_max
   kBehind,                 ///< half of the caller's time had passed before the request was looked at
+  kOverCallerRate,         ///< over one of ServerOptions::caller_rates
+  kOverMethodsRate,        ///< over HandlerOptions::rate
+  kOverAdaptiveLimit,      ///< more than the server, or the method, works on best
+  kByInterceptor,          ///< one of ServerOptions::interceptors did not let it pass
   kCount,
 };
 

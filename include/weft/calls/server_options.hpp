@@ -3,15 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/base/log.hpp"
+#include "weft/calls/caller_rate.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/calls/method_stats.hpp"
 #include "weft/calls/refusal_reason.hpp"
+#include "weft/calls/server_interceptor.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/limits/adaptive_limit_options.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/connection_stats.hpp"
 
@@ -44,6 +49,16 @@ struct ServerOptions {
   /// ended, or wait for a worker. One more is refused with kResourceExhausted, and one of a connection that
   /// has eight times what nobody has. Zero: no limit but those of the connections and of memory.
   std::size_t calls_running_max = 0;
+  /// Finds by itself how many calls run at the same time best, over all loops, and refuses the others with
+  /// kResourceExhausted; of the places a connection gets at most eight times what nobody has. For calls that
+  /// take about the same time; methods that differ have their own (HandlerOptions::adaptive_limit). Ordinary
+  /// functions, of which a loop runs one at a time, take no place. None: no such limit.
+  std::optional<AdaptiveLimitOptions> adaptive_limit{};
+  /// How often each caller may call; what is more is refused with kResourceExhausted, which says when to come
+  /// again. A call has to pass all of them.
+  std::vector<CallerRate> caller_rates{};
+  /// Asked before each handler, in this order, and told afterwards, in reverse. None: nothing is paid for it.
+  std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
   /// Require checksums on every frame.
   bool checksums = false;
   RpcLimits limits{};

@@ -14,6 +14,10 @@ class IncomingTransfer;
 struct DropIncoming {
   void operator()(IncomingTransfer* transfer) const noexcept;
 };
+class GatePass;
+struct DropPass {
+  void operator()(GatePass* pass) const noexcept;
+};
 
 /// Attachments and wishes that belong to a served call beside the bodies of request and answer. Thread: where
 /// the handler runs, and then the loop.
@@ -34,6 +38,8 @@ struct CallEnvelope {
   /// The request's attachment, in place of `attachment`, for a handler that receives it itself; null without
   /// one.
   std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
+  /// Of a call that passed interceptors or an adaptive limit, which hear of its end; else null.
+  std::unique_ptr<GatePass, DropPass> pass{};
   /// Stands in for the connection's tag when the connection is gone; made for the first who asks.
   std::unique_ptr<std::shared_ptr<void>> orphan_tag{};
   /// The connection is to end behind the answer. Set where the handler runs, read on the loop.

@@ -14,6 +14,7 @@ namespace weft::detail {
 class InlineCall;
 class RunningLimit;
 class ServedCall;
+struct MethodGate;
 
 /// How a method is served.
 enum class HandlerKind : std::uint8_t {
@@ -48,6 +49,11 @@ struct MethodEntry {
   void* object = nullptr;
   /// Bounds its calls that run; null: nothing does. Set by the server.
   RunningLimit* running = nullptr;
+  /// Rates, adaptive limits and interceptors that its calls pass; null: none. Set by the server.
+  const MethodGate* gate = nullptr;
+  /// An ordinary function without a gate: its calls are served where they are received, and that is all. Set
+  /// by the server.
+  bool straight = false;
   /// Place of its counters; 0 is that of requests for no method. Set by the server.
   std::size_t index = 0;
   void (*serve_inline)(const MethodEntry& method, InlineCall& call) = nullptr;

@@ -147,7 +147,7 @@ class ServedCall final : public ListHook<ServedCallTag>,
   /// An answer may be encoded: the connection's queue is not over its high-water mark, or nobody listens.
   bool has_room() const noexcept { return sink_ == nullptr || sink_->has_room(); }
   /// Without has_room(): schedules `waiter` when there is, or when the connection is gone.
-  void when_room(RoomWaiter& waiter) { sink_->add_room_waiter(waiter); }
+  void when_room(RoomWaiter& waiter);
   /// Charges the call for an answer of `bytes` that is there and waits for room, until the call ends. Fails
   /// when there is no memory for it: the answer is to be dropped then, and the failure sent.
   Status keep_answer(std::size_t bytes) noexcept;

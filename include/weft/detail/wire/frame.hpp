@@ -50,6 +50,8 @@ struct FrameFlags {
   /// A request whose attachment comes in pieces: they come when the receiver has asked for them by a
   /// kContinue, which both hellos have to support.
   static constexpr std::uint8_t kExpectsContinue = 0x10;
+  /// An answer that is a failure: the call was refused before its handler ran.
+  static constexpr std::uint8_t kUnprocessed = 0x10;
   /// A piece: of an answer's attachment, not of a request's.
   static constexpr std::uint8_t kOfAnswer = 0x02;
   /// A piece: the last one of its attachment.
@@ -66,7 +68,7 @@ struct FrameFlags {
 ///      0        1        2        3        4        5        6        7
 ///  0 | body_bytes                        | type   | flags  | status/metadata |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
-/// 16 | method (request) / native code (answer) / taken up to (goaway) / offset (piece) |
+/// 16 | method (request) / native code, wait (answer) / taken up to (goaway) / offset (piece) |
 /// 24 | timeout (request)                 | schema (request)                  |
 /// 32 | attachment_bytes                                                      |
 /// 40

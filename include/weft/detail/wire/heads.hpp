@@ -66,15 +66,18 @@ struct AnswerHead {
   Layer layer = Layer::kNone;
   Retry retry = Retry::kNever;
   std::int32_t native = 0;
+  /// Of a failure: how long to wait before the same is tried again; 0: nothing is said.
+  std::uint32_t retry_after_ms = 0;
   /// The request's.
   std::uint64_t id = kNoId;
   std::uint64_t attachment_bytes = 0;
 
   constexpr FrameHeader header() const noexcept {
+    const std::uint64_t numbers =
+        std::uint64_t{static_cast<std::uint32_t>(native)} | std::uint64_t{retry_after_ms} << 32;
     const auto outcome = static_cast<std::uint16_t>(
         static_cast<unsigned>(code) | static_cast<unsigned>(layer) << 8 | static_cast<unsigned>(retry) << 12);
-    return {body_bytes, FrameType::kAnswer, flags, outcome, id, static_cast<std::uint32_t>(native), 0,
-            0,          attachment_bytes};
+    return {body_bytes, FrameType::kAnswer, flags, outcome, id, numbers, 0, 0, attachment_bytes};
   }
 };
 
@@ -90,6 +93,9 @@ class AnswerView {
   std::int32_t native() const noexcept {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(header_->typed64));
   }
+  std::uint32_t retry_after_ms() const noexcept { return static_cast<std::uint32_t>(header_->typed64 >> 32); }
+  /// The call was refused before its handler ran.
+  bool unprocessed() const noexcept { return (header_->flags & FrameFlags::kUnprocessed) != 0; }
 
  private:
   const FrameHeader* header_;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "weft/base/time.hpp"
+#include "weft/detail/limits/limit_controller.hpp"
+#include "weft/limits/adaptive_limit_options.hpp"
+
+namespace weft {
+
+/// AdaptiveLimit that threads share, so that calls which wait for the same thing, such as a pool of workers,
+/// are measured together. Nobody ever waits for another: calls are counted by one atomic number, and a
+/// latency that comes while another thread changes the limit is left out. Thread: any.
+class SharedAdaptiveLimit {
+ public:
+  SharedAdaptiveLimit(AdaptiveLimitOptions options, TimePoint now) noexcept;
+  SharedAdaptiveLimit(const SharedAdaptiveLimit&) = delete;
+  SharedAdaptiveLimit& operator=(const SharedAdaptiveLimit&) = delete;
+
+  /// Begins a call that leaves `spare` places to others, or refuses it. One alone always begins, whatever it
+  /// leaves. Each that begins ends by ended(), cancelled() or dropped().
+  bool try_begin(TimePoint now, std::uint32_t spare = 0) noexcept;
+  /// Tells whether try_begin() would refuse a call now.
+  bool is_full(TimePoint now, std::uint32_t spare = 0) noexcept;
+  /// A call ends that took `latency`.
+  void ended(TimePoint now, Duration latency) noexcept;
+  /// A call ends because its caller gave up, after `latency`. It counts as one that took so long, unless that
+  /// is what a call takes without load: then it says nothing.
+  void cancelled(TimePoint now, Duration latency) noexcept;
+  /// A call ends whose time says nothing, such as one that was refused for its arguments.
+  void dropped() noexcept;
+
+  /// Never below 1. While a probe runs it is the probe's.
+  std::uint32_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  std::uint32_t in_flight() const noexcept { return in_flight_.load(std::memory_order_relaxed); }
+  /// Zero before the first probe has ended.
+  Duration latency_without_load() const noexcept {
+    return Duration{unloaded_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  /// False when the call leaves fewer than `spare` places beside `in_flight` others.
+  bool has_place(std::uint32_t in_flight, std::uint32_t spare) const noexcept {
+    return in_flight == 0 || std::uint64_t{in_flight} + spare < limit();
+  }
+  void tick(TimePoint now) noexcept;
+  /// With the lock.
+  void publish() noexcept;
+
+  std::atomic<std::uint32_t> in_flight_ = 0;
+  // What others than the one with the lock may know of the controller.
+  std::atomic<std::uint32_t> limit_;
+  std::atomic<Duration::rep> unloaded_ = 0;
+  std::atomic<Duration::rep> next_tick_;
+  std::mutex controlling_;
+  detail::LimitController controller_;
+};
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "weft/base/time.hpp"
+#include "weft/limits/rate_limiters.hpp"
+
+namespace weft {
+
+/// RateLimiters that threads share: callers are dealt out to parts by their hashes, and each part has a lock,
+/// which is held for as long as one bucket is looked at. Whoever invents keys gets no more than
+/// (`callers_max` + 16) times the rate. Memory is taken by the constructor only. Thread: any.
+class SharedRateLimiters {
+ public:
+  /// `callers_max` is from 1 to 2^24. `threads` is how many use it; one needs no parts.
+  SharedRateLimiters(Rate each, std::size_t callers_max, std::size_t threads, TimePoint now);
+
+  /// As RateLimiters::take().
+  Duration take(TimePoint now, std::uint64_t caller) noexcept;
+  /// Callers that have a bucket of their own.
+  std::size_t size() const noexcept;
+
+ private:
+  struct Part {
+    Part(Rate each, std::size_t callers_max, TimePoint now) : limiters(each, callers_max, now) {}
+    mutable std::mutex mutex;
+    RateLimiters limiters;
+  };
+
+  std::vector<std::unique_ptr<Part>> parts_;  // a power of two of them
+};
+
+}  // namespace weft

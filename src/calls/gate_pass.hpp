@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "calls/refusals.hpp"
+#include "calls/server_gate.hpp"
+#include "weft/detail/calls/call_envelope.hpp"
+#include "weft/detail/calls/call_objects.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+/// One call's way through a MethodGate: which interceptors it has passed, which are told of its end, and its
+/// places under adaptive limits, which are given back. Thread: the connection's loop.
+///
+/// The time of a call that counts for a limit ends when its handler has its answer; that a peer does not read
+/// that is not the handler's fault.
+class GatePass {
+ public:
+  /// `remote` is the URL of the peer. `gate` and `loop` outlive it.
+  GatePass(const MethodGate& gate, Loop& loop, std::shared_ptr<const std::string> remote,
+           std::uint64_t request_bytes);
+  GatePass(const GatePass&) = delete;
+  GatePass& operator=(const GatePass&) = delete;
+  /// Of a call that was not concluded: it ended before it had an outcome.
+  ~GatePass();
+  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
+
+  /// Asks the interceptors, in order, up to the first that refuses.
+  std::optional<Refusal> ask(IncomingCall& call);
+  /// Takes the places under adaptive limits for a call of a connection that has `held` others.
+  std::optional<Refusal> enter(std::size_t held);
+
+  CallObjects& objects() { return objects_; }
+  void will_answer(std::size_t bytes) { answer_bytes_ = bytes; }
+  /// The outcome is a failure; the first that is told counts.
+  void will_fail(const Status& failure) {
+    if (outcome_.ok()) outcome_ = failure;
+  }
+  /// The handler has its answer, which waits to be written.
+  void handler_ended();
+  /// The handler runs on, but its caller is gone or has given up, as `why` says.
+  void abandon(const Status& why) {
+    will_fail(why);
+    abandoned_ = true;
+  }
+  /// The call is not served after all.
+  void refused(const Status& why) {
+    will_fail(why);
+    says_nothing_ = true;
+    conclude();
+  }
+  /// The outcome is decided: the interceptors hear of it. Once.
+  void conclude() noexcept;
+
+ private:
+  void leave_limits() noexcept;
+
+  const MethodGate& gate_;
+  Loop& loop_;
+  std::shared_ptr<const std::string> remote_;
+  CallObjects objects_;
+  TimePoint received_;
+  /// When it took its places.
+  TimePoint entered_{};
+  std::uint64_t request_bytes_;
+  std::uint64_t answer_bytes_ = 0;
+  Status outcome_;
+  std::size_t asked_ = 0;
+  bool in_methods_limit_ = false;
+  bool in_servers_limit_ = false;
+  bool abandoned_ = false;
+  /// Of the time that a call takes.
+  bool says_nothing_ = false;
+  bool concluded_ = false;
+};
+
+using OwnedPass = std::unique_ptr<GatePass, DropPass>;
+
+/// The refusal of a call that would wait for others in vain: `limit` is full.
+Refusal over_adaptive_limit(const SharedAdaptiveLimit& limit);
+/// Places that a call of a connection with `held` others has to leave to others.
+constexpr std::uint32_t left_to_others(std::size_t held) {
+  return static_cast<std::uint32_t>((held + 1) / 8);
+}
+
+}  // namespace weft::detail

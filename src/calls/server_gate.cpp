@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/server_gate.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/detail/calls/method_entry.hpp"
+
+namespace weft {
+
+namespace {
+
+class MetadataKey final : public CallerKey {
+ public:
+  explicit MetadataKey(std::string key) : key_(std::move(key)) {}
+  std::string_view of(const IncomingCall& call) const noexcept override {
+    return call.metadata().find(key_).value_or(std::string_view{});
+  }
+
+ private:
+  const std::string key_;
+};
+
+}  // namespace
+
+std::shared_ptr<const CallerKey> by_metadata(std::string key) {
+  return std::make_shared<const MetadataKey>(std::move(key));
+}
+
+namespace detail {
+
+// All of them are full, and measure anew, at any time after that of their making, so that is the first of all
+// times: there is no loop yet whose clock could tell the present.
+ServerGate::ServerGate(const ServerOptions& options) {
+  for (const CallerRate& rate : options.caller_rates) {
+    caller_limits_.push_back(std::make_unique<CallerLimit>(rate, std::max(1u, options.threads)));
+  }
+  if (options.adaptive_limit) {
+    limit_ = std::make_unique<SharedAdaptiveLimit>(*options.adaptive_limit, TimePoint{});
+  }
+  for (const auto& interceptor : options.interceptors) {
+    if (interceptor != nullptr) interceptors_.push_back(interceptor);
+  }
+}
+
+const MethodGate* ServerGate::gate_of(const MethodEntry& method) {
+  const HandlerOptions& options = method.options;
+  const bool has_records = method.kind != HandlerKind::kInline;
+  const bool of_server =
+      !caller_limits_.empty() || !interceptors_.empty() || (has_records && limit_ != nullptr);
+  if (!of_server && !options.rate && !options.adaptive_limit) return nullptr;
+  auto gate = std::make_unique<MethodGate>(MethodGate{*this, method.key.name, nullptr, nullptr, has_records});
+  if (options.rate) gate->rate = std::make_unique<SharedTokenBucket>(*options.rate);
+  if (options.adaptive_limit) {
+    gate->limit = std::make_unique<SharedAdaptiveLimit>(*options.adaptive_limit, TimePoint{});
+  }
+  methods_.push_back(std::move(gate));
+  return methods_.back().get();
+}
+
+}  // namespace detail
+
+}  // namespace weft

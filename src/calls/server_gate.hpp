@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "weft/calls/server_options.hpp"
+#include "weft/detail/base/keyed_hash.hpp"
+#include "weft/limits/shared_adaptive_limit.hpp"
+#include "weft/limits/shared_rate_limiters.hpp"
+#include "weft/limits/shared_token_bucket.hpp"
+
+namespace weft::detail {
+
+class ServerGate;
+struct MethodEntry;
+
+/// What the calls of one method pass before they are served. Thread: any, as what it refers to.
+struct MethodGate {
+  ServerGate& server;
+  std::string_view name;
+  /// Each null without one.
+  std::unique_ptr<SharedTokenBucket> rate;
+  std::unique_ptr<SharedAdaptiveLimit> limit;
+  /// Calls of the method have a record, so that they can have a place under an adaptive limit.
+  bool has_records;
+};
+
+/// Rates of callers, adaptive limits and interceptors of a server, which all its loops share. Filled before
+/// the server runs, and outlives its calls. Thread: any.
+class ServerGate {
+ public:
+  struct CallerLimit {
+    CallerLimit(const CallerRate& its, std::size_t loops)
+        : key(its.key), limiters(its.rate, its.callers_max, loops, TimePoint{}) {}
+    /// Null: by host.
+    std::shared_ptr<const CallerKey> key;
+    SharedRateLimiters limiters;
+  };
+
+  /// Throws std::bad_alloc.
+  explicit ServerGate(const ServerOptions& options);
+  ServerGate(const ServerGate&) = delete;
+  ServerGate& operator=(const ServerGate&) = delete;
+
+  /// Makes what the calls of `method` pass; null when there is nothing.
+  const MethodGate* gate_of(const MethodEntry& method);
+
+  const std::vector<std::unique_ptr<CallerLimit>>& caller_limits() const { return caller_limits_; }
+  const std::vector<std::shared_ptr<ServerInterceptor>>& interceptors() const { return interceptors_; }
+  /// Null without one.
+  SharedAdaptiveLimit* limit() const { return limit_.get(); }
+  const KeyedHash& hash() const { return hash_; }
+
+ private:
+  const KeyedHash hash_ = KeyedHash::of_system();
+  std::vector<std::unique_ptr<CallerLimit>> caller_limits_;
+  std::unique_ptr<SharedAdaptiveLimit> limit_;
+  std::vector<std::shared_ptr<ServerInterceptor>> interceptors_;
+  std::vector<std::unique_ptr<MethodGate>> methods_;
+};
+
+}  // namespace weft::detail
