@@ -78,9 +78,9 @@ bool PoolCore::may_begin_again(const PendingCall& call, const Status& failure) n
   return true;
 }
 
-// The budget saves no more than some, so that only the last calls count.
+// The budget saves no more than some, so that of many calls only the last count.
 void PoolCore::count_for_budget() noexcept {
-  constexpr std::uint64_t kCountedMax = 1000;
+  constexpr std::uint64_t kCountedMax = 50'000;
   const std::uint64_t calls = stats().calls;
   const std::uint64_t more = std::min(calls - std::min(calls, budgeted_), kCountedMax);
   budgeted_ = calls;

@@ -26,8 +26,9 @@ struct PoolOptions {
   std::uint32_t calls_per_connection = 0;
   /// How often one call is begun again after connections that were lost. Zero: never.
   std::uint32_t retries_max = 3;
-  /// Bounds those repetitions of calls that may have run before. The others cost the server nothing.
-  RetryBudgetOptions retry_budget{};
+  /// Bounds those repetitions of calls that may have run before. The others cost the server nothing. As much is
+  /// saved as may be in flight when a server goes.
+  RetryBudgetOptions retry_budget{.saved_max = 10'000};
   /// True: a call waits for a connection until its own time is over, and attempts go on; a failure that no
   /// repetition changes ends it at once. False: it fails with the first attempt, as a client's does, unless
   /// another connection is up.
