@@ -17,7 +17,8 @@
 namespace weft {
 
 /// Calls functions of one server over several connections: a CallPool whose arguments and results are written
-/// and read by the codec: `Result<R> reply = co_await pool.call<f>(arguments...);`. Thread, life: as CallPool.
+/// and read by the codec: `Result<R> reply = co_await pool.call<f>(arguments...);`. Thread, life: as
+/// CallPool.
 class ConnectionPool final : public CallPool, public FunctionCaller<ConnectionPool> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the pool.
@@ -28,7 +29,8 @@ class ConnectionPool final : public CallPool, public FunctionCaller<ConnectionPo
 };
 
 /// The pools of one loop by their servers' addresses, made when they are first asked for: whoever calls a
-/// server shares the connections with all others who do. Whoever makes this owns them all. Thread: its loop's.
+/// server shares the connections with all others who do. Whoever makes this owns them all. Thread: its
+/// loop's.
 class ConnectionPools {
  public:
   /// Every pool gets `options`, with the address that it was asked for in place of `client.connect`. `loop`

@@ -76,8 +76,7 @@ void Dialer::fail(const Status& why) {
 void Dialer::AttemptEnd::ended(Completion& self, TaskPromiseBase& task) noexcept {
   Dialer& dialer = static_cast<AttemptEnd&>(self).dialer;
   if (task.failed()) {
-    dialer.fail(
-        status_of(task.error).with_context([&] { return "connect to " + dialer.options_.connect; }));
+    dialer.fail(status_of(task.error).with_context([&] { return "connect to " + dialer.options_.connect; }));
   }
   if (!dialer.reaper_.is_scheduled()) dialer.loop_.schedule(dialer.reaper_);
 }

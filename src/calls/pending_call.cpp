@@ -241,8 +241,8 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
   end();
 }
 
-// A connection that is gone has given all memory back. From one that stands it is taken over; where that would
-// not be done at once the call ends, and says that it has not run.
+// A connection that is gone has given all memory back. From one that stands it is taken over; where that
+// would not be done at once the call ends, and says that it has not run.
 bool PendingCall::begin_again(const Status& failure, bool stands) noexcept {
   if (!failure.unprocessed() && !idempotent()) return false;
   if (!keeps_body()) return false;

@@ -146,8 +146,8 @@ void PoolLane::on_goaway(PooledConnection& connection) {
   work_soon();
 }
 
-// The peer that tells each connection to go away and answers nothing there would have us keep them for as long
-// as their calls wait.
+// The peer that tells each connection to go away and answers nothing there would have us keep them for as
+// long as their calls wait.
 void PoolLane::leave(PooledConnection& connection) {
   if (open_ == &connection.session()) open(nullptr);
   if (leaving_.count() >= std::max(kLeavingMin, connections_max_)) {
@@ -233,7 +233,8 @@ void PoolLane::on_timer() {
   work();
 }
 
-// One timer for all: for the attempt that somebody waits for, for the next look, and for calls that begin again.
+// One timer for all: for the attempt that somebody waits for, for the next look, and for calls that begin
+// again.
 void PoolLane::arm_timer() {
   const bool nothing = up_.empty() && making_.empty();
   if (nothing) look_at_ = TimePoint::max();

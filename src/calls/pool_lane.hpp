@@ -52,9 +52,9 @@ class PoolLaneOwner {
   ~PoolLaneOwner() = default;
 };
 
-/// Connections of a pool that serve the same calls, and the calls that wait for them. One takes all calls until
-/// it has as many in flight as one is to have; then the one with the fewest does; when all have enough, the
-/// calls wait, and another connection is made. Thread: the loop's.
+/// Connections of a pool that serve the same calls, and the calls that wait for them. One takes all calls
+/// until it has as many in flight as one is to have; then the one with the fewest does; when all have enough,
+/// the calls wait, and another connection is made. Thread: the loop's.
 class PoolLane final : private PooledConnectionOwner, private Timer {
  public:
   /// `shared` and `owner` outlive it.

@@ -18,9 +18,9 @@ Duration PooledConnection::idle_time(TimePoint now) {
 }
 
 void PooledConnection::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
-  const SessionSetup setup{
-      setup_.loop, *this, setup_.options.limits, setup_.host, setup_.logger, setup_.options.checksums,
-      hello_timeout, true};
+  const SessionSetup setup{setup_.loop,   *this,         setup_.options.limits,
+                           setup_.host,   setup_.logger, setup_.options.checksums,
+                           hello_timeout, true};
   session_ = std::make_unique<Session>(setup, std::move(connection), id_);
   session_->start();
 }

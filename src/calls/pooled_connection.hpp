@@ -22,7 +22,8 @@ class PooledConnectionOwner {
   virtual void on_room(PooledConnection& connection) = 0;
   /// The server wants no new calls on it: it is leaving now.
   virtual void on_goaway(PooledConnection& connection) = 0;
-  /// It is over: it never came up, was lost, or has left in peace; ended_from() says which. The last callback.
+  /// It is over: it never came up, was lost, or has left in peace; ended_from() says which. The last
+  /// callback.
   virtual void on_over(PooledConnection& connection, const Status& why) = 0;
 
  protected:

@@ -8,8 +8,8 @@
 namespace weft::detail {
 
 /// Warns of connections that go by their stream although both sides offer another carrier: who prefers one
-/// should not have to wonder why calls are slow. At most once a second, so that a peer that refuses connection
-/// after connection fills no log.
+/// should not have to wonder why calls are slow. At most once a second, so that a peer that refuses
+/// connection after connection fills no log.
 class RefusedCarrier {
  public:
   /// `connection` came up at `now`.

@@ -46,6 +46,9 @@ struct Kept {
     ++ran[number];
     return number * 2;
   }
+  std::uint32_t weigh(CallContext& context, std::uint32_t number) {
+    return number + static_cast<std::uint32_t>(context.attachment().size());
+  }
   Task<std::uint32_t> held(std::uint32_t number) {
     ++ran[number];
     Result<void> opened = co_await gate.wait();
@@ -88,6 +91,7 @@ class Pools : public ::testing::Test {
     options.limits.ping_interval = 0s;
     server_ = std::make_unique<Server>(std::move(options), transports_);
     server_->register_handler<&Kept::twice>(&kept_);
+    server_->register_handler<&Kept::weigh>(&kept_);
     server_->register_handler<&Kept::held>(&kept_);
     server_->start().value();
   }
@@ -377,7 +381,7 @@ TEST_F(Pools, CallsWithLargeAttachmentsGoByAConnectionOfTheirOwn) {
   const Buffer large = blob(200'000);
   CallOptions call_options;
   call_options.attachment = large.bytes();
-  auto bulk = pool().start<&Kept::twice>(call_options, 1u);
+  auto bulk = pool().start<&Kept::weigh>(call_options, 1u);
   settle();
   EXPECT_EQ(stats().connections, 1u);
   auto small = begin<&Kept::twice>(1, 2);
@@ -386,7 +390,7 @@ TEST_F(Pools, CallsWithLargeAttachmentsGoByAConnectionOfTheirOwn) {
   auto with_options = pool().start<&Kept::twice>(plain, 3u);
   settle();
   EXPECT_EQ(stats().connections, 2u);
-  EXPECT_EQ(outcome(bulk).value(), 2u);
+  EXPECT_EQ(outcome(bulk).value(), 200'001u);
   EXPECT_EQ(outcome(small[0]).value(), 4u);
   EXPECT_EQ(outcome(with_options).value(), 6u);
   EXPECT_EQ(stats().connects, 2u);

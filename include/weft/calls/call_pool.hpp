@@ -17,9 +17,9 @@ class PoolCore;
 }  // namespace detail
 
 /// Calls methods of one server over several connections, which it makes when calls need them, renews, and
-/// closes when they are idle. A connection that is lost costs no call that has certainly not run: such a call is
-/// begun again on another, within its own time and `retries_max`. One that may have run is begun again if it is
-/// idempotent (`weft::idempotent<f>`, CallOptions::idempotent) and PoolOptions::retry_budget allows it.
+/// closes when they are idle. A connection that is lost costs no call that has certainly not run: such a call
+/// is begun again on another, within its own time and `retries_max`. One that may have run is begun again if
+/// it is idempotent (`weft::idempotent<f>`, CallOptions::idempotent) and PoolOptions::retry_budget allows it.
 /// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
 /// destroyed inside a handler that one of its connections serves.
 class CallPool : public Caller {
