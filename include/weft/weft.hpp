@@ -4,6 +4,7 @@
 /// Everything a program of clients, servers and coroutines needs, in one header.
 
 #include "weft/client.hpp"
+#include "weft/connection_pool.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/yield.hpp"

@@ -22,6 +22,12 @@ void CallDetails::run_on(Loop& loop) {
   if (bytes != 0) options.progress->marks().begin(attachment_, bytes, options.progress);
 }
 
+void CallDetails::begin_again() noexcept {
+  ended();
+  answer_attachment = Buffer{};
+  answer_attachment_bytes = 0;
+}
+
 void CallDetails::give_progress_back() noexcept {
   has_progress_ = false;
   options.progress->set_taken(false);

@@ -52,6 +52,8 @@ class CallDetails {
   void ended() noexcept {
     if (has_progress_) give_progress_back();
   }
+  /// The call is begun once more, after a connection that was lost: of that one nothing is left.
+  void begin_again() noexcept;
   /// The attachment of the answer has `bytes` and has its place; and how much of it is there.
   void expect(std::uint64_t bytes) const noexcept {
     if (options.progress != nullptr) progress_expects(bytes);
