@@ -9,7 +9,7 @@ Status ListedPolicy::set_endpoints(std::span<const EndpointSpec> list) {
   if (Status checked = check_endpoints(list); !checked.ok()) return checked;
   std::vector<std::uint32_t> weights;
   weights.reserve(list.size());
-  for (const EndpointSpec& endpoint : list) weights.push_back(std::min(endpoint.weight, kEndpointWeightMax));
+  for (const EndpointSpec& endpoint : list) weights.push_back(std::min(endpoint.weight, kPickWeightMax));
   const std::vector<std::uint32_t> before = keys_.replace(list);
   candidates_.reset(std::move(weights), carried_over(candidates_.shares(), before, 1.0));
   list_changed(before);

@@ -17,14 +17,14 @@ struct EndpointSpec {
   /// Name by which it is known again in the next list, such as its URL. Unique within a list; of several that
   /// have one name, the first is the one that was known.
   std::string_view key;
-  /// Share of the calls, against that of the others; zero takes none. More than kEndpointWeightMax counts as
+  /// Share of the calls, against that of the others; zero takes none. More than kPickWeightMax counts as
   /// that.
   std::uint32_t weight = 1;
   /// Where it stands, as in "eu-west-1b"; empty when nobody says.
   std::string_view zone = {};
 };
 
-inline constexpr std::uint32_t kEndpointWeightMax = 1'000'000;
+inline constexpr std::uint32_t kPickWeightMax = 1'000'000;
 /// Most endpoints of a list.
 inline constexpr std::size_t kEndpointsMax = 65'536;
 /// Endpoints that PickRequest::tried is read to; those behind are not looked at.

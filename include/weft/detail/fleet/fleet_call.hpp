@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/calls/answer.hpp"
+#include "weft/coro/combine.hpp"
+#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/fleet/fleet_run.hpp"
+#include "weft/runtime/sleep.hpp"
+
+namespace weft::detail {
+
+/// Body of one attempt of a call: what `Source` keeps for all of them, and an answer of its own.
+template <typename B, typename Source>
+concept AttemptBody = CallBody<B> && std::constructible_from<B, const Source&>;
+
+template <typename Body>
+using FleetAnswer = Result<Answer<typename Body::Value>>;
+
+/// One attempt at `member`, which is connected.
+template <typename Body, typename Source>
+Task<FleetAnswer<Body>> fleet_attempt(FleetRun& run, FleetMember& member, const Source& source,
+                                      bool with_attachment) {
+  FleetAttempt attempt{run, member};
+  WithDetails details{run.attempt_options(), with_attachment};
+  AwaitedCall<Body, Returns::kAnswer, WithDetails> call{member.pool->target(), run.method(),
+                                                        std::move(details), source};
+  FleetAnswer<Body> answer = co_await call;
+  attempt.end(answer.status());
+  co_return answer;
+}
+
+/// Attempts, one after the other, until one succeeds or there shall be no more.
+template <typename Body, typename Source>
+Task<FleetAnswer<Body>> fleet_attempts(FleetRun& run, const Source& source, bool with_attachment) {
+  while (true) {
+    Status failure;
+    FleetMember* member = run.choose(failure);
+    if (!failure.ok()) co_return failure;
+    if (member == nullptr) {
+      Task<Result<void>> waiting = run.wait();
+      Result<void> waited = co_await std::move(waiting);
+      if (!waited.ok()) co_return waited.status();
+      continue;
+    }
+    Task<FleetAnswer<Body>> attempt = fleet_attempt<Body>(run, *member, source, with_attachment);
+    FleetAnswer<Body> answer = co_await std::move(attempt);
+    if (answer.ok() || !run.wants_another(answer.status())) co_return answer;
+  }
+}
+
+/// A call and its backup, which share one FleetRun so that they do not meet at one server.
+struct BackedUp {
+  explicit BackedUp(CancelScope* outer) : first(outer), backup(outer) {}
+
+  CancelScope first;
+  CancelScope backup;
+  bool first_ended = false;
+  bool begun = false;
+};
+
+template <typename Body, typename Source>
+Task<FleetAnswer<Body>> fleet_first(FleetRun& run, BackedUp& both, const Source& source, bool with_attachment) {
+  Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
+  FleetAnswer<Body> answer = co_await std::move(attempts);
+  both.first_ended = true;
+  if (!both.begun || answer.ok()) both.backup.cancel(CancelReason::kRequested);
+  co_return answer;
+}
+
+template <typename Body, typename Source>
+Task<FleetAnswer<Body>> fleet_backup(FleetRun& run, BackedUp& both, const Source& source,
+                                     bool with_attachment) {
+  SleepAwaiter delay = sleep_for(run.backup_after());
+  Result<void> waited = co_await delay;
+  if (!waited.ok()) co_return waited.status();
+  if (both.first_ended) co_return to_status(CancelReason::kRequested);
+  if (!run.core().try_retry()) co_return to_status(CancelReason::kRequested);
+  both.begun = true;
+  ++run.core().counted().backups;
+  Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
+  FleetAnswer<Body> answer = co_await std::move(attempts);
+  if (answer.ok()) both.first.cancel(CancelReason::kRequested);
+  co_return answer;
+}
+
+template <typename Body, typename Source>
+Task<FleetAnswer<Body>> fleet_backed_up(FleetRun& run, const Source& source, bool with_attachment) {
+  CancelScope* outer = co_await this_cancel_scope();
+  BackedUp both{outer};
+  auto first = with_scope(both.first, fleet_first<Body>(run, both, source, with_attachment));
+  auto backup = with_scope(both.backup, fleet_backup<Body>(run, both, source, with_attachment));
+  auto all = when_all(std::move(first), std::move(backup));
+  auto answers = co_await std::move(all);
+  const bool backup_won = std::get<1>(answers).ok() && !std::get<0>(answers).ok();
+  if (!backup_won) co_return std::move(std::get<0>(answers));
+  ++run.core().counted().backups_won;
+  co_return std::move(std::get<1>(answers));
+}
+
+/// A whole call. `source` is kept in its frame.
+template <typename Body, typename Source>
+  requires AttemptBody<Body, Source>
+Task<FleetAnswer<Body>> fleet_call(std::shared_ptr<FleetCore> core, const MethodKey& method,
+                                   FleetCallOptions options, Source source, bool with_attachment) {
+  CancelScope* scope = co_await this_cancel_scope();
+  FleetRun run{std::move(core), method, options, scope};
+  if (run.backup_after() > Duration::zero()) {
+    Task<FleetAnswer<Body>> both = fleet_backed_up<Body>(run, source, with_attachment);
+    FleetAnswer<Body> answer = co_await std::move(both);
+    co_return answer;
+  }
+  Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
+  FleetAnswer<Body> answer = co_await std::move(attempts);
+  co_return answer;
+}
+
+/// The value of an answer, without its attachment.
+template <typename R>
+Result<R> value_of(Result<Answer<R>>&& answer) {
+  if (!answer.ok()) return answer.status();
+  if constexpr (std::is_void_v<R>) {
+    return {};
+  } else {
+    return std::move(answer->value);
+  }
+}
+
+/// Keeps a member while somebody may still ask it.
+class FleetHold {
+ public:
+  FleetHold(FleetCore& core, FleetMember& member) : core_(core), member_(member) { core_.retain(member_); }
+  FleetHold(const FleetHold&) = delete;
+  FleetHold& operator=(const FleetHold&) = delete;
+  ~FleetHold() { core_.release(member_); }
+
+ private:
+  FleetCore& core_;
+  FleetMember& member_;
+};
+
+/// One attempt at one server of the list, when it is connected.
+template <typename Body, typename Source>
+Task<Result<typename Body::Value>> fleet_call_at(std::shared_ptr<FleetCore> core, FleetMember& member,
+                                                 const MethodKey& method, FleetCallOptions options,
+                                                 const Source& source) {
+  CancelScope* scope = co_await this_cancel_scope();
+  FleetRun run{core, method, options, scope};
+  Task<Result<void>> waiting = run.wait_for(member);
+  Result<void> ready = co_await std::move(waiting);
+  if (!ready.ok()) co_return ready.status();
+  Task<FleetAnswer<Body>> attempt = fleet_attempt<Body>(run, member, source, false);
+  FleetAnswer<Body> answer = co_await std::move(attempt);
+  co_return value_of(std::move(answer));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "weft/calls/call_pool.hpp"
+#include "weft/coro/task.hpp"
+
+namespace weft::detail {
+
+class FleetCore;
+
+/// One server of a fleet, as long as it is in the list or has calls in flight.
+///
+///   kIdle ----picked----> kDialing ----connected----> kReady
+///     ^                      |  ^                        |
+///     |                failed|  |connected               |
+///     |                      v  |                        |
+///     |                     kDown                        |
+///     '--- there was no memory           picked and lost '--> kDialing
+///
+/// The policy gives kIdle and kReady their whole share, and the others none.
+struct FleetMember {
+  enum class Link : std::uint8_t { kIdle, kDialing, kReady, kDown };
+  static constexpr std::uint32_t kGone = UINT32_MAX;
+
+  struct DialEnd final : Completion {
+    explicit DialEnd(FleetMember& its) : Completion{&ended}, member(its) {}
+    static void ended(Completion& self, TaskPromiseBase& task) noexcept;
+    FleetMember& member;
+  };
+
+  FleetMember(FleetCore& its, std::string its_url) : core(its), url(std::move(its_url)) {}
+
+  FleetCore& core;
+  const std::string url;
+  /// Made when it is picked first.
+  std::unique_ptr<CallPool> pool;
+  /// Place in the list, or kGone.
+  std::uint32_t index = kGone;
+  /// Place among those that are ready; only in kReady.
+  std::size_t ready_at = 0;
+  std::uint64_t picks = 0;
+  std::uint64_t failures = 0;
+  std::size_t in_flight = 0;
+  Duration latency{};
+  /// The reason of kDown.
+  Status failure;
+  Link link = Link::kIdle;
+  DialEnd dial_end{*this};
+  Task<void> dialing;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "weft/balancing/balancing_policy.hpp"
+#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/fleet/fleet_core.hpp"
+#include "weft/limits/backoff.hpp"
+
+namespace weft::detail {
+
+/// One call of a fleet: the servers that were asked, and what is left of its time. Lives in the frame of the
+/// call, shared by its attempts and its backup.
+class FleetRun {
+ public:
+  /// `scope` is that of the call, may be null.
+  FleetRun(std::shared_ptr<FleetCore> core, const MethodKey& method, const FleetCallOptions& options,
+           const CancelScope* scope);
+  FleetRun(const FleetRun&) = delete;
+  FleetRun& operator=(const FleetRun&) = delete;
+
+  FleetCore& core() const { return *core_; }
+  const MethodKey& method() const { return method_; }
+  /// Returns the options of an attempt that begins now.
+  CallOptions attempt_options() const;
+  /// Returns the time after which a backup is made; zero: none is.
+  Duration backup_after() const;
+
+  /// Returns the server for the next attempt; null when it is to be waited for, or `failure` is set.
+  FleetMember* choose(Status& failure);
+  /// Waits until there may be a server to choose. Errors: why there was none, when the call's time is over.
+  Task<Result<void>> wait();
+  /// Waits until `member` is connected. Errors: why it is not.
+  Task<Result<void>> wait_for(FleetMember& member);
+
+  /// Says whether a call that failed is to be tried again.
+  bool wants_another(const Status& failure);
+
+ private:
+  friend class FleetAttempt;
+
+  Task<Result<void>> wait_until(TimePoint at, bool for_change);
+  bool is_expired() const { return deadline_.expired(core_->loop().now()); }
+  Status out_of_time() const;
+
+  std::shared_ptr<FleetCore> core_;
+  const MethodKey& method_;
+  FleetCallOptions options_;
+  const FleetRetry& retry_;
+  Deadline deadline_;
+  Backoff backoff_;
+  Duration wait_{};
+  Duration retry_after_{};
+  std::uint32_t attempts_ = 0;
+  std::uint32_t tried_count_ = 0;
+  bool idempotent_;
+  std::array<std::uint32_t, kTriedMax> tried_{};
+};
+
+/// One attempt of a call at one server, from its begin to its end or until it is dropped.
+class FleetAttempt {
+ public:
+  FleetAttempt(FleetRun& run, FleetMember& member);
+  FleetAttempt(const FleetAttempt&) = delete;
+  FleetAttempt& operator=(const FleetAttempt&) = delete;
+  ~FleetAttempt();
+
+  /// Tells the policy how it ended.
+  void end(const Status& outcome) noexcept;
+
+ private:
+  FleetCore& core_;
+  FleetMember* member_;
+  TimePoint since_;
+};
+
+}  // namespace weft::detail

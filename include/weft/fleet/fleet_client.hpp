@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/coro/task.hpp"
+#include "weft/detail/fleet/fleet_call.hpp"
+#include "weft/fleet/fleet_options.hpp"
+#include "weft/fleet/fleet_stats.hpp"
+#include "weft/fleet/quorum.hpp"
+#include "weft/functions/call.hpp"
+#include "weft/runtime/loop.hpp"
+#include "weft/transports.hpp"
+
+namespace weft {
+
+/// Outcome of a call at one server of a fleet.
+template <typename R>
+struct FleetReply {
+  std::string url;
+  Result<R> reply;
+};
+
+namespace detail {
+
+/// Body of an attempt: arguments that all attempts of a call refer to, and a result of its own.
+template <auto M, typename Arguments>
+class SharedArguments final : public CodecAnswer<ResultOfMethod<M>> {
+ public:
+  explicit SharedArguments(const Arguments& arguments) : arguments_(&arguments) {}
+
+  std::size_t bytes() const { return arguments_->bytes(); }
+  void write(std::byte* to) const { arguments_->write(to); }
+
+ private:
+  const Arguments* arguments_;
+};
+
+template <typename... Given>
+inline constexpr bool fleet_options_first = false;
+template <typename First, typename... Others>
+inline constexpr bool fleet_options_first<First, Others...> =
+    std::is_same_v<std::remove_cvref_t<First>, FleetCallOptions> ||
+    std::is_same_v<std::remove_cvref_t<First>, CallOptions>;
+
+}  // namespace detail
+
+/// Calls functions of many servers that serve the same, by a name that says which they are:
+/// `Result<R> reply = co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy
+/// chooses, and to another when that certainly did not run it, or when it is idempotent. Servers are
+/// connected when they are first chosen; one that leaves the list ends the calls that it has, and gets no
+/// more.
+///
+/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
+/// destroyed inside a handler that one of its connections serves. Calls are tasks: what they refer to stays
+/// until they have ended, so they are awaited in the expression that made them.
+/// Cancel: total before an attempt is sent, after that its outcome is unknown.
+class FleetClient final {
+ public:
+  /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means
+  /// nothing fails every call with kInvalidArgument.
+  FleetClient(Loop& loop, FleetOptions options, TransportOptions transports = {});
+  /// Uses these transports, which may be shared with other clients and servers.
+  FleetClient(Loop& loop, FleetOptions options, Transports transports);
+  ~FleetClient();
+  FleetClient(const FleetClient&) = delete;
+  FleetClient& operator=(const FleetClient&) = delete;
+
+  /// Calls a function of one of the servers. Arguments as FunctionCaller::call().
+  /// Errors: those of the last attempt; kDeadlineExceeded with the reason when no server could be asked in
+  /// time; kUnavailable at once for the same without FleetOptions::waits_for_ready.
+  template <auto M, typename... Given>
+    requires(!detail::fleet_options_first<Given...> && CallableWith<M, Given...>)
+  Task<Result<ResultOfMethod<M>>> call(Given&&... arguments) {
+    return call<M>(FleetCallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Task<Result<ResultOfMethod<M>>> call(const FleetCallOptions& options, Given&&... arguments) {
+    return without_attachment(
+        start<M>(options, false, detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
+  }
+  /// The same for a call whose answer brings an attachment.
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Task<Result<Answer<ResultOfMethod<M>>>> call_with_attachment(const FleetCallOptions& options,
+                                                               Given&&... arguments) {
+    return start<M>(options, true,
+                    detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
+  }
+
+  /// Calls a function once at each server of the list, and gives all outcomes in the list's order. A server
+  /// that cannot be reached fails its part; nothing is tried again. Without a list it waits for one, and
+  /// gives nothing when there is none in time.
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Task<std::vector<FleetReply<ResultOfMethod<M>>>> call_all(const FleetCallOptions& options,
+                                                            Given&&... arguments) {
+    return at_all<M>(core_, options, kAll,
+                     detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
+  }
+  /// The same until `wanted` servers have answered well: the other calls are cancelled then, and have ended
+  /// when this returns. They may have run. Gives the good answers only. Errors: kUnavailable when there are
+  /// fewer, with the first failure; the calls of those that answered well have run all the same.
+  template <auto M, typename... Given>
+    requires CallableWith<M, Given...>
+  Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> call_quorum(std::size_t wanted,
+                                                                       const FleetCallOptions& options,
+                                                                       Given&&... arguments) {
+    return good_ones<M>(
+        wanted, at_all<M>(core_, options, wanted,
+                          detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
+  }
+
+  /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.
+  void close();
+  Loop& loop() const;
+  /// Allocates nothing.
+  FleetStats stats() const noexcept;
+  /// Returns all servers of the list, in its order. Throws std::bad_alloc.
+  std::vector<FleetEndpointStats> endpoint_stats() const;
+
+ private:
+  static constexpr std::size_t kAll = SIZE_MAX;
+
+  template <auto M, typename Arguments>
+  auto start(const FleetCallOptions& options, bool with_attachment, Arguments arguments) {
+    return detail::fleet_call<detail::SharedArguments<M, Arguments>>(core_, method_key<M>, options,
+                                                                     std::move(arguments), with_attachment);
+  }
+  template <typename R>
+  static Task<Result<R>> without_attachment(Task<Result<Answer<R>>> calling) {
+    Result<Answer<R>> answer = co_await std::move(calling);
+    co_return detail::value_of(std::move(answer));
+  }
+
+  template <auto M, typename Arguments>
+  static Task<std::vector<FleetReply<ResultOfMethod<M>>>> at_all(std::shared_ptr<detail::FleetCore> core,
+                                                                 FleetCallOptions options, std::size_t wanted,
+                                                                 Arguments arguments) {
+    using R = ResultOfMethod<M>;
+    std::vector<FleetReply<R>> replies;
+    CancelScope* scope = co_await this_cancel_scope();
+    detail::FleetRun run{core, method_key<M>, options, scope};
+    while (core->members().empty()) {
+      if (!core->misuse().ok()) co_return replies;
+      Task<Result<void>> waiting = run.wait();
+      Result<void> waited = co_await std::move(waiting);
+      if (!waited.ok()) co_return replies;
+    }
+    std::deque<detail::FleetHold> holds;
+    std::vector<Task<Result<R>>> calls;
+    for (const std::unique_ptr<detail::FleetMember>& member : core->members()) {
+      holds.emplace_back(*core, *member);
+      replies.push_back({member->url, Result<R>{Status{StatusCode::kUnknown, Layer::kRpc, "not asked"}}});
+      calls.push_back(detail::fleet_call_at<detail::SharedArguments<M, Arguments>>(core, *member, method_key<M>,
+                                                                                   options, arguments));
+    }
+    std::vector<Result<R>> results;
+    if (wanted == kAll) {
+      Task<std::vector<Result<R>>> all = when_all(std::move(calls));
+      results = co_await std::move(all);
+    } else {
+      Task<Quorum<R>> all = when_quorum<R>(wanted, std::move(calls));
+      Quorum<R> quorum = co_await std::move(all);
+      results = std::move(quorum.results);
+    }
+    for (std::size_t i = 0; i < replies.size(); ++i) replies[i].reply = std::move(results[i]);
+    co_return replies;
+  }
+  template <auto M>
+  static Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> good_ones(
+      std::size_t wanted, Task<std::vector<FleetReply<ResultOfMethod<M>>>> asking) {
+    std::vector<FleetReply<ResultOfMethod<M>>> replies = co_await std::move(asking);
+    std::vector<FleetReply<ResultOfMethod<M>>> good;
+    Status first;
+    for (FleetReply<ResultOfMethod<M>>& one : replies) {
+      if (one.reply.ok()) {
+        good.push_back(std::move(one));
+      } else if (first.ok() && one.reply.status().code() != StatusCode::kCancelled) {
+        first = one.reply.status();
+      }
+    }
+    if (good.size() >= wanted) co_return good;
+    const std::size_t count = good.size();
+    co_return Status{StatusCode::kUnavailable, Layer::kRpc, [&] {
+                       return std::to_string(count) + " of " + std::to_string(replies.size()) +
+                              " servers answered, " + std::to_string(wanted) + " were wanted: " +
+                              std::string{first.message()};
+                     }};
+  }
+
+  std::shared_ptr<detail::FleetCore> core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/coro/combine.hpp"
+#include "weft/coro/task.hpp"
+
+namespace weft {
+
+/// Outcomes of those who were asked, in the order in which they were given.
+template <typename T>
+struct Quorum {
+  bool reached = false;
+  std::vector<Result<T>> results;
+};
+
+namespace detail {
+
+/// State that voters share; lives in the frame of when_quorum().
+struct Vote {
+  void count(bool succeeded) noexcept {
+    (succeeded ? good : bad) += 1;
+    if (good >= wanted || bad > all - wanted) losers.cancel(CancelReason::kRequested);
+  }
+
+  CancelScope losers;
+  std::size_t all;
+  std::size_t wanted;
+  std::size_t good = 0;
+  std::size_t bad = 0;
+};
+
+template <typename T>
+Task<Result<T>> vote(Vote& vote, Task<Result<T>> asked) {
+  Result<T> result = co_await std::move(asked);
+  vote.count(result.ok());
+  co_return result;
+}
+
+}  // namespace detail
+
+/// Runs all tasks at once until `wanted` of them have succeeded, or so many have failed that this cannot be;
+/// cancels the others with kRequested, and waits until they have ended too. With more `wanted` than there are
+/// tasks nothing succeeds. Rethrows what a task threw, after all have ended. Cancel: that of the tasks.
+template <typename T>
+Task<Quorum<T>> when_quorum(std::size_t wanted, std::vector<Task<Result<T>>> tasks) {
+  CancelScope* outer = co_await this_cancel_scope();
+  if (wanted > tasks.size()) {
+    const Status failure{StatusCode::kInvalidArgument, Layer::kRuntime,
+                         "a quorum is more than there are to ask"};
+    co_return Quorum<T>{false, std::vector<Result<T>>(tasks.size(), Result<T>{failure})};
+  }
+  detail::Vote vote{CancelScope{outer}, tasks.size(), wanted};
+  std::vector<Task<Result<T>>> voters;
+  voters.reserve(tasks.size());
+  for (Task<Result<T>>& task : tasks) {
+    voters.push_back(with_scope(vote.losers, detail::vote(vote, std::move(task))));
+  }
+  if (wanted == 0) vote.losers.cancel(CancelReason::kRequested);
+  Quorum<T> quorum;
+  if (!voters.empty()) {
+    Task<std::vector<Result<T>>> all = when_all(std::move(voters));
+    quorum.results = co_await std::move(all);
+  }
+  quorum.reached = vote.good >= wanted;
+  co_return quorum;
+}
+
+}  // namespace weft

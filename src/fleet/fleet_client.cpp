@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/fleet/fleet_client.hpp"
+
+#include <utility>
+
+namespace weft {
+
+FleetClient::FleetClient(Loop& loop, FleetOptions options, TransportOptions transports)
+    : FleetClient(loop, std::move(options), make_transports(std::move(transports))) {}
+
+FleetClient::FleetClient(Loop& loop, FleetOptions options, Transports transports)
+    : core_(std::make_shared<detail::FleetCore>(loop, std::move(options), std::move(transports))) {}
+
+FleetClient::~FleetClient() {
+  close();
+}
+
+void FleetClient::close() {
+  core_->close();
+}
+
+Loop& FleetClient::loop() const {
+  return core_->loop();
+}
+
+FleetStats FleetClient::stats() const noexcept {
+  return core_->stats();
+}
+
+std::vector<FleetEndpointStats> FleetClient::endpoint_stats() const {
+  return core_->endpoint_stats();
+}
+
+}  // namespace weft

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/fleet/fleet_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/runtime/sleep.hpp"
+#include "weft/runtime/with_deadline.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// A call that waits for the first of its servers begins to connect to another after so long.
+constexpr Duration kPatience = std::chrono::milliseconds{200};
+
+Deadline deadline_of(const FleetCore& core, const CallOptions& call, const CancelScope* scope) {
+  const TimePoint now = core.loop().now();
+  const Duration timeout =
+      call.timeout == Duration::zero() ? core.options().pool.client.call_timeout : call.timeout;
+  Deadline deadline = Deadline::after(now, timeout).earlier(call.deadline);
+  return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
+}
+
+CallOutcome outcome_of(const Status& status) {
+  if (status.ok()) return CallOutcome::kSuccess;
+  switch (status.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kResourceExhausted:
+    case StatusCode::kDeadlineExceeded:
+      return CallOutcome::kFailure;
+    default:
+      return status.layer() == Layer::kUser ? CallOutcome::kSuccess : CallOutcome::kIgnored;
+  }
+}
+
+}  // namespace
+
+FleetRun::FleetRun(std::shared_ptr<FleetCore> core, const MethodKey& method, const FleetCallOptions& options,
+                   const CancelScope* scope)
+    : core_(std::move(core)),
+      method_(method),
+      options_(options),
+      retry_(options.retry != nullptr ? *options.retry : core_->options().retry),
+      deadline_(deadline_of(*core_, options.call, scope)),
+      backoff_(retry_.backoff_min, retry_.backoff_max),
+      idempotent_(options.call.idempotent || method.idempotent) {
+  core_->on_call();
+}
+
+CallOptions FleetRun::attempt_options() const {
+  CallOptions options = options_.call;
+  options.timeout = retry_.attempt_timeout;
+  options.deadline = deadline_;
+  options.idempotent = idempotent_;
+  return options;
+}
+
+Duration FleetRun::backup_after() const {
+  const bool single = !idempotent_ || !options_.call.landing.empty() || options_.call.progress != nullptr;
+  if (single) return Duration::zero();
+  return options_.backup_after < Duration::zero() ? core_->options().backup_after : options_.backup_after;
+}
+
+FleetMember* FleetRun::choose(Status& failure) {
+  wait_ = Duration::zero();
+  if (failure = core_->misuse(); !failure.ok()) return nullptr;
+  if (is_expired()) {
+    failure = out_of_time();
+    return nullptr;
+  }
+  const std::span tried{tried_.data(), tried_count_};
+  if (FleetMember* member = core_->pick(options_.key_hash, tried)) return member;
+  if (failure = core_->hopeless(); !failure.ok()) return nullptr;
+  if (tried_count_ != 0) {
+    // All that can be asked were asked: the same again, but not at once.
+    tried_count_ = 0;
+    wait_ = std::max(backoff_.next(core_->random()), std::exchange(retry_after_, Duration::zero()));
+  }
+  return nullptr;
+}
+
+Task<Result<void>> FleetRun::wait() {
+  const TimePoint now = core_->loop().now();
+  if (wait_ > Duration::zero()) return wait_until(now + wait_, false);
+  return wait_until(now + kPatience, true);
+}
+
+Task<Result<void>> FleetRun::wait_until(TimePoint at, bool for_change) {
+  const bool last = deadline_.expired(at);
+  const Deadline until = deadline_.earlier(Deadline{at});
+  if (for_change) {
+    Task<Result<void>> waiting = with_deadline(until, core_->changed());
+    Result<void> changed = co_await std::move(waiting);
+    if (changed.ok()) co_return Result<void>{};
+    if (changed.status().code() != StatusCode::kDeadlineExceeded) co_return changed;
+  } else {
+    SleepAwaiter pause = sleep_until(until.at());
+    Result<void> slept = co_await pause;
+    if (!slept.ok()) co_return slept;
+  }
+  if (last) co_return out_of_time();
+  co_return Result<void>{};
+}
+
+Status FleetRun::out_of_time() const {
+  const Status why = core_->reason();
+  Status failure{StatusCode::kDeadlineExceeded, Layer::kRpc,
+                 [&] { return "the time of the call is over: " + std::string{why.message()}; }};
+  if (attempts_ == 0) failure.mark_unprocessed();
+  return failure;
+}
+
+Task<Result<void>> FleetRun::wait_for(FleetMember& member) {
+  while (core_->misuse().ok()) {
+    if (member.index == FleetMember::kGone) {
+      co_return Status{StatusCode::kUnavailable, Layer::kRpc, "the server left the list"};
+    }
+    if (core_->connect(member)) co_return Result<void>{};
+    if (member.link == FleetMember::Link::kDown) co_return member.failure;
+    Task<Result<void>> waiting = wait_until(deadline_.at(), true);
+    Result<void> waited = co_await std::move(waiting);
+    if (!waited.ok()) co_return waited;
+  }
+  co_return core_->misuse();
+}
+
+bool FleetRun::wants_another(const Status& failure) {
+  if (failure.code() == StatusCode::kCancelled || !core_->misuse().ok() || is_expired()) return false;
+  if (!failure.unprocessed() && !idempotent_) return false;
+  bool wanted = false;
+  switch (failure.code()) {
+    case StatusCode::kUnavailable:
+      wanted = retry_.on_unavailable;
+      break;
+    case StatusCode::kResourceExhausted:
+      wanted = retry_.on_overload && failure.retry() != Retry::kNever;
+      break;
+    case StatusCode::kDeadlineExceeded:
+      wanted = retry_.on_timeout;
+      break;
+    default:
+      wanted = failure.retry() != Retry::kNever;
+  }
+  if (!wanted || attempts_ >= retry_.attempts_max) return false;
+  // What never left this side costs no server anything.
+  const bool is_free = failure.unprocessed() && failure.retry() == Retry::kReconnect;
+  if (!is_free && !core_->try_retry()) return false;
+  retry_after_ = std::max(retry_after_, failure.retry_after());
+  ++core_->counted().retries;
+  return true;
+}
+
+FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
+    : core_(run.core()), member_(&member), since_(run.core().loop().now()) {
+  ++run.attempts_;
+  if (run.tried_count_ < kTriedMax) run.tried_[run.tried_count_++] = member.index;
+  core_.begun(member);
+}
+
+FleetAttempt::~FleetAttempt() {
+  if (member_ != nullptr) core_.ended(*member_, since_, CallOutcome::kIgnored);
+}
+
+void FleetAttempt::end(const Status& outcome) noexcept {
+  core_.ended(*std::exchange(member_, nullptr), since_, outcome_of(outcome));
+}
+
+}  // namespace weft::detail
