@@ -32,7 +32,7 @@ RandomNumbers numbers_of(std::uint64_t seed) noexcept {
   return seed != 0 ? RandomNumbers{seed} : RandomNumbers::of_system();
 }
 
-bool was_tried(std::span<const std::uint32_t> tried, std::uint32_t index) {
+bool is_among(std::span<const std::uint32_t> tried, std::uint32_t index) {
   return std::find(tried.begin(), tried.end(), index) != tried.end();
 }
 
@@ -66,6 +66,10 @@ FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
     return;
   }
   names_.emplace(std::move(*names));
+  loop.arm(beginning_, loop.now());
+}
+
+void FleetCore::begin_watching() {
   watching_ = watch();
   detail::start(watching_, nullptr, watch_end_);
 }
@@ -77,6 +81,7 @@ FleetCore::~FleetCore() {
 void FleetCore::close() noexcept {
   if (std::exchange(closed_, true)) return;
   misuse_ = Status::of<kClosed>();
+  loop_.disarm(beginning_);
   watching_.reset();
   names_.reset();
   // The records stay for calls that have not heard of their end yet.
@@ -247,7 +252,7 @@ FleetMember* FleetCore::any_ready(std::span<const std::uint32_t> tried) {
   const std::size_t looks = std::min(ready_.size(), tried.size() + kLooksMax);
   for (std::size_t i = 0; i < looks; ++i) {
     FleetMember& member = *ready_[(first + i) % ready_.size()];
-    if (!was_tried(tried, member.index) && member.pool->connected()) return &member;
+    if (!is_among(tried, member.index) && member.pool->connected()) return &member;
   }
   return nullptr;
 }

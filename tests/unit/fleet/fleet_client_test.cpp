@@ -6,11 +6,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "support/manual_time.hpp"
 #include "weft/balancing/round_robin.hpp"
+#include "weft/coro/scope.hpp"
+#include "weft/runtime/sleep.hpp"
 #include "weft/server.hpp"
 #include "weft/transport/memory.hpp"
 
@@ -82,7 +85,7 @@ class Fleets : public ::testing::Test {
   T run(Task<T> task, Duration time = 60s) {
     std::optional<T> result;
     Scope scope;
-    scope.spawn(&Fleets::keep<T>, &task, &result);
+    loop_->post([&] { scope.spawn(&Fleets::keep<T>, &task, &result); });
     for (Duration passed{}; !result && passed < time; passed += 10ms) testing::pass(*loop_, clock_, 10ms);
     EXPECT_TRUE(result.has_value());
     return std::move(*result);

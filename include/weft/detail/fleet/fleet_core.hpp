@@ -13,6 +13,7 @@
 #include "weft/coro/event.hpp"
 #include "weft/detail/base/random_numbers.hpp"
 #include "weft/detail/fleet/fleet_member.hpp"
+#include "weft/detail/runtime/timer.hpp"
 #include "weft/fleet/fleet_options.hpp"
 #include "weft/fleet/fleet_stats.hpp"
 #include "weft/naming/name_watch.hpp"
@@ -74,6 +75,14 @@ class FleetCore : public std::enable_shared_from_this<FleetCore> {
     WatchEnd() : Completion{[](Completion&, TaskPromiseBase&) noexcept {}} {}
   };
 
+  /// Begins to watch the name in a turn of the loop: who makes a client may stand outside of one.
+  struct Beginning final : Timer {
+    explicit Beginning(FleetCore& its) : core(its) {}
+    void on_timer() override { core.begin_watching(); }
+    FleetCore& core;
+  };
+
+  void begin_watching();
   Task<void> watch();
   static Task<void> dial(FleetMember& member);
   void came_up(FleetMember& member) noexcept;
@@ -102,6 +111,7 @@ class FleetCore : public std::enable_shared_from_this<FleetCore> {
   bool closed_ = false;
   std::optional<NameWatch> names_;
   WatchEnd watch_end_;
+  Beginning beginning_{*this};
   Task<void> watching_;
 };
 
