@@ -2,6 +2,7 @@
 #include "weft/calls/call_client.hpp"
 
 #include "calls/client_core.hpp"
+#include "calls/wrong_thread.hpp"
 
 namespace weft {
 
@@ -40,21 +41,29 @@ class ConnectionAwaiter : CancelListener {
   detail::ConnectWaiter waiter_;
 };
 
+Task<Result<void>> await_connection(detail::ClientCore& core) {
+  ConnectionAwaiter awaiter{core};
+  Result<void> outcome = co_await awaiter;
+  co_return outcome;
+}
+
 }  // namespace
 
 CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
     : core_(std::make_unique<detail::ClientCore>(loop, std::move(options), std::move(transports))),
       target_(core_.get()) {}
 
-CallClient::~CallClient() = default;
+CallClient::~CallClient() {
+  detail::check_thread(loop());
+}
 
 Task<Result<void>> CallClient::connect() {
-  ConnectionAwaiter awaiter{*core_};
-  Result<void> outcome = co_await awaiter;
-  co_return outcome;
+  detail::check_thread(loop());
+  return await_connection(*core_);
 }
 
 void CallClient::close() {
+  detail::check_thread(loop());
   core_->close();
 }
 
@@ -63,26 +72,32 @@ Result<MemoryLease> CallClient::register_memory(MutableBytes memory) const {
 }
 
 bool CallClient::connected() const {
+  detail::check_thread(loop());
   return core_->ready();
 }
 
 std::string CallClient::local_endpoint() const {
+  detail::check_thread(loop());
   return core_->session() ? core_->session()->connection().local_endpoint() : std::string{};
 }
 
 std::string_view CallClient::carried_by() const {
+  detail::check_thread(loop());
   return core_->ready() ? core_->session()->connection().capabilities().name : std::string_view{};
 }
 
 CarrierReport CallClient::carrier_report() const {
+  detail::check_thread(loop());
   return core_->ready() ? core_->session()->connection().carrier_report() : CarrierReport{};
 }
 
 std::string CallClient::remote_endpoint() const {
+  detail::check_thread(loop());
   return core_->session() ? core_->session()->connection().remote_endpoint() : std::string{};
 }
 
 ClientStats CallClient::stats() const noexcept {
+  detail::check_thread(loop());
   return core_->stats();
 }
 

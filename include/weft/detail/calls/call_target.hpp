@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "weft/base/time.hpp"
+#include "weft/detail/calls/call_gate.hpp"
 #include "weft/detail/calls/call_timeouts.hpp"
 
 namespace weft {
@@ -40,8 +42,7 @@ class CallTarget {
  public:
   /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
   /// carry the metadata of the scope that they were begun under, if they have none of their own.
-  CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
-      : loop_(loop), timeouts_(loop, timeout), carries_metadata_(carries_metadata) {}
+  CallTarget(Loop& loop, Duration timeout, bool carries_metadata);
   CallTarget(const CallTarget&) = delete;
   CallTarget& operator=(const CallTarget&) = delete;
 
@@ -53,9 +54,12 @@ class CallTarget {
   Loop& loop() const { return loop_; }
   CallTimeouts& timeouts() { return timeouts_; }
   bool carries_metadata() const { return carries_metadata_; }
+  /// The way here for other threads. Thread: any, while the target exists.
+  const std::shared_ptr<CallGate>& gate() const { return gate_; }
 
  protected:
-  ~CallTarget() = default;
+  /// Its calls have ended.
+  ~CallTarget();
 
   /// Begins a call for which there is no open session, or one without room.
   virtual Begun begin_without_session(PendingCall& call, std::size_t body_bytes) = 0;
@@ -66,6 +70,7 @@ class CallTarget {
   Loop& loop_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;
+  const std::shared_ptr<CallGate> gate_;
   Session* open_ = nullptr;
 };
 
