@@ -28,13 +28,13 @@ class BlockingClient final : public BlockingCalls<BlockingClient> {
   BlockingClient& operator=(const BlockingClient&) = delete;
 
   /// The seam for BlockingCalls.
-  const std::shared_ptr<detail::CallGate>& gate() const noexcept { return gate_; }
+  const std::shared_ptr<detail::CallDoor>& door() const noexcept { return door_; }
   std::stop_token stop() const noexcept { return {}; }
 
  private:
   std::unique_ptr<LoopThread> thread_;
   std::unique_ptr<Client> client_;
-  std::shared_ptr<detail::CallGate> gate_;
+  std::shared_ptr<detail::CallDoor> door_;
   detail::ForkMark made_in_;
 };
 

@@ -15,14 +15,14 @@ constexpr Duration kGrace = std::chrono::seconds{1};
 
 }  // namespace
 
-Status BlockedCall::check_thread(const CallGate& gate) noexcept {
+Status BlockedCall::check_thread(const CallDoor& door) noexcept {
   if (Loop::current() != nullptr) {
     return {StatusCode::kFailedPrecondition, Layer::kRpc,
             "a blocking call inside a turn of a loop would hold up all that the loop serves, and of the client's "
             "own loop wait for itself: write co_await client.call<f>(...), or of another loop's client co_await "
             "weft::on_loop_of(client).call<f>(...)"};
   }
-  if (gate.mailbox() != nullptr && gate.mailbox()->is_run_here()) {
+  if (door.mailbox() != nullptr && door.mailbox()->is_run_here()) {
     return {StatusCode::kFailedPrecondition, Layer::kRpc,
             "a blocking call on the thread that drives the client's loop would wait for itself: write "
             "loop.block_on(client.call<f>(...)), or co_await it"};

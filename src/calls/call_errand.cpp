@@ -29,7 +29,7 @@ CallErrand::CallErrand(Request request) noexcept
     : request_(std::move(request)), borrows_(request_.has_options && names_memory(request_.options)) {
   CallOptions& options = request_.options;
   deadline_ = options.deadline;
-  Clock* clock = gate().clock();
+  Clock* clock = door().clock();
   if (clock == nullptr) return;
   made_at_ = clock->now();
   if (options.timeout == Duration::zero() || options.timeout == kNoTimeout) return;
@@ -41,11 +41,11 @@ CallErrand::~CallErrand() = default;
 
 Deadline CallErrand::default_end() const noexcept {
   if (made_at_ == TimePoint::max() || request_.options.timeout != Duration::zero()) return {};
-  return Deadline::after(made_at_, gate().timeout());
+  return Deadline::after(made_at_, door().timeout());
 }
 
 bool CallErrand::carry(Bytes metadata) noexcept {
-  if (metadata.empty() || !gate().carries_metadata()) return true;
+  if (metadata.empty() || !door().carries_metadata()) return true;
   carried_.reset(new (std::nothrow) std::byte[metadata.size()]);
   if (carried_ == nullptr) return false;
   std::memcpy(carried_.get(), metadata.data(), metadata.size());
@@ -54,8 +54,8 @@ bool CallErrand::carry(Bytes metadata) noexcept {
 }
 
 void CallErrand::send() noexcept {
-  Mailbox* mailbox = gate().mailbox().get();
-  if (mailbox == nullptr) return refuse_with(gate().closed());
+  Mailbox* mailbox = door().mailbox().get();
+  if (mailbox == nullptr) return refuse_with(door().closed());
   hold();
   if (mailbox->send(*this)) return;
   release();
@@ -65,7 +65,7 @@ void CallErrand::send() noexcept {
 void CallErrand::cancel(CancelReason reason) noexcept {
   CancelReason none = CancelReason::kNone;
   if (!cancelled_.compare_exchange_strong(none, reason, std::memory_order_acq_rel)) return;
-  Mailbox* mailbox = gate().mailbox().get();
+  Mailbox* mailbox = door().mailbox().get();
   if (mailbox == nullptr) return;
   hold();
   if (!mailbox->send(cancelling_)) release();
@@ -74,10 +74,10 @@ void CallErrand::cancel(CancelReason reason) noexcept {
 void CallErrand::begin() {
   const CancelReason reason = cancelled_.load(std::memory_order_acquire);
   if (reason != CancelReason::kNone) return refuse_with(to_status(reason));
-  CallTarget* target = gate().target();
-  if (target == nullptr) return refuse_with(gate().closed());
+  CallTarget* target = door().target();
+  if (target == nullptr) return refuse_with(door().closed());
   hold();
-  gate().mailbox()->keep(*this);
+  door().mailbox()->keep(*this);
   if (request_.has_options || request_.returns_attachment) {
     details_.emplace(request_.options, request_.returns_attachment);
   }
@@ -86,7 +86,7 @@ void CallErrand::begin() {
 }
 
 void CallErrand::refuse() noexcept {
-  if (gate().mailbox()->in_child()) {
+  if (door().mailbox()->in_child()) {
     return refuse_with({StatusCode::kFailedPrecondition, Layer::kRuntime,
                         "a client of the parent was used in a child of fork; make one here"});
   }
@@ -163,7 +163,7 @@ CallErrand::Pending::Pending(CallErrand& errand, CallTarget& target)
 bool CallErrand::Pending::start() {
   Deadline deadline = errand_.deadline_;
   const Deadline usual = errand_.default_end();
-  if (!usual.is_infinite() && errand_.gate().target()->loop().now() - errand_.made_at_ >= kLate) {
+  if (!usual.is_infinite() && errand_.door().target()->loop().now() - errand_.made_at_ >= kLate) {
     deadline = deadline.earlier(usual);
   }
   scope_.set_deadline(deadline);

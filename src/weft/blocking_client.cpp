@@ -11,12 +11,12 @@ BlockingClient::BlockingClient(ClientOptions options, LoopThreadOptions thread)
 BlockingClient::BlockingClient(ClientOptions options, Transports transports, LoopThreadOptions thread) {
   Result<std::unique_ptr<LoopThread>> started = LoopThread::start(std::move(thread));
   if (!started.ok()) {
-    gate_ = std::make_shared<detail::CallGate>(std::move(started).status());
+    door_ = std::make_shared<detail::CallDoor>(std::move(started).status());
     return;
   }
   thread_ = std::move(*started);
   client_ = std::make_unique<Client>(thread_->loop(), std::move(options), std::move(transports));
-  gate_ = client_->target().gate();
+  door_ = client_->target().door();
 }
 
 // What the parent's thread was doing with the client when it was copied is in no state to be ended.

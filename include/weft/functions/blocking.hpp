@@ -53,7 +53,7 @@ class [[nodiscard("dropping a BlockingCall cancels it")]] BlockingCall {
   std::stop_token stop_;
 };
 
-/// Gives a class that has a gate to a client, by `gate()`, calls that block their thread. Any number of
+/// Gives a class that has a door to a client, by `door()`, calls that block their thread. Any number of
 /// threads may make them at the same time.
 template <typename Derived>
 class BlockingCalls {
@@ -105,10 +105,10 @@ class BlockingCalls {
   template <auto M, bool kWithAttachment, typename... Given>
   BlockingCall<ResultOfMethod<M>, kWithAttachment> make(const CallOptions* options, Given&&... arguments) {
     Derived& self = static_cast<Derived&>(*this);
-    Status failure = detail::BlockedCall::check_thread(*self.gate());
+    Status failure = detail::BlockedCall::check_thread(*self.door());
     detail::ErrandPtr<detail::BlockedCall> call;
     if (failure.ok()) {
-      detail::CallErrand::Request request{.gate = self.gate(), .method = &method_key<M>};
+      detail::CallErrand::Request request{.door = self.door(), .method = &method_key<M>};
       if (options != nullptr) request.options = *options;
       request.has_options = options != nullptr;
       request.returns_attachment = kWithAttachment;
@@ -124,15 +124,15 @@ class BlockingCalls {
 /// used by any thread, also when the client has ended: calls fail with kCancelled then.
 class BlockingCaller : public BlockingCalls<BlockingCaller> {
  public:
-  BlockingCaller(std::shared_ptr<detail::CallGate> gate, std::stop_token stop) noexcept
-      : gate_(std::move(gate)), stop_(std::move(stop)) {}
+  BlockingCaller(std::shared_ptr<detail::CallDoor> door, std::stop_token stop) noexcept
+      : door_(std::move(door)), stop_(std::move(stop)) {}
 
   /// The seam for BlockingCalls.
-  const std::shared_ptr<detail::CallGate>& gate() const noexcept { return gate_; }
+  const std::shared_ptr<detail::CallDoor>& door() const noexcept { return door_; }
   const std::stop_token& stop() const noexcept { return stop_; }
 
  private:
-  std::shared_ptr<detail::CallGate> gate_;
+  std::shared_ptr<detail::CallDoor> door_;
   std::stop_token stop_;
 };
 
@@ -142,7 +142,7 @@ class BlockingCaller : public BlockingCalls<BlockingCaller> {
 /// stop, the calls end with kCancelled. Thread: any.
 template <typename Client>
 BlockingCaller blocking(Client& client, std::stop_token stop = {}) {
-  return {detail::gate_of(client), std::move(stop)};
+  return {detail::door_of(client), std::move(stop)};
 }
 
 }  // namespace weft

@@ -47,7 +47,7 @@ class [[nodiscard("a call is made when it is awaited")]] CallOnLoop : public det
 /// any thread, also when the client has ended: calls fail with kCancelled then.
 class LoopCaller {
  public:
-  explicit LoopCaller(std::shared_ptr<detail::CallGate> gate) noexcept : gate_(std::move(gate)) {}
+  explicit LoopCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
 
   /// Calls a function: `Result<R> reply = co_await weft::on_loop_of(client).call<f>(x);`. Arguments are encoded
   /// here, and the answer is decoded when the coroutine goes on. The deadline and the metadata that the coroutine
@@ -67,7 +67,7 @@ class LoopCaller {
  private:
   template <auto M, typename... Given>
   CallOnLoop<ResultOfMethod<M>> make(const CallOptions* options, Given&&... arguments) const {
-    detail::CallErrand::Request request{.gate = gate_, .method = &method_key<M>};
+    detail::CallErrand::Request request{.door = door_, .method = &method_key<M>};
     if (options != nullptr) request.options = *options;
     request.has_options = options != nullptr;
     Status failure;
@@ -76,7 +76,7 @@ class LoopCaller {
     return {std::move(call), std::move(failure)};
   }
 
-  std::shared_ptr<detail::CallGate> gate_;
+  std::shared_ptr<detail::CallDoor> door_;
 };
 
 /// Calls functions of a client that belongs to another loop. `client` is anything that calls functions, such as
@@ -84,7 +84,7 @@ class LoopCaller {
 /// is awaited inside a turn of a loop.
 template <typename Client>
 LoopCaller on_loop_of(Client& client) {
-  return LoopCaller{detail::gate_of(client)};
+  return LoopCaller{detail::door_of(client)};
 }
 
 }  // namespace weft

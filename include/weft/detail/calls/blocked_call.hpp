@@ -15,9 +15,9 @@ class BlockedCall final : public CallErrand {
  public:
   explicit BlockedCall(Request request) noexcept : CallErrand(std::move(request)) {}
 
-  /// Fails, with words, on a thread that must not block for `gate`'s loop: that loop's own, and one that is
+  /// Fails, with words, on a thread that must not block for `door`'s loop: that loop's own, and one that is
   /// inside a turn of any loop.
-  static Status check_thread(const CallGate& gate) noexcept;
+  static Status check_thread(const CallDoor& door) noexcept;
 
   /// Blocks until the loop has told, and returns the call's failure. It does not wait for a loop that does not
   /// turn, nor for one that hears late of a stop that `stop` asks for: unless the call has memory of the

@@ -13,7 +13,7 @@
 #include "weft/calls/call_options.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/call_details.hpp"
-#include "weft/detail/calls/call_gate.hpp"
+#include "weft/detail/calls/call_door.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -44,7 +44,7 @@ class CallErrand : public Errand {
 
   /// Facts of the call that the caller knows.
   struct Request {
-    std::shared_ptr<CallGate> gate;
+    std::shared_ptr<CallDoor> door;
     const MethodKey* method;
     CallOptions options{};
     bool has_options = false;
@@ -89,7 +89,7 @@ class CallErrand : public Errand {
   /// The time by which the loop should have told, by its clock; infinite without any, or when that clock is
   /// not for other threads.
   Deadline expected_by() const noexcept { return deadline_.earlier(default_end()); }
-  const CallGate& gate() const noexcept { return *request_.gate; }
+  const CallDoor& door() const noexcept { return *request_.door; }
 
   /// The outcome, once the caller was told.
   Status take_failure() noexcept { return std::move(failure_); }
@@ -167,7 +167,7 @@ class CallErrand : public Errand {
   void refuse() noexcept final;
   void discard() noexcept final { release(); }
   void end_now() noexcept final;
-  bool is_of(const void* gate) const noexcept final { return request_.gate.get() == gate; }
+  bool is_of(const void* door) const noexcept final { return request_.door.get() == door; }
 
   Deadline default_end() const noexcept;
   void refuse_with(Status why) noexcept;

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "weft/base/time.hpp"
-#include "weft/detail/calls/call_gate.hpp"
+#include "weft/detail/calls/call_door.hpp"
 #include "weft/detail/calls/call_timeouts.hpp"
 
 namespace weft {
@@ -55,7 +55,7 @@ class CallTarget {
   CallTimeouts& timeouts() { return timeouts_; }
   bool carries_metadata() const { return carries_metadata_; }
   /// The way here for other threads. Thread: any, while the target exists.
-  const std::shared_ptr<CallGate>& gate() const { return gate_; }
+  const std::shared_ptr<CallDoor>& door() const { return door_; }
 
  protected:
   /// Its calls have ended.
@@ -70,7 +70,7 @@ class CallTarget {
   Loop& loop_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;
-  const std::shared_ptr<CallGate> gate_;
+  const std::shared_ptr<CallDoor> door_;
   Session* open_ = nullptr;
 };
 

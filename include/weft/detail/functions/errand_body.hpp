@@ -80,13 +80,13 @@ Result<Answer<R>> answer_of(CallErrand& errand) {
   }
 }
 
-/// The gate of a client, of a pool, or of anything that has a CallTarget or a gate of its own.
+/// The door of a client, of a pool, or of anything that has a CallTarget or a door of its own.
 template <typename Client>
-const std::shared_ptr<CallGate>& gate_of(Client& client) {
-  if constexpr (requires { client.gate(); }) {
-    return client.gate();
+const std::shared_ptr<CallDoor>& door_of(Client& client) {
+  if constexpr (requires { client.door(); }) {
+    return client.door();
   } else {
-    return client.target().gate();
+    return client.target().door();
   }
 }
 

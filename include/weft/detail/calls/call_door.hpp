@@ -13,15 +13,15 @@ namespace weft::detail {
 class CallTarget;
 
 /// Way to a CallTarget for calls of other threads. They share it with the target and may keep it longer: the
-/// gate of a target that has ended is closed, and calls through it are refused with a status.
-class CallGate {
+/// door of a target that has ended is closed, and calls through it are refused with a status.
+class CallDoor {
  public:
   /// `target` closes it at its end.
-  explicit CallGate(CallTarget& target);
+  explicit CallDoor(CallTarget& target);
   /// Is closed from the beginning: calls fail with `why`.
-  explicit CallGate(Status why) noexcept : closed_(std::move(why)) {}
-  CallGate(const CallGate&) = delete;
-  CallGate& operator=(const CallGate&) = delete;
+  explicit CallDoor(Status why) noexcept : closed_(std::move(why)) {}
+  CallDoor(const CallDoor&) = delete;
+  CallDoor& operator=(const CallDoor&) = delete;
 
   /// The loop's mailbox; null when there never was a target. Thread: any, like all that is const.
   const std::shared_ptr<Mailbox>& mailbox() const noexcept { return mailbox_; }
