@@ -5,6 +5,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "calls/wrong_thread.hpp"
 #include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
@@ -62,8 +63,7 @@ inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer,
 }  // namespace
 
 Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
-  WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &target_->loop(),
-              "a client is used on its own loop's thread only; make one client for each loop");
+  WEFT_ASSERT(Loop::current() == &target_->loop() || target_->loop().is_used_here(), kWrongThread);
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
     return refuse(to_status(scope->reason()));
   }

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "weft/base/status.hpp"
 #include "weft/base/time.hpp"
+#include "weft/detail/calls/call_door.hpp"
 #include "weft/detail/calls/call_timeouts.hpp"
 
 namespace weft {
@@ -41,8 +43,7 @@ class CallTarget {
  public:
   /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
   /// carry the metadata of the scope that they were begun under, if they have none of their own.
-  CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
-      : loop_(loop), timeouts_(loop, timeout), carries_metadata_(carries_metadata) {}
+  CallTarget(Loop& loop, Duration timeout, bool carries_metadata);
   CallTarget(const CallTarget&) = delete;
   CallTarget& operator=(const CallTarget&) = delete;
 
@@ -66,9 +67,12 @@ class CallTarget {
   bool carries_metadata() const { return carries_metadata_; }
   /// Calls may be begun again here, so their bodies are worth keeping.
   bool repeats_calls() const { return repeats_calls_; }
+  /// The way here for other threads. Thread: any, while the target exists.
+  const std::shared_ptr<CallDoor>& door() const { return door_; }
 
  protected:
-  ~CallTarget() = default;
+  /// Its calls have ended.
+  ~CallTarget();
 
   /// Begins a call for which there is no open session, or one without room.
   virtual Begun begin_without_session(PendingCall& call, std::size_t body_bytes) = 0;
@@ -85,6 +89,7 @@ class CallTarget {
   const bool carries_metadata_;
   bool repeats_calls_ = false;
   bool asks_about_options_ = false;
+  const std::shared_ptr<CallDoor> door_;
   Session* open_ = nullptr;
 };
 
