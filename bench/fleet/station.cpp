@@ -5,6 +5,19 @@
 
 namespace weft::fleet {
 
+namespace {
+
+// However the handler ends.
+struct GiveBack {
+  explicit GiveBack(Semaphore& of) : workers(of) {}
+  GiveBack(const GiveBack&) = delete;
+  GiveBack& operator=(const GiveBack&) = delete;
+  ~GiveBack() { workers.release(); }
+  Semaphore& workers;
+};
+
+}  // namespace
+
 Station::Station(Loop& loop, const Plan& plan, SimulatedHost host, Executions& executions, Logger& logger)
     : loop_(loop),
       plan_(plan),
@@ -18,9 +31,10 @@ Station::Station(Loop& loop, const Plan& plan, SimulatedHost host, Executions& e
 
 Task<std::uint64_t> Station::work(std::uint64_t number) {
   executions_.ran(number);
-  const auto place = co_await workers_.acquire();
-  if (place.ok()) [[maybe_unused]]
-    const Result<void> slept = co_await sleep_for(plan_.work);
+  const Result<void> mine = co_await workers_.acquire();
+  if (!mine.ok()) co_return number;
+  const GiveBack give_back{workers_};
+  [[maybe_unused]] const Result<void> slept = co_await sleep_for(plan_.work);
   co_return number;
 }
 
