@@ -39,16 +39,20 @@ int main(int argc, char** argv) {
   double ping_seconds = 10;
   CLI::App app{"A fleet of servers and clients on a virtual clock"};
   app.add_option("--servers", plan.servers, "servers")->check(CLI::PositiveNumber);
-  app.add_option("--clients", plan.clients, "clients, evenly spread over the servers")->check(CLI::PositiveNumber);
+  app.add_option("--clients", plan.clients, "clients, evenly spread over the servers")
+      ->check(CLI::PositiveNumber);
   app.add_option("--hours", hours, "virtual hours")->check(CLI::PositiveNumber);
   app.add_option("--seed", plan.seed, "beginning of all random numbers");
-  app.add_option("--think", think_seconds, "mean seconds between the calls of a client")->check(CLI::PositiveNumber);
+  app.add_option("--think", think_seconds, "mean seconds between the calls of a client")
+      ->check(CLI::PositiveNumber);
   app.add_option("--crash-every", crash_seconds, "seconds between crashes of servers, each for 5 s; 0: none")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--ping", ping_seconds, "seconds between pings of silent peers; 0: none")
       ->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);
-  const auto of_seconds = [](double seconds) { return std::chrono::duration_cast<weft::Duration>(Seconds{seconds}); };
+  const auto of_seconds = [](double seconds) {
+    return std::chrono::duration_cast<weft::Duration>(Seconds{seconds});
+  };
   plan.think = of_seconds(think_seconds);
   plan.ping_interval = of_seconds(ping_seconds);
 
@@ -100,13 +104,15 @@ int main(int argc, char** argv) {
   std::printf("%-44s %12.2f s\n", "making them", making);
   std::printf("%-44s %12.2f s, %zu connected\n", "connecting, first calls", connecting, connected);
   std::printf("%-44s %12.0f bytes\n", "resident for each client, made", (made - before) / clients);
-  std::printf("%-44s %12.0f bytes\n", "both ends of a connection and its caller", (connected_bytes - made) / clients);
+  std::printf("%-44s %12.0f bytes\n", "both ends of a connection and its caller",
+              (connected_bytes - made) / clients);
   std::printf("%-44s %12.0f MB\n", "resident", connected_bytes / 1e6);
   std::printf("%-44s %12.0f s\n", "virtual time", virtual_seconds);
-  std::printf("%-44s %12.2f s, %.1f ms for a virtual second\n", "real time", running, 1000 * running / virtual_seconds);
+  std::printf("%-44s %12.2f s, %.1f ms for a virtual second\n", "real time", running,
+              1000 * running / virtual_seconds);
   std::printf("%-44s %12.0f, %.2f us each\n", "calls", calls, calls > 0 ? 1e6 * running / calls : 0);
   std::printf("%-44s %12.0f\n", "events of the network", events);
-  std::printf("%-44s %12llu\n", "calls that succeeded",  static_cast<unsigned long long>(totals.succeeded));
+  std::printf("%-44s %12llu\n", "calls that succeeded", static_cast<unsigned long long>(totals.succeeded));
   std::printf("%-44s %12llu unavailable, %llu late, %llu refused, %llu other\n", "calls that failed",
               static_cast<unsigned long long>(totals.unavailable),
               static_cast<unsigned long long>(totals.deadline_exceeded),
@@ -114,7 +120,8 @@ int main(int argc, char** argv) {
   std::printf("%-44s %12llu us p50, %llu us p99\n", "latency",
               static_cast<unsigned long long>(fleet.latencies().value_at(0.5)),
               static_cast<unsigned long long>(fleet.latencies().value_at(0.99)));
-  std::printf("%-44s %016llx\n", "trace", static_cast<unsigned long long>(fleet.network().stats().trace_hash));
+  std::printf("%-44s %016llx\n", "trace",
+              static_cast<unsigned long long>(fleet.network().stats().trace_hash));
   if (wrong.empty()) return 0;
   std::printf("\nThese do not hold:\n%s", wrong.c_str());
   return 1;

@@ -91,10 +91,18 @@ void Fleet::note(std::size_t station, std::uint64_t number, TimePoint began,
     return;
   }
   switch (result.status().code()) {
-    case StatusCode::kUnavailable: ++totals_.unavailable; break;
-    case StatusCode::kDeadlineExceeded: ++totals_.deadline_exceeded; break;
-    case StatusCode::kResourceExhausted: ++totals_.refused; break;
-    default: ++totals_.other; break;
+    case StatusCode::kUnavailable:
+      ++totals_.unavailable;
+      break;
+    case StatusCode::kDeadlineExceeded:
+      ++totals_.deadline_exceeded;
+      break;
+    case StatusCode::kResourceExhausted:
+      ++totals_.refused;
+      break;
+    default:
+      ++totals_.other;
+      break;
   }
   if (result.status().unprocessed() && ran != 0) ++totals_.wrong;
 }
@@ -120,8 +128,8 @@ void Fleet::pass(Duration time) {
 }
 
 std::size_t Fleet::connected() const {
-  return static_cast<std::size_t>(
-      std::count_if(clients_.begin(), clients_.end(), [](const auto& client) { return client->connected(); }));
+  return static_cast<std::size_t>(std::count_if(clients_.begin(), clients_.end(),
+                                                [](const auto& client) { return client->connected(); }));
 }
 
 std::string Fleet::finish() {
@@ -134,8 +142,9 @@ std::string Fleet::finish() {
   expect(calls_->count() == 0, std::to_string(calls_->count()) + " calls outlived their cancel");
   expect(totals_.started == totals_.ended, "calls: " + std::to_string(totals_.started) + " began and " +
                                                std::to_string(totals_.ended) + " ended");
-  expect(totals_.wrong == 0, std::to_string(totals_.wrong) +
-                                 " calls ran twice, succeeded without having run, or ran and are called unprocessed");
+  expect(totals_.wrong == 0,
+         std::to_string(totals_.wrong) +
+             " calls ran twice, succeeded without having run, or ran and are called unprocessed");
   expect(totals_.lateness_max <= Duration::zero(),
          "a call ended " + std::to_string(totals_.lateness_max / 1us) + " us after its deadline");
   ClientStats clients;
@@ -145,7 +154,8 @@ std::string Fleet::finish() {
     clients.calls += stats.calls;
     clients.calls_in_flight += stats.calls_in_flight + stats.calls_waiting;
   }
-  expect(clients.calls_in_flight == 0, std::to_string(clients.calls_in_flight) + " calls are still in flight");
+  expect(clients.calls_in_flight == 0,
+         std::to_string(clients.calls_in_flight) + " calls are still in flight");
   pass(1s);
   for (const auto& client : clients_) clients.traffic += client->stats().traffic;
   clients_.clear();
@@ -170,8 +180,8 @@ std::string Fleet::finish() {
   expect(bytes == network_.stats().bytes, "bytes: clients and servers sent " + std::to_string(bytes) +
                                               ", the network took " + std::to_string(network_.stats().bytes));
   expect(executions_.total() <= servers.calls && servers.calls <= clients.calls,
-         "calls: " + std::to_string(executions_.total()) + " ran, servers took " + std::to_string(servers.calls) +
-             ", clients queued " + std::to_string(clients.calls));
+         "calls: " + std::to_string(executions_.total()) + " ran, servers took " +
+             std::to_string(servers.calls) + ", clients queued " + std::to_string(clients.calls));
   wrong += left_over();
   calls_.reset();
   return wrong;
@@ -181,7 +191,8 @@ std::string Fleet::left_over() {
   std::string left;
   pass(1h);  // for the last packets of those who have died
   const SimulatedNetworkStats network = network_.stats();
-  if (network.connections_open != 0) left += std::to_string(network.connections_open) + " connections are open\n";
+  if (network.connections_open != 0)
+    left += std::to_string(network.connections_open) + " connections are open\n";
   if (loop_->timers_armed() != 0) left += std::to_string(loop_->timers_armed()) + " timers are armed\n";
   if (loop_->chunks().chunks_out() != 0) {
     left += std::to_string(loop_->chunks().chunks_out()) + " chunks are not back\n";

@@ -8,11 +8,11 @@
 #include <random>
 #include <string>
 #include <vector>
+#include <weft/weft.hpp>
 
 #include "fleet/plan.hpp"
 #include "fleet/station.hpp"
 #include "load/histogram.hpp"
-#include <weft/weft.hpp>
 
 namespace weft::fleet {
 

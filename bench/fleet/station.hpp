@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "fleet/plan.hpp"
 #include <weft/coro/semaphore.hpp>
 #include <weft/weft.hpp>
+
+#include "fleet/plan.hpp"
 
 namespace weft::fleet {
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-12, CR-13, X-6: fleets of servers and clients on a clock that stands still, while hosts crash, stand still,
-// vanish and come back, and links lose and change. Every scenario ends with Fleet::finish(), which looks whether
-// each call ended once and in time, whether anything is left, and whether the counters agree.
+// fleets of servers and clients on a clock that stands still, while hosts crash, stand
+// still, vanish and come back, and links lose and change. Every scenario ends with Fleet::finish(), which
+// looks whether each call ended once and in time, whether anything is left, and whether the counters agree.
 //
-// fleet_test --seed=N runs all of it with another beginning of what is random; a failure prints how to repeat it.
+// fleet_test --seed=N runs all of it with another beginning of what is random; a failure prints how to repeat
+// it.
+#include "fleet/fleet.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "fleet/fleet.hpp"
 #include "support/heap_count.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
 
@@ -32,13 +34,13 @@ Plan plan_of(std::size_t servers, std::size_t clients, Duration think) {
 void expect_clean(Fleet& fleet) {
   EXPECT_EQ(fleet.finish(), "");
   const Totals& totals = fleet.totals();
-  std::printf("%llu calls: %llu succeeded, %llu unavailable, %llu too late, %llu refused; %.0f s, trace %016llx\n",
-              static_cast<unsigned long long>(totals.ended), static_cast<unsigned long long>(totals.succeeded),
-              static_cast<unsigned long long>(totals.unavailable),
-              static_cast<unsigned long long>(totals.deadline_exceeded),
-              static_cast<unsigned long long>(totals.refused),
-              std::chrono::duration<double>(fleet.elapsed()).count(),
-              static_cast<unsigned long long>(fleet.network().stats().trace_hash));
+  std::printf(
+      "%llu calls: %llu succeeded, %llu unavailable, %llu too late, %llu refused; %.0f s, trace %016llx\n",
+      static_cast<unsigned long long>(totals.ended), static_cast<unsigned long long>(totals.succeeded),
+      static_cast<unsigned long long>(totals.unavailable),
+      static_cast<unsigned long long>(totals.deadline_exceeded),
+      static_cast<unsigned long long>(totals.refused), std::chrono::duration<double>(fleet.elapsed()).count(),
+      static_cast<unsigned long long>(fleet.network().stats().trace_hash));
 }
 
 TEST(Fleet, OfOneServerComesBackWithinThirtySecondsOfARestartAndSpreadOut) {
@@ -173,13 +175,28 @@ void churn(Fleet& fleet, Duration time, Duration period) {
     const Duration lasts = std::chrono::seconds{1 + fleet.random()() % 60};
     SimulatedLink link = good;
     switch (event) {
-      case Event::kCrash: station.crash(); break;
-      case Event::kPowerOff: station.power_off(); break;
-      case Event::kStandStill: station.host().stop(); break;
-      case Event::kBlock: station.host().set_blocked(true); break;
-      case Event::kRestart: station.stop(1s); break;
-      case Event::kLossy: link.loss = 0.1; break;
-      default: link.latency = 200ms; link.jitter = 100ms; break;
+      case Event::kCrash:
+        station.crash();
+        break;
+      case Event::kPowerOff:
+        station.power_off();
+        break;
+      case Event::kStandStill:
+        station.host().stop();
+        break;
+      case Event::kBlock:
+        station.host().set_blocked(true);
+        break;
+      case Event::kRestart:
+        station.stop(1s);
+        break;
+      case Event::kLossy:
+        link.loss = 0.1;
+        break;
+      default:
+        link.latency = 200ms;
+        link.jitter = 100ms;
+        break;
     }
     if (event == Event::kLossy || event == Event::kSlow) station.host().set_outgoing(link);
     fleet.pass(lasts);
@@ -252,7 +269,8 @@ TEST(Fleet, OfAThousandServersAndAHundredThousandClientsFitsIntoOneProcess) {
     if (kAll) {
       EXPECT_LE(bytes, clients * 9000);
     }
-    std::printf("%zu bytes of heap for each client, its connection and a hundredth of a server\n", bytes / clients);
+    std::printf("%zu bytes of heap for each client, its connection and a hundredth of a server\n",
+                bytes / clients);
     for (std::size_t i = 0; i < servers; i += 10) fleet.station(i).crash();
     fleet.pass(5s);
     for (std::size_t i = 0; i < servers; i += 10) fleet.station(i).serve();
@@ -266,8 +284,8 @@ TEST(Fleet, OfAThousandServersAndAHundredThousandClientsFitsIntoOneProcess) {
 class HowToRepeat final : public ::testing::EmptyTestEventListener {
   void OnTestEnd(const ::testing::TestInfo& info) override {
     if (!info.result()->Failed()) return;
-    std::printf("To repeat it: fleet_test --seed=%llu --gtest_filter=%s.%s\n", static_cast<unsigned long long>(seed),
-                info.test_suite_name(), info.name());
+    std::printf("To repeat it: fleet_test --seed=%llu --gtest_filter=%s.%s\n",
+                static_cast<unsigned long long>(seed), info.test_suite_name(), info.name());
   }
 };
 

@@ -51,7 +51,8 @@ void Direction::reset() {
   network_.note(Trace::Event::kReset, number_);
   if (!network_.passes(from_, to_)) return;
   auto segment = Segment::of(Segment::Kind::kReset);
-  segment->arrives = last_arrival_ = std::max(last_arrival_, network_.now() + network_.travel_time(from_, to_));
+  segment->arrives = last_arrival_ =
+      std::max(last_arrival_, network_.now() + network_.travel_time(from_, to_));
   flying_.push_back(std::move(segment));
 }
 
