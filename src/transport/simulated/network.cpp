@@ -12,7 +12,7 @@ namespace weft::detail::simulated {
 
 namespace {
 
-/// What an Ethernet frame has for TCP.
+/// Room for TCP's bytes in an Ethernet frame.
 constexpr std::size_t kPacketBytes = 1448;
 
 std::uint64_t pair_of(const Host& from, const Host& to) {
