@@ -409,7 +409,7 @@ TEST_F(Pools, ClosingEndsWhatIsInFlightAndWhatWaits) {
   EXPECT_THAT(outcome(late[0]).status().to_string(), HasSubstr("the pool was closed"));
 }
 
-TEST_F(Pools, CR25_PoolsAreMadeByAddressAndShared) {
+TEST_F(Pools, PoolsAreMadeByAddressAndShared) {
   serve();
   ConnectionPools pools{loop(), options(), transports()};
   ConnectionPool& one = pools.at("memory://server");
