@@ -47,7 +47,7 @@ weft::Task<void> call_again_and_again(Client* client, Progress* progress) {
   Payload payload{};
   while (progress->to_start > 0) {
     --progress->to_start;
-    weft::Result<Payload> answer = co_await client->call<echo>(payload);
+    weft::Result<Payload> answer = co_await client->template call<echo>(payload);
     if (!answer.ok() || (*answer)[0] != payload[0] + 1) ++progress->failed;
     ++payload[0];
     if (++progress->ended == kWarmUp) progress->allocations_before = weft::testing::heap_allocations();
