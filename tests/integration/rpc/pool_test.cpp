@@ -53,9 +53,9 @@ class Names final : public tcp::NameSource {
   std::vector<std::string> hosts_;
 };
 
-class PoolTest : public RpcTest {
+class PoolsOverSockets : public RpcTest {
  protected:
-  ~PoolTest() override { pool_.reset(); }
+  ~PoolsOverSockets() override { pool_.reset(); }
 
   ConnectionPool& make(std::string url, PoolOptions options = {}) {
     options.client.connect = std::move(url);
@@ -107,7 +107,7 @@ struct Load {
   }
 };
 
-TEST_F(PoolTest, CR12_AServerThatRestartsUnderLoadCostsNoIdempotentCall) {
+TEST_F(PoolsOverSockets, AServerThatRestartsUnderLoadCostsNoIdempotentCall) {
   std::unique_ptr<Server> server = server_at(kAnyPort);
   const std::string url = server->urls().front();
   PoolOptions options;
@@ -138,7 +138,7 @@ TEST_F(PoolTest, CR12_AServerThatRestartsUnderLoadCostsNoIdempotentCall) {
   EXPECT_GT(pool.stats().retries, 0u);
 }
 
-TEST_F(PoolTest, CR12_AConnectionThatWentStaleWhileIdleCostsNoCall) {
+TEST_F(PoolsOverSockets, AConnectionThatWentStaleWhileIdleCostsNoCall) {
   std::unique_ptr<Server> server = server_at(kAnyPort);
   const std::string url = server->urls().front();
   ConnectionPool& pool = make(url);
@@ -150,7 +150,7 @@ TEST_F(PoolTest, CR12_AConnectionThatWentStaleWhileIdleCostsNoCall) {
   EXPECT_EQ(*answer, 4u);
 }
 
-TEST_F(PoolTest, CR12_AServerThatTellsItsConnectionsToGoAwayCostsNoCall) {
+TEST_F(PoolsOverSockets, AServerThatTellsItsConnectionsToGoAwayCostsNoCall) {
   std::unique_ptr<Server> server = server_at(kAnyPort);
   const std::string url = server->urls().front();
   ConnectionPool& pool = make(url);
@@ -166,7 +166,7 @@ TEST_F(PoolTest, CR12_AServerThatTellsItsConnectionsToGoAwayCostsNoCall) {
   EXPECT_EQ(wait_for(pool.start<twice>(5u)).value(), 10u);
 }
 
-TEST_F(PoolTest, CR12_AServerThatAcceptsAndNeverAnswersIsGivenUp) {
+TEST_F(PoolsOverSockets, AServerThatAcceptsAndNeverAnswersIsGivenUp) {
   SilentListener silent;
   PoolOptions options;
   options.client.connect_timeout = 50ms;
@@ -179,7 +179,7 @@ TEST_F(PoolTest, CR12_AServerThatAcceptsAndNeverAnswersIsGivenUp) {
   EXPECT_GE(pool.stats().connect_failures, 2u);
 }
 
-TEST_F(PoolTest, CR12_ANameThatStandsForNothingSaysSo) {
+TEST_F(PoolsOverSockets, ANameThatStandsForNothingSaysSo) {
   PoolOptions options;
   options.waits_for_ready = false;
   ConnectionPool& pool = make_by_name("tcp://shop:9000", options);
@@ -189,7 +189,7 @@ TEST_F(PoolTest, CR12_ANameThatStandsForNothingSaysSo) {
   EXPECT_THAT(failure.to_string(), HasSubstr("nobody knows shop"));
 }
 
-TEST_F(PoolTest, CR12_ANameThatStandsForManyAddressesReachesTheOneThatAnswers) {
+TEST_F(PoolsOverSockets, ANameThatStandsForManyAddressesReachesTheOneThatAnswers) {
   std::unique_ptr<Server> server = server_at(kAnyPort);
   std::vector<std::string> hosts;
   for (int i = 2; i < 12; ++i) hosts.push_back("127.0.0." + std::to_string(i));  // where nobody listens
@@ -199,7 +199,7 @@ TEST_F(PoolTest, CR12_ANameThatStandsForManyAddressesReachesTheOneThatAnswers) {
   EXPECT_EQ(wait_for(pool.start<twice>(3u)).value(), 6u);
 }
 
-TEST_F(PoolTest, CR12_ANameThatGetsOtherAddressesIsFollowedAsConnectionsAreRenewed) {
+TEST_F(PoolsOverSockets, ANameThatGetsOtherAddressesIsFollowedAsConnectionsAreRenewed) {
   std::unique_ptr<Server> before = server_at(kAnyPort);
   const std::string port = port_of(*before);
   std::unique_ptr<Server> after = server_at("tcp://127.0.0.2:" + port);
@@ -220,7 +220,7 @@ TEST_F(PoolTest, CR12_ANameThatGetsOtherAddressesIsFollowedAsConnectionsAreRenew
   EXPECT_EQ(pool.stats().connections_lost, 0u);
 }
 
-TEST_F(PoolTest, AttachmentsAndOptionsReachTheServerAsAClientsDo) {
+TEST_F(PoolsOverSockets, AttachmentsAndOptionsReachTheServerAsAClientsDo) {
   std::unique_ptr<Server> server = server_at(kAnyPort);
   PoolOptions pool_options;
   pool_options.bulk_bytes_min = 1 << 20;
@@ -233,7 +233,7 @@ TEST_F(PoolTest, AttachmentsAndOptionsReachTheServerAsAClientsDo) {
   EXPECT_EQ(pool.stats().connections, 2u);
 }
 
-TEST_F(PoolTest, ConnectTellsWhyThereIsNoConnection) {
+TEST_F(PoolsOverSockets, ConnectTellsWhyThereIsNoConnection) {
   ConnectionPool& pool = make("tcp://127.0.0.1:1");
   Task<Result<void>> connecting = pool.connect();
   const Result<void> outcome = loop().block_on(std::move(connecting));

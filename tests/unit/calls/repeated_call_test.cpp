@@ -34,7 +34,7 @@ class RepeatingTarget final : public CallTarget {
   }
   bool may_begin_again(const PendingCall& call, const Status& failure) noexcept override {
     unprocessed = failure.unprocessed();
-    return call.repeats() < repeats_max;
+    return call.request().repeats < repeats_max;
   }
   void take_again(PendingCall& call) noexcept override {
     EXPECT_EQ(waiting, nullptr);
@@ -78,7 +78,6 @@ class Repeated final : public PendingCall {
 
   std::string text = "hello";
   std::string answer;
-  bool keeps = true;
 
  private:
   struct Waiter : Ready {
@@ -88,7 +87,6 @@ class Repeated final : public PendingCall {
 
   std::size_t body_bytes() const override { return text.size(); }
   void encode_body(std::byte* to) const override { std::memcpy(to, text.data(), text.size()); }
-  bool keeps_body() const noexcept override { return keeps; }
   void decode_answer(Bytes body, Status&) noexcept override { answer = as_text(body); }
 
   Waiter waiter_;
@@ -126,7 +124,7 @@ TEST_F(RepeatedCalls, OneThatDidNotLeaveIsBegunAgain) {
   EXPECT_FALSE(call.done());
   EXPECT_EQ(target_.waiting, &call);
   EXPECT_TRUE(target_.unprocessed);
-  EXPECT_EQ(call.repeats(), 1u);
+  EXPECT_EQ(call.request().repeats, 1u);
   target_.admit(second_);
   answer(second_, "from the other");
   EXPECT_EQ(call.answer, "from the other");
@@ -162,8 +160,9 @@ TEST_F(RepeatedCalls, OneThatMayHaveRunIsBegunAgainOnlyIfThatDoesNoHarm) {
 
 TEST_F(RepeatedCalls, OneWhoseBodyIsGoneOrThatWasRepeatedEnoughFails) {
   first_.carrier().set_room(0);
-  Repeated gone{target_};
-  gone.keeps = false;
+  CallDetails without_body{CallOptions{}, false};
+  without_body.keeps_body = false;
+  Repeated gone{target_, kMethod, &without_body};
   ASSERT_TRUE(gone.begin());
   target_.repeats_max = 0;
   Repeated enough{target_};
@@ -311,7 +310,7 @@ class Walk {
   }
   void check() {
     EXPECT_EQ(call_->woken(), call_->done() ? 1 : 0);
-    EXPECT_LE(call_->repeats(), 3u);
+    EXPECT_LE(call_->request().repeats, 3u);
     EXPECT_LE(may_have_run_, idempotent_ ? 4 : 1);
     EXPECT_FALSE(call_->done() && target_->waiting != nullptr);
     for (const auto& rig : rigs_) EXPECT_LE(rig->session().calls_out().in_flight(), call_->done() ? 0u : 1u);
