@@ -9,6 +9,7 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/check_options.hpp"
+#include "weft/detail/calls/client_gate.hpp"
 
 namespace weft::detail {
 
@@ -57,7 +58,10 @@ Status status_of(const std::exception_ptr& thrown) noexcept {
 }  // namespace
 
 ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
-    : CallTarget(loop, default_timeout(options), options.carries_metadata),
+    : CallTarget(loop, default_timeout(options), options.carries_metadata,
+                 options.interceptors.empty()
+                     ? nullptr
+                     : std::make_shared<const ClientGate>(options.connect, options.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "weft/base/time.hpp"
 #include "weft/detail/calls/call_timeouts.hpp"
@@ -13,6 +15,7 @@ class Loop;
 
 namespace weft::detail {
 
+class ClientGate;
 class PendingCall;
 class Session;
 
@@ -39,9 +42,14 @@ struct [[nodiscard]] Begun {
 class CallTarget {
  public:
   /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
-  /// carry the metadata of the scope that they were begun under, if they have none of their own.
-  CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
-      : loop_(loop), timeouts_(loop, timeout), carries_metadata_(carries_metadata) {}
+  /// carry the metadata of the scope that they were begun under, if they have none of their own. They pass
+  /// `gate`; null: nothing.
+  CallTarget(Loop& loop, Duration timeout, bool carries_metadata,
+             std::shared_ptr<const ClientGate> gate = nullptr)
+      : loop_(loop),
+        timeouts_(loop, timeout, gate == nullptr),
+        carries_metadata_(carries_metadata),
+        gate_(std::move(gate)) {}
   CallTarget(const CallTarget&) = delete;
   CallTarget& operator=(const CallTarget&) = delete;
 
@@ -53,6 +61,7 @@ class CallTarget {
   Loop& loop() const { return loop_; }
   CallTimeouts& timeouts() { return timeouts_; }
   bool carries_metadata() const { return carries_metadata_; }
+  const ClientGate* gate() const { return gate_.get(); }
 
  protected:
   ~CallTarget() = default;
@@ -66,6 +75,7 @@ class CallTarget {
   Loop& loop_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;
+  const std::shared_ptr<const ClientGate> gate_;
   Session* open_ = nullptr;
 };
 
