@@ -3,7 +3,9 @@
 
 /// Everything a program of clients, servers and coroutines needs, in one header.
 
+#include "weft/calls/with_retry.hpp"
 #include "weft/client.hpp"
+#include "weft/connection_pool.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/yield.hpp"

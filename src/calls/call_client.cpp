@@ -5,51 +5,15 @@
 
 namespace weft {
 
-namespace {
-
-/// Awaits the client's connection.
-class ConnectionAwaiter : CancelListener {
- public:
-  explicit ConnectionAwaiter(detail::ClientCore& core) : core_(core) {}
-
-  bool await_ready() const noexcept { return core_.ready(); }
-  template <typename Promise>
-  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
-    if (CancelScope* scope = cancel_scope_of(coroutine)) {
-      if (scope->cancelled()) {
-        waiter_.outcome = to_status(scope->reason());
-        return false;
-      }
-      scope->add(*this);
-    }
-    waiter_.resumption.handle = coroutine;
-    core_.add_connect_waiter(waiter_);
-    return true;
-  }
-  Result<void> await_resume() { return std::move(waiter_.outcome); }
-
- private:
-  void on_cancel(CancelReason reason) noexcept override {
-    if (!waiter_.linked()) return;
-    waiter_.unlink();
-    waiter_.outcome = to_status(reason);
-    core_.loop().schedule(waiter_.resumption);
-  }
-
-  detail::ClientCore& core_;
-  detail::ConnectWaiter waiter_;
-};
-
-}  // namespace
-
 CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
-    : core_(std::make_unique<detail::ClientCore>(loop, std::move(options), std::move(transports))),
-      target_(core_.get()) {}
+    : core_(std::make_unique<detail::ClientCore>(loop, std::move(options), std::move(transports))) {
+  set_target(*core_);
+}
 
 CallClient::~CallClient() = default;
 
 Task<Result<void>> CallClient::connect() {
-  ConnectionAwaiter awaiter{*core_};
+  detail::ConnectionAwaiter<detail::ClientCore> awaiter{*core_};
   Result<void> outcome = co_await awaiter;
   co_return outcome;
 }
@@ -84,10 +48,6 @@ std::string CallClient::remote_endpoint() const {
 
 ClientStats CallClient::stats() const noexcept {
   return core_->stats();
-}
-
-Loop& CallClient::loop() const {
-  return core_->loop();
 }
 
 }  // namespace weft

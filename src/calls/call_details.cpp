@@ -27,6 +27,12 @@ void CallDetails::end_pass(const Status& outcome) noexcept {
   std::exchange(pass_, nullptr)->end(outcome);
 }
 
+void CallDetails::begin_again() noexcept {
+  left();
+  answer_attachment = Buffer{};
+  answer_attachment_bytes = 0;
+}
+
 void CallDetails::give_progress_back() noexcept {
   has_progress_ = false;
   options.progress->set_taken(false);

@@ -16,6 +16,9 @@ namespace weft::detail {
   if (open_ == nullptr || !open_->has_room()) [[unlikely]] {
     return begin_without_session(call, body_bytes);
   }
+  if (call.request().details != nullptr && asks_about_options_) [[unlikely]] {
+    return begin_without_session(call, body_bytes);
+  }
   return open_->calls_out().begin(call, body_bytes);
 }
 

@@ -69,6 +69,19 @@ Status check_rate_max(const RpcLimits& limits) {
                     std::to_string(least));
 }
 
+Status check_budget(const RetryBudgetOptions& budget) {
+  if (!(budget.share_of_calls >= 0 && budget.share_of_calls <= 10)) {
+    return misuse("RetryBudgetOptions::share_of_calls", "a share is from 0 to 10");
+  }
+  if (!(budget.floor_per_second >= 0 && budget.floor_per_second <= 1e6)) {
+    return misuse("RetryBudgetOptions::floor_per_second", "a floor is from 0 to 1e6");
+  }
+  if (!(budget.saved_max >= 1)) {
+    return misuse("RetryBudgetOptions::saved_max", "a budget that saves less than one retry never has one");
+  }
+  return {};
+}
+
 Status check_limits(const RpcLimits& limits) {
   Status status = check_above_zero({{"RpcLimits::frame_timeout", limits.frame_timeout},
                                     {"RpcLimits::hello_timeout", limits.hello_timeout},
@@ -135,6 +148,21 @@ Status check_gates(const ServerOptions& options) {
 }
 
 }  // namespace
+
+Status check_options(const PoolOptions& options) {
+  Status status = check_options(options.client);
+  if (!status.ok()) return status;
+  status = check_above_zero({{"PoolOptions::connections_max", options.connections_max},
+                             {"PoolOptions::bulk_connections_max", options.bulk_connections_max}});
+  if (status.ok()) {
+    status = check_above_zero({{"PoolOptions::spare_idle_timeout", options.spare_idle_timeout}});
+  }
+  if (status.ok()) {
+    status = check_not_negative({{"PoolOptions::idle_timeout", options.idle_timeout},
+                                 {"PoolOptions::connection_life_max", options.connection_life_max}});
+  }
+  return status.ok() ? check_budget(options.retry_budget) : status;
+}
 
 Status check_options(const ServerOptions& options, bool blocking) {
   if (options.listen.empty()) {

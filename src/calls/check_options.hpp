@@ -5,12 +5,14 @@
 
 #include "weft/base/status.hpp"
 #include "weft/calls/client_options.hpp"
+#include "weft/calls/pool_options.hpp"
 #include "weft/calls/server_options.hpp"
 
 namespace weft::detail {
 
 /// Ok, or kInvalidArgument for the first option with which nothing would ever work: its name and what to do.
 Status check_options(const ClientOptions& options);
+Status check_options(const PoolOptions& options);
 /// `blocking`: a handler is registered as blocking.
 Status check_options(const ServerOptions& options, bool blocking);
 

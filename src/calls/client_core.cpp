@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/client_core.hpp"
 
-#include <algorithm>
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "calls/call_path.hpp"
@@ -15,8 +12,6 @@ namespace weft::detail {
 
 namespace {
 
-/// Between two lines of a client's about carriers that it goes without.
-constexpr Duration kRefusalInterval = std::chrono::seconds{1};
 /// How many connections may wait for answers after a goaway.
 constexpr std::size_t kRetiredMax = 8;
 
@@ -30,38 +25,17 @@ Status closed_status() noexcept {
   return {StatusCode::kCancelled, Layer::kRpc, "the client was closed"};
 }
 
-/// The time of an attempt is the client's own: a call that waits for it may have no deadline at all.
-Status not_in_time_is_unavailable(const Status& why) {
-  if (why.code() != StatusCode::kDeadlineExceeded) return why;
-  return {StatusCode::kUnavailable, why.layer(), why.message(), why.native()};
-}
-
 /// Adds what a session has counted; at its end, once.
 void add_counts(ClientStats& stats, Session& session) {
   stats.calls += session.calls_out().begun();
   stats.late_answers += session.calls_out().late_answers();
 }
 
-/// The failure of an attempt that threw.
-Status status_of(const std::exception_ptr& thrown) noexcept {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::bad_alloc&) {
-    return Status::of<kOutOfMemory>();
-  } catch (const std::exception& exception) {
-    return {StatusCode::kUnavailable, Layer::kTransport, exception.what()};
-  } catch (...) {
-    return {StatusCode::kUnavailable, Layer::kTransport, "the transport threw something unknown"};
-  }
-}
-
 }  // namespace
 
 ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
     : CallTarget(loop, default_timeout(options), options.carries_metadata,
-                 options.interceptors.empty()
-                     ? nullptr
-                     : std::make_shared<const ClientGate>(options.connect, options.interceptors)),
+                 gate_to(options.connect, options.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),
@@ -110,55 +84,21 @@ void ClientCore::need_connection() {
 
 void ClientCore::on_timer() {
   const bool wanted = waiting_count_ != 0 || !connect_waiters_.empty();
-  if (wanted) return start_attempt();
-  state_ = State::kIdle;
+  state_ = wanted ? State::kConnecting : State::kIdle;
+  if (wanted) dialer_.dial();
 }
 
-void ClientCore::start_attempt() {
-  state_ = State::kConnecting;
-  attempt_done_ = false;
-  try {
-    attempt_ = attempt();
-  } catch (const std::bad_alloc&) {
-    return attempt_failed(Status::of<kOutOfMemory>());
-  }
-  detail::start(attempt_, nullptr, attempt_end_);
-}
-
-Task<void> ClientCore::attempt() {
-  Result<Url> url = Url::parse(options_.connect);
-  if (!url.ok()) {
-    attempt_failed(url.status());
-    co_return;
-  }
-  Result<Transport*> transport = transports_.find(*url);
-  if (!transport.ok()) {
-    attempt_failed(transport.status());
-    co_return;
-  }
-  ConnectOptions connect;
-  const Deadline deadline = Deadline::after(loop().read_clock(), options_.connect_timeout);
-  connect.deadline = deadline;
-  connect.local_address = options_.local_address;
-  connect.connection = connection_options(options_.limits);
-  Task<Result<std::unique_ptr<Connection>>> connecting =
-      (*transport)->connect(loop(), *url, std::move(connect));
-  Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
-  if (!connection.ok()) {
-    attempt_failed(connection.status());
-    co_return;
-  }
-  const SessionSetup setup{
-      loop(), *this, options_.limits, host_, logger(), options_.checksums, deadline.remaining(loop().now()),
-      true};
-  session_ = std::make_unique<Session>(setup, std::move(*connection), counted_.connections + 1);
+void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
+  const SessionSetup setup{loop(),        *this, options_.limits, host_, logger(), options_.checksums,
+                           hello_timeout, true};
+  session_ = std::make_unique<Session>(setup, std::move(connection), counted_.connections + 1);
   session_->start();
 }
 
-void ClientCore::attempt_failed(const Status& why) {
+void ClientCore::on_dial_failed(const Status& why) {
   ++counted_.connect_failures;
   back_off();
-  fail_waiting(not_in_time_is_unavailable(why));
+  fail_waiting(why);
 }
 
 void ClientCore::back_off() {
@@ -172,29 +112,9 @@ void ClientCore::on_session_ready(Session& session) {
   ++counted_.connections;
   state_ = State::kReady;
   reconnect_wait_.on_connected(loop().now());
-  tell_of_refused_carrier(session.connection());
-  while (!connect_waiters_.empty()) loop().schedule(connect_waiters_.pop_front().resumption);
+  refused_carrier_.tell(session.connection(), logger(), loop().now());
+  connect_waiters_.end({});
   admit_waiting();
-}
-
-// Who prefers a carrier should not have to wonder why calls are slow.
-void ClientCore::tell_of_refused_carrier(const Connection& connection) {
-  if (loop().now() < refusal_quiet_until_) return;
-  try {
-    const std::vector<wire::CarrierOffer> offers = connection.carrier_offers();
-    const std::string_view carrier = connection.capabilities().name;
-    const auto carries = [&](const wire::CarrierOffer& offer) { return to_string(offer.kind) == carrier; };
-    if (offers.empty() || std::any_of(offers.begin(), offers.end(), carries)) return;
-    const std::string refusal = connection.carrier_report().refusal;
-    if (refusal.empty()) return;
-    refusal_quiet_until_ = loop().now() + kRefusalInterval;
-    write_line(logger(), LogLevel::kWarning, [&] {
-      return "the connection to " + connection.remote_endpoint() + " goes by " + std::string{carrier} +
-             " although both sides offer another carrier: " + refusal;
-    });
-  } catch (const std::bad_alloc&) {
-    // carrier_report() says it to whoever asks.
-  }
 }
 
 void ClientCore::on_session_goaway(Session& session) {
@@ -228,7 +148,7 @@ void ClientCore::on_session_closed(Session& session, const Status& why) {
     if (came_up) {
       back_off();
     } else if (state_ != State::kClosed) {
-      attempt_failed(why.with_context([this] { return "connect to " + options_.connect; }));
+      on_dial_failed(why.with_context([this] { return "connect to " + options_.connect; }));
     }
   } else {
     closed_.take_over(session);
@@ -252,21 +172,6 @@ void ClientCore::reap() {
   if (!reaper_.is_scheduled()) loop().schedule(reaper_);
 }
 
-void ClientCore::destroy_ended() {
-  closed_.clear();
-  if (std::exchange(attempt_done_, false)) attempt_.reset();
-}
-
-void ClientCore::AttemptEnd::ended(Completion& self, TaskPromiseBase& task) noexcept {
-  ClientCore& core = static_cast<AttemptEnd&>(self).core;
-  if (task.failed()) {
-    core.attempt_failed(
-        status_of(task.error).with_context([&] { return "connect to " + core.options_.connect; }));
-  }
-  core.attempt_done_ = true;
-  core.reap();
-}
-
 void ClientCore::admit_waiting() {
   while (waiting_count_ != 0 && session_ != nullptr && session_->has_room()) {
     PendingCall& call = waiting_.pop_front();
@@ -278,11 +183,7 @@ void ClientCore::admit_waiting() {
 
 void ClientCore::fail_waiting(Status why) {
   why.mark_unprocessed();  // once for all of them
-  while (!connect_waiters_.empty()) {
-    ConnectWaiter& waiter = connect_waiters_.pop_front();
-    waiter.outcome = why;
-    loop().schedule(waiter.resumption);
-  }
+  connect_waiters_.end(why);
   while (!waiting_.empty()) {
     PendingCall& call = waiting_.pop_front();
     --waiting_count_;
@@ -295,7 +196,7 @@ void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
     waiter.outcome = state_ == State::kClosed ? closed_status() : misuse_;
     return loop().schedule(waiter.resumption);
   }
-  connect_waiters_.push_back(waiter);
+  connect_waiters_.add(waiter);
   need_connection();
 }
 
@@ -303,7 +204,7 @@ void ClientCore::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
   loop().disarm(*this);
-  attempt_.reset();
+  dialer_.drop();
   set_open_session(nullptr);
   if (session_ != nullptr) add_counts(counted_, *session_);
   retired_.for_each([this](Session& session) { add_counts(counted_, session); });

@@ -4,25 +4,19 @@
 #include <cstdint>
 #include <memory>
 
+#include "calls/connect_waiter.hpp"
+#include "calls/dialer.hpp"
 #include "calls/reconnect_wait.hpp"
+#include "calls/refused_carrier.hpp"
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/transports.hpp"
-#include "weft/coro/task.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/detail/runtime/timer.hpp"
 
 namespace weft::detail {
-
-struct ConnectWaiterTag;
-
-/// Somebody who waits for the connection itself, see Client::connect().
-struct ConnectWaiter : ListHook<ConnectWaiterTag> {
-  Resumption resumption;
-  Status outcome;
-};
 
 /// The part of an Client behind its interface: holds the connection that calls use now, makes the next
 /// one, and keeps the calls that wait for it.
@@ -37,7 +31,7 @@ struct ConnectWaiter : ListHook<ConnectWaiterTag> {
 /// A failed attempt fails every call that waited for it. A call made in kBackoff waits for the next attempt.
 /// A session that is lost or told to go away leaves `session_`, so that new calls make a new one; its own
 /// calls end with it. Of those that were told to go away only a few are kept. Thread: the loop's.
-class ClientCore final : public CallTarget, private SessionOwner, private Timer {
+class ClientCore final : public CallTarget, private SessionOwner, private DialerOwner, private Timer {
  public:
   ClientCore(Loop& loop, ClientOptions options, Transports transports);
   ~ClientCore();
@@ -60,14 +54,9 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
  private:
   enum class State : std::uint8_t { kIdle, kConnecting, kReady, kBackoff, kClosed };
 
-  struct AttemptEnd : Completion {
-    explicit AttemptEnd(ClientCore& owner) : Completion{&ended}, core(owner) {}
-    static void ended(Completion& self, TaskPromiseBase& task) noexcept;
-    ClientCore& core;
-  };
   struct Reaper : Ready {
     explicit Reaper(ClientCore& owner) : Ready(&run), core(owner) {}
-    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.destroy_ended(); }
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.closed_.clear(); }
     ClientCore& core;
   };
 
@@ -75,24 +64,21 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   void on_session_goaway(Session& session) override;
   void on_session_room(Session& session) override;
   void on_session_closed(Session& session, const Status& why) override;
+  void on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) override;
+  void on_dial_failed(const Status& why) override;
   void on_timer() override;
 
   Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;
   /// New calls go to the session unless others wait before them.
   void choose_open_session();
   void need_connection();
-  void start_attempt();
-  Task<void> attempt();
-  void attempt_failed(const Status& why);
   void back_off();
   void admit_waiting();
   void fail_waiting(Status why);
   void retire_session();
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
-  void tell_of_refused_carrier(const Connection& connection);
   void reap();
-  void destroy_ended();
 
   const Transports transports_;
   ClientOptions options_;
@@ -106,17 +92,14 @@ class ClientCore final : public CallTarget, private SessionOwner, private Timer 
   SessionList closed_;
   IntrusiveList<PendingCall, TargetCallTag> waiting_;
   std::size_t waiting_count_ = 0;
-  IntrusiveList<ConnectWaiter, ConnectWaiterTag> connect_waiters_;
-  Task<void> attempt_;
-  AttemptEnd attempt_end_{*this};
+  ConnectWaiters connect_waiters_{loop()};
+  Dialer dialer_{loop(), transports_, options_, *this};
   Reaper reaper_{*this};
   ReconnectWait reconnect_wait_;
-  /// A peer that refuses connection after connection fills no log.
-  TimePoint refusal_quiet_until_{};
+  RefusedCarrier refused_carrier_;
   /// Of attempts to connect, and of sessions that have ended.
   ClientStats counted_;
   State state_ = State::kIdle;
-  bool attempt_done_ = false;
 };
 
 }  // namespace weft::detail

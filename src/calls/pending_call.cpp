@@ -146,7 +146,9 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   // Whoever reads it is told that the call has not run, and why it is late.
   if (state_ == State::kWaiting) {
     leave();
-    return fail(to_status(reason).with_context("not sent, still waiting for a connection or for room"));
+    Status late = to_status(reason).with_context("not sent, still waiting for a connection or for room");
+    if (const Status why = target_->why_waiting(); !why.ok()) late = late.with_context(why.message());
+    return fail(std::move(late));
   }
   if (state_ != State::kSent) return;
   // Also when the request is still queued: it leaves all the same, with the cancel behind it.
@@ -244,9 +246,30 @@ void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
 
 void PendingCall::on_lost(const Status& failure, bool stands) {
   if (request_.details != nullptr) request_.details->arriving().end();
+  if (state_ == State::kSent && target_->repeats_calls() && begin_again(failure, stands)) return;
   if (state_ < State::kLeaving) failure_ = failure;
   if (stands) return end_with_memory();
   end();
+}
+
+// A connection that is gone has given all memory back. From one that stands it is taken over; where that
+// would not be done at once the call ends, and says that it has not run.
+bool PendingCall::begin_again(const Status& failure, bool stands) noexcept {
+  if (!failure.unprocessed() && !idempotent()) return false;
+  if (!keeps_body()) return false;
+  CallDetails* const details = request_.details;
+  if (stands && details != nullptr && !out_->may_end_at_once(*this, *details, kCopiedAtOnceMax)) return false;
+  if (!target_->may_begin_again(*this, failure)) return false;
+  if (details != nullptr) {
+    if (stands) out_->take_attachment_over(*details, "out of memory for an attachment that is not taken");
+    details->begin_again();
+  }
+  if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
+  out_ = nullptr;
+  if (repeats_ != UINT8_MAX) ++repeats_;
+  static_cast<void>(wait());
+  target_->take_again(*this);
+  return true;
 }
 
 void PendingCall::leave() noexcept {

@@ -93,10 +93,10 @@ Deadline waiting_deadline(const CallOptions& options, weft::detail::CallTarget& 
 /// Thread: the loop's.
 class Channel::Methods {
  public:
-  explicit Methods(CallClient& its) : client(&its) {}
+  explicit Methods(Caller& its) : client(&its) {}
 
   /// Null once the channel has ended, and with it perhaps the client.
-  CallClient* client;
+  Caller* client;
 
   const weft::detail::MethodKey& of(const google::protobuf::MethodDescriptor& method) {
     return described_.try_emplace(&method, method).first->second.key;
@@ -127,7 +127,7 @@ class Channel::Methods {
   std::unordered_map<const google::protobuf::MethodDescriptor*, detail::DescribedMethod> described_;
 };
 
-Channel::Channel(CallClient& client) : client_(client), methods_(std::make_shared<Methods>(client)) {}
+Channel::Channel(Caller& client) : client_(client), methods_(std::make_shared<Methods>(client)) {}
 
 Channel::~Channel() {
   methods_->client = nullptr;
@@ -160,7 +160,7 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
       }
       return std::shared_ptr<detail::ChannelCall>{};
     }
-    CallClient& client = *methods->client;
+    Caller& client = *methods->client;
     CallOptions options;
     if (ours != nullptr) options = ours->options_for_call();
     const std::shared_ptr<const weft::detail::MethodKey> key{methods, &methods->of(*method)};

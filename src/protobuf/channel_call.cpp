@@ -51,6 +51,7 @@ ChannelCall::ChannelCall(weft::detail::CallTarget& target,
 
 void ChannelCall::begin(const google::protobuf::Message& request, google::protobuf::Message& response,
                         google::protobuf::Closure* done) {
+  if (target_.repeats_calls()) return begin(KeptRequest{request}, response, done);
   if (!take_over(response, done, fault_of(request))) return;
   const weft::detail::Begun begun = weft::detail::PendingCall::begin(nullptr, bytes_of(request));
   if (begun.body != nullptr) {

@@ -14,7 +14,9 @@ namespace weft::protobuf::detail {
 struct DescribedMethod {
   explicit DescribedMethod(const google::protobuf::MethodDescriptor& its)
       : name(its.service()->full_name() + "/" + its.name()),
-        key(make_method(name, its.input_type()->full_name(), its.output_type()->full_name())) {}
+        key(make_method(
+            name, its.input_type()->full_name(), its.output_type()->full_name(),
+            its.options().idempotency_level() != google::protobuf::MethodOptions::IDEMPOTENCY_UNKNOWN)) {}
   DescribedMethod(const DescribedMethod&) = delete;
   DescribedMethod& operator=(const DescribedMethod&) = delete;
 

@@ -154,7 +154,7 @@ class RemoteServices::Known {
   google::protobuf::DynamicMessageFactory factory_{&pool_};
 };
 
-RemoteServices::RemoteServices(CallClient& client) : client_(client), known_(std::make_unique<Known>()) {}
+RemoteServices::RemoteServices(Caller& client) : client_(client), known_(std::make_unique<Known>()) {}
 
 RemoteServices::~RemoteServices() = default;
 

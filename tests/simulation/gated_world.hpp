@@ -76,6 +76,12 @@ class GatedWorld {
   }
   ~GatedWorld() { clients_.clear(); }
 
+  /// One more client, which ends before the world.
+  std::unique_ptr<Client> make_client(ClientOptions options) {
+    options.connect = "memory://server";
+    options.logger = &logger_;
+    return std::make_unique<Client>(*loop_, std::move(options), transports_);
+  }
   Client& client(std::size_t index = 0) { return *clients_[index]; }
   void lose_client(std::size_t index) { clients_[index].reset(); }
   Server& server() { return *server_; }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weft/base/result.hpp"
+#include "weft/calls/caller.hpp"
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/transports.hpp"
 #include "weft/coro/task.hpp"
@@ -15,7 +16,6 @@
 namespace weft {
 
 namespace detail {
-class CallTarget;
 class ClientCore;
 }  // namespace detail
 
@@ -23,7 +23,7 @@ class ClientCore;
 /// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
 /// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
 /// destroyed inside a handler that its own connection serves.
-class CallClient {
+class CallClient : public Caller {
  public:
   /// `loop` must outlive the client.
   CallClient(Loop& loop, ClientOptions options, Transports transports);
@@ -55,14 +55,9 @@ class CallClient {
   CarrierReport carrier_report() const;
   /// Allocates nothing.
   ClientStats stats() const noexcept;
-  Loop& loop() const;
-  /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.
-  detail::CallTarget& target() const { return *target_; }
 
  private:
   std::unique_ptr<detail::ClientCore> core_;
-  /// The core, for those who see no more of it.
-  detail::CallTarget* target_;
 };
 
 }  // namespace weft

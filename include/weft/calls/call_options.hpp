@@ -34,6 +34,9 @@ struct CallOptions {
   /// (128 KiB; 1 MiB over UCX and RDMA) is not held back. A rate at which the server would take the
   /// attachment for one that stands still (RpcLimits::frame_timeout) fails the call.
   std::uint64_t attachment_rate = 0;
+  /// Running the call twice does what running it once does: a ConnectionPool may begin it again although it
+  /// may have run. The same as calling `idempotent<f>`. A client of one connection repeats no call.
+  bool idempotent = false;
 };
 
 }  // namespace weft

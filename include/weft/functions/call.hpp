@@ -15,6 +15,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
 #include "weft/detail/functions/views.hpp"
 #include "weft/functions/method.hpp"
 
@@ -198,6 +199,42 @@ using CallAwaitable = detail::AwaitedCall<detail::CodecBody<M, Given...>, detail
 
 namespace detail {
 
+/// The encoded arguments of a call that may be written later, or again. Memory of the cache that coroutine
+/// frames come from, so that keeping small ones is no allocation.
+class KeptRequest {
+ public:
+  KeptRequest() = default;
+  KeptRequest(const KeptRequest&) = delete;
+  KeptRequest& operator=(const KeptRequest&) = delete;
+  ~KeptRequest() { drop(); }
+
+  /// Throws what encoding throws, and std::bad_alloc.
+  template <typename... Arguments>
+  void keep(std::size_t size, const Arguments&... arguments) {
+    drop();
+    bytes_ = static_cast<std::byte*>(allocate_frame(room(size)));
+    size_ = size;
+    encode_to(bytes_, arguments...);
+    whole_ = true;
+  }
+  bool is_kept() const noexcept { return whole_; }
+  std::size_t size() const noexcept { return size_; }
+  void copy_to(std::byte* to) const {
+    if (size_ != 0) std::memcpy(to, bytes_, size_);
+  }
+
+ private:
+  static std::size_t room(std::size_t size) { return size == 0 ? 1 : size; }
+  void drop() {
+    if (bytes_ != nullptr) release_frame(bytes_, room(size_));
+    bytes_ = nullptr;
+  }
+
+  std::byte* bytes_ = nullptr;
+  std::size_t size_ = 0;
+  bool whole_ = false;
+};
+
 /// The record behind a Call: lives until both the call's end and the handle's.
 template <typename R>
 class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
@@ -213,6 +250,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
   template <typename... Arguments>
   void start(const Arguments&... arguments) {
     const std::size_t size = encoded_size(arguments...);
+    if (Base::target_repeats_calls()) keep_to_repeat(size, arguments...);
     const Begun begun = Base::begin(nullptr, size);
     if (begun.body != nullptr) {
       try {
@@ -221,9 +259,8 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
         return Base::take_back(begun.body);
       }
       if (begun.needs_sent()) Base::sent();
-    } else if (begun.waits()) {
-      waiting_body_.resize(size);
-      encode_to(waiting_body_.data(), arguments...);
+    } else if (begun.waits() && !kept_.is_kept()) {
+      kept_.keep(size, arguments...);
     }
   }
 
@@ -235,12 +272,21 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
   Result<Answer<R>> take_answer() { return Base::take_answer(WithDetails::details); }
 
  private:
-  std::size_t body_bytes() const override { return waiting_body_.size(); }
-  void encode_body(std::byte* to) const override {
-    if (!waiting_body_.empty()) std::memcpy(to, waiting_body_.data(), waiting_body_.size());
+  // One that cannot be kept is begun all the same, and not repeated.
+  template <typename... Arguments>
+  void keep_to_repeat(std::size_t size, const Arguments&... arguments) noexcept {
+    if (size == kUnencodable) return;
+    try {
+      kept_.keep(size, arguments...);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): what encoding throws is told by the call itself
+    }
   }
 
-  std::vector<std::byte> waiting_body_;
+  std::size_t body_bytes() const override { return kept_.size(); }
+  void encode_body(std::byte* to) const override { kept_.copy_to(to); }
+  bool keeps_body() const noexcept override { return kept_.is_kept(); }
+
+  KeptRequest kept_;
 };
 
 }  // namespace detail

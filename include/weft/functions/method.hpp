@@ -34,6 +34,15 @@ struct Remote {};
 template <detail::FixedString Key, typename Signature>
 inline constexpr Remote<Key, Signature> remote{};
 
+/// The same method, of which the caller says that running it twice does what running it once does: a
+/// ConnectionPool begins such a call again although it may have run. `M` is a function, method<> or remote<>:
+/// `pool.call<weft::idempotent<lookup>>("key")`, or once for all: `inline constexpr auto find =
+/// weft::idempotent<lookup>;`. The server registers `M` itself.
+template <auto M>
+struct Idempotent {};
+template <auto M>
+inline constexpr Idempotent<M> idempotent{};
+
 namespace detail {
 
 template <auto Function>
@@ -171,6 +180,14 @@ struct MethodTraits<M> : FunctionTraits<S> {
   static constexpr std::string_view name = key.view();
 };
 
+template <auto F, Idempotent<F> M>
+struct MethodTraits<M> : MethodTraits<F> {};
+
+template <auto M>
+inline constexpr bool is_idempotent = false;
+template <auto F, Idempotent<F> M>
+inline constexpr bool is_idempotent<M> = true;
+
 template <typename List, typename ResultList>
 struct Schema;
 template <typename... Args, typename... Results>
@@ -200,6 +217,7 @@ inline constexpr detail::MethodKey method_key{detail::hash_name(detail::MethodTr
                                               &detail::SchemaOf<M>::text,
                                               {},
                                               {},
-                                              detail::MethodTraits<M>::chooses_landing};
+                                              detail::MethodTraits<M>::chooses_landing,
+                                              detail::is_idempotent<M>};
 
 }  // namespace weft

@@ -75,7 +75,7 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
   static constexpr bool kPlain = std::is_same_v<Options, NoOptions>;
 
  public:
-  UnaryCall(CallClient& client, const weft::detail::MethodKey& method, const Options& options, Kept request,
+  UnaryCall(Caller& client, const weft::detail::MethodKey& method, const Options& options, Kept request,
             Response* into = nullptr)
       : client_(&client),
         method_(&method),
@@ -109,7 +109,7 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
   void operator co_await() & = delete;
 
  private:
-  CallClient* client_;
+  Caller* client_;
   const weft::detail::MethodKey* method_;
   [[no_unique_address]] Options options_;
   Kept request_;
@@ -120,11 +120,11 @@ class [[nodiscard("a call is made when it is awaited: co_await stub.Method(reque
 /// client outlives it. Thread: the client's loop.
 class Stub {
  public:
-  explicit Stub(CallClient& client) : client_(&client) {}
-  CallClient& client() const { return *client_; }
+  explicit Stub(Caller& client) : client_(&client) {}
+  Caller& client() const { return *client_; }
 
  private:
-  CallClient* client_;
+  Caller* client_;
 };
 
 }  // namespace weft::protobuf

@@ -23,7 +23,7 @@ namespace weft::protobuf {
 class Channel final : public google::protobuf::RpcChannel {
  public:
   /// `client` outlives the channel, and its loop the calls.
-  explicit Channel(CallClient& client);
+  explicit Channel(Caller& client);
   /// On the client's loop. Calls that were not begun yet, and those for which threads wait, fail with
   /// kCancelled; others that are under way go on.
   ~Channel() override;
@@ -35,7 +35,7 @@ class Channel final : public google::protobuf::RpcChannel {
  private:
   class Methods;
 
-  CallClient& client_;
+  Caller& client_;
   std::shared_ptr<Methods> methods_;
 };
 

@@ -21,17 +21,19 @@ std::string schema_text(const weft::detail::MethodKey& self);
 }  // namespace detail
 
 /// The key of a service's method: its id is made of the full name, "package.Service/Method", and its schema
-/// of the full names of its two messages, so that a call with other messages is refused and says so. The
-/// views live as long as the key and its copies: literals in generated code, a Descriptor's own strings
-/// elsewhere.
+/// of the full names of its two messages, so that a call with other messages is refused and says so.
+/// `idempotent`: its idempotency_level in the .proto is NO_SIDE_EFFECTS or IDEMPOTENT. The views live as long
+/// as the key and its copies: literals in generated code, a Descriptor's own strings elsewhere.
 constexpr weft::detail::MethodKey make_method(std::string_view name, std::string_view input,
-                                              std::string_view output) {
+                                              std::string_view output, bool idempotent = false) {
   return {weft::detail::hash_name(name),
           detail::schema_of(input, output),
           name,
           &detail::schema_text,
           input,
-          output};
+          output,
+          false,
+          idempotent};
 }
 
 }  // namespace weft::protobuf

@@ -18,7 +18,7 @@ namespace weft::protobuf {
 class RemoteServices {
  public:
   /// `client` outlives it.
-  explicit RemoteServices(CallClient& client);
+  explicit RemoteServices(Caller& client);
   ~RemoteServices();
   RemoteServices(const RemoteServices&) = delete;
   RemoteServices& operator=(const RemoteServices&) = delete;
@@ -39,7 +39,7 @@ class RemoteServices {
   Task<Result<std::string>> describe_method(std::string service, std::string method);
   Task<Result<void>> learn(const std::string* name, const CallOptions* options);
 
-  CallClient& client_;
+  Caller& client_;
   std::unique_ptr<Known> known_;
 };
 

@@ -36,6 +36,9 @@ Words words_of(const MethodDescriptor& method) {
   words["out"] = cpp_class(*method.output_type());
   words["in_name"] = method.input_type()->full_name();
   words["out_name"] = method.output_type()->full_name();
+  const bool idempotent =
+      method.options().idempotency_level() != google::protobuf::MethodOptions::IDEMPOTENCY_UNKNOWN;
+  words["idempotent"] = idempotent ? ", true" : "";
   return words;
 }
 
@@ -125,7 +128,7 @@ void write_methods(const ServiceDescriptor& service, Printer& out) {
     out.Print(words_of(method),
               "constexpr ::weft::detail::MethodKey $constant$ = ::weft::protobuf::make_method(\n"
               "    \"$wire$\",\n"
-              "    \"$in_name$\", \"$out_name$\");\n\n");
+              "    \"$in_name$\", \"$out_name$\"$idempotent$);\n\n");
   });
   out.Print("}  // namespace\n\n");
 }

@@ -37,6 +37,7 @@ UcxCarrier::UcxCarrier(const Provider& provider, Loop& loop, CarrierEndOwner& ow
                     .lease_bytes_min = provider.options().rendezvous_bytes_min,
                     .piece_bytes = 1024 * 1024,
                     .peer_may_vanish = true,
+                    .calls_shared_max = 24,
                     .receives_in_place = true},
       conversation_(loop, told_),
       sender_(conversation_, provider.options()),

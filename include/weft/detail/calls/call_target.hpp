@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "weft/base/status.hpp"
 #include "weft/base/time.hpp"
 #include "weft/detail/calls/call_timeouts.hpp"
 
@@ -37,8 +38,8 @@ struct [[nodiscard]] Begun {
   Outcome outcome = Outcome::kEnded;
 };
 
-/// Place where calls are begun, which chooses the session that each goes to: a client's core, a fake of a
-/// test. Outlives its calls. Thread: its loop's.
+/// Place where calls are begun, which chooses the session that each goes to: a client's core, a pool's, a
+/// fake of a test. Outlives its calls. Thread: its loop's.
 class CallTarget {
  public:
   /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
@@ -57,11 +58,23 @@ class CallTarget {
   Begun begin(PendingCall& call, std::size_t body_bytes);
   /// `call` waits here and does so no longer.
   virtual void withdraw(PendingCall& call) noexcept = 0;
+  /// Returns why calls wait here, for the one whose time is over meanwhile; ok: there is nothing to say.
+  virtual Status why_waiting() const noexcept { return {}; }
+  /// `call` has lost its connection by `failure`, and begins again if this is true: take_again() follows.
+  /// Never true before repeats_calls() is.
+  virtual bool may_begin_again(const PendingCall& call, const Status& failure) noexcept {
+    static_cast<void>(call), static_cast<void>(failure);
+    return false;
+  }
+  /// Keeps `call`, which waits from now on as if begin() had said so; begins it from the loop.
+  virtual void take_again(PendingCall& call) noexcept { static_cast<void>(call); }
 
   Loop& loop() const { return loop_; }
   CallTimeouts& timeouts() { return timeouts_; }
   bool carries_metadata() const { return carries_metadata_; }
   const ClientGate* gate() const { return gate_.get(); }
+  /// Calls may be begun again here, so their bodies are worth keeping.
+  bool repeats_calls() const { return repeats_calls_; }
 
  protected:
   ~CallTarget() = default;
@@ -70,12 +83,18 @@ class CallTarget {
   virtual Begun begin_without_session(PendingCall& call, std::size_t body_bytes) = 0;
   /// Names the session that new calls go to without further question; null when each is to be asked about.
   void set_open_session(Session* session) { open_ = session; }
+  /// Calls that have options are not begun on the open session, but asked about.
+  void ask_about_options() { asks_about_options_ = true; }
+  /// Before anything is begun.
+  void repeat_calls() { repeats_calls_ = true; }
 
  private:
   Loop& loop_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;
   const std::shared_ptr<const ClientGate> gate_;
+  bool repeats_calls_ = false;
+  bool asks_about_options_ = false;
   Session* open_ = nullptr;
 };
 

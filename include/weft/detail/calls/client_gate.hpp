@@ -26,4 +26,10 @@ class ClientGate {
   std::vector<std::shared_ptr<ClientInterceptor>> interceptors_;
 };
 
+/// Returns null when there is nothing to pass.
+inline std::shared_ptr<const ClientGate> gate_to(
+    const std::string& target, const std::vector<std::shared_ptr<ClientInterceptor>>& interceptors) {
+  return interceptors.empty() ? nullptr : std::make_shared<const ClientGate>(target, interceptors);
+}
+
 }  // namespace weft::detail

@@ -20,6 +20,8 @@ struct MethodKey {
   std::string_view gives{};
   /// Its handler chooses where the attachment of a request lands, so a large one waits to be asked for.
   bool chooses_landing = false;
+  /// The caller says that running it twice does what running it once does.
+  bool idempotent = false;
 };
 
 /// FNV-1a, 64 bits.

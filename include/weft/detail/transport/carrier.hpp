@@ -35,6 +35,8 @@ struct Capabilities {
   /// Attachments whose pieces are shorter than `lease_bytes_min` are sent from where they lie, many pieces at
   /// a time, if these are not very short.
   bool gathers = false;
+  /// Calls in flight on one connection from which on another connection is better than more of them.
+  std::uint32_t calls_shared_max = 160;
   /// Carrier::receive_in_place() is worth asking.
   bool receives_in_place = false;
 };

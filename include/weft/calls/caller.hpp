@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace weft {
+
+class Loop;
+
+namespace detail {
+class CallTarget;
+}  // namespace detail
+
+/// Place where calls are made, whatever connections there are behind it: base of CallClient and CallPool, and
+/// what stubs take. Thread, life: as the class that derives from it says.
+class Caller {
+ public:
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  /// Returns the loop that it belongs to.
+  Loop& loop() const;
+  /// The seam for layers above this one, which make calls with bodies of their own: see AwaitedCall.
+  detail::CallTarget& target() const { return *target_; }
+
+ protected:
+  Caller() = default;
+  ~Caller() = default;
+  /// Once, while it is made; `target` lives as long as this.
+  void set_target(detail::CallTarget& target) { target_ = &target; }
+
+ private:
+  detail::CallTarget* target_ = nullptr;
+};
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weft/calls/call_pool.hpp"
+#include "weft/calls/transfer_progress.hpp"
+#include "weft/functions/function_caller.hpp"
+#include "weft/transports.hpp"
+
+namespace weft {
+
+/// Calls functions of one server over several connections: a CallPool whose arguments and results are written
+/// and read by the codec: `Result<R> reply = co_await pool.call<f>(arguments...);`. Thread, life: as
+/// CallPool.
+class ConnectionPool final : public CallPool, public FunctionCaller<ConnectionPool> {
+ public:
+  /// Uses all transports of this build, its own ones. `loop` must outlive the pool.
+  ConnectionPool(Loop& loop, PoolOptions options, TransportOptions transports = {});
+  /// Uses these transports, which may be shared with other clients and servers.
+  ConnectionPool(Loop& loop, PoolOptions options, Transports transports)
+      : CallPool(loop, std::move(options), std::move(transports)) {}
+};
+
+/// The pools of one loop by their servers' addresses, made when they are first asked for: whoever calls a
+/// server shares the connections with all others who do. Whoever makes this owns them all. Thread: its
+/// loop's.
+class ConnectionPools {
+ public:
+  /// Every pool gets `options`, with the address that it was asked for in place of `client.connect`. `loop`
+  /// must outlive the pools.
+  ConnectionPools(Loop& loop, PoolOptions options, TransportOptions transports = {});
+  ConnectionPools(Loop& loop, PoolOptions options, Transports transports)
+      : loop_(loop), options_(std::move(options)), transports_(std::move(transports)) {}
+  ConnectionPools(const ConnectionPools&) = delete;
+  ConnectionPools& operator=(const ConnectionPools&) = delete;
+
+  /// Returns the pool of the server at `url`, which stays until drop() or the end of this. One text is one
+  /// pool: "host:9000" and "tcp://host:9000" are two. Throws std::bad_alloc.
+  ConnectionPool& at(std::string_view url);
+  /// Ends the pool of `url` and its calls, if there is one.
+  void drop(std::string_view url);
+  std::size_t size() const { return pools_.size(); }
+  /// Calls `visit(std::string_view url, ConnectionPool&)` on each.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (auto& [url, pool] : pools_) visit(std::string_view{url}, *pool);
+  }
+
+ private:
+  Loop& loop_;
+  const PoolOptions options_;
+  const Transports transports_;
+  std::map<std::string, std::unique_ptr<ConnectionPool>, std::less<>> pools_;
+};
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/connection_pool.hpp"
+
+namespace weft {
+
+ConnectionPool::ConnectionPool(Loop& loop, PoolOptions options, TransportOptions transports)
+    : ConnectionPool(loop, std::move(options), make_transports(std::move(transports))) {}
+
+ConnectionPools::ConnectionPools(Loop& loop, PoolOptions options, TransportOptions transports)
+    : ConnectionPools(loop, std::move(options), make_transports(std::move(transports))) {}
+
+ConnectionPool& ConnectionPools::at(std::string_view url) {
+  if (const auto found = pools_.find(url); found != pools_.end()) return *found->second;
+  PoolOptions options = options_;
+  options.client.connect = url;
+  auto pool = std::make_unique<ConnectionPool>(loop_, std::move(options), transports_);
+  return *pools_.emplace(std::string{url}, std::move(pool)).first->second;
+}
+
+void ConnectionPools::drop(std::string_view url) {
+  if (const auto found = pools_.find(url); found != pools_.end()) pools_.erase(found);
+}
+
+}  // namespace weft

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-12 on a clock that stands still: a pool of connections to a server that comes, goes, and is slow.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/world.hpp"
+#include "support/manual_time.hpp"
+#include "weft/connection_pool.hpp"
+#include "weft/coro/event.hpp"
+
+namespace weft::simulation {
+
+using namespace weft::detail;
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A network that notes when somebody asked it for a connection.
+class CountingNetwork final : public Transport {
+ public:
+  bool handles(std::string_view scheme) const override { return network.handles(scheme); }
+  Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
+    return network.listen(loop, url);
+  }
+  Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
+    attempts.push_back(loop.now());
+    return network.connect(loop, std::move(url), std::move(options));
+  }
+
+  MemoryNetwork network;
+  std::vector<TimePoint> attempts;
+};
+
+/// Handlers that count what ran.
+struct Kept {
+  std::map<std::uint32_t, int> ran;
+  Event gate;
+
+  std::uint32_t twice(std::uint32_t number) {
+    ++ran[number];
+    return number * 2;
+  }
+  std::uint32_t weigh(CallContext& context, std::uint32_t number) {
+    return number + static_cast<std::uint32_t>(context.attachment().size());
+  }
+  Task<std::uint32_t> held(std::uint32_t number) {
+    ++ran[number];
+    Result<void> opened = co_await gate.wait();
+    static_cast<void>(opened);
+    co_return number * 2;
+  }
+};
+inline constexpr auto held_again = idempotent<&Kept::held>;
+
+class Pools : public ::testing::Test {
+ protected:
+  Pools() : loop_(Loop::create({.clock = &clock_}).value()) {
+    auto network = std::make_unique<CountingNetwork>();
+    network_ = network.get();
+    transports_.add(std::move(network));
+  }
+  ~Pools() override {
+    pool_.reset();
+    server_.reset();
+    loop_->run_until_idle();
+  }
+
+  static PoolOptions options() {
+    PoolOptions options;
+    options.client.connect = "memory://server";
+    options.client.limits.ping_interval = 0s;
+    return options;
+  }
+  ConnectionPool& make(PoolOptions options) {
+    options.client.logger = &logger_;
+    pool_ = std::make_unique<ConnectionPool>(*loop_, std::move(options), transports_);
+    return *pool_;
+  }
+  void serve() {
+    ServerOptions options;
+    options.listen = {"memory://server"};
+    options.threads = 0;
+    options.loop = loop_.get();
+    options.logger = &logger_;
+    options.limits.ping_interval = 0s;
+    server_ = std::make_unique<Server>(std::move(options), transports_);
+    server_->register_handler<&Kept::twice>(&kept_);
+    server_->register_handler<&Kept::weigh>(&kept_);
+    server_->register_handler<&Kept::held>(&kept_);
+    server_->start().value();
+  }
+  void crash() { server_.reset(); }
+  void pass(Duration time) { testing::pass(*loop_, clock_, time); }
+  void settle() { pass(Duration::zero()); }
+  Loop& loop() { return *loop_; }
+  PoolStats stats() { return pool_->stats(); }
+  ConnectionPool& pool() { return *pool_; }
+  const Transports& transports() const { return transports_; }
+
+  /// Begins `count` calls of `M` with the numbers from `first` on.
+  template <auto M>
+  std::vector<Call<std::uint32_t>> begin(std::uint32_t count, std::uint32_t first = 0) {
+    std::vector<Call<std::uint32_t>> calls;
+    for (std::uint32_t i = 0; i < count; ++i) calls.push_back(pool_->template start<M>(first + i));
+    settle();
+    return calls;
+  }
+  Result<std::uint32_t> outcome(Call<std::uint32_t>& call) {
+    Result<std::uint32_t> result{0};
+    bool told = false;
+    scope_.spawn(&Pools::keep_outcome, &call, &result, &told);
+    settle();
+    EXPECT_TRUE(told) << "the call has not ended";
+    return result;
+  }
+
+  Kept kept_;
+  CountingNetwork* network_ = nullptr;
+
+ private:
+  static Task<void> keep_outcome(Call<std::uint32_t>* call, Result<std::uint32_t>* result, bool* told) {
+    *result = co_await std::move(*call);
+    *told = true;
+  }
+
+  ManualClock clock_;
+  SilentLogger logger_;
+  std::unique_ptr<Loop> loop_;
+  Transports transports_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<ConnectionPool> pool_;
+  Scope scope_;
+};
+
+TEST_F(Pools, CR12_OneConnectionServesAsManyCallsAsItIsToHaveAndTheNextOneIsMadeForMore) {
+  serve();
+  PoolOptions its = options();
+  its.calls_per_connection = 10;
+  make(its);
+  auto calls = begin<&Kept::held>(10);
+  EXPECT_EQ(stats().connections, 1u);
+  auto more = begin<&Kept::held>(15, 100);
+  EXPECT_EQ(stats().connections, 3u);
+  EXPECT_EQ(stats().connections_busy, 3u);
+  EXPECT_EQ(stats().calls_in_flight, 25u);
+  EXPECT_EQ(stats().calls_waiting, 0u);
+  kept_.gate.set();
+  settle();
+  EXPECT_EQ(outcome(more[14]).value(), 228u);
+  EXPECT_EQ(stats().connections_busy, 0u);
+  auto later = begin<&Kept::twice>(10, 200);
+  EXPECT_EQ(stats().connects, 3u) << "what there is suffices";
+}
+
+TEST_F(Pools, CR12_CallsBeyondAllConnectionsWaitAndGoWhenOthersHaveEnded) {
+  serve();
+  PoolOptions its = options();
+  its.calls_per_connection = 2;
+  its.connections_max = 3;
+  make(its);
+  auto calls = begin<&Kept::held>(10);
+  EXPECT_EQ(stats().connections, 3u);
+  EXPECT_EQ(stats().calls_in_flight, 6u);
+  EXPECT_EQ(stats().calls_waiting, 4u);
+  calls[0].cancel();
+  settle();
+  EXPECT_EQ(stats().calls_in_flight, 6u);
+  EXPECT_EQ(stats().calls_waiting, 3u);
+  kept_.gate.set();
+  settle();
+  for (std::uint32_t i = 1; i < 10; ++i) EXPECT_EQ(outcome(calls[i]).value(), i * 2);
+}
+
+TEST_F(Pools, CR12_ACallWaitsForAServerThatIsNotThereYetAndAttemptsAreSpread) {
+  make(options());
+  auto calls = begin<&Kept::twice>(1);
+  pass(10s);
+  EXPECT_FALSE(calls[0].done());
+  EXPECT_GE(network_->attempts.size(), 10u);
+  EXPECT_LE(network_->attempts.size(), 30u) << "a second between attempts in the end, jittered to half of it";
+  serve();
+  pass(1s);
+  EXPECT_EQ(outcome(calls[0]).value(), 0u);
+}
+
+TEST_F(Pools, CR12_ACallThatWaitedUntilItsTimeWasOverSaysWhyThereIsNoConnection) {
+  make(options());
+  auto calls = begin<&Kept::twice>(1);
+  pass(31s);
+  const Status failure = outcome(calls[0]).status();
+  EXPECT_EQ(failure.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(failure.unprocessed());
+  EXPECT_THAT(failure.to_string(), HasSubstr("nobody listens there"));
+  const std::size_t attempts = network_->attempts.size();
+  pass(60s);
+  EXPECT_EQ(network_->attempts.size(), attempts) << "nobody waits, so nobody connects";
+}
+
+TEST_F(Pools, OneThatDoesNotWaitForAServerFailsWithTheFirstAttempt) {
+  PoolOptions its = options();
+  its.waits_for_ready = false;
+  make(its);
+  auto calls = begin<&Kept::twice>(3);
+  for (auto& call : calls) EXPECT_EQ(outcome(call).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(network_->attempts.size(), 1u);
+}
+
+TEST_F(Pools, AFailureThatNoAttemptChangesIsToldAtOnce) {
+  PoolOptions its = options();
+  its.client.connect = "nothing://server";
+  make(its);
+  auto calls = begin<&Kept::twice>(2);
+  EXPECT_EQ(outcome(calls[0]).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(outcome(calls[1]).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(Pools, OptionsThatMakeNoSenseAreNamed) {
+  PoolOptions its = options();
+  its.connections_max = 0;
+  make(its);
+  auto calls = begin<&Kept::twice>(1);
+  EXPECT_THAT(outcome(calls[0]).status().to_string(), HasSubstr("PoolOptions::connections_max"));
+}
+
+TEST_F(Pools, CR12_ACallThatMayHaveRunIsRepeatedOnlyIfItIsIdempotent) {
+  serve();
+  make(options());
+  auto once = begin<&Kept::held>(1, 1);
+  auto again = begin<held_again>(1, 2);
+  CallOptions call_options;
+  call_options.idempotent = true;
+  auto by_option = pool().start<&Kept::held>(call_options, 3u);
+  settle();
+  crash();
+  settle();
+  EXPECT_EQ(outcome(once[0]).status().code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(again[0].done());
+  kept_.gate.set();
+  serve();
+  pass(1s);
+  EXPECT_EQ(outcome(again[0]).value(), 4u);
+  EXPECT_EQ(outcome(by_option).value(), 6u);
+  EXPECT_EQ(kept_.ran[1], 1);
+  EXPECT_EQ(kept_.ran[2], 2);
+  EXPECT_EQ(kept_.ran[3], 2);
+  EXPECT_EQ(stats().retries, 2u);
+}
+
+TEST_F(Pools, CR12_ACallIsRepeatedThreeTimesAndNoMore) {
+  serve();
+  make(options());
+  auto calls = begin<held_again>(1, 1);
+  for (int crashes = 0; crashes < 4; ++crashes) {
+    EXPECT_FALSE(calls[0].done());
+    crash();
+    serve();
+    pass(1s);
+  }
+  EXPECT_EQ(outcome(calls[0]).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(kept_.ran[1], 4);
+}
+
+TEST_F(Pools, CR12_RepetitionsOfWhatMayHaveRunAreBoundedByTheBudget) {
+  serve();
+  PoolOptions its = options();
+  its.retry_budget = {.share_of_calls = 0.1, .floor_per_second = 0, .saved_max = 50};
+  make(its);
+  auto calls = begin<held_again>(100);
+  crash();
+  settle();
+  int ended = 0;
+  for (auto& call : calls) ended += call.done() ? 1 : 0;
+  EXPECT_NEAR(ended, 89, 1) << "a tenth of them is repeated, and one that is there from the beginning";
+  EXPECT_EQ(stats().retries_refused, static_cast<std::uint64_t>(ended));
+}
+
+TEST_F(Pools, CR12_CallsThatNeverLeftAreBegunAgainWithoutTheBudget) {
+  serve();
+  PoolOptions its = options();
+  its.retry_budget = {.share_of_calls = 0, .floor_per_second = 0, .saved_max = 1};
+  make(its);
+  auto first = begin<&Kept::twice>(1);
+  std::vector<Call<std::uint32_t>> calls;
+  for (std::uint32_t i = 0; i < 50; ++i) calls.push_back(pool().start<&Kept::twice>(100 + i));
+  crash();  // in the turn in which they were queued
+  serve();
+  pass(1s);
+  int failed = 0;
+  for (std::uint32_t i = 0; i < 50; ++i) failed += outcome(calls[i]).ok() ? 0 : 1;
+  EXPECT_EQ(failed, 0);
+  for (std::uint32_t i = 0; i < 50; ++i) EXPECT_EQ(kept_.ran[100 + i], 1) << i;
+}
+
+TEST_F(Pools, CR12_IdleConnectionsGoAndThoseBeyondTheUsualGoSooner) {
+  serve();
+  PoolOptions its = options();
+  its.calls_per_connection = 1;
+  make(its);
+  auto calls = begin<&Kept::held>(5);
+  EXPECT_EQ(stats().connections, 5u);
+  kept_.gate.set();
+  settle();
+  pass(3500ms);
+  EXPECT_EQ(stats().connections, 1u) << "five were used for a moment only";
+  EXPECT_EQ(stats().connections_idle, 4u);
+  pass(20s);
+  EXPECT_EQ(stats().connections, 1u);
+  pass(12s);
+  EXPECT_EQ(stats().connections, 0u);
+  EXPECT_EQ(stats().connections_leaving, 0u);
+  EXPECT_FALSE(loop().next_timer().has_value()) << "a pool without connections costs nothing";
+  auto later = begin<&Kept::twice>(1, 7);
+  EXPECT_EQ(outcome(later[0]).value(), 14u);
+}
+
+TEST_F(Pools, CR12_ConnectionsAreRenewedBeforeTheirLifeIsOverAndNoCallNoticesIt) {
+  serve();
+  PoolOptions its = options();
+  its.idle_timeout = 0s;
+  make(its);
+  std::uint32_t number = 1000;
+  for (int second = 0; second < 1500; ++second) {
+    pass(1s);
+    auto calls = begin<&Kept::twice>(1, ++number);
+    ASSERT_TRUE(calls[0].done());
+    ASSERT_EQ(outcome(calls[0]).value(), number * 2);
+    EXPECT_LE(stats().connections, 2u);
+  }
+  EXPECT_GE(stats().connections_renewed, 5u);
+  EXPECT_LE(stats().connections_renewed, 7u);
+  EXPECT_EQ(stats().connections_lost, 0u);
+}
+
+TEST_F(Pools, ACallOnAConnectionThatIsRenewedGoesOnToItsEnd) {
+  serve();
+  PoolOptions its = options();
+  its.client.call_timeout = kNoTimeout;
+  make(its);
+  auto slow = begin<&Kept::held>(1, 9);
+  pass(400s);
+  EXPECT_EQ(stats().connections_renewed, 1u);
+  EXPECT_EQ(stats().connections_leaving, 1u);
+  EXPECT_FALSE(slow[0].done());
+  kept_.gate.set();
+  settle();
+  EXPECT_EQ(outcome(slow[0]).value(), 18u);
+  pass(1s);
+  EXPECT_EQ(stats().connections_leaving, 0u);
+}
+
+TEST_F(Pools, ManyConnectionsThatAreLostTogetherMakeOneAttemptAtATime) {
+  serve();
+  PoolOptions its = options();
+  its.calls_per_connection = 1;
+  its.retry_budget.floor_per_second = 20;
+  make(its);
+  auto calls = begin<held_again>(20);
+  EXPECT_EQ(stats().connections, 20u);
+  network_->attempts.clear();
+  crash();
+  pass(10s);
+  EXPECT_LE(network_->attempts.size(), 30u);
+  EXPECT_GE(network_->attempts.size(), 10u);
+  serve();
+  kept_.gate.set();
+  pass(2s);
+  for (std::uint32_t i = 0; i < 20; ++i) EXPECT_EQ(outcome(calls[i]).value(), i * 2);
+}
+
+TEST_F(Pools, CallsWithLargeAttachmentsGoByAConnectionOfTheirOwn) {
+  serve();
+  PoolOptions its = options();
+  its.bulk_bytes_min = 100'000;
+  make(its);
+  const Buffer large = blob(200'000);
+  CallOptions call_options;
+  call_options.attachment = large.bytes();
+  auto bulk = pool().start<&Kept::weigh>(call_options, 1u);
+  settle();
+  EXPECT_EQ(stats().connections, 1u);
+  auto small = begin<&Kept::twice>(1, 2);
+  CallOptions plain;
+  plain.timeout = 1s;
+  auto with_options = pool().start<&Kept::twice>(plain, 3u);
+  settle();
+  EXPECT_EQ(stats().connections, 2u);
+  EXPECT_EQ(outcome(bulk).value(), 200'001u);
+  EXPECT_EQ(outcome(small[0]).value(), 4u);
+  EXPECT_EQ(outcome(with_options).value(), 6u);
+  EXPECT_EQ(stats().connects, 2u);
+}
+
+TEST_F(Pools, ClosingEndsWhatIsInFlightAndWhatWaits) {
+  serve();
+  PoolOptions its = options();
+  its.calls_per_connection = 1;
+  its.connections_max = 1;
+  make(its);
+  auto calls = begin<held_again>(3);
+  pool().close();
+  for (auto& call : calls) EXPECT_EQ(outcome(call).status().code(), StatusCode::kCancelled);
+  auto late = begin<&Kept::twice>(1);
+  EXPECT_THAT(outcome(late[0]).status().to_string(), HasSubstr("the pool was closed"));
+}
+
+TEST_F(Pools, CR25_PoolsAreMadeByAddressAndShared) {
+  serve();
+  ConnectionPools pools{loop(), options(), transports()};
+  ConnectionPool& one = pools.at("memory://server");
+  EXPECT_EQ(&pools.at("memory://server"), &one);
+  ConnectionPool& other = pools.at("memory://other");
+  EXPECT_NE(&other, &one);
+  EXPECT_EQ(pools.size(), 2u);
+  auto call = one.start<&Kept::twice>(4u);
+  settle();
+  EXPECT_EQ(outcome(call).value(), 8u);
+  pools.drop("memory://other");
+  EXPECT_EQ(pools.size(), 1u);
+}
+
+}  // namespace
+
+}  // namespace weft::simulation
