@@ -41,8 +41,7 @@ Deadline earliest_deadline(CallTarget& target, const CallDetails* details, Deadl
 }
 
 // A call that has no time but its target's default needs no timer of its own, see CallTimeouts. Others come
-// here to what else is rare. False, with a
-// `failure`, when the call is to be refused.
+// here to what else is rare. False, with a `failure`, when the call is to be refused.
 inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer, const CancelScope* scope,
                          std::size_t body_bytes, Status& failure) {
   const CallTimeouts& timeouts = target.timeouts();
