@@ -70,6 +70,17 @@ inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer,
   return true;
 }
 
+bool may_begin_again(CallTarget& target, const PendingCall& call, const Status& failure) {
+  if (!failure.unprocessed() && !call.request().is_idempotent()) return false;
+  return call.request().keeps_body() && target.may_begin_again(call, failure);
+}
+
+// A connection that is gone has given all memory back; from one that stands it is taken.
+void give_back_attachment(CallsOut& out, CallDetails& details, bool stands) {
+  if (stands) out.take_attachment_over(details, "out of memory for an attachment that is not taken");
+  details.begin_again();
+}
+
 }  // namespace
 
 Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
@@ -243,32 +254,24 @@ void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
   take_answer(frame, refused ? request_.details->take_landing_refusal() : Status{});
 }
 
+// Where memory would not be back at once the call ends, and says that it has not run.
 void PendingCall::on_lost(const Status& failure, bool stands) {
   if (request_.details != nullptr) request_.details->arriving().end();
-  if (state_ == State::kSent && target_->repeats_calls() && begin_again(failure, stands)) return;
+  if (state_ == State::kSent && target_->repeats_calls()) [[unlikely]] {
+    const bool has_memory_back = !stands || request_.details == nullptr ||
+                                 out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax);
+    if (has_memory_back && may_begin_again(*target_, *this, failure)) {
+      if (request_.details != nullptr) give_back_attachment(*out_, *request_.details, stands);
+      if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
+      out_ = nullptr;
+      ++request_.repeats;
+      static_cast<void>(wait());
+      return target_->take_again(*this);
+    }
+  }
   if (state_ < State::kLeaving) failure_ = failure;
   if (stands) return end_with_memory();
   end();
-}
-
-// A connection that is gone has given all memory back. From one that stands it is taken over; where that
-// would not be done at once the call ends, and says that it has not run.
-bool PendingCall::begin_again(const Status& failure, bool stands) noexcept {
-  if (!failure.unprocessed() && !idempotent()) return false;
-  if (!keeps_body()) return false;
-  CallDetails* const details = request_.details;
-  if (stands && details != nullptr && !out_->may_end_at_once(*this, *details, kCopiedAtOnceMax)) return false;
-  if (!target_->may_begin_again(*this, failure)) return false;
-  if (details != nullptr) {
-    if (stands) out_->take_attachment_over(*details, "out of memory for an attachment that is not taken");
-    details->begin_again();
-  }
-  if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
-  out_ = nullptr;
-  if (repeats_ != UINT8_MAX) ++repeats_;
-  static_cast<void>(wait());
-  target_->take_again(*this);
-  return true;
 }
 
 void PendingCall::leave() noexcept {

@@ -84,6 +84,8 @@ class CallDetails {
   CallOptions options;
   /// True if the awaiting side can be given the answer's attachment.
   bool returns_attachment;
+  /// False when the body was written and is there no more: such a call cannot begin again.
+  bool keeps_body = true;
   /// The answer's attachment: in the caller's buffer if one was named, else in this.
   std::size_t answer_attachment_bytes = 0;
   Buffer answer_attachment;
