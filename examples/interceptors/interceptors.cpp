@@ -16,7 +16,7 @@ class AddToken final : public weft::ClientInterceptor {
   const std::string token_;
 };
 
-/// Whom a call is from; handlers find it at their calls.
+/// The caller of a call; handlers find it there.
 struct User {
   std::string name;
 };

@@ -140,7 +140,7 @@ class GatedWorld {
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
-/// What became of the calls of one caller.
+/// Outcomes of the calls of one caller.
 struct Calls {
   int started = 0;
   int good = 0;
