@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/call_door.hpp"
 
+#include <utility>
+
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -19,10 +21,12 @@ void CallDoor::close() noexcept {
   mailbox_->end_errands_of(this);
 }
 
-CallTarget::CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
+CallTarget::CallTarget(Loop& loop, Duration timeout, bool carries_metadata,
+                       std::shared_ptr<const ClientGate> gate)
     : loop_(loop),
-      timeouts_(loop, timeout),
+      timeouts_(loop, timeout, gate == nullptr),
       carries_metadata_(carries_metadata),
+      gate_(std::move(gate)),
       door_(std::make_shared<CallDoor>(*this)) {
   loop_.mailbox()->add_resident();
 }

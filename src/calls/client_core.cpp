@@ -6,6 +6,7 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/check_options.hpp"
+#include "weft/detail/calls/client_gate.hpp"
 
 namespace weft::detail {
 
@@ -33,7 +34,8 @@ void add_counts(ClientStats& stats, Session& session) {
 }  // namespace
 
 ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
-    : CallTarget(loop, default_timeout(options), options.carries_metadata),
+    : CallTarget(loop, default_timeout(options), options.carries_metadata,
+                 gate_to(options.connect, options.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),

@@ -5,6 +5,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "calls/client_pass.hpp"
 #include "calls/wrong_thread.hpp"
 #include "weft/detail/wire/heads.hpp"
 
@@ -40,10 +41,12 @@ Deadline earliest_deadline(CallTarget& target, const CallDetails* details, Deadl
   return deadline.earlier(of_scope);
 }
 
-// A call that has no time but its target's default needs no timer of its own, see CallTimeouts. False when
-// the time is over.
-inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer, Deadline of_scope) {
+// A call that has no time but its target's default needs no timer of its own, see CallTimeouts. Others come
+// here to what else is rare. False, with a `failure`, when the call is to be refused.
+inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer, const CancelScope* scope,
+                         std::size_t body_bytes, Status& failure) {
   const CallTimeouts& timeouts = target.timeouts();
+  const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
   if (request.details == nullptr && timeouts.serves()) [[likely]] {
     const Deadline deadline = timeouts.from_now();
     if (of_scope.at() >= deadline.at()) [[likely]] {
@@ -54,9 +57,17 @@ inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer,
   }
   Loop& loop = target.loop();
   request.deadline = earliest_deadline(target, request.details, of_scope);
-  if (request.deadline.is_infinite()) return true;
-  if (request.deadline.expired(loop.now())) return false;
-  loop.arm(timer, request.deadline.at());
+  if (request.deadline.expired(loop.now())) {
+    failure = to_status(CancelReason::kDeadline);
+    return false;
+  }
+  if (target.gate() != nullptr) [[unlikely]] {
+    const bool carries = scope != nullptr && !scope->carried().empty() && target.carries_metadata();
+    const MetadataView carried = carries ? MetadataView{scope->carried()} : MetadataView{};
+    failure = ClientPass::begin(*target.gate(), loop, request, carried, body_bytes);
+    if (!failure.ok()) return false;
+  }
+  if (!request.deadline.is_infinite()) loop.arm(timer, request.deadline.at());
   return true;
 }
 
@@ -78,9 +89,8 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
     return refuse(to_status(scope->reason()));
   }
-  const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
-  if (!set_deadline(*target_, request_, *this, of_scope)) [[unlikely]] {
-    return refuse(to_status(CancelReason::kDeadline));
+  if (!set_deadline(*target_, request_, *this, scope, body_bytes, failure_)) [[unlikely]] {
+    return refuse(std::move(failure_));
   }
   if (scope != nullptr) {
     if (!scope->carried().empty() && target_->carries_metadata()) request_.carrying = scope;
@@ -93,7 +103,7 @@ Begun PendingCall::refuse(Status failure) {
   failure_ = std::move(failure);
   failure_.mark_unprocessed();
   state_ = State::kDone;
-  if (request_.details != nullptr) request_.details->ended();
+  if (request_.details != nullptr) std::exchange(request_.details, nullptr)->ended(failure_);
   return {};
 }
 
@@ -187,7 +197,7 @@ inline void PendingCall::end() noexcept {
   state_ = State::kDone;
   if (armed()) target_->loop().disarm(*this);
   if (request_.details != nullptr) [[unlikely]] {
-    request_.details->ended();
+    std::exchange(request_.details, nullptr)->ended(failure_);
   }
   stop_listening();
   if (waiter_ != nullptr) target_->loop().schedule(*waiter_);
@@ -208,7 +218,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
       failure_ = std::move(refused);
     } else if (wire::AnswerView{frame.header}.succeeded()) {
       decode_answer(frame.body, failure_);
-      if (request_.details != nullptr) request_.details->served();
+      if (request_.details != nullptr) request_.details->served(frame.body.size());
     } else {
       failure_ = answered_status(frame, *request_.method);
     }
@@ -277,7 +287,7 @@ void PendingCall::leave() noexcept {
     static_cast<ListHook<TargetCallTag>&>(*this).unlink();
     out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
   }
-  if (request_.details != nullptr) request_.details->ended();
+  if (request_.details != nullptr) request_.details->left();
 }
 
 }  // namespace weft::detail

@@ -8,6 +8,7 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/check_options.hpp"
+#include "weft/detail/calls/client_gate.hpp"
 
 namespace weft::detail {
 
@@ -25,7 +26,8 @@ Duration default_timeout(const PoolOptions& options) {
 }  // namespace
 
 PoolCore::PoolCore(Loop& loop, PoolOptions options, Transports transports)
-    : CallTarget(loop, default_timeout(options), options.client.carries_metadata),
+    : CallTarget(loop, default_timeout(options), options.client.carries_metadata,
+                 gate_to(options.client.connect, options.client.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),

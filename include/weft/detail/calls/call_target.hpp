@@ -16,6 +16,7 @@ class Loop;
 
 namespace weft::detail {
 
+class ClientGate;
 class PendingCall;
 class Session;
 
@@ -42,8 +43,10 @@ struct [[nodiscard]] Begun {
 class CallTarget {
  public:
   /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
-  /// carry the metadata of the scope that they were begun under, if they have none of their own.
-  CallTarget(Loop& loop, Duration timeout, bool carries_metadata);
+  /// carry the metadata of the scope that they were begun under, if they have none of their own. They pass
+  /// `gate`; null: nothing.
+  CallTarget(Loop& loop, Duration timeout, bool carries_metadata,
+             std::shared_ptr<const ClientGate> gate = nullptr);
   CallTarget(const CallTarget&) = delete;
   CallTarget& operator=(const CallTarget&) = delete;
 
@@ -65,6 +68,7 @@ class CallTarget {
   Loop& loop() const { return loop_; }
   CallTimeouts& timeouts() { return timeouts_; }
   bool carries_metadata() const { return carries_metadata_; }
+  const ClientGate* gate() const { return gate_.get(); }
   /// Calls may be begun again here, so their bodies are worth keeping.
   bool repeats_calls() const { return repeats_calls_; }
   /// The way here for other threads. Thread: any, while the target exists.
@@ -87,6 +91,7 @@ class CallTarget {
   Loop& loop_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;
+  const std::shared_ptr<const ClientGate> gate_;
   bool repeats_calls_ = false;
   bool asks_about_options_ = false;
   const std::shared_ptr<CallDoor> door_;

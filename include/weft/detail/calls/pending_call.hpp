@@ -86,7 +86,9 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
 
  protected:
   ~PendingCall() {
-    if (state_ != State::kDone) leave();
+    if (state_ == State::kDone) return;
+    leave();
+    if (request_.details != nullptr) request_.details->given_up();
   }
 
   /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
