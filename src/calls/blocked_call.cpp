@@ -17,10 +17,11 @@ constexpr Duration kGrace = std::chrono::seconds{1};
 
 Status BlockedCall::check_thread(const CallGate& gate) noexcept {
   if (Loop::current() != nullptr) {
-    return {StatusCode::kFailedPrecondition, Layer::kRpc,
-            "a blocking call inside a turn of a loop would hold up all that the loop serves, and of the client's "
-            "own loop wait for itself: write co_await client.call<f>(...), or of another loop's client co_await "
-            "weft::on_loop_of(client).call<f>(...)"};
+    return {
+        StatusCode::kFailedPrecondition, Layer::kRpc,
+        "a blocking call inside a turn of a loop would hold up all that the loop serves, and of the client's "
+        "own loop wait for itself: write co_await client.call<f>(...), or of another loop's client co_await "
+        "weft::on_loop_of(client).call<f>(...)"};
   }
   if (gate.mailbox() != nullptr && gate.mailbox()->is_run_here()) {
     return {StatusCode::kFailedPrecondition, Layer::kRpc,

@@ -32,7 +32,8 @@ void ReturningCall::Return::run() {
 
 bool ReturningAwaiter::begin(CancelScope* scope) noexcept {
   Loop* home = Loop::current();
-  WEFT_ASSERT(home != nullptr, "on_loop_of() is awaited inside a turn of a Loop; elsewhere write weft::blocking()");
+  WEFT_ASSERT(home != nullptr,
+              "on_loop_of() is awaited inside a turn of a Loop; elsewhere write weft::blocking()");
   if (scope != nullptr) {
     if (scope->cancelled()) {
       failure_ = to_status(scope->reason());

@@ -8,8 +8,8 @@
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
-#include "weft/detail/runtime/mailbox.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft {
 

@@ -60,7 +60,9 @@ int take_unwilling(Unwilling value) {
 template <>
 struct weft::CodecTraits<weft::testing::blocking_tests::Unwilling> {
   using Wire = int;
-  static Wire to_wire(const weft::testing::blocking_tests::Unwilling&) { throw std::runtime_error("unwilling"); }
+  static Wire to_wire(const weft::testing::blocking_tests::Unwilling&) {
+    throw std::runtime_error("unwilling");
+  }
   static bool from_wire(int number, weft::testing::blocking_tests::Unwilling& value) {
     value.number = number;
     return true;
@@ -255,7 +257,8 @@ TEST_F(Blocking, ACallerMayOutliveItsLoop) {
 
 TEST_F(Blocking, AClientThatEndsBetweenTheTurnsOfItsLoopEndsItsCalls) {
   auto loop = Loop::create().value();
-  auto client = std::make_unique<Client>(*loop, ClientOptions{.connect = served.url(), .call_timeout = kNoTimeout});
+  auto client =
+      std::make_unique<Client>(*loop, ClientOptions{.connect = served.url(), .call_timeout = kNoTimeout});
   auto waiting = blocking(*client).start<&Silence::ask>();
   while (served.silence.asked == 0) loop->run_once(10ms);
   client.reset();

@@ -42,9 +42,10 @@ namespace weft::detail {
 // The descriptor is watched edge-triggered and is never read: each write is an edge of its own.
 //
 // A loop that was stopped takes no errands until its next turn, and one that has ended takes nothing. Whoever
-// pushes looks at `state_` afterwards, whoever closes looks at `newest_` afterwards, so that one of them finds
-// what was pushed meanwhile. In a stopped mailbox it stays where it is, refused. From one that has ended it is
-// taken out under a lock, so that nobody has other threads' posts in hand when the loop's end looks for them.
+// pushes looks at `state_` afterwards, whoever closes looks at `newest_` afterwards, so that one of them
+// finds what was pushed meanwhile. In a stopped mailbox it stays where it is, refused. From one that has
+// ended it is taken out under a lock, so that nobody has other threads' posts in hand when the loop's end
+// looks for them.
 class Mailbox {
  public:
   static Result<std::shared_ptr<Mailbox>> create();

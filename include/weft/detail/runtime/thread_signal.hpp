@@ -8,8 +8,8 @@
 
 namespace weft::detail {
 
-/// Something that happens once, and one thread that blocks until it has. Whoever raises it makes a system call
-/// only if that thread sleeps.
+/// Something that happens once, and one thread that blocks until it has. Whoever raises it makes a system
+/// call only if that thread sleeps.
 class ThreadSignal {
  public:
   bool raised() const noexcept { return word_.load(std::memory_order_acquire) == kRaised; }
