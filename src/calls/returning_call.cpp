@@ -40,7 +40,7 @@ bool ReturningAwaiter::begin(CancelScope* scope) noexcept {
       failure_.mark_unprocessed();
       return false;
     }
-    call_->limit(scope->deadline());
+    call_->time().limit(scope->deadline());
     if (!call_->carry(scope->carried())) {
       failure_ = Status::of<kOutOfMemory>();
       failure_.mark_unprocessed();

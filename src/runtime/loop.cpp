@@ -51,12 +51,12 @@ class Loop::Seat {
  public:
   explicit Seat(Loop& loop) noexcept : loop_(loop) {
     loop_.mailbox_->open();
-    before_ = loop_.mailbox_->set_run_by(detail::Mailbox::this_thread());
+    before_ = loop_.mailbox_->use().set_run_by(detail::LoopUse::this_thread());
   }
   Seat(const Seat&) = delete;
   Seat& operator=(const Seat&) = delete;
   ~Seat() {
-    if (!loop_.foreign_) loop_.mailbox_->set_run_by(before_);
+    if (!loop_.foreign_) loop_.mailbox_->use().set_run_by(before_);
   }
 
  private:

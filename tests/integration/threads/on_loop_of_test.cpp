@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-21, CR-25: calls of coroutines through the clients of other loops.
+// CR-21: calls of coroutines through the clients of other loops.
 #include <cstring>
 #include <optional>
 

@@ -13,7 +13,7 @@ namespace weft::detail {
 class ThreadSignal {
  public:
   bool raised() const noexcept { return word_.load(std::memory_order_acquire) == kRaised; }
-  /// What was written before is seen by whoever finds it raised. The object must stay until this returns, so
+  /// Shows what was written before to whoever finds it raised. The object must stay until this returns, so
   /// its owners count each other. Thread: any.
   void raise() noexcept {
     if (word_.exchange(kRaised, std::memory_order_acq_rel) == kSlept) wake();
