@@ -14,7 +14,7 @@ namespace weft {
 /// CallOptions name stays until it has ended; dropping it then blocks until the client's loop has given that
 /// back, and cancelling it first does not.
 template <typename R, bool kWithAttachment = false>
-class [[nodiscard("a call is made when it is awaited")]] CallOnLoop : public detail::ReturningAwaiter {
+class [[nodiscard("a call is made when it is awaited")]] CallOnLoop final : public detail::ReturningAwaiter {
  public:
   using detail::ReturningAwaiter::ReturningAwaiter;
 

@@ -347,6 +347,20 @@ TEST_F(Blocking, AnAllocationThatFailsEndsTheCallAndNothingElse) {
   EXPECT_EQ(client.call<echoed>(text).value(), text);
 }
 
+// Wherever it fails, on this thread, on the loop's or on the server's: the call ends.
+TEST_F(Blocking, AnAllocationThatFailsAnywhereEndsTheCallAtMost) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer allocates";
+  BlockingClient client{{.connect = served.url()}};
+  const std::string text(1000, 'x');
+  for (std::size_t nth = 1; nth <= 60; ++nth) {
+    fail_allocations_anywhere(nth);
+    const Status status = client.call<echoed>({.timeout = 10s}, text).status();
+    fail_allocations_anywhere(0);
+    EXPECT_NE(status.code(), StatusCode::kDeadlineExceeded) << nth;
+  }
+  EXPECT_EQ(client.call<echoed>(text).value(), text);
+}
+
 TEST_F(Blocking, ACallAllocatesOneRecord) {
   if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer allocates";
   BlockingClient client{{.connect = served.url()}};
