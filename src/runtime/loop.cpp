@@ -181,7 +181,7 @@ std::size_t Loop::full_turn(Duration max_wait) {
   if (pollers_.first != nullptr) [[unlikely]]
     after_quick_turns();
   mailbox_->awake();
-  std::size_t done = mailbox_->run();
+  std::size_t done = mailbox_->has_posts() ? mailbox_->run() : 0;
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
   if (pollers_.first != nullptr) done += brought_ = ask_pollers();
   done += fire_timers();

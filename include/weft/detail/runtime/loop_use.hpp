@@ -23,7 +23,14 @@ class LoopUse {
     run_by_.store(thread, std::memory_order_relaxed);
     return before;
   }
-  static const void* this_thread() noexcept { return &thread_mark_; }
+  /// Returns an address that no other living thread has; it is asked in each drive of a loop.
+  static const void* this_thread() noexcept {
+#if defined(__x86_64__) || defined(__aarch64__)
+    return __builtin_thread_pointer();
+#else
+    return &thread_mark_;
+#endif
+  }
 
   /// Counts those that must end before the loop does.
   void add_resident() noexcept { residents_.fetch_add(1, std::memory_order_relaxed); }
@@ -31,7 +38,9 @@ class LoopUse {
   bool has_residents() const noexcept { return residents_.load(std::memory_order_relaxed) != 0; }
 
  private:
+#if !defined(__x86_64__) && !defined(__aarch64__)
   static inline constinit thread_local char thread_mark_ = 0;
+#endif
 
   std::atomic<const void*> run_by_{nullptr};
   std::atomic<std::uint32_t> residents_{0};
