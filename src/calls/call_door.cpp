@@ -24,12 +24,12 @@ CallTarget::CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
       timeouts_(loop, timeout),
       carries_metadata_(carries_metadata),
       door_(std::make_shared<CallDoor>(*this)) {
-  loop_.mailbox()->add_resident();
+  loop_.mailbox()->use().add_resident();
 }
 
 CallTarget::~CallTarget() {
   door_->close();
-  loop_.mailbox()->remove_resident();
+  loop_.mailbox()->use().remove_resident();
 }
 
 }  // namespace weft::detail

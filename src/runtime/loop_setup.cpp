@@ -13,8 +13,8 @@
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
-#include "weft/detail/runtime/mailbox.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft {
@@ -103,8 +103,9 @@ Loop::~Loop() {
   WEFT_ASSERT(!running_ || mailbox_->in_child(), "a loop was destroyed while it runs");
   pollers_.forget_removed();
   WEFT_ASSERT(pollers_.all.empty(), "a loop was destroyed before a poller of it, such as a ucx::Worker");
-  WEFT_ASSERT(!mailbox_->has_residents() || mailbox_->in_child(),
-              "a loop was destroyed before a client of it; declare the client after the loop, or destroy it first");
+  WEFT_ASSERT(
+      !mailbox_->use().has_residents() || mailbox_->in_child(),
+      "a loop was destroyed before a client of it; declare the client after the loop, or destroy it first");
   foreign_ = false;
   // What was posted may own timers, watches and chunks: it goes while the loop is whole.
   mailbox_->end();
@@ -115,7 +116,7 @@ Loop::~Loop() {
 
 bool Loop::is_used_here() const noexcept {
   if (current_ != nullptr) return current_ == this;
-  return mailbox_->is_run_here_or_nowhere();
+  return mailbox_->use().is_run_here_or_nowhere();
 }
 
 LoopStats Loop::stats() const noexcept {
