@@ -12,12 +12,13 @@
 namespace weft {
 
 /// A client for programs without a loop: it runs one on a thread of its own, and its calls block the threads
-/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto reply = client.call<f>(x);`
+/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto reply =
+/// client.call<f>(x);`
 ///
 /// It connects at the first call. Where the system gives no loop or thread, every call fails with the reason.
-/// It serves weft::blocking(client, stop_token) and weft::on_loop_of(client) too. Threads: any for its calls, any
-/// number at a time; none of them may still be making one when it is destroyed, while those that wait elsewhere
-/// for a call, such as a BlockingCall, get kCancelled. In a child of fork it does nothing.
+/// It serves weft::blocking(client, stop_token) and weft::on_loop_of(client) too. Threads: any for its calls,
+/// any number at a time; none of them may still be making one when it is destroyed, while those that wait
+/// elsewhere for a call, such as a BlockingCall, get kCancelled. In a child of fork it does nothing.
 class BlockingClient final : public BlockingCalls<BlockingClient> {
  public:
   explicit BlockingClient(ClientOptions options, LoopThreadOptions thread = {});

@@ -17,12 +17,13 @@ constexpr Duration kGrace = std::chrono::seconds{1};
 
 Status BlockedCall::check_thread(const CallDoor& door) noexcept {
   if (Loop::current() != nullptr) {
-    return {StatusCode::kFailedPrecondition, Layer::kRpc,
-            "a blocking call inside a turn of a loop would hold up all that the loop serves, and of the client's "
-            "own loop wait for itself: write co_await client.call<f>(...), or of another loop's client co_await "
-            "weft::on_loop_of(client).call<f>(...)"};
+    return {
+        StatusCode::kFailedPrecondition, Layer::kRpc,
+        "a blocking call inside a turn of a loop would hold up all that the loop serves, and of the client's "
+        "own loop wait for itself: write co_await client.call<f>(...), or of another loop's client co_await "
+        "weft::on_loop_of(client).call<f>(...)"};
   }
-  if (door.mailbox() != nullptr && door.mailbox()->is_run_here()) {
+  if (door.mailbox() != nullptr && door.mailbox()->use().is_run_here()) {
     return {StatusCode::kFailedPrecondition, Layer::kRpc,
             "a blocking call on the thread that drives the client's loop would wait for itself: write "
             "loop.block_on(client.call<f>(...)), or co_await it"};
@@ -37,7 +38,7 @@ Status BlockedCall::wait(const std::stop_token& stop) noexcept {
   };
   std::optional<std::stop_callback<decltype(on_stop)>> listening;
   if (stop.stop_possible()) listening.emplace(stop, on_stop);
-  Deadline until = expected_by();
+  Deadline until = time().expected_by();
   if (borrows()) {
     until = Deadline::infinite();
   } else if (!until.is_infinite()) {

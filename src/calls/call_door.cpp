@@ -28,12 +28,12 @@ CallTarget::CallTarget(Loop& loop, Duration timeout, bool carries_metadata,
       carries_metadata_(carries_metadata),
       gate_(std::move(gate)),
       door_(std::make_shared<CallDoor>(*this)) {
-  loop_.mailbox()->add_resident();
+  loop_.mailbox()->use().add_resident();
 }
 
 CallTarget::~CallTarget() {
   door_->close();
-  loop_.mailbox()->remove_resident();
+  loop_.mailbox()->use().remove_resident();
 }
 
 }  // namespace weft::detail

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/call_errand.hpp"
 
-#include <chrono>
 #include <cstring>
 
 #include "calls/call_status.hpp"
@@ -9,10 +8,6 @@
 namespace weft::detail {
 
 namespace {
-
-/// A call that came to its loop this late has so much less time; with fewer, the client's list of timeouts
-/// serves it.
-constexpr Duration kLate = std::chrono::milliseconds{1};
 
 bool names_memory(const CallOptions& options) noexcept {
   return !options.attachment.empty() || !options.landing.empty() || options.metadata.is_given() ||
@@ -26,30 +21,18 @@ Status loop_stopped_status() noexcept {
 }  // namespace
 
 CallErrand::CallErrand(Request request) noexcept
-    : request_(std::move(request)), borrows_(request_.has_options && names_memory(request_.options)) {
-  CallOptions& options = request_.options;
-  deadline_ = options.deadline;
-  Clock* clock = door().clock();
-  if (clock == nullptr) return;
-  made_at_ = clock->now();
-  if (options.timeout == Duration::zero() || options.timeout == kNoTimeout) return;
-  deadline_ = deadline_.earlier(Deadline::after(made_at_, options.timeout));
-  options.timeout = kNoTimeout;
-}
+    : request_(std::move(request)),
+      time_(door().clock(), door().timeout(), request_.options),
+      borrows_(request_.has_options && names_memory(request_.options)) {}
 
 CallErrand::~CallErrand() = default;
 
-Deadline CallErrand::default_end() const noexcept {
-  if (made_at_ == TimePoint::max() || request_.options.timeout != Duration::zero()) return {};
-  return Deadline::after(made_at_, door().timeout());
-}
-
 bool CallErrand::carry(Bytes metadata) noexcept {
   if (metadata.empty() || !door().carries_metadata()) return true;
-  carried_.reset(new (std::nothrow) std::byte[metadata.size()]);
-  if (carried_ == nullptr) return false;
-  std::memcpy(carried_.get(), metadata.data(), metadata.size());
-  carried_bytes_ = metadata.size();
+  Result<Buffer> copy = Buffer::try_allocate(metadata.size());
+  if (!copy.ok()) return false;
+  carried_ = std::move(*copy);
+  std::memcpy(carried_.data(), metadata.data(), metadata.size());
   return true;
 }
 
@@ -103,22 +86,6 @@ void CallErrand::cancel_here() noexcept {
   if (pending_) pending_->on_cancel(cancelled_.load(std::memory_order_relaxed));
 }
 
-// The request was sent, and nobody needs its room any more.
-void CallErrand::keep_answer(Bytes answer, Status& failure) noexcept {
-  std::byte* to = room_;
-  if (answer.size() > room_bytes_) {
-    large_answer_.reset(new (std::nothrow) std::byte[answer.size()]);
-    to = large_answer_.get();
-    if (to == nullptr) {
-      failure = Status::of<kOutOfMemory>();
-      return;
-    }
-  }
-  if (!answer.empty()) std::memcpy(to, answer.data(), answer.size());
-  answer_ = to;
-  answer_bytes_ = answer.size();
-}
-
 void CallErrand::end_begun() noexcept {
   Status failure = pending_->take_failure();
   if (details_ && failure.ok()) {
@@ -143,13 +110,13 @@ void CallErrand::end(Status failure) noexcept {
   release();
 }
 
-Status CallErrand::failure_of_encoding() noexcept {
+Status failure_of_encoding() noexcept {
   Status failure = status_of_encoding();
   failure.mark_unprocessed();
   return failure;
 }
 
-Status CallErrand::unencodable() noexcept {
+Status unencodable_failure() noexcept {
   Status failure = over_limit("a request", kUnencodable, 0, "the client's", kClientsBodyOption);
   failure.mark_unprocessed();
   return failure;
@@ -161,16 +128,11 @@ CallErrand::Pending::Pending(CallErrand& errand, CallTarget& target)
       ended_(errand) {}
 
 bool CallErrand::Pending::start() {
-  Deadline deadline = errand_.deadline_;
-  const Deadline usual = errand_.default_end();
-  if (!usual.is_infinite() && errand_.door().target()->loop().now() - errand_.made_at_ >= kLate) {
-    deadline = deadline.earlier(usual);
-  }
-  scope_.set_deadline(deadline);
-  scope_.set_carried({errand_.carried_.get(), errand_.carried_bytes_});
-  const bool needs_scope = !deadline.is_infinite() || errand_.carried_bytes_ != 0;
+  scope_.set_deadline(errand_.time_.on_loop(errand_.door().target()->loop().now()));
+  scope_.set_carried(errand_.carried_.bytes());
+  const bool needs_scope = !scope_.deadline().is_infinite() || !scope_.carried().empty();
   set_waiter(&ended_);
-  const Begun begun = PendingCall::begin(needs_scope ? &scope_ : nullptr, errand_.body_bytes_);
+  const Begun begun = PendingCall::begin(needs_scope ? &scope_ : nullptr, body_bytes());
   if (begun.body == nullptr) return begun.waits();
   encode_body(begun.body);
   if (begun.needs_sent()) sent();
@@ -178,7 +140,8 @@ bool CallErrand::Pending::start() {
 }
 
 void CallErrand::Pending::encode_body(std::byte* to) const {
-  if (errand_.body_bytes_ != 0) std::memcpy(to, errand_.room_, errand_.body_bytes_);
+  const Bytes body = errand_.bytes_.body();
+  if (!body.empty()) std::memcpy(to, body.data(), body.size());
 }
 
 }  // namespace weft::detail

@@ -32,14 +32,15 @@ void ReturningCall::Return::run() {
 
 bool ReturningAwaiter::begin(CancelScope* scope) noexcept {
   Loop* home = Loop::current();
-  WEFT_ASSERT(home != nullptr, "on_loop_of() is awaited inside a turn of a Loop; elsewhere write weft::blocking()");
+  WEFT_ASSERT(home != nullptr,
+              "on_loop_of() is awaited inside a turn of a Loop; elsewhere write weft::blocking()");
   if (scope != nullptr) {
     if (scope->cancelled()) {
       failure_ = to_status(scope->reason());
       failure_.mark_unprocessed();
       return false;
     }
-    call_->limit(scope->deadline());
+    call_->time().limit(scope->deadline());
     if (!call_->carry(scope->carried())) {
       failure_ = Status::of<kOutOfMemory>();
       failure_.mark_unprocessed();

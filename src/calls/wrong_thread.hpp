@@ -8,7 +8,8 @@ namespace weft::detail {
 
 /// Words for who uses a client where that would be a race.
 inline constexpr const char* kWrongThread =
-    "a client was used on another thread than its loop's: write weft::blocking(client).call<f>(...) on a thread "
+    "a client was used on another thread than its loop's: write weft::blocking(client).call<f>(...) on a "
+    "thread "
     "without a loop, co_await weft::on_loop_of(client).call<f>(...) in a coroutine of another loop, or "
     "client.loop().post(...) for anything else";
 

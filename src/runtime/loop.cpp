@@ -8,8 +8,8 @@
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
-#include "weft/detail/runtime/mailbox.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft {
 
@@ -51,12 +51,12 @@ class Loop::Seat {
  public:
   explicit Seat(Loop& loop) noexcept : loop_(loop) {
     loop_.mailbox_->open();
-    before_ = loop_.mailbox_->set_run_by(detail::Mailbox::this_thread());
+    before_ = loop_.mailbox_->use().set_run_by(detail::LoopUse::this_thread());
   }
   Seat(const Seat&) = delete;
   Seat& operator=(const Seat&) = delete;
   ~Seat() {
-    if (!loop_.foreign_) loop_.mailbox_->set_run_by(before_);
+    if (!loop_.foreign_) loop_.mailbox_->use().set_run_by(before_);
   }
 
  private:
@@ -181,7 +181,7 @@ std::size_t Loop::full_turn(Duration max_wait) {
   if (pollers_.first != nullptr) [[unlikely]]
     after_quick_turns();
   mailbox_->awake();
-  std::size_t done = mailbox_->run();
+  std::size_t done = mailbox_->has_posts() ? mailbox_->run() : 0;
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
   if (pollers_.first != nullptr) done += brought_ = ask_pollers();
   done += fire_timers();

@@ -105,7 +105,7 @@ Loop::~Loop() {
   WEFT_ASSERT(pollers_.all.empty() || mailbox_->in_child(),
               "a loop was destroyed before a poller of it, such as a ucx::Worker");
   WEFT_ASSERT(
-      !mailbox_->has_residents() || mailbox_->in_child(),
+      !mailbox_->use().has_residents() || mailbox_->in_child(),
       "a loop was destroyed before a client of it; declare the client after the loop, or destroy it first");
   foreign_ = false;
   // What was posted may own timers, watches and chunks: it goes while the loop is whole.
@@ -117,7 +117,7 @@ Loop::~Loop() {
 
 bool Loop::is_used_here() const noexcept {
   if (current_ != nullptr) return current_ == this;
-  return mailbox_->is_run_here_or_nowhere();
+  return mailbox_->use().is_run_here_or_nowhere();
 }
 
 LoopStats Loop::stats() const noexcept {

@@ -11,7 +11,8 @@
 
 namespace weft::detail {
 
-static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "the kernel looks at the word itself");
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
+              "the kernel looks at the word itself");
 
 bool ThreadSignal::wait(Deadline deadline) noexcept {
   std::uint32_t unset = kUnset;

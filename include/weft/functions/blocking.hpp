@@ -61,12 +61,12 @@ class BlockingCalls {
   /// Calls a function and blocks this thread until it has answered: `Result<R> reply = ...call<f>(x);`
   /// Arguments are encoded before the thread blocks, and the answer is decoded on it. Options of this call
   /// come first, if there are any.
-  /// Time: the earliest of its options' and ClientOptions::call_timeout; a call whose loop does not turn ends a
-  /// second later. What CallOptions name, such as an attachment, is used until this returns; such a call waits
-  /// for the loop in any case.
-  /// Errors: those of FunctionCaller::call; kCancelled when the stop_token was asked to stop, when the client's
-  /// loop was stopped or the client has ended; kFailedPrecondition on a thread that must not block: inside a turn
-  /// of a loop, or where the client's loop is driven; and in a child of fork.
+  /// Time: the earliest of its options' and ClientOptions::call_timeout; a call whose loop does not turn ends
+  /// a second later. What CallOptions name, such as an attachment, is used until this returns; such a call
+  /// waits for the loop in any case. Errors: those of FunctionCaller::call; kCancelled when the stop_token
+  /// was asked to stop, when the client's loop was stopped or the client has ended; kFailedPrecondition on a
+  /// thread that must not block: inside a turn of a loop, or where the client's loop is driven; and in a
+  /// child of fork.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   Result<ResultOfMethod<M>> call(Given&&... arguments) {
@@ -120,8 +120,8 @@ class BlockingCalls {
   }
 };
 
-/// The way to a client from threads without a loop: what `weft::blocking(client)` gives. May be copied, kept and
-/// used by any thread, also when the client has ended: calls fail with kCancelled then.
+/// The way to a client from threads without a loop: what `weft::blocking(client)` gives. May be copied, kept
+/// and used by any thread, also when the client has ended: calls fail with kCancelled then.
 class BlockingCaller : public BlockingCalls<BlockingCaller> {
  public:
   BlockingCaller(std::shared_ptr<detail::CallDoor> door, std::stop_token stop) noexcept
@@ -138,8 +138,8 @@ class BlockingCaller : public BlockingCalls<BlockingCaller> {
 
 /// Calls functions of a client, whose loop another thread runs, from a thread that blocks until it has the
 /// answer: `auto reply = weft::blocking(client).call<f>(x);`. `client` is anything that calls functions, such
-/// as a Client, which must exist while this is called and need not be there afterwards. When `stop` is asked to
-/// stop, the calls end with kCancelled. Thread: any.
+/// as a Client, which must exist while this is called and need not be there afterwards. When `stop` is asked
+/// to stop, the calls end with kCancelled. Thread: any.
 template <typename Client>
 BlockingCaller blocking(Client& client, std::stop_token stop = {}) {
   return {detail::door_of(client), std::move(stop)};

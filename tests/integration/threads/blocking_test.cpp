@@ -60,7 +60,9 @@ int take_unwilling(Unwilling value) {
 template <>
 struct weft::CodecTraits<weft::testing::blocking_tests::Unwilling> {
   using Wire = int;
-  static Wire to_wire(const weft::testing::blocking_tests::Unwilling&) { throw std::runtime_error("unwilling"); }
+  static Wire to_wire(const weft::testing::blocking_tests::Unwilling&) {
+    throw std::runtime_error("unwilling");
+  }
   static bool from_wire(int number, weft::testing::blocking_tests::Unwilling& value) {
     value.number = number;
     return true;
@@ -255,7 +257,8 @@ TEST_F(Blocking, ACallerMayOutliveItsLoop) {
 
 TEST_F(Blocking, AClientThatEndsBetweenTheTurnsOfItsLoopEndsItsCalls) {
   auto loop = Loop::create().value();
-  auto client = std::make_unique<Client>(*loop, ClientOptions{.connect = served.url(), .call_timeout = kNoTimeout});
+  auto client =
+      std::make_unique<Client>(*loop, ClientOptions{.connect = served.url(), .call_timeout = kNoTimeout});
   auto waiting = blocking(*client).start<&Silence::ask>();
   while (served.silence.asked == 0) loop->run_once(10ms);
   client.reset();
@@ -340,6 +343,20 @@ TEST_F(Blocking, AnAllocationThatFailsEndsTheCallAndNothingElse) {
       break;
     }
     EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << nth;
+  }
+  EXPECT_EQ(client.call<echoed>(text).value(), text);
+}
+
+// Wherever it fails, on this thread, on the loop's or on the server's: the call ends.
+TEST_F(Blocking, AnAllocationThatFailsAnywhereEndsTheCallAtMost) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer allocates";
+  BlockingClient client{{.connect = served.url()}};
+  const std::string text(1000, 'x');
+  for (std::size_t nth = 1; nth <= 60; ++nth) {
+    fail_allocations_anywhere(nth);
+    const Status status = client.call<echoed>({.timeout = 10s}, text).status();
+    fail_allocations_anywhere(0);
+    EXPECT_NE(status.code(), StatusCode::kDeadlineExceeded) << nth;
   }
   EXPECT_EQ(client.call<echoed>(text).value(), text);
 }

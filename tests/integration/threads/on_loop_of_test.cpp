@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-21, CR-25: calls of coroutines through the clients of other loops.
+// CR-21: calls of coroutines through the clients of other loops.
 #include <cstring>
 #include <optional>
 
@@ -13,6 +13,13 @@ class OnLoopOf : public ::testing::Test {
   Served served;
   std::unique_ptr<Loop> home = Loop::create().value();
 };
+
+/// Does `work` in a turn of `loop`, where coroutines begin.
+template <typename Work>
+void in_turn(Loop& loop, Work work) {
+  loop.post(work);
+  loop.run_once(Duration::zero());
+}
 
 struct Outcome {
   std::optional<Result<int>> result;
@@ -33,8 +40,9 @@ TEST_F(OnLoopOf, ACoroutineGoesOnWhereItWas) {
   home->block_on(add_on(on_loop_of(remote.client()), 1, 2, &outcome));
   EXPECT_EQ(outcome.result->value(), 3);
   EXPECT_EQ(outcome.went_on, home.get());
-  EXPECT_EQ(home->block_on(on_loop_of(remote.client()).call<echoed>(std::string(100'000, 'x'))).value().size(),
-            100'000u);
+  EXPECT_EQ(
+      home->block_on(on_loop_of(remote.client()).call<echoed>(std::string(100'000, 'x'))).value().size(),
+      100'000u);
   EXPECT_TRUE(home->block_on(on_loop_of(remote.client()).call<nothing>()).ok());
 }
 
@@ -89,9 +97,11 @@ TEST_F(OnLoopOf, ACancelReachesTheCall) {
   RemoteLoop remote{served.url(), {.call_timeout = kNoTimeout}};
   Scope scope;
   Result<int> result = 0;
-  scope.spawn([](LoopCaller caller, Result<int>* to) -> Task<void> { *to = co_await ask_on(std::move(caller)); },
-              on_loop_of(remote.client()), &result);
-  home->run_until_idle();
+  in_turn(*home, [&] {
+    scope.spawn(
+        [](LoopCaller caller, Result<int>* to) -> Task<void> { *to = co_await ask_on(std::move(caller)); },
+        on_loop_of(remote.client()), &result);
+  });
   served.silence.await(1);
   scope.cancel(CancelReason::kRequested);
   home->block_on(scope.join());
@@ -106,7 +116,8 @@ TEST_F(OnLoopOf, WhatIsCancelledBeforeItBeginsIsNotSent) {
   CancelScope scope;
   scope.cancel(CancelReason::kRequested);
   const Status status =
-      home->block_on(with_scope(scope, detail::as_task(on_loop_of(remote.client()).call<add>(1, 2)))).status();
+      home->block_on(with_scope(scope, detail::as_task(on_loop_of(remote.client()).call<add>(1, 2))))
+          .status();
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_TRUE(status.unprocessed());
 }
@@ -155,7 +166,8 @@ TEST_F(OnLoopOf, TheCoroutineMayBeDroppedAtAnyMoment) {
   for (int steps = 0; !answered; ++steps) {
     TwoLoops loops{served.url()};
     Scope scope;
-    scope.spawn(&ask_once, on_loop_of(loops.client), std::string(10'000, 'x'), &answered);
+    in_turn(*loops.home,
+            [&] { scope.spawn(&ask_once, on_loop_of(loops.client), std::string(10'000, 'x'), &answered); });
     for (int i = 0; i < steps && !answered; ++i) loops.step();
     scope.drop_all();
     if (steps % 2 == 0) loops.home = Loop::create().value();
@@ -168,7 +180,8 @@ TEST_F(OnLoopOf, TheCoroutineMayBeCancelledAtAnyMoment) {
   for (int steps = 0; !answered; ++steps) {
     TwoLoops loops{served.url()};
     Scope scope;
-    scope.spawn(&ask_once, on_loop_of(loops.client), std::string(10'000, 'x'), &answered);
+    in_turn(*loops.home,
+            [&] { scope.spawn(&ask_once, on_loop_of(loops.client), std::string(10'000, 'x'), &answered); });
     for (int i = 0; i < steps && !answered; ++i) loops.step();
     scope.cancel(CancelReason::kRequested);
     while (scope.count() != 0) loops.step();
@@ -180,7 +193,8 @@ TEST_F(OnLoopOf, ABatchOfOneTurnWakesEachLoopOnce) {
   bool connected = false;
   {
     Scope scope;
-    scope.spawn(&ask_once, on_loop_of(loops.client), std::string("first"), &connected);
+    in_turn(*loops.home,
+            [&] { scope.spawn(&ask_once, on_loop_of(loops.client), std::string("first"), &connected); });
     while (scope.count() != 0) loops.step();
   }
   ASSERT_TRUE(connected);
@@ -211,33 +225,26 @@ TEST_F(OnLoopOf, ABatchOfOneTurnWakesEachLoopOnce) {
   for (const bool each : answered) EXPECT_TRUE(each);
 }
 
+Task<void> ask_with(LoopCaller caller, std::vector<std::byte>* bytes, Status* status) {
+  CallOptions options;
+  options.attachment = Bytes{*bytes};
+  auto result = co_await caller.call<&Silence::ask>(options);
+  *status = result.status();
+}
+
 TEST_F(OnLoopOf, AWaitingCallWithTheCallersMemoryWaitsForIt) {
   RemoteLoop remote{served.url(), {.call_timeout = kNoTimeout}};
   std::vector<std::byte> sent(1 << 20);
-  Scope scope;
   Status status;
-  scope.spawn(
-      [](LoopCaller caller, std::vector<std::byte>* bytes, Status* to) -> Task<void> {
-        CallOptions options;
-        options.attachment = Bytes{*bytes};
-        *to = (co_await caller.call<&Silence::ask>(options)).status();
-      },
-      on_loop_of(remote.client()), &sent, &status);
-  home->run_until_idle();
+  Scope scope;
+  in_turn(*home, [&] { scope.spawn(&ask_with, on_loop_of(remote.client()), &sent, &status); });
   served.silence.await(1);
   scope.cancel(CancelReason::kRequested);
   home->block_on(scope.join());
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   // Dropping one blocks until the memory is back.
   Scope dropped;
-  dropped.spawn(
-      [](LoopCaller caller, std::vector<std::byte>* bytes) -> Task<void> {
-        CallOptions options;
-        options.attachment = Bytes{*bytes};
-        static_cast<void>(co_await caller.call<&Silence::ask>(options));
-      },
-      on_loop_of(remote.client()), &sent);
-  home->run_until_idle();
+  in_turn(*home, [&] { dropped.spawn(&ask_with, on_loop_of(remote.client()), &sent, &status); });
   served.silence.await(2);
   dropped.drop_all();
 }
@@ -271,15 +278,16 @@ TEST_F(OnLoopOf, ManyLoopsUseOneClientAndGiveUpAtAnyMoment) {
       auto mine = Loop::create().value();
       Scope scope;
       int right = 0;
-      for (int i = 0; i < kCoroutines; ++i) {
-        scope.spawn(&call_many, on_loop_of(remote.client()), kCalls, t + i, &right);
-      }
+      in_turn(*mine, [&] {
+        for (int i = 0; i < kCoroutines; ++i) {
+          scope.spawn(&call_many, on_loop_of(remote.client()), kCalls, t + i, &right);
+        }
+      });
       mine->block_on(scope.join());
       all_right += right;
       // What is dropped with its loop comes back to nobody.
       for (int i = 0; i < 20; ++i) {
-        scope.spawn(&call_many, on_loop_of(remote.client()), kCalls, t + i, &right);
-        mine->run_once(Duration::zero());
+        in_turn(*mine, [&] { scope.spawn(&call_many, on_loop_of(remote.client()), kCalls, t + i, &right); });
       }
       scope.drop_all();
     });

@@ -30,7 +30,8 @@ inline int add(int a, int b) {
 inline void nothing() {}
 inline std::string tenant(CallContext& context) {
   std::string text;
-  for (const auto& [key, value] : context.metadata()) text += std::string{key} + "=" + std::string{value} + ";";
+  for (const auto& [key, value] : context.metadata())
+    text += std::string{key} + "=" + std::string{value} + ";";
   return text;
 }
 /// Milliseconds until the caller gives up; zero for one without a deadline.
@@ -46,7 +47,8 @@ inline std::size_t with_attachment(CallContext& context) {
 /// Calls that nobody answers, until it ends.
 class Silence {
  public:
-  void ask(Reply<int> reply) {
+  // With a context it takes attachments.
+  void ask(Reply<int> reply, CallContext&) {
     {
       const std::lock_guard lock{mutex_};
       if (!over_) owed_.push_back(std::move(reply));

@@ -21,9 +21,8 @@ void use_while_another_thread_runs_the_loop(Use use) {
 }
 
 TEST_F(WrongThreadDeathTest, ACallFromAThreadWithoutALoopIsTold) {
-  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) {
-                 [[maybe_unused]] const auto call = client.start<add>(1, 2);
-               }),
+  EXPECT_DEATH(use_while_another_thread_runs_the_loop(
+                   [](Client& client) { [[maybe_unused]] const auto call = client.start<add>(1, 2); }),
                kWords);
 }
 
@@ -31,13 +30,15 @@ TEST_F(WrongThreadDeathTest, EveryUseIsTold) {
   EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.close(); }), kWords);
   EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.connected(); }), kWords);
   EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.stats(); }), kWords);
-  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.remote_endpoint(); }), kWords);
-  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.local_endpoint(); }), kWords);
+  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.remote_endpoint(); }),
+               kWords);
+  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.local_endpoint(); }),
+               kWords);
   EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.carried_by(); }), kWords);
-  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.carrier_report(); }), kWords);
-  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) {
-                 const auto connecting = client.connect();
-               }),
+  EXPECT_DEATH(use_while_another_thread_runs_the_loop([](Client& client) { client.carrier_report(); }),
+               kWords);
+  EXPECT_DEATH(use_while_another_thread_runs_the_loop(
+                   [](Client& client) { const auto connecting = client.connect(); }),
                kWords);
 }
 

@@ -19,8 +19,8 @@ class BlockedCall final : public CallErrand {
   /// inside a turn of any loop.
   static Status check_thread(const CallDoor& door) noexcept;
 
-  /// Blocks until the loop has told, and returns the call's failure. It does not wait for a loop that does not
-  /// turn, nor for one that hears late of a stop that `stop` asks for: unless the call has memory of the
+  /// Blocks until the loop has told, and returns the call's failure. It does not wait for a loop that does
+  /// not turn, nor for one that hears late of a stop that `stop` asks for: unless the call has memory of the
   /// caller's, which only the loop can give back. After send(), once.
   Status wait(const std::stop_token& stop) noexcept;
   /// Cancels the call; blocks only while it has memory of the caller's.

@@ -14,6 +14,8 @@
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/call_details.hpp"
 #include "weft/detail/calls/call_door.hpp"
+#include "weft/detail/calls/errand_bytes.hpp"
+#include "weft/detail/calls/errand_time.hpp"
 #include "weft/detail/calls/method_key.hpp"
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -55,8 +57,9 @@ class CallErrand : public Errand {
   /// Makes an `Its` with room for `body_bytes`; null when memory is out.
   template <typename Its, typename... Args>
   static std::unique_ptr<Its, Release> make(std::size_t body_bytes, Args&&... args) noexcept {
-    const std::size_t room = room_for(body_bytes);
-    void* memory = room > kRoomMax ? nullptr : ::operator new(sizeof(Its) + room, std::nothrow);
+    const std::size_t room = ErrandBytes::room_for(body_bytes);
+    if (room > ErrandBytes::kBodyMax) return nullptr;
+    void* memory = ::operator new(sizeof(Its) + room, std::nothrow);
     if (memory == nullptr) return nullptr;
     Its* errand = ::new (memory) Its(std::forward<Args>(args)...);
     errand->free_ = [](CallErrand* self) noexcept {
@@ -64,19 +67,17 @@ class CallErrand : public Errand {
       its->~Its();
       ::operator delete(static_cast<void*>(its));
     };
-    errand->room_ = static_cast<std::byte*>(memory) + sizeof(Its);
-    errand->room_bytes_ = room;
-    errand->body_bytes_ = body_bytes;
+    errand->bytes_.set_room(static_cast<std::byte*>(memory) + sizeof(Its), body_bytes);
     return std::unique_ptr<Its, Release>{errand};
   }
 
-  /// Room for the encoded arguments.
-  std::byte* body() noexcept { return room_; }
-  /// Limits the call's time, and gives it what its caller's scope carries, which is copied. False when memory
-  /// for that is out. Before send().
-  void limit(Deadline deadline) noexcept { deadline_ = deadline_.earlier(deadline); }
+  /// Room for the encoded arguments; and the answer's body, once the caller was told.
+  const ErrandBytes& bytes() const noexcept { return bytes_; }
+  /// Time of the call; what limits it does so before send().
+  ErrandTime& time() noexcept { return time_; }
+  /// Gives it what its caller's scope carries, which is copied. False when memory for that is out. Before
+  /// send().
   bool carry(Bytes metadata) noexcept;
-
   /// Wants the attachment of the answer. Before send().
   void return_attachment() noexcept { request_.returns_attachment = true; }
 
@@ -86,21 +87,12 @@ class CallErrand : public Errand {
   void cancel(CancelReason reason) noexcept;
   /// The call has memory of the caller's, which must stay until the caller was told.
   bool borrows() const noexcept { return borrows_; }
-  /// The time by which the loop should have told, by its clock; infinite without any, or when that clock is
-  /// not for other threads.
-  Deadline expected_by() const noexcept { return deadline_.earlier(default_end()); }
   const CallDoor& door() const noexcept { return *request_.door; }
 
   /// The outcome, once the caller was told.
   Status take_failure() noexcept { return std::move(failure_); }
-  Bytes answer() const noexcept { return {answer_, answer_bytes_}; }
   Buffer take_attachment() noexcept { return std::move(attachment_); }
   std::size_t attachment_bytes() const noexcept { return attachment_bytes_; }
-
-  /// The failure that stands for what was just thrown, from within a catch, while arguments were encoded.
-  static Status failure_of_encoding() noexcept;
-  /// The failure of a call whose arguments must not be encoded.
-  static Status unencodable() noexcept;
 
  protected:
   explicit CallErrand(Request request) noexcept;
@@ -133,9 +125,11 @@ class CallErrand : public Errand {
       CallErrand& errand;
     };
 
-    std::size_t body_bytes() const override { return errand_.body_bytes_; }
+    std::size_t body_bytes() const override { return errand_.bytes_.body().size(); }
     void encode_body(std::byte* to) const override;
-    void decode_answer(Bytes body, Status& failure) noexcept override { errand_.keep_answer(body, failure); }
+    void decode_answer(Bytes body, Status& failure) noexcept override {
+      if (!errand_.bytes_.keep_answer(body)) failure = Status::of<kOutOfMemory>();
+    }
 
     CallErrand& errand_;
     Ended ended_;
@@ -156,35 +150,22 @@ class CallErrand : public Errand {
     CallErrand& errand_;
   };
 
-  /// Small answers need no memory of their own.
-  static constexpr std::size_t kRoomLeast = 256;
-  static constexpr std::size_t kRoomMax = static_cast<std::size_t>(-1) / 2;
-  static constexpr std::size_t room_for(std::size_t bytes) noexcept {
-    return bytes < kRoomLeast ? kRoomLeast : bytes;
-  }
-
   void begin() final;
   void refuse() noexcept final;
   void discard() noexcept final { release(); }
   void end_now() noexcept final;
   bool is_of(const void* door) const noexcept final { return request_.door.get() == door; }
 
-  Deadline default_end() const noexcept;
   void refuse_with(Status why) noexcept;
   void cancel_here() noexcept;
-  void keep_answer(Bytes answer, Status& failure) noexcept;
   void end_begun() noexcept;
   void end(Status failure) noexcept;
 
   Request request_;
-  Deadline deadline_;
-  TimePoint made_at_ = TimePoint::max();
-  std::size_t body_bytes_ = 0;
-  std::byte* room_ = nullptr;
-  std::size_t room_bytes_ = 0;
+  ErrandTime time_;
+  ErrandBytes bytes_;
   void (*free_)(CallErrand*) noexcept = nullptr;
-  std::unique_ptr<std::byte[]> carried_;
-  std::size_t carried_bytes_ = 0;
+  Buffer carried_;
   const bool borrows_;
   std::atomic<std::uint32_t> holders_{1};
   std::atomic<CancelReason> cancelled_{CancelReason::kNone};
@@ -197,11 +178,14 @@ class CallErrand : public Errand {
 
   // The outcome.
   Status failure_;
-  const std::byte* answer_ = nullptr;
-  std::size_t answer_bytes_ = 0;
-  std::unique_ptr<std::byte[]> large_answer_;
   Buffer attachment_;
   std::size_t attachment_bytes_ = 0;
 };
+
+/// Returns the failure that stands for what was just thrown, from within a catch, while arguments were
+/// encoded.
+Status failure_of_encoding() noexcept;
+/// Returns the failure of a call whose arguments must not be encoded.
+Status unencodable_failure() noexcept;
 
 }  // namespace weft::detail

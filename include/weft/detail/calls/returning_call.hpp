@@ -17,8 +17,8 @@ class ReturningCall final : public CallErrand {
  public:
   explicit ReturningCall(Request request) noexcept : CallErrand(std::move(request)) {}
 
-  /// send() from a turn of `home`. `waiter` is scheduled there when the record is back, unless forget_waiter()
-  /// came first. Thread: home's, like all of this.
+  /// send() from a turn of `home`. `waiter` is scheduled there when the record is back, unless
+  /// forget_waiter() came first. Thread: home's, like all of this.
   void send_from(Loop& home, Ready& waiter) noexcept;
   void forget_waiter() noexcept { waiter_ = nullptr; }
   /// Cancels the call, whose waiter is gone; blocks while the call has memory of the caller's.
@@ -46,8 +46,8 @@ class ReturningCall final : public CallErrand {
   ThreadSignal told_;
 };
 
-/// The part of an awaited ReturningCall that knows no types. Cancel: at once, and the call is cancelled on its
-/// loop; when the call has memory of the caller's the coroutine waits until that is given back.
+/// The part of an awaited ReturningCall that knows no types. Cancel: at once, and the call is cancelled on
+/// its loop; when the call has memory of the caller's the coroutine waits until that is given back.
 class ReturningAwaiter : private CancelListener {
  public:
   /// `call` is null when it could not be made, for the reason of `failure`.

@@ -29,7 +29,7 @@ ErrandPtr<Its> make_errand(CallErrand::Request request, Status& failure, Given&&
           [&](const auto&... values) -> ErrandPtr<Its> {
             const std::size_t bytes = encoded_size(values...);
             if (bytes == kUnencodable) {
-              failure = CallErrand::unencodable();
+              failure = unencodable_failure();
               return nullptr;
             }
             ErrandPtr<Its> errand = CallErrand::make<Its>(bytes, std::move(request));
@@ -38,12 +38,12 @@ ErrandPtr<Its> make_errand(CallErrand::Request request, Status& failure, Given&&
               failure.mark_unprocessed();
               return nullptr;
             }
-            encode_to(errand->body(), values...);
+            encode_to(errand->bytes().body().data(), values...);
             return errand;
           },
           kept);
     } catch (...) {  // a hook of the user's, or a conversion
-      failure = CallErrand::failure_of_encoding();
+      failure = detail::failure_of_encoding();
       return nullptr;
     }
   } else {
@@ -57,7 +57,7 @@ template <typename R>
 Result<R> result_of(CallErrand& errand) {
   CodecAnswer<R> answer;
   Status failure;
-  answer.read(errand.answer(), failure);
+  answer.read(errand.bytes().answer(), failure);
   if (!failure.ok()) return failure;
   if constexpr (std::is_void_v<R>) {
     return {};
@@ -71,7 +71,7 @@ template <typename R>
 Result<Answer<R>> answer_of(CallErrand& errand) {
   CodecAnswer<R> answer;
   Status failure;
-  answer.read(errand.answer(), failure);
+  answer.read(errand.bytes().answer(), failure);
   if (!failure.ok()) return failure;
   if constexpr (std::is_void_v<R>) {
     return Answer<R>{errand.attachment_bytes(), errand.take_attachment()};

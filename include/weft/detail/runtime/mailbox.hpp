@@ -13,6 +13,7 @@
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/runtime/loop_use.hpp"
 #include "weft/detail/runtime/posted.hpp"
 
 namespace weft::detail {
@@ -42,9 +43,10 @@ namespace weft::detail {
 // The descriptor is watched edge-triggered and is never read: each write is an edge of its own.
 //
 // A loop that was stopped takes no errands until its next turn, and one that has ended takes nothing. Whoever
-// pushes looks at `state_` afterwards, whoever closes looks at `newest_` afterwards, so that one of them finds
-// what was pushed meanwhile. In a stopped mailbox it stays where it is, refused. From one that has ended it is
-// taken out under a lock, so that nobody has other threads' posts in hand when the loop's end looks for them.
+// pushes looks at `state_` afterwards, whoever closes looks at `newest_` afterwards, so that one of them
+// finds what was pushed meanwhile. In a stopped mailbox it stays where it is, refused. From one that has
+// ended it is taken out under a lock, so that nobody has other threads' posts in hand when the loop's end
+// looks for them.
 class Mailbox {
  public:
   static Result<std::shared_ptr<Mailbox>> create();
@@ -96,25 +98,8 @@ class Mailbox {
   bool in_child() const noexcept { return made_in_.in_child(); }
   std::uint64_t wakeups() const noexcept { return wakeups_.load(std::memory_order_relaxed); }
 
-  /// The thread that runs the loop now is this one, or there is none. Thread: any.
-  bool is_run_here_or_nowhere() const noexcept {
-    const void* thread = run_by_.load(std::memory_order_relaxed);
-    return thread == nullptr || thread == this_thread();
-  }
-  /// The thread that runs the loop now is this one.
-  bool is_run_here() const noexcept { return run_by_.load(std::memory_order_relaxed) == this_thread(); }
-  /// Says which thread runs the loop, null for none. Returns the one that was said before.
-  const void* set_run_by(const void* thread) noexcept {
-    const void* before = run_by_.load(std::memory_order_relaxed);
-    run_by_.store(thread, std::memory_order_relaxed);
-    return before;
-  }
-  static const void* this_thread() noexcept { return &thread_mark_; }
-
-  /// Counts those that must end before the loop does. Thread: any.
-  void add_resident() noexcept { residents_.fetch_add(1, std::memory_order_relaxed); }
-  void remove_resident() noexcept { residents_.fetch_sub(1, std::memory_order_relaxed); }
-  bool has_residents() const noexcept { return residents_.load(std::memory_order_relaxed) != 0; }
+  LoopUse& use() noexcept { return use_; }
+  const LoopUse& use() const noexcept { return use_; }
 
  private:
   enum class State : std::uint8_t { kOpen, kStopped, kEnded };
@@ -125,14 +110,11 @@ class Mailbox {
   void drop() noexcept;
   static void drop_all(Posted* oldest) noexcept;
 
-  static inline constinit thread_local char thread_mark_ = 0;
-
   alignas(64) std::atomic<Posted*> newest_{nullptr};
   std::atomic<bool> asleep_{false};
   std::atomic<State> state_{State::kOpen};
   std::atomic<std::uint64_t> wakeups_{0};
-  std::atomic<const void*> run_by_{nullptr};
-  std::atomic<std::uint32_t> residents_{0};
+  LoopUse use_;
   std::mutex ending_;
   IntrusiveList<Errand, ErrandTag> begun_;
   Descriptor signal_;

@@ -15,8 +15,8 @@ class Posted {
 
   /// Does the work. Thread: the loop's, in a turn.
   virtual void run() = 0;
-  /// Takes the place of run() when the loop ends first. Thread: the one that ends the loop; when it was handed
-  /// over too late, the one that did so.
+  /// Takes the place of run() when the loop ends first. Thread: the one that ends the loop; when it was
+  /// handed over too late, the one that did so.
   virtual void drop() noexcept = 0;
 
  protected:
@@ -50,8 +50,8 @@ class Errand : public Posted, public ListHook<ErrandTag> {
     discard();
   }
 
-  /// Ends what begin() began: the loop was stopped or ends, or the object that it is `of` does. It has left the
-  /// mailbox. Thread: the loop's, or the one that ends the loop.
+  /// Ends what begin() began: the loop was stopped or ends, or the object that it is `of` does. It has left
+  /// the mailbox. Thread: the loop's, or the one that ends the loop.
   virtual void end_now() noexcept = 0;
   virtual bool is_of(const void* whom) const noexcept = 0;
 
