@@ -12,7 +12,7 @@ namespace weft {
 
 /// Calls functions of one server, over one connection: a CallClient whose arguments and results are written
 /// and read by the codec: `Result<R> reply = co_await client.call<f>(arguments...);`. Thread, life: as
-/// CallClient.
+/// CallClient; other threads write blocking(client) or on_loop_of(client).
 class Client final : public CallClient, public FunctionCaller<Client> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client.

@@ -3,11 +3,15 @@
 
 /// Everything a program of clients, servers and coroutines needs, in one header.
 
+#include "weft/blocking_client.hpp"
+#include "weft/calls/with_retry.hpp"
 #include "weft/client.hpp"
 #include "weft/connection_pool.hpp"
 #include "weft/coro/combine.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/coro/yield.hpp"
+#include "weft/functions/blocking.hpp"
+#include "weft/functions/on_loop_of.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/runtime/loop_state.hpp"
 #include "weft/runtime/loop_thread.hpp"

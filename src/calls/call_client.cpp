@@ -2,6 +2,7 @@
 #include "weft/calls/call_client.hpp"
 
 #include "calls/client_core.hpp"
+#include "calls/wrong_thread.hpp"
 
 namespace weft {
 
@@ -10,15 +11,17 @@ CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
   set_target(*core_);
 }
 
-CallClient::~CallClient() = default;
+CallClient::~CallClient() {
+  detail::check_thread(loop());
+}
 
 Task<Result<void>> CallClient::connect() {
-  detail::ConnectionAwaiter<detail::ClientCore> awaiter{*core_};
-  Result<void> outcome = co_await awaiter;
-  co_return outcome;
+  detail::check_thread(loop());
+  return detail::await_connection(*core_);
 }
 
 void CallClient::close() {
+  detail::check_thread(loop());
   core_->close();
 }
 
@@ -27,26 +30,32 @@ Result<MemoryLease> CallClient::register_memory(MutableBytes memory) const {
 }
 
 bool CallClient::connected() const {
+  detail::check_thread(loop());
   return core_->ready();
 }
 
 std::string CallClient::local_endpoint() const {
+  detail::check_thread(loop());
   return core_->session() ? core_->session()->connection().local_endpoint() : std::string{};
 }
 
 std::string_view CallClient::carried_by() const {
+  detail::check_thread(loop());
   return core_->ready() ? core_->session()->connection().capabilities().name : std::string_view{};
 }
 
 CarrierReport CallClient::carrier_report() const {
+  detail::check_thread(loop());
   return core_->ready() ? core_->session()->connection().carrier_report() : CarrierReport{};
 }
 
 std::string CallClient::remote_endpoint() const {
+  detail::check_thread(loop());
   return core_->session() ? core_->session()->connection().remote_endpoint() : std::string{};
 }
 
 ClientStats CallClient::stats() const noexcept {
+  detail::check_thread(loop());
   return core_->stats();
 }
 

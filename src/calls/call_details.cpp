@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "calls/call_status.hpp"
+#include "calls/client_pass.hpp"
 #include "calls/session.hpp"
 #include "weft/calls/transfer_progress.hpp"
 
@@ -22,8 +23,12 @@ void CallDetails::run_on(Loop& loop) {
   if (bytes != 0) options.progress->marks().begin(attachment_, bytes, options.progress);
 }
 
+void CallDetails::end_pass(const Status& outcome) noexcept {
+  std::exchange(pass_, nullptr)->end(outcome);
+}
+
 void CallDetails::begin_again() noexcept {
-  ended();
+  left();
   answer_attachment = Buffer{};
   answer_attachment_bytes = 0;
 }
@@ -47,7 +52,8 @@ void CallDetails::all_received(std::size_t bytes) noexcept {
 }
 
 // A handler that ran with its whole attachment is a better witness than a device that says it later.
-void CallDetails::served() const noexcept {
+void CallDetails::served(std::size_t body_bytes) const noexcept {
+  if (pass_ != nullptr) pass_->answered(body_bytes);
   if (options.progress != nullptr && !attachment_.is_taken_early()) options.progress->all_sent();
 }
 

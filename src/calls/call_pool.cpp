@@ -5,6 +5,7 @@
 
 #include "calls/connect_waiter.hpp"
 #include "calls/pool_core.hpp"
+#include "calls/wrong_thread.hpp"
 
 namespace weft {
 
@@ -13,15 +14,17 @@ CallPool::CallPool(Loop& loop, PoolOptions options, Transports transports)
   set_target(*core_);
 }
 
-CallPool::~CallPool() = default;
+CallPool::~CallPool() {
+  detail::check_thread(loop());
+}
 
 Task<Result<void>> CallPool::connect() {
-  detail::ConnectionAwaiter<detail::PoolCore> awaiter{*core_};
-  Result<void> outcome = co_await awaiter;
-  co_return outcome;
+  detail::check_thread(loop());
+  return detail::await_connection(*core_);
 }
 
 void CallPool::close() {
+  detail::check_thread(loop());
   core_->close();
 }
 
@@ -30,10 +33,12 @@ Result<MemoryLease> CallPool::register_memory(MutableBytes memory) const {
 }
 
 bool CallPool::connected() const {
+  detail::check_thread(loop());
   return core_->ready();
 }
 
 PoolStats CallPool::stats() const noexcept {
+  detail::check_thread(loop());
   return core_->stats();
 }
 

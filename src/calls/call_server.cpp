@@ -89,8 +89,6 @@ class CallServer::State {
   std::vector<std::shared_ptr<void>> owned_handlers_;
   std::map<std::type_index, std::shared_ptr<void>> parts_;
   std::vector<detail::MethodEntry> entries_;
-  /// What the calls of `methods_` pass.
-  std::unique_ptr<detail::ServerGate> gate_;
   detail::MethodTable methods_;
   std::unique_ptr<detail::CallWorkers> workers_;
   detail::ServerLoops loops_;
@@ -117,8 +115,7 @@ Result<void> CallServer::State::start() {
     methods_ = std::move(*methods);
     if (const Status misuse = detail::check_options(options_, methods_.has_blocking()); !misuse.ok())
       return misuse;
-    gate_ = std::make_unique<detail::ServerGate>(options_);
-    methods_.put_behind(*gate_);
+    methods_.put_behind(std::make_shared<detail::ServerGate>(options_));
     made = make_threads();
     if (made.ok()) made = listen();
   } catch (const std::bad_alloc&) {

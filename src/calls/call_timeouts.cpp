@@ -17,8 +17,8 @@ std::uint32_t in_header(Duration timeout) {
 
 }  // namespace
 
-CallTimeouts::CallTimeouts(Loop& loop, Duration timeout)
-    : loop_(loop), timeout_(timeout), wire_timeout_(in_header(timeout)) {}
+CallTimeouts::CallTimeouts(Loop& loop, Duration timeout, bool plain)
+    : loop_(loop), timeout_(timeout), wire_timeout_(plain ? in_header(timeout) : 0) {}
 
 void CallTimeouts::on_timer() {
   const TimePoint now = loop_.now();

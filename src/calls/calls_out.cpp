@@ -221,11 +221,6 @@ void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
   count_places();
 }
 
-void CallsOut::keep_to_own(std::uint32_t own_max) {
-  own_max_ = own_max;
-  count_places();
-}
-
 void CallsOut::count_places() {
   in_flight_max_ = std::min(own_max_, held_by_peer_max_ - std::min(table_.abandoned(), held_by_peer_max_));
 }

@@ -74,8 +74,6 @@ class CallsOut {
   bool has_place() const { return table_.size() < in_flight_max_; }
   /// Keeps to these limits, our own and the peer's.
   void keep_to(std::uint32_t own_max, std::uint32_t peer_max);
-  /// Sets our own limit anew.
-  void keep_to_own(std::uint32_t own_max);
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:

@@ -6,6 +6,7 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/check_options.hpp"
+#include "weft/detail/calls/client_gate.hpp"
 
 namespace weft::detail {
 
@@ -33,7 +34,8 @@ void add_counts(ClientStats& stats, Session& session) {
 }  // namespace
 
 ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
-    : CallTarget(loop, default_timeout(options), options.carries_metadata),
+    : CallTarget(loop, default_timeout(options), options.carries_metadata,
+                 gate_to(options.connect, options.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),
@@ -52,25 +54,23 @@ Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_byte
     return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's",
                                   kClientsBodyOption));
   }
-  if (waiting_count_ >= options_.limits.calls_waiting_max) {
+  if (waiting_.count() >= options_.limits.calls_waiting_max) {
     return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc,
                         "too many calls wait for the connection already (calls_waiting_max)"});
   }
-  waiting_.push_back(call);
-  ++waiting_count_;
+  waiting_.add(call);
   set_open_session(nullptr);
   need_connection();
   return call.wait();
 }
 
 void ClientCore::withdraw(PendingCall& call) noexcept {
-  static_cast<ListHook<TargetCallTag>&>(call).unlink();
-  --waiting_count_;
+  waiting_.remove(call);
   choose_open_session();
 }
 
 void ClientCore::choose_open_session() {
-  set_open_session(waiting_count_ == 0 ? session_.get() : nullptr);
+  set_open_session(waiting_.empty() ? session_.get() : nullptr);
 }
 
 void ClientCore::need_connection() {
@@ -81,7 +81,7 @@ void ClientCore::need_connection() {
 }
 
 void ClientCore::on_timer() {
-  const bool wanted = waiting_count_ != 0 || !connect_waiters_.empty();
+  const bool wanted = !waiting_.empty() || !connect_waiters_.empty();
   state_ = wanted ? State::kConnecting : State::kIdle;
   if (wanted) dialer_.dial();
 }
@@ -125,7 +125,7 @@ void ClientCore::on_session_goaway(Session& session) {
 
 void ClientCore::on_session_room(Session& session) {
   if (&session == session_.get()) [[likely]] {
-    if (waiting_count_ != 0) [[unlikely]] {
+    if (!waiting_.empty()) [[unlikely]] {
       admit_waiting();
     }
   } else {
@@ -171,10 +171,8 @@ void ClientCore::reap() {
 }
 
 void ClientCore::admit_waiting() {
-  while (waiting_count_ != 0 && session_ != nullptr && session_->has_room()) {
-    PendingCall& call = waiting_.pop_front();
-    --waiting_count_;
-    call.begin_waiting(session_->calls_out());
+  while (!waiting_.empty() && session_ != nullptr && session_->has_room()) {
+    waiting_.take().begin_waiting(session_->calls_out());
   }
   choose_open_session();
 }
@@ -182,11 +180,7 @@ void ClientCore::admit_waiting() {
 void ClientCore::fail_waiting(Status why) {
   why.mark_unprocessed();  // once for all of them
   connect_waiters_.end(why);
-  while (!waiting_.empty()) {
-    PendingCall& call = waiting_.pop_front();
-    --waiting_count_;
-    call.fail(why);
-  }
+  waiting_.fail(std::move(why));
 }
 
 void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
@@ -220,7 +214,7 @@ ClientStats ClientCore::stats() const noexcept {
   };
   if (session_ != nullptr) add(*session_);
   retired_.for_each(add);
-  stats.calls_waiting = waiting_count_;
+  stats.calls_waiting = waiting_.count();
   stats.frames_skipped = host_.frames_skipped.get();
   stats.traffic = host_.traffic.sum();
   return stats;

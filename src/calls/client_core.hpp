@@ -10,6 +10,7 @@
 #include "calls/refused_carrier.hpp"
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
+#include "calls/waiting_calls.hpp"
 #include "weft/calls/client_options.hpp"
 #include "weft/calls/transports.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -90,8 +91,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
   /// turn.
   mutable SessionList retired_;  // what counts them changes none
   SessionList closed_;
-  IntrusiveList<PendingCall, TargetCallTag> waiting_;
-  std::size_t waiting_count_ = 0;
+  WaitingCalls waiting_;
   ConnectWaiters connect_waiters_{loop()};
   Dialer dialer_{loop(), transports_, options_, *this};
   Reaper reaper_{*this};

@@ -72,4 +72,12 @@ class ConnectionAwaiter : CancelListener {
   ConnectWaiter waiter_;
 };
 
+/// Waits for a connection of `core`, which outlives the task. Cancel: total.
+template <typename Core>
+Task<Result<void>> await_connection(Core& core) {
+  ConnectionAwaiter<Core> awaiter{core};
+  Result<void> outcome = co_await awaiter;
+  co_return outcome;
+}
+
 }  // namespace weft::detail

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "calls/check_options.hpp"
 #include "calls/server_gate.hpp"
@@ -93,9 +94,10 @@ Result<MethodTable> MethodTable::build(std::vector<MethodEntry> entries, std::si
   return table;
 }
 
-void MethodTable::put_behind(ServerGate& gate) {
+void MethodTable::put_behind(std::shared_ptr<ServerGate> gate) {
+  gate_ = std::move(gate);
   for (MethodEntry& entry : entries_) {
-    entry.gate = gate.gate_of(entry);
+    entry.gate = gate_->gate_of(entry);
     entry.straight = entry.straight && entry.gate == nullptr;
   }
 }

@@ -22,9 +22,9 @@ class MethodTable {
   /// Errors: kAlreadyExists for two methods of one id and schema, kInvalidArgument for options that cannot
   /// be.
   static Result<MethodTable> build(std::vector<MethodEntry> entries, std::size_t calls_running_max = 0);
-  /// Lets the calls of each method pass what `gate`, which outlives them, has for them. Throws
+  /// Lets the calls of each method pass what `gate` has for them. Throws
   /// std::bad_alloc.
-  void put_behind(ServerGate& gate);
+  void put_behind(std::shared_ptr<ServerGate> gate);
 
   const MethodEntry* find(std::uint64_t id, std::uint32_t schema) const {
     return find_if(id, [schema](const MethodEntry& entry) { return entry.key.schema == schema; });
@@ -52,6 +52,8 @@ class MethodTable {
   /// That of all methods together first, if there is one.
   std::vector<std::unique_ptr<RunningLimit>> limits_;
   std::vector<const MethodEntry*> slots_;
+  /// Null without one.
+  std::shared_ptr<ServerGate> gate_;
 };
 
 }  // namespace weft::detail

@@ -5,6 +5,8 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "calls/client_pass.hpp"
+#include "calls/wrong_thread.hpp"
 #include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
@@ -39,10 +41,12 @@ Deadline earliest_deadline(CallTarget& target, const CallDetails* details, Deadl
   return deadline.earlier(of_scope);
 }
 
-// A call that has no time but its target's default needs no timer of its own, see CallTimeouts. False when
-// the time is over.
-inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer, Deadline of_scope) {
+// A call that has no time but its target's default needs no timer of its own, see CallTimeouts. Others come
+// here to what else is rare. False, with a `failure`, when the call is to be refused.
+inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer, const CancelScope* scope,
+                         std::size_t body_bytes, Status& failure) {
   const CallTimeouts& timeouts = target.timeouts();
+  const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
   if (request.details == nullptr && timeouts.serves()) [[likely]] {
     const Deadline deadline = timeouts.from_now();
     if (of_scope.at() >= deadline.at()) [[likely]] {
@@ -53,23 +57,40 @@ inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer,
   }
   Loop& loop = target.loop();
   request.deadline = earliest_deadline(target, request.details, of_scope);
-  if (request.deadline.is_infinite()) return true;
-  if (request.deadline.expired(loop.now())) return false;
-  loop.arm(timer, request.deadline.at());
+  if (request.deadline.expired(loop.now())) {
+    failure = to_status(CancelReason::kDeadline);
+    return false;
+  }
+  if (target.gate() != nullptr) [[unlikely]] {
+    const bool carries = scope != nullptr && !scope->carried().empty() && target.carries_metadata();
+    const MetadataView carried = carries ? MetadataView{scope->carried()} : MetadataView{};
+    failure = ClientPass::begin(*target.gate(), loop, request, carried, body_bytes);
+    if (!failure.ok()) return false;
+  }
+  if (!request.deadline.is_infinite()) loop.arm(timer, request.deadline.at());
   return true;
+}
+
+bool may_begin_again(CallTarget& target, const PendingCall& call, const Status& failure) {
+  if (!failure.unprocessed() && !call.request().is_idempotent()) return false;
+  return call.request().keeps_body() && target.may_begin_again(call, failure);
+}
+
+// A connection that is gone has given all memory back; from one that stands it is taken.
+void give_back_attachment(CallsOut& out, CallDetails& details, bool stands) {
+  if (stands) out.take_attachment_over(details, "out of memory for an attachment that is not taken");
+  details.begin_again();
 }
 
 }  // namespace
 
 Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
-  WEFT_ASSERT(Loop::current() == nullptr || Loop::current() == &target_->loop(),
-              "a client is used on its own loop's thread only; make one client for each loop");
+  WEFT_ASSERT(Loop::current() == &target_->loop() || target_->loop().is_used_here(), kWrongThread);
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
     return refuse(to_status(scope->reason()));
   }
-  const Deadline of_scope = scope != nullptr ? scope->deadline() : Deadline{};
-  if (!set_deadline(*target_, request_, *this, of_scope)) [[unlikely]] {
-    return refuse(to_status(CancelReason::kDeadline));
+  if (!set_deadline(*target_, request_, *this, scope, body_bytes, failure_)) [[unlikely]] {
+    return refuse(std::move(failure_));
   }
   if (scope != nullptr) {
     if (!scope->carried().empty() && target_->carries_metadata()) request_.carrying = scope;
@@ -82,7 +103,7 @@ Begun PendingCall::refuse(Status failure) {
   failure_ = std::move(failure);
   failure_.mark_unprocessed();
   state_ = State::kDone;
-  if (request_.details != nullptr) request_.details->ended();
+  if (request_.details != nullptr) std::exchange(request_.details, nullptr)->ended(failure_);
   return {};
 }
 
@@ -176,7 +197,7 @@ inline void PendingCall::end() noexcept {
   state_ = State::kDone;
   if (armed()) target_->loop().disarm(*this);
   if (request_.details != nullptr) [[unlikely]] {
-    request_.details->ended();
+    std::exchange(request_.details, nullptr)->ended(failure_);
   }
   stop_listening();
   if (waiter_ != nullptr) target_->loop().schedule(*waiter_);
@@ -197,7 +218,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
       failure_ = std::move(refused);
     } else if (wire::AnswerView{frame.header}.succeeded()) {
       decode_answer(frame.body, failure_);
-      if (request_.details != nullptr) request_.details->served();
+      if (request_.details != nullptr) request_.details->served(frame.body.size());
     } else {
       failure_ = answered_status(frame, *request_.method);
     }
@@ -233,32 +254,24 @@ void PendingCall::on_answer_attachment_end(const Frame& frame, bool landed) {
   take_answer(frame, refused ? request_.details->take_landing_refusal() : Status{});
 }
 
+// Where memory would not be back at once the call ends, and says that it has not run.
 void PendingCall::on_lost(const Status& failure, bool stands) {
   if (request_.details != nullptr) request_.details->arriving().end();
-  if (state_ == State::kSent && target_->repeats_calls() && begin_again(failure, stands)) return;
+  if (state_ == State::kSent && target_->repeats_calls()) [[unlikely]] {
+    const bool has_memory_back = !stands || request_.details == nullptr ||
+                                 out_->may_end_at_once(*this, *request_.details, kCopiedAtOnceMax);
+    if (has_memory_back && may_begin_again(*target_, *this, failure)) {
+      if (request_.details != nullptr) give_back_attachment(*out_, *request_.details, stands);
+      if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
+      out_ = nullptr;
+      ++request_.repeats;
+      static_cast<void>(wait());
+      return target_->take_again(*this);
+    }
+  }
   if (state_ < State::kLeaving) failure_ = failure;
   if (stands) return end_with_memory();
   end();
-}
-
-// A connection that is gone has given all memory back. From one that stands it is taken over; where that
-// would not be done at once the call ends, and says that it has not run.
-bool PendingCall::begin_again(const Status& failure, bool stands) noexcept {
-  if (!failure.unprocessed() && !idempotent()) return false;
-  if (!keeps_body()) return false;
-  CallDetails* const details = request_.details;
-  if (stands && details != nullptr && !out_->may_end_at_once(*this, *details, kCopiedAtOnceMax)) return false;
-  if (!target_->may_begin_again(*this, failure)) return false;
-  if (details != nullptr) {
-    if (stands) out_->take_attachment_over(*details, "out of memory for an attachment that is not taken");
-    details->begin_again();
-  }
-  if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
-  out_ = nullptr;
-  if (repeats_ != UINT8_MAX) ++repeats_;
-  static_cast<void>(wait());
-  target_->take_again(*this);
-  return true;
 }
 
 void PendingCall::leave() noexcept {
@@ -274,7 +287,7 @@ void PendingCall::leave() noexcept {
     static_cast<ListHook<TargetCallTag>&>(*this).unlink();
     out_->take_attachment_over(*request_.details, "out of memory for an answered attachment");
   }
-  if (request_.details != nullptr) request_.details->ended();
+  if (request_.details != nullptr) request_.details->left();
 }
 
 }  // namespace weft::detail

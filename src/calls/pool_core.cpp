@@ -8,6 +8,7 @@
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
 #include "calls/check_options.hpp"
+#include "weft/detail/calls/client_gate.hpp"
 
 namespace weft::detail {
 
@@ -25,11 +26,12 @@ Duration default_timeout(const PoolOptions& options) {
 }  // namespace
 
 PoolCore::PoolCore(Loop& loop, PoolOptions options, Transports transports)
-    : CallTarget(loop, default_timeout(options), options.client.carries_metadata),
+    : CallTarget(loop, default_timeout(options), options.client.carries_metadata,
+                 gate_to(options.client.connect, options.client.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
       misuse_(check_options(options_)),
-      shared_(options_, {loop, transports_, options_.client, host_, logger()}),
+      shared_(options_, {loop, transports_, options_.client, host_, logger(), options_.calls_per_connection}),
       small_(shared_, *this, options_.connections_max),
       bulk_(shared_, *this, options_.bulk_connections_max) {
   host_.memory.emplace(std::make_shared<MemoryBudget>(options_.client.limits.process_memory_max));
@@ -66,7 +68,7 @@ void PoolCore::on_open_session(PoolLane& lane, Session* session) {
 
 // What has not run costs the server nothing to be asked again; all others are paid for.
 bool PoolCore::may_begin_again(const PendingCall& call, const Status& failure) noexcept {
-  if (closed_ || call.repeats() >= options_.retries_max) return false;
+  if (closed_ || call.request().repeats >= options_.retries_max) return false;
   if (!failure.unprocessed()) {
     count_for_budget();
     if (!budget_->try_retry(loop().now())) {
@@ -81,6 +83,7 @@ bool PoolCore::may_begin_again(const PendingCall& call, const Status& failure) n
 // The budget saves no more than some, so that of many calls only the last count.
 void PoolCore::count_for_budget() noexcept {
   constexpr std::uint64_t kCountedMax = 50'000;
+  if (std::exchange(budgeted_at_, loop().now()) == loop().now()) return;  // many are lost together
   const std::uint64_t calls = stats().calls;
   const std::uint64_t more = std::min(calls - std::min(calls, budgeted_), kCountedMax);
   budgeted_ = calls;

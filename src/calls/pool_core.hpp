@@ -57,6 +57,7 @@ class PoolCore final : public CallTarget, private PoolLaneOwner {
   std::optional<RetryBudget> budget_;
   /// Calls that the budget was told of.
   std::uint64_t budgeted_ = 0;
+  TimePoint budgeted_at_{};
   bool closed_ = false;
   PoolLane small_;
   PoolLane bulk_;

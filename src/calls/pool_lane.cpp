@@ -46,18 +46,17 @@ void PoolShared::came_up(TimePoint now) {
 }
 
 Begun PoolLane::begin(PendingCall& call, std::size_t body_bytes) {
-  if (waiting_count_ == 0) {
+  if (waiting_.empty()) {
     if (open_ != nullptr && open_->has_room()) return open_->calls_out().begin(call, body_bytes);
-    if (PooledConnection* const best = choose()) {
+    if (PooledConnection* const best = all_.with_fewest_calls()) {
       open(&best->session());
       return best->session().calls_out().begin(call, body_bytes);
     }
   }
-  if (waiting_count_ >= shared_.options.client.limits.calls_waiting_max) {
+  if (waiting_.count() >= shared_.options.client.limits.calls_waiting_max) {
     return call.refuse(Status::of<kTooManyWait>());
   }
-  waiting_.push_back(call);
-  ++waiting_count_;
+  waiting_.add(call);
   ++shared_.counted.waits;
   open(nullptr);
   work_soon();
@@ -65,15 +64,13 @@ Begun PoolLane::begin(PendingCall& call, std::size_t body_bytes) {
 }
 
 void PoolLane::withdraw(PendingCall& call) noexcept {
-  static_cast<ListHook<TargetCallTag>&>(call).unlink();
-  --waiting_count_;
+  waiting_.remove(call);
 }
 
 // Connections go together when a server does: the others are to be heard of before a call is begun on one of
 // them, so this waits for the next turn.
 void PoolLane::take_again(PendingCall& call) noexcept {
-  waiting_.push_back(call);
-  ++waiting_count_;
+  waiting_.add(call);
   open(nullptr);
   holds_ = true;
   arm_timer();
@@ -84,14 +81,6 @@ void PoolLane::add_connect_waiter(ConnectWaiter& waiter) {
   work_soon();
 }
 
-PooledConnection* PoolLane::choose() {
-  PooledConnection* best = nullptr;
-  up_.for_each([&best](PooledConnection& each) {
-    if (each.has_room() && (best == nullptr || each.in_flight() < best->in_flight())) best = &each;
-  });
-  return best;
-}
-
 void PoolLane::open(Session* session) {
   if (open_ == session) return;
   open_ = session;
@@ -99,31 +88,25 @@ void PoolLane::open(Session* session) {
 }
 
 void PoolLane::admit() {
-  while (waiting_count_ != 0 && !holds_) {
-    PooledConnection* const best = choose();
+  while (!waiting_.empty() && !holds_) {
+    PooledConnection* const best = all_.with_fewest_calls();
     if (best == nullptr) return;
     Session& session = best->session();
-    while (waiting_count_ != 0 && best->has_room()) {
-      PendingCall& call = waiting_.pop_front();
-      --waiting_count_;
+    while (!waiting_.empty() && best->has_room()) {
+      PendingCall& call = waiting_.take();
       call.begin_waiting(session.calls_out());
     }
-    if (waiting_count_ == 0) open(&session);
+    if (waiting_.empty()) open(&session);
   }
 }
 
 void PoolLane::on_up(PooledConnection& connection) {
-  up_.take(connection, making_);
+  all_.up.take(connection, all_.making);
   shared_.came_up(now());
-  Session& session = connection.session();
-  const RpcLimits& limits = shared_.options.client.limits;
-  const std::uint32_t wanted = shared_.options.calls_per_connection;
-  calls_each_ = std::min(limits.calls_in_flight_max,
-                         wanted != 0 ? wanted : session.connection().capabilities().calls_shared_max);
-  session.calls_out().keep_to_own(calls_each_);
+  calls_each_ = connection.calls_max();
   const Duration life = shared_.options.connection_life_max;
   if (life != Duration::zero()) connection.expire_at(now() + jittered(life, loop().random().next()));
-  shared_.refused_carrier.tell(session.connection(), shared_.connections.logger, now());
+  shared_.refused_carrier.tell(connection.session().connection(), shared_.connections.logger, now());
   if (std::exchange(renewing_, false)) retire_expired();
   connect_waiters_.end({});
   if (look_at_ == TimePoint::max()) {
@@ -131,18 +114,18 @@ void PoolLane::on_up(PooledConnection& connection) {
     arm_timer();
   }
   admit();
-  if (waiting_count_ != 0) work_soon();
+  if (!waiting_.empty()) work_soon();
 }
 
 void PoolLane::on_room(PooledConnection&) {
-  if (waiting_count_ != 0) [[unlikely]] {
+  if (!waiting_.empty()) [[unlikely]] {
     admit();
   }
 }
 
 void PoolLane::on_goaway(PooledConnection& connection) {
   leave(connection);
-  if (up_.empty()) shared_.back_off(now());
+  if (all_.up.empty()) shared_.back_off(now());
   work_soon();
 }
 
@@ -150,26 +133,26 @@ void PoolLane::on_goaway(PooledConnection& connection) {
 // long as their calls wait.
 void PoolLane::leave(PooledConnection& connection) {
   if (open_ == &connection.session()) open(nullptr);
-  if (leaving_.count() >= std::max(kLeavingMin, connections_max_)) {
-    leaving_.oldest().close(
+  if (all_.leaving.count() >= std::max(kLeavingMin, connections_max_)) {
+    all_.leaving.oldest().close(
         {StatusCode::kUnavailable, Layer::kRpc,
          "one connection after the other was told to go away, and this was the oldest that had not ended"});
   }
-  leaving_.take(connection, up_);
+  all_.leaving.take(connection, all_.up);
   if (connection.state() == PooledConnection::State::kUp) connection.leave();
 }
 
 void PoolLane::on_over(PooledConnection& connection, const Status& why) {
   using State = PooledConnection::State;
   const State from = connection.ended_from();
-  PooledConnections& of = from == State::kMaking ? making_ : from == State::kUp ? up_ : leaving_;
-  over_.take(connection, of);
+  PooledConnections& of = from == State::kMaking ? all_.making : from == State::kUp ? all_.up : all_.leaving;
+  all_.over.take(connection, of);
   if (from == State::kMaking) {
     failed_to_connect(why);
   } else if (from == State::kUp) {
     ++shared_.counted.connections_lost;
     if (open_ == &connection.session()) open(nullptr);
-    if (up_.empty()) shared_.back_off(now());
+    if (all_.up.empty()) shared_.back_off(now());
   }
   work_soon();
 }
@@ -181,7 +164,7 @@ void PoolLane::failed_to_connect(const Status& why) {
   shared_.last_failure = why;
   shared_.back_off(now());
   connect_waiters_.end(why);
-  if (!may_pass(why) || (up_.empty() && !shared_.options.waits_for_ready)) fail_waiting(why);
+  if (!may_pass(why) || (all_.up.empty() && !shared_.options.waits_for_ready)) waiting_.fail(why);
 }
 
 void PoolLane::work_soon() {
@@ -189,15 +172,10 @@ void PoolLane::work_soon() {
 }
 
 void PoolLane::work() noexcept {
-  if (!over_.empty()) {
-    over_.for_each([this](PooledConnection& each) {
-      if (each.ended_from() != PooledConnection::State::kMaking) count_calls(each);
-    });
-    over_.clear();
-  }
+  all_.bury(shared_.counted);
   admit();
   while (is_short() && now() >= shared_.quiet_until) {
-    if (shared_.in_trouble && !making_.empty()) break;
+    if (shared_.in_trouble && !all_.making.empty()) break;
     make_one();
     if (shared_.in_trouble) break;
   }
@@ -206,12 +184,12 @@ void PoolLane::work() noexcept {
 
 // As many are made as those who wait need.
 bool PoolLane::is_short() const {
-  if (renewing_ && making_.empty()) return true;
-  const std::size_t there = up_.count() + making_.count();
+  if (renewing_ && all_.making.empty()) return true;
+  const std::size_t there = all_.up.count() + all_.making.count();
   if (there >= connections_max_) return false;
   if (!connect_waiters_.empty() && there == 0) return true;
-  const bool they_wait_for_it = !holds_ || up_.empty();
-  return they_wait_for_it && waiting_count_ > making_.count() * calls_each_;
+  const bool they_wait_for_it = !holds_ || all_.up.empty();
+  return they_wait_for_it && waiting_.count() > all_.making.count() * calls_each_;
 }
 
 void PoolLane::make_one() {
@@ -220,7 +198,7 @@ void PoolLane::make_one() {
     auto connection =
         std::make_unique<PooledConnection>(shared_.connections, owner, shared_.counted.connects + 1);
     PooledConnection& made = *connection;
-    making_.add(std::move(connection));
+    all_.making.add(std::move(connection));
     made.make();
   } catch (const std::bad_alloc&) {
     failed_to_connect(Status::of<kOutOfMemory>());
@@ -236,11 +214,11 @@ void PoolLane::on_timer() {
 // One timer for all: for the attempt that somebody waits for, for the next look, and for calls that begin
 // again.
 void PoolLane::arm_timer() {
-  const bool nothing = up_.empty() && making_.empty();
+  const bool nothing = all_.up.empty() && all_.making.empty();
   if (nothing) look_at_ = TimePoint::max();
   TimePoint next = look_at_;
   if (holds_) next = now();
-  if (is_short() && making_.empty()) next = std::min(next, std::max(now(), shared_.quiet_until));
+  if (is_short() && all_.making.empty()) next = std::min(next, std::max(now(), shared_.quiet_until));
   if (next == TimePoint::max()) return loop().disarm(*this);
   loop().arm(*this, next);
 }
@@ -249,79 +227,43 @@ void PoolLane::look_after() {
   const PoolOptions& options = shared_.options;
   look_at_ = now() + options.spare_idle_timeout;
   std::size_t busy = 0;
-  up_.for_each([&](PooledConnection& each) { busy += each.idle_time(now()) == Duration::zero() ? 1 : 0; });
+  all_.up.for_each(
+      [&](PooledConnection& each) { busy += each.idle_time(now()) == Duration::zero() ? 1 : 0; });
   const double looks = std::max(1.0, static_cast<double>(options.idle_timeout.count()) /
                                          static_cast<double>(options.spare_idle_timeout.count()));
   usual_ += (static_cast<double>(busy) - usual_) / looks;
   const auto usual = std::max(busy, static_cast<std::size_t>(std::ceil(usual_ - 0.01)));
   if (options.idle_timeout != Duration::zero()) {
-    up_.for_each([&](PooledConnection& each) {
-      const Duration limit = up_.count() > usual ? options.spare_idle_timeout : options.idle_timeout;
+    all_.up.for_each([&](PooledConnection& each) {
+      const Duration limit = all_.up.count() > usual ? options.spare_idle_timeout : options.idle_timeout;
       if (each.in_flight() != 0 || each.idle_time(now()) < limit) return;
       ++shared_.counted.connections_idle;
       leave(each);
     });
   }
-  up_.for_each([&](PooledConnection& each) { renewing_ = renewing_ || each.expired(now()); });
+  renewing_ = renewing_ || all_.expired(now()) != nullptr;
 }
 
 // Its place is taken, or the attempt for it would not have been told.
 void PoolLane::retire_expired() {
-  PooledConnection* old = nullptr;
-  up_.for_each([&](PooledConnection& each) {
-    if (old == nullptr && each.expired(now())) old = &each;
-  });
+  PooledConnection* const old = all_.expired(now());
   if (old == nullptr) return;
   ++shared_.counted.connections_renewed;
   leave(*old);
-}
-
-void PoolLane::fail_waiting(Status why) noexcept {
-  why.mark_unprocessed();  // once for all of them
-  while (!waiting_.empty()) {
-    PendingCall& call = waiting_.pop_front();
-    --waiting_count_;
-    call.fail(why);
-  }
-}
-
-// Once, at its end.
-void PoolLane::count_calls(PooledConnection& connection) {
-  const CallsOut& calls = connection.session().calls_out();
-  shared_.counted.calls += calls.begun();
-  shared_.counted.late_answers += calls.late_answers();
 }
 
 void PoolLane::close(const Status& why) {
   loop().disarm(*this);
   loop().unschedule(work_);
   open(nullptr);
-  const auto count = [this](PooledConnection& each) { count_calls(each); };
-  up_.for_each(count);
-  leaving_.for_each(count);
-  making_.clear();
-  up_.clear();
-  leaving_.clear();
-  over_.clear();
+  all_.clear(shared_.counted);
   connect_waiters_.end(why);
-  fail_waiting(why);
+  waiting_.fail(why);
 }
 
 void PoolLane::add_to(PoolStats& stats) const {
-  stats.connections += up_.count();
-  stats.connections_making += making_.count();
-  stats.connections_leaving += leaving_.count();
-  stats.calls_waiting += waiting_count_;
-  const auto add = [&stats](PooledConnection& each) {
-    stats.calls += each.session().calls_out().begun();
-    stats.late_answers += each.session().calls_out().late_answers();
-    stats.calls_in_flight += each.in_flight();
-  };
-  up_.for_each([&](PooledConnection& each) {
-    stats.connections_busy += each.in_flight() != 0 ? 1 : 0;
-    add(each);
-  });
-  leaving_.for_each(add);
+  all_.add_to(stats);
+  stats.calls_waiting += waiting_.count();
 }
 
 }  // namespace weft::detail

@@ -5,9 +5,11 @@
 #include <cstdint>
 
 #include "calls/connect_waiter.hpp"
+#include "calls/lane_connections.hpp"
 #include "calls/pooled_connection.hpp"
 #include "calls/reconnect_wait.hpp"
 #include "calls/refused_carrier.hpp"
+#include "calls/waiting_calls.hpp"
 #include "weft/calls/pool_options.hpp"
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/detail/calls/pending_call.hpp"
@@ -37,7 +39,7 @@ struct PoolShared {
   bool in_trouble = false;
   Status last_failure;
   RefusedCarrier refused_carrier;
-  /// What happened, and what connections counted that have ended.
+  /// Counters of what happened, and of connections that have ended.
   PoolStats counted;
 };
 
@@ -60,9 +62,6 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   /// `shared` and `owner` outlive it.
   PoolLane(PoolShared& shared, PoolLaneOwner& owner, std::size_t connections_max)
       : shared_(shared), owner_(owner), connections_max_(connections_max) {}
-  ~PoolLane() = default;
-  PoolLane(const PoolLane&) = delete;
-  PoolLane& operator=(const PoolLane&) = delete;
 
   /// Begins a call on a connection with room, or lets it wait.
   Begun begin(PendingCall& call, std::size_t body_bytes);
@@ -73,7 +72,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   /// Ends everything; calls that wait fail with `why`.
   void close(const Status& why);
 
-  bool is_up() const { return !up_.empty(); }
+  bool is_up() const { return !all_.up.empty(); }
   /// Adds what there is now, and what the connections have counted.
   void add_to(PoolStats& stats) const;
 
@@ -90,8 +89,6 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void on_over(PooledConnection& connection, const Status& why) override;
   void on_timer() override;
 
-  /// Returns the connection with the fewest calls that may take another; null when there is none.
-  PooledConnection* choose();
   void open(Session* session);
   void admit();
   void work_soon();
@@ -105,9 +102,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   void leave(PooledConnection& connection);
   void retire_expired();
   void arm_timer();
-  void fail_waiting(Status why) noexcept;
   void failed_to_connect(const Status& why);
-  void count_calls(PooledConnection& connection);
 
   Loop& loop() const { return shared_.connections.loop; }
   TimePoint now() const { return loop().now(); }
@@ -115,13 +110,8 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   PoolShared& shared_;
   PoolLaneOwner& owner_;
   const std::size_t connections_max_;
-  // What counts them changes none.
-  mutable PooledConnections making_;
-  mutable PooledConnections up_;
-  mutable PooledConnections leaving_;
-  PooledConnections over_;
-  IntrusiveList<PendingCall, TargetCallTag> waiting_;
-  std::size_t waiting_count_ = 0;
+  mutable LaneConnections all_;  // what counts them changes none
+  WaitingCalls waiting_;
   ConnectWaiters connect_waiters_{loop()};
   Session* open_ = nullptr;
   Work work_{*this};

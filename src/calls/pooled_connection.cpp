@@ -17,10 +17,21 @@ Duration PooledConnection::idle_time(TimePoint now) {
   return now - used_at_;
 }
 
+SessionSetup PooledConnection::session_setup() {
+  return {setup_.loop,
+          *this,
+          setup_.options.limits,
+          setup_.host,
+          setup_.logger,
+          setup_.options.checksums,
+          setup_.options.connect_timeout,
+          true,
+          setup_.calls_max};
+}
+
 void PooledConnection::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
-  const SessionSetup setup{setup_.loop,   *this,         setup_.options.limits,
-                           setup_.host,   setup_.logger, setup_.options.checksums,
-                           hello_timeout, true};
+  SessionSetup setup = session_setup();
+  setup.hello_timeout = hello_timeout;
   session_ = std::make_unique<Session>(setup, std::move(connection), id_);
   session_->start();
 }

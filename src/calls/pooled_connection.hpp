@@ -37,6 +37,8 @@ struct PooledSetup {
   const ClientOptions& options;
   CallsHost& host;
   Logger& logger;
+  /// See SessionSetup::calls_max.
+  std::uint32_t calls_max;
 };
 
 /// One connection of a pool, from the attempt to make it to its end; made once.
@@ -66,6 +68,8 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   /// Of one that came up.
   Session& session() { return *session_; }
   std::uint32_t in_flight() const { return session_ != nullptr ? session_->calls_out().in_flight() : 0; }
+  /// Returns how many calls it is to have in flight; of one that came up.
+  std::uint32_t calls_max() { return own_calls_max(session_setup(), session_->connection()); }
   bool has_room() { return state_ == State::kUp && session_->has_room(); }
 
   /// Notes whether it had calls since the last time. Returns for how long it has been without.
@@ -81,6 +85,7 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   void on_session_room(Session& session) override;
   void on_session_closed(Session& session, const Status& why) override;
 
+  SessionSetup session_setup();
   void finish_when_empty();
   void end(const Status& why);
 

@@ -30,7 +30,7 @@ constexpr FixedFailure kNoMemoryForAnswer{
 constexpr FixedFailure kConnectionGone{StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
                                        "the caller's connection is gone"};
 
-/// What becomes of a call, for those that it passed: interceptors and limits.
+/// Tells those that a call has passed, interceptors and limits, that it fails.
 void note_failure(const CallEnvelope& envelope, const Status& failure) {
   if (envelope.pass != nullptr) [[unlikely]] {
     envelope.pass->will_fail(failure);

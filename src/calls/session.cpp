@@ -42,6 +42,12 @@ wire::Hello hello_with_features(const SessionSetup& setup) {
 
 }  // namespace
 
+std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection) {
+  const std::uint32_t wanted =
+      setup.calls_max != 0 ? setup.calls_max : connection.capabilities().calls_shared_max;
+  return std::min(setup.limits.calls_in_flight_max, wanted);
+}
+
 ConnectionOptions connection_options(const RpcLimits& limits) {
   ConnectionOptions options;
   options.frame_limits.body_bytes_max = limits.body_bytes_max;
@@ -109,7 +115,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
   }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
-  out_.keep_to(setup_.limits.calls_in_flight_max, theirs.calls_in_flight_max);
+  out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);
   state_ = State::kReady;
   if (setup_.limits.ping_interval > Duration::zero() && connection_->capabilities().peer_may_vanish) {
     loop().arm(*this, Deadline::after(loop().now(), setup_.limits.ping_interval).at());

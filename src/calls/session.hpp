@@ -53,7 +53,13 @@ struct SessionSetup {
   /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;
+  /// Our calls in flight at most, if that is less than `limits` say; zero: what the carrier says is the most
+  /// that should share it.
+  std::uint32_t calls_max = UINT32_MAX;
 };
+
+/// Returns how many calls of ours may be in flight on `connection`, whose carrier is settled.
+std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection);
 
 /// Limits that the peer's hello named.
 struct PeerLimits {

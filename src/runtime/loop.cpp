@@ -8,8 +8,8 @@
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
-#include "runtime/mailbox.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft {
 
@@ -46,6 +46,24 @@ class Loop::TurnGuard {
   Loop* outer_;
 };
 
+// Says for a while that this thread runs the loop. A foreign loop's thread does so between its turns too.
+class Loop::Seat {
+ public:
+  explicit Seat(Loop& loop) noexcept : loop_(loop) {
+    loop_.mailbox_->open();
+    before_ = loop_.mailbox_->use().set_run_by(detail::LoopUse::this_thread());
+  }
+  Seat(const Seat&) = delete;
+  Seat& operator=(const Seat&) = delete;
+  ~Seat() {
+    if (!loop_.foreign_) loop_.mailbox_->use().set_run_by(before_);
+  }
+
+ private:
+  Loop& loop_;
+  const void* before_;
+};
+
 template <typename Work>
 auto Loop::in_a_turn(Work work) noexcept {
   const TurnGuard guard{*this};
@@ -61,7 +79,7 @@ auto Loop::in_a_turn(Work work) noexcept {
 // Whoever is asked may add and remove pollers; there must be one.
 [[gnu::always_inline]] inline std::size_t Loop::ask_pollers() {
   std::size_t handled = 0;
-  AddedPoller* added = first_poller_;
+  AddedPoller* added = pollers_.first;
   do handled += added->poll();
   while ((added = added->next) != nullptr);
   return handled;
@@ -106,14 +124,17 @@ template <typename Done>
 void Loop::turn_until(Done done) {
   while (!done()) {
     turn(kForever);
-    if (first_poller_ != nullptr && may_be_quick() && !done()) in_a_turn([&] { quick_turns(done); });
+    if (pollers_.first != nullptr && may_be_quick() && !done()) in_a_turn([&] { quick_turns(done); });
   }
 }
 
 void Loop::run() {
   WEFT_ASSERT(!running_ && !in_turn_, "run() inside run(), or inside a turn");
+  const Seat seat{*this};
   running_ = true;
   turn_until([this] { return stop_.load(std::memory_order_seq_cst); });
+  // Whoever waits on another thread for what this loop did not get to would wait for ever.
+  in_a_turn([this] { mailbox_->stop_errands(); });
   stop_.store(false, std::memory_order_seq_cst);
   running_ = false;
   leave_to_foreign_loop();
@@ -129,12 +150,14 @@ void Loop::post(detail::UniqueFunction<void()> work) {
 }
 
 bool Loop::run_once(Duration max_wait) {
+  const Seat seat{*this};
   const bool did_something = turn(max_wait) > 0;
   leave_to_foreign_loop();
   return did_something;
 }
 
 std::size_t Loop::run_until_idle() {
+  const Seat seat{*this};
   std::size_t total = 0;
   while (const std::size_t done = turn(Duration::zero())) total += done;
   leave_to_foreign_loop();
@@ -142,6 +165,7 @@ std::size_t Loop::run_until_idle() {
 }
 
 void Loop::turn_until(const bool& done) {
+  const Seat seat{*this};
   turn_until([&done] { return done; });
   leave_to_foreign_loop();
 }
@@ -154,12 +178,12 @@ std::size_t Loop::full_turn(Duration max_wait) {
   turn_time_.begin();
   ++stats_.turns;
   budget_left_ = options_.turn_budget;
-  if (first_poller_ != nullptr) [[unlikely]]
+  if (pollers_.first != nullptr) [[unlikely]]
     after_quick_turns();
   mailbox_->awake();
-  std::size_t done = mailbox_->run();
+  std::size_t done = mailbox_->has_posts() ? mailbox_->run() : 0;
   done += wait_for_events(done > 0 ? Duration::zero() : max_wait);
-  if (first_poller_ != nullptr) done += brought_ = ask_pollers();
+  if (pollers_.first != nullptr) done += brought_ = ask_pollers();
   done += fire_timers();
   turn_time_.run_later([&](detail::Ready& node) {
     schedule(node);
@@ -181,7 +205,7 @@ bool Loop::may_be_quick() const noexcept {
 
 void Loop::after_quick_turns() {
   if (burst_.measure(turn_time_.now())) turn_time_.was_active();
-  if (pollers_removed_) forget_removed_pollers();
+  if (pollers_.removed) pollers_.forget_removed();
 }
 
 // Asks for events, and sleeps for them when there is nothing else to do. Returns how much was done.
@@ -189,6 +213,8 @@ std::size_t Loop::wait_for_events(Duration max_wait) {
   Duration sleep = time_to_sleep(max_wait);
   if (sleep > Duration::zero()) sleep = prepare_to_sleep(sleep);
   if (sleep <= Duration::zero()) {
+    // A simulation has a turn for each of its moments, and nothing that the kernel could tell.
+    if (!real_time_ && !foreign_ && watches() == 0) return 0;
     ++stats_.polls;
     return dispatch_events(Duration::zero());
   }
@@ -219,9 +245,9 @@ Duration Loop::prepare_to_sleep(Duration at_most) {
   mailbox_->announce_sleep();
   const bool stopping = running_ && stop_.load(std::memory_order_seq_cst);
   bool nothing = mailbox_->empty() && !stopping;
-  for (std::size_t i = 0; nothing && i < pollers_.size(); ++i) {
-    nothing = brought_ == 0 && pollers_[i]->arm();
-    if (nothing) at_most = std::min(at_most, pollers_[i]->patience());
+  for (std::size_t i = 0; nothing && i < pollers_.all.size(); ++i) {
+    nothing = brought_ == 0 && pollers_.all[i]->arm();
+    if (nothing) at_most = std::min(at_most, pollers_.all[i]->patience());
   }
   if (nothing) return at_most;
   mailbox_->awake();

@@ -13,8 +13,8 @@
 #include "runtime/escaped.hpp"
 #include "runtime/fd_poller.hpp"
 #include "runtime/internal_watch.hpp"
-#include "runtime/mailbox.hpp"
 #include "runtime/watch_table.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft {
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
 }
 
 Loop::Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
-           std::unique_ptr<detail::Mailbox> mailbox)
+           std::shared_ptr<detail::Mailbox> mailbox)
     : options_(options),
       clock_(options.clock != nullptr ? *options.clock : steady_clock_source()),
       real_time_(clock_.advances_by_itself()),
@@ -101,15 +101,23 @@ Result<void> Loop::watch_internals() {
 Loop::~Loop() {
   WEFT_ASSERT(!in_turn_ || mailbox_->in_child(), "a loop was destroyed inside one of its own turns");
   WEFT_ASSERT(!running_ || mailbox_->in_child(), "a loop was destroyed while it runs");
-  forget_removed_pollers();
-  WEFT_ASSERT(pollers_.empty() || mailbox_->in_child(),
+  pollers_.forget_removed();
+  WEFT_ASSERT(pollers_.all.empty() || mailbox_->in_child(),
               "a loop was destroyed before a poller of it, such as a ucx::Worker");
+  WEFT_ASSERT(
+      !mailbox_->use().has_residents() || mailbox_->in_child(),
+      "a loop was destroyed before a client of it; declare the client after the loop, or destroy it first");
   foreign_ = false;
   // What was posted may own timers, watches and chunks: it goes while the loop is whole.
-  mailbox_->drop();
+  mailbox_->end();
   while (detail::Timer* timer = timers_.pop_due()) timer->loop_ = nullptr;
   while (detail::Timer* timer = timers_.earliest()) disarm(*timer);
   watches_->for_each([this](detail::FdWatch& watch) { unwatch(watch); });
+}
+
+bool Loop::is_used_here() const noexcept {
+  if (current_ != nullptr) return current_ == this;
+  return mailbox_->use().is_run_here_or_nowhere();
 }
 
 LoopStats Loop::stats() const noexcept {
@@ -180,31 +188,31 @@ Result<void> Loop::add_poller(Poller& poller) {
     Result<void> watched = watch(*added, poller.descriptor());
     if (!watched.ok()) return watched;
   }
-  pollers_.push_back(std::move(added));
-  chain_pollers();
+  pollers_.all.push_back(std::move(added));
+  pollers_.chain();
   brought_ = 1;
   leave_to_foreign_loop();
   return {};
 }
 
 void Loop::remove_poller(Poller& poller) noexcept {
-  for (auto& added : pollers_) {
+  for (auto& added : pollers_.all) {
     if (!added->is(poller)) continue;
     added->remove();
     unwatch(*added);
-    pollers_removed_ = true;
+    pollers_.removed = true;
   }
 }
 
-void Loop::forget_removed_pollers() {
-  std::erase_if(pollers_, [](const auto& added) { return added->removed(); });
-  chain_pollers();
-  pollers_removed_ = false;
+void Loop::AddedPollers::forget_removed() {
+  std::erase_if(all, [](const auto& added) { return added->removed(); });
+  chain();
+  removed = false;
 }
 
-void Loop::chain_pollers() noexcept {
-  AddedPoller** place = &first_poller_;
-  for (auto& added : pollers_) {
+void Loop::AddedPollers::chain() noexcept {
+  AddedPoller** place = &first;
+  for (auto& added : all) {
     *place = added.get();
     place = &added->next;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/mailbox.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
 
 #include <sys/eventfd.h>
 
@@ -8,17 +8,50 @@
 
 namespace weft::detail {
 
-Result<std::unique_ptr<Mailbox>> Mailbox::create() {
+// A function that was posted.
+class Mailbox::Post final : public Posted {
+ public:
+  explicit Post(UniqueFunction<void()> work) noexcept : work_(std::move(work)) {}
+
+  void run() override {
+    const std::unique_ptr<Post> self{this};
+    work_();
+  }
+  void drop() noexcept override { delete this; }
+
+ private:
+  UniqueFunction<void()> work_;
+};
+
+Result<std::shared_ptr<Mailbox>> Mailbox::create() {
   Descriptor signal{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   if (!signal) return errno_status(Layer::kRuntime, "making an event descriptor", errno);
-  return std::make_unique<Mailbox>(std::move(signal));
+  return std::make_shared<Mailbox>(std::move(signal));
 }
 
 void Mailbox::post(UniqueFunction<void()> work) {
-  Post* post = new Post{std::move(work), newest_.load(std::memory_order_relaxed)};
-  while (!newest_.compare_exchange_weak(post->next, post, std::memory_order_seq_cst,
-                                        std::memory_order_relaxed)) {
-  }
+  push(*new Post{std::move(work)});
+}
+
+void Mailbox::post(Posted& node) noexcept {
+  push(node);
+  if (state_.load(std::memory_order_seq_cst) == State::kEnded) drop();
+}
+
+// The errand is its sender's still, whatever the loop makes of it meanwhile.
+bool Mailbox::send(Errand& errand) noexcept {
+  if (in_child() || state_.load(std::memory_order_relaxed) != State::kOpen) return false;
+  push(errand);
+  const State state = state_.load(std::memory_order_seq_cst);
+  if (state == State::kStopped && errand.claim()) errand.refuse();
+  if (state == State::kEnded) drop();
+  return true;
+}
+
+void Mailbox::push(Posted& node) noexcept {
+  Posted* newest = newest_.load(std::memory_order_relaxed);
+  do node.next_ = newest;
+  while (!newest_.compare_exchange_weak(newest, &node, std::memory_order_seq_cst, std::memory_order_relaxed));
   wake();
 }
 
@@ -38,28 +71,75 @@ void Mailbox::signal() noexcept {
 
 std::size_t Mailbox::run() {
   std::size_t count = 0;
-  for (Post* post = take_all(); post != nullptr; ++count) {
-    const std::unique_ptr<Post> current{post};
-    post = current->next;
-    current->work();
+  for (Posted* node = take_all(); node != nullptr; ++count) {
+    Posted* next = node->next_;
+    node->run();
+    node = next;
   }
   return count;
 }
 
+void Mailbox::stop_errands() noexcept {
+  state_.store(State::kStopped, std::memory_order_seq_cst);
+  // Only the loop takes anything out, and it is here.
+  for (Posted* node = newest_.load(std::memory_order_seq_cst); node != nullptr; node = node->next_) {
+    if (!node->is_errand_) continue;
+    Errand& errand = static_cast<Errand&>(*node);
+    if (errand.claim()) errand.refuse();
+  }
+  while (!begun_.empty()) begun_.pop_front().end_now();
+}
+
+void Mailbox::end_errands_of(const void* whom) noexcept {
+  if (in_child()) return;  // whoever waits is in the parent
+  IntrusiveList<Errand, ErrandTag> theirs;
+  begun_.for_each([&](Errand& errand) {
+    if (!errand.is_of(whom)) return;
+    errand.unlink();
+    theirs.push_back(errand);
+  });
+  while (!theirs.empty()) theirs.pop_front().end_now();
+}
+
+void Mailbox::end() noexcept {
+  Posted* oldest = nullptr;
+  {
+    const std::lock_guard lock{ending_};
+    state_.store(State::kEnded, std::memory_order_seq_cst);
+    oldest = take_all();
+  }
+  drop_all(oldest);
+  while (!in_child() && !begun_.empty()) begun_.pop_front().end_now();
+  drop();
+}
+
 void Mailbox::drop() noexcept {
-  while (Post* post = take_all()) {
-    while (post != nullptr) delete std::exchange(post, post->next);
+  for (;;) {
+    Posted* oldest = nullptr;
+    {
+      const std::lock_guard lock{ending_};
+      oldest = take_all();
+    }
+    if (oldest == nullptr) return;
+    drop_all(oldest);
+  }
+}
+
+void Mailbox::drop_all(Posted* oldest) noexcept {
+  while (oldest != nullptr) {
+    Posted* node = std::exchange(oldest, oldest->next_);
+    node->drop();
   }
 }
 
 // What was posted so far, oldest first.
-Mailbox::Post* Mailbox::take_all() noexcept {
+Posted* Mailbox::take_all() noexcept {
   // The common case is nothing, and a look is cheaper than an exchange.
-  if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
-  Post* newest = newest_.exchange(nullptr, std::memory_order_acquire);
-  Post* oldest = nullptr;
+  if (empty()) return nullptr;
+  Posted* newest = newest_.exchange(nullptr, std::memory_order_acquire);
+  Posted* oldest = nullptr;
   while (newest != nullptr) {
-    Post* next = std::exchange(newest->next, oldest);
+    Posted* next = std::exchange(newest->next_, oldest);
     oldest = std::exchange(newest, next);
   }
   return oldest;

@@ -20,8 +20,8 @@ class WorkerJobs {
   Added add(WorkerJob& job) noexcept;
   /// Takes `job` out; false when it is not here. The caller has the hold then.
   bool remove(WorkerJob& job) noexcept;
-  /// Lets no more in, and gives away those that wait.
-  void end(IntrusiveList<WorkerJob, WorkerJobTag>& left) noexcept;
+  /// Lets no more in, and takes out the first that waits, with the hold; null when none does.
+  WorkerJob* end() noexcept;
   WorkerPoolStats stats() const noexcept { return stats_; }
 
   WorkerJob* next() noexcept;

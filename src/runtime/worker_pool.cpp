@@ -44,10 +44,11 @@ bool WorkerJobs::remove(WorkerJob& job) noexcept {
   return true;
 }
 
-void WorkerJobs::end(IntrusiveList<WorkerJob, WorkerJobTag>& left) noexcept {
+WorkerJob* WorkerJobs::end() noexcept {
   ended_ = true;
-  left.splice_back(waiting_);
-  stats_.waiting = 0;
+  if (waiting_.empty()) return nullptr;
+  --stats_.waiting;
+  return &waiting_.pop_front();
 }
 
 WorkerJob* WorkerJobs::next() noexcept {
@@ -92,12 +93,11 @@ WorkerPool::WorkerPool(std::shared_ptr<detail::PoolThreads> threads) : threads_(
 
 WorkerPool::~WorkerPool() {
   if (!threads_->in_child()) {
-    detail::IntrusiveList<detail::WorkerJob, detail::WorkerJobTag> left;
-    threads_->with_queue([&left](detail::WorkerJobs& jobs) { jobs.end(left); });
-    while (!left.empty()) {
-      detail::WorkerJob& job = left.pop_front();
-      job.failure = Status::of<detail::kPoolEnded>();
-      job.tell();
+    // One by one: while it waits in a list its coroutine may take it out, under the lock.
+    const auto first = [](detail::WorkerJobs& jobs) { return jobs.end(); };
+    while (detail::WorkerJob* const job = threads_->with_queue(first)) {
+      job->failure = Status::of<detail::kPoolEnded>();
+      job->tell();
     }
   }
   threads_->end();

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from project_files import ROOT, project_files, read
 
 PAGE = pathlib.Path("docs/capabilities.md")
-CODE = re.compile(r"\b(?:CR|LG|BU|UX)-[0-9]+\b")
+CODE = re.compile(r"\b(?:CR|LG|BU|UX|X)-[0-9]+\b")
 ROW = re.compile(r"^\| ([A-Z]+-[0-9]+) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 
 

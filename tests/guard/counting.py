@@ -17,7 +17,7 @@ from typing import NamedTuple
 CALLS = 4096
 TRANSPORTS = ("tcp", "memory")
 DEPTHS = (1, 16, 256)
-CELLS = [f"{transport} {depth}" for transport in TRANSPORTS for depth in DEPTHS]
+CELLS = [f"{transport} {depth}" for transport in TRANSPORTS for depth in DEPTHS] + ["tcp-pool 256", "memory-pool 256"]
 
 # The C library chooses memcpy and its like by the processor; without these features each one gets the same choice.
 PLAIN_PROCESSOR = "glibc.cpu.hwcaps=" + ",".join(

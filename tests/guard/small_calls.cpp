@@ -11,6 +11,7 @@
 
 #include "support/heap_count.hpp"
 #include "weft/client.hpp"
+#include "weft/connection_pool.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/runtime/clock.hpp"
 #include "weft/runtime/loop.hpp"
@@ -41,11 +42,12 @@ struct Progress {
   std::size_t allocations_before = 0;
 };
 
-weft::Task<void> call_again_and_again(weft::Client* client, Progress* progress) {
+template <typename Client>
+weft::Task<void> call_again_and_again(Client* client, Progress* progress) {
   Payload payload{};
   while (progress->to_start > 0) {
     --progress->to_start;
-    weft::Result<Payload> answer = co_await client->call<echo>(payload);
+    weft::Result<Payload> answer = co_await client->template call<echo>(payload);
     if (!answer.ok() || (*answer)[0] != payload[0] + 1) ++progress->failed;
     ++payload[0];
     if (++progress->ended == kWarmUp) progress->allocations_before = weft::testing::heap_allocations();
@@ -75,11 +77,13 @@ extern "C" {
 }
 
 int main(int argc, char** argv) {
-  const std::string_view transport = argc == 4 ? argv[1] : "";
+  std::string_view transport = argc == 4 ? argv[1] : "";
+  const bool by_pool = transport.ends_with("-pool");
+  if (by_pool) transport.remove_suffix(5);
   const std::uint64_t in_flight = argc == 4 ? number(argv[2]) : 0;
   const std::uint64_t calls = argc == 4 ? number(argv[3]) : 0;
   if ((transport != "tcp" && transport != "memory") || in_flight == 0 || calls == 0) {
-    std::fprintf(stderr, "usage: guard_small_calls tcp|memory IN_FLIGHT CALLS\n");
+    std::fprintf(stderr, "usage: guard_small_calls tcp|memory|tcp-pool|memory-pool IN_FLIGHT CALLS\n");
     return 2;
   }
 
@@ -100,11 +104,23 @@ int main(int argc, char** argv) {
   server.register_handler<echo>();
   server.start().value();
   weft::Client client{*client_loop, {.connect = server.urls().front()}, transports};
+  // Of one connection, as the client has, so that both do the same work.
+  weft::PoolOptions pool_options;
+  pool_options.client.connect = server.urls().front();
+  pool_options.connections_max = 1;
+  pool_options.calls_per_connection = 65536;
+  weft::ConnectionPool pool{*client_loop, pool_options, transports};
 
   Progress progress{.to_start = kWarmUp + calls};
   weft::Scope callers;
   client_loop->post([&] {
-    for (std::uint64_t i = 0; i < in_flight; ++i) callers.spawn(&call_again_and_again, &client, &progress);
+    for (std::uint64_t i = 0; i < in_flight; ++i) {
+      if (by_pool) {
+        callers.spawn(&call_again_and_again<weft::ConnectionPool>, &pool, &progress);
+      } else {
+        callers.spawn(&call_again_and_again<weft::Client>, &client, &progress);
+      }
+    }
   });
   int idle_turns = 0;
   for (std::uint64_t ended = 0; ended < kWarmUp + calls; ended = progress.ended) {

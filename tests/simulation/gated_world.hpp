@@ -76,6 +76,12 @@ class GatedWorld {
   }
   ~GatedWorld() { clients_.clear(); }
 
+  /// One more client, which ends before the world.
+  std::unique_ptr<Client> make_client(ClientOptions options) {
+    options.connect = "memory://server";
+    options.logger = &logger_;
+    return std::make_unique<Client>(*loop_, std::move(options), transports_);
+  }
   Client& client(std::size_t index = 0) { return *clients_[index]; }
   void lose_client(std::size_t index) { clients_[index].reset(); }
   Server& server() { return *server_; }
@@ -134,7 +140,7 @@ class GatedWorld {
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
-/// What became of the calls of one caller.
+/// Outcomes of the calls of one caller.
 struct Calls {
   int started = 0;
   int good = 0;

@@ -152,7 +152,7 @@ TEST_F(Interceptors, HearThatACallerGaveUpAndThatAConnectionIsGone) {
   EXPECT_NE(lines.back(), "outer after work: OK");
 }
 
-/// Whom an interceptor found the call to be from.
+/// The caller, as an interceptor found it.
 struct User {
   std::string name;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts and links that are simulated: what a server and its client see of latency, bandwidth, loss, partitions,
-// crashes and hosts that stand still.
+// Hosts and links that are simulated: what a server and its client see of latency, bandwidth, loss,
+// partitions, crashes and hosts that stand still.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -156,7 +156,8 @@ TEST(SimulatedNetwork, JittersWithinItsBoundAndKeepsTheOrder) {
       calls.push_back(world.call(k));
       world.pass(1ms);
     }
-    for (Number k = 0; k < 20; ++k) EXPECT_EQ(world.outcome(std::move(calls[k])).value(), Service::answer_to(k));
+    for (Number k = 0; k < 20; ++k)
+      EXPECT_EQ(world.outcome(std::move(calls[k])).value(), Service::answer_to(k));
   }
   EXPECT_GE(least, 20ms);
   EXPECT_LE(most, 80ms);

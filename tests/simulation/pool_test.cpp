@@ -138,7 +138,7 @@ class Pools : public ::testing::Test {
   Scope scope_;
 };
 
-TEST_F(Pools, CR12_OneConnectionServesAsManyCallsAsItIsToHaveAndTheNextOneIsMadeForMore) {
+TEST_F(Pools, OneConnectionServesAsManyCallsAsItIsToHaveAndTheNextOneIsMadeForMore) {
   serve();
   PoolOptions its = options();
   its.calls_per_connection = 10;
@@ -158,7 +158,7 @@ TEST_F(Pools, CR12_OneConnectionServesAsManyCallsAsItIsToHaveAndTheNextOneIsMade
   EXPECT_EQ(stats().connects, 3u) << "what there is suffices";
 }
 
-TEST_F(Pools, CR12_CallsBeyondAllConnectionsWaitAndGoWhenOthersHaveEnded) {
+TEST_F(Pools, CallsBeyondAllConnectionsWaitAndGoWhenOthersHaveEnded) {
   serve();
   PoolOptions its = options();
   its.calls_per_connection = 2;
@@ -177,7 +177,7 @@ TEST_F(Pools, CR12_CallsBeyondAllConnectionsWaitAndGoWhenOthersHaveEnded) {
   for (std::uint32_t i = 1; i < 10; ++i) EXPECT_EQ(outcome(calls[i]).value(), i * 2);
 }
 
-TEST_F(Pools, CR12_ACallWaitsForAServerThatIsNotThereYetAndAttemptsAreSpread) {
+TEST_F(Pools, ACallWaitsForAServerThatIsNotThereYetAndAttemptsAreSpread) {
   make(options());
   auto calls = begin<&Kept::twice>(1);
   pass(10s);
@@ -189,7 +189,7 @@ TEST_F(Pools, CR12_ACallWaitsForAServerThatIsNotThereYetAndAttemptsAreSpread) {
   EXPECT_EQ(outcome(calls[0]).value(), 0u);
 }
 
-TEST_F(Pools, CR12_ACallThatWaitedUntilItsTimeWasOverSaysWhyThereIsNoConnection) {
+TEST_F(Pools, ACallThatWaitedUntilItsTimeWasOverSaysWhyThereIsNoConnection) {
   make(options());
   auto calls = begin<&Kept::twice>(1);
   pass(31s);
@@ -228,7 +228,7 @@ TEST_F(Pools, OptionsThatMakeNoSenseAreNamed) {
   EXPECT_THAT(outcome(calls[0]).status().to_string(), HasSubstr("PoolOptions::connections_max"));
 }
 
-TEST_F(Pools, CR12_ACallThatMayHaveRunIsRepeatedOnlyIfItIsIdempotent) {
+TEST_F(Pools, ACallThatMayHaveRunIsRepeatedOnlyIfItIsIdempotent) {
   serve();
   make(options());
   auto once = begin<&Kept::held>(1, 1);
@@ -252,7 +252,7 @@ TEST_F(Pools, CR12_ACallThatMayHaveRunIsRepeatedOnlyIfItIsIdempotent) {
   EXPECT_EQ(stats().retries, 2u);
 }
 
-TEST_F(Pools, CR12_ACallIsRepeatedThreeTimesAndNoMore) {
+TEST_F(Pools, ACallIsRepeatedThreeTimesAndNoMore) {
   serve();
   make(options());
   auto calls = begin<held_again>(1, 1);
@@ -266,7 +266,7 @@ TEST_F(Pools, CR12_ACallIsRepeatedThreeTimesAndNoMore) {
   EXPECT_EQ(kept_.ran[1], 4);
 }
 
-TEST_F(Pools, CR12_RepetitionsOfWhatMayHaveRunAreBoundedByTheBudget) {
+TEST_F(Pools, RepetitionsOfWhatMayHaveRunAreBoundedByTheBudget) {
   serve();
   PoolOptions its = options();
   its.retry_budget = {.share_of_calls = 0.1, .floor_per_second = 0, .saved_max = 50};
@@ -280,7 +280,7 @@ TEST_F(Pools, CR12_RepetitionsOfWhatMayHaveRunAreBoundedByTheBudget) {
   EXPECT_EQ(stats().retries_refused, static_cast<std::uint64_t>(ended));
 }
 
-TEST_F(Pools, CR12_CallsThatNeverLeftAreBegunAgainWithoutTheBudget) {
+TEST_F(Pools, CallsThatNeverLeftAreBegunAgainWithoutTheBudget) {
   serve();
   PoolOptions its = options();
   its.retry_budget = {.share_of_calls = 0, .floor_per_second = 0, .saved_max = 1};
@@ -297,7 +297,7 @@ TEST_F(Pools, CR12_CallsThatNeverLeftAreBegunAgainWithoutTheBudget) {
   for (std::uint32_t i = 0; i < 50; ++i) EXPECT_EQ(kept_.ran[100 + i], 1) << i;
 }
 
-TEST_F(Pools, CR12_IdleConnectionsGoAndThoseBeyondTheUsualGoSooner) {
+TEST_F(Pools, IdleConnectionsGoAndThoseBeyondTheUsualGoSooner) {
   serve();
   PoolOptions its = options();
   its.calls_per_connection = 1;
@@ -319,7 +319,7 @@ TEST_F(Pools, CR12_IdleConnectionsGoAndThoseBeyondTheUsualGoSooner) {
   EXPECT_EQ(outcome(later[0]).value(), 14u);
 }
 
-TEST_F(Pools, CR12_ConnectionsAreRenewedBeforeTheirLifeIsOverAndNoCallNoticesIt) {
+TEST_F(Pools, ConnectionsAreRenewedBeforeTheirLifeIsOverAndNoCallNoticesIt) {
   serve();
   PoolOptions its = options();
   its.idle_timeout = 0s;
@@ -409,7 +409,7 @@ TEST_F(Pools, ClosingEndsWhatIsInFlightAndWhatWaits) {
   EXPECT_THAT(outcome(late[0]).status().to_string(), HasSubstr("the pool was closed"));
 }
 
-TEST_F(Pools, CR25_PoolsAreMadeByAddressAndShared) {
+TEST_F(Pools, PoolsAreMadeByAddressAndShared) {
   serve();
   ConnectionPools pools{loop(), options(), transports()};
   ConnectionPool& one = pools.at("memory://server");

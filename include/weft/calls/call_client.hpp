@@ -21,8 +21,9 @@ class ClientCore;
 
 /// Calls methods of one server over one connection, which it makes at the first call, and again when it was
 /// lost. Any number of calls may be in flight; they are answered in any order, and none waits for another.
-/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
-/// destroyed inside a handler that its own connection serves.
+/// Thread: its loop's, destructor included, and the process ends with a message elsewhere; it may be made on
+/// any thread, and destroyed on any when nobody runs the loop any more. Destroying it ends its calls with
+/// kCancelled; it must not be destroyed inside a handler that its own connection serves.
 class CallClient : public Caller {
  public:
   /// `loop` must outlive the client.

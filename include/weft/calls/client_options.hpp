@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
+#include "weft/calls/client_interceptor.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/transport/connection_stats.hpp"
 
@@ -25,6 +28,9 @@ struct ClientOptions {
   /// Calls carry the metadata of the call that is being served, if they are given none. Set to
   /// false when calling a server that must not see the caller's metadata.
   bool carries_metadata = true;
+  /// Asked before each call is sent, in this order, and told when it has ended, in reverse. None: nothing is
+  /// paid for it.
+  std::vector<std::shared_ptr<ClientInterceptor>> interceptors{};
   /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: none.
   Duration reconnect_wait_min = std::chrono::milliseconds{20};
   Duration reconnect_wait_max = std::chrono::seconds{1};

@@ -242,7 +242,11 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
 
  public:
   StartedCall(CallTarget& target, const MethodKey& method, const CallOptions& options)
-      : WithDetails(options, true), Base(target, method, WithDetails::get()) {}
+      : WithDetails(options, true),
+        Base(target, method, WithDetails::get()),
+        repeats_(target.repeats_calls()) {
+    WithDetails::details.keeps_body = false;
+  }
 
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
@@ -250,7 +254,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
   template <typename... Arguments>
   void start(const Arguments&... arguments) {
     const std::size_t size = encoded_size(arguments...);
-    if (Base::target_repeats_calls()) keep_to_repeat(size, arguments...);
+    if (repeats_) keep_to_repeat(size, arguments...);
     const Begun begun = Base::begin(nullptr, size);
     if (begun.body != nullptr) {
       try {
@@ -261,6 +265,7 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
       if (begun.needs_sent()) Base::sent();
     } else if (begun.waits() && !kept_.is_kept()) {
       kept_.keep(size, arguments...);
+      WithDetails::details.keeps_body = true;
     }
   }
 
@@ -278,15 +283,16 @@ class StartedCall final : WithDetails, public AnsweredCall<CodecAnswer<R>> {
     if (size == kUnencodable) return;
     try {
       kept_.keep(size, arguments...);
+      WithDetails::details.keeps_body = true;
     } catch (...) {  // NOLINT(bugprone-empty-catch): what encoding throws is told by the call itself
     }
   }
 
   std::size_t body_bytes() const override { return kept_.size(); }
   void encode_body(std::byte* to) const override { kept_.copy_to(to); }
-  bool keeps_body() const noexcept override { return kept_.is_kept(); }
 
   KeptRequest kept_;
+  const bool repeats_;
 };
 
 }  // namespace detail

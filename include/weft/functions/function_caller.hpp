@@ -14,7 +14,8 @@ namespace weft {
 template <typename Derived>
 class FunctionCaller {
  public:
-  /// Calls a function: `Result<R> reply = co_await client.call<f>(arguments...);`
+  /// Calls a function, of which a declaration must be in sight and no definition: `Result<R> reply = co_await
+  /// client.call<f>(arguments...);`
   /// Errors: the handler's own; kUnavailable (retry: reconnect) when the connection was lost and the call may
   /// or may not have run; kDeadlineExceeded; kCancelled; kResourceExhausted; kUnimplemented for an unknown
   /// method; kFailedPrecondition when the server's signature is another, naming both.

@@ -64,13 +64,16 @@ class Loop : public detail::Executor {
   /// Errors: errno of the system's refusal (kResourceExhausted for descriptors), kUnimplemented when io_uring
   /// was asked for and is not part of this build, kInvalidArgument for options with which nothing would run.
   static Result<std::unique_ptr<Loop>> create(const LoopOptions& options = {});
-  /// Must not be in a turn. Posted work that did not run is dropped; timers and watches are disarmed.
-  /// Every chunk must be back.
+  /// Must not be in a turn, and outlives its clients. Posted work that did not run is dropped; timers and
+  /// watches are disarmed. Every chunk must be back.
   ~Loop();
 
   /// The loop whose turn runs on this thread, or null.
   static Loop* current() noexcept { return current_; }
   bool in_turn() const noexcept { return in_turn_; }
+  /// False on a thread that must leave everything of this loop alone: another one runs it, or this one is
+  /// inside a turn of another loop. Thread: any.
+  bool is_used_here() const noexcept;
 
   /// The clock, read once per full turn, after each sleep, and within a turn that does much; between turns
   /// the clock itself. With pollers it may thus be some 50 us behind, and as much more as the turn's work has
@@ -101,8 +104,9 @@ class Loop : public detail::Executor {
   /// Turns until stop(). Not inside a turn.
   void run();
   /// Lets run() return after the turn it is in, or after the burst of quick turns. Without a run() going
-  /// on, the next one returns at once; each return of run() takes the request back. Thread: any; the loop
-  /// must outlive the call.
+  /// on, the next one returns at once; each return of run() takes the request back. Calls that other threads
+  /// have under way in this loop, and those that they make before its next turn, end with kCancelled. Thread:
+  /// any; the loop must outlive the call.
   void stop();
 
   /// One turn, which waits at most `max_wait` for something to do. True when it did something. Not inside a
@@ -151,13 +155,25 @@ class Loop : public detail::Executor {
   Result<void> add_poller(Poller& poller);
   void remove_poller(Poller& poller) noexcept;
 
+  /// The way to this loop for other threads, which may keep it longer than the loop exists.
+  const std::shared_ptr<detail::Mailbox>& mailbox() const noexcept { return mailbox_; }
+
  private:
   class TurnGuard;
+  class Seat;
   class InternalWatch;
   class AddedPoller;
+  struct AddedPollers {
+    void chain() noexcept;
+    void forget_removed();
+
+    std::vector<std::unique_ptr<AddedPoller>> all;
+    AddedPoller* first = nullptr;  // of the chain in which they are asked
+    bool removed = false;          // some of them
+  };
 
   Loop(const LoopOptions& options, std::unique_ptr<detail::FdPoller> fds,
-       std::unique_ptr<detail::Mailbox> mailbox);
+       std::shared_ptr<detail::Mailbox> mailbox);
   Result<void> watch_internals();
 
   template <typename Work>
@@ -172,8 +188,6 @@ class Loop : public detail::Executor {
   void quick_turns(Done done);
   std::size_t quick_turn(detail::Mailbox& mailbox);
   void after_quick_turns();
-  void forget_removed_pollers();
-  void chain_pollers() noexcept;
   std::size_t wait_for_events(Duration max_wait);
   Duration time_to_sleep(Duration max_wait);
   void set_alarm(TimePoint at) noexcept;
@@ -196,7 +210,6 @@ class Loop : public detail::Executor {
   bool in_turn_ = false;
   bool running_ = false;
   bool foreign_ = false;
-  bool pollers_removed_ = false;
   detail::TurnTime turn_time_;
   std::size_t budget_left_ = 0;
   detail::RandomNumbers random_;
@@ -206,11 +219,10 @@ class Loop : public detail::Executor {
   detail::IntrusiveList<detail::TurnEndHook, detail::TurnEndTag> hooks_;
   std::unique_ptr<detail::FdPoller> fds_;
   std::unique_ptr<detail::WatchTable> watches_;
-  std::unique_ptr<detail::Mailbox> mailbox_;
+  std::shared_ptr<detail::Mailbox> mailbox_;
   std::unique_ptr<InternalWatch> wakeup_;
   std::unique_ptr<InternalWatch> alarm_;
-  std::vector<std::unique_ptr<AddedPoller>> pollers_;
-  AddedPoller* first_poller_ = nullptr;  // of the chain in which they are asked
+  AddedPollers pollers_;
   std::size_t brought_ = 0;  // in the last turn that asked them; a new one counts as having something
   detail::QuickBurst burst_;
   LoopStats stats_;

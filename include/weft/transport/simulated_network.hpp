@@ -59,9 +59,9 @@ struct SimulatedNetworkStats {
   std::uint64_t connections_made = 0;
   std::uint64_t connections_open = 0;  ///< now: either side is still there
   std::uint64_t connects_refused = 0;
-  std::uint64_t resets = 0;     ///< connections that one side ended by force, or that were given up
-  std::uint64_t segments = 0;   ///< sent, once each
-  std::uint64_t bytes = 0;      ///< sent, once each
+  std::uint64_t resets = 0;    ///< connections that one side ended by force, or that were given up
+  std::uint64_t segments = 0;  ///< sent, once each
+  std::uint64_t bytes = 0;     ///< sent, once each
   std::uint64_t retransmissions = 0;
   std::uint64_t events = 0;      ///< of the trace
   std::uint64_t trace_hash = 0;  ///< over what happened, when, to which connection

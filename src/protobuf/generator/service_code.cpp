@@ -2,6 +2,7 @@
 #include "protobuf/generator/service_code.hpp"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/io/printer.h>
 
 #include <map>

@@ -34,8 +34,8 @@ class CircuitEnd : public ListHook<EndOfHostTag> {
   Circuit& circuit;
   const End end;
   SimulatedCarrier* carrier = nullptr;
-  int error = 0;        // of sending and receiving from now on
-  bool gone = false;    // nobody receives here any more
+  int error = 0;          // of sending and receiving from now on
+  bool gone = false;      // nobody receives here any more
   bool readable = false;  // to be told to the carrier
   bool writable = false;
 };

@@ -17,7 +17,7 @@ Direction::Direction(Network& network, Host& from, Host& to, std::uint64_t numbe
 std::size_t Direction::send(std::span<const iovec> from) {
   std::size_t offered = 0;
   for (const iovec& piece : from) offered += piece.iov_len;
-  const std::size_t part = std::min<std::size_t>(offered, capacity_ - (sent_ - window_));
+  const std::size_t part = std::min<std::size_t>(offered, capacity_ - (reached_.sent - reached_.window));
   sender_waits_ = part < offered;
   if (part > 0) enqueue(Segment::of(from, part));
   return part;
@@ -30,7 +30,7 @@ void Direction::end() {
 
 void Direction::enqueue(std::unique_ptr<Segment> segment) {
   if (!outstanding()) progress_at_ = network_.now();
-  sent_ += segment->positions();
+  reached_.sent += segment->positions();
   ++network_.counters().segments;
   network_.counters().bytes += segment->size;
   network_.note(Trace::Event::kSent, number_ + (segment->positions() << 32));
@@ -51,13 +51,14 @@ void Direction::reset() {
   network_.note(Trace::Event::kReset, number_);
   if (!network_.passes(from_, to_)) return;
   auto segment = Segment::of(Segment::Kind::kReset);
-  segment->arrives = last_arrival_ = std::max(last_arrival_, network_.now() + network_.travel_time(from_, to_));
+  segment->arrives = last_arrival_ =
+      std::max(last_arrival_, network_.now() + network_.travel_time(from_, to_));
   flying_.push_back(std::move(segment));
 }
 
 void Direction::vanish() {
   stuck_.clear();
-  retry_at_ = kNever;
+  retry_.at = kNever;
   vanished_ = true;
 }
 
@@ -78,19 +79,19 @@ std::size_t Direction::receive(std::span<const iovec> into) {
     total += filled;
     if (filled < place.iov_len) break;
   }
-  consumed_ += total;
+  reached_.consumed += total;
   return total;
 }
 
 bool Direction::drop_arrived() {
   bool bytes = false;
   while (!arrived_.empty()) bytes |= arrived_.pop_front()->kind == Segment::Kind::kBytes;
-  consumed_ = delivered_;
+  reached_.consumed = reached_.delivered;
   return bytes;
 }
 
 TimePoint Direction::next() const {
-  TimePoint earliest = retry_at_;
+  TimePoint earliest = retry_.at;
   if (!flying_.empty()) earliest = std::min(earliest, flying_.front().arrives);
   if (outstanding()) earliest = std::min(earliest, progress_at_ + network_.options().give_up_after);
   return earliest;
@@ -115,7 +116,7 @@ Direction::Happened Direction::run() {
     if (segment->kind == Segment::Kind::kReset) {
       reset_ = true;
     } else {
-      delivered_ += segment->positions();
+      reached_.delivered += segment->positions();
     }
     network_.note(Trace::Event::kArrived, number_ + (segment->positions() << 32));
     arrived_.push_back(std::move(segment));
@@ -129,7 +130,7 @@ Direction::Happened Direction::run() {
     happened.given_up = true;
     return happened;
   }
-  if (retry_at_ <= now) {
+  if (retry_.at <= now) {
     happened.room = try_again();
   } else {
     happened.room = acknowledge();
@@ -138,20 +139,21 @@ Direction::Happened Direction::run() {
 }
 
 bool Direction::acknowledge() {
-  if (vanished_ || (acknowledged_ == delivered_ && window_ == consumed_)) return false;
+  if (vanished_ || (reached_.acknowledged == reached_.delivered && reached_.window == reached_.consumed))
+    return false;
   if (!network_.passes(to_, from_)) {
     retry_later();
     return false;
   }
-  if (acknowledged_ != delivered_) progress_at_ = network_.now();
-  acknowledged_ = delivered_;
-  if (window_ == consumed_) return false;
-  window_ = consumed_;
+  if (reached_.acknowledged != reached_.delivered) progress_at_ = network_.now();
+  reached_.acknowledged = reached_.delivered;
+  if (reached_.window == reached_.consumed) return false;
+  reached_.window = reached_.consumed;
   return std::exchange(sender_waits_, false);
 }
 
 bool Direction::try_again() {
-  const bool timed = std::exchange(retry_at_, kNever) <= network_.now();
+  const bool timed = std::exchange(retry_.at, kNever) <= network_.now();
   if (!unfinished()) return false;
   bool room = false;
   if (network_.passes(from_, to_) && from_.state != Host::State::kStopped) {
@@ -160,17 +162,17 @@ bool Direction::try_again() {
     room = acknowledge();
   }
   if (!unfinished()) return room;
-  retry_wait_ = timed ? std::min(2 * retry_wait_, network_.options().retransmit_max)
+  retry_.wait = timed ? std::min(2 * retry_.wait, network_.options().retransmit_max)
                       : network_.retransmit_wait(from_, to_);
-  retry_at_ = network_.now() + retry_wait_;
+  retry_.at = network_.now() + retry_.wait;
   return room;
 }
 
 // The wait begins anew with each loss that follows a success.
 void Direction::retry_later() {
-  if (retry_at_ != kNever) return;
-  retry_wait_ = network_.retransmit_wait(from_, to_);
-  retry_at_ = network_.now() + retry_wait_;
+  if (retry_.at != kNever) return;
+  retry_.wait = network_.retransmit_wait(from_, to_);
+  retry_.at = network_.now() + retry_.wait;
 }
 
 }  // namespace weft::detail::simulated

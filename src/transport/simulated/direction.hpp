@@ -73,13 +73,28 @@ class Direction {
   bool try_again();
 
  private:
+  /// Positions that were reached, see above.
+  struct Positions {
+    std::uint64_t sent = 0;
+    std::uint64_t delivered = 0;
+    std::uint64_t acknowledged = 0;
+    std::uint64_t consumed = 0;
+    std::uint64_t window = 0;
+  };
+  /// The next time that the sender's host tries again, and the wait before it.
+  struct Retry {
+    TimePoint at = kNever;
+    Duration wait{};
+  };
+
   bool at(Segment::Kind kind) const { return !arrived_.empty() && arrived_.front().kind == kind; }
   void enqueue(std::unique_ptr<Segment> segment);
   void leave(std::unique_ptr<Segment> segment);
   bool unfinished() const {
-    return !vanished_ && (!stuck_.empty() || acknowledged_ != delivered_ || window_ != consumed_);
+    return !vanished_ && (!stuck_.empty() || reached_.acknowledged != reached_.delivered ||
+                          reached_.window != reached_.consumed);
   }
-  bool outstanding() const { return !vanished_ && sent_ != acknowledged_; }
+  bool outstanding() const { return !vanished_ && reached_.sent != reached_.acknowledged; }
   void retry_later();
 
   Network& network_;
@@ -90,15 +105,10 @@ class Direction {
   SegmentQueue arrived_;
   SegmentQueue flying_;
   SegmentQueue stuck_;
-  std::uint64_t sent_ = 0;
-  std::uint64_t delivered_ = 0;
-  std::uint64_t acknowledged_ = 0;
-  std::uint64_t consumed_ = 0;
-  std::uint64_t window_ = 0;
+  Positions reached_;
   TimePoint last_arrival_{};
   TimePoint progress_at_{};  // the last acknowledgement, or when there was nothing to acknowledge
-  TimePoint retry_at_ = kNever;
-  Duration retry_wait_{};
+  Retry retry_;
   bool sender_waits_ = false;
   bool vanished_ = false;
   bool ended_ = false;

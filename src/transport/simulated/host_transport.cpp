@@ -21,8 +21,8 @@ namespace {
 constexpr Duration kConnectRetry = std::chrono::seconds{1};
 
 Status refused(const Url& url) {
-  return {StatusCode::kUnavailable, Layer::kTransport, "connect to " + url.to_string() + ": nobody listens there",
-          ECONNREFUSED};
+  return {StatusCode::kUnavailable, Layer::kTransport,
+          "connect to " + url.to_string() + ": nobody listens there", ECONNREFUSED};
 }
 
 // Sleeps for `time` or until the deadline. Errors: to_status(reason) when that has come or at a cancel.
@@ -50,7 +50,8 @@ Result<std::unique_ptr<Listener>> HostTransport::listen(Loop& loop, const Url& u
   return std::unique_ptr<Listener>{std::make_unique<SimulatedListener>(network_, place, url)};
 }
 
-Task<Result<std::unique_ptr<Connection>>> HostTransport::connect(Loop& loop, Url url, ConnectOptions options) {
+Task<Result<std::unique_ptr<Connection>>> HostTransport::connect(Loop& loop, Url url,
+                                                                 ConnectOptions options) {
   WEFT_ASSERT(&loop == &network_->loop(), "clients of a SimulatedNetwork are on its loop");
   CancelScope* scope = co_await this_cancel_scope();
   if (scope != nullptr && scope->cancelled()) co_return to_status(scope->reason());

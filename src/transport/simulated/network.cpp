@@ -12,7 +12,7 @@ namespace weft::detail::simulated {
 
 namespace {
 
-/// What an Ethernet frame has for TCP.
+/// Room for TCP's bytes in an Ethernet frame.
 constexpr std::size_t kPacketBytes = 1448;
 
 std::uint64_t pair_of(const Host& from, const Host& to) {
@@ -23,8 +23,8 @@ std::uint64_t pair_of(const Host& from, const Host& to) {
 TimePoint send_through(Access& access, TimePoint at, std::size_t bytes) {
   if (access.link.bytes_per_second == 0) return at;
   const double seconds = static_cast<double>(bytes) / static_cast<double>(access.link.bytes_per_second);
-  access.busy_until =
-      std::max(at, access.busy_until) + std::chrono::duration_cast<Duration>(std::chrono::duration<double>{seconds});
+  access.busy_until = std::max(at, access.busy_until) +
+                      std::chrono::duration_cast<Duration>(std::chrono::duration<double>{seconds});
   return access.busy_until;
 }
 
@@ -111,7 +111,8 @@ Duration Network::travel_time(const Host& from, const Host& to) {
   const Duration jitter = from.out.link.jitter + to.in.link.jitter;
   const Duration latency = from.out.link.latency + to.in.link.latency;
   if (jitter <= Duration::zero()) return latency;
-  return latency + Duration{static_cast<Duration::rep>(random_.between(0, static_cast<double>(jitter.count())))};
+  return latency +
+         Duration{static_cast<Duration::rep>(random_.between(0, static_cast<double>(jitter.count())))};
 }
 
 bool Network::loses_packet(const Host& from, const Host& to) {

@@ -31,8 +31,7 @@ struct Gate {
   }
 };
 
-/// What the server keeps for each loop: something that it is asked for, and that takes part in its
-/// descriptors.
+/// A poller that the server keeps for each loop, with a descriptor among the loop's.
 class Asked final : public Poller {
  public:
   explicit Asked(Loop&) {}

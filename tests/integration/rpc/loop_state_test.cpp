@@ -33,12 +33,15 @@ class Diary {
     for (const auto& [number, thread] : made_on_) threads.insert(thread);
     return threads.size();
   }
-  const std::vector<int>& ended() const { return ended_; }
+  std::vector<int> ended() const {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
   bool all_on_their_threads() const { return on_its_thread_; }
   bool all_in_turns() const { return in_turn_; }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<int, std::thread::id> made_on_;
   std::vector<int> ended_;
   bool on_its_thread_ = true;

@@ -83,6 +83,20 @@ TEST_F(WithoutMemory, AContextIsLeftOutAndTheReasonStays) {
   EXPECT_EQ(status.with_context("calling").native(), 5);
 }
 
+TEST_F(WithoutMemory, AFailureSaysWhenToComeAgainAllTheSame) {
+  Status status{StatusCode::kUnauthenticated, Layer::kRpc, "a text", -5, Retry::kReconnect};
+  status.set_retry_after(std::chrono::hours{1});
+  status.mark_unprocessed();
+  EXPECT_EQ(status.retry_after(), kRetryAfterMax);
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated);
+  EXPECT_EQ(status.layer(), Layer::kRpc);
+  EXPECT_EQ(status.native(), -5);
+  EXPECT_EQ(status.retry(), Retry::kReconnect);
+  EXPECT_TRUE(status.unprocessed());
+  status.set_retry_after(Duration{-1});
+  EXPECT_EQ(status.retry_after(), Duration::zero());
+}
+
 TEST_F(WithoutMemory, AFailureIsMarkedUnprocessedAllTheSame) {
   Status bare{StatusCode::kAborted, Layer::kUser, "a reason", -7};
   bare.mark_unprocessed();

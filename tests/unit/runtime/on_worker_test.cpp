@@ -420,6 +420,31 @@ TEST_F(OnWorker, ManyLoopsShareAPoolAndCancelsMeetEndsAnyhow) {
   EXPECT_EQ(alive, 0);
 }
 
+TEST_F(OnWorker, APoolMayEndWhileCoroutinesAreDroppedAndCancelled) {
+  std::atomic<int> alive = 0;
+  std::vector<Result<int>> results;
+  for (int round = 0; round < 300; ++round) {
+    auto pool = WorkerPool::start({.name = "ends", .threads = 2}).value();
+    Scope scope;
+    loop_->post([&] {
+      for (int i = 0; i < 32; ++i) scope.spawn(&store_quick, pool.get(), Counted{alive}, &results);
+    });
+    loop_->run_once(0s);
+    std::thread ender{[&pool] { pool.reset(); }};
+    if (round % 3 == 0) scope.drop_all();
+    if (round % 3 == 1) scope.cancel(CancelReason::kRequested);
+    loop_->block_on(scope.join());
+    ender.join();
+    loop_->run_until_idle();
+    EXPECT_EQ(alive, 0);
+  }
+  for (const Result<int>& result : results) {
+    EXPECT_TRUE(result.ok() || result.status().code() == StatusCode::kUnavailable ||
+                result.status().code() == StatusCode::kCancelled)
+        << result.status().to_string();
+  }
+}
+
 using OnWorkerDeathTest = OnWorker;
 TEST_F(OnWorkerDeathTest, OutsideOfATurnItHasNowhereToComeBackTo) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -17,6 +17,7 @@ class Loop;
 
 namespace weft::detail {
 
+class ClientPass;
 class Session;
 
 /// State of a call that was given options, kept apart so that the others need not carry it: the options, the
@@ -48,10 +49,25 @@ class CallDetails {
   /// It is about to be queued on `loop`, with its attachment begun if it has one. Of those that have a
   /// progress that no other call has taken.
   void run_on(Loop& loop);
-  /// The call has ended: the user's progress may end, or count for another.
-  void ended() noexcept {
+  /// The call has left, and may yet be told its outcome: the user's progress may end, or count for another.
+  void left() noexcept {
     if (has_progress_) give_progress_back();
   }
+  /// The call has ended. These details may be gone afterwards, if they are those of its pass.
+  void ended(const Status& outcome) noexcept {
+    left();
+    if (pass_ != nullptr) [[unlikely]] {
+      end_pass(outcome);
+    }
+  }
+  /// The call ends without an outcome: nobody waits for it any more. They may be gone as well.
+  void given_up() noexcept {
+    if (pass_ != nullptr) [[unlikely]] {
+      end_pass(Status::of<kGivenUp>());
+    }
+  }
+  /// The call passes interceptors: `pass` hears of its end.
+  void pass_by(ClientPass& pass) noexcept { pass_ = &pass; }
   /// The call is begun once more, after a connection that was lost: of that one nothing is left.
   void begin_again() noexcept;
   /// The attachment of the answer has `bytes` and has its place; and how much of it is there.
@@ -62,27 +78,34 @@ class CallDetails {
     if (options.progress != nullptr) progress_received(bytes);
   }
   void all_received(std::size_t bytes) noexcept;
-  /// The handler succeeded.
-  void served() const noexcept;
+  /// The handler succeeded, with an answer of `body_bytes`.
+  void served(std::size_t body_bytes) const noexcept;
 
   CallOptions options;
   /// True if the awaiting side can be given the answer's attachment.
   bool returns_attachment;
+  /// False when the body was written and is there no more: such a call cannot begin again.
+  bool keeps_body = true;
   /// The answer's attachment: in the caller's buffer if one was named, else in this.
   std::size_t answer_attachment_bytes = 0;
   Buffer answer_attachment;
 
  private:
+  static constexpr FixedFailure kGivenUp{StatusCode::kCancelled, Layer::kRpc, Retry::kNever,
+                                         "the caller gave up"};
   struct RequestTransfer final : OutgoingTransfer {};
 
   void begin_progress() const;
   void give_progress_back() noexcept;
+  [[gnu::cold]] void end_pass(const Status& outcome) noexcept;
   void progress_expects(std::uint64_t bytes) const noexcept;
   void progress_received(std::uint64_t bytes) const noexcept;
 
   RequestTransfer attachment_;
   ArrivingAnswer arriving_;
   bool has_progress_ = false;
+  /// Null when the call passes no interceptors, or has ended.
+  ClientPass* pass_ = nullptr;
   Status landing_refusal_;
 };
 

@@ -24,6 +24,13 @@ struct CallRequest {
     return details == nullptr && carrying == nullptr && (deadline.is_infinite() || default_timeout != 0);
   }
 
+  /// The caller says that running the call twice does no harm.
+  bool is_idempotent() const {
+    return method->idempotent || (details != nullptr && details->options.idempotent);
+  }
+  /// The body can be written once more.
+  bool keeps_body() const { return details == nullptr || details->keeps_body; }
+
   const MethodKey* method;
   /// May be null.
   CallDetails* details;
@@ -33,6 +40,8 @@ struct CallRequest {
   /// The target's default timeout as a header has it, if `deadline` is from that and is served by
   /// CallTimeouts.
   std::uint32_t default_timeout = 0;
+  /// Times that the call was begun again, after connections that were lost.
+  std::uint32_t repeats = 0;
 };
 
 }  // namespace weft::detail

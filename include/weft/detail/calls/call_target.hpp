@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "weft/base/status.hpp"
 #include "weft/base/time.hpp"
+#include "weft/detail/calls/call_door.hpp"
 #include "weft/detail/calls/call_timeouts.hpp"
 
 namespace weft {
@@ -14,6 +16,7 @@ class Loop;
 
 namespace weft::detail {
 
+class ClientGate;
 class PendingCall;
 class Session;
 
@@ -40,9 +43,10 @@ struct [[nodiscard]] Begun {
 class CallTarget {
  public:
   /// `timeout` is that of calls that have none of their own; kNoTimeout: none. With `carries_metadata` calls
-  /// carry the metadata of the scope that they were begun under, if they have none of their own.
-  CallTarget(Loop& loop, Duration timeout, bool carries_metadata)
-      : loop_(loop), timeouts_(loop, timeout), carries_metadata_(carries_metadata) {}
+  /// carry the metadata of the scope that they were begun under, if they have none of their own. They pass
+  /// `gate`; null: nothing.
+  CallTarget(Loop& loop, Duration timeout, bool carries_metadata,
+             std::shared_ptr<const ClientGate> gate = nullptr);
   CallTarget(const CallTarget&) = delete;
   CallTarget& operator=(const CallTarget&) = delete;
 
@@ -64,11 +68,15 @@ class CallTarget {
   Loop& loop() const { return loop_; }
   CallTimeouts& timeouts() { return timeouts_; }
   bool carries_metadata() const { return carries_metadata_; }
+  const ClientGate* gate() const { return gate_.get(); }
   /// Calls may be begun again here, so their bodies are worth keeping.
   bool repeats_calls() const { return repeats_calls_; }
+  /// The way here for other threads. Thread: any, while the target exists.
+  const std::shared_ptr<CallDoor>& door() const { return door_; }
 
  protected:
-  ~CallTarget() = default;
+  /// Its calls have ended.
+  ~CallTarget();
 
   /// Begins a call for which there is no open session, or one without room.
   virtual Begun begin_without_session(PendingCall& call, std::size_t body_bytes) = 0;
@@ -83,8 +91,10 @@ class CallTarget {
   Loop& loop_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;
+  const std::shared_ptr<const ClientGate> gate_;
   bool repeats_calls_ = false;
   bool asks_about_options_ = false;
+  const std::shared_ptr<CallDoor> door_;
   Session* open_ = nullptr;
 };
 

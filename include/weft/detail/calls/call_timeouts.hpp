@@ -19,12 +19,13 @@ struct TargetCallTag;
 /// that has ended may stay in the list until its time is over. Thread: the loop's.
 class CallTimeouts final : private Timer {
  public:
-  /// `timeout` may be kNoTimeout.
-  CallTimeouts(Loop& loop, Duration timeout);
+  /// `timeout` may be kNoTimeout. Where calls are not `plain` it serves none: each has something of its own
+  /// to do at its beginning, which is not looked for at those that are served.
+  CallTimeouts(Loop& loop, Duration timeout, bool plain = true);
   ~CallTimeouts() = default;
 
-  /// Says whether calls without a timeout of their own are served by add(). False for none, and for one that
-  /// does not fit in a request's field; that is as good as the call's own.
+  /// Says whether calls without a timeout of their own are served by add(). False for none, for calls that
+  /// are not plain, and for one that does not fit in a request's field; that is as good as the call's own.
   bool serves() const { return wire_timeout_ != 0; }
   Duration timeout() const { return timeout_; }
   /// The same as a request's header has it, in microseconds; only if it serves().

@@ -83,17 +83,12 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void begin_waiting(CallsOut& out) noexcept;
   /// Ends a call that waited, or whose request was taken back: it is unprocessed.
   void fail(Status failure) noexcept;
-  /// Returns how often it was begun again so far, after connections that were lost.
-  std::uint32_t repeats() const { return repeats_; }
-  /// The caller says that running it twice does no harm.
-  bool idempotent() const {
-    return request_.method->idempotent ||
-           (request_.details != nullptr && request_.details->options.idempotent);
-  }
 
  protected:
   ~PendingCall() {
-    if (state_ != State::kDone) leave();
+    if (state_ == State::kDone) return;
+    leave();
+    if (request_.details != nullptr) request_.details->given_up();
   }
 
   /// Begins the call on its target under `scope` (may be null). Where the body has its room it is written at
@@ -104,9 +99,6 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   /// For calls that had to wait: what begin() was given, and the body itself.
   virtual std::size_t body_bytes() const = 0;
   virtual void encode_body(std::byte* to) const = 0;
-  /// False when the body was written and is there no more: such a call cannot begin again.
-  virtual bool keeps_body() const noexcept { return true; }
-  bool target_repeats_calls() const { return target_->repeats_calls(); }
   /// In place of sent(), from within a catch: what was thrown while `body` was encoded becomes the failure,
   /// and nothing is sent. Nobody who waits is told.
   void take_back(const std::byte* body) noexcept;
@@ -130,8 +122,6 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void on_timer() override;
 
   void take_answer(const Frame& frame, Status refused);
-  /// It has lost its connection, by `failure`: gives it back to its target if that begins it again.
-  [[gnu::cold]] bool begin_again(const Status& failure, bool stands) noexcept;
   /// Ends it, as soon as the connection has no memory of the caller's.
   void end_with_memory() noexcept;
   void end() noexcept;
@@ -144,7 +134,6 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   std::uint64_t id_ = 0;
   Status failure_;
   State state_ = State::kIdle;
-  std::uint8_t repeats_ = 0;
 };
 
 inline void CallTimeouts::add(PendingCall& call) {

@@ -5,15 +5,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <utility>
 
-#include "runtime/descriptor.hpp"
 #include "weft/base/result.hpp"
+#include "weft/detail/base/descriptor.hpp"
 #include "weft/detail/base/fork_mark.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/base/unique_function.hpp"
+#include "weft/detail/runtime/loop_use.hpp"
+#include "weft/detail/runtime/posted.hpp"
 
 namespace weft::detail {
 
 // Work that other threads hand to a loop, and the protocol that wakes a sleeping loop exactly when it must.
+// Whoever may hand something over when the loop is gone keeps the mailbox, which then refuses or drops it.
 //
 // `newest_` is a stack of posts; the loop takes it whole and reverses it. `asleep_` says that the loop waits
 // in the kernel, or is about to, and looks at `newest_` no more. The two sides mirror each other:
@@ -35,14 +41,26 @@ namespace weft::detail {
 // protocol with its own flag in the place of `newest_`.
 //
 // The descriptor is watched edge-triggered and is never read: each write is an edge of its own.
+//
+// A loop that was stopped takes no errands until its next turn, and one that has ended takes nothing. Whoever
+// pushes looks at `state_` afterwards, whoever closes looks at `newest_` afterwards, so that one of them
+// finds what was pushed meanwhile. In a stopped mailbox it stays where it is, refused. From one that has
+// ended it is taken out under a lock, so that nobody has other threads' posts in hand when the loop's end
+// looks for them.
 class Mailbox {
  public:
-  static Result<std::unique_ptr<Mailbox>> create();
+  static Result<std::shared_ptr<Mailbox>> create();
   explicit Mailbox(Descriptor signal) noexcept : signal_(std::move(signal)) {}
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
   ~Mailbox() { drop(); }
 
-  /// P1 to P3. Thread: any.
+  /// P1 to P3. Thread: any, while the loop exists.
   void post(UniqueFunction<void()> work);
+  /// The same for a node, also when the loop has ended, which drops it. Thread: any.
+  void post(Posted& node) noexcept;
+  /// The same for an errand; false, and nothing was done, when the loop takes none. Thread: any.
+  bool send(Errand& errand) noexcept;
   /// P2 and P3, for whoever did its own P1. Thread: any.
   void wake() noexcept;
 
@@ -50,8 +68,19 @@ class Mailbox {
   std::size_t run();
   /// Whether run() would find something, as far as this thread has heard.
   bool has_posts() const noexcept { return newest_.load(std::memory_order_relaxed) != nullptr; }
-  /// Destroys what was posted, and what that posts.
-  void drop() noexcept;
+  /// Keeps an errand that was begun. Thread: the loop's, like all that is about errands from here on.
+  void keep(Errand& errand) noexcept { begun_.push_back(errand); }
+  /// Ends those that are kept and are of `whom`.
+  void end_errands_of(const void* whom) noexcept;
+  /// Takes no errands until open(); ends those that are here, begun or not.
+  void stop_errands() noexcept;
+  void open() noexcept {
+    if (state_.load(std::memory_order_relaxed) == State::kStopped) [[unlikely]] {
+      state_.store(State::kOpen, std::memory_order_relaxed);
+    }
+  }
+  /// Destroys what was posted, and what that posts, and takes nothing more: the loop ends.
+  void end() noexcept;
 
   /// L1. Thread: the loop's, like everything below.
   void announce_sleep() noexcept { asleep_.store(true, std::memory_order_seq_cst); }
@@ -69,16 +98,25 @@ class Mailbox {
   bool in_child() const noexcept { return made_in_.in_child(); }
   std::uint64_t wakeups() const noexcept { return wakeups_.load(std::memory_order_relaxed); }
 
- private:
-  struct Post {
-    UniqueFunction<void()> work;
-    Post* next;
-  };
-  Post* take_all() noexcept;
+  LoopUse& use() noexcept { return use_; }
+  const LoopUse& use() const noexcept { return use_; }
 
-  alignas(64) std::atomic<Post*> newest_{nullptr};
+ private:
+  enum class State : std::uint8_t { kOpen, kStopped, kEnded };
+  class Post;
+
+  void push(Posted& node) noexcept;
+  Posted* take_all() noexcept;
+  void drop() noexcept;
+  static void drop_all(Posted* oldest) noexcept;
+
+  alignas(64) std::atomic<Posted*> newest_{nullptr};
   std::atomic<bool> asleep_{false};
+  std::atomic<State> state_{State::kOpen};
   std::atomic<std::uint64_t> wakeups_{0};
+  LoopUse use_;
+  std::mutex ending_;
+  IntrusiveList<Errand, ErrandTag> begun_;
   Descriptor signal_;
   const ForkMark made_in_;
 };

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "weft/client.hpp"
+#include "weft/detail/base/fork_mark.hpp"
+#include "weft/functions/blocking.hpp"
+#include "weft/runtime/loop_thread.hpp"
+
+namespace weft {
+
+/// A client for programs without a loop: it runs one on a thread of its own, and its calls block the threads
+/// that make them. `weft::BlockingClient client{{.connect = "tcp://host:port"}}; auto reply =
+/// client.call<f>(x);`
+///
+/// It connects at the first call. Where the system gives no loop or thread, every call fails with the reason.
+/// It serves weft::blocking(client, stop_token) and weft::on_loop_of(client) too. Threads: any for its calls,
+/// any number at a time; none of them may still be making one when it is destroyed, while those that wait
+/// elsewhere for a call, such as a BlockingCall, get kCancelled. In a child of fork it does nothing.
+class BlockingClient final : public BlockingCalls<BlockingClient> {
+ public:
+  explicit BlockingClient(ClientOptions options, LoopThreadOptions thread = {});
+  /// Uses these transports, which may be shared with other clients and servers.
+  BlockingClient(ClientOptions options, Transports transports, LoopThreadOptions thread = {});
+  ~BlockingClient();
+  BlockingClient(const BlockingClient&) = delete;
+  BlockingClient& operator=(const BlockingClient&) = delete;
+
+  /// The seam for BlockingCalls.
+  const std::shared_ptr<detail::CallDoor>& door() const noexcept { return door_; }
+  std::stop_token stop() const noexcept { return {}; }
+
+ private:
+  std::unique_ptr<LoopThread> thread_;
+  std::unique_ptr<Client> client_;
+  std::shared_ptr<detail::CallDoor> door_;
+  detail::ForkMark made_in_;
+};
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "weft/base/time.hpp"
+#include "weft/calls/call_options.hpp"
+#include "weft/runtime/clock.hpp"
+
+namespace weft::detail {
+
+/// The time of an errand, which counts from where the caller made it. A clock that only the loop may read has
+/// it count from where the loop begins it.
+class ErrandTime {
+ public:
+  /// Turns the timeout of `options` into a deadline. `clock` may be null; `usual` is the client's timeout.
+  ErrandTime(Clock* clock, Duration usual, CallOptions& options) noexcept : limit_(options.deadline) {
+    if (clock == nullptr) return;
+    const TimePoint now = clock->now();
+    if (options.timeout == Duration::zero()) {
+      made_at_ = now;
+      usual_end_ = Deadline::after(now, usual);
+    } else if (options.timeout != kNoTimeout) {
+      limit(Deadline::after(now, options.timeout));
+      options.timeout = kNoTimeout;
+    }
+  }
+
+  void limit(Deadline deadline) noexcept { limit_ = limit_.earlier(deadline); }
+  /// Moment by which the call should have ended; infinite without any.
+  Deadline expected_by() const noexcept { return limit_.earlier(usual_end_); }
+  /// The deadline of a call that the loop begins `now`. One that comes early enough has the client's usual
+  /// time from there on, for which there is a list; a late one has so much less.
+  Deadline on_loop(TimePoint now) const noexcept {
+    constexpr Duration kLate = std::chrono::milliseconds{1};
+    return usual_end_.is_infinite() || now - made_at_ < kLate ? limit_ : expected_by();
+  }
+
+ private:
+  Deadline limit_;
+  Deadline usual_end_;
+  TimePoint made_at_{};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "weft/base/result.hpp"
+#include "weft/calls/answer.hpp"
+#include "weft/detail/calls/call_errand.hpp"
+#include "weft/functions/call.hpp"
+
+/// Calls of functions that another thread's loop makes: the caller's thread encodes and decodes.
+namespace weft::detail {
+
+template <typename Its>
+using ErrandPtr = std::unique_ptr<Its, CallErrand::Release>;
+
+/// Makes an `Its` for a call of `M` with its arguments encoded; null when that fails, and `failure` says why.
+/// Never throws, whatever the arguments do.
+template <auto M, typename Its, typename... Given>
+ErrandPtr<Its> make_errand(CallErrand::Request request, Status& failure, Given&&... arguments) noexcept {
+  if constexpr (CallableWith<M, Given...>) {
+    try {
+      typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple kept{
+          std::forward<Given>(arguments)...};
+      return std::apply(
+          [&](const auto&... values) -> ErrandPtr<Its> {
+            const std::size_t bytes = encoded_size(values...);
+            if (bytes == kUnencodable) {
+              failure = unencodable_failure();
+              return nullptr;
+            }
+            ErrandPtr<Its> errand = CallErrand::make<Its>(bytes, std::move(request));
+            if (errand == nullptr) {
+              failure = Status::of<kOutOfMemory>();
+              failure.mark_unprocessed();
+              return nullptr;
+            }
+            encode_to(errand->bytes().body().data(), values...);
+            return errand;
+          },
+          kept);
+    } catch (...) {  // a hook of the user's, or a conversion
+      failure = detail::failure_of_encoding();
+      return nullptr;
+    }
+  } else {
+    explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
+    return nullptr;
+  }
+}
+
+/// Decodes the answer of a call that did not fail.
+template <typename R>
+Result<R> result_of(CallErrand& errand) {
+  CodecAnswer<R> answer;
+  Status failure;
+  answer.read(errand.bytes().answer(), failure);
+  if (!failure.ok()) return failure;
+  if constexpr (std::is_void_v<R>) {
+    return {};
+  } else {
+    return answer.take();
+  }
+}
+
+/// The same with the attachment.
+template <typename R>
+Result<Answer<R>> answer_of(CallErrand& errand) {
+  CodecAnswer<R> answer;
+  Status failure;
+  answer.read(errand.bytes().answer(), failure);
+  if (!failure.ok()) return failure;
+  if constexpr (std::is_void_v<R>) {
+    return Answer<R>{errand.attachment_bytes(), errand.take_attachment()};
+  } else {
+    return Answer<R>{answer.take(), errand.attachment_bytes(), errand.take_attachment()};
+  }
+}
+
+/// The door of a client, of a pool, or of anything that has a CallTarget or a door of its own.
+template <typename Client>
+const std::shared_ptr<CallDoor>& door_of(Client& client) {
+  if constexpr (requires { client.door(); }) {
+    return client.door();
+  } else {
+    return client.target().door();
+  }
+}
+
+}  // namespace weft::detail

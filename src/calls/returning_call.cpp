@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/returning_call.hpp"
+
+namespace weft::detail {
+
+void ReturningCall::send_from(Loop& home, Ready& waiter) noexcept {
+  home_ = &home;
+  home_mailbox_ = home.mailbox();
+  waiter_ = &waiter;
+  send();
+}
+
+void ReturningCall::abandon() noexcept {
+  waiter_ = nullptr;
+  cancel(CancelReason::kRequested);
+  if (borrows()) told_.wait(Deadline::infinite());
+}
+
+// What the caller may do once it was told: end everything but this record, its home's mailbox included.
+void ReturningCall::tell() noexcept {
+  const std::shared_ptr<Mailbox> home = home_mailbox_;
+  hold();
+  told_.raise();
+  home->post(return_);
+}
+
+void ReturningCall::Return::run() {
+  call_.is_back_ = true;
+  if (call_.waiter_ != nullptr) call_.home_->schedule(*call_.waiter_);
+  call_.release();
+}
+
+bool ReturningAwaiter::begin(CancelScope* scope) noexcept {
+  Loop* home = Loop::current();
+  WEFT_ASSERT(home != nullptr,
+              "on_loop_of() is awaited inside a turn of a Loop; elsewhere write weft::blocking()");
+  if (scope != nullptr) {
+    if (scope->cancelled()) {
+      failure_ = to_status(scope->reason());
+      failure_.mark_unprocessed();
+      return false;
+    }
+    call_->time().limit(scope->deadline());
+    if (!call_->carry(scope->carried())) {
+      failure_ = Status::of<kOutOfMemory>();
+      failure_.mark_unprocessed();
+      return false;
+    }
+    scope->add(*this);
+  }
+  home_ = home;
+  call_->send_from(*home, resumption_);
+  return true;
+}
+
+Status ReturningAwaiter::take_failure() noexcept {
+  if (!failure_.ok()) return std::move(failure_);
+  return call_->take_failure();
+}
+
+void ReturningAwaiter::let_go() noexcept {
+  call_->abandon();
+}
+
+void ReturningAwaiter::on_cancel(CancelReason reason) noexcept {
+  call_->cancel(reason);
+  if (call_->is_back() || call_->borrows()) return;
+  call_->forget_waiter();
+  failure_ = to_status(reason);
+  home_->schedule(resumption_);
+}
+
+}  // namespace weft::detail

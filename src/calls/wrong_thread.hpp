@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/detail/base/assert.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail {
+
+/// Words for who uses a client where that would be a race.
+inline constexpr const char* kWrongThread =
+    "a client was used on another thread than its loop's: write weft::blocking(client).call<f>(...) on a "
+    "thread "
+    "without a loop, co_await weft::on_loop_of(client).call<f>(...) in a coroutine of another loop, or "
+    "client.loop().post(...) for anything else";
+
+/// Ends the process, with words, on a thread that must leave everything of `loop` alone. A loop that a child
+/// of fork inherited has no thread there.
+inline void check_thread(const Loop& loop) noexcept {
+  WEFT_ASSERT(loop.is_used_here() || loop.mailbox()->in_child(), kWrongThread);
+}
+
+}  // namespace weft::detail

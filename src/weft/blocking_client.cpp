@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/blocking_client.hpp"
+
+#include <utility>
+
+namespace weft {
+
+BlockingClient::BlockingClient(ClientOptions options, LoopThreadOptions thread)
+    : BlockingClient(std::move(options), make_transports({}), std::move(thread)) {}
+
+BlockingClient::BlockingClient(ClientOptions options, Transports transports, LoopThreadOptions thread) {
+  Result<std::unique_ptr<LoopThread>> started = LoopThread::start(std::move(thread));
+  if (!started.ok()) {
+    door_ = std::make_shared<detail::CallDoor>(std::move(started).status());
+    return;
+  }
+  thread_ = std::move(*started);
+  client_ = std::make_unique<Client>(thread_->loop(), std::move(options), std::move(transports));
+  door_ = client_->target().door();
+}
+
+// What the parent's thread was doing with the client when it was copied is in no state to be ended.
+BlockingClient::~BlockingClient() {
+  if (made_in_.in_child()) {
+    static_cast<void>(client_.release());  // NOLINT(bugprone-unused-return-value): left to the parent
+  }
+  if (thread_ != nullptr) thread_->stop();
+}
+
+}  // namespace weft
