@@ -17,8 +17,8 @@
 namespace weft::neighbours {
 namespace {
 
-constexpr int kRounds = 15;
-constexpr int kCalls = 2'000;
+constexpr int kRounds = 9;
+constexpr int kCalls = 1'000;
 constexpr int kThreads = 8;
 
 std::string echo(std::string_view text) {
