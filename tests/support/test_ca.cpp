@@ -98,8 +98,7 @@ TestCa::~TestCa() = default;
 
 TestCa TestCa::intermediate(const std::string& name) const {
   auto keys = std::make_unique<Keys>();
-  keys->certificate =
-      make(of_ca(name), keys->key.get(), keys_->certificate.get(), keys_->key.get(), true);
+  keys->certificate = make(of_ca(name), keys->key.get(), keys_->certificate.get(), keys_->key.get(), true);
   TestCa made{std::move(keys)};
   made.chain_ = made.pem_ + chain_;
   return made;

@@ -45,8 +45,8 @@ Result<Text> read_text(const std::string& option, const std::string& file, const
   }
   const std::unique_ptr<std::FILE, CloseFile> opened{std::fopen(file.c_str(), "re")};
   const auto unreadable = [&] {
-    return Status{StatusCode::kInvalidArgument, Layer::kTransport, errno_status(Layer::kTransport, option + " \"" + file + "\"", errno).message(),
-                  errno};
+    return Status{StatusCode::kInvalidArgument, Layer::kTransport,
+                  errno_status(Layer::kTransport, option + " \"" + file + "\"", errno).message(), errno};
   };
   if (opened == nullptr) return unreadable();
   char part[4096];
@@ -128,7 +128,8 @@ Status use_cas(SSL_CTX& context, const TlsOptions& options, bool tell) {
   X509_STORE* const store = SSL_CTX_get_cert_store(&context);
   for (bool first = true;; first = false) {
     const Owned<X509> ca{PEM_read_bio_X509_AUX(reader.get(), nullptr, no_password, nullptr)};
-    if (ca == nullptr) return !first && at_end_of_pem() ? Status{} : setup_failure(option + " has no certificate in PEM");
+    if (ca == nullptr)
+      return !first && at_end_of_pem() ? Status{} : setup_failure(option + " has no certificate in PEM");
     if (X509_STORE_add_cert(store, ca.get()) != 1) return setup_failure(option);
     if (tell && SSL_CTX_add_client_CA(&context, ca.get()) != 1) return setup_failure(option);
   }
@@ -161,7 +162,8 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_by
   const auto& ours = *static_cast<const std::string*>(list);
   unsigned char* found = nullptr;
   if (SSL_select_next_proto(&found, chosen_bytes, reinterpret_cast<const unsigned char*>(ours.data()),
-                            static_cast<unsigned>(ours.size()), theirs, theirs_bytes) != OPENSSL_NPN_NEGOTIATED) {
+                            static_cast<unsigned>(ours.size()), theirs,
+                            theirs_bytes) != OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }
   *chosen = found;
@@ -254,8 +256,8 @@ Result<std::shared_ptr<const ServerNames>> make_server_contexts(const TlsOptions
 Owned<SSL> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept {
   Owned<SSL> ssl{SSL_new(&context)};
   in6_addr address;
-  const bool numeric = ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
-                       ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+  const bool numeric =
+      ::inet_pton(AF_INET, host.c_str(), &address) == 1 || ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
   bool well = ssl != nullptr;
   if (well && !numeric) {
     well = SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,

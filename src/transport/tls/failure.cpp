@@ -111,8 +111,9 @@ Status failure_of(SSL& ssl, Side side) noexcept {
               const char* const words = find(kCertificates, verified);
               const std::string whose = side == Side::kClient ? "server" : "client";
               return "TLS: the certificate of the " + whose + " " +
-                     (words != nullptr ? words
-                                       : std::string{"is not good: "} + X509_verify_cert_error_string(verified));
+                     (words != nullptr
+                          ? words
+                          : std::string{"is not good: "} + X509_verify_cert_error_string(verified));
             }};
   }
   if (const char* const words = find(kReasons, reason)) return failed(StatusCode::kUnauthenticated, words);
@@ -130,10 +131,11 @@ Status setup_failure(const std::string& what) noexcept {
 }
 
 Status not_tls(Side side) noexcept {
-  return failed(StatusCode::kInvalidArgument,
-                side == Side::kClient
-                    ? "the server does not speak it on this port: use tcp:// there, or listen on tls://"
-                    : "the client does not speak it, and this port does not serve it without: connect to tls://");
+  return failed(
+      StatusCode::kInvalidArgument,
+      side == Side::kClient
+          ? "the server does not speak it on this port: use tcp:// there, or listen on tls://"
+          : "the client does not speak it, and this port does not serve it without: connect to tls://");
 }
 
 }  // namespace weft::detail::tls

@@ -77,8 +77,7 @@ BIO_METHOD* Session::bio_method() noexcept {
   static const Owned<BIO_METHOD> method = [] {
     Owned<BIO_METHOD> made{BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft")};
     if (made == nullptr || BIO_meth_set_write_ex(made.get(), write_bio) != 1 ||
-        BIO_meth_set_read_ex(made.get(), read_bio) != 1 ||
-        BIO_meth_set_ctrl(made.get(), control_bio) != 1) {
+        BIO_meth_set_read_ex(made.get(), read_bio) != 1 || BIO_meth_set_ctrl(made.get(), control_bio) != 1) {
       made.reset();
     }
     return made;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/tls_carrier.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "transport/tls/failure.hpp"
@@ -36,6 +38,12 @@ constexpr bool begins_tls(std::byte first) {
   return first == std::byte{0x16} || first == std::byte{0x15};
 }
 
+// The endpoint of a stream with the scheme of ours.
+std::string as_tls(const std::string& endpoint) {
+  const std::size_t at = endpoint.find("://");
+  return at == std::string::npos ? endpoint : "tls" + endpoint.substr(at);
+}
+
 // Fatal, unexpected message.
 constexpr unsigned char kAlert[] = {0x15, 3, 3, 0, 2, 2, 10};
 
@@ -67,11 +75,11 @@ std::string TlsCarrier::description() const {
 }
 
 std::string TlsCarrier::local_endpoint() const {
-  return stream_->local_endpoint();
+  return as_tls(stream_->local_endpoint());
 }
 
 std::string TlsCarrier::remote_endpoint() const {
-  return stream_->remote_endpoint();
+  return as_tls(stream_->remote_endpoint());
 }
 
 void TlsCarrier::schedule_work() noexcept {

@@ -84,10 +84,10 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   int send_error_ = 0;
   State state_ = State::kMade;
   Ending ending_ = Ending::kNo;
-  bool looked_ = false;        ///< The first byte is one of TLS.
-  bool drained_ = false;       ///< The stream has no more for now.
+  bool looked_ = false;   ///< The first byte is one of TLS.
+  bool drained_ = false;  ///< The stream has no more for now.
   bool peer_ended_ = false;
-  bool read_waits_ = false;    ///< receive() cannot get on before output has left.
+  bool read_waits_ = false;  ///< receive() cannot get on before output has left.
 };
 
 }  // namespace weft::detail::tls

@@ -108,8 +108,7 @@ class TlsTransport final : public detail::Transport {
     auto listener = stream_->listen(loop, of_stream(url));
     if (!listener.ok()) return listener;
     auto filter = std::make_shared<const ServerFilter>(*names, options_);
-    return std::unique_ptr<Listener>{
-        std::make_unique<TlsListener>(*std::move(listener), std::move(filter))};
+    return std::unique_ptr<Listener>{std::make_unique<TlsListener>(*std::move(listener), std::move(filter))};
   }
 
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
@@ -121,6 +120,7 @@ class TlsTransport final : public detail::Transport {
     Task<Result<std::unique_ptr<Connection>>> connecting =
         stream_->connect(loop, of_stream(url), std::move(options));
     Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
+    if (!connection.ok()) co_return connection.status().with_context(url.to_string());
     co_return connection;
   }
 

@@ -45,8 +45,8 @@ TEST_F(OverTls, ManyCallsInFlightAreAnswered) {
 
 TEST_F(OverTls, AttachmentsOfEverySizeGoBothWays) {
   const auto caller = client(serve(of_server()), of_client());
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{16'383}, std::size_t{16'384}, std::size_t{16'385},
-                                  std::size_t{100'001}, std::size_t{8} << 20}) {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{16'383}, std::size_t{16'384},
+                                  std::size_t{16'385}, std::size_t{100'001}, std::size_t{8} << 20}) {
     bool right = false;
     EXPECT_EQ(loop_->block_on(swap_once(*caller, bytes, 3, right)), bytes);
     EXPECT_TRUE(right) << bytes;

@@ -104,8 +104,7 @@ TEST_F(Certificates, ASelfSignedOneIsRefused) {
 }
 
 TEST_F(Certificates, OneForAnotherPurposeIsRefused) {
-  const Status status =
-      outcome(serve({.certificates = {ca_.issue({.purpose = "clientAuth"})}}), of_client());
+  const Status status = outcome(serve({.certificates = {ca_.issue({.purpose = "clientAuth"})}}), of_client());
   EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
   EXPECT_THAT(status.message(), HasSubstr("is for another purpose"));
 }

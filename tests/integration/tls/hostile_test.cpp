@@ -55,9 +55,10 @@ TEST_F(Hostile, ATlsClientOnAPlainPortIsToldSo) {
 
 TEST_F(Hostile, GarbageEndsItsOwnConnectionOnly) {
   const std::string url = serve(of_server());
-  for (const std::string& garbage :
-       {std::string{"GET / HTTP/1.1\r\n\r\n"}, std::string(3000, '\x16'), std::string("\x16\x03\x01\xff\xff", 5) + std::string(70'000, 'x'),
-        std::string("\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00", 10), std::string("\x15\x03\x03\x00\x02\x02\x28", 7)}) {
+  for (const std::string& garbage : {std::string{"GET / HTTP/1.1\r\n\r\n"}, std::string(3000, '\x16'),
+                                     std::string("\x16\x03\x01\xff\xff", 5) + std::string(70'000, 'x'),
+                                     std::string("\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00", 10),
+                                     std::string("\x15\x03\x03\x00\x02\x02\x28", 7)}) {
     RawSocket socket{plain(url)};
     ASSERT_TRUE(socket.connected());
     socket.send(garbage);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-10: peers that are none of ours: the openssl tool at the other end.
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,17 +80,21 @@ TEST_F(Strangers, ClientsOfOpensslWithAnotherProtocolAreRefused) {
 class Stranger {
  public:
   explicit Stranger(const std::string& more) {
-    std::string command = "exec openssl s_server -accept 127.0.0.1:0 " + more + " 2>&1 < /dev/null";
+    std::string command = "exec openssl s_server -accept 127.0.0.1:0 " + more + " 2>&1";
     int pipe[2];
-    EXPECT_EQ(::pipe(pipe), 0);
+    int input[2];
+    EXPECT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(input, O_CLOEXEC), 0);
     pid_ = ::fork();
     if (pid_ == 0) {
+      ::dup2(input[0], 0);  // it ends with its input
       ::dup2(pipe[1], 1);
-      ::close(pipe[0]);
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(127);
     }
     ::close(pipe[1]);
+    ::close(input[0]);
+    input_ = input[1];
     from_ = ::fdopen(pipe[0], "r");
     char line[1024];
     while (std::fgets(line, sizeof line, from_) != nullptr) {
@@ -105,11 +110,13 @@ class Stranger {
     int status = 0;
     ::waitpid(pid_, &status, 0);
     std::fclose(from_);
+    ::close(input_);
   }
   const std::string& url() const { return url_; }
 
  private:
   pid_t pid_ = 0;
+  int input_ = -1;
   std::FILE* from_ = nullptr;
   std::string url_;
 };

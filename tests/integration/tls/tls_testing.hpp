@@ -64,8 +64,8 @@ class TlsTest : public ::testing::Test {
   /// Returns the URL by which clients come.
   std::string serve(TlsOptions tls, const std::string& url = "tls://127.0.0.1:0") {
     server_.reset();
-    server_ = std::make_unique<Server>(
-        ServerOptions{.listen = {url}, .threads = 1, .logger = &notes_}, with(std::move(tls)));
+    server_ = std::make_unique<Server>(ServerOptions{.listen = {url}, .threads = 1, .logger = &notes_},
+                                       with(std::move(tls)));
     server_->register_handler<echoed>();
     server_->register_handler<swapped>();
     const auto started = server_->start();
