@@ -17,6 +17,16 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+constexpr std::uint8_t kNoDigit = 64;
+constexpr std::array<std::uint8_t, 256> kDigitValues = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNoDigit);
+  for (std::size_t i = 0; i < kDigits.size(); ++i) {
+    values[static_cast<unsigned char>(kDigits[i])] = static_cast<std::uint8_t>(i);
+  }
+  return values;
+}();
+
 Status garbage(std::string_view text) {
   return bad_name("what answers is not etcd's JSON gateway: " + peer_text(text, 100));
 }
@@ -27,9 +37,9 @@ bool from_base64(std::string_view text, std::string& bytes) {
   std::uint32_t bits = 0;
   int held = 0;
   for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return false;
-    bits = (bits << 6) | static_cast<std::uint32_t>(digit);
+    const std::uint8_t digit = kDigitValues[static_cast<unsigned char>(c)];
+    if (digit == kNoDigit) return false;
+    bits = (bits << 6) | digit;
     held += 6;
     if (held < 8) continue;
     held -= 8;

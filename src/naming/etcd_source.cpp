@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,13 +13,14 @@
 #include "weft/coro/scope.hpp"
 #include "weft/limits/backoff.hpp"
 #include "weft/runtime/sleep.hpp"
+#include "weft/runtime/with_deadline.hpp"
 
 namespace weft::detail {
 
 namespace {
 
 /// Reads the keys below a prefix, then hears of each change from that revision on. Any failure begins anew,
-/// so nothing is missed.
+/// so nothing is missed; and so does every ttl_max, for an etcd that is stopped ends no watch.
 class EtcdSource final : public NameSource {
  public:
   EtcdSource(Loop& loop, NameBoard& board, EtcdHosts hosts)
@@ -36,6 +38,7 @@ class EtcdSource final : public NameSource {
   static Task<void> run(EtcdSource* self) {
     for (;;) {
       const Status ended = co_await self->list_and_watch();
+      if (ended.ok()) continue;
       // What is too large or no etcd at all is an answer; the rest is none.
       if (ended.code() == StatusCode::kUnavailable) {
         self->board_.fail(ended);
@@ -48,6 +51,7 @@ class EtcdSource final : public NameSource {
     }
   }
 
+  /// Returns ok when it is time to look again.
   Task<Status> list_and_watch() {
     const std::size_t entries_max = board_.options().endpoints_max;
     auto listed =
@@ -64,12 +68,17 @@ class EtcdSource final : public NameSource {
     const TimePoint begun = loop_.now();
     HttpRequest request{client_, hosts_.url("watch"), watch_request(hosts_.prefix(), range->revision + 1),
                         bytes_max_, kNoTimeout};
+    const Deadline look_again = Deadline::after(begun, board_.options().ttl_max);
     std::string text;
     while (!request.done()) {
-      auto waited = co_await request.more();
-      if (!waited.ok()) co_return std::move(waited).status();
+      auto waited = co_await with_deadline(look_again, request.more());
+      if (!waited.ok()) {
+        if (waited.status().code() == StatusCode::kDeadlineExceeded) co_return Status{};
+        co_return std::move(waited).status();
+      }
+      const std::size_t looked_at = text.size();
       text += request.take();
-      if (Status read = read_lines(text); !read.ok()) co_return read;
+      if (Status read = read_lines(text, looked_at); !read.ok()) co_return read;
       // One that ends again and again is not to be asked again and again.
       if (loop_.now() - begun >= board_.options().backoff_max) backoff_.reset();
     }
@@ -77,10 +86,11 @@ class EtcdSource final : public NameSource {
     co_return Status{StatusCode::kUnavailable, Layer::kRuntime, "etcd ended the watch; it is begun anew"};
   }
 
-  Status read_lines(std::string& text) {
+  /// The first `looked_at` bytes of `text` hold no end of a line.
+  Status read_lines(std::string& text, std::size_t looked_at) {
     std::size_t from = 0;
     bool changed = false;
-    for (std::size_t end; (end = text.find('\n', from)) != text.npos; from = end + 1) {
+    for (std::size_t end; (end = text.find('\n', std::max(from, looked_at))) != text.npos; from = end + 1) {
       auto entries = read_watch(std::string_view{text}.substr(from, end - from));
       if (!entries.ok()) return std::move(entries).status();
       changed = changed || !entries->empty();

@@ -21,7 +21,8 @@ struct NameOptions {
   Duration backoff_max = std::chrono::seconds{30};
   /// How long one question to a DNS server or to etcd may take.
   Duration request_timeout = std::chrono::seconds{5};
-  /// Answers of DNS are asked for again when their TTL has passed, within these bounds.
+  /// Answers of DNS are asked for again when their TTL has passed, within these bounds; those of etcd, which
+  /// tells of changes by itself, after `ttl_max`.
   Duration ttl_min = std::chrono::seconds{1};
   Duration ttl_max = std::chrono::minutes{5};
   /// `127.0.0.1:5353,[::1]:53`; empty: those of the system.

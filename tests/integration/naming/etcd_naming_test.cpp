@@ -98,6 +98,24 @@ TEST_F(EtcdNames, SurviveARestartOnTheSameData) {
   EXPECT_TRUE(of.last_failure().ok());
 }
 
+TEST_F(EtcdNames, NoticeAnEtcdThatStandsStill) {
+  options.ttl_min = options.ttl_max = std::chrono::milliseconds{50};
+  options.request_timeout = std::chrono::milliseconds{500};
+  put("a", "tcp://10.0.0.1:1");
+  NameWatch of = watch();
+  EXPECT_EQ(next(of, 0), Urls{"tcp://10.0.0.1:1"});
+  const std::uint64_t answers = of.stats().answers;
+  turn_until(*loop, [&] { return of.stats().answers >= answers + 2; });
+  EXPECT_TRUE(of.last_failure().ok()) << "it looked again, and nothing was wrong";
+  etcd.pause();
+  turn_until(*loop, [&] { return !of.last_failure().ok(); });
+  EXPECT_EQ(of.last_failure().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(urls_of(of.list()), Urls{"tcp://10.0.0.1:1"});
+  etcd.go_on();
+  put("b", "tcp://10.0.0.2:1");
+  until(of, {"tcp://10.0.0.1:1", "tcp://10.0.0.2:1"});
+}
+
 TEST_F(EtcdNames, RefuseMoreServersThanAllowed) {
   options.endpoints_max = 2;
   put("a", "tcp://10.0.0.1:1");

@@ -84,6 +84,9 @@ class EtcdProcess {
     ::waitpid(process_, nullptr, 0);
     process_ = -1;
   }
+  /// It takes connections and answers nothing, until it goes on.
+  void pause() const { ::kill(process_, SIGSTOP); }
+  void go_on() const { ::kill(process_, SIGCONT); }
   /// Forgets all that it knew; while it does not run.
   void lose_data() { std::filesystem::remove_all(folder_ + "/data"); }
 
