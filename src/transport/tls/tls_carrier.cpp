@@ -27,6 +27,9 @@ constexpr FixedFailure kTruncated{
     "TLS: the stream ended without a word of the peer's TLS: the peer died, or somebody cut it off"};
 constexpr FixedFailure kEndedEarly{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
                                    "TLS: the peer ended the connection within the handshake"};
+constexpr FixedFailure kUnheard{
+    StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
+    "TLS: the peer ended the connection before it said a word of TLS: does it listen on tls://?"};
 constexpr FixedFailure kLate{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
                              "TLS: the handshake took longer than TlsOptions::handshake_timeout"};
 constexpr FixedFailure kPushedOut{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
@@ -129,6 +132,7 @@ void TlsCarrier::shake_hands() noexcept {
       case Session::Outcome::kWantsInput: {
         const Moved moved = fill();
         if (state_ != State::kShaking || moved.waits()) return;
+        if (!looked_ && moved.kind != Moved::Kind::kSome) return fail(Status::of<kUnheard>());
         if (moved.kind == Moved::Kind::kEnded) return fail(Status::of<kEndedEarly>());
         if (moved.kind == Moved::Kind::kFailed) {
           return fail(connection_lost("TLS handshake with ", "the peer", moved.error));

@@ -50,7 +50,10 @@ TEST_F(Hostile, ATlsClientOnAPlainPortIsToldSo) {
   with_tls.scheme = "tls";
   const Status status = outcome(with_tls.to_string(), of_client());
   EXPECT_FALSE(status.ok());
-  EXPECT_THAT(status.message(), HasSubstr("does not speak it on this port")) << status.to_string();
+  // The server ends it as well, and what it said before may be lost by that.
+  EXPECT_THAT(status.message(), ::testing::AnyOf(HasSubstr("does not speak it on this port"),
+                                                 HasSubstr("does it listen on tls://?")))
+      << status.to_string();
 }
 
 TEST_F(Hostile, GarbageEndsItsOwnConnectionOnly) {
