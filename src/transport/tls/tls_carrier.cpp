@@ -58,11 +58,11 @@ TlsCarrier::Work::Work(TlsCarrier& its) noexcept
 TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
                        Duration timeout, std::shared_ptr<Handshakes> handshakes)
     : loop_(loop),
-      stream_(std::move(stream)),
+      pipe_(std::move(stream)),
       session_(loop.chunks(), side, std::move(ssl)),
       timeout_(timeout),
       handshakes_(std::move(handshakes)) {
-  stream_->report_to(*this);
+  pipe_.stream().report_to(*this);
 }
 
 TlsCarrier::~TlsCarrier() {
@@ -78,11 +78,11 @@ std::string TlsCarrier::description() const {
 }
 
 std::string TlsCarrier::local_endpoint() const {
-  return as_tls(stream_->local_endpoint());
+  return as_tls(pipe_.stream().local_endpoint());
 }
 
 std::string TlsCarrier::remote_endpoint() const {
-  return as_tls(stream_->remote_endpoint());
+  return as_tls(pipe_.stream().remote_endpoint());
 }
 
 void TlsCarrier::schedule_work() noexcept {
@@ -124,8 +124,9 @@ void TlsCarrier::shake_hands() noexcept {
     }
     const Session::Outcome outcome = session_.shake_hands();
     loop_.read_clock();
-    const bool flushed = flush();
-    if (send_error_ != 0) return fail(connection_lost("TLS handshake with ", "the peer", send_error_));
+    const bool flushed = pipe_.flush(session_.output());
+    if (pipe_.send_error() != 0)
+      return fail(connection_lost("TLS handshake with ", "the peer", pipe_.send_error()));
     switch (outcome) {
       case Session::Outcome::kDone:
         return opened();
@@ -160,18 +161,13 @@ void TlsCarrier::opened() noexcept {
 
 // Receives into the empty input. kSome: there is some.
 Moved TlsCarrier::fill() noexcept {
-  if (drained_) return Moved::blocked();
+  if (pipe_.is_drained()) return Moved::blocked();
   CipherBuffer& input = session_.input();
   if (!input.open(1)) {
     fail(Status::of<kNoMemory>());
     return Moved::blocked();
   }
-  const MutableBytes room = input.room();
-  const iovec into{room.data(), room.size()};
-  const Moved moved = stream_->receive({&into, 1}, {});
-  drained_ = moved.waits() || (moved.kind == Moved::Kind::kSome && moved.exhausted);
-  if (moved.kind == Moved::Kind::kSome) input.add(moved.bytes);
-  input.close_if_empty();
+  const Moved moved = pipe_.fill(input);
   if (moved.kind != Moved::Kind::kSome || std::exchange(looked_, true)) return moved;
   if (begins_tls(input.bytes().front())) return moved;
   if (session_.side() == Side::kServer) {
@@ -185,25 +181,7 @@ Moved TlsCarrier::fill() noexcept {
   return Moved::blocked();
 }
 
-// Sends what is encrypted. True when all of it has left.
-bool TlsCarrier::flush() noexcept {
-  CipherBuffer& output = session_.output();
-  while (!output.empty()) {
-    if (send_error_ != 0) return false;
-    const Bytes bytes = output.bytes();
-    const iovec from{const_cast<std::byte*>(bytes.data()), bytes.size()};
-    const Moved moved = stream_->send({&from, 1}, 0);
-    if (moved.kind == Moved::Kind::kFailed) send_error_ = moved.error;
-    if (moved.kind != Moved::Kind::kSome) return false;
-    output.drop(moved.bytes);
-    if (moved.exhausted && !output.empty()) return false;
-  }
-  output.close_if_empty();
-  return true;
-}
-
 Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
-  if (peer_ended_) return Moved::ended();
   if (!is_open()) return Moved::blocked();
   read_waits_ = false;
   std::size_t total = 0;
@@ -215,7 +193,7 @@ Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
     while (!rest.empty()) {
       std::size_t got = 0;
       const Session::Outcome outcome = session_.read(rest, got);
-      if (!session_.output().empty()) flush();  // an answer of TLS's own
+      if (!session_.output().empty()) pipe_.flush(session_.output());  // an answer of TLS's own
       switch (outcome) {
         case Session::Outcome::kDone:
           total += got;
@@ -235,7 +213,6 @@ Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
           read_waits_ = true;
           return so_far(Moved::blocked(), true);
         case Session::Outcome::kEnded:
-          peer_ended_ = true;
           return so_far(Moved::ended(), false);
         case Session::Outcome::kFailed:
           fail(session_.failure());
@@ -248,15 +225,16 @@ Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
 
 Moved TlsCarrier::send(std::span<const iovec> from, std::size_t) {
   if (!is_open()) return Moved::blocked();
-  if (!flush()) return send_error_ != 0 ? Moved::failed(send_error_) : Moved::blocked();
+  if (!pipe_.flush(session_.output()))
+    return pipe_.send_error() != 0 ? Moved::failed(pipe_.send_error()) : Moved::blocked();
   std::size_t taken = 0;
   if (session_.write(from, taken) != Session::Outcome::kDone && taken == 0) {
     fail(session_.failure());
     return Moved::blocked();
   }
-  const bool left = flush();
+  const bool left = pipe_.flush(session_.output());
   // The peer may have got a part, so what was taken counts as sent; the next send() says that it failed.
-  if (send_error_ != 0) schedule_work();
+  if (pipe_.send_error() != 0) schedule_work();
   return Moved::some(taken, !left);
 }
 
@@ -268,38 +246,38 @@ void TlsCarrier::end_sending() {
   if (ending_ >= Ending::kSaid) return;
   ending_ = Ending::kSaid;
   session_.end();
-  flush();
+  pipe_.flush(session_.output());
   end_if_due();
 }
 
 void TlsCarrier::end_if_due() noexcept {
   if (ending_ != Ending::kSaid || !session_.output().empty()) return;
   ending_ = Ending::kLeft;
-  stream_->end_sending();
+  pipe_.stream().end_sending();
 }
 
 // The peer has to hear the end in TLS's words, so that is part of what leaves.
 bool TlsCarrier::all_left() const {
-  return state_ != State::kOpen || ending_ == Ending::kLeft || send_error_ != 0;
+  return state_ != State::kOpen || ending_ == Ending::kLeft || pipe_.send_error() != 0;
 }
 
 void TlsCarrier::shut() {
   const State was = std::exchange(state_, State::kShut);
   if (was == State::kShut) return;
-  if (was == State::kOpen && ending_ < Ending::kSaid && send_error_ == 0) {
+  if (was == State::kOpen && ending_ < Ending::kSaid && pipe_.send_error() == 0) {
     session_.end();
-    flush();
+    pipe_.flush(session_.output());
   }
   loop_.disarm(*this);
   if (handshakes_ != nullptr) handshakes_->leave(*this);
   loop_.unschedule(work_);
-  stream_->shut();
+  pipe_.stream().shut();
   session_.input().clear();
   session_.output().clear();
 }
 
 void TlsCarrier::on_readable() {
-  drained_ = false;
+  pipe_.on_readable();
   switch (state_) {
     case State::kShaking:
       return shake_hands();
@@ -315,7 +293,7 @@ void TlsCarrier::on_readable() {
 void TlsCarrier::on_writable() {
   if (state_ == State::kShaking) return shake_hands();
   if (state_ != State::kOpen) return;
-  if (!flush() && send_error_ == 0) return;
+  if (!pipe_.flush(session_.output()) && pipe_.send_error() == 0) return;
   end_if_due();
   owner().on_writable();
   if (state_ == State::kOpen && std::exchange(read_waits_, false)) owner().on_readable();
@@ -347,18 +325,16 @@ void TlsCarrier::fail(Status why) noexcept {
                        why.code() != StatusCode::kUnavailable && why.code() != StatusCode::kResourceExhausted;
   failure_ = std::move(why);
   state_ = State::kFailed;
-  flush();
+  pipe_.flush(session_.output());
   loop_.unschedule(work_);
   loop_.disarm(*this);
-  if (lingers) return linger();
-  if (handshakes_ != nullptr) handshakes_->leave(*this);
-  schedule_work();
-}
-
-void TlsCarrier::linger() noexcept {
+  if (!lingers) {
+    if (handshakes_ != nullptr) handshakes_->leave(*this);
+    return schedule_work();
+  }
   state_ = State::kLingering;
   session_.input().clear();
-  stream_->end_sending();
+  pipe_.stream().end_sending();
   loop_.arm(*this, Deadline::after(loop_.now(), kLinger).at());
   drop_input();
 }
@@ -367,7 +343,7 @@ void TlsCarrier::drop_input() noexcept {
   std::byte scratch[4096];
   const iovec into{scratch, sizeof scratch};
   for (int looks = 0; looks < 16; ++looks) {
-    const Moved moved = stream_->receive({&into, 1}, {});
+    const Moved moved = pipe_.stream().receive({&into, 1}, {});
     if (moved.waits()) return;
     if (moved.kind == Moved::Kind::kSome) continue;
     break;

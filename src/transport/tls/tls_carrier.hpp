@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "transport/tls/cipher_pipe.hpp"
 #include "transport/tls/handshakes.hpp"
 #include "transport/tls/session.hpp"
 #include "weft/base/time.hpp"
@@ -39,7 +40,7 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   std::string remote_endpoint() const override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
-  std::uint32_t reports() const override { return stream_->reports(); }
+  std::uint32_t reports() const override { return pipe_.stream().reports(); }
   void end_sending() override;
   bool all_left() const override;
   void shut() override;
@@ -64,29 +65,23 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   bool is_open() noexcept;
   void shake_hands() noexcept;
   void opened() noexcept;
-  void linger() noexcept;
   void drop_input() noexcept;
   Moved fill() noexcept;
-  bool flush() noexcept;
   void end_if_due() noexcept;
   void fail(Status why) noexcept;
   void work() noexcept;
   void schedule_work() noexcept;
 
   Loop& loop_;
-  const std::unique_ptr<Carrier> stream_;
+  CipherPipe pipe_;
   Session session_;
   const Duration timeout_;
   const std::shared_ptr<Handshakes> handshakes_;
   Work work_{*this};
   Status failure_;
-  /// The errno of the stream's send() that failed.
-  int send_error_ = 0;
   State state_ = State::kMade;
   Ending ending_ = Ending::kNo;
-  bool looked_ = false;   ///< The first byte is one of TLS.
-  bool drained_ = false;  ///< The stream has no more for now.
-  bool peer_ended_ = false;
+  bool looked_ = false;      ///< The first byte is one of TLS.
   bool read_waits_ = false;  ///< receive() cannot get on before output has left.
 };
 
