@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,8 +17,8 @@
 namespace weft::neighbours {
 namespace {
 
-constexpr int kRounds = 15;
-constexpr int kCalls = 2'000;
+constexpr int kRounds = 9;
+constexpr int kCalls = 1'000;
 constexpr int kThreads = 8;
 
 std::string echo(std::string_view text) {
@@ -35,13 +34,14 @@ class Service final : public Echo::Service {
 
 struct Measured {
   std::string name;
-  std::function<void()> round;
+  detail::UniqueFunction<void()> round;
   int calls = kCalls;
   std::vector<double> times{};
 };
 
 /// Does `work` on so many threads, each with its number.
-void on_threads(const std::function<void(int)>& work) {
+template <typename Work>
+void on_threads(const Work& work) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < kThreads; ++t) threads.emplace_back([&work, t] { work(t); });
 }

@@ -3,6 +3,7 @@
 
 #include "weft/calls/transports.hpp"
 #include "weft/transport/tcp.hpp"
+#include "weft/transport/tls.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/transport/verbs.hpp"
 
@@ -11,6 +12,10 @@ namespace weft {
 /// Options of each transport of this build.
 struct TransportOptions {
   TcpOptions tcp{};
+  /// Of tls:// URLs, whose sockets are set up by `tcp`. No other carrier takes such a connection over: what
+  /// goes by UCX or RDMA is not encrypted. In a build without OpenSSL those URLs fail, with a status that
+  /// says so.
+  TlsOptions tls{};
   /// Of ucx:// URLs. In a build without UCX those fail, with a status that says so.
   UcxOptions ucx{};
   /// Of verbs:// URLs. In a build without libibverbs those fail, with a status that says so.

@@ -18,7 +18,8 @@ namespace weft::detail {
 class ServerGate;
 struct MethodEntry;
 
-/// Rates, limits and interceptors that the calls of one method pass before they are served. Thread: any, as what it refers to.
+/// Rates, limits and interceptors that the calls of one method pass before they are served. Thread: any, as
+/// what it refers to.
 struct MethodGate {
   ServerGate& server;
   std::string_view name;

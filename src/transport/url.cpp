@@ -12,7 +12,7 @@ Status wrong(std::string_view text, std::string_view why) {
       StatusCode::kInvalidArgument, Layer::kTransport,
       "\"" + std::string{text} + "\" is not a URL: " + std::string{why} +
           " (tcp://127.0.0.1:9000 or 127.0.0.1:9000, tcp://[::1]:9000, unix:///run/name.sock, memory://name, "
-          "ucx://127.0.0.1:9000, verbs://10.0.0.7:9000)"};
+          "tls://host:9000, ucx://127.0.0.1:9000, verbs://10.0.0.7:9000)"};
 }
 
 bool is_scheme(std::string_view text) {

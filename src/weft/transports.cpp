@@ -41,7 +41,7 @@ std::unique_ptr<detail::Transport> with_verbs(std::unique_ptr<detail::Transport>
 
 #endif
 
-#if !WEFT_HAVE_UCX || !WEFT_HAVE_VERBS
+#if !WEFT_HAVE_TLS || !WEFT_HAVE_UCX || !WEFT_HAVE_VERBS
 
 // Answers for the URLs of what this build was made without.
 class NotBuilt final : public detail::Transport {
@@ -71,8 +71,16 @@ class NotBuilt final : public detail::Transport {
 
 Transports make_transports(TransportOptions options) {
   Transports transports;
+#if WEFT_HAVE_TLS
+  // Over a TCP of its own, so that no carrier is offered beside the encrypted stream.
+  auto tls = make_tls_transport(make_tcp_transport(options.tcp), std::move(options.tls));
+#else
+  auto tls = std::make_unique<NotBuilt>(
+      "tls", "this build has no TLS (on Debian, install libssl-dev and build again)");
+#endif
   auto over_ucx = with_ucx(make_tcp_transport(std::move(options.tcp)), options.ucx);
   transports.add(with_verbs(std::move(over_ucx), options.verbs));
+  transports.add(std::move(tls));
   transports.add(MemoryNetwork::of_process());
 #if !WEFT_HAVE_UCX
   transports.add(std::make_unique<NotBuilt>(

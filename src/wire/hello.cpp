@@ -22,9 +22,19 @@ struct Foreign {
   std::string_view name;
 };
 constexpr Foreign kForeign[] = {
-    {"PRI * HTTP/2", "HTTP/2"}, {"GET ", "HTTP/1"},    {"POST ", "HTTP/1"},    {"PUT ", "HTTP/1"},
-    {"HEAD ", "HTTP/1"},        {"DELETE ", "HTTP/1"}, {"OPTIONS ", "HTTP/1"}, {"CONNECT ", "HTTP/1"},
-    {"HTTP/", "HTTP/1"},        {"\x16\x03", "TLS"},   {"PRPC", "baidu_std"},  {"SSH-", "SSH"},
+    {"PRI * HTTP/2", "HTTP/2"},
+    {"GET ", "HTTP/1"},
+    {"POST ", "HTTP/1"},
+    {"PUT ", "HTTP/1"},
+    {"HEAD ", "HTTP/1"},
+    {"DELETE ", "HTTP/1"},
+    {"OPTIONS ", "HTTP/1"},
+    {"CONNECT ", "HTTP/1"},
+    {"HTTP/", "HTTP/1"},
+    {"\x16\x03", "TLS: use tls:// at both ends"},
+    {"\x15\x03", "TLS: use tls:// at both ends"},
+    {"PRPC", "baidu_std"},
+    {"SSH-", "SSH"},
 };
 
 Status malformed(std::string message, StatusCode code = StatusCode::kInvalidArgument) {

@@ -233,14 +233,14 @@ TEST_P(Endings, APeerThatSaysNoHelloIsLeft) {
 }
 
 TEST_P(Endings, APeerThatDoesNotFinishItsFrameIsLeft) {
-  ASSERT_NO_FATAL_FAILURE(greet({}, {.frame_timeout = std::chrono::milliseconds{20}}));
+  ASSERT_NO_FATAL_FAILURE(greet({}, {.frame_timeout = short_patience()}));
   client_.send_raw(frame_text({.type = FrameType::kPing, .id = 1}).substr(0, 39));
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
   EXPECT_EQ(server_.sink.why.code(), StatusCode::kUnavailable) << server_.sink.why.to_string();
 }
 
 TEST_P(Endings, AnAttachmentThatStandsStillEndsTheConnection) {
-  ASSERT_NO_FATAL_FAILURE(greet({}, {.frame_timeout = std::chrono::milliseconds{20}}));
+  ASSERT_NO_FATAL_FAILURE(greet({}, {.frame_timeout = short_patience()}));
   client_.send({.type = FrameType::kRequest,
                 .flags = wire::FrameFlags::kAttachment,
                 .id = 1,

@@ -7,6 +7,10 @@
 #include <chrono>
 #include <cstdio>
 
+#if WEFT_TEST_TLS
+#include "support/test_ca.hpp"
+#include "weft/transport/tls.hpp"
+#endif
 #if WEFT_TEST_UCX
 #include "weft/transport/ucx.hpp"
 #endif
@@ -117,6 +121,11 @@ void Peer::send_raw(std::string_view bytes) {
 
 std::vector<const char*> all_transports() {
   std::vector<const char*> all{"memory", "tcp4", "tcp6", "unix"};
+#if WEFT_TEST_TLS
+  all.push_back("tls");
+#else
+  std::puts("[  LEFT OUT ] the conformance suite over TLS: this build has none");
+#endif
 #if WEFT_TEST_UCX
   all.insert(all.end(), {"ucx_tcp", "ucx_shm", "ucx_none"});
 #else
@@ -164,6 +173,16 @@ std::string host_for([[maybe_unused]] std::string_view kind) {
   return "127.0.0.1";
 }
 
+std::unique_ptr<Transport> make_stream([[maybe_unused]] std::string_view kind) {
+#if WEFT_TEST_TLS
+  if (kind == "tls") {
+    static const weft::testing::TestCa ca;
+    return make_tls_transport(make_tcp_transport(), {.certificates = {ca.issue()}, .ca_pem = ca.pem()});
+  }
+#endif
+  return make_tcp_transport();
+}
+
 std::unique_ptr<Transport> make_that_leaves_stream(std::string_view kind) {
   return kind.starts_with("ucx") ? make_ucx(kind) : make_verbs(kind);
 }
@@ -178,7 +197,7 @@ ConformanceTest::ConformanceTest() {
     network_ = network.get();
     transport_ = std::move(network);
   } else {
-    transport_ = leaves_stream() ? make_that_leaves_stream(GetParam()) : make_tcp_transport();
+    transport_ = leaves_stream() ? make_that_leaves_stream(GetParam()) : make_stream(GetParam());
   }
   if (std::string_view{GetParam()} == "unix") {
     char name[] = "/tmp/weft-conformance-XXXXXX";
@@ -206,6 +225,7 @@ Url ConformanceTest::any_url() const {
   if (kind == "memory") return {"memory", "server", 0};
   if (kind == "unix") return {"unix", directory_ + "/socket", 0};
   if (leaves_stream()) return {kind.starts_with("ucx") ? "ucx" : "verbs", host_for(kind), 0};
+  if (kind == "tls") return {"tls", "127.0.0.1", 0};
   return {"tcp", kind == "tcp6" ? "::1" : "127.0.0.1", 0};
 }
 

@@ -110,6 +110,11 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
     const std::string_view kind = GetParam();
     return kind.starts_with("ucx") || kind.starts_with("verbs");
   }
+  /// A time in which hellos are there, for tests that wait until it is over. A handshake of TLS comes before
+  /// those, and takes longer on a busy machine.
+  Duration short_patience() const {
+    return std::chrono::milliseconds{std::string_view{GetParam()} == "tls" ? 1000 : 20};
+  }
   /// Makes client and server and starts both.
   void connect(const ConnectionOptions& client_options = {}, const ConnectionOptions& server_options = {});
   /// connect(), and both have heard the other's hello.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/tcp/unix_carrier.hpp"
+#include "weft/detail/transport/stream_filter.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::detail::tcp {
@@ -62,7 +63,7 @@ Result<std::unique_ptr<Connection>> TcpCarrier::connection(Loop& loop, Socket so
   }
   Result<void> watched = loop.watch(*carrier, carrier->socket_.fd());
   if (!watched) return std::move(watched).status();
-  return std::make_unique<Connection>(loop, options, std::move(carrier));
+  return make_connection(loop, options, std::move(carrier));
 }
 
 TcpCarrier::TcpCarrier(Loop& loop, Socket socket, const SocketAddress& peer)

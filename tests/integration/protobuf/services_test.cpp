@@ -173,12 +173,13 @@ TEST_F(ProtobufCoroutines, GiveTheirFailuresAsTheyAre) {
 
 TEST_F(ProtobufCoroutines, ThatThrowFailTheirCallOnly) {
   Failing failing;
-  test::EchoStub stub{client(serve_services(failing))};
+  Client& its = client(serve_services(failing));
+  test::EchoStub stub{its};
   const Result<test::EchoResponse> inside = await(stub.Say(echo_request("throw")));
   EXPECT_THAT(inside.status().message(), HasSubstr("thrown in the coroutine"));
   const Result<test::Tree> before = await(stub.Grow(test::Tree{}));
   EXPECT_THAT(before.status().message(), HasSubstr("thrown before the coroutine"));
-  EXPECT_EQ(stub.client().stats().connections, 1u);
+  EXPECT_EQ(its.stats().connections, 1u);
 }
 
 TEST_F(ProtobufDeadlines, EndTheCallAndReachTheHandler) {

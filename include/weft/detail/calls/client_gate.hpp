@@ -10,7 +10,8 @@
 
 namespace weft::detail {
 
-/// Interceptors that the calls of a target pass before they are sent. Outlives them. Thread: the target's loop.
+/// Interceptors that the calls of a target pass before they are sent. Outlives them. Thread: the target's
+/// loop.
 class ClientGate {
  public:
   ClientGate(std::string target, const std::vector<std::shared_ptr<ClientInterceptor>>& interceptors)

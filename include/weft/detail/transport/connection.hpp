@@ -36,6 +36,7 @@ class Loop;
 namespace weft::detail {
 
 class ReceiveSlice;
+class StreamFilter;
 
 struct ConnectionOptions {
   wire::FrameLimits frame_limits{};
@@ -47,6 +48,8 @@ struct ConnectionOptions {
   Duration frame_timeout = std::chrono::seconds{10};
   /// Carriers that may take the place of the stream; null = none.
   std::shared_ptr<const CarrierChoices> carriers{};
+  /// Stands between the connection and its stream; null = nothing does.
+  std::shared_ptr<const StreamFilter> filter{};
 };
 
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,

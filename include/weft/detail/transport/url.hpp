@@ -10,7 +10,7 @@
 namespace weft::detail {
 
 /// An address where a server listens or a client connects: tcp://host:port, tcp://[::1]:port, unix:///path,
-/// memory://name. An address without a scheme, host:port, is one of tcp.
+/// memory://name; tls, ucx and verbs as tcp. An address without a scheme, host:port, is one of tcp.
 struct Url {
   std::string scheme;
   /// Host for tcp (without brackets), path for unix, name for memory.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "weft/base/result.hpp"
+#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/transport/connection.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+/// Lays a carrier over the stream that a connection begins on: all bytes go through it, encrypted for one.
+/// Thread: any, and several at a time.
+class StreamFilter {
+ public:
+  virtual ~StreamFilter() = default;
+  /// Returns the carrier that stands in the place of `stream`, and takes that over. `stream` has nobody to
+  /// report to yet, and never says kBegun. Thread: the loop's. Errors: kResourceExhausted for want of memory.
+  virtual Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const = 0;
+};
+
+/// Makes a connection over `stream`, with the filter of `options` between them. Errors: the filter's.
+Result<std::unique_ptr<Connection>> make_connection(Loop& loop, const ConnectionOptions& options,
+                                                    std::unique_ptr<Carrier> stream);
+
+}  // namespace weft::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/base/time.hpp"
+#include "weft/detail/transport/transport.hpp"
+
+namespace weft {
+
+/// A certificate and its private key, each from a file or from memory (PEM). The chain begins with the
+/// certificate itself, and the CAs between it and the root follow. The key has no password.
+struct TlsCertificate {
+  std::string chain_file{};
+  std::string key_file{};
+  /// In place of the files.
+  std::string chain_pem{};
+  std::string key_pem{};
+};
+
+/// How a server treats certificates of its clients.
+enum class TlsClients : std::uint8_t {
+  kNotAsked,  ///< clients stay anonymous
+  kAsked,     ///< a certificate that a client has is checked; a client may have none
+  kRequired,  ///< mutual TLS: a client without a certificate is refused
+};
+
+enum class TlsVersion : std::uint8_t { k12, k13 };
+
+/// How connections of tls:// URLs are encrypted, and who is believed to be at the other end. The files are
+/// read when the first listener, or the first connection, wants them.
+struct TlsOptions {
+  /// This side's. A server needs at least one; of several it shows the first that is made out for the name
+  /// that a client asks for, else the first of all. A client shows the first when it is asked.
+  std::vector<TlsCertificate> certificates{};
+  /// The CAs that are believed, as a file or in memory (PEM). When both are empty a client believes those of
+  /// the system, and a server cannot ask for certificates of clients.
+  std::string ca_file{};
+  std::string ca_pem{};
+  TlsClients clients = TlsClients::kNotAsked;
+  /// The name, or IP address, that a server's certificate has to be made out for, when that is not the host
+  /// of the URL.
+  std::string server_name{};
+  /// A client believes any certificate, and so whoever answers. For trying things out only.
+  bool insecure = false;
+  /// The lowest version that is spoken.
+  TlsVersion version_min = TlsVersion::k13;
+  /// Protocols that are offered and accepted by ALPN, in this order. A peer that names none is served; one
+  /// that names others is not.
+  std::vector<std::string> alpn{"weft"};
+  /// The longest that a handshake may take.
+  Duration handshake_timeout = std::chrono::seconds{10};
+  /// The most handshakes that are under way on each loop of a server: the oldest gives way to a new one.
+  /// Above zero.
+  std::size_t handshakes_max = 1024;
+};
+
+/// The transport of tls://host:port: TLS over the tcp:// of `stream`. A certificate is checked for its chain,
+/// its time, its purpose, and a server's for the host of the URL as well. The handshake comes before
+/// anything else; a connection fails with kUnauthenticated when the peer's certificate is not good or this
+/// side's is not good enough for it, and with kUnavailable when the stream ended without TLS's own end.
+///
+/// Errors of listen() and connect() beside the stream's: kInvalidArgument, which names the option of
+/// TlsOptions that cannot be; kResourceExhausted.
+std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
+                                                      TlsOptions options = {});
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tls/cipher_pipe.hpp"
+
+namespace weft::detail::tls {
+
+Moved CipherPipe::fill(CipherBuffer& input) noexcept {
+  const MutableBytes room = input.room();
+  const iovec into{room.data(), room.size()};
+  const Moved moved = stream_->receive({&into, 1}, {});
+  drained_ = moved.waits() || (moved.kind == Moved::Kind::kSome && moved.exhausted);
+  if (moved.kind == Moved::Kind::kSome) input.add(moved.bytes);
+  input.close_if_empty();
+  return moved;
+}
+
+bool CipherPipe::flush(CipherBuffer& output) noexcept {
+  while (!output.empty()) {
+    if (send_error_ != 0) return false;
+    const Bytes bytes = output.bytes();
+    const iovec from{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    const Moved moved = stream_->send({&from, 1}, 0);
+    if (moved.kind == Moved::Kind::kFailed) send_error_ = moved.error;
+    if (moved.kind != Moved::Kind::kSome) return false;
+    output.drop(moved.bytes);
+    if (moved.exhausted && !output.empty()) return false;
+  }
+  output.close_if_empty();
+  return true;
+}
+
+}  // namespace weft::detail::tls

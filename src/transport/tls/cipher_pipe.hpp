@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "transport/tls/cipher_buffer.hpp"
+#include "weft/detail/transport/carrier.hpp"
+
+namespace weft::detail::tls {
+
+/// Moves encrypted bytes between buffers and the stream, which it owns.
+class CipherPipe {
+ public:
+  explicit CipherPipe(std::unique_ptr<Carrier> stream) noexcept : stream_(std::move(stream)) {}
+
+  Carrier& stream() const noexcept { return *stream_; }
+  /// Receives into `input`, which is open and empty. kSome: there is some.
+  Moved fill(CipherBuffer& input) noexcept;
+  /// The stream has no more for now; until it reports, fill() need not be called.
+  bool is_drained() const noexcept { return drained_; }
+  void on_readable() noexcept { drained_ = false; }
+  /// Sends what is in `output`. True when all of it has left.
+  bool flush(CipherBuffer& output) noexcept;
+  /// Returns the errno of the send that failed, or 0.
+  int send_error() const noexcept { return send_error_; }
+
+ private:
+  const std::unique_ptr<Carrier> stream_;
+  int send_error_ = 0;
+  bool drained_ = false;
+};
+
+}  // namespace weft::detail::tls

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tls/context.hpp"
+
+#include <arpa/inet.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "transport/tls/failure.hpp"
+
+namespace weft::detail::tls {
+
+namespace {
+
+Status wrong(const std::string& text) {
+  return {StatusCode::kInvalidArgument, Layer::kTransport, text};
+}
+
+// A text that may be a key: its memory is zeroed at the end.
+struct Text {
+  Text() = default;
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+  Text(Text&&) = default;
+  ~Text() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+  std::string bytes;
+};
+
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+
+// Of an option that is a file or, beside it, its contents.
+Result<Text> read_text(const std::string& option, const std::string& file, const std::string& pem) {
+  Text text;
+  if (!pem.empty()) {
+    text.bytes = pem;
+    return text;
+  }
+  const std::unique_ptr<std::FILE, CloseFile> opened{std::fopen(file.c_str(), "re")};
+  const auto unreadable = [&] {
+    return Status{StatusCode::kInvalidArgument, Layer::kTransport,
+                  errno_status(Layer::kTransport, option + " \"" + file + "\"", errno).message(), errno};
+  };
+  if (opened == nullptr) return unreadable();
+  char part[4096];
+  std::size_t got = 0;
+  while ((got = std::fread(part, 1, sizeof part, opened.get())) > 0) text.bytes.append(part, got);
+  OPENSSL_cleanse(part, sizeof part);
+  if (std::ferror(opened.get()) != 0) return unreadable();
+  return text;
+}
+
+Owned<BIO> reader_of(const std::string& bytes) {
+  return Owned<BIO>{BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size()))};
+}
+
+// The end of a PEM text is an error for OpenSSL, and the last of a list is found by it.
+bool at_end_of_pem() {
+  const unsigned long error = ERR_peek_last_error();
+  const bool end = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+  if (end) ERR_clear_error();
+  return end;
+}
+
+// Nobody is asked for a password at a terminal.
+int no_password(char*, int, int, void*) {
+  return -1;
+}
+
+Status use_chain(SSL_CTX& context, const std::string& option, const std::string& bytes) {
+  const Owned<BIO> reader = reader_of(bytes);
+  if (reader == nullptr) return setup_failure(option);
+  const Owned<X509> own{PEM_read_bio_X509_AUX(reader.get(), nullptr, no_password, nullptr)};
+  if (own == nullptr || SSL_CTX_use_certificate(&context, own.get()) != 1) {
+    return setup_failure(option + " is no certificate in PEM that can be used");
+  }
+  for (;;) {
+    Owned<X509> next{PEM_read_bio_X509(reader.get(), nullptr, no_password, nullptr)};
+    if (next == nullptr) return at_end_of_pem() ? Status{} : setup_failure(option);
+    if (SSL_CTX_add0_chain_cert(&context, next.get()) != 1) return setup_failure(option);
+    static_cast<void>(next.release());
+  }
+}
+
+Status use_key(SSL_CTX& context, const std::string& option, const std::string& bytes) {
+  const Owned<BIO> reader = reader_of(bytes);
+  if (reader == nullptr) return setup_failure(option);
+  const Owned<EVP_PKEY> key{PEM_read_bio_PrivateKey(reader.get(), nullptr, no_password, nullptr)};
+  if (key == nullptr) return setup_failure(option + " is no private key in PEM without a password");
+  if (SSL_CTX_use_PrivateKey(&context, key.get()) != 1 || SSL_CTX_check_private_key(&context) != 1) {
+    return setup_failure(option + " does not belong to the certificate");
+  }
+  return {};
+}
+
+Status use_certificate(SSL_CTX& context, const TlsCertificate& certificate) {
+  const std::string of = "TlsOptions::certificates: ";
+  if (certificate.chain_file.empty() && certificate.chain_pem.empty()) {
+    return wrong(of + "chain_file and chain_pem are empty");
+  }
+  if (certificate.key_file.empty() && certificate.key_pem.empty()) {
+    return wrong(of + "key_file and key_pem are empty");
+  }
+  const std::string chain_option = of + (certificate.chain_pem.empty() ? "chain_file" : "chain_pem");
+  const std::string key_option = of + (certificate.key_pem.empty() ? "key_file" : "key_pem");
+  const auto chain = read_text(chain_option, certificate.chain_file, certificate.chain_pem);
+  if (!chain.ok()) return chain.status();
+  const auto key = read_text(key_option, certificate.key_file, certificate.key_pem);
+  if (!key.ok()) return key.status();
+  if (Status used = use_chain(context, chain_option, chain->bytes); !used.ok()) return used;
+  return use_key(context, key_option, key->bytes);
+}
+
+// `tell`: a server tells its clients which CAs it believes.
+Status use_cas(SSL_CTX& context, const TlsOptions& options, bool tell) {
+  const std::string option = options.ca_pem.empty() ? "TlsOptions::ca_file" : "TlsOptions::ca_pem";
+  const auto text = read_text(option, options.ca_file, options.ca_pem);
+  if (!text.ok()) return text.status();
+  const Owned<BIO> reader = reader_of(text->bytes);
+  if (reader == nullptr) return setup_failure(option);
+  X509_STORE* const store = SSL_CTX_get_cert_store(&context);
+  for (bool first = true;; first = false) {
+    const Owned<X509> ca{PEM_read_bio_X509_AUX(reader.get(), nullptr, no_password, nullptr)};
+    if (ca == nullptr)
+      return !first && at_end_of_pem() ? Status{} : setup_failure(option + " has no certificate in PEM");
+    if (X509_STORE_add_cert(store, ca.get()) != 1) return setup_failure(option);
+    if (tell && SSL_CTX_add_client_CA(&context, ca.get()) != 1) return setup_failure(option);
+  }
+}
+
+// As ALPN has it: each name behind its length.
+Result<std::string> protocols_of(const TlsOptions& options) {
+  std::string list;
+  for (const std::string& name : options.alpn) {
+    if (name.empty() || name.size() > 255) {
+      return wrong("TlsOptions::alpn: a name has from 1 to 255 bytes");
+    }
+    list += static_cast<char>(name.size());
+    list += name;
+  }
+  return list;
+}
+
+void free_protocols(void*, void* list, CRYPTO_EX_DATA*, int, long, void*) {
+  delete static_cast<std::string*>(list);
+}
+
+int protocols_index() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, free_protocols);
+  return index;
+}
+
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes,
+                    const unsigned char* theirs, unsigned theirs_bytes, void* list) noexcept {
+  const auto& ours = *static_cast<const std::string*>(list);
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(&found, chosen_bytes, reinterpret_cast<const unsigned char*>(ours.data()),
+                            static_cast<unsigned>(ours.size()), theirs,
+                            theirs_bytes) != OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+Status use_protocols(SSL_CTX& context, const TlsOptions& options, Side side) {
+  auto list = protocols_of(options);
+  if (!list.ok()) return list.status();
+  if (list->empty()) return {};
+  if (side == Side::kClient) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(list->data());
+    // Of all its functions this one says 0 when it is well.
+    return SSL_CTX_set_alpn_protos(&context, bytes, static_cast<unsigned>(list->size())) == 0
+               ? Status{}
+               : setup_failure("TlsOptions::alpn");
+  }
+  auto kept = std::make_unique<std::string>(*std::move(list));
+  if (SSL_CTX_set_ex_data(&context, protocols_index(), kept.get()) != 1) {
+    return setup_failure("TlsOptions::alpn");
+  }
+  SSL_CTX_set_alpn_select_cb(&context, choose_protocol, kept.release());
+  return {};
+}
+
+// Sessions are not resumed, so there are no tickets, which would be sent behind each handshake.
+Status make_plain(SSL_CTX& context, const TlsOptions& options) {
+  const int version = options.version_min == TlsVersion::k12 ? TLS1_2_VERSION : TLS1_3_VERSION;
+  if (SSL_CTX_set_min_proto_version(&context, version) != 1 || SSL_CTX_set_num_tickets(&context, 0) != 1) {
+    return setup_failure("TlsOptions::version_min");
+  }
+  SSL_CTX_set_options(&context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+  SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(&context, SSL_MODE_RELEASE_BUFFERS);
+  return {};
+}
+
+Result<Owned<SSL_CTX>> make_context(const TlsOptions& options, Side side, const TlsCertificate* certificate) {
+  Owned<SSL_CTX> context{SSL_CTX_new(side == Side::kClient ? TLS_client_method() : TLS_server_method())};
+  if (context == nullptr) return setup_failure("TLS");
+  Status status = make_plain(*context, options);
+  if (status.ok() && certificate != nullptr) status = use_certificate(*context, *certificate);
+  if (status.ok()) status = use_protocols(*context, options, side);
+  if (!status.ok()) return status;
+  return context;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<SSL_CTX>> make_client_context(const TlsOptions& options) {
+  const TlsCertificate* const own = options.certificates.empty() ? nullptr : &options.certificates.front();
+  auto context = make_context(options, Side::kClient, own);
+  if (!context.ok()) return std::move(context).status();
+  SSL_CTX_set_verify(context->get(), options.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
+  Status status;
+  if (!options.ca_file.empty() || !options.ca_pem.empty()) {
+    status = use_cas(**context, options, false);
+  } else if (!options.insecure && SSL_CTX_set_default_verify_paths(context->get()) != 1) {
+    status = setup_failure("the CAs of the system");
+  }
+  if (!status.ok()) return status;
+  return std::shared_ptr<SSL_CTX>{context->release(), Free{}};
+}
+
+Result<std::shared_ptr<const ServerNames>> make_server_contexts(const TlsOptions& options) {
+  if (options.certificates.empty()) {
+    return wrong("TlsOptions::certificates is empty: a server of tls:// needs a certificate and its key");
+  }
+  if (options.handshakes_max == 0) return wrong("TlsOptions::handshakes_max is zero");
+  const bool asks = options.clients != TlsClients::kNotAsked;
+  if (asks && options.ca_file.empty() && options.ca_pem.empty()) {
+    return wrong("TlsOptions::clients asks for certificates, so ca_file or ca_pem has to say whose");
+  }
+  std::vector<Owned<SSL_CTX>> contexts;
+  for (const TlsCertificate& certificate : options.certificates) {
+    auto context = make_context(options, Side::kServer, &certificate);
+    if (!context.ok()) return std::move(context).status();
+    int verify = SSL_VERIFY_NONE;
+    if (asks) verify = SSL_VERIFY_PEER;
+    if (options.clients == TlsClients::kRequired) verify |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    SSL_CTX_set_verify(context->get(), verify, nullptr);
+    if (asks) {
+      if (Status status = use_cas(**context, options, true); !status.ok()) return status;
+    }
+    contexts.push_back(*std::move(context));
+  }
+  return std::make_shared<const ServerNames>(std::move(contexts));
+}
+
+Owned<SSL> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept {
+  Owned<SSL> ssl{SSL_new(&context)};
+  in6_addr address;
+  const bool numeric =
+      ::inet_pton(AF_INET, host.c_str(), &address) == 1 || ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+  bool well = ssl != nullptr;
+  if (well && !numeric) {
+    well = SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                    const_cast<char*>(host.c_str())) == 1;
+  }
+  if (well && checked && numeric) {
+    well = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str()) == 1;
+  } else if (well && checked) {
+    SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    well = SSL_set1_host(ssl.get(), host.c_str()) == 1;
+  }
+  if (well) return ssl;
+  ERR_clear_error();
+  return nullptr;
+}
+
+}  // namespace weft::detail::tls

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "transport/tls/handles.hpp"
+#include "transport/tls/server_names.hpp"
+#include "weft/base/result.hpp"
+#include "weft/transport/tls.hpp"
+
+namespace weft::detail::tls {
+
+/// Reads the files of `options` and makes what connections to servers have in common. Errors:
+/// kInvalidArgument, which names the option; kResourceExhausted.
+Result<std::shared_ptr<SSL_CTX>> make_client_context(const TlsOptions& options);
+/// The same for connections of clients.
+Result<std::shared_ptr<const ServerNames>> make_server_contexts(const TlsOptions& options);
+
+/// Makes the TLS of one connection to `host`, whose certificate has to be made out for it. Null when memory
+/// is out, or `host` is neither a name nor an address.
+Owned<SSL> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept;
+
+}  // namespace weft::detail::tls

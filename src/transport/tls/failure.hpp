@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <string>
+
+#include "transport/tls/handles.hpp"
+#include "weft/base/status.hpp"
+
+namespace weft::detail::tls {
+
+/// Returns what went wrong in a call of OpenSSL on `ssl`, of `side`, with words that say what to do; empties
+/// the thread's queue of errors. kUnauthenticated when it is about a certificate, kResourceExhausted when
+/// memory is out, else kInvalidArgument: the peer said what it must not.
+Status failure_of(SSL& ssl, Side side) noexcept;
+
+/// Returns what went wrong in a call of OpenSSL that set something up. `what` names the option.
+Status setup_failure(const std::string& what) noexcept;
+
+/// Failure for a peer whose first byte is none of TLS.
+Status not_tls(Side side) noexcept;
+
+}  // namespace weft::detail::tls

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tls/session.hpp"
+
+#include <openssl/err.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "transport/tls/failure.hpp"
+
+namespace weft::detail::tls {
+
+namespace {
+
+constexpr std::size_t kRecordBytes = 16 * 1024;
+// A record and all that any cipher adds to it. Behind this nothing is encrypted that has no room.
+constexpr std::size_t kRecordRoom = kRecordBytes + 512;
+// Alerts, key updates.
+constexpr std::size_t kWordsRoom = 4 * 1024;
+
+std::size_t total_of(std::span<const iovec> pieces) noexcept {
+  std::size_t total = 0;
+  for (const iovec& piece : pieces) total += piece.iov_len;
+  return total;
+}
+
+// The next bytes of pieces that lie apart: one record of several of them, or of one without a copy.
+class Gatherer {
+ public:
+  explicit Gatherer(std::span<const iovec> pieces) noexcept : pieces_(pieces) { skip_empty(); }
+
+  bool empty() const noexcept { return pieces_.empty(); }
+  Bytes next(std::byte (&scratch)[kRecordBytes]) noexcept {
+    const Bytes front = rest_of_front();
+    if (front.size() >= kRecordBytes) return take(kRecordBytes);
+    if (pieces_.size() == 1) return take(front.size());
+    std::size_t filled = 0;
+    while (!empty() && filled < kRecordBytes) {
+      const Bytes part = take(std::min(rest_of_front().size(), kRecordBytes - filled));
+      std::memcpy(scratch + filled, part.data(), part.size());
+      filled += part.size();
+    }
+    return {scratch, filled};
+  }
+
+ private:
+  Bytes rest_of_front() const noexcept {
+    const iovec& front = pieces_.front();
+    return {static_cast<const std::byte*>(front.iov_base) + taken_, front.iov_len - taken_};
+  }
+  Bytes take(std::size_t bytes) noexcept {
+    const Bytes part = rest_of_front().first(bytes);
+    taken_ += bytes;
+    skip_empty();
+    return part;
+  }
+  void skip_empty() noexcept {
+    while (!pieces_.empty() && taken_ == pieces_.front().iov_len) {
+      pieces_ = pieces_.subspan(1);
+      taken_ = 0;
+    }
+  }
+
+  std::span<const iovec> pieces_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace
+
+Session::Session(ChunkPool& chunks, Side side, Owned<SSL> ssl) noexcept
+    : input_(chunks), output_(chunks), side_(side), ssl_(std::move(ssl)) {}
+
+Session::~Session() = default;
+
+BIO_METHOD* Session::bio_method() noexcept {
+  static const Owned<BIO_METHOD> method = [] {
+    Owned<BIO_METHOD> made{BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft")};
+    if (made == nullptr || BIO_meth_set_write_ex(made.get(), write_bio) != 1 ||
+        BIO_meth_set_read_ex(made.get(), read_bio) != 1 || BIO_meth_set_ctrl(made.get(), control_bio) != 1) {
+      made.reset();
+    }
+    return made;
+  }();
+  return method.get();
+}
+
+bool Session::open() noexcept {
+  BIO_METHOD* const method = bio_method();
+  BIO* const bio = method != nullptr ? BIO_new(method) : nullptr;
+  if (bio == nullptr) {
+    ERR_clear_error();
+    return false;
+  }
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);  // takes it over
+  if (side_ == Side::kClient) {
+    SSL_set_connect_state(ssl_.get());
+  } else {
+    SSL_set_accept_state(ssl_.get());
+  }
+  return true;
+}
+
+int Session::write_bio(BIO* bio, const char* from, std::size_t bytes, std::size_t* written) noexcept {
+  CipherBuffer& output = static_cast<Session*>(BIO_get_data(bio))->output_;
+  BIO_clear_retry_flags(bio);
+  *written = 0;
+  if (!output.open(1)) {
+    ERR_raise(ERR_LIB_BIO, ERR_R_MALLOC_FAILURE);
+    return 0;
+  }
+  const MutableBytes room = output.room();
+  if (room.empty()) {
+    BIO_set_retry_write(bio);
+    return 0;
+  }
+  *written = std::min(bytes, room.size());
+  std::memcpy(room.data(), from, *written);
+  output.add(*written);
+  return 1;
+}
+
+int Session::read_bio(BIO* bio, char* into, std::size_t bytes, std::size_t* got) noexcept {
+  CipherBuffer& input = static_cast<Session*>(BIO_get_data(bio))->input_;
+  BIO_clear_retry_flags(bio);
+  const Bytes there = input.bytes();
+  *got = std::min(bytes, there.size());
+  if (there.empty()) {
+    BIO_set_retry_read(bio);
+    return 0;
+  }
+  std::memcpy(into, there.data(), *got);
+  input.drop(*got);
+  return 1;
+}
+
+long Session::control_bio(BIO*, int command, long, void*) noexcept {
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+Session::Outcome Session::outcome_of(int result) noexcept {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_NONE:
+      return Outcome::kDone;
+    case SSL_ERROR_WANT_READ:
+      return Outcome::kWantsInput;
+    case SSL_ERROR_WANT_WRITE:
+      return Outcome::kWantsOutput;
+    case SSL_ERROR_ZERO_RETURN:
+      return Outcome::kEnded;
+    default:
+      failure_ = failure_of(*ssl_, side_);
+      return Outcome::kFailed;
+  }
+}
+
+Session::Outcome Session::shake_hands() noexcept {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_.get());
+  return result == 1 ? Outcome::kDone : outcome_of(result);
+}
+
+Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {
+  ERR_clear_error();
+  const int result = SSL_read_ex(ssl_.get(), into.data(), into.size(), &got);
+  return result == 1 ? Outcome::kDone : outcome_of(result);
+}
+
+Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken) noexcept {
+  taken = 0;
+  const std::size_t records = (total_of(from) + kRecordBytes - 1) / kRecordBytes;
+  // Twelve of the longest records at most: what this side encrypts beyond that the peer could be decrypting.
+  if (!output_.open(std::min<std::size_t>(records, 12) * kRecordRoom + kWordsRoom)) {
+    ERR_raise(ERR_LIB_BIO, ERR_R_MALLOC_FAILURE);
+    failure_ = failure_of(*ssl_, side_);
+    return Outcome::kFailed;
+  }
+  std::byte scratch[kRecordBytes];
+  Gatherer gatherer{from};
+  while (!gatherer.empty() && output_.room().size() >= kRecordRoom) {
+    const Bytes record = gatherer.next(scratch);
+    ERR_clear_error();
+    std::size_t written = 0;
+    const int result = SSL_write_ex(ssl_.get(), record.data(), record.size(), &written);
+    if (result != 1) {
+      const Outcome outcome = outcome_of(result);
+      if (outcome != Outcome::kFailed) failure_ = failure_of(*ssl_, side_);  // there was room for all of it
+      return Outcome::kFailed;
+    }
+    taken += written;
+  }
+  return taken > 0 ? Outcome::kDone : Outcome::kWantsOutput;
+}
+
+void Session::end() noexcept {
+  ERR_clear_error();
+  if (SSL_shutdown(ssl_.get()) < 0) ERR_clear_error();
+}
+
+std::string Session::description() const {
+  return std::string{SSL_get_version(ssl_.get())} + " " + SSL_get_cipher_name(ssl_.get());
+}
+
+}  // namespace weft::detail::tls

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "transport/tls/cipher_buffer.hpp"
+#include "transport/tls/handles.hpp"
+#include "weft/base/status.hpp"
+
+namespace weft::detail::tls {
+
+/// One connection's TLS without its I/O: plain bytes on one side, encrypted ones in two buffers on the other.
+/// Belongs to one loop.
+class Session {
+ public:
+  enum class Outcome : std::uint8_t {
+    kDone,
+    kWantsInput,   ///< again when there is more in input()
+    kWantsOutput,  ///< again when output() has room
+    kEnded,        ///< the peer has said that no more comes
+    kFailed,       ///< see failure(); output() may have an alert that tells the peer
+  };
+
+  Session(ChunkPool& chunks, Side side, Owned<SSL> ssl) noexcept;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  /// Gives OpenSSL the way to the buffers. False when memory is out.
+  bool open() noexcept;
+
+  CipherBuffer& input() noexcept { return input_; }
+  CipherBuffer& output() noexcept { return output_; }
+  Side side() const noexcept { return side_; }
+
+  /// Goes on with the handshake. kDone: it is over.
+  Outcome shake_hands() noexcept;
+  /// Decrypts into `into`. kDone: `got` bytes, at least one.
+  Outcome read(MutableBytes into, std::size_t& got) noexcept;
+  /// Encrypts from the beginning of `from` as much as output() has room for, in records as long as they get.
+  /// kDone: `taken` bytes, whose memory is the caller's again; at least one when output() was empty.
+  Outcome write(std::span<const iovec> from, std::size_t& taken) noexcept;
+  /// Tells the peer that no more comes.
+  void end() noexcept;
+
+  /// Reason of the last kFailed.
+  const Status& failure() const noexcept { return failure_; }
+  /// Version and cipher, for people.
+  std::string description() const;
+
+ private:
+  static int write_bio(BIO* bio, const char* from, std::size_t bytes, std::size_t* written) noexcept;
+  static int read_bio(BIO* bio, char* into, std::size_t bytes, std::size_t* got) noexcept;
+  static long control_bio(BIO* bio, int command, long number, void* pointer) noexcept;
+  static BIO_METHOD* bio_method() noexcept;
+  Outcome outcome_of(int result) noexcept;
+
+  CipherBuffer input_;
+  CipherBuffer output_;
+  const Side side_;
+  const Owned<SSL> ssl_;
+  Status failure_;
+};
+
+}  // namespace weft::detail::tls

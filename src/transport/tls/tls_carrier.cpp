@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tls/tls_carrier.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "transport/tls/failure.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail::tls {
+
+namespace {
+
+// As over TCP: what is saved by them there is the system call.
+constexpr Capabilities kTls{.name = "tls",
+                            .lease_bytes_min = 16 * 1024,
+                            .lone_piece_bytes = 512 * 1024,
+                            .few_frames_bytes = 128 * 1024,
+                            .peer_may_vanish = true,
+                            .gathers = true};
+
+constexpr Duration kLinger = std::chrono::seconds{1};
+
+constexpr FixedFailure kTruncated{
+    StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
+    "TLS: the stream ended without a word of the peer's TLS: the peer died, or somebody cut it off"};
+constexpr FixedFailure kEndedEarly{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
+                                   "TLS: the peer ended the connection within the handshake"};
+constexpr FixedFailure kUnheard{
+    StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
+    "TLS: the peer ended the connection before it said a word of TLS: does it listen on tls://?"};
+constexpr FixedFailure kLate{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
+                             "TLS: the handshake took longer than TlsOptions::handshake_timeout"};
+constexpr FixedFailure kPushedOut{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
+                                  "TLS: a newer handshake pushed this one out (TlsOptions::handshakes_max)"};
+constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
+                                 "TLS: no memory to receive into"};
+
+constexpr bool begins_tls(std::byte first) {
+  return first == std::byte{0x16} || first == std::byte{0x15};
+}
+
+// The endpoint of a stream with the scheme of ours.
+std::string as_tls(const std::string& endpoint) {
+  const std::size_t at = endpoint.find("://");
+  return at == std::string::npos ? endpoint : "tls" + endpoint.substr(at);
+}
+
+// Fatal, unexpected message.
+constexpr unsigned char kAlert[] = {0x15, 3, 3, 0, 2, 2, 10};
+
+}  // namespace
+
+TlsCarrier::Work::Work(TlsCarrier& its) noexcept
+    : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->carrier.work(); }), carrier(its) {}
+
+TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
+                       Duration timeout, std::shared_ptr<Handshakes> handshakes)
+    : loop_(loop),
+      pipe_(std::move(stream)),
+      session_(loop.chunks(), side, std::move(ssl)),
+      timeout_(timeout),
+      handshakes_(std::move(handshakes)) {
+  pipe_.stream().report_to(*this);
+}
+
+TlsCarrier::~TlsCarrier() {
+  shut();
+}
+
+const Capabilities& TlsCarrier::capabilities() const {
+  return kTls;
+}
+
+std::string TlsCarrier::description() const {
+  return session_.description();
+}
+
+std::string TlsCarrier::local_endpoint() const {
+  return as_tls(pipe_.stream().local_endpoint());
+}
+
+std::string TlsCarrier::remote_endpoint() const {
+  return as_tls(pipe_.stream().remote_endpoint());
+}
+
+void TlsCarrier::schedule_work() noexcept {
+  if (!work_.is_scheduled()) loop_.schedule(work_);
+}
+
+void TlsCarrier::work() noexcept {
+  switch (state_) {
+    case State::kShaking:
+      return shake_hands();
+    case State::kOpen:
+      owner().on_writable();
+      if (state_ == State::kOpen) owner().on_readable();
+      return;
+    case State::kFailed:
+      return owner().on_failed(failure_);
+    default:
+      return;
+  }
+}
+
+// True when bytes may go through. The first who asks begins the handshake.
+bool TlsCarrier::is_open() noexcept {
+  if (state_ == State::kMade) {
+    state_ = State::kShaking;
+    loop_.arm(*this, Deadline::after(loop_.now(), timeout_).at());
+    if (handshakes_ != nullptr) handshakes_->enter(*this);
+    shake_hands();
+  }
+  return state_ == State::kOpen;
+}
+
+// A step of a handshake takes up to a millisecond, so others get on between two of them.
+void TlsCarrier::shake_hands() noexcept {
+  while (state_ == State::kShaking) {
+    if (loop_.turn_time().is_old()) {
+      if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
+      return;
+    }
+    const Session::Outcome outcome = session_.shake_hands();
+    loop_.read_clock();
+    const bool flushed = pipe_.flush(session_.output());
+    if (pipe_.send_error() != 0)
+      return fail(connection_lost("TLS handshake with ", "the peer", pipe_.send_error()));
+    switch (outcome) {
+      case Session::Outcome::kDone:
+        return opened();
+      case Session::Outcome::kWantsInput: {
+        const Moved moved = fill();
+        if (state_ != State::kShaking || moved.waits()) return;
+        if (!looked_ && moved.kind != Moved::Kind::kSome) return fail(Status::of<kUnheard>());
+        if (moved.kind == Moved::Kind::kEnded) return fail(Status::of<kEndedEarly>());
+        if (moved.kind == Moved::Kind::kFailed) {
+          return fail(connection_lost("TLS handshake with ", "the peer", moved.error));
+        }
+        break;
+      }
+      case Session::Outcome::kWantsOutput:
+        if (!flushed) return;
+        break;
+      case Session::Outcome::kEnded:
+        return fail(Status::of<kEndedEarly>());
+      case Session::Outcome::kFailed:
+        return fail(session_.failure());
+    }
+  }
+}
+
+void TlsCarrier::opened() noexcept {
+  state_ = State::kOpen;
+  loop_.disarm(*this);
+  if (handshakes_ != nullptr) handshakes_->leave(*this);
+  if (ending_ == Ending::kWanted) end_sending();
+  schedule_work();  // whoever said blocked meanwhile
+}
+
+// Receives into the empty input. kSome: there is some.
+Moved TlsCarrier::fill() noexcept {
+  if (pipe_.is_drained()) return Moved::blocked();
+  CipherBuffer& input = session_.input();
+  if (!input.open(1)) {
+    fail(Status::of<kNoMemory>());
+    return Moved::blocked();
+  }
+  const Moved moved = pipe_.fill(input);
+  if (moved.kind != Moved::Kind::kSome || std::exchange(looked_, true)) return moved;
+  if (begins_tls(input.bytes().front())) return moved;
+  if (session_.side() == Side::kServer) {
+    CipherBuffer& output = session_.output();
+    if (output.empty() && output.open(1)) {
+      std::copy(std::begin(kAlert), std::end(kAlert), reinterpret_cast<unsigned char*>(output.room().data()));
+      output.add(sizeof kAlert);
+    }
+  }
+  fail(not_tls(session_.side()));
+  return Moved::blocked();
+}
+
+Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
+  if (!is_open()) return Moved::blocked();
+  read_waits_ = false;
+  std::size_t total = 0;
+  const auto so_far = [&](const Moved& otherwise, bool exhausted) {
+    return total > 0 ? Moved::some(total, exhausted) : otherwise;
+  };
+  for (const iovec& place : into) {
+    MutableBytes rest{static_cast<std::byte*>(place.iov_base), place.iov_len};
+    while (!rest.empty()) {
+      std::size_t got = 0;
+      const Session::Outcome outcome = session_.read(rest, got);
+      if (!session_.output().empty()) pipe_.flush(session_.output());  // an answer of TLS's own
+      switch (outcome) {
+        case Session::Outcome::kDone:
+          total += got;
+          rest = rest.subspan(got);
+          break;
+        case Session::Outcome::kWantsInput: {
+          const Moved moved = fill();
+          if (moved.kind == Moved::Kind::kSome) break;
+          if (moved.waits()) return so_far(Moved::blocked(), true);
+          if (total > 0) return Moved::some(total, false);  // the next one meets it again
+          if (moved.kind == Moved::Kind::kFailed) return moved;
+          fail(Status::of<kTruncated>());
+          return Moved::blocked();
+        }
+        case Session::Outcome::kWantsOutput:
+          if (session_.output().empty()) break;
+          read_waits_ = true;
+          return so_far(Moved::blocked(), true);
+        case Session::Outcome::kEnded:
+          return so_far(Moved::ended(), false);
+        case Session::Outcome::kFailed:
+          fail(session_.failure());
+          return so_far(Moved::blocked(), true);
+      }
+    }
+  }
+  return Moved::some(total, false);
+}
+
+Moved TlsCarrier::send(std::span<const iovec> from, std::size_t) {
+  if (!is_open()) return Moved::blocked();
+  if (!pipe_.flush(session_.output()))
+    return pipe_.send_error() != 0 ? Moved::failed(pipe_.send_error()) : Moved::blocked();
+  std::size_t taken = 0;
+  if (session_.write(from, taken) != Session::Outcome::kDone && taken == 0) {
+    fail(session_.failure());
+    return Moved::blocked();
+  }
+  const bool left = pipe_.flush(session_.output());
+  // The peer may have got a part, so what was taken counts as sent; the next send() says that it failed.
+  if (pipe_.send_error() != 0) schedule_work();
+  return Moved::some(taken, !left);
+}
+
+void TlsCarrier::end_sending() {
+  if (state_ != State::kOpen) {
+    ending_ = Ending::kWanted;
+    return;
+  }
+  if (ending_ >= Ending::kSaid) return;
+  ending_ = Ending::kSaid;
+  session_.end();
+  pipe_.flush(session_.output());
+  end_if_due();
+}
+
+void TlsCarrier::end_if_due() noexcept {
+  if (ending_ != Ending::kSaid || !session_.output().empty()) return;
+  ending_ = Ending::kLeft;
+  pipe_.stream().end_sending();
+}
+
+// The peer has to hear the end in TLS's words, so that is part of what leaves.
+bool TlsCarrier::all_left() const {
+  return state_ != State::kOpen || ending_ == Ending::kLeft || pipe_.send_error() != 0;
+}
+
+void TlsCarrier::shut() {
+  const State was = std::exchange(state_, State::kShut);
+  if (was == State::kShut) return;
+  if (was == State::kOpen && ending_ < Ending::kSaid && pipe_.send_error() == 0) {
+    session_.end();
+    pipe_.flush(session_.output());
+  }
+  loop_.disarm(*this);
+  if (handshakes_ != nullptr) handshakes_->leave(*this);
+  loop_.unschedule(work_);
+  pipe_.stream().shut();
+  session_.input().clear();
+  session_.output().clear();
+}
+
+void TlsCarrier::on_readable() {
+  pipe_.on_readable();
+  switch (state_) {
+    case State::kShaking:
+      return shake_hands();
+    case State::kOpen:
+      return owner().on_readable();
+    case State::kLingering:
+      return drop_input();
+    default:
+      return;
+  }
+}
+
+void TlsCarrier::on_writable() {
+  if (state_ == State::kShaking) return shake_hands();
+  if (state_ != State::kOpen) return;
+  if (!pipe_.flush(session_.output()) && pipe_.send_error() == 0) return;
+  end_if_due();
+  owner().on_writable();
+  if (state_ == State::kOpen && std::exchange(read_waits_, false)) owner().on_readable();
+}
+
+void TlsCarrier::on_report_end() {
+  if (state_ == State::kOpen) owner().on_report_end();
+}
+
+void TlsCarrier::on_failed(Status why) {
+  fail(std::move(why));
+}
+
+void TlsCarrier::on_timer() {
+  if (state_ == State::kShaking) return fail(Status::of<kLate>());
+  if (state_ != State::kLingering) return;
+  state_ = State::kFailed;
+  schedule_work();
+}
+
+void TlsCarrier::on_pushed_out() noexcept {
+  fail(Status::of<kPushedOut>());
+}
+
+// The owner hears it in a turn of its own, because this may be within a call of it.
+void TlsCarrier::fail(Status why) noexcept {
+  if (state_ >= State::kLingering) return;
+  const bool lingers = state_ == State::kShaking && session_.side() == Side::kServer &&
+                       why.code() != StatusCode::kUnavailable && why.code() != StatusCode::kResourceExhausted;
+  failure_ = std::move(why);
+  state_ = State::kFailed;
+  pipe_.flush(session_.output());
+  loop_.unschedule(work_);
+  loop_.disarm(*this);
+  if (!lingers) {
+    if (handshakes_ != nullptr) handshakes_->leave(*this);
+    return schedule_work();
+  }
+  state_ = State::kLingering;
+  session_.input().clear();
+  pipe_.stream().end_sending();
+  loop_.arm(*this, Deadline::after(loop_.now(), kLinger).at());
+  drop_input();
+}
+
+void TlsCarrier::drop_input() noexcept {
+  std::byte scratch[4096];
+  const iovec into{scratch, sizeof scratch};
+  for (int looks = 0; looks < 16; ++looks) {
+    const Moved moved = pipe_.stream().receive({&into, 1}, {});
+    if (moved.waits()) return;
+    if (moved.kind == Moved::Kind::kSome) continue;
+    break;
+  }
+  loop_.disarm(*this);
+  if (handshakes_ != nullptr) handshakes_->leave(*this);
+  state_ = State::kFailed;
+  schedule_work();
+}
+
+}  // namespace weft::detail::tls

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "transport/tls/cipher_pipe.hpp"
+#include "transport/tls/handshakes.hpp"
+#include "transport/tls/session.hpp"
+#include "weft/base/time.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/runtime/timer.hpp"
+#include "weft/detail/transport/carrier.hpp"
+
+namespace weft::detail::tls {
+
+/// Carries bytes encrypted over another carrier, the stream.
+///
+///   made --the first receive() or send()--> shaking --the handshake is done--> open
+///                                              |                                |  a failure
+///                                              |  a server's handshake failed   v
+///                                              '------> lingering ---------> failed: the owner hears it
+///
+/// shaking: receive() and send() say blocked, and the owner hears when that is over. lingering: the peer's
+/// end is awaited for a moment, so that it reads the alert before the stream is reset.
+class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, private Handshake {
+ public:
+  /// `handshakes` may be null: a client's.
+  TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl, Duration timeout,
+             std::shared_ptr<Handshakes> handshakes);
+  ~TlsCarrier() override;
+
+  /// Makes the rest of it. False when memory is out.
+  bool open() noexcept { return session_.open(); }
+
+  const Capabilities& capabilities() const override;
+  std::string description() const override;
+  std::string local_endpoint() const override;
+  std::string remote_endpoint() const override;
+  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved send(std::span<const iovec> from, std::size_t leased) override;
+  std::uint32_t reports() const override { return pipe_.stream().reports(); }
+  void end_sending() override;
+  bool all_left() const override;
+  void shut() override;
+
+ private:
+  enum class State : std::uint8_t { kMade, kShaking, kOpen, kLingering, kFailed, kShut };
+  enum class Ending : std::uint8_t { kNo, kWanted, kSaid, kLeft };
+  struct Work : Ready {
+    explicit Work(TlsCarrier& its) noexcept;
+    TlsCarrier& carrier;
+  };
+
+  // The stream reports.
+  bool receives() const override { return state_ != State::kOpen || owner().receives(); }
+  void on_readable() override;
+  void on_writable() override;
+  void on_report_end() override;
+  void on_failed(Status why) override;
+  void on_timer() override;
+  void on_pushed_out() noexcept override;
+
+  bool is_open() noexcept;
+  void shake_hands() noexcept;
+  void opened() noexcept;
+  void drop_input() noexcept;
+  Moved fill() noexcept;
+  void end_if_due() noexcept;
+  void fail(Status why) noexcept;
+  void work() noexcept;
+  void schedule_work() noexcept;
+
+  Loop& loop_;
+  CipherPipe pipe_;
+  Session session_;
+  const Duration timeout_;
+  const std::shared_ptr<Handshakes> handshakes_;
+  Work work_{*this};
+  Status failure_;
+  State state_ = State::kMade;
+  Ending ending_ = Ending::kNo;
+  bool looked_ = false;      ///< The first byte is one of TLS.
+  bool read_waits_ = false;  ///< receive() cannot get on before output has left.
+};
+
+}  // namespace weft::detail::tls

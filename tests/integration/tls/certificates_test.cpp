@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-10: who is believed, and the words for each who is not.
+#include "integration/tls/tls_testing.hpp"
+
+namespace weft::testing::tls_certificate_tests {
+namespace {
+
+using ::testing::HasSubstr;
+using Certificates = TlsTest;
+
+TEST_F(Certificates, AChainThroughAnIntermediateIsBelieved) {
+  const TestCa between = ca_.intermediate("the one between");
+  const Status status = outcome(serve({.certificates = {between.issue()}}), of_client());
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST_F(Certificates, BothSidesAreCheckedWhenClientsNeedACertificate) {
+  TlsOptions strict = of_server();
+  strict.clients = TlsClients::kRequired;
+  strict.ca_pem = ca_.pem();
+  TlsOptions own = of_client();
+  own.certificates = {ca_.issue({.name = "a client", .purpose = "clientAuth"})};
+  const Status status = outcome(serve(strict), own);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST_F(Certificates, AClientWithoutACertificateIsToldSo) {
+  TlsOptions strict = of_server();
+  strict.clients = TlsClients::kRequired;
+  strict.ca_pem = ca_.pem();
+  const Status status = outcome(serve(strict), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("the server wants a certificate of this side: set "
+                                          "TlsOptions::certificates"));
+  EXPECT_TRUE(server_says("the client has no certificate, and TlsOptions::clients requires one"));
+}
+
+TEST_F(Certificates, AClientMayComeWithoutOneWhenItIsOnlyAsked) {
+  TlsOptions mild = of_server();
+  mild.clients = TlsClients::kAsked;
+  mild.ca_pem = ca_.pem();
+  const Status status = outcome(serve(mild), of_client());
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST_F(Certificates, AClientOfAnotherCaIsRefused) {
+  const TestCa other{"another CA"};
+  TlsOptions strict = of_server();
+  strict.clients = TlsClients::kRequired;
+  strict.ca_pem = ca_.pem();
+  TlsOptions own = of_client();
+  own.certificates = {other.issue()};
+  const Status status = outcome(serve(strict), own);
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("does not know the CA of this side's certificate"));
+  EXPECT_TRUE(server_says("the certificate of the client is of an unknown CA"));
+}
+
+TEST_F(Certificates, AnExpiredOneIsRefused) {
+  const Status status =
+      outcome(serve({.certificates = {ca_.issue({.from_days = -10, .to_days = -1})}}), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("the certificate of the server has expired"));
+  EXPECT_TRUE(server_says("the peer says that this side's certificate has expired"));
+}
+
+TEST_F(Certificates, OneThatIsNotYetValidIsRefused) {
+  const Status status =
+      outcome(serve({.certificates = {ca_.issue({.from_days = 5, .to_days = 10})}}), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("is not yet valid"));
+}
+
+TEST_F(Certificates, OneForAnotherAddressIsRefused) {
+  const Status status = outcome(
+      serve({.certificates = {ca_.issue({.alternatives = "DNS:localhost,IP:192.0.2.1"})}}), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("is for another host: it does not have this IP address"));
+}
+
+TEST_F(Certificates, OneForAnotherNameIsRefused) {
+  const std::string url = serve({.certificates = {ca_.issue({.alternatives = "DNS:a.example"})}});
+  TlsOptions named = of_client();
+  named.server_name = "b.example";
+  const Status status = outcome(url, named);
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("is for another host"));
+  named.server_name = "a.example";
+  EXPECT_TRUE(outcome(url, named).ok());
+}
+
+TEST_F(Certificates, OneOfAnUnknownCaIsRefused) {
+  const TestCa other{"another CA"};
+  const Status status = outcome(serve({.certificates = {other.issue()}}), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("is of an unknown CA: add that to TlsOptions::ca_file"));
+  EXPECT_TRUE(server_says("the peer does not know the CA"));
+}
+
+TEST_F(Certificates, ASelfSignedOneIsRefused) {
+  const Status status = outcome(serve({.certificates = {TestCa::self_signed()}}), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("is self-signed"));
+}
+
+TEST_F(Certificates, OneForAnotherPurposeIsRefused) {
+  const Status status = outcome(serve({.certificates = {ca_.issue({.purpose = "clientAuth"})}}), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("is for another purpose"));
+}
+
+TEST_F(Certificates, WithoutCasThoseOfTheSystemAreBelieved) {
+  const Status status = outcome(serve(of_server()), {});
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+}
+
+TEST_F(Certificates, AnyIsTakenByWhoSaysInsecure) {
+  const Status status = outcome(serve({.certificates = {TestCa::self_signed()}}), {.insecure = true});
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST_F(Certificates, TheNameThatIsAskedForPicksOneOfSeveral) {
+  TlsOptions two{.certificates = {ca_.issue({.alternatives = "DNS:a.example"}),
+                                  ca_.issue({.alternatives = "DNS:*.b.example"})}};
+  const std::string url = serve(two);
+  for (const char* name : {"a.example", "x.b.example"}) {
+    TlsOptions named = of_client();
+    named.server_name = name;
+    const Status status = outcome(url, named);
+    EXPECT_TRUE(status.ok()) << name << ": " << status.to_string();
+  }
+}
+
+}  // namespace
+}  // namespace weft::testing::tls_certificate_tests
