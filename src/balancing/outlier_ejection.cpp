@@ -36,7 +36,7 @@ Status OutlierEjection::set_endpoints(std::span<const EndpointSpec> list) {
 
 double OutlierEjection::share(std::uint32_t index) const noexcept {
   const State& state = states_[index];
-  if (panics_) return 1;
+  if (panics_) return state.share;
   if (state.phase == Phase::kEjected) return 0;
   if (state.phase == Phase::kReturning) return state.share * state.step / kSteps;
   return state.share;

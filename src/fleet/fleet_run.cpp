@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fleet/check_options.hpp"
 #include "weft/runtime/sleep.hpp"
 #include "weft/runtime/with_deadline.hpp"
 
@@ -17,7 +18,7 @@ constexpr Duration kPatience = std::chrono::milliseconds{200};
 Deadline deadline_of(const FleetCore& core, const CallOptions& call, const CancelScope* scope) {
   const TimePoint now = core.loop().now();
   const Duration timeout =
-      call.timeout == Duration::zero() ? core.options().pool.client.call_timeout : call.timeout;
+      call.timeout == Duration::zero() ? core.pool_options().client.call_timeout : call.timeout;
   Deadline deadline = Deadline::after(now, timeout).earlier(call.deadline);
   return scope != nullptr ? deadline.earlier(scope->deadline()) : deadline;
 }
@@ -45,7 +46,7 @@ FleetRun::FleetRun(std::shared_ptr<FleetCore> core, const MethodKey& method, con
       deadline_(deadline_of(*core_, options.call, scope)),
       backoff_(retry_.backoff_min, retry_.backoff_max),
       idempotent_(options.call.idempotent || method.idempotent) {
-  core_->on_call();
+  if (options.retry != nullptr) misuse_ = check_options(*options.retry);
 }
 
 CallOptions FleetRun::attempt_options() const {
@@ -65,9 +66,15 @@ Duration FleetRun::backup_after() const {
 FleetMember* FleetRun::choose(Status& failure) {
   wait_ = Duration::zero();
   if (failure = core_->misuse(); !failure.ok()) return nullptr;
+  if (failure = misuse_; !failure.ok()) return nullptr;
   if (is_expired()) {
     failure = out_of_time();
     return nullptr;
+  }
+  if (lists_ != core_->counted().lists) {
+    // The places of the list before mean others now.
+    lists_ = core_->counted().lists;
+    tried_count_ = 0;
   }
   const std::span tried{tried_.data(), tried_count_};
   if (FleetMember* member = core_->pick(options_.key_hash, tried)) return member;
@@ -112,6 +119,7 @@ Status FleetRun::out_of_time() const {
 }
 
 Task<Result<void>> FleetRun::wait_for(FleetMember& member) {
+  if (!misuse_.ok()) co_return misuse_;
   while (core_->misuse().ok()) {
     if (member.index == FleetMember::kGone) {
       co_return Status{StatusCode::kUnavailable, Layer::kRpc, "the server left the list"};
@@ -152,18 +160,24 @@ bool FleetRun::wants_another(const Status& failure) {
 }
 
 FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
-    : core_(run.core()), member_(&member), since_(run.core().loop().now()) {
+    : core_(run.core()), member_(member), since_(core_.loop().now()), reported_(core_.begun(member)) {
   ++run.attempts_;
   if (run.tried_count_ < kTriedMax) run.tried_[run.tried_count_++] = member.index;
-  core_.begun(member);
 }
 
 FleetAttempt::~FleetAttempt() {
-  if (member_ != nullptr) core_.ended(*member_, since_, CallOutcome::kIgnored);
+  if (!ended_) report(CallOutcome::kIgnored);
+  core_.list().release(member_);
 }
 
 void FleetAttempt::end(const Status& outcome) noexcept {
-  core_.ended(*std::exchange(member_, nullptr), since_, outcome_of(outcome));
+  ended_ = true;
+  report(outcome_of(outcome));
+}
+
+void FleetAttempt::report(CallOutcome outcome) noexcept {
+  const TimePoint now = core_.loop().now();
+  core_.ended(member_, reported_, {now, outcome, now - since_});
 }
 
 }  // namespace weft::detail

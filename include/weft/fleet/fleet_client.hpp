@@ -60,7 +60,8 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
 /// destroyed inside a handler that one of its connections serves. Calls are tasks: what they refer to stays
 /// until they have ended, so they are awaited in the expression that made them.
-/// Cancel: total before an attempt is sent, after that its outcome is unknown.
+/// Without memory a call throws std::bad_alloc, where it is made or where it is awaited, and nothing else
+/// suffers. Cancel: total before an attempt is sent, after that its outcome is unknown.
 class FleetClient final {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means
@@ -83,8 +84,8 @@ class FleetClient final {
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   Task<Result<ResultOfMethod<M>>> call(const FleetCallOptions& options, Given&&... arguments) {
-    return without_attachment(
-        start<M>(options, false, detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
+    return without_attachment(start<M>(
+        options, false, detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...}));
   }
   /// The same for a call whose answer brings an attachment.
   template <auto M, typename... Given>
@@ -95,9 +96,10 @@ class FleetClient final {
                     detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
 
-  /// Calls a function once at each server of the list, and gives all outcomes in the list's order. A server
-  /// that cannot be reached fails its part; nothing is tried again. Without a list it waits for one, and
-  /// gives nothing when there is none in time.
+  /// Calls a function once at each server that calls may go to (those of the subset, and with a weight),
+  /// ejected or not, and gives all outcomes in the list's order. Counts as one call. A server that cannot be
+  /// reached fails its part; nothing is tried again. Without a list it waits for one, and gives nothing when
+  /// there is none in time.
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   Task<std::vector<FleetReply<ResultOfMethod<M>>>> call_all(const FleetCallOptions& options,
@@ -147,8 +149,9 @@ class FleetClient final {
     using R = ResultOfMethod<M>;
     std::vector<FleetReply<R>> replies;
     CancelScope* scope = co_await this_cancel_scope();
+    core->on_call();
     detail::FleetRun run{core, method_key<M>, options, scope};
-    while (core->members().empty()) {
+    while (!core->has_servers()) {
       if (!core->misuse().ok()) co_return replies;
       Task<Result<void>> waiting = run.wait();
       Result<void> waited = co_await std::move(waiting);
@@ -156,11 +159,12 @@ class FleetClient final {
     }
     std::deque<detail::FleetHold> holds;
     std::vector<Task<Result<R>>> calls;
-    for (const std::unique_ptr<detail::FleetMember>& member : core->members()) {
+    for (const std::unique_ptr<detail::FleetMember>& member : core->list().members()) {
+      if (!member->is_used()) continue;
       holds.emplace_back(*core, *member);
       replies.push_back({member->url, Result<R>{Status{StatusCode::kUnknown, Layer::kRpc, "not asked"}}});
-      calls.push_back(detail::fleet_call_at<detail::SharedArguments<M, Arguments>>(core, *member, method_key<M>,
-                                                                                   options, arguments));
+      calls.push_back(detail::fleet_call_at<detail::SharedArguments<M, Arguments>>(
+          core, *member, method_key<M>, options, arguments));
     }
     std::vector<Result<R>> results;
     if (wanted == kAll) {
@@ -191,8 +195,8 @@ class FleetClient final {
     const std::size_t count = good.size();
     co_return Status{StatusCode::kUnavailable, Layer::kRpc, [&] {
                        return std::to_string(count) + " of " + std::to_string(replies.size()) +
-                              " servers answered, " + std::to_string(wanted) + " were wanted: " +
-                              std::string{first.message()};
+                              " servers answered, " + std::to_string(wanted) +
+                              " were wanted: " + std::string{first.message()};
                      }};
   }
 

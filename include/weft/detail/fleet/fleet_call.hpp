@@ -25,6 +25,8 @@ using FleetAnswer = Result<Answer<typename Body::Value>>;
 template <typename Body, typename Source>
 Task<FleetAnswer<Body>> fleet_attempt(FleetRun& run, FleetMember& member, const Source& source,
                                       bool with_attachment) {
+  // The fleet may have been closed since the member was found.
+  if (member.pool == nullptr) co_return run.core().misuse();
   FleetAttempt attempt{run, member};
   WithDetails details{run.attempt_options(), with_attachment};
   AwaitedCall<Body, Returns::kAnswer, WithDetails> call{member.pool->target(), run.method(),
@@ -64,7 +66,8 @@ struct BackedUp {
 };
 
 template <typename Body, typename Source>
-Task<FleetAnswer<Body>> fleet_first(FleetRun& run, BackedUp& both, const Source& source, bool with_attachment) {
+Task<FleetAnswer<Body>> fleet_first(FleetRun& run, BackedUp& both, const Source& source,
+                                    bool with_attachment) {
   Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
   FleetAnswer<Body> answer = co_await std::move(attempts);
   both.first_ended = true;
@@ -108,6 +111,7 @@ template <typename Body, typename Source>
 Task<FleetAnswer<Body>> fleet_call(std::shared_ptr<FleetCore> core, const MethodKey& method,
                                    FleetCallOptions options, Source source, bool with_attachment) {
   CancelScope* scope = co_await this_cancel_scope();
+  core->on_call();
   FleetRun run{std::move(core), method, options, scope};
   if (run.backup_after() > Duration::zero()) {
     Task<FleetAnswer<Body>> both = fleet_backed_up<Body>(run, source, with_attachment);
@@ -133,10 +137,12 @@ Result<R> value_of(Result<Answer<R>>&& answer) {
 /// Keeps a member while somebody may still ask it.
 class FleetHold {
  public:
-  FleetHold(FleetCore& core, FleetMember& member) : core_(core), member_(member) { core_.retain(member_); }
+  FleetHold(FleetCore& core, FleetMember& member) : core_(core), member_(member) {
+    core_.list().retain(member_);
+  }
   FleetHold(const FleetHold&) = delete;
   FleetHold& operator=(const FleetHold&) = delete;
-  ~FleetHold() { core_.release(member_); }
+  ~FleetHold() { core_.list().release(member_); }
 
  private:
   FleetCore& core_;

@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-class FleetCore;
+class FleetLinks;
 
 /// One server of a fleet, as long as it is in the list or has calls in flight.
 ///
@@ -33,19 +33,28 @@ struct FleetMember {
     FleetMember& member;
   };
 
-  FleetMember(FleetCore& its, std::string its_url) : core(its), url(std::move(its_url)) {}
+  FleetMember(FleetLinks& its, std::string its_url) : links(its), url(std::move(its_url)) {}
 
-  FleetCore& core;
+  bool is_used() const noexcept { return used_index != kGone; }
+
+  FleetLinks& links;
   const std::string url;
-  /// Made when it is picked first.
+  /// Made when it is picked first; null again when the fleet was closed.
   std::unique_ptr<CallPool> pool;
   /// Place in the list, or kGone.
   std::uint32_t index = kGone;
+  /// Place among those that may be picked, or kGone: beyond the subset, or of weight zero.
+  std::uint32_t used_index = kGone;
+  /// Attempts that ended while the policy could not be told.
+  std::uint32_t unreported = 0;
   /// Place among those that are ready; only in kReady.
   std::size_t ready_at = 0;
   std::uint64_t picks = 0;
   std::uint64_t failures = 0;
+  /// Attempts that are under way.
   std::size_t in_flight = 0;
+  /// Attempts and others that keep it.
+  std::size_t holds = 0;
   Duration latency{};
   /// The reason of kDown.
   Status failure;

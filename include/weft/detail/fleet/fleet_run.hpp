@@ -55,6 +55,8 @@ class FleetRun {
   Backoff backoff_;
   Duration wait_{};
   Duration retry_after_{};
+  std::uint64_t lists_ = 0;
+  Status misuse_;
   std::uint32_t attempts_ = 0;
   std::uint32_t tried_count_ = 0;
   bool idempotent_;
@@ -69,13 +71,17 @@ class FleetAttempt {
   FleetAttempt& operator=(const FleetAttempt&) = delete;
   ~FleetAttempt();
 
-  /// Tells the policy how it ended.
+  /// Tells the policy how it ended. The member stays until the attempt itself is gone.
   void end(const Status& outcome) noexcept;
 
  private:
+  void report(CallOutcome outcome) noexcept;
+
   FleetCore& core_;
-  FleetMember* member_;
+  FleetMember& member_;
   TimePoint since_;
+  bool reported_;
+  bool ended_ = false;
 };
 
 }  // namespace weft::detail

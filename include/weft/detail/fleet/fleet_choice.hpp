@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "weft/balancing/outlier_ejection.hpp"
+#include "weft/balancing/subset.hpp"
+#include "weft/detail/fleet/fleet_member.hpp"
+#include "weft/fleet/fleet_options.hpp"
+
+namespace weft::detail {
+
+/// The policies of a fleet, told of members. A list for which a policy had no memory leaves it such that the
+/// next thing it is told must be a list: until then it is not usable, picks nobody, and is told of nothing.
+class FleetChoice {
+ public:
+  /// Takes the policy out of `options`, which were checked.
+  explicit FleetChoice(FleetOptions& options);
+
+  bool usable() const noexcept { return usable_; }
+  /// Takes a list; members are told of it by settle(). Errors and throws as BalancingPolicy::set_endpoints().
+  Status set_endpoints(std::span<const EndpointSpec> list);
+  /// Notes which of `members`, the endpoints of the `list` just set, may be picked, and tells the policy what
+  /// it has missed.
+  void settle(std::span<const EndpointSpec> list, std::span<const std::unique_ptr<FleetMember>> members,
+              TimePoint now) noexcept;
+  /// Number of members that may be picked.
+  std::size_t used() const noexcept { return used_; }
+
+  std::optional<std::uint32_t> pick(const PickRequest& request) noexcept;
+  /// Says whether a member may be asked although the policy did not pick it.
+  bool admits(const FleetMember& member) const noexcept;
+  /// Gives a member the share of its link.
+  void link_changed(const FleetMember& member) noexcept;
+  /// Returns whether the policy knows of the attempt, and is to hear of its end.
+  bool begun(const FleetMember& member, TimePoint now) noexcept;
+  void ended(FleetMember& member, const CallReport& report) noexcept;
+
+  bool is_ejected(const FleetMember& member) const noexcept;
+  std::size_t ejected() const noexcept { return outliers_ != nullptr && usable_ ? outliers_->ejected() : 0; }
+
+ private:
+  std::unique_ptr<BalancingPolicy> policy_;
+  OutlierEjection* outliers_ = nullptr;
+  Subset* subset_ = nullptr;
+  std::size_t used_ = 0;
+  bool usable_ = true;
+  bool missed_ = false;
+};
+
+}  // namespace weft::detail

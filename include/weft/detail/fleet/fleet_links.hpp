@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "weft/calls/transports.hpp"
+#include "weft/coro/event.hpp"
+#include "weft/detail/fleet/fleet_choice.hpp"
+#include "weft/detail/fleet/fleet_member.hpp"
+
+namespace weft::detail {
+
+/// Connections of a fleet's members, which are made when somebody asks for them and then looked after.
+/// Thread: its loop's.
+class FleetLinks {
+ public:
+  /// `choice` is told of what comes up and goes down. `options` are for the pool of each member.
+  FleetLinks(Loop& loop, FleetChoice& choice, PoolOptions options, Transports transports);
+  FleetLinks(const FleetLinks&) = delete;
+  FleetLinks& operator=(const FleetLinks&) = delete;
+
+  const PoolOptions& options() const noexcept { return options_; }
+
+  /// Makes room for so many members. Throws std::bad_alloc, and nothing has changed.
+  void reserve(std::size_t members) { ready_.reserve(members); }
+  /// Begins to connect `member`, if nobody has; false while it has no connection, also for want of memory.
+  bool connect(FleetMember& member) noexcept;
+  /// Stops to connect `member`, which is not to be asked any more. Its calls go on.
+  void forget(FleetMember& member) noexcept;
+  /// Ends the calls of `member` with kCancelled.
+  void disconnect(FleetMember& member) noexcept;
+
+  bool is_up(const FleetMember& member) const noexcept {
+    return member.link == FleetMember::Link::kReady && member.pool != nullptr && member.pool->connected();
+  }
+  /// Members that had a connection when it was last looked for.
+  std::span<FleetMember* const> ready() const noexcept { return {ready_.data(), ready_.size()}; }
+  /// Number of members that could not be reached when it was last tried, and of those that never will be.
+  std::size_t down() const noexcept { return down_; }
+  std::size_t refused() const noexcept { return refused_; }
+  const Status& last_failure() const noexcept { return last_failure_; }
+
+  /// Set for a moment with each change, to wake those who wait for one.
+  Event& changed() noexcept { return changed_; }
+  void notify() noexcept;
+
+ private:
+  friend struct FleetMember::DialEnd;
+
+  static Task<void> dial(FleetMember& member);
+  void dial_failed(FleetMember& member) noexcept;
+  void came_up(FleetMember& member) noexcept;
+  void is_down(FleetMember& member, Status why) noexcept;
+  void set_link(FleetMember& member, FleetMember::Link link) noexcept;
+
+  Loop& loop_;
+  FleetChoice& choice_;
+  PoolOptions options_;
+  Transports transports_;
+  Event changed_;
+  std::vector<FleetMember*> ready_;
+  std::size_t down_ = 0;
+  std::size_t refused_ = 0;
+  Status last_failure_;
+};
+
+}  // namespace weft::detail

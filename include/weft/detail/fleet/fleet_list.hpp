@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "weft/detail/fleet/fleet_choice.hpp"
+#include "weft/detail/fleet/fleet_links.hpp"
+#include "weft/detail/fleet/fleet_member.hpp"
+#include "weft/naming/endpoint.hpp"
+
+namespace weft::detail {
+
+/// Members of a fleet: those of the list, and those that left it and are still held. Thread: its loop's.
+class FleetList {
+ public:
+  FleetList(FleetChoice& choice, FleetLinks& links) : choice_(choice), links_(links) {}
+  FleetList(const FleetList&) = delete;
+  FleetList& operator=(const FleetList&) = delete;
+
+  /// Takes the place of the list before; connections to servers that stay are kept. Costs O(n log n).
+  /// Errors: those of BalancingPolicy::set_endpoints(), and nothing has changed.
+  /// Throws std::bad_alloc; the members are those of before then, and nobody can be picked until a list is
+  /// taken.
+  Status take(const NameList& list, TimePoint now);
+
+  /// Returns the servers of the list, in its order.
+  std::span<const std::unique_ptr<FleetMember>> members() const noexcept { return members_; }
+  std::size_t leaving() const noexcept { return leaving_.size(); }
+  /// Ends the calls of all with kCancelled. The records stay for those who hold them.
+  void disconnect() noexcept;
+
+  /// `member` stays until release().
+  void retain(FleetMember& member) noexcept { ++member.holds; }
+  void release(FleetMember& member) noexcept;
+
+ private:
+  void let_go(std::unique_ptr<FleetMember> member) noexcept;
+
+  FleetChoice& choice_;
+  FleetLinks& links_;
+  std::vector<std::unique_ptr<FleetMember>> members_;
+  std::vector<std::unique_ptr<FleetMember>> leaving_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/base/status.hpp"
+#include "weft/fleet/fleet_options.hpp"
+
+namespace weft::detail {
+
+/// Returns the first of `options` that makes no sense, by name; ok when all do.
+Status check_options(const FleetOptions& options);
+Status check_options(const FleetRetry& retry);
+
+}  // namespace weft::detail

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/fleet/fleet_links.hpp"
+
+#include <new>
+#include <utility>
+
+#include "weft/runtime/sleep.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// Between two looks at an endpoint whose URL or options are no good: only another build would know better.
+constexpr Duration kHopelessInterval = std::chrono::seconds{5};
+
+bool is_hopeless(const Status& failure) noexcept {
+  return failure.retry() == Retry::kNever;
+}
+
+}  // namespace
+
+void FleetMember::DialEnd::ended(Completion& self, TaskPromiseBase& task) noexcept {
+  FleetMember& member = static_cast<DialEnd&>(self).member;
+  if (task.failed()) member.links.dial_failed(member);
+}
+
+FleetLinks::FleetLinks(Loop& loop, FleetChoice& choice, PoolOptions options, Transports transports)
+    : loop_(loop), choice_(choice), options_(std::move(options)), transports_(std::move(transports)) {
+  options_.retries_max = 0;
+  options_.waits_for_ready = false;
+}
+
+void FleetLinks::set_link(FleetMember& member, FleetMember::Link link) noexcept {
+  using Link = FleetMember::Link;
+  if (member.link == Link::kReady) {
+    ready_[member.ready_at] = ready_.back();
+    ready_[member.ready_at]->ready_at = member.ready_at;
+    ready_.pop_back();
+  }
+  if (member.link == Link::kDown) {
+    --down_;
+    refused_ -= static_cast<std::size_t>(is_hopeless(member.failure));
+  }
+  member.link = link;
+  if (link == Link::kReady) {
+    member.ready_at = ready_.size();
+    ready_.push_back(&member);  // there is room for every member
+  }
+  if (link == Link::kDown) {
+    ++down_;
+    refused_ += static_cast<std::size_t>(is_hopeless(member.failure));
+  }
+}
+
+bool FleetLinks::connect(FleetMember& member) noexcept {
+  using Link = FleetMember::Link;
+  if (is_up(member)) return true;
+  if (member.link == Link::kDialing || member.link == Link::kDown) return false;
+  try {
+    if (member.pool == nullptr) {
+      PoolOptions options = options_;
+      options.client.connect = member.url;
+      member.pool = std::make_unique<CallPool>(loop_, std::move(options), transports_);
+    }
+    member.dialing = dial(member);
+  } catch (const std::bad_alloc&) {
+    // It stays idle, and whoever needs it next tries again.
+    set_link(member, Link::kIdle);
+    last_failure_ = Status::of<kOutOfMemory>();
+    return false;
+  }
+  set_link(member, Link::kDialing);
+  choice_.link_changed(member);
+  detail::start(member.dialing, nullptr, member.dial_end);
+  return member.link == Link::kReady;
+}
+
+void FleetLinks::forget(FleetMember& member) noexcept {
+  set_link(member, FleetMember::Link::kIdle);
+  choice_.link_changed(member);
+  member.dialing.reset();
+}
+
+void FleetLinks::disconnect(FleetMember& member) noexcept {
+  set_link(member, FleetMember::Link::kIdle);
+  member.dialing.reset();
+  member.pool.reset();
+}
+
+Task<void> FleetLinks::dial(FleetMember& member) {
+  while (true) {
+    Task<Result<void>> connecting = member.pool->connect();
+    Result<void> connected = co_await std::move(connecting);
+    if (connected.ok()) {
+      member.links.came_up(member);
+      co_return;
+    }
+    member.links.is_down(member, connected.status());
+    // The pool itself waits between attempts, but not where no attempt can be made.
+    if (is_hopeless(connected.status())) {
+      SleepAwaiter pause = sleep_for(kHopelessInterval);
+      static_cast<void>(co_await pause);
+    }
+  }
+}
+
+void FleetLinks::came_up(FleetMember& member) noexcept {
+  set_link(member, FleetMember::Link::kReady);
+  choice_.link_changed(member);
+  notify();
+}
+
+void FleetLinks::is_down(FleetMember& member, Status why) noexcept {
+  set_link(member, FleetMember::Link::kDialing);
+  member.failure = std::move(why);
+  last_failure_ = member.failure;
+  set_link(member, FleetMember::Link::kDown);
+  notify();
+}
+
+void FleetLinks::dial_failed(FleetMember& member) noexcept {
+  set_link(member, FleetMember::Link::kIdle);
+  choice_.link_changed(member);
+  last_failure_ = Status::of<kOutOfMemory>();
+  notify();
+}
+
+void FleetLinks::notify() noexcept {
+  changed_.set();
+  changed_.reset();
+}
+
+}  // namespace weft::detail

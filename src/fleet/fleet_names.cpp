@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/fleet/fleet_names.hpp"
+
+#include <new>
+#include <string>
+#include <utility>
+
+#include "weft/base/log.hpp"
+#include "weft/runtime/sleep.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// Between two tries to do what there was no memory for.
+constexpr Duration kMemoryPause = std::chrono::seconds{1};
+
+}  // namespace
+
+FleetNames::FleetNames(Loop& loop, FleetList& list, FleetLinks& links, FleetStats& counted)
+    : loop_(loop), list_(list), links_(links), counted_(counted) {}
+
+Status FleetNames::begin(std::string_view name, const NameOptions& options) {
+  Result<NameWatch> names = watch_name(loop_, name, options);
+  if (!names.ok()) return names.status();
+  logger_ = options.logger;
+  names_.emplace(std::move(*names));
+  loop_.arm(beginning_, loop_.now());
+  return {};
+}
+
+void FleetNames::close() noexcept {
+  loop_.disarm(beginning_);
+  watching_.reset();
+  names_.reset();
+}
+
+void FleetNames::begin_watching() noexcept {
+  try {
+    watching_ = watch();
+  } catch (const std::bad_alloc&) {
+    loop_.arm(beginning_, loop_.now() + kMemoryPause);
+    return;
+  }
+  detail::start(watching_, nullptr, watch_end_);
+}
+
+void FleetNames::WatchEnd::ended(Completion& self, TaskPromiseBase& task) noexcept {
+  FleetNames& names = static_cast<WatchEnd&>(self).names;
+  if (task.failed()) names.loop_.arm(names.beginning_, names.loop_.now() + kMemoryPause);
+}
+
+Task<void> FleetNames::watch() {
+  std::uint64_t seen = 0;
+  while (true) {
+    Task<Result<NameSnapshot>> next = names_->changed(seen);
+    Result<NameSnapshot> list = co_await std::move(next);
+    if (!list.ok()) co_return;
+    while (!take(**list)) {
+      SleepAwaiter pause = sleep_for(kMemoryPause);
+      static_cast<void>(co_await pause);
+      *list = names_->list();
+    }
+    seen = (*list)->version;
+  }
+}
+
+// False when there was no memory for the list.
+bool FleetNames::take(const NameList& list) noexcept {
+  try {
+    if (list.endpoints.size() > kEndpointsMax) {
+      ++counted_.lists_refused;
+      write_line(*logger_, LogLevel::kWarning, [&] {
+        return "a list of " + std::to_string(list.endpoints.size()) +
+               " servers is longer than a fleet takes (" + std::to_string(kEndpointsMax) +
+               "); the one before stays";
+      });
+      return true;
+    }
+    const Status taken = list_.take(list, loop_.now());
+    ++(taken.ok() ? counted_.lists : counted_.lists_refused);
+    links_.notify();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace weft::detail
