@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -138,6 +139,15 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
   }
 
   void read_file() {
+    try {
+      read_and_tell();
+    } catch (const std::bad_alloc&) {
+      board_.fail(Status::of<kOutOfMemory>());
+      loop_.arm(*this, loop_.now() + backoff_.next(loop_.random().next()));
+    }
+  }
+
+  void read_and_tell() {
     read_ = identity();
     auto text = read_all(path_, board_.options().bytes_max);
     if (!text.ok()) {

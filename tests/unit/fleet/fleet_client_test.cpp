@@ -1,110 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13: calls of many servers behind a name, on a clock that stands still.
-#include "weft/fleet/fleet_client.hpp"
-
-#include <gtest/gtest.h>
-
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "support/manual_time.hpp"
+#include "unit/fleet/fleet_testing.hpp"
+#include "weft/balancing/random_pick.hpp"
 #include "weft/balancing/round_robin.hpp"
-#include "weft/coro/scope.hpp"
-#include "weft/runtime/sleep.hpp"
-#include "weft/server.hpp"
-#include "weft/transport/memory.hpp"
 
-namespace weft {
+namespace weft::fleet_tests {
 namespace {
 
-using namespace std::chrono_literals;
+using Fleets = FleetTest;
 
-struct Replica {
-  int number = 0;
-  int ran = 0;
-  bool is_slow = false;
-
-  Task<int> ask() {
-    ++ran;
-    if (is_slow) {
-      SleepAwaiter nap = sleep_for(10s);
-      static_cast<void>(co_await nap);
-    }
-    co_return number;
-  }
-};
-inline constexpr auto ask_again = idempotent<&Replica::ask>;
-
-class SilentLogger final : public Logger {
- public:
-  void write(LogLevel, std::string_view) override {}
-};
-
-class Fleets : public ::testing::Test {
- protected:
-  Fleets() : loop_(Loop::create({.clock = &clock_}).value()) {
-    transports_.add(std::make_unique<MemoryNetwork>());
-  }
-  ~Fleets() override {
-    fleet_.reset();
-    servers_.clear();
-    loop_->run_until_idle();
-  }
-
-  void serve(int number) {
-    replicas_[number].number = number;
-    ServerOptions options;
-    options.listen = {url(number)};
-    options.threads = 0;
-    options.loop = loop_.get();
-    options.logger = &logger_;
-    options.limits.ping_interval = 0s;
-    auto server = std::make_unique<Server>(std::move(options), transports_);
-    server->register_handler<&Replica::ask>(&replicas_[number]);
-    server->start().value();
-    servers_[number] = std::move(server);
-  }
-  void crash(int number) { servers_.erase(number); }
-  static std::string url(int number) { return "memory://s" + std::to_string(100 + number); }
-  FleetClient& make(int servers, FleetOptions options = {}) {
-    options.name = "static:";
-    for (int i = 0; i < servers; ++i) options.name += (i == 0 ? "" : ",") + url(i);
-    options.naming.logger = &logger_;
-    options.pool.client.logger = &logger_;
-    options.pool.client.limits.ping_interval = 0s;
-    options.seed = 7;
-    fleet_ = std::make_unique<FleetClient>(*loop_, std::move(options), transports_);
-    testing::pass(*loop_, clock_, 1s);
-    return *fleet_;
-  }
-  /// Runs `task` while time passes as it must.
-  template <typename T>
-  T run(Task<T> task, Duration time = 60s) {
-    std::optional<T> result;
-    Scope scope;
-    loop_->post([&] { scope.spawn(&Fleets::keep<T>, &task, &result); });
-    for (Duration passed{}; !result && passed < time; passed += 10ms) testing::pass(*loop_, clock_, 10ms);
-    EXPECT_TRUE(result.has_value());
-    return std::move(*result);
-  }
-  template <typename T>
-  static Task<void> keep(Task<T>* task, std::optional<T>* result) {
-    result->emplace(co_await std::move(*task));
-  }
-
-  ManualClock clock_;
-  SilentLogger logger_;
-  std::unique_ptr<Loop> loop_;
-  Transports transports_;
-  std::map<int, Replica> replicas_;
-  std::map<int, std::unique_ptr<Server>> servers_;
-  std::unique_ptr<FleetClient> fleet_;
-};
-
-TEST_F(Fleets, CR13RoundRobinSharesCallsWithinThreePercent) {
+TEST_F(Fleets, ShareCallsWithinThreePercentByRoundRobin) {
   for (int i = 0; i < 4; ++i) serve(i);
   FleetOptions options;
   options.balancing = std::make_unique<RoundRobin>();
@@ -115,7 +20,7 @@ TEST_F(Fleets, CR13RoundRobinSharesCallsWithinThreePercent) {
   for (auto& [number, replica] : replicas_) EXPECT_NEAR(replica.ran, 100, 3) << number;
 }
 
-TEST_F(Fleets, CR13NoIdempotentCallFailsWhileServersAreKilledAndComeBackInTurn) {
+TEST_F(Fleets, FailNoIdempotentCallWhileServersAreKilledAndComeBackInTurn) {
   for (int i = 0; i < 4; ++i) serve(i);
   FleetClient& fleet = make(4);
   for (int round = 0; round < 8; ++round) {
@@ -156,7 +61,7 @@ TEST_F(Fleets, ABackupAnswersForAServerThatDoesNot) {
   given.backup_after = 50ms;
   FleetClient& fleet = make(2, std::move(given));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(run(fleet.call<ask_again>()).ok());
-  replicas_[0].is_slow = true;
+  replicas_[0].work = 10s;
   const FleetCallOptions options{.call = {.timeout = 2s}};
   for (int i = 0; i < 4; ++i) {
     const Result<int> reply = run(fleet.call<ask_again>(options));
@@ -169,7 +74,7 @@ TEST_F(Fleets, ABackupAnswersForAServerThatDoesNot) {
 TEST_F(Fleets, AQuorumIsTheFirstGoodAnswersAndTheRestIsCancelled) {
   for (int i = 0; i < 3; ++i) serve(i);
   FleetClient& fleet = make(3);
-  replicas_[1].is_slow = true;
+  replicas_[1].work = 10s;
   const FleetCallOptions options{.call = {.timeout = 5s}};
   const auto replies = run(fleet.call_quorum<&Replica::ask>(2, options));
   ASSERT_TRUE(replies.ok()) << replies.status().to_string();
@@ -180,5 +85,90 @@ TEST_F(Fleets, AQuorumIsTheFirstGoodAnswersAndTheRestIsCancelled) {
   EXPECT_FALSE(fewer.ok());
 }
 
+TEST_F(Fleets, AskNoServerOfWeightZeroNotByAnyWay) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  FleetOptions given;
+  given.name = "static:" + url(0) + "," + url(1) + " weight=0," + url(2);
+  FleetClient& fleet = make_named(std::move(given));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
+  EXPECT_EQ(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).size(), 2u);
+  crash(0);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(run(fleet.call<ask_again>()).ok());
+  EXPECT_EQ(replicas_[1].ran, 0);
+  EXPECT_EQ(fleet.stats().calls, 41u);
+}
+
+TEST_F(Fleets, CallTheSubsetAndFailEarlyWhenItIsDown) {
+  for (int i = 0; i < 8; ++i) serve(i);
+  FleetOptions given;
+  given.subset = SubsetOptions{.size = 3, .client = 1};
+  given.waits_for_ready = false;
+  FleetClient& fleet = make(8, std::move(given));
+  const auto all = run(fleet.call_all<&Replica::ask>(FleetCallOptions{}));
+  EXPECT_EQ(all.size(), 3u);
+  for (const FleetReply<int>& one : all) {
+    ASSERT_TRUE(one.reply.ok());
+    crash(*one.reply);
+  }
+  const TimePoint before = clock_.now();
+  const Result<int> reply = run(fleet.call<ask_again>(FleetCallOptions{.call = {.timeout = 50s}}));
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable) << reply.status().to_string();
+  EXPECT_LT(clock_.now() - before, 40s);
+}
+
+TEST_F(Fleets, PassByAServerThatBecomesSlow) {
+  Duration longest[2] = {};
+  int slow[2] = {};
+  for (const bool is_random : {false, true}) {
+    servers_.clear();
+    replicas_.clear();
+    for (int i = 0; i < 10; ++i) {
+      serve(i);
+      replicas_[i].work = i == 3 ? 100ms : 1ms;
+    }
+    FleetOptions given;
+    if (is_random) given.balancing = std::make_unique<RandomPick>();
+    make(10, std::move(given));
+    const TimePoint before = clock_.now();
+    for (int round = 0; round < 50; ++round) {
+      Many many;
+      for (int i = 0; i < 10; ++i) begin<&Replica::ask>(many, {});
+      finish(many);
+    }
+    longest[is_random] = clock_.now() - before;
+    slow[is_random] = replicas_[3].ran;
+    fleet_.reset();
+  }
+  EXPECT_LT(slow[false] * 4, slow[true]);
+  EXPECT_LT(longest[false] * 2, longest[true]);
+}
+
+TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
+  serve(0);
+  const auto failure_of = [&](FleetOptions options) {
+    return run(make(1, std::move(options)).call<&Replica::ask>()).status().to_string();
+  };
+  FleetOptions attempts;
+  attempts.retry.attempts_max = 0;
+  EXPECT_NE(failure_of(std::move(attempts)).find("FleetRetry::attempts_max"), std::string::npos);
+  FleetOptions budget;
+  budget.retry_budget.share_of_calls = -1;
+  EXPECT_NE(failure_of(std::move(budget)).find("retry_budget.share_of_calls"), std::string::npos);
+  FleetOptions outliers;
+  outliers.outliers = OutlierOptions{.window = 0s};
+  EXPECT_NE(failure_of(std::move(outliers)).find("OutlierOptions::window"), std::string::npos);
+  FleetOptions subset;
+  subset.subset = SubsetOptions{.size = 0};
+  EXPECT_NE(failure_of(std::move(subset)).find("SubsetOptions::size"), std::string::npos);
+  FleetOptions pool;
+  pool.pool.connections_max = 0;
+  EXPECT_NE(failure_of(std::move(pool)).find("connections_max"), std::string::npos);
+  const FleetRetry retry{.attempt_timeout = 0s};
+  FleetClient& fleet = make(1);
+  const Result<int> reply = run(fleet.call<&Replica::ask>(FleetCallOptions{.retry = &retry}));
+  EXPECT_NE(reply.status().to_string().find("FleetRetry::attempt_timeout"), std::string::npos);
+}
+
 }  // namespace
-}  // namespace weft
+}  // namespace weft::fleet_tests

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-13: a fleet over real sockets, with servers on threads of their own.
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "integration/rpc/rpc_testing.hpp"
+#include "support/heap_count.hpp"
+#include "weft/fleet/fleet_client.hpp"
+
+namespace weft::testing::fleet_tests {
+namespace {
+
+std::uint32_t twice(std::uint32_t number) {
+  return number * 2;
+}
+inline constexpr auto twice_again = idempotent<twice>;
+
+class FleetsOverSockets : public RpcTest {
+ protected:
+  ~FleetsOverSockets() override { fleet_.reset(); }
+
+  void start(std::size_t at) {
+    const std::string url = urls_[at].empty() ? kAnyPort : urls_[at];
+    replicas_[at] = std::make_unique<Server>(ServerOptions{.listen = {url}, .threads = 1});
+    replicas_[at]->register_handler<twice>();
+    replicas_[at]->start().value();
+    urls_[at] = replicas_[at]->urls().front();
+  }
+  FleetClient& make() {
+    FleetOptions options;
+    options.name = "static:";
+    for (const std::string& url : urls_) options.name += (url == urls_.front() ? "" : ",") + url;
+    fleet_ = std::make_unique<FleetClient>(loop(), std::move(options));
+    return *fleet_;
+  }
+
+  struct Load {
+    FleetClient* fleet = nullptr;
+    bool stops = false;
+    std::size_t answered = 0;
+    std::vector<Status> failures{};
+  };
+  static Task<void> call_on(Load* load) {
+    const FleetCallOptions options{.call = {.timeout = 60s}};
+    for (std::uint32_t number = 0; !load->stops; ++number) {
+      Task<Result<std::uint32_t>> call = load->fleet->call<twice_again>(options, number);
+      Result<std::uint32_t> reply = co_await std::move(call);
+      if (reply.ok() && *reply == number * 2) {
+        ++load->answered;
+      } else {
+        load->failures.push_back(reply.ok() ? Status{StatusCode::kInternal, Layer::kRpc, "wrong"}
+                                            : reply.status());
+      }
+    }
+  }
+
+  static constexpr std::size_t kServers = 4;
+  std::array<std::string, kServers> urls_;
+  std::array<std::unique_ptr<Server>, kServers> replicas_;
+  std::unique_ptr<FleetClient> fleet_;
+};
+
+TEST_F(FleetsOverSockets, FailNoIdempotentCallWhileServersAreStoppedAndStartedInTurn) {
+  for (std::size_t i = 0; i < kServers; ++i) start(i);
+  Load load{.fleet = &make()};
+  Scope scope;
+  loop().post([&] {
+    for (int caller = 0; caller < 16; ++caller) scope.spawn(&FleetsOverSockets::call_on, &load);
+  });
+  const auto answers = [&](std::size_t more) {
+    const std::size_t goal = load.answered + more;
+    ASSERT_TRUE(turn_until(loop(), [&] { return load.answered >= goal || !load.failures.empty(); }));
+  };
+  answers(500);
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < kServers; ++i) {
+      replicas_[i].reset();
+      answers(500);
+      start(i);
+      answers(500);
+    }
+  }
+  load.stops = true;
+  ASSERT_TRUE(turn_until(loop(), [&] { return scope.count() == 0; }));
+  EXPECT_TRUE(load.failures.empty()) << load.failures.front().to_string();
+  EXPECT_EQ(fleet_->stats().calls_in_flight, 0u);
+}
+
+TEST_F(FleetsOverSockets, EndCallsInFlightWithTheClient) {
+  for (std::size_t i = 0; i < kServers; ++i) start(i);
+  Load load{.fleet = &make()};
+  Scope scope;
+  loop().post([&] {
+    for (int caller = 0; caller < 16; ++caller) scope.spawn(&FleetsOverSockets::call_on, &load);
+  });
+  ASSERT_TRUE(turn_until(loop(), [&] { return load.answered >= 100; }));
+  load.stops = true;
+  fleet_.reset();
+  ASSERT_TRUE(turn_until(loop(), [&] { return scope.count() == 0; }));
+  for (const Status& failure : load.failures) EXPECT_EQ(failure.code(), StatusCode::kCancelled);
+}
+
+struct Lean {
+  bool answered = false;
+  bool ended = false;
+};
+
+/// Calls, while one allocation of this thread fails: the `which`-th from here on, 0 = none.
+Task<void> call_with_little_memory(FleetClient* fleet, std::size_t which, Lean* lean) {
+  const FleetCallOptions options{.call = {.timeout = 20s}};
+  fail_allocation(which);
+  try {
+    Task<Result<std::uint32_t>> call = fleet->call<twice_again>(options, 21u);
+    const Result<std::uint32_t> reply = co_await std::move(call);
+    lean->answered = reply.ok();
+  } catch (const std::bad_alloc&) {
+    lean->answered = false;
+  }
+  lean->ended = true;
+}
+
+TEST_F(FleetsOverSockets, SurviveEveryAllocationThatFails) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer has the heap";
+  for (std::size_t i = 0; i < kServers; ++i) start(i);
+  bool reached = true;
+  std::size_t which = 1;
+  for (; reached && which < 1000; ++which) {
+    make();
+    ASSERT_TRUE(turn_until(loop(), [&] { return fleet_->stats().lists == 1; }));
+    for (const bool fails : {true, false}) {
+      Lean lean;
+      Scope scope;
+      loop().post([&] { scope.spawn(&call_with_little_memory, fleet_.get(), fails ? which : 0, &lean); });
+      ASSERT_TRUE(turn_until(loop(), [&] { return scope.count() == 0; })) << which;
+      if (fails) {
+        reached = !allocation_still_to_fail();
+        fail_allocation(0);
+      } else {
+        EXPECT_TRUE(lean.answered) << which;
+      }
+    }
+    EXPECT_EQ(fleet_->stats().calls_in_flight, 0u);
+    fleet_.reset();
+  }
+  EXPECT_GT(which, 10u);
+}
+
+}  // namespace
+}  // namespace weft::testing::fleet_tests
