@@ -135,7 +135,7 @@ TEST_F(FleetsOverSockets, SurviveEveryAllocationThatFails) {
       Lean lean;
       Scope scope;
       loop().post([&] { scope.spawn(&call_with_little_memory, fleet_.get(), fails ? which : 0, &lean); });
-      ASSERT_TRUE(turn_until(loop(), [&] { return scope.count() == 0; })) << which;
+      ASSERT_TRUE(turn_until(loop(), [&] { return lean.ended && scope.count() == 0; })) << which;
       if (fails) {
         reached = !allocation_still_to_fail();
         fail_allocation(0);
