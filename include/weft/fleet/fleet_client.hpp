@@ -54,8 +54,8 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// Calls functions of many servers that serve the same, by a name that says which they are:
 /// `Result<R> reply = co_await fleet.call<f>(arguments...);`. Each call goes to one server, which the policy
 /// chooses, and to another when that certainly did not run it, or when it is idempotent. Servers are
-/// connected when they are first chosen; one that leaves the list ends the calls that it has, and gets no
-/// more.
+/// connected when they are first chosen; one that leaves the list finishes the calls that it has, and gets
+/// no more.
 ///
 /// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
 /// destroyed inside a handler that one of its connections serves. Calls are tasks: what they refer to stays

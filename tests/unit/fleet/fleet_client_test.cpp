@@ -144,6 +144,27 @@ TEST_F(Fleets, PassByAServerThatBecomesSlow) {
   EXPECT_LT(longest[false] * 2, longest[true]);
 }
 
+TEST_F(Fleets, WaitForNothingThatCannotCome) {
+  FleetOptions given;
+  given.name = "static:carrier-pigeon://loft:1,carrier-pigeon://loft:2";
+  FleetClient& fleet = make_named(std::move(given));
+  const TimePoint before = clock_.now();
+  const Result<int> reply = run(fleet.call<&Replica::ask>());
+  ASSERT_FALSE(reply.ok());
+  EXPECT_TRUE(reply.status().unprocessed());
+  EXPECT_NE(reply.status().to_string().find("carrier-pigeon"), std::string::npos)
+      << reply.status().to_string();
+  EXPECT_LE(clock_.now() - before, 1s);
+}
+
+TEST_F(Fleets, CountACallOfAllAsOne) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  FleetClient& fleet = make(3);
+  EXPECT_EQ(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).size(), 3u);
+  EXPECT_EQ(fleet.stats().calls, 1u);
+  EXPECT_EQ(fleet.stats().attempts, 3u);
+}
+
 TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
   serve(0);
   const auto failure_of = [&](FleetOptions options) {

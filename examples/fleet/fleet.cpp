@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One client of several servers: calls go round those that fail, and some ask all, or most, of them.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+#include <weft/fleet/fleet_client.hpp>
+#include <weft/weft.hpp>
+
+// begin: idempotent
+int price_of(int article) {
+  return article * 3;
+}
+// Asking twice for a price does no harm. Servers register price_of itself.
+inline constexpr auto price = weft::idempotent<price_of>;
+// end: idempotent
+
+std::unique_ptr<weft::Server> serve() {
+  auto server =
+      std::make_unique<weft::Server>(weft::ServerOptions{.listen = {"tcp://127.0.0.1:0"}, .threads = 1});
+  server->register_handler<price_of>();
+  server->start().value();
+  return server;
+}
+
+// begin: call
+weft::Task<int> ask(weft::FleetClient& fleet, int article) {
+  auto answer = co_await fleet.call<price>(article);  // weft::Result<int>, of whichever server
+  if (!answer.ok()) {
+    std::fprintf(stderr, "%s\n", answer.status().to_string().c_str());
+    co_return -1;
+  }
+  co_return *answer;
+}
+// end: call
+
+// begin: quorum
+weft::Task<int> ask_two(weft::FleetClient& fleet, int article) {
+  const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
+  auto answers = co_await fleet.call_quorum<price>(2, options, article);
+  if (!answers.ok()) co_return -1;  // fewer than two answered; the text says what became of one
+  co_return answers->front().reply.value();
+}
+// end: quorum
+
+weft::Task<std::size_t> count_answers(weft::FleetClient& fleet) {
+  const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
+  auto replies = co_await fleet.call_all<price>(options, 1);
+  std::size_t good = 0;
+  for (const weft::FleetReply<int>& one : replies) good += one.reply.ok() ? 1 : 0;
+  co_return good;
+}
+
+int main() {
+  std::vector<std::unique_ptr<weft::Server>> servers;
+  for (int i = 0; i < 3; ++i) servers.push_back(serve());
+  const std::string name =
+      "static:" + servers[0]->urls()[0] + "," + servers[1]->urls()[0] + "," + servers[2]->urls()[0];
+
+  // begin: options
+  auto loop = weft::Loop::create().value();
+  weft::FleetOptions options;
+  options.name = name;  // "static:tcp://10.0.0.7:9000,tcp://10.0.0.8:9000", "dns:_kv._tcp.example.org", ...
+  options.pool.client.call_timeout = std::chrono::seconds{10};
+  options.backup_after = std::chrono::milliseconds{200};
+  weft::FleetClient fleet{*loop, std::move(options)};
+  // end: options
+
+  std::printf("%d\n", loop->block_on(ask(fleet, 7)));
+  std::printf("%zu servers answered\n", loop->block_on(count_answers(fleet)));
+  servers.front().reset();
+  int wrong = 0;
+  for (int article = 0; article < 100; ++article) {
+    if (loop->block_on(ask(fleet, article)) != article * 3) ++wrong;
+  }
+  std::printf("%d of 100 calls failed with a server gone\n", wrong);
+  std::printf("%d, say two of three\n", loop->block_on(ask_two(fleet, 14)));
+  return wrong == 0 ? 0 : 1;
+}
