@@ -41,7 +41,7 @@ Status misused(std::string_view option, std::string_view why) {
           [&] { return std::string{"CallOptions::"}.append(option).append(": ").append(why); }};
 }
 
-[[gnu::cold, gnu::noinline]] Status check_rate(std::uint64_t rate, std::uint64_t least) {
+[[gnu::cold, gnu::noinline]] Status check_attachment_rate(std::uint64_t rate, std::uint64_t least) {
   if (rate > Pace::kRateMax) {
     return misused("attachment_rate", std::to_string(rate) + " bytes/s is no rate; was it negative?");
   }
@@ -65,7 +65,7 @@ Status check_call_options(const CallOptions& options, std::size_t bytes, Session
   }
   if (rate <= Pace::kRateMax && !transfers.splits(bytes)) return {};
   if (rate == 0 || (of_all != 0 && of_all < rate && rate <= Pace::kRateMax)) rate = of_all;
-  return check_rate(rate, transfers.least_rate(bytes, session.limits().frame_timeout));
+  return check_attachment_rate(rate, transfers.least_rate(bytes, session.limits().frame_timeout));
 }
 
 /// Gives where the arguments begin.

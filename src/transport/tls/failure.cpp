@@ -9,8 +9,8 @@ namespace weft::detail::tls {
 
 namespace {
 
-constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
-                                 "out of memory for TLS"};
+constexpr FixedFailure kOpensslHasNoMemory{StatusCode::kResourceExhausted, Layer::kTransport,
+                                           Retry::kReconnect, "out of memory for TLS"};
 
 // Takes the oldest error of the thread, which says the most, and forgets the others.
 unsigned long take_error() noexcept {
@@ -101,10 +101,10 @@ Status failed(StatusCode code, const char* text) noexcept {
 Status failure_of(SSL& ssl, Side side) noexcept {
   const unsigned long error = take_error();
   const int reason = ERR_GET_REASON(error);
-  if (reason == ERR_R_MALLOC_FAILURE) return Status::of<kNoMemory>();
+  if (reason == ERR_R_MALLOC_FAILURE) return Status::of<kOpensslHasNoMemory>();
   const long verified = SSL_get_verify_result(&ssl);
   if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verified == X509_V_ERR_OUT_OF_MEM) {
-    return Status::of<kNoMemory>();
+    return Status::of<kOpensslHasNoMemory>();
   }
   if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
     return {StatusCode::kUnauthenticated, Layer::kTransport, [&] {
@@ -126,7 +126,7 @@ Status failure_of(SSL& ssl, Side side) noexcept {
 
 Status setup_failure(const std::string& what) noexcept {
   const unsigned long error = take_error();
-  if (ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE) return Status::of<kNoMemory>();
+  if (ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE) return Status::of<kOpensslHasNoMemory>();
   return {StatusCode::kInvalidArgument, Layer::kTransport, [&] { return what + ": " + text_of(error); }};
 }
 

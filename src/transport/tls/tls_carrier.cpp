@@ -34,8 +34,8 @@ constexpr FixedFailure kLate{StatusCode::kUnavailable, Layer::kTransport, Retry:
                              "TLS: the handshake took longer than TlsOptions::handshake_timeout"};
 constexpr FixedFailure kPushedOut{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                   "TLS: a newer handshake pushed this one out (TlsOptions::handshakes_max)"};
-constexpr FixedFailure kNoMemoryToReceive{StatusCode::kResourceExhausted, Layer::kTransport,
-                                          Retry::kReconnect, "TLS: no memory to receive into"};
+constexpr FixedFailure kNoMemoryForRecords{StatusCode::kResourceExhausted, Layer::kTransport,
+                                           Retry::kReconnect, "TLS: no memory to receive into"};
 
 constexpr bool begins_tls(std::byte first) {
   return first == std::byte{0x16} || first == std::byte{0x15};
@@ -164,7 +164,7 @@ Moved TlsCarrier::fill() noexcept {
   if (pipe_.is_drained()) return Moved::blocked();
   CipherBuffer& input = session_.input();
   if (!input.open(1)) {
-    fail(Status::of<kNoMemoryToReceive>());
+    fail(Status::of<kNoMemoryForRecords>());
     return Moved::blocked();
   }
   const Moved moved = pipe_.fill(input);

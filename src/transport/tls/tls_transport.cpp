@@ -14,16 +14,16 @@ namespace weft {
 namespace detail::tls {
 namespace {
 
-constexpr FixedFailure kNoMemory{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kBackoff,
-                                 "out of memory for TLS"};
+constexpr FixedFailure kNoMemoryForSession{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kBackoff,
+                                           "out of memory for TLS"};
 
 Result<std::unique_ptr<Carrier>> carrier_over(Loop& loop, std::unique_ptr<Carrier> stream, Side side,
                                               Owned<SSL> ssl, Duration timeout,
                                               std::shared_ptr<Handshakes> handshakes) {
-  if (ssl == nullptr) return Status::of<kNoMemory>();
+  if (ssl == nullptr) return Status::of<kNoMemoryForSession>();
   auto carrier = std::make_unique<TlsCarrier>(loop, std::move(stream), side, std::move(ssl), timeout,
                                               std::move(handshakes));
-  if (!carrier->open()) return Status::of<kNoMemory>();
+  if (!carrier->open()) return Status::of<kNoMemoryForSession>();
   return std::unique_ptr<Carrier>{std::move(carrier)};
 }
 
