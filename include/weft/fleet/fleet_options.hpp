@@ -55,7 +55,8 @@ struct FleetOptions {
   /// answer counts, the other call is cancelled. Zero: never.
   Duration backup_after = Duration::zero();
   /// True: a call waits until one of the servers is connected, or its own time is over. False: it fails when
-  /// no server can be reached. The first list is always waited for.
+  /// no server can be reached. The first list is always waited for; what another attempt cannot mend, such as
+  /// URLs of no known scheme at all servers, never is.
   bool waits_for_ready = true;
   /// Seed of what is random in the choice of servers; zero: another one for each client.
   std::uint64_t seed = 0;
