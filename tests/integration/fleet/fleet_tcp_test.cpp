@@ -104,6 +104,30 @@ TEST_F(FleetsOverSockets, EndCallsInFlightWithTheClient) {
   for (const Status& failure : load.failures) EXPECT_EQ(failure.code(), StatusCode::kCancelled);
 }
 
+Task<void> call_often(FleetClient* fleet, std::size_t* allocations, bool* done) {
+  for (std::uint32_t number = 0; number < 2000; ++number) {
+    if (number == 1000) *allocations = heap_allocations();
+    Task<Result<std::uint32_t>> call = fleet->call<twice_again>(number);
+    Result<std::uint32_t> reply = co_await std::move(call);
+    EXPECT_TRUE(reply.ok());
+  }
+  *allocations = heap_allocations() - *allocations;
+  *done = true;
+}
+
+TEST_F(FleetsOverSockets, TakeNoMemoryForACallOnceTheyAreWarm) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "a sanitizer has the heap";
+  for (std::size_t i = 0; i < kServers; ++i) start(i);
+  make();
+  std::size_t allocations = 0;
+  bool done = false;
+  Scope scope;
+  loop().post([&] { scope.spawn(&call_often, fleet_.get(), &allocations, &done); });
+  ASSERT_TRUE(turn_until(loop(), [&] { return done && scope.count() == 0; }));
+  // A connection of the servers may grow a buffer meanwhile, and no call does.
+  EXPECT_LT(allocations, 50u) << "for 1000 calls";
+}
+
 struct Lean {
   bool answered = false;
   bool ended = false;

@@ -98,6 +98,19 @@ TEST_F(Fleets, AskNoServerOfWeightZeroNotByAnyWay) {
   EXPECT_EQ(fleet.stats().calls, 41u);
 }
 
+TEST_F(Fleets, AskNoServerAnyMoreWhoseWeightBecomesZero) {
+  for (int i = 0; i < 2; ++i) serve(i);
+  make_listed(url(0) + "\n" + url(1) + "\n");
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(run(fleet_->call<&Replica::ask>()).ok());
+  EXPECT_GT(replicas_[1].ran, 0);
+  replicas_[1].ran = 0;
+  list(url(0) + "\n" + url(1) + " weight=0\n");
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(run(fleet_->call<&Replica::ask>()).ok());
+  crash(0);
+  EXPECT_FALSE(run(fleet_->call<ask_again>(FleetCallOptions{.call = {.timeout = 3s}})).ok());
+  EXPECT_EQ(replicas_[1].ran, 0);
+}
+
 TEST_F(Fleets, CallTheSubsetAndFailEarlyWhenItIsDown) {
   for (int i = 0; i < 8; ++i) serve(i);
   FleetOptions given;
