@@ -58,7 +58,7 @@ Task<void> try_close(LoopState& state) {
 LoopStates::LoopStates(Loop& loop, const LoopStateKinds& kinds, Logger& logger)
     : Completion{&LoopStates::task_ended}, loop_(loop), kinds_(kinds), logger_(logger) {}
 
-void LoopStates::begin(UniqueFunction<void(Status)> made) noexcept {
+void LoopStates::begin(UniqueFunction<void(const Status&)> made) noexcept {
   if (kinds_.empty()) return made({});
   made_ = std::move(made);
   try {
@@ -84,7 +84,7 @@ void LoopStates::task_ended(Completion& self, TaskPromiseBase& task) noexcept {
   }
   states.task_.reset();
   // Whoever hears of it may destroy this.
-  if (states.made_) return std::exchange(states.made_, {})(std::move(states.failure_));
+  if (states.made_) return std::exchange(states.made_, {})(states.failure_);
   std::exchange(states.ended_, {})();
 }
 

@@ -36,7 +36,7 @@ class LoopStates final : private Completion, private Timer {
   bool empty() const noexcept { return !task_; }
   /// Makes one of each kind, in order. `made` is called once, with the failure that ended it: none is left
   /// then.
-  void begin(UniqueFunction<void(Status)> made) noexcept;
+  void begin(UniqueFunction<void(const Status&)> made) noexcept;
   /// Ends them in the opposite order. `ended` is called once when none is left; at once when there is none.
   void end(UniqueFunction<void()> ended) noexcept;
 
@@ -50,7 +50,7 @@ class LoopStates final : private Completion, private Timer {
   const LoopStateKinds& kinds_;
   Logger& logger_;
   std::vector<std::unique_ptr<LoopState>> states_;
-  UniqueFunction<void(Status)> made_;
+  UniqueFunction<void(const Status&)> made_;
   UniqueFunction<void()> ended_;
   Status failure_;
   Event end_wanted_;

@@ -41,8 +41,8 @@ Result<void> ServerLoops::make_states() {
   Status failure;
   for (std::size_t i = 0; i < loops_.size() && failure.ok(); ++i) {
     run_until_done(i, [this, i, &failure](const auto& done) {
-      loops_[i]->states.begin([&failure, &done](Status outcome) {
-        failure = std::move(outcome);
+      loops_[i]->states.begin([&failure, &done](const Status& outcome) {
+        failure = outcome;
         done();
       });
     });

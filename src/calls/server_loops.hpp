@@ -87,6 +87,7 @@ void ServerLoops::run_until_done(std::size_t index, Begin begin) {
   const auto begin_here = [&] { begin(finish); };
   post_surely(member.loop, [&begin_here] { begin_here(); });
   if (member.thread == nullptr) {
+    // NOLINTNEXTLINE(bugprone-infinite-loop): finish() ends it, from a turn of the loop
     while (!finished) member.loop.run_once(std::chrono::milliseconds{10});
   }
   std::unique_lock lock(mutex);

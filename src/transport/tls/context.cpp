@@ -82,10 +82,9 @@ Status use_chain(SSL_CTX& context, const std::string& option, const std::string&
     return setup_failure(option + " is no certificate in PEM that can be used");
   }
   for (;;) {
-    Owned<X509> next{PEM_read_bio_X509(reader.get(), nullptr, no_password, nullptr)};
+    const Owned<X509> next{PEM_read_bio_X509(reader.get(), nullptr, no_password, nullptr)};
     if (next == nullptr) return at_end_of_pem() ? Status{} : setup_failure(option);
-    if (SSL_CTX_add0_chain_cert(&context, next.get()) != 1) return setup_failure(option);
-    static_cast<void>(next.release());
+    if (SSL_CTX_add1_chain_cert(&context, next.get()) != 1) return setup_failure(option);
   }
 }
 

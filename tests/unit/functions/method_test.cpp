@@ -41,8 +41,8 @@ namespace {
 // A guard against growth that nobody meant; raise one only with a reason.
 static_assert(sizeof(PendingCall) <= 280);
 static_assert(sizeof(ServedCall) <= 640);
-// 216 for attachments in pieces, their rates, and memory that is waited for; 48 for what calls pass on a server
-// with limits or interceptors.
+// 216 for attachments in pieces, their rates, and memory that is waited for; 48 for what calls pass on a
+// server with limits or interceptors.
 static_assert(sizeof(Session) <= 992);
 static_assert(sizeof(InlineCall) <= 32);
 static_assert(sizeof(CallContext) <= sizeof(void*));
