@@ -81,7 +81,8 @@ FleetMember* FleetCore::pick(std::uint64_t key_hash, std::span<const std::uint32
     if (!index) break;
     FleetMember& member = *list_.members()[*index];
     if (links_.connect(member)) return &member;
-    if (++dials > kDialsPerPick || (dials > 1 && links_.ready().empty())) break;
+    ++dials;
+    if (dials > kDialsPerPick || (dials > 1 && links_.ready().empty())) break;
   }
   return any_ready(tried);
 }
