@@ -43,6 +43,7 @@ struct Measured {
 template <typename Work>
 void on_threads(const Work& work) {
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) threads.emplace_back([&work, t] { work(t); });
 }
 
@@ -79,6 +80,7 @@ int compare() {
   auto thread = LoopThread::start().value();
   Client shared{thread->loop(), {.connect = url}};
   std::vector<std::unique_ptr<BlockingClient>> each;
+  each.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t)
     each.push_back(std::make_unique<BlockingClient>(ClientOptions{.connect = url}));
 

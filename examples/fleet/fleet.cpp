@@ -53,6 +53,7 @@ weft::Task<std::size_t> count_answers(weft::FleetClient& fleet) {
 
 int main() {
   std::vector<std::unique_ptr<weft::Server>> servers;
+  servers.reserve(3);
   for (int i = 0; i < 3; ++i) servers.push_back(serve());
   const std::string name =
       "static:" + servers[0]->urls()[0] + "," + servers[1]->urls()[0] + "," + servers[2]->urls()[0];

@@ -57,6 +57,7 @@ int main() {
 
   auto loop = weft::Loop::create().value();
   std::vector<std::unique_ptr<weft::Client>> clients;  // eight connections, two for each loop
+  clients.reserve(8);
   for (int i = 0; i < 8; ++i) {
     clients.push_back(
         std::make_unique<weft::Client>(*loop, weft::ClientOptions{.connect = front_server.urls().front()}));

@@ -4,13 +4,14 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <weft/transport/simulated_network.hpp>
 #include <weft/weft.hpp>
 
 using namespace std::chrono_literals;
 
-std::string lend(std::string title) {
-  return "here is " + title;
+std::string lend(std::string_view title) {
+  return "here is " + std::string{title};
 }
 
 weft::Transports on(const weft::SimulatedHost& host) {

@@ -26,6 +26,7 @@ int first_client(const std::string& url) {
 int sum_of_threads(weft::Client& client) {
   std::vector<int> sums(4);
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&client, &sums, i] {  // a thread without a loop
       sums[static_cast<std::size_t>(i)] = weft::blocking(client).call<add>(i, 10).value_or(-1);
@@ -45,7 +46,7 @@ int at_once(weft::BlockingClient& client) {
 // end: started
 
 // begin: stopped
-bool ask_until_stopped(weft::Client& client, std::stop_token stop) {
+bool ask_until_stopped(weft::Client& client, const std::stop_token& stop) {
   auto reply = weft::blocking(client, stop).call<add>(1, 2);
   return reply.status().code() != weft::StatusCode::kCancelled;
 }
