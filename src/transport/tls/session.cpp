@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,12 @@ constexpr std::size_t kRecordBytes = 16 * 1024;
 constexpr std::size_t kRecordRoom = kRecordBytes + 512;
 // Alerts, key updates.
 constexpr std::size_t kWordsRoom = 4 * 1024;
+// OpenSSL asks twice for each record. A peer that sends more of them without a byte for us, key updates say,
+// only wants to keep us busy: each costs this side some microseconds, and the peer none.
+constexpr int kAsksMax = 2 * 64;
+
+constexpr FixedFailure kNothingButWords{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
+                                        "TLS: the peer sends records without data, again and again"};
 
 std::size_t total_of(std::span<const iovec> pieces) noexcept {
   std::size_t total = 0;
@@ -68,8 +75,13 @@ class Gatherer {
 
 }  // namespace
 
-Session::Session(ChunkPool& chunks, Side side, Owned<SSL> ssl) noexcept
-    : input_(chunks), output_(chunks), side_(side), ssl_(std::move(ssl)) {}
+Session::Session(ChunkPool& chunks, Side side, Owned<SSL> ssl,
+                 std::shared_ptr<const void> owner_of_ssl) noexcept
+    : input_(chunks),
+      output_(chunks),
+      side_(side),
+      owner_of_ssl_(std::move(owner_of_ssl)),
+      ssl_(std::move(ssl)) {}
 
 Session::~Session() = default;
 
@@ -123,8 +135,11 @@ int Session::write_bio(BIO* bio, const char* from, std::size_t bytes, std::size_
 }
 
 int Session::read_bio(BIO* bio, char* into, std::size_t bytes, std::size_t* got) noexcept {
-  CipherBuffer& input = static_cast<Session*>(BIO_get_data(bio))->input_;
+  Session& session = *static_cast<Session*>(BIO_get_data(bio));
+  CipherBuffer& input = session.input_;
   BIO_clear_retry_flags(bio);
+  *got = 0;
+  if (session.asks_left_-- <= 0) return 0;
   const Bytes there = input.bytes();
   *got = std::min(bytes, there.size());
   if (there.empty()) {
@@ -158,14 +173,19 @@ Session::Outcome Session::outcome_of(int result) noexcept {
 
 Session::Outcome Session::shake_hands() noexcept {
   ERR_clear_error();
+  asks_left_ = INT_MAX;
   const int result = SSL_do_handshake(ssl_.get());
   return result == 1 ? Outcome::kDone : outcome_of(result);
 }
 
 Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {
   ERR_clear_error();
+  asks_left_ = kAsksMax;
   const int result = SSL_read_ex(ssl_.get(), into.data(), into.size(), &got);
-  return result == 1 ? Outcome::kDone : outcome_of(result);
+  if (result == 1) return Outcome::kDone;
+  if (asks_left_ >= 0) return outcome_of(result);
+  failure_ = Status::of<kNothingButWords>();
+  return Outcome::kFailed;
 }
 
 Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken) noexcept {

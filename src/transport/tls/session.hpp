@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -25,7 +26,8 @@ class Session {
     kFailed,       ///< see failure(); output() may have an alert that tells the peer
   };
 
-  Session(ChunkPool& chunks, Side side, Owned<SSL> ssl) noexcept;
+  /// `ssl` refers to `owner_of_ssl`, which is kept as long; null: to nothing.
+  Session(ChunkPool& chunks, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -62,7 +64,10 @@ class Session {
   CipherBuffer input_;
   CipherBuffer output_;
   const Side side_;
+  const std::shared_ptr<const void> owner_of_ssl_;
   const Owned<SSL> ssl_;
+  /// Times that OpenSSL may still ask for input before it has to have bytes for us.
+  int asks_left_ = 0;
   Status failure_;
 };
 

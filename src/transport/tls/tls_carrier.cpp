@@ -56,10 +56,11 @@ TlsCarrier::Work::Work(TlsCarrier& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->carrier.work(); }), carrier(its) {}
 
 TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
-                       Duration timeout, std::shared_ptr<Handshakes> handshakes)
+                       std::shared_ptr<const void> owner_of_ssl, Duration timeout,
+                       std::shared_ptr<Handshakes> handshakes)
     : loop_(loop),
       pipe_(std::move(stream)),
-      session_(loop.chunks(), side, std::move(ssl)),
+      session_(loop.chunks(), side, std::move(ssl), std::move(owner_of_ssl)),
       timeout_(timeout),
       handshakes_(std::move(handshakes)) {
   pipe_.stream().report_to(*this);
@@ -188,6 +189,14 @@ Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
   const auto so_far = [&](const Moved& otherwise, bool exhausted) {
     return total > 0 ? Moved::some(total, exhausted) : otherwise;
   };
+  // A peer can send records faster than they are decrypted, and without a byte for the owner: others get on
+  // meanwhile, and this goes on behind them.
+  const auto is_long_turn = [this] {
+    loop_.read_clock();
+    if (!loop_.turn_time().is_old()) return false;
+    if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
+    return true;
+  };
   for (const iovec& place : into) {
     MutableBytes rest{static_cast<std::byte*>(place.iov_base), place.iov_len};
     while (!rest.empty()) {
@@ -200,6 +209,7 @@ Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
           rest = rest.subspan(got);
           break;
         case Session::Outcome::kWantsInput: {
+          if (is_long_turn()) return so_far(Moved::blocked(), true);
           const Moved moved = fill();
           if (moved.kind == Moved::Kind::kSome) break;
           if (moved.waits()) return so_far(Moved::blocked(), true);
@@ -310,11 +320,16 @@ void TlsCarrier::on_failed(Status why) {
 void TlsCarrier::on_timer() {
   if (state_ == State::kShaking) return fail(Status::of<kLate>());
   if (state_ != State::kLingering) return;
+  if (handshakes_ != nullptr) handshakes_->leave(*this);
   state_ = State::kFailed;
   schedule_work();
 }
 
 void TlsCarrier::on_pushed_out() noexcept {
+  if (state_ == State::kLingering) {
+    loop_.disarm(*this);
+    return on_timer();
+  }
   fail(Status::of<kPushedOut>());
 }
 
@@ -349,9 +364,7 @@ void TlsCarrier::drop_input() noexcept {
     break;
   }
   loop_.disarm(*this);
-  if (handshakes_ != nullptr) handshakes_->leave(*this);
-  state_ = State::kFailed;
-  schedule_work();
+  on_timer();
 }
 
 }  // namespace weft::detail::tls

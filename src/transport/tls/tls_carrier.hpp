@@ -26,8 +26,10 @@ namespace weft::detail::tls {
 /// end is awaited for a moment, so that it reads the alert before the stream is reset.
 class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, private Handshake {
  public:
-  /// `handshakes` may be null: a client's.
-  TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl, Duration timeout,
+  /// `ssl` refers to `owner_of_ssl`, which is kept as long; null: to nothing. `handshakes` may be null: a
+  /// client's.
+  TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
+             std::shared_ptr<const void> owner_of_ssl, Duration timeout,
              std::shared_ptr<Handshakes> handshakes);
   ~TlsCarrier() override;
 

@@ -18,11 +18,11 @@ constexpr FixedFailure kNoMemoryForSession{StatusCode::kResourceExhausted, Layer
                                            "out of memory for TLS"};
 
 Result<std::unique_ptr<Carrier>> carrier_over(Loop& loop, std::unique_ptr<Carrier> stream, Side side,
-                                              Owned<SSL> ssl, Duration timeout,
-                                              std::shared_ptr<Handshakes> handshakes) {
+                                              Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl,
+                                              Duration timeout, std::shared_ptr<Handshakes> handshakes) {
   if (ssl == nullptr) return Status::of<kNoMemoryForSession>();
-  auto carrier = std::make_unique<TlsCarrier>(loop, std::move(stream), side, std::move(ssl), timeout,
-                                              std::move(handshakes));
+  auto carrier = std::make_unique<TlsCarrier>(loop, std::move(stream), side, std::move(ssl),
+                                              std::move(owner_of_ssl), timeout, std::move(handshakes));
   if (!carrier->open()) return Status::of<kNoMemoryForSession>();
   return std::unique_ptr<Carrier>{std::move(carrier)};
 }
@@ -33,7 +33,7 @@ class ClientFilter final : public StreamFilter {
       : context_(std::move(context)), host_(std::move(host)), checked_(checked), timeout_(timeout) {}
   Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const override {
     return carrier_over(loop, std::move(stream), Side::kClient, make_client_ssl(*context_, host_, checked_),
-                        timeout_, nullptr);
+                        nullptr, timeout_, nullptr);
   }
 
  private:
@@ -48,7 +48,7 @@ class ServerFilter final : public StreamFilter {
   ServerFilter(std::shared_ptr<const ServerNames> names, const TlsOptions& options)
       : names_(std::move(names)), timeout_(options.handshake_timeout), handshakes_(options.handshakes_max) {}
   Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const override {
-    return carrier_over(loop, std::move(stream), Side::kServer, names_->make(), timeout_,
+    return carrier_over(loop, std::move(stream), Side::kServer, names_->make(), names_, timeout_,
                         handshakes_.of(loop));
   }
 
