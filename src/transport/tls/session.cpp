@@ -23,7 +23,7 @@ constexpr std::size_t kWordsRoom = 4 * 1024;
 // only wants to keep us busy: each costs this side some microseconds, and the peer none.
 constexpr int kAsksMax = 2 * 64;
 
-constexpr FixedFailure kNothingButWords{StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
+constexpr FixedFailure kNothingButWords{StatusCode::kResourceExhausted, Layer::kTransport, Retry::kReconnect,
                                         "TLS: the peer sends records without data, again and again"};
 
 std::size_t total_of(std::span<const iovec> pieces) noexcept {
