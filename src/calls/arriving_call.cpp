@@ -54,12 +54,14 @@ void ArrivingCall::on_whole() {
 void ArrivingCall::on_refused(const Refusal& refusal) {
   const std::unique_ptr<ArrivingCall> self{this};
   release_charge();
+  if (pass_ != nullptr) pass_->refused(refusal.status);
   owner_.on_call_refused(request(), refusal);
 }
 
 void ArrivingCall::on_failed(const Status& failure) {
   const std::unique_ptr<ArrivingCall> self{this};
   release_charge();
+  if (pass_ != nullptr) pass_->refused(failure);
   owner_.on_call_failed(request(), failure);
 }
 

@@ -188,6 +188,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   auto pass = std::move(arrived.pass);
   ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(arrived));
   if (call == nullptr) [[unlikely]] {
+    if (pass != nullptr) pass->refused(Status::of<kOutOfMemory>());
     admission_.leave(charge.in_connection());
     answers_.refuse_without_memory(frame.header.id);
     return {};

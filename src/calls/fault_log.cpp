@@ -37,7 +37,7 @@ void FaultLog::keep_back(std::string_view endpoint, std::uint64_t faults) {
 }
 
 std::string_view FaultLog::address_of(std::string_view endpoint) {
-  if (!endpoint.starts_with("tcp://")) return endpoint;
+  if (!endpoint.starts_with("tcp://") && !endpoint.starts_with("tls://")) return endpoint;
   return endpoint.substr(0, endpoint.rfind(':'));
 }
 

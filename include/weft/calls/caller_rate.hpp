@@ -32,7 +32,7 @@ std::shared_ptr<const CallerKey> by_metadata(std::string key);
 struct CallerRate {
   Rate rate{};
   /// Null: by the host that the connection comes from, an IPv6 host by its first 64 bits. That is looked at
-  /// before the interceptors, and before a large body arrives.
+  /// before the interceptors, when the call's body is there and its attachment is not.
   std::shared_ptr<const CallerKey> key{};
   /// Callers that have a rate of their own at the same time. Above that number newcomers share one while
   /// nobody is idle, so whoever invents keys gets no more than so many rates. From 1 to 2^24; each takes

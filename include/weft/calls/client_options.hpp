@@ -18,8 +18,8 @@ namespace weft {
 
 /// Options that make no sense fail every call with kInvalidArgument, which names the option.
 struct ClientOptions {
-  /// Where the server is: "tcp://host:port", or "host:port" for the same, "unix:///path", "memory://name",
-  /// "ucx://host:port", "verbs://host:port".
+  /// Where the server is: "tcp://host:port", or "host:port" for the same, "tls://host:port",
+  /// "unix:///path", "memory://name", "ucx://host:port", "verbs://host:port".
   std::string connect{};
   /// How long one attempt to connect may take, the hello included. Above zero.
   Duration connect_timeout = std::chrono::seconds{5};

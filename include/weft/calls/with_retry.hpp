@@ -26,7 +26,8 @@ struct RetryPolicy {
   Duration wait_max = std::chrono::seconds{1};
   /// Repeats also what may have run: to do it twice does no harm.
   bool idempotent = false;
-  /// No attempt begins later than this; a wait that would end later is not begun. The deadline of the calling
+  /// No attempt begins later than this; a wait that would end later is not begun. Without it a server that
+  /// says so may be waited for up to kRetryAfterMax before each attempt. The deadline of the calling
   /// coroutine holds beside it.
   Deadline deadline{};
   /// Bounds the retries of all who share it; null: nothing does. Outlives the calls. Of the same loop.
