@@ -31,7 +31,16 @@ Status BlockedCall::check_thread(const CallDoor& door) noexcept {
   return {};
 }
 
+// The thread that would tell is not there.
+bool BlockedCall::is_in_child() const noexcept {
+  return door().mailbox() != nullptr && door().mailbox()->in_child();
+}
+
 Status BlockedCall::wait(const std::stop_token& stop) noexcept {
+  if (is_in_child() && !told_.load(std::memory_order_acquire)) {
+    return {StatusCode::kFailedPrecondition, Layer::kRuntime,
+            "a child of fork waits for a call of its parent, which is answered there; call anew"};
+  }
   const auto on_stop = [this] {
     cancel(CancelReason::kRequested);
     if (!borrows()) goes_on_.raise();
@@ -55,7 +64,7 @@ Status BlockedCall::wait(const std::stop_token& stop) noexcept {
 void BlockedCall::abandon() noexcept {
   if (told_.load(std::memory_order_acquire)) return;
   cancel(CancelReason::kRequested);
-  if (borrows()) goes_on_.wait(Deadline::infinite());
+  if (borrows() && !is_in_child()) goes_on_.wait(Deadline::infinite());
 }
 
 }  // namespace weft::detail

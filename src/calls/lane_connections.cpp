@@ -42,6 +42,9 @@ void LaneConnections::add_to(PoolStats& stats) {
     add(each);
   });
   leaving.for_each(add);
+  over.for_each([&stats](PooledConnection& each) {
+    if (each.ended_from() != PooledConnection::State::kMaking) count_calls(stats, each);
+  });
 }
 
 void LaneConnections::bury(PoolStats& counted) noexcept {

@@ -13,7 +13,9 @@ void ReturningCall::send_from(Loop& home, Ready& waiter) noexcept {
 void ReturningCall::abandon() noexcept {
   waiter_ = nullptr;
   cancel(CancelReason::kRequested);
-  if (borrows()) told_.wait(Deadline::infinite());
+  // In a child of fork the thread that would tell is not there.
+  const bool is_in_child = door().mailbox() != nullptr && door().mailbox()->in_child();
+  if (borrows() && !is_in_child) told_.wait(Deadline::infinite());
 }
 
 // What the caller may do once it was told: end everything but this record, its home's mailbox included.

@@ -22,7 +22,7 @@ class [[nodiscard("dropping a BlockingCall cancels it")]] BlockingCall {
   BlockingCall(BlockingCall&&) noexcept = default;
   BlockingCall& operator=(BlockingCall&&) = delete;
   ~BlockingCall() {
-    if (call_ != nullptr) call_->abandon();
+    if (call_ != nullptr && !waited_) call_->abandon();
   }
 
   /// Ends it with kCancelled; it can still be waited for. Thread: any, while the BlockingCall exists.
@@ -33,24 +33,24 @@ class [[nodiscard("dropping a BlockingCall cancels it")]] BlockingCall {
   /// Blocks until the answer or a failure is there: Result<R>, or Result<Answer<R>>. See BlockingCalls::call.
   auto wait() {
     using Outcome = std::conditional_t<kWithAttachment, Result<Answer<R>>, Result<R>>;
-    const detail::ErrandPtr<detail::BlockedCall> call = std::move(call_);
-    if (call == nullptr) {
-      WEFT_ASSERT(!failure_.ok(), "a BlockingCall is waited for once");
-      return Outcome{std::move(failure_)};
-    }
-    Status failure = call->wait(stop_);
+    WEFT_ASSERT(!waited_ && (call_ != nullptr || !failure_.ok()), "a BlockingCall is waited for once");
+    waited_ = true;
+    if (call_ == nullptr) return Outcome{std::move(failure_)};
+    Status failure = call_->wait(stop_);
     if (!failure.ok()) return Outcome{std::move(failure)};
     if constexpr (kWithAttachment) {
-      return detail::answer_of<R>(*call);
+      return detail::answer_of<R>(*call_);
     } else {
-      return detail::result_of<R>(*call);
+      return detail::result_of<R>(*call_);
     }
   }
 
  private:
+  /// Stays where it is until the end: cancel() may look at it while another thread waits.
   detail::ErrandPtr<detail::BlockedCall> call_;
   Status failure_;
   std::stop_token stop_;
+  bool waited_ = false;
 };
 
 /// Gives a class that has a door to a client, by `door()`, calls that block their thread. Any number of

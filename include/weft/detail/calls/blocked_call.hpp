@@ -27,6 +27,7 @@ class BlockedCall final : public CallErrand {
   void abandon() noexcept;
 
  private:
+  bool is_in_child() const noexcept;
   void tell() noexcept override {
     told_.store(true, std::memory_order_release);
     goes_on_.raise();
