@@ -11,7 +11,7 @@ namespace weft::detail {
 CallDoor::CallDoor(CallTarget& target)
     : target_(&target),
       mailbox_(target.loop().mailbox()),
-      clock_(target.loop().clock().advances_by_itself() ? &target.loop().clock() : nullptr),
+      clock_(&target.loop().clock() == &steady_clock_source() ? &target.loop().clock() : nullptr),
       timeout_(target.timeouts().timeout()),
       carries_metadata_(target.carries_metadata()) {}
 

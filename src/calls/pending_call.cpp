@@ -76,6 +76,24 @@ bool may_begin_again(CallTarget& target, const PendingCall& call, const Status& 
   return call.request().keeps_body() && target.may_begin_again(call, failure);
 }
 
+/// The outcome of a call of which one attempt has failed: what that has certainly not done, an earlier one
+/// may have done.
+Status outcome_of(const CallRequest& request, Status failure) noexcept {
+  if (!request.may_have_run || !failure.unprocessed()) return failure;
+  Status outcome{failure.code(), failure.layer(), failure.message(), failure.native(), failure.retry()};
+  outcome.set_retry_after(failure.retry_after());
+  return outcome;
+}
+
+/// The failure of a call that is given up while it waits: whoever reads it is told why it is late.
+Status late_status(const CallRequest& request, const CallTarget& target, CancelReason reason) {
+  Status late = to_status(reason).with_context(
+      request.may_have_run ? "its connection was lost, and it waited for another to be sent again"
+                           : "not sent, still waiting for a connection or for room");
+  if (const Status why = target.why_waiting(); !why.ok()) late = late.with_context(why.message());
+  return late;
+}
+
 // A connection that is gone has given all memory back; from one that stands it is taken.
 void give_back_attachment(CallsOut& out, CallDetails& details, bool stands) {
   if (stands) out.take_attachment_over(details, "out of memory for an attachment that is not taken");
@@ -100,8 +118,8 @@ Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
 }
 
 Begun PendingCall::refuse(Status failure) {
-  failure_ = std::move(failure);
-  failure_.mark_unprocessed();
+  failure_ = outcome_of(request_, std::move(failure));
+  if (!request_.may_have_run) failure_.mark_unprocessed();
   state_ = State::kDone;
   if (request_.details != nullptr) std::exchange(request_.details, nullptr)->ended(failure_);
   return {};
@@ -153,12 +171,9 @@ void PendingCall::limit(Deadline deadline) {
 }
 
 void PendingCall::on_cancel(CancelReason reason) noexcept {
-  // Whoever reads it is told that the call has not run, and why it is late.
   if (state_ == State::kWaiting) {
     leave();
-    Status late = to_status(reason).with_context("not sent, still waiting for a connection or for room");
-    if (const Status why = target_->why_waiting(); !why.ok()) late = late.with_context(why.message());
-    return fail(std::move(late));
+    return fail(late_status(request_, *target_, reason));
   }
   if (state_ != State::kSent) return;
   // Also when the request is still queued: it leaves all the same, with the cancel behind it.
@@ -188,8 +203,8 @@ void PendingCall::on_timer() {
 }
 
 void PendingCall::fail(Status failure) noexcept {
-  failure_ = std::move(failure);
-  failure_.mark_unprocessed();
+  failure_ = outcome_of(request_, std::move(failure));
+  if (!request_.may_have_run) failure_.mark_unprocessed();
   end();
 }
 
@@ -220,7 +235,7 @@ void PendingCall::take_answer(const Frame& frame, Status refused) {
       decode_answer(frame.body, failure_);
       if (request_.details != nullptr) request_.details->served(frame.body.size());
     } else {
-      failure_ = answered_status(frame, *request_.method);
+      failure_ = outcome_of(request_, answered_status(frame, *request_.method));
     }
   }
   end_with_memory();
@@ -265,11 +280,12 @@ void PendingCall::on_lost(const Status& failure, bool stands) {
       if (request_.default_timeout != 0) static_cast<ListHook<TargetCallTag>&>(*this).unlink();
       out_ = nullptr;
       ++request_.repeats;
+      request_.may_have_run = request_.may_have_run || !failure.unprocessed();
       static_cast<void>(wait());
       return target_->take_again(*this);
     }
   }
-  if (state_ < State::kLeaving) failure_ = failure;
+  if (state_ < State::kLeaving) failure_ = outcome_of(request_, failure);
   if (stands) return end_with_memory();
   end();
 }

@@ -80,14 +80,11 @@ bool PoolCore::may_begin_again(const PendingCall& call, const Status& failure) n
   return true;
 }
 
-// The budget saves no more than some, so that of many calls only the last count.
 void PoolCore::count_for_budget() noexcept {
-  constexpr std::uint64_t kCountedMax = 50'000;
   if (std::exchange(budgeted_at_, loop().now()) == loop().now()) return;  // many are lost together
   const std::uint64_t calls = stats().calls;
-  const std::uint64_t more = std::min(calls - std::min(calls, budgeted_), kCountedMax);
+  budget_->on_calls(calls - std::min(calls, budgeted_));
   budgeted_ = calls;
-  for (std::uint64_t i = 0; i < more; ++i) budget_->on_call();
 }
 
 void PoolCore::add_connect_waiter(ConnectWaiter& waiter) {

@@ -133,11 +133,16 @@ void PoolLane::on_goaway(PooledConnection& connection) {
 // long as their calls wait.
 void PoolLane::leave(PooledConnection& connection) {
   if (open_ == &connection.session()) open(nullptr);
-  if (all_.leaving.count() >= std::max(kLeavingMin, connections_max_)) {
-    all_.leaving.oldest().close(
+  const std::size_t most = std::max(kLeavingMin, connections_max_);
+  std::size_t too_many = all_.leaving.count() + 1 - std::min(most, all_.leaving.count() + 1);
+  // Those that are closed stay in the list until the loop's next turn: again is no change for them.
+  all_.leaving.for_each([&too_many](PooledConnection& each) {
+    if (too_many == 0) return;
+    --too_many;
+    each.close(
         {StatusCode::kUnavailable, Layer::kRpc,
          "one connection after the other was told to go away, and this was the oldest that had not ended"});
-  }
+  });
   all_.leaving.take(connection, all_.up);
   if (connection.state() == PooledConnection::State::kUp) connection.leave();
 }

@@ -126,7 +126,6 @@ class PooledConnections {
   }
   bool empty() const { return count_ == 0; }
   std::size_t count() const { return count_; }
-  PooledConnection& oldest() { return list_.front(); }
   /// Calls `visit(PooledConnection&)` on each, which may take it into another list.
   template <typename Visit>
   void for_each(Visit&& visit) {

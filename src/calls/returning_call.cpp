@@ -36,6 +36,14 @@ bool ReturningAwaiter::begin(CancelScope* scope) noexcept {
   Loop* home = Loop::current();
   WEFT_ASSERT(home != nullptr,
               "on_loop_of() is awaited inside a turn of a Loop; elsewhere write weft::blocking()");
+  if (call_->borrows() && call_->door().mailbox() == home->mailbox()) {
+    // Dropping it would wait for this very thread.
+    failure_ = {StatusCode::kFailedPrecondition, Layer::kRpc,
+                "on_loop_of() was given a client of this loop, with an attachment or other memory of the "
+                "caller's: write co_await client.call<f>(...)"};
+    failure_.mark_unprocessed();
+    return false;
+  }
   if (scope != nullptr) {
     if (scope->cancelled()) {
       failure_ = to_status(scope->reason());

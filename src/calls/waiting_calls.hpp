@@ -28,7 +28,7 @@ class WaitingCalls {
     --count_;
     return calls_.pop_front();
   }
-  /// Ends all of them, which are unprocessed.
+  /// Ends all of them, see PendingCall::fail().
   void fail(Status why) noexcept {
     why.mark_unprocessed();  // once for all of them
     while (!empty()) take().fail(why);

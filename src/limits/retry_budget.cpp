@@ -16,8 +16,8 @@ RetryBudget::RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept
   WEFT_ASSERT(options.saved_max >= 1, "a budget that saves less than one retry never has one");
 }
 
-void RetryBudget::on_call() noexcept {
-  saved_ = std::min(options_.saved_max, saved_ + options_.share_of_calls);
+void RetryBudget::on_calls(std::uint64_t calls) noexcept {
+  saved_ = std::min(options_.saved_max, saved_ + options_.share_of_calls * static_cast<double>(calls));
 }
 
 bool RetryBudget::try_retry(TimePoint now) noexcept {

@@ -252,6 +252,32 @@ TEST_F(Pools, ACallThatMayHaveRunIsRepeatedOnlyIfItIsIdempotent) {
   EXPECT_EQ(stats().retries, 2u);
 }
 
+TEST_F(Pools, ACallThatMayHaveRunNeverSaysThatItHasNot) {
+  serve();
+  make(options());
+  CallOptions soon;
+  soon.timeout = 2s;
+  auto late = pool().start<held_again>(soon, 1u);
+  auto closed = pool().start<held_again>(2u);
+  settle();
+  crash();
+  auto never_sent = pool().start<held_again>(soon, 3u);
+  settle();
+  EXPECT_EQ(stats().retries, 2u);
+  pass(3s);
+  const Status out_of_time = outcome(late).status();
+  EXPECT_EQ(out_of_time.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(out_of_time.message(), HasSubstr("its connection was lost"));
+  EXPECT_FALSE(out_of_time.unprocessed()) << "it ran before the crash";
+  EXPECT_TRUE(outcome(never_sent).status().unprocessed());
+  pool().close();
+  const Status of_closing = outcome(closed).status();
+  EXPECT_EQ(of_closing.code(), StatusCode::kCancelled);
+  EXPECT_FALSE(of_closing.unprocessed());
+  EXPECT_EQ(kept_.ran[1], 1);
+  EXPECT_EQ(kept_.ran[3], 0);
+}
+
 TEST_F(Pools, ACallIsRepeatedThreeTimesAndNoMore) {
   serve();
   make(options());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "weft/base/time.hpp"
 
 namespace weft {
@@ -26,7 +28,9 @@ class RetryBudget {
   RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept;
 
   /// A call begins, for the first time.
-  void on_call() noexcept;
+  void on_call() noexcept { on_calls(1); }
+  /// So many calls have begun, each for the first time.
+  void on_calls(std::uint64_t calls) noexcept;
   /// Takes one retry; false when the budget is spent, and then the failure goes to the caller as it is.
   bool try_retry(TimePoint now) noexcept;
   /// Returns the retries that are there at `now`.

@@ -28,7 +28,8 @@ class CallDoor {
   /// The time of calls that say nothing of it; kNoTimeout: none.
   Duration timeout() const noexcept { return timeout_; }
   bool carries_metadata() const noexcept { return carries_metadata_; }
-  /// The clock of the target's loop, where it is one that any thread may read; else null.
+  /// The clock of the target's loop, where it is the system's, which any thread may read at any time; a
+  /// user's own may end with its loop. Else null.
   Clock* clock() const noexcept { return clock_; }
 
   /// Null when the target has ended. Thread: the loop's.

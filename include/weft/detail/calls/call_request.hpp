@@ -42,6 +42,8 @@ struct CallRequest {
   std::uint32_t default_timeout = 0;
   /// Times that the call was begun again, after connections that were lost.
   std::uint32_t repeats = 0;
+  /// It was on a connection that was lost, and may have run there, whatever became of it since.
+  bool may_have_run = false;
 };
 
 }  // namespace weft::detail

@@ -14,7 +14,8 @@ namespace weft::detail {
 class ErrandTime {
  public:
   /// Turns the timeout of `options` into a deadline. `clock` may be null; `usual` is the client's timeout.
-  ErrandTime(Clock* clock, Duration usual, CallOptions& options) noexcept : limit_(options.deadline) {
+  ErrandTime(Clock* clock, Duration usual, CallOptions& options) noexcept
+      : limit_(options.deadline), is_read_here_(clock != nullptr) {
     if (clock == nullptr) return;
     const TimePoint now = clock->now();
     if (options.timeout == Duration::zero()) {
@@ -27,8 +28,11 @@ class ErrandTime {
   }
 
   void limit(Deadline deadline) noexcept { limit_ = limit_.earlier(deadline); }
-  /// Moment by which the call should have ended; infinite without any.
-  Deadline expected_by() const noexcept { return limit_.earlier(usual_end_); }
+  /// Moment by which the call should have ended, by the system's clock; infinite without any, or when the
+  /// loop's clock is another.
+  Deadline expected_by() const noexcept {
+    return is_read_here_ ? limit_.earlier(usual_end_) : Deadline::infinite();
+  }
   /// The deadline of a call that the loop begins `now`. One that comes early enough has the client's usual
   /// time from there on, for which there is a list; a late one has so much less.
   Deadline on_loop(TimePoint now) const noexcept {
@@ -38,6 +42,7 @@ class ErrandTime {
 
  private:
   Deadline limit_;
+  bool is_read_here_;
   Deadline usual_end_;
   TimePoint made_at_{};
 };

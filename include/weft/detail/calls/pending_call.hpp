@@ -81,7 +81,8 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   }
   /// Sends a call that waited; it may end by that.
   void begin_waiting(CallsOut& out) noexcept;
-  /// Ends a call that waited, or whose request was taken back: it is unprocessed.
+  /// Ends a call that waited, or whose request was taken back. It is unprocessed, unless it was on a
+  /// connection before that was lost.
   void fail(Status failure) noexcept;
 
  protected:
