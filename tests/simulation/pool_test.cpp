@@ -261,6 +261,7 @@ TEST_F(Pools, ACallThatMayHaveRunNeverSaysThatItHasNot) {
   auto closed = pool().start<held_again>(2u);
   settle();
   crash();
+  settle();
   auto never_sent = pool().start<held_again>(soon, 3u);
   settle();
   EXPECT_EQ(stats().retries, 2u);
