@@ -27,9 +27,9 @@ class RetryBudget {
  public:
   RetryBudget(RetryBudgetOptions options, TimePoint now) noexcept;
 
-  /// A call begins, for the first time.
+  /// Counts a call that begins for the first time.
   void on_call() noexcept { on_calls(1); }
-  /// So many calls have begun, each for the first time.
+  /// Counts so many calls that have begun, each for the first time.
   void on_calls(std::uint64_t calls) noexcept;
   /// Takes one retry; false when the budget is spent, and then the failure goes to the caller as it is.
   bool try_retry(TimePoint now) noexcept;
