@@ -8,6 +8,7 @@
 #include "calls/call_status.hpp"
 #include "calls/intercepted_sink.hpp"
 #include "calls/session.hpp"
+#include "calls/session_streams.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/calls/inline_call.hpp"
 
@@ -60,6 +61,17 @@ Refusal over_running() {
                     "(ServerOptions::calls_running_max)")};
 }
 
+Refusal over_streams() {
+  return {RefusalReason::kOverStreams,
+          exhausted("the connection has as many streams open as it may (RpcLimits::streams_max)")};
+}
+
+Refusal no_streams() {
+  return {RefusalReason::kWrongSchema,
+          {StatusCode::kFailedPrecondition, Layer::kRpc,
+           "the method is a stream, and the caller's build knows none"}};
+}
+
 /// Size that the frames of a handler that is a coroutine are taken to have: ours around it and its own, whose
 /// size is known only when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
@@ -68,7 +80,8 @@ constexpr std::size_t kCoroutineBytes = 1024;
 // handler makes of a body that it does not keep is taken to be as large.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const bool chunk_is_kept = method.keeps_body && stays_in_chunk(frame, chunk);
-  return sizeof(ServedCall) + (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
+  return sizeof(ServedCall) + (method.key.streams ? sizeof(StreamSide) : 0) +
+         (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
          (method.keeps_body && method.copies_body ? wire::RequestView{frame.header}.arguments_bytes() : 0) +
          (chunk_is_kept ? chunk->capacity() : frame.body.size());
 }
@@ -171,6 +184,11 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
+  if (method.key.streams) [[unlikely]] {
+    if (const auto refusal = stream_refusal()) {
+      return refuse_passed(frame.header.id, *refusal, arrived.pass);
+    }
+  }
   RunningPlace place;
   if (!place.take(method.running, admission_.calls())) [[unlikely]] {
     return refuse_passed(frame.header.id, over_running(), arrived.pass);
@@ -201,8 +219,17 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   if (pass != nullptr) [[unlikely]] {
     call->envelope().pass = std::move(pass);
   }
+  if (call->envelope().stream != nullptr) [[unlikely]] {
+    call->envelope().stream->open(session_.streams(), call->id(), true);
+  }
   call->start();
   return {};
+}
+
+std::optional<Refusal> CallsIn::stream_refusal() const {
+  if (!session_.streams().are_allowed()) return no_streams();
+  if (!session_.streams().has_place()) return over_streams();
+  return std::nullopt;
 }
 
 Status CallsIn::refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass) {
@@ -233,8 +260,12 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     }
     request.metadata_bytes = static_cast<std::uint32_t>(metadata);
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
-    return new ServedCall(answers_, host_, session_.loop(), method, std::move(request),
-                          std::move(arrived.attachment));
+    std::unique_ptr<StreamSide> stream;
+    if (method.key.streams) stream = std::make_unique<StreamSide>(session_.loop());
+    ServedCall* const call = new ServedCall(answers_, host_, session_.loop(), method, std::move(request),
+                                            std::move(arrived.attachment));
+    call->envelope().stream = std::move(stream);
+    return call;
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -244,6 +275,33 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
 void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
   if (!answers_.break_off(id) && arriving_calls_ != nullptr) arriving_calls_->cancel(id);
+}
+
+// Items for a stream that has ended on this side may be on their way.
+Status CallsIn::on_item(const Frame& frame, const ChunkRef& chunk) {
+  ServedCall* const call = table_.find(frame.header.id);
+  if (call == nullptr || call->answered()) return {};
+  StreamSide* const stream = call->envelope().stream.get();
+  return stream != nullptr ? stream->on_item(frame, chunk)
+                           : misplaced_item("an item for a call of one answer");
+}
+
+Status CallsIn::on_credit(const wire::FrameHeader& header) {
+  ServedCall* const call = table_.find(header.id);
+  if (call == nullptr || call->answered()) return {};
+  StreamSide* const stream = call->envelope().stream.get();
+  return stream != nullptr ? stream->on_credit(header) : misplaced_item("a credit for a call of one answer");
+}
+
+// Charged while it comes as the body of a request is.
+bool CallsIn::wants_item(wire::ItemView item, std::size_t arrived) {
+  ServedCall* const call = table_.find(item.id());
+  StreamSide* const stream = call != nullptr ? call->envelope().stream.get() : nullptr;
+  if (stream == nullptr || call->answered() || !stream->wants_item()) return false;
+  if (arriving_.charge_body(arrived)) return true;
+  static_cast<void>(arriving_.take_refusal());
+  stream->fail_for_memory();
+  return false;
 }
 
 ArrivingCalls& CallsIn::need_arriving_calls() {

@@ -46,6 +46,11 @@ class CallsIn final : private ArrivingCallsOwner {
   /// In place of on_request(): takes a request that is not served.
   [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   void on_cancel(std::uint64_t id);
+  /// What the peer sent on a stream that it opened; a failure is its breach of the protocol.
+  Status on_item(const Frame& frame, const ChunkRef& chunk);
+  Status on_credit(const wire::FrameHeader& header);
+  /// False when the item would be dropped, or when there is no room for the `arrived` bytes of it.
+  bool wants_item(wire::ItemView item, std::size_t arrived);
   Landing on_request_attachment(const Frame& frame);
   /// `left` bytes of the attachment are to come.
   void on_request_attachment_progress(std::uint64_t left);
@@ -90,6 +95,8 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
   [[gnu::cold]] Landing serve_early(const MethodEntry& method, const Frame& frame);
   bool is_in_use(std::uint64_t id) const;
+  /// Says why no stream more is served here.
+  std::optional<Refusal> stream_refusal() const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk, Arrived arrived);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, Arrived arrived);

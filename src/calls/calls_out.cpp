@@ -8,6 +8,7 @@
 
 #include "calls/call_path.hpp"
 #include "calls/call_status.hpp"
+#include "calls/session_streams.hpp"
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/detail/base/peer_text.hpp"
 
@@ -24,6 +25,9 @@ constexpr FixedFailure kNoRoomForRequest{
     StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
     "requests that wait to be sent fill the client's memory, or this connection's share of it "
     "(process_memory_max)"};
+
+constexpr FixedFailure kNoStreams{StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
+                                  "the peer is of a build that knows no streams"};
 
 void set_timeout(wire::RequestHead& head, Deadline deadline, TimePoint now) {
   if (deadline.is_infinite()) return;
@@ -105,6 +109,9 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
   }
   if (body_bytes > small_body_bytes_) {
     if (Status refused = admit_body(body_bytes); !refused.ok()) return call.refuse(std::move(refused));
+  }
+  if (call.request().method->streams && !session_.streams().are_allowed()) {
+    return call.refuse(Status::of<kNoStreams>());
   }
   wire::RequestHead head = request_head(*call.request().method, body_bytes);
   head.metadata_bytes = static_cast<std::uint16_t>(metadata.size());
@@ -251,6 +258,28 @@ void CallsOut::on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk) {
   }
   abandon(*exchange, id);
   exchange->on_answer_attachment_end(frame, false);
+}
+
+// Items for a stream that has ended on this side may be on their way.
+Status CallsOut::on_item(const Frame& frame, const ChunkRef& chunk) {
+  Exchange* const exchange = table_.find(frame.header.id);
+  if (exchange == nullptr) return {};
+  StreamSide* const stream = exchange->stream();
+  return stream != nullptr ? stream->on_item(frame, chunk)
+                           : misplaced_item("an item for a call of one answer");
+}
+
+Status CallsOut::on_credit(const wire::FrameHeader& header) {
+  Exchange* const exchange = table_.find(header.id);
+  if (exchange == nullptr) return {};
+  StreamSide* const stream = exchange->stream();
+  return stream != nullptr ? stream->on_credit(header) : misplaced_item("a credit for a call of one answer");
+}
+
+bool CallsOut::wants_item(wire::ItemView item) const {
+  Exchange* const exchange = table_.find(item.id());
+  StreamSide* const stream = exchange != nullptr ? exchange->stream() : nullptr;
+  return stream != nullptr && stream->wants_item();
 }
 
 Landing CallsOut::on_piece(wire::PieceView piece) {

@@ -58,6 +58,11 @@ class CallsOut {
   /// A piece of an answer's attachment.
   Landing on_piece(wire::PieceView piece);
   void on_piece_end(wire::PieceView piece);
+  /// What the peer sent on a stream of ours; a failure is its breach of the protocol.
+  Status on_item(const Frame& frame, const ChunkRef& chunk);
+  Status on_credit(const wire::FrameHeader& header);
+  /// False when the item would be dropped.
+  bool wants_item(wire::ItemView item) const;
   /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
   /// unprocessed. `reason` is the peer's.
   void end_untaken(std::uint64_t position, std::string_view reason);

@@ -89,7 +89,8 @@ Status check_limits(const RpcLimits& limits) {
   if (status.ok()) status = check_not_negative({{"RpcLimits::ping_interval", limits.ping_interval}});
   if (!status.ok()) return status;
   status = check_above_zero({{"RpcLimits::body_bytes_max", limits.body_bytes_max},
-                             {"RpcLimits::calls_in_flight_max", limits.calls_in_flight_max}});
+                             {"RpcLimits::calls_in_flight_max", limits.calls_in_flight_max},
+                             {"RpcLimits::stream_window", limits.stream_window}});
   return status.ok() ? check_rate_max(limits) : status;
 }
 

@@ -187,6 +187,17 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   end();
 }
 
+void PendingCall::give_up(Status failure) noexcept {
+  if (state_ == State::kWaiting) {
+    leave();
+    return fail(std::move(failure));
+  }
+  if (state_ != State::kSent) return;
+  failure_ = std::move(failure);
+  leave();
+  end();
+}
+
 void PendingCall::on_timer() {
   if (state_ < State::kLeaving) return on_cancel(CancelReason::kDeadline);
   Loop& loop = target_->loop();

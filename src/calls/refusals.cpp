@@ -18,8 +18,8 @@ constexpr RefusalReason of_fault(detail::wire::FrameFault fault) {
 }
 static_assert(of_fault(detail::wire::FrameFault::kBodyTooLarge) == RefusalReason::kBodyTooLarge);
 static_assert(of_fault(detail::wire::FrameFault::kChecksum) == RefusalReason::kChecksum);
-static_assert(of_fault(detail::wire::FrameFault::kMisplacedPiece) == RefusalReason::kMisplacedPiece &&
-              static_cast<int>(detail::wire::FrameFault::kMisplacedPiece) == kFaults - 1);
+static_assert(of_fault(detail::wire::FrameFault::kMisplacedItem) == RefusalReason::kMisplacedItem &&
+              static_cast<int>(detail::wire::FrameFault::kMisplacedItem) == kFaults - 1);
 
 }  // namespace
 
@@ -37,6 +37,7 @@ std::string_view to_string(RefusalReason why) {
                                                  "over the connection's memory",
                                                  "over the process's memory",
                                                  "over the calls in flight",
+                                                 "over the open streams",
                                                  "over the calls that may run",
                                                  "over the workers' queue",
                                                  "waited for too long",
@@ -47,7 +48,7 @@ std::string_view to_string(RefusalReason why) {
   constexpr std::size_t kFaultsFrom = std::size(kBefore);
   constexpr std::size_t kFaultsTo = kRefusalReasons - std::size(kBehind);
   static_assert(of_fault(detail::wire::FrameFault::kUnknownType) == RefusalReason{kFaultsFrom});
-  static_assert(of_fault(detail::wire::FrameFault::kMisplacedPiece) == RefusalReason{kFaultsTo - 1});
+  static_assert(of_fault(detail::wire::FrameFault::kMisplacedItem) == RefusalReason{kFaultsTo - 1});
   const auto index = static_cast<std::size_t>(why);
   if (index < kFaultsFrom) return kBefore[index];
   if (index >= kRefusalReasons) return "?";

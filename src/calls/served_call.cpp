@@ -298,6 +298,7 @@ void ServedCall::on_timer() {
 // What waits for a worker needs none any more: its record may be gone afterwards.
 void ServedCall::cancel(CancelReason reason) {
   cancelled_.store(true, std::memory_order_relaxed);
+  if (envelope_.stream != nullptr) envelope_.stream->close(to_status(reason), true);
   scope_.cancel(reason);
   if (method_->kind != HandlerKind::kBlocking || !host_->workers->withdraw(*this)) return;
   fail(to_status(reason).with_context("not run, still waiting for a worker"));

@@ -85,6 +85,7 @@ void Session::start() noexcept {
   hello.body_bytes_max = setup_.limits.body_bytes_max;
   hello.attachment_bytes_max = setup_.limits.attachment_bytes_max;
   hello.calls_in_flight_max = setup_.limits.calls_in_flight_max;
+  hello.stream_window_bytes = setup_.limits.stream_window;
   try {
     hello.carriers = connection_->carrier_offers();
     const std::string bytes = wire::encode_hello(hello);
@@ -98,7 +99,7 @@ void Session::start() noexcept {
 }
 
 Status Session::on_hello(const wire::Hello& theirs) {
-  heard_ = true;
+  life_.heard = true;
   const wire::Hello ours = hello_with_features(setup_);
   // Who offered something has had its carrier judged already.
   if (setup_.connecting && connection_->carrier_offers().empty()) {
@@ -114,6 +115,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
   if ((*features & wire::Features::kPieces) != 0) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
   }
+  if ((*features & wire::Features::kStreams) != 0) streams_.allow(theirs.stream_window_bytes);
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);
   state_ = State::kReady;
@@ -127,7 +129,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
 }
 
 Status Session::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
-  heard_ = true;
+  life_.heard = true;
   Status status = take_frames(frames, chunk);
   setup_.owner.on_session_room(*this);
   return status;
@@ -177,6 +179,12 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
   switch (frame.header.type) {
     case wire::FrameType::kRequest:
       return in_.on_request(frame, chunk);
+    case wire::FrameType::kItem:
+      return wire::ItemView{frame.header}.of_answer() ? out_.on_item(frame, chunk)
+                                                      : in_.on_item(frame, chunk);
+    case wire::FrameType::kCredit:
+      return wire::CreditView{frame.header}.of_answer() ? out_.on_credit(frame.header)
+                                                        : in_.on_credit(frame.header);
     case wire::FrameType::kCancel:
       in_.on_cancel(frame.header.id);
       return {};
@@ -210,11 +218,15 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
 
 bool Session::wants_body(const wire::FrameHeader& header, std::size_t arrived) {
   if (header.type == wire::FrameType::kRequest) return in_.wants_body(wire::RequestView{header}, arrived);
+  if (header.type == wire::FrameType::kItem) {
+    const wire::ItemView item{header};
+    return item.of_answer() ? out_.wants_item(item) : in_.wants_item(item, arrived);
+  }
   return !wire::is_skippable(header.type);
 }
 
 Landing Session::on_attachment(const Frame& frame) {
-  heard_ = true;
+  life_.heard = true;
   if (frame.header.type == wire::FrameType::kPiece) {
     const wire::PieceView piece{frame.header};
     if (piece.of_answer()) return out_.on_piece(piece);
@@ -230,7 +242,7 @@ Landing Session::on_attachment(const Frame& frame) {
 }
 
 Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) {
-  heard_ = true;
+  life_.heard = true;
   Status status;
   const wire::PieceView piece{frame.header};
   const bool is_piece = frame.header.type == wire::FrameType::kPiece;
@@ -257,7 +269,8 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 void Session::on_drained() {
   output_.drained();
   in_.wake_room_waiter();
-  if (const auto id = std::exchange(pong_owed_, std::nullopt)) {
+  streams_.wake_writers();
+  if (const auto id = std::exchange(life_.pong_owed, std::nullopt)) {
     output_.send({.type = wire::FrameType::kPong, .id = *id});
   }
   if (const std::unique_ptr<PutOff> taken = std::move(put_off_)) {
@@ -316,14 +329,14 @@ void Session::watch_peer() {
   TimePoint since = loop().now();
   if (state_ == State::kHalfClosed) {  // it cannot answer
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
-  } else if (heard_ || connection_->is_moving()) {
-    if (heard_ && !connection_->is_moving()) since = connection_->behind_since();
-    heard_ = pinged_ = false;
-  } else if (pinged_) {
+  } else if (life_.heard || connection_->is_moving()) {
+    if (life_.heard && !connection_->is_moving()) since = connection_->behind_since();
+    life_.heard = life_.pinged = false;
+  } else if (life_.pinged) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   } else {
-    pinged_ = true;
+    life_.pinged = true;
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   }
   TimePoint next = Deadline::after(since, setup_.limits.ping_interval).at();
@@ -335,7 +348,7 @@ void Session::watch_peer() {
 // asks and does not read cannot fill the outbox with pongs.
 void Session::on_ping(std::uint64_t id) {
   if (output_.has_room()) return output_.send({.type = wire::FrameType::kPong, .id = id});
-  pong_owed_ = id;
+  life_.pong_owed = id;
 }
 
 // An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits

@@ -12,6 +12,7 @@
 #include "calls/fault_gate.hpp"
 #include "calls/frame_output.hpp"
 #include "calls/outgoing_transfers.hpp"
+#include "calls/session_streams.hpp"
 #include "weft/base/log.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -118,6 +119,7 @@ class Session final : public ListHook<SessionTag>,
   Connection& connection() { return *connection_; }
   FrameOutput& output() { return output_; }
   OutgoingTransfers& transfers() { return transfers_; }
+  SessionStreams& streams() { return streams_; }
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
   CallsHost& host() const { return setup_.host; }
@@ -159,6 +161,7 @@ class Session final : public ListHook<SessionTag>,
   std::unique_ptr<Connection> connection_;
   FrameOutput output_;
   OutgoingTransfers transfers_{*connection_, output_};
+  SessionStreams streams_{*this};
   std::uint64_t connection_id_;
   std::shared_ptr<void> tag_;
   CallsOut out_{*this};
@@ -168,10 +171,14 @@ class Session final : public ListHook<SessionTag>,
   State state_ = State::kHello;
   bool goaway_sent_ = false;
   bool finished_ = false;
-  bool heard_ = false;
-  bool pinged_ = false;
-  /// The id of a ping that came while the outbox was full.
-  std::optional<std::uint64_t> pong_owed_;
+  /// Signs of life, of the peer's and of ours.
+  struct Life {
+    bool heard = false;
+    bool pinged = false;
+    /// The id of a ping that came while the outbox was full.
+    std::optional<std::uint64_t> pong_owed{};
+  };
+  Life life_;
   FaultGate faults_;
 };
 

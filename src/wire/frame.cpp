@@ -12,8 +12,8 @@
 namespace weft::detail::wire {
 
 std::string_view to_string(FrameType type) {
-  static constexpr std::string_view kNames[] = {"?",    "request", "answer",  "cancel", "ping",
-                                                "pong", "goaway",  "carrier", "piece",  "continue"};
+  static constexpr std::string_view kNames[] = {"?",      "request", "answer", "cancel",   "ping", "pong",
+                                                "goaway", "carrier", "piece",  "continue", "item", "credit"};
   const auto index = static_cast<unsigned>(type);
   if (is_skippable(type)) return "skippable frame";
   return index < std::size(kNames) ? kNames[index] : "?";
@@ -31,6 +31,7 @@ std::string_view to_string(FrameFault fault) {
       "padding is not zero",
       "metadata too large",
       "a piece of an attachment that does not come next",
+      "an item or a credit that its stream does not allow",
   };
   static_assert(std::size(kNames) == static_cast<std::size_t>(FrameFault::kCount));
   const auto index = static_cast<unsigned>(fault);
@@ -40,7 +41,7 @@ std::string_view to_string(FrameFault fault) {
 FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept {
   const auto type = static_cast<unsigned>(header.type);
   const bool skippable = is_skippable(header.type);
-  if (type - 1 > 8 && !skippable) return FrameFault::kUnknownType;
+  if (type - 1 > 10 && !skippable) return FrameFault::kUnknownType;
   const unsigned known = skippable ? FrameFlags::kAttachment : FrameFlags::kOfType[type];
   if ((header.flags & ~(known | FrameFlags::kOptional)) != 0) return FrameFault::kUnknownFlags;
   // What a carrier frame says has to get through, whatever calls are limited to.
@@ -64,11 +65,14 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
     const AnswerView answer{header};
     plausible = (header.timeout | header.schema) == 0 && (answer.code() != 0 || answer.succeeded());
   } else {
-    const bool uses64 = header.type == FrameType::kGoaway || header.type == FrameType::kPiece;
+    const bool uses64 = header.type == FrameType::kGoaway || header.type == FrameType::kPiece ||
+                        header.type == FrameType::kCredit;
     plausible = (header.typed16 | header.timeout | header.schema) == 0 && (header.typed64 == 0 || uses64);
     if (header.type == FrameType::kPiece) plausible = plausible && header.attachment_bytes != 0;
     if (header.type == FrameType::kGoaway || header.type == FrameType::kCarrier) {
       plausible = plausible && header.id == kNoId;
+    } else if (header.type == FrameType::kItem) {
+      plausible = plausible && (header.body_bytes == 0 || !ItemView{header}.is_last());
     } else {
       plausible = plausible && header.body_bytes == 0;
     }

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kCarriersAt = 56;
 constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kCarrierHeadBytes = 4;
+constexpr std::size_t kStreamsBytes = 8;
 constexpr std::string_view kMagic{"\xF7WFT", 4};
 
 // The beginnings by which other protocols are known.
@@ -54,6 +55,7 @@ std::string feature_names(std::uint64_t features) {
   if ((features & Features::kChecksum) != 0) names += "checksum ";
   if ((features & Features::kPieces) != 0) names += "attachments in pieces ";
   if ((features & Features::kContinue) != 0) names += "attachments that wait to be asked for ";
+  if ((features & Features::kStreams) != 0) names += "streams ";
   for (unsigned bit = 0; bit < 64; ++bit) {
     const std::uint64_t feature = std::uint64_t{1} << bit;
     if ((features & feature & ~Features::kAll) != 0) names += "bit " + std::to_string(bit) + " ";
@@ -66,8 +68,8 @@ bool known_carrier(std::uint8_t number) {
   return number <= static_cast<std::uint8_t>(CarrierKind::kSharedMemory);
 }
 
-// Reads the list of carriers that begins at the start of `rest`; what follows the list is not looked at.
-Result<std::vector<CarrierOffer>> decode_carriers(Bytes rest, std::size_t count) {
+// Reads the list of carriers that begins at the start of `rest`, which is what follows the list then.
+Result<std::vector<CarrierOffer>> decode_carriers(Bytes& rest, std::size_t count) {
   std::vector<CarrierOffer> carriers;
   std::uint64_t seen[4] = {};
   for (; count > 0; --count) {
@@ -119,7 +121,9 @@ std::string_view to_string(CarrierKind kind) {
 std::string encode_hello(const Hello& hello) {
   std::size_t size = kCarriersAt;
   for (const CarrierOffer& offer : hello.carriers) size += kCarrierHeadBytes + offer.parameters.size();
-  size = padded(size) + kChecksumBytes;
+  const bool streams = (hello.features_supported & Features::kStreams) != 0;
+  const std::size_t additions = padded(size);
+  size = additions + (streams ? kStreamsBytes : 0) + kChecksumBytes;
   WEFT_ASSERT(size <= kHelloBytesMax, "what a hello offers must fit into it");
   std::string text(size, '\0');
   auto* at = reinterpret_cast<std::byte*>(text.data());
@@ -139,6 +143,7 @@ std::string encode_hello(const Hello& hello) {
     std::memcpy(carrier + kCarrierHeadBytes, offer.parameters.data(), offer.parameters.size());
     carrier += kCarrierHeadBytes + offer.parameters.size();
   }
+  if (streams) store_le(at + additions, hello.stream_window_bytes);
   const std::size_t end = size - kChecksumBytes;
   store_le<std::uint64_t>(at + end, crc32c({at, end}));
   return text;
@@ -192,10 +197,16 @@ Result<Hello> decode_hello(Bytes bytes) {
                      StatusCode::kFailedPrecondition);
   }
   if (load_le<std::uint64_t>(at + 48) >> 16 != 0) return malformed("reserved bytes are not zero");
-  const Bytes list = bytes.subspan(kCarriersAt, bytes.size() - kCarriersAt - kChecksumBytes);
-  auto carriers = decode_carriers(list, load_le<std::uint16_t>(at + 48));
+  Bytes rest = bytes.subspan(kCarriersAt, bytes.size() - kCarriersAt - kChecksumBytes);
+  auto carriers = decode_carriers(rest, load_le<std::uint16_t>(at + 48));
   if (!carriers) return std::move(carriers).status();
   hello.carriers = *std::move(carriers);
+  if ((hello.features_supported & Features::kStreams) != 0) {
+    // The hello is as long as a multiple of 8, so what is left behind the zeros is too.
+    rest = rest.last(rest.size() / 8 * 8);
+    if (rest.size() < kStreamsBytes) return malformed("the window of streams is missing");
+    hello.stream_window_bytes = load_le<std::uint32_t>(rest.data());
+  }
   return hello;
 }
 

@@ -13,7 +13,7 @@ namespace weft {
 enum class RefusalReason : std::uint8_t {
   kBadHello,            ///< another protocol, or a hello that is spoilt
   kHelloMismatch,       ///< a version or a feature that one side lacks
-  kUnknownType,         ///< from here to kMisplacedPiece: wire::FrameFault, in its order
+  kUnknownType,         ///< from here to kMisplacedItem: wire::FrameFault, in its order
   kUnknownFlags,        //
   kBodyTooLarge,        ///< over body_bytes_max
   kAttachmentTooLarge,  ///< over attachment_bytes_max
@@ -22,6 +22,7 @@ enum class RefusalReason : std::uint8_t {
   kPadding,
   kMetadataTooLarge,  ///< over 8 KiB, or longer than the body that it is in
   kMisplacedPiece,    ///< a piece of an attachment that does not come next
+  kMisplacedItem,     ///< an item without credit, after the end, or of a call that is no stream
   kCarrierRules,      ///< against the rules of bringing up a carrier, or of one's own messages
   kRepeatedCallId,    ///< two calls in flight of one id
 
@@ -35,6 +36,7 @@ enum class RefusalReason : std::uint8_t {
   kOverConnectionMemory,   ///< over connection_memory_max
   kOverProcessMemory,      ///< over process_memory_max, or the system has no memory
   kOverCallsInFlight,      ///< over calls_in_flight_max
+  kOverStreams,            ///< over streams_max
   kOverRunning,            ///< over HandlerOptions::running_max, or calls_running_max
   kOverWorkerQueue,        ///< over worker_queue_max
   kBehind,                 ///< half of the caller's time had passed before the request was looked at

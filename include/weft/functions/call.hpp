@@ -118,9 +118,22 @@ concept CallableWith = detail::callable_with<typename detail::MethodTraits<M>::A
 template <typename... Given>
 concept WithoutOptions = !detail::options_first<Given...>;
 
+namespace detail {
+
+/// Type of the value that a call of `M` returns, which is a call of one answer.
+template <auto M>
+struct ResultOfCall {
+  static_assert(!has_items<MethodTraits<M>>,
+                "weft cannot make this call: the function is a stream, for it takes a Reader or a Writer or "
+                "returns a Stream; open it: auto stream = client.open<f>(arguments...)");
+  using Type = typename OwnedResult<typename MethodTraits<M>::Result>::Type;
+};
+
+}  // namespace detail
+
 /// Type of the value that a call of `M` returns.
 template <auto M>
-using ResultOfMethod = typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type;
+using ResultOfMethod = typename detail::ResultOfCall<M>::Type;
 
 namespace detail {
 

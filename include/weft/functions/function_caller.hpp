@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/functions/call.hpp"
+#include "weft/functions/client_stream.hpp"
 
 namespace weft {
 
@@ -44,6 +45,20 @@ class FunctionCaller {
     return start_with<M>(options, std::forward<Given>(arguments)...);
   }
 
+  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&, of
+  /// which a declaration must be in sight. Arguments are those that travel, encoded before this returns;
+  /// options come first, if there are any. See ClientStream for what it gives. Errors come by the stream:
+  /// kUnimplemented too when the server is of a build without streams.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  StreamOf<M> open(Given&&... arguments) {
+    return open_with<M>(CallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  StreamOf<M> open(const CallOptions& options, Given&&... arguments) {
+    return open_with<M>(options, std::forward<Given>(arguments)...);
+  }
+
  private:
   friend Derived;
   FunctionCaller() = default;
@@ -70,6 +85,25 @@ class FunctionCaller {
           std::make_unique<detail::StartedCall<ResultOfMethod<M>>>(its_target(), method_key<M>, options);
       std::apply([&](const auto&... values) { record->start(values...); }, kept);
       return Call<ResultOfMethod<M>>{std::move(record)};
+    } else {
+      explain<M, Given...>();
+      return {};
+    }
+  }
+
+  template <auto M, typename... Given>
+  StreamOf<M> open_with(const CallOptions& options, Given&&... arguments) {
+    static_assert(detail::has_items<detail::MethodTraits<M>>,
+                  "weft cannot open this stream: the function has one answer, for it takes no Reader and no "
+                  "Writer and returns no Stream; call it: co_await client.call<f>(arguments...)");
+    if constexpr (CallableWith<M, Given...>) {
+      using Record =
+          detail::StartedStream<typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type>;
+      typename detail::KeptArguments<typename detail::MethodTraits<M>::Arguments, Given...>::Tuple kept{
+          std::forward<Given>(arguments)...};
+      auto record = std::make_unique<Record>(its_target(), method_key<M>, options);
+      std::apply([&](const auto&... values) { record->start(values...); }, kept);
+      return StreamOf<M>{std::move(record)};
     } else {
       explain<M, Given...>();
       return {};

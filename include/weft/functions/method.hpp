@@ -19,6 +19,12 @@ class CallContext;
 class IncomingAttachment;
 template <typename R>
 class Reply;
+template <typename T>
+class Reader;
+template <typename T>
+class Writer;
+template <typename T>
+class Stream;
 
 /// A function under a name of the user's choice, for register_handler and call alike:
 /// `client.call<weft::method<&add, "math/add">>(1, 2)`.
@@ -93,6 +99,33 @@ template <typename T>
 struct ResultOf<Task<T>> : ResultOf<T> {};
 
 template <typename T>
+struct ResultOf<Stream<T>> {
+  using Value = void;
+};
+
+/// Type of the items that a handler of this return type sends; void: it sends none by returning.
+template <typename Returned>
+struct ItemOf {
+  using Type = void;
+};
+template <typename T>
+struct ItemOf<Stream<T>> {
+  using Type = T;
+};
+
+template <typename T>
+inline constexpr bool is_stream = false;
+template <typename T>
+inline constexpr bool is_stream<Stream<T>> = true;
+
+template <typename T>
+inline constexpr bool is_item_end = false;
+template <typename T>
+inline constexpr bool is_item_end<Reader<T>> = true;
+template <typename T>
+inline constexpr bool is_item_end<Writer<T>> = true;
+
+template <typename T>
 inline constexpr bool is_task = false;
 template <typename T>
 inline constexpr bool is_task<Task<T>> = true;
@@ -109,12 +142,18 @@ struct TypeList {
 };
 
 /// Splits a parameter list into what the server adds (Reply first, then CallContext&, then
-/// IncomingAttachment&) and what travels.
+/// IncomingAttachment&, then Reader<T>& and Writer<T>&) and what travels.
 template <typename Returned, typename... Parameters>
 struct Signature {
   using Result = typename ResultOf<std::remove_cvref_t<Returned>>::Value;
   using Arguments = TypeList<std::remove_cvref_t<Parameters>...>;
   using AsDeclared = TypeList<Parameters...>;
+  /// Types of the items that the handler takes and sends; void: none.
+  using Reads = void;
+  using Writes = typename ItemOf<std::remove_cvref_t<Returned>>::Type;
+  static constexpr bool takes_reader = false;
+  static constexpr bool takes_writer = false;
+  static constexpr bool items_in_place = true;
   static constexpr bool takes_context = false;
   static constexpr bool chooses_landing = false;
   static constexpr bool context_in_place = true;
@@ -130,6 +169,23 @@ template <typename Returned, typename... Parameters>
 struct Signature<Returned, IncomingAttachment&, Parameters...> : Signature<Returned, Parameters...> {
   static constexpr bool chooses_landing = true;
   static constexpr bool context_in_place = !Signature<Returned, Parameters...>::takes_context;
+};
+template <typename Returned, typename T, typename... Parameters>
+struct Signature<Returned, Reader<T>&, Parameters...> : Signature<Returned, Parameters...> {
+  using Reads = T;
+  static constexpr bool takes_reader = true;
+  static constexpr bool context_in_place = !Signature<Returned, Parameters...>::takes_context;
+  static constexpr bool items_in_place =
+      !Signature<Returned, Parameters...>::takes_reader && Signature<Returned, Parameters...>::items_in_place;
+};
+template <typename Returned, typename T, typename... Parameters>
+struct Signature<Returned, Writer<T>&, Parameters...> : Signature<Returned, Parameters...> {
+  using Writes = T;
+  static constexpr bool takes_writer = true;
+  static constexpr bool context_in_place = !Signature<Returned, Parameters...>::takes_context;
+  static constexpr bool items_in_place = !Signature<Returned, Parameters...>::takes_reader &&
+                                         !Signature<Returned, Parameters...>::takes_writer &&
+                                         std::is_void_v<typename Signature<Returned, Parameters...>::Writes>;
 };
 template <typename R, typename... Parameters>
 struct Signature<void, Reply<R>, Parameters...> : Signature<R, Parameters...> {
@@ -203,9 +259,46 @@ struct Schema<TypeList<Args...>, codec_detail::Types<Results...>> {
   }
 };
 
+/// Schema of a method of streams: of its arguments and its result, and of the items each way.
+template <typename Plain, typename Reads, typename Writes>
+struct StreamSchema {
+  static constexpr std::uint32_t hash() {
+    const std::uint64_t mixed =
+        (items_hash<Reads>() * 0x9e3779b97f4a7c15u) ^ (items_hash<Writes>() * 0xbf58476d1ce4e5b9u);
+    return Plain::hash() ^ static_cast<std::uint32_t>(mixed >> 32) ^ 0x73747265u;
+  }
+  static std::string text(const MethodKey& key) {
+    std::string text = Plain::text(key);
+    if constexpr (!std::is_void_v<Reads>) text = "stream of " + schema_text<Reads>() + ", " + text;
+    if constexpr (!std::is_void_v<Writes>) text += ", stream of " + schema_text<Writes>();
+    return text;
+  }
+
+ private:
+  template <typename T>
+  static constexpr std::uint64_t items_hash() {
+    if constexpr (std::is_void_v<T>) {
+      return 1;
+    } else {
+      return schema_hash<T>();
+    }
+  }
+};
+
+/// Calls of the method are streams.
+template <typename Traits>
+inline constexpr bool has_items =
+    !std::is_void_v<typename Traits::Reads> || !std::is_void_v<typename Traits::Writes>;
+
+template <typename Traits>
+using PlainSchemaOf = Schema<typename Traits::Arguments, decltype(result_parts<typename Traits::Result>())>;
+
 template <auto M>
 using SchemaOf =
-    Schema<typename MethodTraits<M>::Arguments, decltype(result_parts<typename MethodTraits<M>::Result>())>;
+    std::conditional_t<has_items<MethodTraits<M>>,
+                       StreamSchema<PlainSchemaOf<MethodTraits<M>>, typename MethodTraits<M>::Reads,
+                                    typename MethodTraits<M>::Writes>,
+                       PlainSchemaOf<MethodTraits<M>>>;
 
 }  // namespace detail
 
@@ -218,6 +311,7 @@ inline constexpr detail::MethodKey method_key{detail::hash_name(detail::MethodTr
                                               {},
                                               {},
                                               detail::MethodTraits<M>::chooses_landing,
-                                              detail::is_idempotent<M>};
+                                              detail::is_idempotent<M>,
+                                              detail::has_items<detail::MethodTraits<M>>};
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "weft/detail/calls/answer_wishes.hpp"
+#include "weft/detail/calls/stream_side.hpp"
 #include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
@@ -38,6 +39,8 @@ struct CallEnvelope {
   /// The request's attachment, in place of `attachment`, for a handler that receives it itself; null without
   /// one.
   std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
+  /// Items of a call that is a stream; else null.
+  std::unique_ptr<StreamSide> stream{};
   /// Of a call that passed interceptors or an adaptive limit, which hear of its end; else null.
   std::unique_ptr<GatePass, DropPass> pass{};
   /// Stands in for the connection's tag when the connection is gone; made for the first who asks.

@@ -7,6 +7,7 @@
 namespace weft::detail {
 
 class CallDetails;
+class StreamSide;
 
 /// Exchange of frames with the peer under one id, as the table of a connection sees it. A call is an exchange
 /// of one request and one answer; others may take more frames before the answer, which is the last.
@@ -22,6 +23,8 @@ class Exchange {
   virtual void on_answer_attachment_end(const Frame& frame, bool landed) = 0;
   /// Its options and attachments; null when it has none.
   virtual CallDetails* details() = 0;
+  /// Its items, if it is a stream; else null.
+  virtual StreamSide* stream() noexcept { return nullptr; }
   /// Ends the exchange with `failure`: the connection is gone, or, when it `stands`, the peer did not take
   /// the request. The exchange has left the table.
   virtual void on_lost(const Status& failure, bool stands) = 0;

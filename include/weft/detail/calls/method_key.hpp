@@ -22,6 +22,8 @@ struct MethodKey {
   bool chooses_landing = false;
   /// The caller says that running it twice does what running it once does.
   bool idempotent = false;
+  /// Its calls are streams: items follow the request, or come before the answer.
+  bool streams = false;
 };
 
 /// FNV-1a, 64 bits.

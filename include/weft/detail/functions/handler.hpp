@@ -13,7 +13,10 @@
 #include "weft/detail/calls/served_call.hpp"
 #include "weft/detail/functions/views.hpp"
 #include "weft/functions/method.hpp"
+#include "weft/functions/reader.hpp"
 #include "weft/functions/reply.hpp"
+#include "weft/functions/stream.hpp"
+#include "weft/functions/writer.hpp"
 
 namespace weft::detail {
 
@@ -64,6 +67,8 @@ inline constexpr bool is_context = std::is_same_v<std::remove_cvref_t<T>, CallCo
 template <typename T>
 inline constexpr bool is_incoming = std::is_same_v<std::remove_cvref_t<T>, IncomingAttachment>;
 template <typename T>
+inline constexpr bool is_any_item_end = is_item_end<std::remove_cvref_t<T>>;
+template <typename T>
 inline constexpr bool is_any_reply = is_reply<std::remove_cvref_t<T>>;
 
 /// A parameter by value that owns memory: it ends with the function, and so does what a view of it shows.
@@ -78,8 +83,12 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   constexpr bool kContextInPlace = !(is_context<Declared> || ...) && Traits::context_in_place;
   constexpr bool kIncomingInPlace = !(is_incoming<Declared> || ...);
   constexpr bool kIncomingOfCoroutine = !Traits::chooses_landing || is_task<typename Traits::Returned>;
-  constexpr bool kNothingLost =
-      !((is_lost_output<Declared> && !is_context<Declared> && !is_incoming<Declared>) || ...);
+  constexpr bool kItemsInPlace = !(is_any_item_end<Declared> || ...) && Traits::items_in_place;
+  constexpr bool kItemsOfCoroutine =
+      !has_items<Traits> || is_task<typename Traits::Returned> || is_stream<typename Traits::Returned>;
+  constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared> &&
+                                   !is_incoming<Declared> && !is_any_item_end<Declared>) ||
+                                  ...);
   // A delayed handler answers through its Reply before it returns, or keeps what it answers with itself.
   constexpr bool kResultStays =
       Traits::delayed || !holds_view<typename Traits::Result> || !(dies_with_the_function<Declared> || ...);
@@ -97,6 +106,15 @@ consteval bool explain_parameters(TypeList<Declared...>) {
       "weft cannot serve this handler: one with an IncomingAttachment& waits for the attachment, so "
       "it is a coroutine that returns Task<...>; an ordinary function gets an attachment that is "
       "there from CallContext::take_attachment()");
+  static_assert(
+      kItemsInPlace,
+      "weft cannot serve this handler: it takes its items as one Reader<T>&, and sends items by one "
+      "Writer<T>& behind that, or by returning Stream<T>; both stand before the parameters that "
+      "travel (after CallContext&, if there is one)");
+  static_assert(
+      kItemsOfCoroutine,
+      "weft cannot serve this handler: one with a Reader<T>& or a Writer<T>& waits for its caller, so "
+      "it is a coroutine that returns Task<...> or Stream<...>");
   static_assert(kNothingLost,
                 "weft cannot serve this handler: a parameter is a non-const reference, and what is written "
                 "there never reaches the caller; take a value or a const reference, and return the result");
@@ -105,8 +123,8 @@ consteval bool explain_parameters(TypeList<Declared...>) {
       "weft cannot serve this handler: it returns a view, or a type that holds one, and a parameter "
       "that owns its memory is gone when the function returns; take a std::string_view, a span or a const "
       "reference, or return a value");
-  return kReplyInPlace && kContextInPlace && kIncomingInPlace && kIncomingOfCoroutine && kNothingLost &&
-         kResultStays;
+  return kReplyInPlace && kContextInPlace && kIncomingInPlace && kIncomingOfCoroutine && kItemsInPlace &&
+         kItemsOfCoroutine && kNothingLost && kResultStays;
 }
 
 /// Everything the server needs to call the function behind `M`.
@@ -205,23 +223,55 @@ struct HandlerOf {
     return decoded.ok();
   }
 
-  /// Stands in for the attachment of a handler that does not choose where it goes.
-  struct NoIncoming {
-    explicit NoIncoming(ServedCall&) {}
+  /// Stands in for what a handler does not ask for.
+  struct NotAsked {
+    explicit NotAsked(ServedCall&) {}
   };
-  using Incoming = std::conditional_t<Traits::chooses_landing, IncomingAttachment, NoIncoming>;
+  using Incoming = std::conditional_t<Traits::chooses_landing, IncomingAttachment, NotAsked>;
+  using ItemReader = std::conditional_t<Traits::takes_reader, Reader<typename Traits::Reads>, NotAsked>;
+  using ItemWriter = std::conditional_t<Traits::takes_writer, Writer<typename Traits::Writes>, NotAsked>;
 
-  static Returned invoke_coroutine(const MethodEntry& method, ServedCall& call, Arguments& arguments,
-                                   Incoming& incoming) {
-    if constexpr (Traits::takes_context && Traits::chooses_landing) {
-      return invoke(method.object, arguments, call.context(), incoming);
-    } else if constexpr (Traits::takes_context) {
-      return invoke(method.object, arguments, call.context());
-    } else if constexpr (Traits::chooses_landing) {
-      return invoke(method.object, arguments, incoming);
-    } else {
-      return invoke(method.object, arguments);
+  /// Parameters of a coroutine that the server adds, in their order.
+  struct Added {
+    explicit Added(ServedCall& its_call)
+        : call(its_call),
+          incoming(its_call),
+          reader(item_end<ItemReader>(its_call)),
+          writer(item_end<ItemWriter>(its_call)) {}
+
+    auto parameters() {
+      return std::tuple_cat(only_if<Traits::takes_context>(call.context()),
+                            only_if<Traits::chooses_landing>(incoming), only_if<Traits::takes_reader>(reader),
+                            only_if<Traits::takes_writer>(writer));
     }
+
+    ServedCall& call;
+    Incoming incoming;
+    ItemReader reader;
+    ItemWriter writer;
+
+   private:
+    template <typename End>
+    static End item_end(ServedCall& its_call) {
+      if constexpr (is_item_end<End>) {
+        return End{*its_call.envelope().stream};
+      } else {
+        return End{its_call};
+      }
+    }
+    template <bool kAsked, typename T>
+    static auto only_if(T& parameter) {
+      if constexpr (kAsked) {
+        return std::tuple<T&>{parameter};
+      } else {
+        return std::tuple<>{};
+      }
+    }
+  };
+
+  static Returned invoke_coroutine(const MethodEntry& method, Arguments& arguments, Added& added) {
+    return std::apply([&](auto&... parameters) { return invoke(method.object, arguments, parameters...); },
+                      added.parameters());
   }
 
   static Task<void> serve_coroutine(const MethodEntry* method, ServedCall* call) {
@@ -229,14 +279,22 @@ struct HandlerOf {
     DecodeArena arena;
     try {
       Arguments arguments;
-      Incoming incoming{*call};
+      Added added{*call};
       if (!decode(*method, *call, arena, arguments)) co_return;
-      if constexpr (std::is_same_v<Returned, Task<void>>) {
-        co_await invoke_coroutine(*method, *call, arguments, incoming);
+      if constexpr (is_stream<Returned>) {
+        Returned stream = invoke_coroutine(*method, arguments, added);
+        StreamRun run{stream, *call->envelope().stream};
+        failure = co_await run;
+        if (failure.ok()) {
+          co_await room_for(*call);
+          answer_with(*call);
+        }
+      } else if constexpr (std::is_same_v<Returned, Task<void>>) {
+        co_await invoke_coroutine(*method, arguments, added);
         co_await room_for(*call);
         answer_with(*call);
       } else {
-        auto result = co_await invoke_coroutine(*method, *call, arguments, incoming);
+        auto result = co_await invoke_coroutine(*method, arguments, added);
         if (!call->has_room()) [[unlikely]] {
           failure = keep_answer(*call, result);
           if (failure.ok()) co_await room_for(*call);
@@ -279,8 +337,9 @@ struct HandlerOf {
   /// Under a name that is known at run time only; `name` outlives the server.
   static MethodEntry named_entry(std::string_view name, void* object, const HandlerOptions& options) {
     if constexpr (explain_parameters<Traits>(typename Traits::AsDeclared{})) {
-      const MethodKey key{hash_name(name),        SchemaOf<M>::hash(), name, &SchemaOf<M>::text, {}, {},
-                          Traits::chooses_landing};
+      MethodKey key{hash_name(name), SchemaOf<M>::hash(), name, &SchemaOf<M>::text};
+      key.chooses_landing = Traits::chooses_landing;
+      key.streams = has_items<Traits>;
       return make_entry(key, true, object, options);
     } else {
       return {};
@@ -294,7 +353,7 @@ struct HandlerOf {
     entry.takes_attachment = Traits::takes_context || Traits::chooses_landing;
     entry.keyed = keyed;
     entry.copies_body = arguments_own_memory(static_cast<Arguments*>(nullptr));
-    if constexpr (is_task<Returned>) {
+    if constexpr (is_task<Returned> || is_stream<Returned>) {
       entry.kind = HandlerKind::kCoroutine;
       entry.on_loop_only = true;
       entry.serve_coroutine = &serve_coroutine;

@@ -23,6 +23,10 @@ enum class FrameType : std::uint8_t {
   kPiece = 8,
   /// The receiver of a request asks for its attachment: see FrameFlags::kExpectsContinue.
   kContinue = 9,
+  /// An item of a stream, or the end of one side's items: see FrameFlags::kLastItem.
+  kItem = 10,
+  /// The receiver of a stream's items takes more of them.
+  kCredit = 11,
   /// From here on, types that this build does not know: a later build may send them, and they are read, held
   /// to the limits, dropped and counted.
   kSkippable = 0x80,
@@ -53,14 +57,27 @@ struct FrameFlags {
   /// An answer that is a failure: the call was refused before its handler ran.
   static constexpr std::uint8_t kUnprocessed = 0x10;
   /// A piece: of an answer's attachment, not of a request's.
+  /// An item or a credit: its sender is who answers the stream's request, not who sent it.
   static constexpr std::uint8_t kOfAnswer = 0x02;
   /// A piece: the last one of its attachment.
   static constexpr std::uint8_t kLastPiece = 0x04;
+  /// An item: it is none, but says that its sender sends no more of them on this stream.
+  static constexpr std::uint8_t kLastItem = 0x04;
   /// Bits that a later build may set on any frame: what they say may be passed over.
   static constexpr std::uint8_t kOptional = 0xF0;
   /// The bits that a frame of each type may have.
-  static constexpr std::uint8_t kOfType[] = {
-      0, kAll, kAttachment | kInPieces, 0, 0, 0, 0, 0, kAttachment | kOfAnswer | kLastPiece, 0};
+  static constexpr std::uint8_t kOfType[] = {0,
+                                             kAll,
+                                             kAttachment | kInPieces,
+                                             0,
+                                             0,
+                                             0,
+                                             0,
+                                             0,
+                                             kAttachment | kOfAnswer | kLastPiece,
+                                             0,
+                                             kOfAnswer | kLastItem,
+                                             kOfAnswer};
 };
 
 /// The head of every frame, as it lies on the wire, little-endian:
@@ -68,10 +85,9 @@ struct FrameFlags {
 ///      0        1        2        3        4        5        6        7
 ///  0 | body_bytes                        | type   | flags  | status/metadata |
 ///  8 | id: slot (low 32 bits), generation (high 32 bits)                     |
-/// 16 | method (request) / native code, wait (answer) / taken up to (goaway) / offset (piece) |
-/// 24 | timeout (request)                 | schema (request)                  |
-/// 32 | attachment_bytes                                                      |
-/// 40
+/// 16 | method (request) / native code, wait (answer) / taken up to (goaway) / offset (piece) / granted
+/// (credit) | 24 | timeout (request)                 | schema (request)                  | 32 |
+/// attachment_bytes                                                      | 40
 ///
 /// then body_bytes of body, padded with zeros to a multiple of 8; when the hello agreed on checksums, four
 /// bytes of CRC32C over header and body and four of zero; then attachment_bytes of attachment, padded with
@@ -81,10 +97,11 @@ struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Of requests, answers, goaways and pieces, this and typed64 are what wire/heads.hpp says. Otherwise 0.
+  /// Of requests, answers, goaways, pieces and credits, this and typed64 are what wire/heads.hpp says.
+  /// Otherwise 0.
   std::uint16_t typed16 = 0;
-  /// Request: chosen by the caller. Answer, cancel, piece and continue: the request's. Pong: the ping's.
-  /// Goaway and carrier: kNoId.
+  /// Request: chosen by the caller. Answer, cancel, piece, continue, item and credit: the request's. Pong:
+  /// the ping's. Goaway and carrier: kNoId.
   std::uint64_t id = 0;
   std::uint64_t typed64 = 0;
   /// Request: remaining time, 0 = no deadline. Otherwise 0.
@@ -140,6 +157,7 @@ enum class FrameFault : std::uint8_t {
   kPadding,
   kMetadataTooLarge,
   kMisplacedPiece,
+  kMisplacedItem,
   kCount,
 };
 std::string_view to_string(FrameFault fault);

@@ -168,4 +168,72 @@ class PieceView {
   const FrameHeader* header_;
 };
 
+/// Head of an item of a stream, which is its body; or, `last`, of the end of this side's items.
+struct ItemHead {
+  std::uint32_t body_bytes = 0;
+  /// The request's.
+  std::uint64_t id = kNoId;
+  /// Its sender answers the stream's request.
+  bool of_answer = false;
+  bool last = false;
+
+  constexpr FrameHeader header() const noexcept {
+    const unsigned flags = (of_answer ? FrameFlags::kOfAnswer : 0u) | (last ? FrameFlags::kLastItem : 0u);
+    return {.body_bytes = body_bytes,
+            .type = FrameType::kItem,
+            .flags = static_cast<std::uint8_t>(flags),
+            .id = id};
+  }
+};
+
+/// Bytes that an item of `body_bytes` takes of its stream's window: what it is on the wire without checksums,
+/// so that empty items are bounded too.
+constexpr std::uint64_t item_cost(std::uint32_t body_bytes) {
+  return kHeaderBytes + padded(body_bytes);
+}
+
+/// Names the fields of an item.
+class ItemView {
+ public:
+  explicit ItemView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  std::uint64_t id() const noexcept { return header_->id; }
+  bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
+  bool is_last() const noexcept { return (header_->flags & FrameFlags::kLastItem) != 0; }
+  std::uint64_t cost() const noexcept { return item_cost(header_->body_bytes); }
+
+ private:
+  const FrameHeader* header_;
+};
+
+/// Head of a credit: the receiver of a stream's items has room for more.
+struct CreditHead {
+  /// The request's.
+  std::uint64_t id = kNoId;
+  /// Sum of item_cost() that may be sent on the stream from its beginning on; an item may begin below it and
+  /// end above it.
+  std::uint64_t granted = 0;
+  /// Its sender answers the stream's request.
+  bool of_answer = false;
+
+  constexpr FrameHeader header() const noexcept {
+    const unsigned flags = of_answer ? FrameFlags::kOfAnswer : 0u;
+    return {
+        .type = FrameType::kCredit, .flags = static_cast<std::uint8_t>(flags), .id = id, .typed64 = granted};
+  }
+};
+
+/// Names the fields of a credit.
+class CreditView {
+ public:
+  explicit CreditView(const FrameHeader& header) noexcept : header_(&header) {}
+
+  std::uint64_t id() const noexcept { return header_->id; }
+  std::uint64_t granted() const noexcept { return header_->typed64; }
+  bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
+
+ private:
+  const FrameHeader* header_;
+};
+
 }  // namespace weft::detail::wire

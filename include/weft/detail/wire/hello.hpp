@@ -19,8 +19,10 @@ struct Features {
   static constexpr std::uint64_t kPieces = 1u << 1;
   /// Attachments in pieces may wait until their receiver asks for them.
   static constexpr std::uint64_t kContinue = 1u << 2;
+  /// Methods may be streams: items and credits follow their requests. The hello has stream_window_bytes.
+  static constexpr std::uint64_t kStreams = 1u << 3;
   /// Features that this build knows.
-  static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue;
+  static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue | kStreams;
 };
 
 /// A way by which frames may travel beside the stream the hello came on.
@@ -48,6 +50,7 @@ struct CarrierOffer {
 /// 48 | carrier_count   | zero                                                |
 /// 56 | then carrier_count times: kind u8, zero u8, parameter_bytes u16, parameters
 ///
+/// then, with Features::kStreams, padded with zeros to a multiple of 8: stream_window_bytes u32, zero u32;
 /// then whatever a later build adds and this one skips, zeros up to a multiple of 8, and in the last 8 bytes
 /// the CRC32C of all before it and four of zero. payload_bytes counts from offset 16 to the end.
 struct Hello {
@@ -58,6 +61,9 @@ struct Hello {
   std::uint64_t attachment_bytes_max = 0;
   std::uint32_t calls_in_flight_max = 0;
   std::vector<CarrierOffer> carriers{};
+  /// Items that each stream may send to this side before it grants more, see CreditHead. Of a side that
+  /// supports streams.
+  std::uint32_t stream_window_bytes = 0;
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/status.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/item_queue.hpp"
+#include "weft/detail/calls/stream_windows.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/coro/frame_pool.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+class SessionStreams;
+struct StreamRoomTag;
+
+/// One side of a stream: the items that it sends and those that it receives under the id of one call, which
+/// its owner begins, ends and answers. Knows no types.
+///
+///   writing:  kOpen --end_writing()--> kEnded            kOpen, kEnded --close(), or an item fails--> kOver
+///   reading:  kOpen --the peer's last item--> kEnded     kOpen --close()--> kEnded, items that wait stay, or
+///                                                                           are dropped
+///
+/// One reader and one writer may wait at a time; whoever waits is scheduled once, and looks again. Thread:
+/// its loop's.
+class StreamSide final : public ListHook<StreamRoomTag> {
+ public:
+  /// `loop` is its owner's.
+  explicit StreamSide(Loop& loop) noexcept : loop_(loop) {}
+  ~StreamSide();
+  StreamSide(const StreamSide&) = delete;
+  StreamSide& operator=(const StreamSide&) = delete;
+  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
+
+  /// The call `id` is under way on the connection of `streams`, which stays until close(). `answers`: this
+  /// side answers its request. An end_writing() that came before is sent now.
+  void open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept;
+  bool is_open() const noexcept { return streams_ != nullptr; }
+  /// Nothing more is sent or received: the call has ended, by `why` if that is a failure. Items that arrived
+  /// are read still, unless `drops` them. Whoever waits goes on. Does nothing the second time.
+  void close(const Status& why, bool drops) noexcept;
+  /// Says why items cannot be written any more, or why no more of them came than were read. Ok: nothing is
+  /// wrong, or reading ended with the peer's last item.
+  const Status& failure() const noexcept { return failure_; }
+
+  enum class Writing : std::uint8_t {
+    kReady,  ///< an item may be sent now
+    kWait,   ///< for the peer's credit, for room, or for the connection
+    kOver,   ///< nothing is sent any more
+  };
+  Writing writing() noexcept;
+  /// Returns the place for the body of an item, to be written at once, and then end_item(). Only when kReady.
+  /// Null when it cannot be sent: writing is over then, and failure() says why.
+  std::byte* begin_item(std::size_t bytes) noexcept;
+  void end_item() noexcept;
+  /// In place of end_item(): nothing is sent.
+  void take_back_item(const std::byte* body, std::size_t bytes) noexcept;
+  /// This side sends no more items.
+  void end_writing() noexcept;
+  /// Sets who is scheduled when writing() may say something else than kWait; null: nobody.
+  void set_writer(Ready* writer) noexcept;
+  const Ready* writer() const noexcept { return writer_; }
+  void wake_writer() noexcept;
+
+  /// An item may be shown. Not before the one that is shown was taken.
+  bool has_item() const noexcept { return !items_.empty() && !dropped_; }
+  /// No item comes behind those that are there.
+  bool reading_has_ended() const noexcept { return reading_ended_; }
+  /// Returns the item that comes next; valid until take_item(), whatever ends meanwhile.
+  Bytes show_item() noexcept {
+    shown_ = true;
+    return items_.front();
+  }
+  /// The item that is shown, if one is, is not needed any more; the peer may send more.
+  void take_item() noexcept;
+  /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
+  void discard() noexcept;
+  /// Sets who is scheduled when there is an item, or when reading has ended; null: nobody.
+  void set_reader(Ready* reader) noexcept { reader_ = reader; }
+  const Ready* reader() const noexcept { return reader_; }
+
+  /// What the peer sent; a failure is a breach of the protocol, and ends the connection.
+  Status on_item(const Frame& frame, const ChunkRef& chunk) noexcept;
+  Status on_credit(const wire::FrameHeader& header) noexcept;
+  /// An item has begun to come that is larger than a chunk. False: it would be dropped.
+  bool wants_item() const noexcept { return !reading_ended_ && !discards_; }
+  /// Reads no more, for there is no memory for what comes. The peer goes on until its call is ended.
+  void fail_for_memory() noexcept;
+
+ private:
+  void fail_writing(Status why) noexcept;
+  void wake(Ready*& waiter) noexcept;
+  void grant(std::uint64_t granted) noexcept;
+
+  Loop& loop_;
+  SessionStreams* streams_ = nullptr;
+  std::uint64_t id_ = 0;
+  SendWindow sent_;
+  ReceiveWindow received_{1};
+  ItemQueue items_;
+  Ready* reader_ = nullptr;
+  Ready* writer_ = nullptr;
+  Status failure_;
+  bool answers_ = false;
+  bool writing_ended_ = false;
+  bool writing_over_ = false;
+  bool reading_ended_ = false;
+  bool discards_ = false;
+  bool shown_ = false;
+  /// The items that are here are not read; they stay as long as one is shown.
+  bool dropped_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace weft::detail

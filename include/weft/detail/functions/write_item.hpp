@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+#include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/codec/codec.hpp"
+#include "weft/detail/coro/executor.hpp"
+
+namespace weft::detail {
+
+/// Sends `item`. False when it cannot be sent, and then writing is over. Throws what encoding throws. Only
+/// while `side` is kReady.
+template <typename T>
+bool send_item(StreamSide& side, const T& item) {
+  const std::size_t bytes = encoded_size(item);
+  std::byte* const body = side.begin_item(bytes);
+  if (body == nullptr) [[unlikely]] {
+    return false;
+  }
+  try {
+    encode_to(body, item);
+  } catch (...) {  // a hook of the user's
+    side.take_back_item(body, bytes);
+    throw;
+  }
+  side.end_item();
+  return true;
+}
+
+/// Awaited until an item is on its way: at once while the reader's window has room for it. Gives false when
+/// the stream takes no more items. A cancelled wait ends the stream.
+template <typename T, typename Access>
+class [[nodiscard("an item is written when it is awaited")]] WriteItem final : CancelListener {
+ public:
+  /// `item` stays until the await is over.
+  WriteItem(Access access, const T& item) noexcept : access_(access), item_(item), turn_(*this) {}
+  ~WriteItem() {
+    if (turn_.coroutine && access_.side().writer() == &turn_) access_.side().set_writer(nullptr);
+  }
+  WriteItem(const WriteItem&) = delete;
+  WriteItem& operator=(const WriteItem&) = delete;
+
+  bool await_ready() { return settle(); }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (CancelScope* const scope = cancel_scope_of(coroutine)) {
+      if (scope->cancelled()) {
+        access_.cancel(scope->reason());
+        return false;
+      }
+      scope->add(*this);
+    }
+    WEFT_ASSERT(access_.side().writer() == nullptr, "one coroutine at a time writes to a stream");
+    turn_.coroutine = coroutine;
+    access_.side().set_writer(&turn_);
+    return true;
+  }
+  bool await_resume() {
+    stop_listening();
+    turn_.coroutine = nullptr;
+    if (thrown_ != nullptr) std::rethrow_exception(std::exchange(thrown_, nullptr));
+    return written_;
+  }
+
+ private:
+  /// Runs when the stream may take the item.
+  struct Turn : Ready {
+    explicit Turn(WriteItem& its_wait) noexcept
+        : Ready([](Ready* node) noexcept { static_cast<Turn*>(node)->wait.on_turn(); }), wait(its_wait) {}
+    WriteItem& wait;
+    std::coroutine_handle<> coroutine;
+  };
+
+  /// Writes the item if it can be; false when it has to wait.
+  bool settle() {
+    StreamSide& side = access_.side();
+    const StreamSide::Writing writing = side.writing();
+    if (writing == StreamSide::Writing::kReady) [[likely]] {
+      written_ = send_item(side, item_);
+      if (!written_) access_.abandon(Status{side.failure()});
+      return true;
+    }
+    return writing == StreamSide::Writing::kOver;
+  }
+  void on_turn() noexcept {
+    try {
+      if (!settle()) return access_.side().set_writer(&turn_);
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+    resume(turn_.coroutine);
+  }
+  void on_cancel(CancelReason reason) noexcept override { access_.cancel(reason); }
+
+  Access access_;
+  const T& item_;
+  Turn turn_;
+  std::exception_ptr thrown_;
+  bool written_ = false;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/opened_stream.hpp"
+#include "weft/detail/functions/item_access.hpp"
+#include "weft/detail/functions/read_item.hpp"
+#include "weft/detail/functions/write_item.hpp"
+#include "weft/functions/call.hpp"
+
+namespace weft {
+
+namespace detail {
+
+/// The record behind a ClientStream.
+template <typename R>
+class StartedStream final : WithDetails, public OpenedStream {
+ public:
+  StartedStream(CallTarget& target, const MethodKey& method, const CallOptions& options)
+      : WithDetails(options, false), OpenedStream(target, method, WithDetails::details) {}
+
+  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
+
+  /// Throws what encoding throws while it waits for a connection, and std::bad_alloc.
+  template <typename... Arguments>
+  void start(const Arguments&... arguments) {
+    const std::size_t size = encoded_size(arguments...);
+    const Begun begun = OpenedStream::open(size);
+    if (begun.body != nullptr) {
+      try {
+        encode_to(begun.body, arguments...);
+      } catch (...) {  // a hook of the user's
+        return PendingCall::take_back(begun.body);
+      }
+      if (begun.needs_sent()) PendingCall::sent();
+    } else if (begun.waits()) {
+      kept_.keep(size, arguments...);
+    }
+  }
+
+  /// Behind the end; once.
+  Result<R> take_result() {
+    if (!status().ok()) return Status{status()};
+    if constexpr (std::is_void_v<R>) {
+      return {};
+    } else {
+      return answer_.take();
+    }
+  }
+
+ private:
+  std::size_t body_bytes() const override { return kept_.size(); }
+  void encode_body(std::byte* to) const override {
+    kept_.copy_to(to);
+    const_cast<StartedStream*>(this)->on_sent();
+  }
+  void decode_answer(Bytes body, Status& failure) noexcept override { answer_.read(body, failure); }
+
+  KeptRequest kept_;
+  CodecAnswer<R> answer_;
+};
+
+/// Awaited for the end of a stream.
+template <typename R>
+class [[nodiscard]] FinishStream final : CancelListener {
+ public:
+  explicit FinishStream(StartedStream<R>& stream) noexcept : stream_(stream) {}
+  ~FinishStream() {
+    if (stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
+  }
+  FinishStream(const FinishStream&) = delete;
+  FinishStream& operator=(const FinishStream&) = delete;
+
+  bool await_ready() noexcept {
+    stream_.side().end_writing();
+    stream_.side().discard();
+    return stream_.done();
+  }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (CancelScope* const scope = cancel_scope_of(coroutine)) {
+      if (scope->cancelled()) stream_.on_cancel(scope->reason());
+      if (stream_.done()) return false;
+      scope->add(*this);
+    }
+    resumption_.handle = coroutine;
+    stream_.set_end_waiter(&resumption_);
+    return true;
+  }
+  Result<R> await_resume() {
+    stop_listening();
+    return stream_.take_result();
+  }
+
+ private:
+  void on_cancel(CancelReason reason) noexcept override { stream_.on_cancel(reason); }
+
+  StartedStream<R>& stream_;
+  Resumption resumption_;
+};
+
+}  // namespace detail
+
+/// A stream that this client opened: what `client.open<f>(...)` gives. Reads items of type `Read` (void: the
+/// handler sends none), writes items of type `Written` (void: it takes none), and ends with an `R`.
+///
+///     auto quotes = client.open<watch>("WFT");
+///     while (auto quote = co_await quotes.next()) use(*quote);
+///     if (!quotes.status().ok()) ...
+///
+/// It is on its way when open() returns, or waits for the connection. Each side is held back while the other
+/// is a window (RpcLimits::stream_window) behind with reading. Dropping it before its end cancels it, and the
+/// handler is told. It has no timeout but CallOptions::timeout and ::deadline, both from its opening on; a
+/// connection that is lost ends it with kUnavailable, and it does not begin again. Movable, while nobody
+/// waits. Thread: the client's loop; one coroutine reads and one writes at a time. Must not outlive its
+/// client.
+template <typename Read, typename Written, typename R>
+class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
+ public:
+  ClientStream() = default;
+  explicit ClientStream(std::unique_ptr<detail::StartedStream<R>> record) noexcept
+      : record_(std::move(record)) {}
+
+  /// Waits for the next item: `std::optional<Read>`, empty behind the last one; then status() says how it
+  /// ended. What views in an item show lives until next() or finish() is called. Cancel: the stream is
+  /// cancelled.
+  auto next() noexcept
+    requires(!std::is_void_v<Read>)
+  {
+    return detail::ReadItem<Read, detail::OpenedItems>{items(), arena_};
+  }
+
+  /// Sends an item: `co_await stream.write(item)`. Waits while the handler is behind with reading, or for the
+  /// connection. Gives false when the handler takes no more items: it has ended, and finish() says how.
+  /// `item` is encoded before it goes on. Cancel: the stream is cancelled.
+  template <typename Item = Written>
+    requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
+  auto write(const Item& item) noexcept {
+    return detail::WriteItem<Written, detail::OpenedItems>{items(), item};
+  }
+  /// Says that no more items are written: the handler's reader sees their end. Reading goes on.
+  void end_writing() noexcept
+    requires(!std::is_void_v<Written>)
+  {
+    record().side().end_writing();
+  }
+
+  /// Ends writing, drops the items that were not read, and waits for the handler's end: its result or its
+  /// failure, once. Cancel: the stream is cancelled.
+  auto finish() noexcept { return detail::FinishStream<R>{record()}; }
+
+  /// Ends it with kCancelled, and the handler is told. What was not read is dropped.
+  void cancel() noexcept {
+    if (record_ != nullptr) record_->on_cancel(CancelReason::kRequested);
+  }
+  /// The handler has ended, or the stream has failed; items that arrived may be there to be read.
+  bool done() const noexcept { return record_ == nullptr || record_->done(); }
+  /// Says why it failed; ok while it goes on, and when it ended well.
+  Status status() const { return record_ == nullptr ? Status{} : record_->status(); }
+
+ private:
+  detail::StartedStream<R>& record() const noexcept {
+    WEFT_ASSERT(record_ != nullptr, "a ClientStream that is empty, or was moved from, cannot be used");
+    return *record_;
+  }
+  detail::OpenedItems items() const noexcept { return detail::OpenedItems{record()}; }
+
+  std::unique_ptr<detail::StartedStream<R>> record_;
+  detail::DecodeArena arena_;
+};
+
+/// Type of the stream that `client.open<M>(...)` gives, for those who keep one.
+template <auto M>
+using StreamOf =
+    ClientStream<typename detail::MethodTraits<M>::Writes, typename detail::MethodTraits<M>::Reads,
+                 typename detail::OwnedResult<typename detail::MethodTraits<M>::Result>::Type>;
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/opened_stream.hpp"
+
+#include <utility>
+
+#include "calls/calls_out.hpp"
+#include "calls/session.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr FixedFailure kHasMemory{StatusCode::kInvalidArgument, Layer::kRpc, Retry::kNever,
+                                  "CallOptions: a stream is opened without attachment, landing and progress"};
+
+}  // namespace
+
+OpenedStream::News::News(OpenedStream& its_stream) noexcept
+    : Ready([](Ready* node) noexcept { static_cast<News*>(node)->stream.tell(); }), stream(its_stream) {}
+
+OpenedStream::OpenedStream(CallTarget& target, const MethodKey& method, CallDetails& details)
+    : PendingCall(target, method, &details), side_(target.loop()) {
+  if (details.options.timeout == Duration::zero()) details.options.timeout = kNoTimeout;
+  details.keeps_body = false;
+}
+
+Begun OpenedStream::open(std::size_t body_bytes) {
+  const CallOptions& options = request().details->options;
+  if (!options.attachment.empty() || !options.landing.empty() || options.progress != nullptr) {
+    return refuse(Status::of<kHasMemory>());
+  }
+  set_waiter(&ended_);
+  return begin(nullptr, body_bytes);
+}
+
+StreamSide& OpenedStream::side() noexcept {
+  if (done()) {
+    side_.close(failure(), false);
+  } else if (!side_.is_open()) {
+    if (const Place here = place(); here.out != nullptr)
+      side_.open(here.out->session().streams(), here.id, false);
+  }
+  return side_;
+}
+
+const Status& OpenedStream::status() const noexcept {
+  return failure().ok() ? side_.failure() : failure();
+}
+
+void OpenedStream::on_cancel(CancelReason reason) noexcept {
+  if (done()) return;
+  PendingCall::on_cancel(reason);
+  side_.close(failure(), true);
+}
+
+void OpenedStream::abandon(const Status& why) noexcept {
+  if (done()) return;
+  give_up(why);
+  side_.close(why, true);
+}
+
+void OpenedStream::on_sent() noexcept {
+  loop().schedule(sent_);
+}
+
+void OpenedStream::tell() noexcept {
+  side().wake_writer();
+  if (done() && end_waiter_ != nullptr) loop().schedule(*std::exchange(end_waiter_, nullptr));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/memory/local_budget.hpp"
+
+namespace weft {
+class Loop;
+struct RpcLimits;
+}  // namespace weft
+
+namespace weft::detail {
+
+class FrameOutput;
+class Session;
+
+/// Things that the streams of one connection share, in both directions: what both hellos said of streams, how
+/// many the peer has opened, and who waits for room to send. Thread: the connection's loop.
+class SessionStreams {
+ public:
+  explicit SessionStreams(Session& session) : session_(session) {}
+  SessionStreams(const SessionStreams&) = delete;
+  SessionStreams& operator=(const SessionStreams&) = delete;
+
+  /// The peer knows streams too, and takes so much of each before it grants more.
+  void allow(std::uint32_t peer_window) {
+    allowed_ = true;
+    peer_window_ = peer_window;
+  }
+  bool are_allowed() const { return allowed_; }
+  std::uint32_t peer_window() const { return peer_window_; }
+  std::uint32_t window() const;
+  /// Largest item that the peer takes.
+  std::uint32_t item_bytes_max() const;
+
+  /// The peer may open one more.
+  bool has_place() const;
+  /// One that the peer opened has begun, or has ended.
+  void enter() { ++served_; }
+  void leave() { --served_; }
+
+  Loop& loop() const;
+  FrameOutput& output() const;
+  LocalBudget& memory() const;
+
+  /// Lets `side` wait until there is room for what it sends.
+  void wait_for_room(StreamSide& side) {
+    if (!side.linked()) waiting_.push_back(side);
+  }
+  /// There may be room: all who wait look again.
+  void wake_writers();
+
+ private:
+  Session& session_;
+  IntrusiveList<StreamSide, StreamRoomTag> waiting_;
+  std::uint32_t peer_window_ = 0;
+  std::uint32_t served_ = 0;
+  bool allowed_ = false;
+};
+
+/// The failure that ends a connection whose peer sent an item or a credit that its stream does not allow.
+Status misplaced_item(std::string_view why);
+
+}  // namespace weft::detail

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/stream_side.hpp"
+
+#include <utility>
+
+#include "calls/call_status.hpp"
+#include "calls/frame_output.hpp"
+#include "calls/session_streams.hpp"
+#include "weft/detail/wire/heads.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr FixedFailure kNoMemoryForItem{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "out of memory for the items of a stream that were not read yet (process_memory_max)"};
+constexpr FixedFailure kNoMemoryToSend{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "what waits to be sent fills the memory, or this connection's share of it (process_memory_max)"};
+constexpr FixedFailure kClosed{StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
+                               "the connection is being closed"};
+
+}  // namespace
+
+StreamSide::~StreamSide() {
+  if (streams_ != nullptr && answers_) streams_->leave();
+}
+
+void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept {
+  streams_ = &streams;
+  if (answers) streams.enter();
+  id_ = id;
+  answers_ = answers;
+  sent_ = SendWindow{streams.peer_window()};
+  received_ = ReceiveWindow{streams.window()};
+  if (std::exchange(writing_ended_, false)) end_writing();
+}
+
+// A side that began its call is told of the end when its connection may be gone already.
+void StreamSide::close(const Status& why, bool drops) noexcept {
+  if (std::exchange(closed_, true)) return;
+  dropped_ = drops;
+  if (drops && !shown_) items_.clear();
+  reading_ended_ = writing_over_ = true;
+  if (failure_.ok()) failure_ = why;
+  unlink();
+  if (SessionStreams* const streams = std::exchange(streams_, nullptr); streams != nullptr && answers_) {
+    streams->leave();
+  }
+  wake(reader_);
+  wake_writer();
+}
+
+StreamSide::Writing StreamSide::writing() noexcept {
+  if (writing_over_ || writing_ended_) return Writing::kOver;
+  const bool ready = streams_ != nullptr && sent_.is_open() && streams_->output().has_room();
+  return ready ? Writing::kReady : Writing::kWait;
+}
+
+std::byte* StreamSide::begin_item(std::size_t bytes) noexcept {
+  if (bytes > streams_->item_bytes_max()) [[unlikely]] {
+    fail_writing(over_limit("an item", bytes, streams_->item_bytes_max(), "the peer's",
+                            answers_ ? kClientsBodyOption : kServersBodyOption));
+    return nullptr;
+  }
+  FrameOutput& output = streams_->output();
+  if (bytes > FrameOutput::kSmallBytes && !output.reserve(bytes + wire::kHeaderBytes)) [[unlikely]] {
+    fail_writing(Status::of<kNoMemoryToSend>());
+    return nullptr;
+  }
+  const wire::ItemHead head{
+      .body_bytes = static_cast<std::uint32_t>(bytes), .id = id_, .of_answer = answers_};
+  std::byte* const body = output.begin(head.header());
+  if (body == nullptr) [[unlikely]] {
+    fail_writing(Status::of<kClosed>());
+    return nullptr;
+  }
+  sent_.send(wire::item_cost(head.body_bytes));
+  return body;
+}
+
+void StreamSide::end_item() noexcept {
+  streams_->output().end();
+}
+
+void StreamSide::take_back_item(const std::byte* body, std::size_t bytes) noexcept {
+  streams_->output().take_back(body);
+  sent_.take_back(wire::item_cost(static_cast<std::uint32_t>(bytes)));
+}
+
+void StreamSide::end_writing() noexcept {
+  if (writing_over_ || std::exchange(writing_ended_, true) || streams_ == nullptr) return;
+  streams_->output().send(wire::ItemHead{.id = id_, .of_answer = answers_, .last = true}.header());
+}
+
+void StreamSide::set_writer(Ready* writer) noexcept {
+  writer_ = writer;
+  if (writer == nullptr) return unlink();
+  if (streams_ != nullptr && sent_.is_open()) streams_->wait_for_room(*this);
+}
+
+void StreamSide::wake_writer() noexcept {
+  wake(writer_);
+}
+
+void StreamSide::wake(Ready*& waiter) noexcept {
+  if (waiter != nullptr) loop_.schedule(*std::exchange(waiter, nullptr));
+}
+
+void StreamSide::fail_writing(Status why) noexcept {
+  writing_over_ = true;
+  if (failure_.ok()) failure_ = std::move(why);
+}
+
+void StreamSide::grant(std::uint64_t granted) noexcept {
+  if (granted == 0 || streams_ == nullptr || reading_ended_) return;
+  streams_->output().send(wire::CreditHead{.id = id_, .granted = granted, .of_answer = answers_}.header());
+}
+
+void StreamSide::take_item() noexcept {
+  if (!std::exchange(shown_, false)) return;
+  if (dropped_) return items_.clear();
+  const std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
+  items_.pop();
+  grant(received_.take(cost));
+}
+
+void StreamSide::discard() noexcept {
+  discards_ = true;
+  while (!items_.empty()) {
+    shown_ = true;
+    take_item();
+  }
+}
+
+Status StreamSide::on_item(const Frame& frame, const ChunkRef& chunk) noexcept {
+  if (reading_ended_ && failure_.ok()) return misplaced_item("an item behind the last one of its stream");
+  const wire::ItemView item{frame.header};
+  if (item.is_last()) {
+    reading_ended_ = true;
+    wake(reader_);
+    return {};
+  }
+  if (!received_.arrive(item.cost())) return misplaced_item("an item for which its stream has no credit");
+  if (reading_ended_) return {};
+  if (discards_) {
+    grant(received_.take(item.cost()));
+    return {};
+  }
+  if (frame.body.size() != frame.header.body_bytes ||
+      !items_.push(frame.body, chunk, streams_->memory(), streams_->loop().chunks())) [[unlikely]] {
+    fail_for_memory();
+    return {};
+  }
+  wake(reader_);
+  return {};
+}
+
+Status StreamSide::on_credit(const wire::FrameHeader& header) noexcept {
+  if (!sent_.grant(wire::CreditView{header}.granted())) {
+    return misplaced_item("a credit that grants no more than the one before");
+  }
+  wake_writer();
+  return {};
+}
+
+void StreamSide::fail_for_memory() noexcept {
+  if (failure_.ok()) failure_ = Status::of<kNoMemoryForItem>();
+  reading_ended_ = true;
+  wake(reader_);
+}
+
+}  // namespace weft::detail
