@@ -8,11 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/memory/buffer.hpp"
+#include "weft/transport/identity.hpp"
 
 namespace weft::detail {
 
@@ -120,6 +122,10 @@ class Carrier {
   virtual std::string local_endpoint() const { return {}; }
   virtual std::string remote_endpoint() const { return {}; }
 
+  /// Returns who is at the other end, as far as that was proven: settled before the first byte is received,
+  /// and the same to its end. Of a carrier that connections begin on.
+  const Identity& peer_identity() const noexcept { return peer_identity_; }
+
   /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
@@ -188,9 +194,12 @@ class Carrier {
 
  protected:
   CarrierOwner& owner() const noexcept { return *owner_; }
+  /// Once, before the first byte is received.
+  void set_peer_identity(Identity identity) noexcept { peer_identity_ = std::move(identity); }
 
  private:
   CarrierOwner* owner_ = nullptr;
+  Identity peer_identity_;
 };
 
 /// Returns the end that `error` makes of a connection: always kUnavailable, whatever the errno stands for
