@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/token_text.hpp"
 
 namespace weft::detail {
 
 namespace {
 
-constexpr std::string_view kBearer = "Bearer ";
 /// More of a name is not needed to know whose it is.
 constexpr std::size_t kNameInText = 200;
 
@@ -35,18 +35,7 @@ Refusal no_right(const Identity& caller) {
            0, Retry::kNever}};
 }
 
-constexpr bool is_of_token(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_' || c == '~' || c == '+' || c == '/' || c == '=';
-}
-
 }  // namespace
-
-std::string_view bearer_token(std::string_view value) noexcept {
-  if (!value.starts_with(kBearer)) return {};
-  const std::string_view token = value.substr(kBearer.size());
-  return std::ranges::all_of(token, is_of_token) ? token : std::string_view{};
-}
 
 void Grants::begin(const Identity& who) noexcept {
   who_ = who;
@@ -82,7 +71,7 @@ Result<Grants*> CallerCheck::grants_of(MetadataView metadata, TimePoint now) {
   const auto value = authenticator_ != nullptr ? metadata.find(kAuthorizationKey) : std::nullopt;
   if (!value) return &of_peer_;
   if (Known* const found = known(*value, now)) return &found->grants;
-  const std::string_view token = bearer_token(*value);
+  const std::string_view token = bearer_token_of(*value);
   if (token.empty()) return Status::of<kNoToken>();
   const std::uint64_t version = authenticator_->version(now);
   const Result<Authenticated> answer = authenticator_->authenticate({token, peer_, now});

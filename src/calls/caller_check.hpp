@@ -80,8 +80,4 @@ class CallerCheck {
   std::size_t next_ = 0;
 };
 
-/// Returns the token of a value of kAuthorizationKey; empty when it has none, or one that is not made as
-/// tokens are.
-std::string_view bearer_token(std::string_view value) noexcept;
-
 }  // namespace weft::detail
