@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -124,7 +126,7 @@ class Carrier {
 
   /// Returns who is at the other end, as far as that was proven: settled before the first byte is received,
   /// and the same to its end. Of a carrier that connections begin on.
-  const Identity& peer_identity() const noexcept { return peer_identity_; }
+  Identity peer_identity() const noexcept { return peer_ != nullptr ? *peer_ : Identity{}; }
 
   /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
@@ -194,12 +196,15 @@ class Carrier {
 
  protected:
   CarrierOwner& owner() const noexcept { return *owner_; }
-  /// Once, before the first byte is received.
-  void set_peer_identity(Identity identity) noexcept { peer_identity_ = std::move(identity); }
+  /// Once, before the first byte is received. Without memory for it the peer is nobody.
+  void set_peer_identity(Identity identity) noexcept {
+    if (!identity.is_anonymous()) peer_.reset(new (std::nothrow) const Identity{std::move(identity)});
+  }
 
  private:
   CarrierOwner* owner_ = nullptr;
-  Identity peer_identity_;
+  /// Null: nobody. Most connections have none, so it takes a pointer.
+  std::unique_ptr<const Identity> peer_;
 };
 
 /// Returns the end that `error` makes of a connection: always kUnavailable, whatever the errno stands for

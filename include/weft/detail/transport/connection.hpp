@@ -59,8 +59,8 @@ class ConnectionEnds {
   /// As URLs, for people: "tcp://127.0.0.1:4242".
   std::string local_endpoint() const { return stream_->local_endpoint(); }
   std::string remote_endpoint() const { return stream_->remote_endpoint(); }
-  /// Who the peer was proven to be. Settled once on_hello is called, and valid as long as the connection.
-  const Identity& peer_identity() const noexcept { return stream_->peer_identity(); }
+  /// Returns who the peer was proven to be. Settled once on_hello is called.
+  Identity peer_identity() const noexcept { return stream_->peer_identity(); }
 
  protected:
   explicit ConnectionEnds(std::unique_ptr<Carrier> stream) noexcept : stream_(std::move(stream)) {}
