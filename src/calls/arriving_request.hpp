@@ -30,6 +30,7 @@ class ArrivingRequest {
   bool charge_body(std::size_t bytes);
   /// A body is charged. Once it is whole, release_body() follows: whoever keeps it is charged for it.
   bool has_body() const { return body_charged_ != 0; }
+  std::size_t body_charged() const { return body_charged_; }
   void release_body();
 
   /// Says why the request is refused, if it is.

@@ -41,6 +41,19 @@ std::string CallContext::remote_endpoint() const {
   return call_->sink() != nullptr ? call_->sink()->remote_endpoint() : std::string{};
 }
 
+Identity CallContext::identity() const {
+  const detail::CallEnvelope& envelope = call_->envelope();
+  if (envelope.pass != nullptr) return envelope.pass->caller();
+  if (envelope.endpoints != nullptr) return envelope.endpoints->peer;
+  return call_->sink() != nullptr ? call_->sink()->peer_identity() : Identity{};
+}
+
+bool CallContext::may_call(std::string_view method) const {
+  const detail::MethodGate* const gate = call_->method().gate;
+  Authorizer* const authorizer = gate != nullptr ? gate->server.authorizer() : nullptr;
+  return authorizer == nullptr || authorizer->may_call(identity(), method);
+}
+
 Deadline CallContext::deadline() const {
   return call_->scope().deadline();
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "calls/session.hpp"
+#include "weft/calls/metadata.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/transport/url.hpp"
 #include "weft/detail/wire/heads.hpp"
@@ -45,6 +46,44 @@ std::string host_key(std::string_view url) {
   return is_v4_mapped(address) ? std::string{address.data() + 12, 4} : std::string{address.data(), 8};
 }
 
+bool CallGate::looks_at_callers() const noexcept {
+  const MethodTable* const methods = session_.host().methods;
+  return methods != nullptr && methods->gate() != nullptr && methods->gate()->looks_at_callers();
+}
+
+std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, MetadataView metadata,
+                                              bool early) noexcept {
+  if (!looks_at_callers()) return std::nullopt;
+  const MethodTable& methods = *session_.host().methods;
+  const ServerGate& server = *methods.gate();
+  const TimePoint now = session_.loop().now();
+  try {
+    remember_remote();
+    if (!std::exchange(rates_taken_, false)) {
+      if (auto refusal = take_rates_of_host(server, now)) return refusal;
+    }
+    if (caller_ == nullptr) {
+      caller_ = std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
+                                              session_.connection().peer_identity(), methods.entries().size());
+    }
+    auto refusal = caller_->refuse(method, metadata, now);
+    rates_taken_ = early && !refusal;
+    return refusal;
+  } catch (const std::bad_alloc&) {
+    return over_process_memory();
+  }
+}
+
+std::size_t CallGate::without_token(MutableBytes metadata) const noexcept {
+  if (!looks_at_callers() || session_.host().methods->gate()->authenticator() == nullptr) return metadata.size();
+  return remove_pair(metadata, kAuthorizationKey);
+}
+
+void CallGate::remember_remote() {
+  if (remote_ != nullptr) return;
+  remote_ = std::make_shared<const std::string>(session_.connection().remote_endpoint());
+}
+
 std::optional<Refusal> CallGate::refuse_early(const MethodEntry& method, std::size_t held) const noexcept {
   if (method.gate == nullptr) return std::nullopt;
   const MethodGate& gate = *method.gate;
@@ -66,9 +105,7 @@ std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& f
   if (method.gate == nullptr) return std::nullopt;
   const wire::RequestView request{frame.header};
   try {
-    if (remote_ == nullptr) {
-      remote_ = std::make_shared<const std::string>(session_.connection().remote_endpoint());
-    }
+    remember_remote();
     return admit(*method.gate,
                  {.method = method.key.name,
                   .metadata = MetadataView{frame.body.first(request.metadata_bytes())},
@@ -76,7 +113,8 @@ std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& f
                   .connection_id = session_.connection_id(),
                   .deadline = deadline,
                   .request_bytes = request.arguments_bytes(),
-                  .attachment_bytes = request.attachment_bytes()},
+                  .attachment_bytes = request.attachment_bytes(),
+                  .identity = caller_ != nullptr ? caller_->caller() : session_.connection().peer_identity()},
                  pass);
   } catch (const std::bad_alloc&) {
     pass.reset();
@@ -91,11 +129,15 @@ std::optional<Refusal> CallGate::admit(const MethodGate& gate, const IncomingCal
                                        OwnedPass& pass) {
   const TimePoint now = session_.loop().now();
   const ServerGate& server = gate.server;
-  if (auto refusal = take_rates_of_host(server, now)) return refusal;
+  if (caller_ == nullptr) {  // else check_caller() took them
+    if (auto refusal = take_rates_of_host(server, now)) return refusal;
+  }
   CallObjects none;
   const bool places = gate.has_records && (gate.limit != nullptr || server.limit() != nullptr);
-  if (places || !server.interceptors().empty()) {
+  const bool has_token = gate.has_records && facts.identity.kind() == Identity::Kind::kToken;
+  if (places || has_token || !server.interceptors().empty()) {
     pass.reset(new GatePass(gate, session_.loop(), remote_, facts.request_bytes));
+    pass->set_caller(facts.identity);
   }
   IncomingCall call{facts, pass != nullptr ? pass->objects() : none};
   std::optional<Refusal> refusal;

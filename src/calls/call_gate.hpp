@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "calls/caller_check.hpp"
 #include "calls/gate_pass.hpp"
 #include "calls/refusals.hpp"
 #include "weft/calls/incoming_call.hpp"
@@ -23,6 +24,17 @@ class CallGate {
  public:
   explicit CallGate(Session& session) noexcept : session_(session) {}
 
+  /// The server looks at who its calls are from: check_caller() comes before all else.
+  [[gnu::cold]] bool looks_at_callers() const noexcept;
+  /// Refuses a call whose caller is not known or has no right to it, or to hear that there is no such method,
+  /// which null stands for. Takes the rates of its host, so that nobody tries names or tokens faster than
+  /// they may call; of a call that passes `early`, before its body is whole, and is looked at again then,
+  /// once. Nothing where the server does not look at callers.
+  [[gnu::cold]] std::optional<Refusal> check_caller(const MethodEntry* method, MetadataView metadata,
+                                                    bool early = false) noexcept;
+  /// Takes the token out of `metadata` of a call that is kept, so that neither its handler nor the calls that
+  /// this makes have it. Returns the bytes that are left of it.
+  [[gnu::cold]] std::size_t without_token(MutableBytes metadata) const noexcept;
   /// Refuses a call of `method` of which nothing but the head is here, if it would be refused now whatever
   /// the rest says. The connection has `held` other calls. Takes nothing.
   [[gnu::cold]] std::optional<Refusal> refuse_early(const MethodEntry& method,
@@ -34,6 +46,7 @@ class CallGate {
 
  private:
   std::optional<Refusal> admit(const MethodGate& gate, const IncomingCall::Facts& facts, OwnedPass& pass);
+  void remember_remote();
   std::optional<Refusal> take_rates_of_host(const ServerGate& server, TimePoint now);
   std::optional<Refusal> take_rates_of_keys(const ServerGate& server, const IncomingCall& call,
                                             TimePoint now) const;
@@ -42,6 +55,10 @@ class CallGate {
   /// Null and zero until they are needed.
   std::shared_ptr<const std::string> remote_;
   std::uint64_t host_ = 0;
+  /// Null until there is a call whose caller is looked at.
+  std::unique_ptr<CallerCheck> caller_;
+  /// The next call has taken its host's rates.
+  bool rates_taken_ = false;
 };
 
 /// Bytes that tell the host in the URL of a peer apart: its name, or its address, of which an IPv6 host has

@@ -49,6 +49,13 @@ bool has_good_metadata(const Frame& request) {
   return is_metadata(request.body.first(bytes)) && wire::padding_is_zero(request.body.data(), bytes);
 }
 
+/// None of a body that is not here or is no good.
+MetadataView metadata_of(const Frame& request) {
+  const std::size_t bytes = wire::RequestView{request.header}.metadata_bytes();
+  return request.body.size() >= bytes && has_good_metadata(request) ? MetadataView{request.body.first(bytes)}
+                                                                    : MetadataView{};
+}
+
 Refusal bad_metadata() {
   return {RefusalReason::kBadMetadata,
           {StatusCode::kInvalidArgument, Layer::kRpc,
@@ -122,13 +129,15 @@ Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
   }
   const MethodEntry* method = check_.method_for(request);
   if (method == nullptr) [[unlikely]] {
-    refuse_request(request, check_.refusal(request));
+    const auto refusal = gate_.check_caller(check_.named(request), metadata_of(frame));
+    refuse_request(request, refusal ? *refusal : check_.refusal(request));
     return {};
   }
   counting_.taken(*method);
   if (request.metadata_bytes() != 0 && !has_good_metadata(frame)) [[unlikely]] {
     const CallCounting::Taking taking{counting_, frame.header.id};
-    answers_.refuse(request.id(), bad_metadata());
+    const auto refusal = gate_.check_caller(method, {});
+    answers_.refuse(request.id(), refusal ? *refusal : bad_metadata());
     return {};
   }
   if (request.attachment_bytes() != 0) [[unlikely]] {
@@ -150,7 +159,9 @@ Status CallsIn::serve_gated(const MethodEntry& method, const Frame& frame, const
   const wire::RequestView request{frame.header};
   const Deadline deadline = deadline_of(request, session_.loop().now());
   OwnedPass pass;
-  if (const auto refusal = gate_.admit(method, frame, deadline, pass)) {
+  auto refusal = gate_.check_caller(&method, MetadataView{frame.body.first(request.metadata_bytes())});
+  if (!refusal) refusal = gate_.admit(method, frame, deadline, pass);
+  if (refusal) {
     const CallCounting::Taking taking{counting_, frame.header.id};
     answers_.refuse(request.id(), *refusal);
     return {};
@@ -258,7 +269,9 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     } else {
       request.kept.copy(frame.body.first(method.keeps_body ? frame.body.size() : metadata));
     }
-    request.metadata_bytes = static_cast<std::uint32_t>(metadata);
+    const bool may_have_token = method.gate != nullptr && metadata != 0;
+    request.metadata_bytes = static_cast<std::uint32_t>(
+        may_have_token ? gate_.without_token(request.kept.first(metadata)) : metadata);
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
     std::unique_ptr<StreamSide> stream;
     if (method.key.streams) stream = std::make_unique<StreamSide>(session_.loop());
@@ -320,7 +333,8 @@ Status CallsIn::begin_arriving(const Frame& frame, const ChunkRef& chunk) {
     counting_.dropped();
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
-  std::optional<Refusal> refusal = check_.attachment_refusal(request);
+  std::optional<Refusal> refusal = gate_.check_caller(check_.named(request), metadata_of(frame));
+  if (!refusal) refusal = check_.attachment_refusal(request);
   const Deadline deadline = deadline_of(request, session_.loop().now());
   OwnedPass pass;
   if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());
@@ -362,8 +376,26 @@ void CallsIn::on_call_failed(wire::RequestView request, const Status& failure) {
   answers_.fail(request.id(), failure);
 }
 
-bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
+// A server that looks at callers waits for what a call says of its own, which comes first in its body, and
+// decides once that is here: no more is kept of a call that it refuses.
+bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
   const MethodEntry* const method = check_.method_for(request);
+  if (gate_.looks_at_callers()) [[unlikely]] {
+    const std::size_t told = wire::kHeaderBytes + request.metadata_bytes();
+    if (arrived.size() < told) return arriving_.charge_body(arrived.size());
+    if (arriving_.body_charged() < told) {
+      const Bytes metadata = arrived.subspan(wire::kHeaderBytes, request.metadata_bytes());
+      auto refusal = gate_.check_caller(check_.named(request),
+                                        is_metadata(metadata) ? MetadataView{metadata} : MetadataView{}, true);
+      if (!refusal && method == nullptr) refusal = check_.refusal(request);
+      if (!refusal && method->gate != nullptr) refusal = gate_.refuse_early(*method, admission_.calls());
+      if (refusal) {
+        arriving_.refuse(*std::move(refusal));
+        return false;
+      }
+    }
+    return arriving_.charge_body(arrived.size());
+  }
   if (method == nullptr) return false;
   if (method->gate != nullptr && !arriving_.has_body()) [[unlikely]] {
     if (auto refusal = gate_.refuse_early(*method, admission_.calls())) {
@@ -371,13 +403,14 @@ bool CallsIn::wants_body(wire::RequestView request, std::size_t arrived) {
       return false;
     }
   }
-  return arriving_.charge_body(arrived);
+  return arriving_.charge_body(arrived.size());
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
   if (arriving_.refused()) return Landing::skip();
   const wire::RequestView request{frame.header};
-  std::optional<Refusal> refusal = check_.attachment_refusal(request);
+  std::optional<Refusal> refusal = gate_.check_caller(check_.named(request), metadata_of(frame));
+  if (!refusal) refusal = check_.attachment_refusal(request);
   if (!refusal) refusal = admission_.refuse_arriving(request.attachment_bytes());
   if (!refusal && !has_good_metadata(frame)) refusal = bad_metadata();
   if (!refusal) refusal = gate_.refuse_early(*check_.find(request), admission_.calls());

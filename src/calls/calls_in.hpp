@@ -36,9 +36,11 @@ class CallsIn final : private ArrivingCallsOwner {
  public:
   CallsIn(Session& session, CallsHost& host);
 
-  /// False when such a request is refused, whatever its body says, or when there is no room for the
-  /// `arrived` bytes of its body: the rest is skipped then.
-  bool wants_body(wire::RequestView request, std::size_t arrived);
+  /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
+  /// what has `arrived` of it, from its header on: the rest is skipped then.
+  bool wants_body(wire::RequestView request, Bytes arrived);
+  /// Who the peer was proven to be.
+  void set_peer_identity(const Identity& peer) { answers_.set_peer_identity(peer); }
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.

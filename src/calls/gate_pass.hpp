@@ -12,6 +12,7 @@
 #include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/calls/call_objects.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
+#include "weft/transport/identity.hpp"
 
 namespace weft {
 class Loop;
@@ -42,6 +43,9 @@ class GatePass {
   std::optional<Refusal> enter(std::size_t held);
 
   CallObjects& objects() { return objects_; }
+  /// Who the call is from. Set before anybody asks.
+  const Identity& caller() const { return caller_; }
+  void set_caller(const Identity& caller) { caller_ = caller; }
   void will_answer(std::size_t bytes) { answer_bytes_ = bytes; }
   /// The outcome is a failure; the first that is told counts.
   void will_fail(const Status& failure) {
@@ -70,6 +74,7 @@ class GatePass {
   Loop& loop_;
   std::shared_ptr<const std::string> remote_;
   CallObjects objects_;
+  Identity caller_;
   TimePoint received_;
   /// When it took its places.
   TimePoint entered_{};

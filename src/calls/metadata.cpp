@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <utility>
+
+#include "weft/detail/base/secret.hpp"
 
 namespace weft {
 
@@ -52,6 +55,22 @@ Result<void> Metadata::set(std::string_view key, std::string_view value) {
   append_pair(changed, key, value);
   block_ = std::move(changed);
   return {};
+}
+
+std::size_t detail::remove_pair(MutableBytes metadata, std::string_view key) noexcept {
+  for (std::size_t at = 0; at < metadata.size();) {
+    const MutableBytes rest = metadata.subspan(at);
+    const std::size_t key_bytes = load_le<std::uint16_t>(rest.data());
+    const std::size_t pair = kPairLengths + key_bytes + load_le<std::uint16_t>(rest.data() + 2);
+    if (as_text(rest.subspan(kPairLengths, key_bytes)) != key) {
+      at += pair;
+      continue;
+    }
+    std::memmove(rest.data(), rest.data() + pair, rest.size() - pair);
+    wipe_memory(metadata.data() + metadata.size() - pair, pair);
+    return metadata.size() - pair;
+  }
+  return metadata.size();
 }
 
 bool is_metadata(Bytes bytes) noexcept {

@@ -33,6 +33,8 @@ class MethodTable {
   const MethodEntry* find_any(std::uint64_t id) const {
     return find_if(id, [](const MethodEntry&) { return true; });
   }
+  /// Null before put_behind().
+  ServerGate* gate() const { return gate_.get(); }
   bool has_blocking() const;
   /// All of them, as they were registered; their indices count from 1.
   const std::vector<MethodEntry>& entries() const { return entries_; }

@@ -44,7 +44,10 @@ std::string_view to_string(RefusalReason why) {
                                                  "over the caller's rate",
                                                  "over its method's rate",
                                                  "over the adaptive limit",
-                                                 "by an interceptor"};
+                                                 "by an interceptor",
+                                                 "from a caller of whom nothing is known",
+                                                 "with a token that is not good",
+                                                 "from a caller who may not"};
   constexpr std::size_t kFaultsFrom = std::size(kBefore);
   constexpr std::size_t kFaultsTo = kRefusalReasons - std::size(kBehind);
   static_assert(of_fault(detail::wire::FrameFault::kUnknownType) == RefusalReason{kFaultsFrom});

@@ -30,6 +30,10 @@ class RequestCheck {
   const MethodEntry* find(wire::RequestView request) const {
     return methods_ != nullptr ? methods_->find(request.method(), request.schema()) : nullptr;
   }
+  /// One of the name, whatever its types; null when there is none.
+  const MethodEntry* named(wire::RequestView request) const {
+    return methods_ != nullptr ? methods_->find_any(request.method()) : nullptr;
+  }
   /// Says why there is no method_for() it.
   Refusal refusal(wire::RequestView request) const;
   /// Says why the method does not take the request with its attachment; none when it does.

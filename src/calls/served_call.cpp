@@ -37,6 +37,17 @@ void note_failure(const CallEnvelope& envelope, const Status& failure) {
   }
 }
 
+/// Keeps who the peer of a lost connection was for a handler that goes on. Without memory for it the handler
+/// hears that it was nobody.
+void keep_peer(CallEnvelope& envelope, const AnswerSink& sink) noexcept {
+  if (envelope.endpoints != nullptr || sink.peer_identity().is_anonymous()) return;
+  try {
+    envelope.endpoints =
+        std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{{}, {}, sink.peer_identity()});
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): nobody
+  }
+}
+
 }  // namespace
 
 Status status_of_exception() {
@@ -116,7 +127,7 @@ void ServedCall::start() {
 void ServedCall::hand_to_worker() {
   if (method_->takes_attachment) {  // it has a context to ask
     envelope_.endpoints = std::make_unique<const CallEnvelope::Endpoints>(
-        CallEnvelope::Endpoints{sink_->local_endpoint(), sink_->remote_endpoint()});
+        CallEnvelope::Endpoints{sink_->local_endpoint(), sink_->remote_endpoint(), sink_->peer_identity()});
   }
   const Deadline deadline = scope_.deadline();
   if (!deadline.is_infinite()) run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;
@@ -317,6 +328,7 @@ void ServedCall::cancel_by_peer() {
 void ServedCall::orphan() {
   ListHook<ServedCallTag>::unlink();
   if (envelope_.incoming != nullptr) envelope_.incoming->on_connection_lost();
+  keep_peer(envelope_, *sink_);
   sink_->forget(*this);
   sink_ = nullptr;
   if (state_ != State::kAnswered) ++host_->calls.of(*method_).dropped;

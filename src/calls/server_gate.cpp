@@ -21,17 +21,27 @@ class MetadataKey final : public CallerKey {
   const std::string key_;
 };
 
+class IdentityKey final : public CallerKey {
+ public:
+  std::string_view of(const IncomingCall& call) const noexcept override { return call.identity().name(); }
+};
+
 }  // namespace
 
 std::shared_ptr<const CallerKey> by_metadata(std::string key) {
   return std::make_shared<const MetadataKey>(std::move(key));
 }
 
+std::shared_ptr<const CallerKey> by_identity() {
+  return std::make_shared<const IdentityKey>();
+}
+
 namespace detail {
 
 // All of them are full, and measure anew, at any time after that of their making, so that is the first of all
 // times: there is no loop yet whose clock could tell the present.
-ServerGate::ServerGate(const ServerOptions& options) {
+ServerGate::ServerGate(const ServerOptions& options)
+    : authenticator_(options.authenticator), authorizer_(options.authorizer) {
   for (const CallerRate& rate : options.caller_rates) {
     caller_limits_.push_back(std::make_unique<CallerLimit>(rate, std::max(1u, options.threads)));
   }
@@ -47,7 +57,7 @@ const MethodGate* ServerGate::gate_of(const MethodEntry& method) {
   const HandlerOptions& options = method.options;
   const bool has_records = method.kind != HandlerKind::kInline;
   const bool of_server =
-      !caller_limits_.empty() || !interceptors_.empty() || (has_records && limit_ != nullptr);
+      looks_at_callers() || !caller_limits_.empty() || !interceptors_.empty() || (has_records && limit_ != nullptr);
   if (!of_server && !options.rate && !options.adaptive_limit) return nullptr;
   auto gate = std::make_unique<MethodGate>(MethodGate{*this, method.key.name, nullptr, nullptr, has_records});
   if (options.rate) gate->rate = std::make_unique<SharedTokenBucket>(*options.rate);

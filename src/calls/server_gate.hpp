@@ -30,7 +30,7 @@ struct MethodGate {
   bool has_records;
 };
 
-/// Rates of callers, adaptive limits and interceptors of a server, which all its loops share. Filled before
+/// Rates of callers, adaptive limits, interceptors and access of a server, which all its loops share. Filled before
 /// the server runs, and outlives its calls. Thread: any.
 class ServerGate {
  public:
@@ -52,6 +52,11 @@ class ServerGate {
 
   const std::vector<std::unique_ptr<CallerLimit>>& caller_limits() const { return caller_limits_; }
   const std::vector<std::shared_ptr<ServerInterceptor>>& interceptors() const { return interceptors_; }
+  /// Each null without one.
+  Authenticator* authenticator() const { return authenticator_.get(); }
+  Authorizer* authorizer() const { return authorizer_.get(); }
+  /// Who a call is from is looked at, whatever its method.
+  bool looks_at_callers() const { return authenticator_ != nullptr || authorizer_ != nullptr; }
   /// Null without one.
   SharedAdaptiveLimit* limit() const { return limit_.get(); }
   const KeyedHash& hash() const { return hash_; }
@@ -61,6 +66,8 @@ class ServerGate {
   std::vector<std::unique_ptr<CallerLimit>> caller_limits_;
   std::unique_ptr<SharedAdaptiveLimit> limit_;
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors_;
+  std::shared_ptr<Authenticator> authenticator_;
+  std::shared_ptr<Authorizer> authorizer_;
   std::vector<std::unique_ptr<MethodGate>> methods_;
 };
 

@@ -100,6 +100,7 @@ void Session::start() noexcept {
 
 Status Session::on_hello(const wire::Hello& theirs) {
   life_.heard = true;
+  in_.set_peer_identity(connection_->peer_identity());
   const wire::Hello ours = hello_with_features(setup_);
   // Who offered something has had its carrier judged already.
   if (setup_.connecting && connection_->carrier_offers().empty()) {
@@ -216,11 +217,11 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
   return unknown_type(frame.header, setup_.limits);
 }
 
-bool Session::wants_body(const wire::FrameHeader& header, std::size_t arrived) {
+bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
   if (header.type == wire::FrameType::kRequest) return in_.wants_body(wire::RequestView{header}, arrived);
   if (header.type == wire::FrameType::kItem) {
     const wire::ItemView item{header};
-    return item.of_answer() ? out_.wants_item(item) : in_.wants_item(item, arrived);
+    return item.of_answer() ? out_.wants_item(item) : in_.wants_item(item, arrived.size());
   }
   return !wire::is_skippable(header.type);
 }

@@ -132,7 +132,7 @@ class Session final : public ListHook<SessionTag>,
 
   Status on_hello(const wire::Hello& theirs) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
-  bool wants_body(const wire::FrameHeader& header, std::size_t arrived) override;
+  bool wants_body(const wire::FrameHeader& header, Bytes arrived) override;
   Landing on_attachment(const Frame& frame) override;
   void on_attachment_progress(std::uint64_t left) override { in_.on_request_attachment_progress(left); }
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;

@@ -246,7 +246,7 @@ Status BringUp::hand_up_hello(FrameSink& sink) {
   return sink.on_hello(hello_);
 }
 
-bool BringUp::wants_body(const wire::FrameHeader& header, std::size_t arrived) {
+bool BringUp::wants_body(const wire::FrameHeader& header, Bytes arrived) {
   return decided() && sink_->wants_body(header, arrived);
 }
 

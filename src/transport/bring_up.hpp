@@ -89,7 +89,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
 
   Status on_hello(const wire::Hello& hello) override;
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
-  bool wants_body(const wire::FrameHeader& header, std::size_t arrived) override;
+  bool wants_body(const wire::FrameHeader& header, Bytes arrived) override;
   Landing on_attachment(const Frame& frame) override;
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
   void on_drained() override;

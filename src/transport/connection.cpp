@@ -122,9 +122,9 @@ Connection::Work::Work(Connection& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->connection.work(); }), connection(its) {}
 
 Connection::Connection(Loop& loop, const ConnectionOptions& options, std::unique_ptr<Carrier> stream)
-    : loop_(loop),
+    : ConnectionEnds(std::move(stream)),
+      loop_(loop),
       frame_limits_(options.frame_limits),
-      stream_(std::move(stream)),
       carrier_(stream_.get()),
       capabilities_(&carrier_->capabilities()),
       outbox_(loop.chunks(), this, lease_policy(*capabilities_), capabilities_->few_frames_bytes),

@@ -233,7 +233,7 @@ StreamFramer::Step StreamFramer::step_frames(FrameSink& sink, Status& failure) {
     if (found == wire::FrameFault::kNone) [[likely]] {
       if (left < size) {
         const bool large = room_.is_large(size) && batch.empty();
-        if (large && !sink.wants_body(frame.header, left)) return begin_skip(frame.header);
+        if (large && !sink.wants_body(frame.header, {at, left})) return begin_skip(frame.header);
         if (large) room_.expect(size);
         outcome = need(size);
         break;

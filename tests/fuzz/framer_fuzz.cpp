@@ -40,7 +40,7 @@ struct Transcript final : FrameSink {
     if (plan.retain && chunks.size() < 8) chunks.push_back(chunk);
     return {};
   }
-  bool wants_body(const wire::FrameHeader&, std::size_t) override { return !plan.drop_bodies; }
+  bool wants_body(const wire::FrameHeader&, Bytes) override { return !plan.drop_bodies; }
   Landing on_attachment(const Frame& frame) override {
     WEFT_ASSERT(frame.header.attachment_bytes <= kLimits.attachment_bytes_max,
                 "an attachment over the limit");

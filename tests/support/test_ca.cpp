@@ -51,6 +51,19 @@ void extend(X509* certificate, X509* issuer, int what, const std::string& value)
   X509_EXTENSION_free(extension);
 }
 
+void add_raw_alternatives(X509* certificate, const std::vector<std::string>& names) {
+  GENERAL_NAMES* const all = GENERAL_NAMES_new();
+  for (const std::string& text : names) {
+    GENERAL_NAME* const name = GENERAL_NAME_new();
+    ASN1_IA5STRING* const bytes = ASN1_IA5STRING_new();
+    need(ASN1_STRING_set(bytes, text.data(), static_cast<int>(text.size())) == 1);
+    GENERAL_NAME_set0_value(name, text.find(':') == text.npos ? GEN_DNS : GEN_URI, bytes);
+    need(sk_GENERAL_NAME_push(all, name) > 0);
+  }
+  need(X509_add1_ext_i2d(certificate, NID_subject_alt_name, all, 0, X509V3_ADD_DEFAULT) == 1);
+  GENERAL_NAMES_free(all);
+}
+
 // Signed by `issuer` with `issuer_key`; null: by itself.
 Certificate make(const Wanted& wanted, EVP_PKEY* key, X509* issuer, EVP_PKEY* issuer_key, bool is_ca) {
   static long serial = 1000;
@@ -63,13 +76,18 @@ Certificate make(const Wanted& wanted, EVP_PKEY* key, X509* issuer, EVP_PKEY* is
   X509_set_pubkey(x, key);
   X509_NAME* const name = X509_get_subject_name(x);
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
-                             reinterpret_cast<const unsigned char*>(wanted.name.c_str()), -1, -1, 0);
+                             reinterpret_cast<const unsigned char*>(wanted.name.data()),
+                             static_cast<int>(wanted.name.size()), -1, 0);
   X509* const signer = issuer != nullptr ? issuer : x;
   X509_set_issuer_name(x, X509_get_subject_name(signer));
   extend(x, signer, NID_basic_constraints, is_ca ? "critical,CA:TRUE" : "CA:FALSE");
   if (is_ca) extend(x, signer, NID_key_usage, "critical,keyCertSign,cRLSign");
   extend(x, signer, NID_subject_key_identifier, "hash");
-  extend(x, signer, NID_subject_alt_name, wanted.alternatives);
+  if (wanted.raw_alternatives.empty()) {
+    extend(x, signer, NID_subject_alt_name, wanted.alternatives);
+  } else {
+    add_raw_alternatives(x, wanted.raw_alternatives);
+  }
   extend(x, signer, NID_ext_key_usage, wanted.purpose);
   need(X509_sign(x, issuer_key != nullptr ? issuer_key : key, EVP_sha256()) > 0);
   return made;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "weft/transport/tls.hpp"
 
@@ -17,6 +18,9 @@ struct Wanted {
   std::string purpose = "serverAuth,clientAuth";
   int from_days = -1;
   int to_days = 30;
+  /// Names that are written as they are, whatever their bytes: of a host, or, if they hold a colon, a URI. In
+  /// place of `alternatives`.
+  std::vector<std::string> raw_alternatives{};
 };
 
 /// A CA that lives as long as the test, with keys of its own (ECDSA).

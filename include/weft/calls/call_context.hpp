@@ -12,6 +12,7 @@
 #include "weft/calls/metadata.hpp"
 #include "weft/detail/base/unique_function.hpp"
 #include "weft/memory/buffer.hpp"
+#include "weft/transport/identity.hpp"
 
 namespace weft {
 
@@ -39,9 +40,16 @@ class CallContext {
   std::string local_endpoint() const;
   std::string remote_endpoint() const;
 
+  /// Who the call is from: the one that its token stands for, if it brought one and the server has an
+  /// Authenticator; else the peer of its connection. Anonymous when neither was proven to be anybody.
+  Identity identity() const;
+  /// Whether the server lets the call's caller call `method`; true for a server that lets everybody.
+  bool may_call(std::string_view method) const;
+
   Deadline deadline() const;
   /// Metadata that the caller sent beside the arguments; calls that this handler makes carry it on unless
-  /// they are given their own. Valid until the handler has ended.
+  /// they are given their own. The token of a call is not among them where the server has an Authenticator.
+  /// Valid until the handler has ended.
   MetadataView metadata() const;
   /// The object that an interceptor gave the call (IncomingCall::attach()); null when none did. Valid until
   /// the handler has ended.

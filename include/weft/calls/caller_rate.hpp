@@ -27,6 +27,9 @@ class CallerKey {
 
 /// Callers are told apart by what they say under this key of their metadata. Those who say nothing are one.
 std::shared_ptr<const CallerKey> by_metadata(std::string key);
+/// Callers are told apart by the first name of who they were proven to be (Identity::name()). Those of whom
+/// nothing is known are one.
+std::shared_ptr<const CallerKey> by_identity();
 
 /// How often each caller may call: ServerOptions::caller_rates.
 struct CallerRate {

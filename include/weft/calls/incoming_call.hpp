@@ -11,6 +11,7 @@
 #include "weft/base/time.hpp"
 #include "weft/calls/metadata.hpp"
 #include "weft/detail/calls/call_objects.hpp"
+#include "weft/transport/identity.hpp"
 
 namespace weft {
 
@@ -26,6 +27,7 @@ class IncomingCall {
     Deadline deadline{};
     std::uint64_t request_bytes = 0;
     std::uint64_t attachment_bytes = 0;
+    Identity identity{};
   };
   /// `objects` outlives it.
   IncomingCall(const Facts& facts, detail::CallObjects& objects) : facts_(facts), objects_(objects) {}
@@ -39,6 +41,8 @@ class IncomingCall {
   std::string_view remote_endpoint() const { return facts_.remote_endpoint; }
   /// Unique in this process among the connections of all servers.
   std::uint64_t connection_id() const { return facts_.connection_id; }
+  /// Who it is from, as CallContext::identity() says.
+  const Identity& identity() const { return facts_.identity; }
   Deadline deadline() const { return facts_.deadline; }
   /// Bytes of the arguments, which are here unless they are over a chunk.
   std::uint64_t request_bytes() const { return facts_.request_bytes; }

@@ -103,4 +103,10 @@ inline constexpr std::size_t kMetadataPairsMax = 64;
 /// two values one hop would look at the first, another at the last.
 bool is_metadata(Bytes bytes) noexcept;
 
+namespace detail {
+/// Takes the pair of `key` out of `metadata`, which is_metadata(): those behind it move up, and what is left
+/// over is zeroed. Returns how many bytes the others have.
+std::size_t remove_pair(MutableBytes metadata, std::string_view key) noexcept;
+}  // namespace detail
+
 }  // namespace weft

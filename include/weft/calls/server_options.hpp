@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "weft/base/log.hpp"
+#include "weft/calls/authenticator.hpp"
+#include "weft/calls/authorizer.hpp"
 #include "weft/calls/caller_rate.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/calls/method_stats.hpp"
@@ -57,6 +59,11 @@ struct ServerOptions {
   /// How often each caller may call; what is more is refused with kResourceExhausted, which says when to come
   /// again. A call has to pass all of them.
   std::vector<CallerRate> caller_rates{};
+  /// Finds out who a call is from by the token that it brings. Null: by its connection alone. Nothing is paid
+  /// for either of these two when it is null.
+  std::shared_ptr<Authenticator> authenticator{};
+  /// Says who may call what. Null: everybody may call everything.
+  std::shared_ptr<Authorizer> authorizer{};
   /// Asked before each handler, in this order, and told afterwards, in reverse. None: nothing is paid for it.
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
   /// Require checksums on every frame.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace weft::detail::tcp {
 
@@ -23,6 +25,19 @@ msghdr message_of(std::span<const iovec> pieces, std::span<std::byte> control) {
 }
 
 }  // namespace
+
+// The system notes them when the socket connects, and they stay as they were then. Where it says nothing, or
+// memory is out, the peer is nobody.
+UnixCarrier::UnixCarrier(Loop& loop, Socket socket, const SocketAddress& peer)
+    : TcpCarrier(loop, std::move(socket), peer) {
+  ucred process{};
+  socklen_t length = sizeof process;
+  if (::getsockopt(fd(), SOL_SOCKET, SO_PEERCRED, &process, &length) != 0 || length != sizeof process) return;
+  try {
+    set_peer_identity(Identity::of_process({process.uid, process.gid, process.pid}));
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): nobody
+  }
+}
 
 void UnixCarrier::look(std::size_t most) noexcept {
   most_ = std::min(most, Descriptors::kMost);

@@ -10,6 +10,7 @@
 
 #include "transport/tls/cipher_buffer.hpp"
 #include "transport/tls/handles.hpp"
+#include "transport/tls/peer_identity.hpp"
 #include "weft/base/status.hpp"
 
 namespace weft::detail::tls {
@@ -53,6 +54,8 @@ class Session {
   const Status& failure() const noexcept { return failure_; }
   /// Version and cipher, for people.
   std::string description() const;
+  /// Once the handshake is over: see identity_of_peer().
+  Identity peer_identity() const noexcept { return identity_of_peer(*ssl_); }
 
  private:
   static int write_bio(BIO* bio, const char* from, std::size_t bytes, std::size_t* written) noexcept;

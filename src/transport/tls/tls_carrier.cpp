@@ -154,6 +154,7 @@ void TlsCarrier::shake_hands() noexcept {
 
 void TlsCarrier::opened() noexcept {
   state_ = State::kOpen;
+  if (session_.side() == Side::kServer) set_peer_identity(session_.peer_identity());
   loop_.disarm(*this);
   if (handshakes_ != nullptr) handshakes_->leave(*this);
   if (ending_ == Ending::kWanted) end_sending();

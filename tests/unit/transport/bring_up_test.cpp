@@ -280,7 +280,7 @@ TEST_F(BringUpTurns, AnAttachmentDuringBringUpIsDroppedAndEndsTheConnection) {
   greet();
   const Frame frame{{.type = wire::FrameType::kRequest, .attachment_bytes = 8}, {}};
   EXPECT_EQ(side_.as_sink().on_attachment(frame).kind, Landing::Kind::kSkip);
-  EXPECT_FALSE(side_.as_sink().wants_body(frame.header, 0));
+  EXPECT_FALSE(side_.as_sink().wants_body(frame.header, {}));
   EXPECT_EQ(side_.as_sink().on_attachment_end(frame, {}, false).code(), StatusCode::kInvalidArgument);
 }
 

@@ -33,7 +33,7 @@ struct Transcript final : FrameSink {
     if (retain) chunks.push_back(chunk);
     return {};
   }
-  bool wants_body(const FrameHeader& header, std::size_t) override { return header.id != unwanted; }
+  bool wants_body(const FrameHeader& header, Bytes) override { return header.id != unwanted; }
   Landing on_attachment(const Frame& frame) override {
     memory.assign(frame.header.attachment_bytes, '?');
     if (skip) return Landing::skip();

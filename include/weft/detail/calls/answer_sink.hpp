@@ -12,6 +12,7 @@
 #include "weft/detail/calls/answer_wishes.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/memory/buffer.hpp"
+#include "weft/transport/identity.hpp"
 
 namespace weft::detail {
 
@@ -61,6 +62,9 @@ class AnswerSink {
 
   /// Identifies the connection among all of this process.
   std::uint64_t connection_id() const { return connection_id_; }
+  /// Who the peer was proven to be.
+  const Identity& peer_identity() const { return peer_identity_; }
+  void set_peer_identity(const Identity& peer) { peer_identity_ = peer; }
   virtual std::string local_endpoint() const = 0;
   virtual std::string remote_endpoint() const = 0;
   /// The user's own object on this connection.
@@ -74,6 +78,7 @@ class AnswerSink {
 
  private:
   const std::uint64_t connection_id_;
+  Identity peer_identity_;
 };
 
 }  // namespace weft::detail

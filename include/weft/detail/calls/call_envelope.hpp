@@ -8,6 +8,7 @@
 #include "weft/detail/calls/answer_wishes.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/memory/buffer.hpp"
+#include "weft/transport/identity.hpp"
 
 namespace weft::detail {
 
@@ -26,6 +27,7 @@ struct CallEnvelope {
   struct Endpoints {
     std::string local;
     std::string remote;
+    Identity peer{};
   };
 
   /// The request's attachment, until the handler takes it.
@@ -34,7 +36,8 @@ struct CallEnvelope {
   Buffer answer_attachment{};
   /// Null when the handler has none.
   std::unique_ptr<AnswerWishes> wishes{};
-  /// Set for a handler that may ask for them off the loop.
+  /// Set for a handler that may ask for them off the loop. Without the URLs when the connection is gone and
+  /// its peer was somebody.
   std::unique_ptr<const Endpoints> endpoints{};
   /// The request's attachment, in place of `attachment`, for a handler that receives it itself; null without
   /// one.

@@ -33,6 +33,11 @@ class KeptBody {
   }
 
   Bytes bytes() const { return bytes_; }
+  /// The first `count` of them, to be changed before anybody looks.
+  MutableBytes first(std::size_t count) noexcept {
+    if (!chunk_) return copied_.first(count);
+    return {chunk_->data() + (bytes_.data() - chunk_->data()), count};
+  }
   /// Keeps a copy of `bytes`. Once; throws std::bad_alloc.
   void copy(Bytes bytes);
   /// Keeps `bytes` where they are, in `chunk`. Once.

@@ -5,14 +5,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
 #include "weft/memory/buffer.hpp"
+#include "weft/transport/identity.hpp"
 
 namespace weft::detail {
 
@@ -120,6 +124,10 @@ class Carrier {
   virtual std::string local_endpoint() const { return {}; }
   virtual std::string remote_endpoint() const { return {}; }
 
+  /// Returns who is at the other end, as far as that was proven: settled before the first byte is received,
+  /// and the same to its end. Of a carrier that connections begin on.
+  Identity peer_identity() const noexcept { return peer_ != nullptr ? *peer_ : Identity{}; }
+
   /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
@@ -188,9 +196,15 @@ class Carrier {
 
  protected:
   CarrierOwner& owner() const noexcept { return *owner_; }
+  /// Once, before the first byte is received. Without memory for it the peer is nobody.
+  void set_peer_identity(Identity identity) noexcept {
+    if (!identity.is_anonymous()) peer_.reset(new (std::nothrow) const Identity{std::move(identity)});
+  }
 
  private:
   CarrierOwner* owner_ = nullptr;
+  /// Null: nobody. Most connections have none, so it takes a pointer.
+  std::unique_ptr<const Identity> peer_;
 };
 
 /// Returns the end that `error` makes of a connection: always kUnavailable, whatever the errno stands for

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.hpp"
@@ -52,6 +53,23 @@ struct ConnectionOptions {
   std::shared_ptr<const StreamFilter> filter{};
 };
 
+/// Stream that a connection began on, and what that says of both ends, whichever carrier takes over from it.
+class ConnectionEnds {
+ public:
+  /// As URLs, for people: "tcp://127.0.0.1:4242".
+  std::string local_endpoint() const { return stream_->local_endpoint(); }
+  std::string remote_endpoint() const { return stream_->remote_endpoint(); }
+  /// Returns who the peer was proven to be. Settled once on_hello is called.
+  Identity peer_identity() const noexcept { return stream_->peer_identity(); }
+
+ protected:
+  explicit ConnectionEnds(std::unique_ptr<Carrier> stream) noexcept : stream_(std::move(stream)) {}
+  ~ConnectionEnds() = default;
+
+  /// Carried the first bytes; also the way to talk about another carrier.
+  std::unique_ptr<Carrier> stream_;
+};
+
 /// A connection that carries frames in order, whole or not at all, over a Carrier: an outbox and a framer,
 /// and all that has to do with states, endings, timeouts and backpressure. Belongs to one loop; may be
 /// destroyed at any time outside its sink's callbacks, which gives back every lease and calls the sink no
@@ -80,7 +98,8 @@ struct ConnectionOptions {
 ///
 /// It begins on its stream. With ConnectionOptions::carriers another carrier may take over after the hellos;
 /// the stream stays, and is only watched then: its end is the peer's.
-class Connection final : private CarrierOwner,
+class Connection final : public ConnectionEnds,
+                         private CarrierOwner,
                          private OutboxDrain,
                          private TurnEndHook,
                          private PeerWatchOwner {
@@ -145,9 +164,6 @@ class Connection final : private CarrierOwner,
   const Capabilities& capabilities() const { return *capabilities_; }
   /// From on_hello on, until the connection ends. Makes strings, so not where it is to be fast.
   CarrierReport carrier_report() const;
-  /// The stream's, as URLs, for people: "tcp://127.0.0.1:4242".
-  std::string local_endpoint() const { return stream_->local_endpoint(); }
-  std::string remote_endpoint() const { return stream_->remote_endpoint(); }
 
  private:
   enum class State : std::uint8_t { kMade, kStarted, kMoving, kClosing, kClosed };
@@ -204,8 +220,6 @@ class Connection final : private CarrierOwner,
 
   Loop& loop_;
   const wire::FrameLimits frame_limits_;
-  /// Carried the first bytes; also the way to talk about another carrier.
-  std::unique_ptr<Carrier> stream_;
   /// Carries the bytes: the stream, or the carrier that took over from it.
   Carrier* carrier_;
   const Capabilities* capabilities_;

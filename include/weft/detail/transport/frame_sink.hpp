@@ -49,10 +49,10 @@ class FrameSink {
   /// All the frames without attachment that one receive brought, in order (bounded batches).
   /// A failure closes the connection with it; the later frames of the batch are then taken as not received.
   virtual Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) = 0;
-  /// A frame has begun whose head is larger than a standard chunk and not here yet; `arrived` bytes of it
-  /// are. False: its body is read and dropped, and the frame is handed up without it, `body` empty though
-  /// `header.body_bytes` is not. This is asked again each time that more of it has come.
-  virtual bool wants_body(const wire::FrameHeader& header, std::size_t arrived) {
+  /// A frame has begun whose head is larger than a standard chunk and not here yet; `arrived` is what is here
+  /// of it, from its header on. False: its body is read and dropped, and the frame is handed up without it,
+  /// `body` empty though `header.body_bytes` is not. This is asked again each time that more of it has come.
+  virtual bool wants_body(const wire::FrameHeader& header, Bytes arrived) {
     static_cast<void>(header);
     static_cast<void>(arrived);
     return true;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.hpp"
+
+namespace weft::detail {
+
+/// One line of a file of rules or tokens that says something.
+struct Line {
+  std::size_t number = 0;
+  /// At least one; each a part of the text, without its quotes.
+  std::vector<std::string_view> words{};
+};
+
+/// Failure of line `number`.
+Status wrong_line(std::size_t number, const std::string& why);
+
+/// Cuts a text into the words of its lines, without comments, quoting with double quotes. Errors:
+/// kInvalidArgument for a quote that does not end, or control characters. Throws std::bad_alloc.
+Result<std::vector<Line>> lines_of(std::string_view text);
+
+}  // namespace weft::detail

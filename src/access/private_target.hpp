@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace weft::detail {
+
+/// Returns true if bytes to `target`, a URL, or a host and port of TCP, reach nobody else: they are encrypted,
+/// or stay on this machine.
+bool is_private(std::string_view target) noexcept;
+
+}  // namespace weft::detail

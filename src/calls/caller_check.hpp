@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "calls/refusals.hpp"
+#include "weft/base/time.hpp"
+#include "weft/calls/authenticator.hpp"
+#include "weft/calls/authorizer.hpp"
+#include "weft/calls/metadata.hpp"
+#include "weft/detail/base/secret.hpp"
+#include "weft/transport/identity.hpp"
+
+namespace weft::detail {
+
+struct MethodEntry;
+
+/// Answers of an Authorizer for one caller, kept until its version changes. Thread: one.
+class Grants {
+ public:
+  const Identity& who() const noexcept { return who_; }
+  /// Whose they are, from now on.
+  void begin(const Identity& who) noexcept;
+  /// Whether the caller may call `method`, one of `methods`; null: whether it may know that there is no such
+  /// method. Throws std::bad_alloc, the first time.
+  bool has(Authorizer& authorizer, const MethodEntry* method, std::size_t methods, TimePoint now);
+
+ private:
+  enum class Mark : std::uint8_t { kUnknown, kYes, kNo };
+
+  Identity who_;
+  std::uint64_t version_ = 0;
+  /// By the methods' indices; the first is of those that there are not. Empty until it is asked.
+  std::vector<Mark> marks_;
+};
+
+/// Finds out who the calls of one connection are from, and whether they may be made. Nothing that one call
+/// brought counts for another without the same token. Thread: the connection's loop.
+class CallerCheck {
+ public:
+  /// At least one of the first two; all outlive it. The server has `methods` methods.
+  CallerCheck(Authenticator* authenticator, Authorizer* authorizer, const Identity& peer, std::size_t methods)
+      : authenticator_(authenticator), authorizer_(authorizer), peer_(peer), methods_(methods) {
+    of_peer_.begin(peer);
+  }
+
+  /// Refuses a call of `method`, or says by none that it may go on, and by caller() who it is from. Null:
+  /// there is no such method. Throws std::bad_alloc.
+  std::optional<Refusal> refuse(const MethodEntry* method, MetadataView metadata, TimePoint now);
+  /// Of the last call.
+  const Identity& caller() const noexcept { return caller_; }
+
+ private:
+  /// A token that was found good. What the call brought is compared as a whole.
+  struct Known {
+    Secret value;
+    TimePoint until{};
+    std::uint64_t version = 0;
+    Grants grants;
+  };
+
+  Known* known(std::string_view value, TimePoint now) noexcept;
+  /// Returns the grants of whom the call is from, or the refusal of its token.
+  Result<Grants*> grants_of(MetadataView metadata, TimePoint now);
+
+  Authenticator* const authenticator_;
+  Authorizer* const authorizer_;
+  const Identity peer_;
+  const std::size_t methods_;
+  Identity caller_;
+  Grants of_peer_;
+  /// Of a token whose answer is not kept.
+  Grants of_call_;
+  std::array<Known, 4> known_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace weft::detail
