@@ -5,6 +5,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "certs/command.hpp"
 #include "info/command.hpp"
 #include "perf/command.hpp"
 #include "raw/command.hpp"
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   weft::perf::add_commands(app, exit_code);
   weft::raw::add_commands(app, exit_code);
+  weft::certs::add_command(app, exit_code);
   weft::info::add_command(app, exit_code);
   weft::services::add_commands(app, exit_code);
   if (const std::string_view word = unknown_command(app, argc, argv); !word.empty()) {

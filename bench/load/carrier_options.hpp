@@ -2,6 +2,7 @@
 #pragma once
 
 #include "load/options.hpp"
+#include "weft/transport/tls.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/transport/verbs.hpp"
 
@@ -15,6 +16,22 @@ inline UcxOptions ucx_options(const UcxFlags& flags) {
   options.devices = flags.devices;
   options.trusted_network = flags.trusted_network;
   if (flags.mode_none) options.error_mode = UcxErrorMode::kNone;
+  return options;
+}
+
+/// TlsOptions of a client as a command line makes them.
+inline TlsOptions tls_options(const TlsFlags& flags) {
+  TlsOptions options;
+  options.ca_file = flags.ca;
+  if (!flags.cert.empty()) options.certificates = {{.chain_file = flags.cert, .key_file = flags.key}};
+  options.insecure = flags.insecure;
+  return options;
+}
+
+/// The same of a server: one that is given a CA wants a certificate of it from each client.
+inline TlsOptions tls_server_options(const TlsFlags& flags) {
+  TlsOptions options = tls_options(flags);
+  if (!flags.ca.empty()) options.clients = TlsClients::kRequired;
   return options;
 }
 

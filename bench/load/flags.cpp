@@ -2,6 +2,7 @@
 #include "load/flags.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <map>
 #include <string>
 
@@ -51,7 +52,8 @@ void add_congestion(CLI::App& command, std::string& name) {
 void add_server_flags(CLI::App& command, ServerOptions& options) {
   command
       .add_option("--listen", options.listen,
-                  "tcp://HOST:PORT (port 0: any), unix:///path or, of perf, ucx:// or verbs://HOST:PORT")
+                  "tcp://HOST:PORT (port 0: any), tls://HOST:PORT, unix:///path or, of perf, ucx:// or "
+                  "verbs://HOST:PORT")
       ->required()
       ->type_name("URL");
   command.add_option("--threads", options.threads, "Threads that serve connections (default 1)")
@@ -60,6 +62,7 @@ void add_server_flags(CLI::App& command, ServerOptions& options) {
   add_cpus(command, options.cpus);
   add_mode(command, options.mode);
   add_congestion(command, options.congestion);
+  add_tls_server_flags(command, options.tls);
   command.add_flag("--nobatch", options.nobatch, "One write for each reply");
 }
 
@@ -100,6 +103,7 @@ void add_client_flags(CLI::App& command, ClientOptions& options) {
   add_mode(command, options.mode);
   add_congestion(command, options.congestion);
   add_cpus(command, options.cpus);
+  add_tls_client_flags(command, options.tls);
   command.add_flag("--json", options.json, "Print one JSON object instead of a table");
 }
 
@@ -142,6 +146,54 @@ void add_rdma_flags(CLI::App& command, RdmaFlags& flags) {
                 "With RDMA: connect by rdma_cm, whose route chooses device and address; the other side has\n"
                 "to do so too")
       ->excludes("--rdma-gid-index");
+}
+
+namespace {
+
+void add_own_certificate(CLI::App& command, TlsFlags& flags) {
+  CLI::Option* const cert =
+      command
+          .add_option("--cert", flags.cert,
+                      "With tls://: this side's certificate, and its chain behind it, in PEM")
+          ->type_name("FILE");
+  CLI::Option* const key =
+      command.add_option("--key", flags.key, "With tls://: the key of --cert, in PEM")->type_name("FILE");
+  cert->needs(key);
+  key->needs(cert);
+}
+
+}  // namespace
+
+void add_tls_client_flags(CLI::App& command, TlsFlags& flags) {
+  CLI::Option* const ca =
+      command
+          .add_option("--ca", flags.ca,
+                      "With tls://: the CAs that the server's certificate has to be of, in PEM "
+                      "(default: those of the system)")
+          ->type_name("FILE");
+  add_own_certificate(command, flags);
+  command
+      .add_flag_callback(
+          "--insecure",
+          [&flags] {
+            flags.insecure = true;
+            std::fputs(
+                "WARNING: --insecure: the server's certificate is not checked. Whoever answers is believed, "
+                "and "
+                "can read and change everything that is sent.\n",
+                stderr);
+          },
+          "With tls://: believe whoever answers; for trying things out only")
+      ->excludes(ca);
+}
+
+void add_tls_server_flags(CLI::App& command, TlsFlags& flags) {
+  add_own_certificate(command, flags);
+  command
+      .add_option("--ca", flags.ca,
+                  "With tls://: each client has to have a certificate of these CAs, in PEM (default: none is "
+                  "asked for one)")
+      ->type_name("FILE");
 }
 
 void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma) {

@@ -21,6 +21,11 @@ void add_client_flags(CLI::App& command, ClientOptions& options);
 /// outlive `command`.
 void add_ucx_flags(CLI::App& command, UcxFlags& flags);
 void add_rdma_flags(CLI::App& command, RdmaFlags& flags);
+/// Adds --ca, --cert and --key of tls:// URLs to a command that connects, and --insecure, which says on
+/// standard error what it does. `flags` must outlive `command`.
+void add_tls_client_flags(CLI::App& command, TlsFlags& flags);
+/// The same for one that listens.
+void add_tls_server_flags(CLI::App& command, TlsFlags& flags);
 /// Of clients: what they may use with URLs that do not ask for it.
 void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma);
 /// Of clients: the transfers that run beside the calls.

@@ -44,6 +44,19 @@ struct RdmaFlags {
   bool register_memory = false;
 };
 
+/// Options of a command that concern TLS.
+struct TlsFlags {
+  /// CAs in PEM that the peer's certificate has to be of; empty: a client believes those of the system, and a
+  /// server asks for no certificate.
+  std::string ca = {};
+  /// This side's certificate, with its chain, and key, in PEM.
+  std::string cert = {};
+  std::string key = {};
+  /// A client believes whoever answers.
+  bool insecure = false;
+  bool any() const { return insecure || !ca.empty() || !cert.empty() || !key.empty(); }
+};
+
 /// Large attachments that go from side to side again and again while calls are measured.
 enum class Transfers : std::uint8_t {
   kNone,
@@ -73,6 +86,7 @@ struct ServerOptions {
   bool nobatch = false;
   UcxFlags ucx = {};
   RdmaFlags rdma = {};
+  TlsFlags tls = {};
 };
 
 /// Options of every client of a measurement.
@@ -94,6 +108,7 @@ struct ClientOptions {
   std::string congestion = {};
   UcxFlags ucx = {};
   RdmaFlags rdma = {};
+  TlsFlags tls = {};
   /// Without it nothing runs beside the calls, and no timer is watched.
   std::optional<BesideFlags> beside = {};
   bool json = false;

@@ -191,6 +191,7 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
   transport_options.tcp.congestion = options.congestion;
   transport_options.ucx = load::ucx_options(options.ucx);
   transport_options.verbs = load::verbs_options(options.rdma);
+  transport_options.tls = load::tls_options(options.tls);
   const Transports transports = make_transports(std::move(transport_options));
   Clients clients;
   const bool apart = options.beside && options.beside->apart;

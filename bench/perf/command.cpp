@@ -50,7 +50,7 @@ int measure(const load::ClientOptions& options) {
 struct FlagOfScheme {
   const char* flag;
   const char* scheme;
-  /// Of a client: lets other URLs have what the flag is about.
+  /// Of a client: lets other URLs have what the flag is about; null: nothing does.
   const char* prefer;
 };
 constexpr FlagOfScheme kFlagsOfSchemes[] = {
@@ -62,6 +62,10 @@ constexpr FlagOfScheme kFlagsOfSchemes[] = {
     {"--rdma-gid-index", "verbs://", kPreferRdma},
     {"--rdma-cm", "verbs://", kPreferRdma},
     {kRegister, "verbs://", kPreferRdma},
+    {"--ca", "tls://", nullptr},
+    {"--cert", "tls://", nullptr},
+    {"--key", "tls://", nullptr},
+    {"--insecure", "tls://", nullptr},
 };
 
 bool given(const CLI::App& command, const char* flag) {
@@ -77,8 +81,9 @@ void check_flags(const CLI::App& command, const std::string& url) {
     throw CLI::ValidationError(flag, "is about tcp:// and unix:// URLs only, and \"" + url + "\" is none");
   }
   for (const auto& [flag, scheme, prefer] : kFlagsOfSchemes) {
-    if (!given(command, flag) || url.starts_with(scheme) || given(command, prefer)) continue;
-    const bool is_client = command.get_option_no_throw(prefer) != nullptr;
+    if (!given(command, flag) || url.starts_with(scheme)) continue;
+    if (prefer != nullptr && given(command, prefer)) continue;
+    const bool is_client = prefer != nullptr && command.get_option_no_throw(prefer) != nullptr;
     throw CLI::ValidationError(flag, std::string{"is about "} + scheme + " URLs only" +
                                          (is_client ? std::string{", or with "} + prefer : std::string{}) +
                                          ", and \"" + url + "\" is none");

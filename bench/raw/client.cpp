@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "raw/client.hpp"
 
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +18,7 @@
 #include "raw/client_connection.hpp"
 #include "raw/poller.hpp"
 #include "raw/socket.hpp"
+#include "raw/wire.hpp"
 
 namespace weft::raw {
 namespace {
@@ -47,6 +48,9 @@ class Client {
   bool any_alive() const;
 
   load::ClientOptions options_;
+  /// Of tcp:// or unix://.
+  std::string url_;
+  std::shared_ptr<TlsContext> tls_;
   std::vector<std::byte> pattern_;
   Poller poller_;
   Fd ticker_;
@@ -60,6 +64,12 @@ class Client {
 Status Client::open() {
   pattern_.resize(options_.size_bytes);
   load::fill_pattern(pattern_);
+  url_ = options_.connect;
+  if (strip_tls(url_)) {
+    auto tls = TlsContext::of_client(options_.tls);
+    if (!tls.ok()) return tls.status();
+    tls_ = *std::move(tls);
+  }
   const Hello hello{options_.size_bytes, options_.reply_bytes.value_or(kEcho)};
   for (std::uint64_t id = 0; id < options_.connections; ++id) {
     if (Status status = open_connection(id, hello); !status.ok()) return status;
@@ -68,13 +78,19 @@ Status Client::open() {
 }
 
 Status Client::open_connection(std::uint64_t id, const Hello& hello) {
-  auto fd = blocking_connect(options_.connect, options_.congestion);
+  auto fd = blocking_connect(url_, options_.congestion);
   if (!fd) return fd.status();
+  Wire wire{std::move(fd).value()};
+  if (tls_ != nullptr) {
+    const std::string host = url_.substr(6, url_.rfind(':') - 6);
+    Status status = wire.blocking_connect_tls(*tls_, options_.tls.insecure ? "" : host);
+    if (!status.ok()) return status.with_context(options_.connect);
+  }
   const auto bytes = encode_hello(hello);
-  if (send(fd->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) {
+  if (wire.send(Bytes{bytes}) != static_cast<ssize_t>(bytes.size())) {
     return {StatusCode::kUnavailable, Layer::kTransport, "the server closed a new connection at once"};
   }
-  connections_.push_back(std::make_unique<ClientConnection>(std::move(fd).value(), options_, pattern_, id));
+  connections_.push_back(std::make_unique<ClientConnection>(std::move(wire), options_, pattern_, id));
   ClientConnection& connection = *connections_.back();
   connection.interest = EPOLLIN;
   poller_.add(connection.fd(), connection.interest, &connection);

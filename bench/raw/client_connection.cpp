@@ -38,8 +38,9 @@ class RunCounter {
 
 }  // namespace
 
-ClientConnection::ClientConnection(Fd fd, const load::ClientOptions& options, Bytes pattern, std::uint64_t id)
-    : fd_(std::move(fd)),
+ClientConnection::ClientConnection(Wire wire, const load::ClientOptions& options, Bytes pattern,
+                                   std::uint64_t id)
+    : wire_(std::move(wire)),
       id_(id),
       depth_(options.depth),
       request_bytes_(options.size_bytes),
@@ -50,14 +51,16 @@ ClientConnection::ClientConnection(Fd fd, const load::ClientOptions& options, By
 
 void ClientConnection::receive(Scratch& scratch, load::Meter& meter) {
   RunCounter run{meter};
-  const auto outcome = receiver_.receive(fd(), scratch, [&](Bytes reply) {
+  const auto on_reply = [&](Bytes reply) {
     // An answer to nothing: the server is not the one we think it is.
     if (in_flight() == 0) return check(false);
     const std::uint64_t number = answered_++;
     if (!load::reply_intact(reply, reply_bytes_, tag_of(number), request_bytes_)) return meter.fail();
     run.complete(times_[number & (times_.size() - 1)]);
-  });
-  check(outcome == ReadOutcome::kOk);
+  };
+  do {
+    check(receiver_.receive(wire_, scratch, on_reply) == ReadOutcome::kOk);
+  } while (alive_ && wire_.has_more());
 }
 
 }  // namespace weft::raw

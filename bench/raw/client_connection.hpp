@@ -10,7 +10,7 @@
 #include "load/payload.hpp"
 #include "raw/frame_receiver.hpp"
 #include "raw/frame_sender.hpp"
-#include "raw/socket.hpp"
+#include "raw/wire.hpp"
 
 namespace weft::raw {
 
@@ -20,9 +20,9 @@ class ClientConnection {
  public:
   /// `pattern` is the payload of a request; it must outlive the connection. `id` makes its tags differ from
   /// those of other connections.
-  ClientConnection(Fd fd, const load::ClientOptions& options, Bytes pattern, std::uint64_t id);
+  ClientConnection(Wire wire, const load::ClientOptions& options, Bytes pattern, std::uint64_t id);
 
-  int fd() const { return fd_.get(); }
+  int fd() const { return wire_.fd(); }
   bool alive() const { return alive_; }
   unsigned in_flight() const { return static_cast<unsigned>(started_ - answered_); }
   unsigned free_slots() const { return alive_ ? depth_ - in_flight() : 0; }
@@ -32,21 +32,22 @@ class ClientConnection {
   /// Starts one call; it leaves with the next `finish`.
   void start(std::int64_t started_ns, Scratch& scratch) {
     times_[started_ & (times_.size() - 1)] = started_ns;
-    check(sender_.add(fd(), scratch, tag_of(started_++)));
+    check(sender_.add(wire_, scratch, tag_of(started_++)));
   }
-  void finish(Scratch& scratch) { check(sender_.finish(fd(), scratch)); }
-  void flush() { check(sender_.flush(fd())); }
+  void finish(Scratch& scratch) { check(sender_.finish(wire_, scratch)); }
+  void flush() { check(sender_.flush(wire_)); }
   /// Gives up the calls in flight, which no answer can reach any more.
   void abandon() { answered_ = started_; }
 
-  /// One receive. Checks each answer and counts it in `meter`. The clock is read once for all of them.
+  /// Receives what is there. Checks each answer and counts it in `meter`. The clock is read once for all of
+  /// them.
   void receive(Scratch& scratch, load::Meter& meter);
 
  private:
   std::uint64_t tag_of(std::uint64_t number) const { return (id_ << 40) + number; }
   void check(bool ok) { alive_ = alive_ && ok; }
 
-  Fd fd_;
+  Wire wire_;
   std::uint64_t id_;
   unsigned depth_;
   std::uint64_t request_bytes_;

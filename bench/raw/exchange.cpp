@@ -17,16 +17,16 @@ class SmallEcho final : public Exchange {
  public:
   SmallEcho(std::uint64_t payload_bytes, bool nobatch) : reader_(payload_bytes), nobatch_(nobatch) {}
 
-  bool on_readable(int fd, Scratch& scratch) override {
-    const auto batch = reader_.read(fd, scratch);
+  bool on_readable(Wire& wire, Scratch& scratch) override {
+    const auto batch = reader_.read(wire, scratch);
     if (batch.outcome != ReadOutcome::kOk) return false;
     const std::size_t step = nobatch_ ? reader_.frame_bytes() : batch.frames.size();
     for (std::size_t at = 0; at < batch.frames.size(); at += step) {
-      if (!outbox_.send(fd, batch.frames.subspan(at, step))) return false;
+      if (!outbox_.send(wire, batch.frames.subspan(at, step))) return false;
     }
     return true;
   }
-  bool on_writable(int fd) override { return outbox_.flush(fd); }
+  bool on_writable(Wire& wire) override { return outbox_.flush(wire); }
   bool wants_read() const override { return !outbox_.blocked(); }
   bool wants_write() const override { return outbox_.blocked(); }
 
@@ -41,13 +41,13 @@ class LargeEcho final : public Exchange {
  public:
   explicit LargeEcho(std::uint64_t payload_bytes) : reader_(payload_bytes), outbox_(reader_.frame_bytes()) {}
 
-  bool on_readable(int fd, Scratch&) override {
-    if (reader_.read(fd) != ReadOutcome::kOk) return false;
+  bool on_readable(Wire& wire, Scratch&) override {
+    if (reader_.read(wire) != ReadOutcome::kOk) return false;
     if (!reader_.full()) return true;
     outbox_.add(reader_.exchange(outbox_.take_buffer()));
-    return outbox_.flush(fd);
+    return outbox_.flush(wire);
   }
-  bool on_writable(int fd) override { return outbox_.flush(fd); }
+  bool on_writable(Wire& wire) override { return outbox_.flush(wire); }
   bool wants_read() const override { return !outbox_.full(); }
   bool wants_write() const override { return outbox_.blocked(); }
 
@@ -64,15 +64,15 @@ class Generated final : public Exchange {
     load::fill_pattern(pattern_);
   }
 
-  bool on_readable(int fd, Scratch& scratch) override {
+  bool on_readable(Wire& wire, Scratch& scratch) override {
     bool alive = true;
-    const auto outcome = receiver_.receive(fd, scratch, [&](Bytes payload) {
-      alive = alive && sender_.add(fd, scratch, load::read_tag(payload));
-      if (nobatch_) alive = alive && sender_.finish(fd, scratch);
+    const auto outcome = receiver_.receive(wire, scratch, [&](Bytes payload) {
+      alive = alive && sender_.add(wire, scratch, load::read_tag(payload));
+      if (nobatch_) alive = alive && sender_.finish(wire, scratch);
     });
-    return outcome == ReadOutcome::kOk && alive && sender_.finish(fd, scratch);
+    return outcome == ReadOutcome::kOk && alive && sender_.finish(wire, scratch);
   }
-  bool on_writable(int fd) override { return sender_.flush(fd); }
+  bool on_writable(Wire& wire) override { return sender_.flush(wire); }
   bool wants_read() const override { return !sender_.full(); }
   bool wants_write() const override { return sender_.blocked(); }
 

@@ -5,6 +5,7 @@
 
 #include "raw/frame_reader.hpp"
 #include "raw/protocol.hpp"
+#include "raw/wire.hpp"
 
 namespace weft::raw {
 
@@ -14,9 +15,9 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
   /// One receive and the answers to it. Returns false when the connection is over.
-  virtual bool on_readable(int fd, Scratch& scratch) = 0;
+  virtual bool on_readable(Wire& wire, Scratch& scratch) = 0;
   /// Goes on sending. Returns false when the connection is over.
-  virtual bool on_writable(int fd) = 0;
+  virtual bool on_writable(Wire& wire) = 0;
   /// False while the peer does not take its answers.
   virtual bool wants_read() const = 0;
   virtual bool wants_write() const = 0;

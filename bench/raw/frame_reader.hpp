@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "raw/protocol.hpp"
+#include "raw/wire.hpp"
 #include "weft/base/bytes.hpp"
 
 namespace weft::raw {
@@ -39,7 +40,7 @@ class SmallFrameReader {
     MutableBytes frames;
   };
   /// One receive into `scratch.in`.
-  Batch read(int fd, Scratch& scratch);
+  Batch read(Wire& wire, Scratch& scratch);
 
   std::size_t frame_bytes() const { return kLengthBytes + payload_bytes_; }
 
@@ -57,7 +58,7 @@ class LargeFrameReader {
   explicit LargeFrameReader(std::uint64_t payload_bytes);
 
   /// One receive. When `full()` is true afterwards, the frame is in `buffer()`.
-  ReadOutcome read(int fd);
+  ReadOutcome read(Wire& wire);
 
   bool full() const { return have_ == frame_bytes_; }
   MutableBytes frame() { return {buffer_.get(), frame_bytes_}; }

@@ -19,9 +19,9 @@ class FrameReceiver {
   /// One receive; calls `on_payload(Bytes)` for every frame that is whole now. The bytes are valid during
   /// that call only.
   template <typename OnPayload>
-  ReadOutcome receive(int fd, Scratch& scratch, OnPayload&& on_payload) {
-    if (large_) return receive_large(fd, on_payload);
-    const auto batch = small_.read(fd, scratch);
+  ReadOutcome receive(Wire& wire, Scratch& scratch, OnPayload&& on_payload) {
+    if (large_) return receive_large(wire, on_payload);
+    const auto batch = small_.read(wire, scratch);
     const std::size_t step = small_.frame_bytes();
     for (std::size_t at = 0; at < batch.frames.size(); at += step) {
       on_payload(Bytes{batch.frames.subspan(at + kLengthBytes, step - kLengthBytes)});
@@ -31,8 +31,8 @@ class FrameReceiver {
 
  private:
   template <typename OnPayload>
-  ReadOutcome receive_large(int fd, OnPayload& on_payload) {
-    const ReadOutcome outcome = large_->read(fd);
+  ReadOutcome receive_large(Wire& wire, OnPayload& on_payload) {
+    const ReadOutcome outcome = large_->read(wire);
     if (outcome == ReadOutcome::kOk && large_->full()) {
       on_payload(Bytes{large_->frame().subspan(kLengthBytes)});
       large_->reuse();

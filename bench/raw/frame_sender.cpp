@@ -11,13 +11,13 @@ namespace weft::raw {
 FrameSender::FrameSender(Bytes pattern)
     : pattern_(pattern), is_large_(pattern.size() >= kLargeBytes), large_(pattern) {}
 
-bool FrameSender::add(int fd, Scratch& scratch, std::uint64_t tag) {
+bool FrameSender::add(Wire& wire, Scratch& scratch, std::uint64_t tag) {
   if (is_large_) {
     large_.add(tag);
     return true;
   }
   const std::size_t frame_bytes = kLengthBytes + pattern_.size();
-  if (gathered_ + frame_bytes > scratch.out.size() && !finish(fd, scratch)) return false;
+  if (gathered_ + frame_bytes > scratch.out.size() && !finish(wire, scratch)) return false;
   std::byte* const frame = scratch.out.data() + gathered_;
   store_le(frame, static_cast<std::uint32_t>(pattern_.size()));
   if (!pattern_.empty()) std::memcpy(frame + kLengthBytes, pattern_.data(), pattern_.size());
@@ -26,16 +26,16 @@ bool FrameSender::add(int fd, Scratch& scratch, std::uint64_t tag) {
   return true;
 }
 
-bool FrameSender::finish(int fd, Scratch& scratch) {
-  if (is_large_) return large_.flush(fd);
+bool FrameSender::finish(Wire& wire, Scratch& scratch) {
+  if (is_large_) return large_.flush(wire);
   if (gathered_ == 0) return true;
   const Bytes gathered{scratch.out.data(), gathered_};
   gathered_ = 0;
-  return small_.send(fd, gathered);
+  return small_.send(wire, gathered);
 }
 
-bool FrameSender::flush(int fd) {
-  return is_large_ ? large_.flush(fd) : small_.flush(fd);
+bool FrameSender::flush(Wire& wire) {
+  return is_large_ ? large_.flush(wire) : small_.flush(wire);
 }
 
 }  // namespace weft::raw

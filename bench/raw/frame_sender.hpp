@@ -6,6 +6,7 @@
 
 #include "raw/frame_reader.hpp"
 #include "raw/outbox.hpp"
+#include "raw/wire.hpp"
 #include "weft/base/bytes.hpp"
 
 namespace weft::raw {
@@ -22,11 +23,11 @@ class FrameSender {
 
   /// Adds one frame. Between the first `add` and `finish` nobody else may use `scratch.out`. Returns false
   /// when the peer has gone.
-  bool add(int fd, Scratch& scratch, std::uint64_t tag);
+  bool add(Wire& wire, Scratch& scratch, std::uint64_t tag);
   /// Sends what was added. Returns false when the peer has gone.
-  bool finish(int fd, Scratch& scratch);
+  bool finish(Wire& wire, Scratch& scratch);
   /// Goes on with what the socket did not take. Returns false when the peer has gone.
-  bool flush(int fd);
+  bool flush(Wire& wire);
 
   bool blocked() const { return small_.blocked() || large_.blocked(); }
   /// A server that reads on while this is true would gather answers without end.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "raw/outbox.hpp"
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -13,21 +12,10 @@
 #include "raw/protocol.hpp"
 
 namespace weft::raw {
-namespace {
-
-/// Bytes the socket took, -1 when the peer has gone. Fewer than given means that the socket is full: asking
-/// again before epoll says so would cost a system call for nothing.
-ssize_t outcome_of(ssize_t sent) {
-  if (sent >= 0) return sent;
-  return errno == EAGAIN || errno == EINTR ? 0 : -1;
-}
-
-}  // namespace
-
-bool ByteOutbox::send(int fd, Bytes bytes) {
+bool ByteOutbox::send(Wire& wire, Bytes bytes) {
   std::size_t taken = 0;
   if (!blocked()) {
-    const ssize_t sent = outcome_of(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    const ssize_t sent = wire.send(bytes);
     if (sent < 0) return false;
     taken = static_cast<std::size_t>(sent);
   }
@@ -36,9 +24,9 @@ bool ByteOutbox::send(int fd, Bytes bytes) {
   return true;
 }
 
-bool ByteOutbox::flush(int fd) {
+bool ByteOutbox::flush(Wire& wire) {
   while (blocked()) {
-    const ssize_t sent = outcome_of(::send(fd, left_.data() + done_, left_.size() - done_, MSG_NOSIGNAL));
+    const ssize_t sent = wire.send(Bytes{left_}.subspan(done_));
     if (sent < 0) return false;
     done_ += static_cast<std::size_t>(sent);
     if (done_ < left_.size()) return true;
@@ -48,7 +36,7 @@ bool ByteOutbox::flush(int fd) {
   return true;
 }
 
-bool PatternOutbox::flush(int fd) {
+bool PatternOutbox::flush(Wire& wire) {
   const std::size_t tag_bytes = std::min(load::kTagBytes, pattern_.size());
   const std::size_t frame_bytes = kLengthBytes + pattern_.size();
   std::array<std::byte, kLengthBytes + load::kTagBytes> head;
@@ -61,10 +49,7 @@ bool PatternOutbox::flush(int fd) {
     const Bytes tail = pattern_.subspan(tag_bytes + tail_done);
     std::array<iovec, 2> pieces{iovec{head.data() + head_done, head_bytes - head_done},
                                 iovec{const_cast<std::byte*>(tail.data()), tail.size()}};
-    msghdr message{};
-    message.msg_iov = pieces.data();
-    message.msg_iovlen = pieces.size();
-    const ssize_t sent = outcome_of(sendmsg(fd, &message, MSG_NOSIGNAL));
+    const ssize_t sent = wire.send(std::span{pieces});
     if (sent < 0) return false;
     done_ += static_cast<std::size_t>(sent);
     if (done_ < frame_bytes) return true;
@@ -74,10 +59,10 @@ bool PatternOutbox::flush(int fd) {
   return true;
 }
 
-bool EchoOutbox::flush(int fd) {
+bool EchoOutbox::flush(Wire& wire) {
   while (blocked()) {
     const std::byte* frame = queue_.front().get();
-    const ssize_t sent = outcome_of(::send(fd, frame + done_, frame_bytes_ - done_, MSG_NOSIGNAL));
+    const ssize_t sent = wire.send(Bytes{frame + done_, frame_bytes_ - done_});
     if (sent < 0) return false;
     done_ += static_cast<std::size_t>(sent);
     if (done_ < frame_bytes_) return true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "raw/frame_reader.hpp"
+#include "raw/wire.hpp"
 #include "weft/base/bytes.hpp"
 
 namespace weft::raw {
@@ -15,9 +16,9 @@ namespace weft::raw {
 class ByteOutbox {
  public:
   /// Returns false when the peer has gone.
-  bool send(int fd, Bytes bytes);
+  bool send(Wire& wire, Bytes bytes);
   /// Goes on with what is left. Returns false when the peer has gone.
-  bool flush(int fd);
+  bool flush(Wire& wire);
   bool blocked() const { return !left_.empty(); }
 
  private:
@@ -33,7 +34,7 @@ class PatternOutbox {
 
   void add(std::uint64_t tag) { tags_.push_back(tag); }
   /// One send for each frame, until the socket takes no more. Returns false when the peer has gone.
-  bool flush(int fd);
+  bool flush(Wire& wire);
   bool blocked() const { return !tags_.empty(); }
   std::size_t frames() const { return tags_.size(); }
 
@@ -52,7 +53,7 @@ class EchoOutbox {
   explicit EchoOutbox(std::size_t frame_bytes) : frame_bytes_(frame_bytes) {}
 
   void add(FrameBuffer frame) { queue_.push_back(std::move(frame)); }
-  bool flush(int fd);
+  bool flush(Wire& wire);
   bool blocked() const { return !queue_.empty(); }
   /// While this is true the server must not read on: the peer does not take its answers.
   bool full() const { return queue_.size() >= kFramesMax; }

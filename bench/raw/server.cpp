@@ -15,14 +15,22 @@ namespace weft::raw {
 
 Result<std::unique_ptr<Server>> Server::start(const load::ServerOptions& options) {
   std::unique_ptr<Server> server{new Server};
-  auto listener = listen_on(options.listen, options.congestion);
+  std::string plain_url = options.listen;
+  std::shared_ptr<TlsContext> tls;
+  if (strip_tls(plain_url)) {
+    auto made = TlsContext::of_server(options.tls);
+    if (!made.ok()) return std::move(made).status();
+    tls = *std::move(made);
+  }
+  auto listener = listen_on(plain_url, options.congestion);
   if (!listener) return listener.status();
   server->listener_ = std::move(listener).value();
-  auto url = listening_url(server->listener_, options.listen);
+  auto url = listening_url(server->listener_, plain_url);
   if (!url) return url.status();
   server->url_ = std::move(url).value();
+  if (tls != nullptr) server->url_.replace(0, 3, "tls");
   server->stop_ = Fd{eventfd(0, EFD_CLOEXEC)};
-  if (Status status = server->start_workers(options); !status.ok()) return status;
+  if (Status status = server->start_workers(options, tls); !status.ok()) return status;
   server->threads_.emplace_back([raw = server.get(), cpus = options.cpus] {
     // Accepting must not disturb the other side of a measurement, so it stays on the server's processors.
     static_cast<void>(load::pin_this_thread(cpus, 0));
@@ -31,9 +39,9 @@ Result<std::unique_ptr<Server>> Server::start(const load::ServerOptions& options
   return server;
 }
 
-Status Server::start_workers(const load::ServerOptions& options) {
+Status Server::start_workers(const load::ServerOptions& options, const std::shared_ptr<TlsContext>& tls) {
   for (unsigned i = 0; i < options.threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(options.mode, options.nobatch));
+    workers_.push_back(std::make_unique<Worker>(options.mode, options.nobatch, tls));
     std::promise<Status> pinned;
     auto outcome = pinned.get_future();
     threads_.emplace_back(

@@ -29,7 +29,7 @@ class Server {
 
  private:
   Server() = default;
-  Status start_workers(const load::ServerOptions& options);
+  Status start_workers(const load::ServerOptions& options, const std::shared_ptr<TlsContext>& tls);
   void accept_until_stopped();
   void accept_waiting();
 

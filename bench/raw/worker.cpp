@@ -2,18 +2,16 @@
 #include "raw/worker.hpp"
 
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "weft/detail/base/assert.hpp"
 
 namespace weft::raw {
 
-Worker::Worker(load::LoopMode mode, bool nobatch)
-    : nobatch_(nobatch), poller_(mode), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+Worker::Worker(load::LoopMode mode, bool nobatch, std::shared_ptr<TlsContext> tls)
+    : nobatch_(nobatch), tls_(std::move(tls)), poller_(mode), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   WEFT_ASSERT(static_cast<bool>(wake_), "the process has no file descriptors left");
   poller_.add(wake_.get(), EPOLLIN, nullptr);
 }
@@ -57,11 +55,11 @@ void Worker::adopt_given() {
     given.swap(given_);
   }
   for (Fd& fd : given) {
-    auto connection = std::make_unique<Connection>();
-    connection->fd = std::move(fd);
+    auto connection = std::make_unique<Connection>(std::move(fd));
+    if (tls_ != nullptr && !connection->wire.accept_tls(*tls_).ok()) continue;
     connection->interest = EPOLLIN;
     connection->place = connections_.size();
-    poller_.add(connection->fd.get(), connection->interest, connection.get());
+    poller_.add(connection->wire.fd(), connection->interest, connection.get());
     connections_.push_back(std::move(connection));
   }
 }
@@ -75,18 +73,24 @@ void Worker::serve(Connection& connection, std::uint32_t events) {
 }
 
 bool Worker::advance(Connection& connection, std::uint32_t events) {
-  if (!connection.exchange) return read_hello(connection);
-  const int fd = connection.fd.get();
-  if ((events & EPOLLOUT) != 0 && !connection.exchange->on_writable(fd)) return false;
-  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return true;
-  return connection.exchange->on_readable(fd, scratch_);
+  Wire& wire = connection.wire;
+  if (!connection.exchange) {
+    if (!read_hello(connection)) return false;
+    if (!connection.exchange || !wire.has_more()) return true;
+  }
+  Exchange& exchange = *connection.exchange;
+  if ((events & EPOLLOUT) != 0 && !exchange.on_writable(wire)) return false;
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 && !wire.has_more()) return true;
+  do {
+    if (!exchange.on_readable(wire, scratch_)) return false;
+  } while (wire.has_more() && exchange.wants_read());
+  return true;
 }
 
 bool Worker::read_hello(Connection& connection) {
-  const ssize_t got = recv(connection.fd.get(), connection.hello.data() + connection.hello_have,
-                           kHelloBytes - connection.hello_have, 0);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
-  if (got == 0) return false;
+  const ssize_t got = connection.wire.receive(connection.hello.data() + connection.hello_have,
+                                              kHelloBytes - connection.hello_have);
+  if (got <= 0) return got == 0;
   connection.hello_have += static_cast<std::size_t>(got);
   if (connection.hello_have < kHelloBytes) return true;
   const auto hello = decode_hello(connection.hello);
@@ -101,7 +105,7 @@ void Worker::update_interest(Connection& connection) {
                                (connection.exchange->wants_write() ? std::uint32_t{EPOLLOUT} : 0U);
   if (wanted == connection.interest) return;
   connection.interest = wanted;
-  poller_.modify(connection.fd.get(), wanted, &connection);
+  poller_.modify(connection.wire.fd(), wanted, &connection);
 }
 
 void Worker::drop(Connection& connection) {

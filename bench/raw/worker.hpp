@@ -5,19 +5,22 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "load/options.hpp"
 #include "raw/exchange.hpp"
 #include "raw/poller.hpp"
 #include "raw/socket.hpp"
+#include "raw/wire.hpp"
 
 namespace weft::raw {
 
 /// One thread of the server and its connections.
 class Worker {
  public:
-  Worker(load::LoopMode mode, bool nobatch);
+  /// `tls` may be null: none.
+  Worker(load::LoopMode mode, bool nobatch, std::shared_ptr<TlsContext> tls);
 
   /// Hands over a connection. Thread: any.
   void give(Fd connection);
@@ -29,7 +32,8 @@ class Worker {
  private:
   /// A connection is read up to its hello, and from then on belongs to its exchange.
   struct Connection {
-    Fd fd;
+    explicit Connection(Fd fd) : wire(std::move(fd)) {}
+    Wire wire;
     std::array<std::byte, kHelloBytes> hello{};
     std::size_t hello_have = 0;
     std::unique_ptr<Exchange> exchange;
@@ -46,6 +50,7 @@ class Worker {
   void drop(Connection& connection);
 
   bool nobatch_;
+  const std::shared_ptr<TlsContext> tls_;
   Poller poller_;
   Fd wake_;
   Scratch scratch_;

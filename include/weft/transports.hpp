@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "weft/calls/transports.hpp"
 #include "weft/transport/tcp.hpp"
 #include "weft/transport/tls.hpp"
+#include "weft/transport/tls_credentials.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/transport/verbs.hpp"
 
@@ -16,6 +19,8 @@ struct TransportOptions {
   /// goes by UCX or RDMA is not encrypted. In a build without OpenSSL those URLs fail, with a status that
   /// says so.
   TlsOptions tls{};
+  /// In place of `tls` when there is one: for who reads certificates again by a call, or wants its numbers.
+  std::shared_ptr<TlsCredentials> tls_credentials{};
   /// Of ucx:// URLs. In a build without UCX those fail, with a status that says so.
   UcxOptions ucx{};
   /// Of verbs:// URLs. In a build without libibverbs those fail, with a status that says so.

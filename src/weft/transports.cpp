@@ -73,7 +73,10 @@ Transports make_transports(TransportOptions options) {
   Transports transports;
 #if WEFT_HAVE_TLS
   // Over a TCP of its own, so that no carrier is offered beside the encrypted stream.
-  auto tls = make_tls_transport(make_tcp_transport(options.tcp), std::move(options.tls));
+  auto credentials = options.tls_credentials != nullptr
+                         ? std::move(options.tls_credentials)
+                         : std::make_shared<TlsCredentials>(std::move(options.tls));
+  auto tls = make_tls_transport(make_tcp_transport(options.tcp), std::move(credentials));
 #else
   auto tls = std::make_unique<NotBuilt>(
       "tls", "this build has no TLS (on Debian, install libssl-dev and build again)");

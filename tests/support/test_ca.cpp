@@ -3,6 +3,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 
 #include <cstdlib>
@@ -16,6 +17,8 @@ struct Free {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509_CRL* list) const { X509_CRL_free(list); }
+  void operator()(ASN1_TIME* time) const { ASN1_TIME_free(time); }
 };
 using Key = std::unique_ptr<EVP_PKEY, Free>;
 using Certificate = std::unique_ptr<X509, Free>;
@@ -122,8 +125,32 @@ TestCa TestCa::intermediate(const std::string& name) const {
   return made;
 }
 
+std::string TestCa::crl(const std::vector<TlsCertificate>& revoked, int to_days) const {
+  const std::unique_ptr<X509_CRL, Free> list{X509_CRL_new()};
+  X509_CRL_set_version(list.get(), X509_CRL_VERSION_2);
+  X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(keys_->certificate.get()));
+  const std::unique_ptr<ASN1_TIME, Free> time{ASN1_TIME_new()};
+  X509_gmtime_adj(time.get(), -86400L * 40);
+  X509_CRL_set1_lastUpdate(list.get(), time.get());
+  for (const TlsCertificate& one : revoked) {
+    const std::unique_ptr<BIO, Free> in{BIO_new_mem_buf(one.chain_pem.data(), -1)};
+    const Certificate certificate{PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr)};
+    X509_REVOKED* const entry = X509_REVOKED_new();
+    X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate.get()));
+    X509_REVOKED_set_revocationDate(entry, time.get());
+    X509_CRL_add0_revoked(list.get(), entry);
+  }
+  X509_gmtime_adj(time.get(), 86400L * to_days);
+  X509_CRL_set1_nextUpdate(list.get(), time.get());
+  X509_CRL_sort(list.get());
+  need(X509_CRL_sign(list.get(), keys_->key.get(), EVP_sha256()) > 0);
+  const std::unique_ptr<BIO, Free> out{BIO_new(BIO_s_mem())};
+  need(PEM_write_bio_X509_CRL(out.get(), list.get()) == 1);
+  return contents(out.get());
+}
+
 TlsCertificate TestCa::issue(const Wanted& wanted) const {
-  const Key key{EVP_EC_gen("P-256")};
+  const Key key{wanted.rsa_bits != 0 ? EVP_RSA_gen(wanted.rsa_bits) : EVP_EC_gen("P-256")};
   const Certificate made = make(wanted, key.get(), keys_->certificate.get(), keys_->key.get(), false);
   return {.chain_pem = pem_of(made.get()) + chain_, .key_pem = pem_of(key.get())};
 }

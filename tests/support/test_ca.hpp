@@ -21,6 +21,8 @@ struct Wanted {
   /// Names that are written as they are, whatever their bytes: of a host, or, if they hold a colon, a URI. In
   /// place of `alternatives`.
   std::vector<std::string> raw_alternatives{};
+  /// An RSA key of so many bits; zero: ECDSA.
+  unsigned rsa_bits = 0;
 };
 
 /// A CA that lives as long as the test, with keys of its own (ECDSA).
@@ -34,6 +36,8 @@ class TestCa {
   const std::string& pem() const { return pem_; }
   /// A certificate that it signed, with its key.
   TlsCertificate issue(const Wanted& wanted = {}) const;
+  /// Returns a list of what it revoked, in PEM, good for so many days from now.
+  std::string crl(const std::vector<TlsCertificate>& revoked, int to_days = 30) const;
   /// A CA that it signed: what that issues comes with the chain.
   TestCa intermediate(const std::string& name) const;
   /// A certificate that signed itself.

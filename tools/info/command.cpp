@@ -26,11 +26,15 @@ int tell(const Options& options) {
 void add_flags(CLI::App& command, Options& options) {
   CLI::Option* const connect = command.add_option(
       "--connect", options.connect,
-      "Connect to the server at this tcp://, unix://, ucx:// or verbs:// URL, and show what\n"
+      "Connect to the server at this tcp://, tls://, unix://, ucx:// or verbs:// URL, and show what\n"
       "carries the bytes");
   connect->type_name("URL");
   load::add_prefer_flags(command, options.ucx, options.rdma);
   for (const char* const flag : {"--prefer-ucx", "--prefer-rdma"}) command.get_option(flag)->needs(connect);
+  load::add_tls_client_flags(command, options.tls);
+  for (const char* const flag : {"--ca", "--cert", "--key", "--insecure"}) {
+    command.get_option(flag)->needs(connect);
+  }
   load::add_ucx_flags(command, options.ucx);
   load::add_rdma_flags(command, options.rdma);
   command.add_option("--timeout", options.seconds, "How long connecting may take (default 10)")

@@ -13,6 +13,7 @@ struct Options {
   std::string connect = {};
   load::UcxFlags ucx = {};
   load::RdmaFlags rdma = {};
+  load::TlsFlags tls = {};
   /// How long connecting may take.
   double seconds = 10;
   /// Every setting of UCX, not only those that differ from UCX's defaults.

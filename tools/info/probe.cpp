@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "info/carrier_facts.hpp"
+#include "load/carrier_options.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/detail/wire/hello.hpp"
@@ -134,6 +135,7 @@ Result<Probe> blocking_probe(const Options& options) {
   const Carriers carriers = all_carriers();
   TransportOptions transport_options;
   for (const auto& carrier : carriers) carrier->configure(options, transport_options);
+  transport_options.tls = load::tls_options(options.tls);
   const Transports transports = make_transports(transport_options);
   const auto transport = transports.find(*url);
   if (!transport.ok()) return transport.status();

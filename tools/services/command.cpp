@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "load/flags.hpp"
 #include "load/seconds.hpp"
 #include "services/ask.hpp"
 
@@ -35,6 +36,7 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, Question questi
       ->add_option("--timeout", options->seconds, "How long connecting and each call may take (default 10)")
       ->check(load::seconds_between(0.01, 3'600))
       ->type_name("SECONDS");
+  load::add_tls_client_flags(*command, options->tls);
   command->callback([name, question, options, &exit_code] { exit_code = answer(name, question, *options); });
   return command;
 }

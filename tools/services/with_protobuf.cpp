@@ -2,6 +2,7 @@
 #include <chrono>
 #include <utility>
 
+#include "load/carrier_options.hpp"
 #include "services/ask.hpp"
 #include "weft/protobuf/remote_services.hpp"
 #include "weft/weft.hpp"
@@ -53,7 +54,9 @@ Result<std::string> blocking_ask(Question question, const Options& options) {
   client_options.connect = options.url;
   client_options.connect_timeout = timeout;
   client_options.call_timeout = timeout;
-  Client client{**loop, std::move(client_options)};
+  TransportOptions transports;
+  transports.tls = load::tls_options(options.tls);
+  Client client{**loop, std::move(client_options), std::move(transports)};
   protobuf::RemoteServices services{client};
   return (*loop)->block_on(ask(&services, question, &options));
 }

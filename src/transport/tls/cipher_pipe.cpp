@@ -13,6 +13,17 @@ Moved CipherPipe::fill(CipherBuffer& input) noexcept {
   return moved;
 }
 
+bool CipherPipe::drop_input() noexcept {
+  std::byte scratch[4096];
+  const iovec into{scratch, sizeof scratch};
+  for (int looks = 0; looks < 16; ++looks) {
+    const Moved moved = stream_->receive({&into, 1}, {});
+    if (moved.waits()) return true;
+    if (moved.kind != Moved::Kind::kSome) return false;
+  }
+  return false;
+}
+
 bool CipherPipe::flush(CipherBuffer& output) noexcept {
   while (!output.empty()) {
     if (send_error_ != 0) return false;

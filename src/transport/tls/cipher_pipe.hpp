@@ -20,6 +20,8 @@ class CipherPipe {
   /// The stream has no more for now; until it reports, fill() need not be called.
   bool is_drained() const noexcept { return drained_; }
   void on_readable() noexcept { drained_ = false; }
+  /// Drops what comes, for a while. False when nothing comes any more.
+  bool drop_input() noexcept;
   /// Sends what is in `output`. True when all of it has left.
   bool flush(CipherBuffer& output) noexcept;
   /// Returns the errno of the send that failed, or 0.

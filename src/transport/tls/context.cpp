@@ -8,6 +8,7 @@
 #include <openssl/x509v3.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -134,6 +135,27 @@ Status use_cas(SSL_CTX& context, const TlsOptions& options, bool tell) {
   }
 }
 
+// Each certificate of a chain is looked up, so that a CA may be revoked as well.
+Status use_revoked(SSL_CTX& context, const TlsOptions& options) {
+  if (options.crl_file.empty() && options.crl_pem.empty()) return {};
+  const std::string option = options.crl_pem.empty() ? "TlsOptions::crl_file" : "TlsOptions::crl_pem";
+  const auto text = read_text(option, options.crl_file, options.crl_pem);
+  if (!text.ok()) return text.status();
+  const Owned<BIO> reader = reader_of(text->bytes);
+  if (reader == nullptr) return setup_failure(option);
+  X509_STORE* const store = SSL_CTX_get_cert_store(&context);
+  if (X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL) != 1) {
+    return setup_failure(option);
+  }
+  for (bool first = true;; first = false) {
+    const Owned<X509_CRL> list{PEM_read_bio_X509_CRL(reader.get(), nullptr, no_password, nullptr)};
+    if (list == nullptr) {
+      return !first && at_end_of_pem() ? Status{} : setup_failure(option + " has no CRL in PEM");
+    }
+    if (X509_STORE_add_crl(store, list.get()) != 1) return setup_failure(option);
+  }
+}
+
 // As ALPN has it: each name behind its length.
 Result<std::string> protocols_of(const TlsOptions& options) {
   std::string list;
@@ -188,16 +210,34 @@ Status use_protocols(SSL_CTX& context, const TlsOptions& options, Side side) {
   return {};
 }
 
-// Sessions are not resumed, so there are no tickets, which would be sent behind each handshake.
-Status make_plain(SSL_CTX& context, const TlsOptions& options) {
-  const int version = options.version_min == TlsVersion::k12 ? TLS1_2_VERSION : TLS1_3_VERSION;
-  if (SSL_CTX_set_min_proto_version(&context, version) != 1 || SSL_CTX_set_num_tickets(&context, 0) != 1) {
-    return setup_failure("TlsOptions::version_min");
+// 112 bits of security: what is weaker is refused, the peer's and this side's, whatever the system's
+// settings.
+constexpr int kSecurityLevel = 2;
+
+// One ticket for each handshake: a client that connects again uses it, and gets the next.
+Status resume_sessions(SSL_CTX& context, const TlsOptions& options) {
+  constexpr unsigned char kName[] = "weft";
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.session_lifetime).count();
+  SSL_CTX_set_timeout(&context, static_cast<long>(seconds));
+  if (SSL_CTX_set_num_tickets(&context, seconds > 0 ? 1 : 0) != 1 ||
+      SSL_CTX_set_session_id_context(&context, kName, sizeof kName - 1) != 1) {
+    return setup_failure("TlsOptions::session_lifetime");
   }
-  SSL_CTX_set_options(&context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+  if (seconds == 0) SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
+  return {};
+}
+
+Status make_plain(SSL_CTX& context, const TlsOptions& options) {
+  if (options.session_lifetime < Duration{} || options.session_lifetime > std::chrono::days{7}) {
+    return wrong("TlsOptions::session_lifetime is below zero, or above a week");
+  }
+  const int version = options.version_min == TlsVersion::k12 ? TLS1_2_VERSION : TLS1_3_VERSION;
+  if (SSL_CTX_set_min_proto_version(&context, version) != 1) return setup_failure("TlsOptions::version_min");
+  SSL_CTX_set_security_level(&context, kSecurityLevel);
+  SSL_CTX_set_options(&context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(&context, SSL_MODE_RELEASE_BUFFERS);
-  return {};
+  return resume_sessions(context, options);
 }
 
 Result<Owned<SSL_CTX>> make_context(const TlsOptions& options, Side side, const TlsCertificate* certificate) {
@@ -212,7 +252,7 @@ Result<Owned<SSL_CTX>> make_context(const TlsOptions& options, Side side, const 
 
 }  // namespace
 
-Result<std::shared_ptr<SSL_CTX>> make_client_context(const TlsOptions& options) {
+Result<std::shared_ptr<ClientContext>> make_client_context(const TlsOptions& options) {
   const TlsCertificate* const own = options.certificates.empty() ? nullptr : &options.certificates.front();
   auto context = make_context(options, Side::kClient, own);
   if (!context.ok()) return std::move(context).status();
@@ -223,15 +263,21 @@ Result<std::shared_ptr<SSL_CTX>> make_client_context(const TlsOptions& options) 
   } else if (!options.insecure && SSL_CTX_set_default_verify_paths(context->get()) != 1) {
     status = setup_failure("the CAs of the system");
   }
+  if (status.ok()) status = use_revoked(**context, options);
   if (!status.ok()) return status;
-  return std::shared_ptr<SSL_CTX>{context->release(), Free{}};
+  const bool resumes = options.session_lifetime > Duration{};
+  return std::make_shared<ClientContext>(*std::move(context), resumes ? options.sessions_max : 0);
 }
 
-Result<std::shared_ptr<const ServerNames>> make_server_contexts(const TlsOptions& options) {
+Result<std::shared_ptr<ServerNames>> make_server_contexts(const TlsOptions& options) {
   if (options.certificates.empty()) {
     return wrong("TlsOptions::certificates is empty: a server of tls:// needs a certificate and its key");
   }
   if (options.handshakes_max == 0) return wrong("TlsOptions::handshakes_max is zero");
+  if (options.handshakes_of_address_max == 0) return wrong("TlsOptions::handshakes_of_address_max is zero");
+  if (options.plain_too && options.clients == TlsClients::kRequired) {
+    return wrong("TlsOptions::plain_too lets clients in that TlsClients::kRequired keeps out");
+  }
   const bool asks = options.clients != TlsClients::kNotAsked;
   if (asks && options.ca_file.empty() && options.ca_pem.empty()) {
     return wrong("TlsOptions::clients asks for certificates, so ca_file or ca_pem has to say whose");
@@ -245,11 +291,15 @@ Result<std::shared_ptr<const ServerNames>> make_server_contexts(const TlsOptions
     if (options.clients == TlsClients::kRequired) verify |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     SSL_CTX_set_verify(context->get(), verify, nullptr);
     if (asks) {
-      if (Status status = use_cas(**context, options, true); !status.ok()) return status;
+      Status status = use_cas(**context, options, true);
+      if (status.ok()) status = use_revoked(**context, options);
+      if (!status.ok()) return status;
     }
     contexts.push_back(*std::move(context));
   }
-  return std::make_shared<const ServerNames>(std::move(contexts));
+  auto names = std::make_shared<ServerNames>(std::move(contexts), options.session_lifetime);
+  if (!names->open()) return setup_failure("TlsOptions::session_lifetime");
+  return names;
 }
 
 Owned<SSL> make_client_ssl(SSL_CTX& context, const std::string& host, bool checked) noexcept {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "transport/tls/client_context.hpp"
 #include "transport/tls/handles.hpp"
 #include "transport/tls/server_names.hpp"
 #include "weft/base/result.hpp"
@@ -13,9 +14,9 @@ namespace weft::detail::tls {
 
 /// Reads the files of `options` and makes what connections to servers have in common. Errors:
 /// kInvalidArgument, which names the option; kResourceExhausted.
-Result<std::shared_ptr<SSL_CTX>> make_client_context(const TlsOptions& options);
+Result<std::shared_ptr<ClientContext>> make_client_context(const TlsOptions& options);
 /// The same for connections of clients.
-Result<std::shared_ptr<const ServerNames>> make_server_contexts(const TlsOptions& options);
+Result<std::shared_ptr<ServerNames>> make_server_contexts(const TlsOptions& options);
 
 /// Makes the TLS of one connection to `host`, whose certificate has to be made out for it. Null when memory
 /// is out, or `host` is neither a name nor an address.

@@ -20,6 +20,12 @@ unsigned long take_error() noexcept {
 }
 
 std::string text_of(unsigned long error) {
+  if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_EE_KEY_TOO_SMALL) {
+    return "its key is too weak: use 2048 bits of RSA, or ECDSA";
+  }
+  if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_CA_MD_TOO_WEAK) {
+    return "it is signed with a digest that is too weak: use SHA-256";
+  }
   const char* const reason = ERR_reason_error_string(error);
   if (reason != nullptr) return reason;
   return error == 0 ? "no reason given" : "error " + std::to_string(error);
@@ -54,7 +60,15 @@ constexpr Words kCertificates[] = {
     {X509_V_ERR_EE_KEY_TOO_SMALL, "has a key that is too weak: use 2048 bits of RSA, or ECDSA"},
     {X509_V_ERR_CA_KEY_TOO_SMALL, "is of a CA whose key is too weak"},
     {X509_V_ERR_CA_MD_TOO_WEAK, "is signed with a digest that is too weak: use SHA-256"},
-    {X509_V_ERR_CERT_REVOKED, "was revoked"},
+    {X509_V_ERR_CERT_REVOKED, "was revoked by its CA"},
+    {X509_V_ERR_UNABLE_TO_GET_CRL,
+     "is of a CA whose list of revoked certificates is not in TlsOptions::crl_file: each CA of the chain "
+     "needs "
+     "one"},
+    {X509_V_ERR_CRL_HAS_EXPIRED,
+     "is of a CA whose list of revoked certificates is out of date: renew TlsOptions::crl_file"},
+    {X509_V_ERR_CRL_SIGNATURE_FAILURE,
+     "is of a CA whose list of revoked certificates, in TlsOptions::crl_file, is not signed by it"},
 };
 
 // Of all else: what this side or the peer objects to.
@@ -78,6 +92,10 @@ constexpr Words kVersions[] = {
     {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION,
      "no common version of TLS: the peer does not speak those of this side; see TlsOptions::version_min"},
     {SSL_R_NO_SHARED_CIPHER, "no common cipher"},
+    {SSL_R_INAPPROPRIATE_FALLBACK,
+     "the peer comes back with an older version than both sides speak: somebody between them may want that"},
+    {SSL_R_TLSV1_ALERT_INAPPROPRIATE_FALLBACK,
+     "this side came back with an older version than both sides speak: somebody between them may want that"},
     {SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, "the peer found no common cipher, version or signature"},
     {SSL_R_NO_APPLICATION_PROTOCOL, "the peer wants another protocol than those of TlsOptions::alpn"},
     {SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL,

@@ -16,6 +16,8 @@ struct Free {
   void operator()(BIO* bio) const noexcept { BIO_free(bio); }
   void operator()(X509* certificate) const noexcept { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+  void operator()(SSL_SESSION* session) const noexcept { SSL_SESSION_free(session); }
+  void operator()(X509_CRL* list) const noexcept { X509_CRL_free(list); }
   void operator()(BIO_METHOD* method) const noexcept { BIO_meth_free(method); }
 };
 

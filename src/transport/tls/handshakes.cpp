@@ -3,9 +3,21 @@
 
 namespace weft::detail::tls {
 
+// Looks at all of them, which is nothing beside what each costs: no table that a stranger could fill.
 void Handshakes::enter(Handshake& handshake) noexcept {
+  Handshake* oldest = nullptr;
+  std::size_t of_address = 0;
+  under_way_.for_each([&](Handshake& other) {
+    if (handshake.address() == 0 || other.address() != handshake.address()) return;
+    if (of_address++ == 0) oldest = &other;
+  });
   under_way_.push_back(handshake);
-  if (++count_ <= most_) return;
+  ++count_;
+  if (of_address >= most_.of_address) {
+    leave(*oldest);
+    return oldest->on_pushed_out();
+  }
+  if (count_ <= most_.all) return;
   --count_;
   under_way_.pop_front().on_pushed_out();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,25 +20,37 @@ struct HandshakeTag;
 /// A server's handshake that is under way.
 class Handshake : public ListHook<HandshakeTag> {
  public:
+  /// `address` is the peer's, see address_key().
+  explicit Handshake(std::uint64_t address) noexcept : address_(address) {}
+  std::uint64_t address() const noexcept { return address_; }
   /// It has to give way to a newer one. Out of the list by then.
   virtual void on_pushed_out() noexcept = 0;
 
  protected:
   ~Handshake() = default;
+
+ private:
+  const std::uint64_t address_;
+};
+
+/// Bounds of what is under way on one loop.
+struct HandshakeBounds {
+  std::size_t all;
+  std::size_t of_address;
 };
 
 /// Handshakes under way on one loop, the oldest first, of which there may be so many: whoever is silent makes
-/// room for whoever comes. Thread: the loop's.
+/// room for whoever comes, first for those of the same address. Thread: the loop's.
 class Handshakes {
  public:
-  explicit Handshakes(std::size_t most) noexcept : most_(most) {}
+  explicit Handshakes(HandshakeBounds most) noexcept : most_(most) {}
 
   void enter(Handshake& handshake) noexcept;
   void leave(Handshake& handshake) noexcept;
   std::size_t count() const noexcept { return count_; }
 
  private:
-  const std::size_t most_;
+  const HandshakeBounds most_;
   std::size_t count_ = 0;
   IntrusiveList<Handshake, HandshakeTag> under_way_;
 };
@@ -45,12 +58,12 @@ class Handshakes {
 /// Finds the Handshakes of each loop of a listener. Thread: any.
 class HandshakesByLoop {
  public:
-  explicit HandshakesByLoop(std::size_t most) noexcept : most_(most) {}
+  explicit HandshakesByLoop(HandshakeBounds most) noexcept : most_(most) {}
   /// Throws std::bad_alloc.
   std::shared_ptr<Handshakes> of(Loop& loop);
 
  private:
-  const std::size_t most_;
+  const HandshakeBounds most_;
   std::mutex mutex_;
   std::map<Loop*, std::weak_ptr<Handshakes>> all_;
 };

@@ -4,16 +4,21 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 namespace weft::detail::tls {
 
+ServerNames::ServerNames(std::vector<Owned<SSL_CTX>> contexts, Duration session_lifetime) noexcept
+    : keys_(session_lifetime), contexts_(std::move(contexts)) {}
+
 // The choice is made by the first: all connections begin with it. This object stands still from here on.
-ServerNames::ServerNames(std::vector<Owned<SSL_CTX>> contexts) noexcept : contexts_(std::move(contexts)) {
+bool ServerNames::open() noexcept {
   SSL_CTX* const first = contexts_.front().get();
   SSL_CTX_callback_ctrl(first, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB, reinterpret_cast<void (*)()>(choose));
   SSL_CTX_ctrl(first, SSL_CTRL_SET_TLSEXT_SERVERNAME_ARG, 0, this);
+  return std::ranges::all_of(contexts_, [this](const auto& context) { return keys_.use_in(*context); });
 }
 
 Owned<SSL> ServerNames::make() const noexcept {

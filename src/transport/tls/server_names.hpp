@@ -4,13 +4,21 @@
 #include <vector>
 
 #include "transport/tls/handles.hpp"
+#include "transport/tls/ticket_keys.hpp"
 
 namespace weft::detail::tls {
 
-/// Contexts of a server, one for each of its certificates, of which a client's name (SNI) picks one.
+/// Contexts of a server, one for each of its certificates, of which a client's name (SNI) picks one, and the
+/// keys of their tickets.
 class ServerNames {
  public:
-  explicit ServerNames(std::vector<Owned<SSL_CTX>> contexts) noexcept;
+  ServerNames(std::vector<Owned<SSL_CTX>> contexts, Duration session_lifetime) noexcept;
+  ServerNames(const ServerNames&) = delete;
+  ServerNames& operator=(const ServerNames&) = delete;
+
+  /// Before the first connection. False when memory is out.
+  bool open() noexcept;
+  TicketKeys& ticket_keys() noexcept { return keys_; }
 
   /// Makes the TLS of one connection. Null when memory is out. Thread: any.
   Owned<SSL> make() const noexcept;
@@ -18,6 +26,7 @@ class ServerNames {
  private:
   static int choose(SSL* ssl, int* alert, void* names) noexcept;
 
+  TicketKeys keys_;
   const std::vector<Owned<SSL_CTX>> contexts_;
 };
 

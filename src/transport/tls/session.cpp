@@ -83,7 +83,13 @@ Session::Session(ChunkPool& chunks, Side side, Owned<SSL> ssl,
       owner_of_ssl_(std::move(owner_of_ssl)),
       ssl_(std::move(ssl)) {}
 
-Session::~Session() = default;
+// A stream that was lost is no reason not to resume: without this OpenSSL would not. After an alert it does
+// not.
+Session::~Session() {
+  if (SSL_is_init_finished(ssl_.get()) == 1) {
+    SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+  }
+}
 
 BIO_METHOD* Session::bio_method() noexcept {
   static const Owned<BIO_METHOD> method = [] {

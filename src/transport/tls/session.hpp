@@ -52,6 +52,8 @@ class Session {
 
   /// Reason of the last kFailed.
   const Status& failure() const noexcept { return failure_; }
+  /// The handshake that is done was one without certificates: of a session from before.
+  bool resumed() const noexcept { return SSL_session_reused(ssl_.get()) == 1; }
   /// Version and cipher, for people.
   std::string description() const;
   /// Once the handshake is over: see identity_of_peer().

@@ -2,9 +2,11 @@
 #include "transport/tls/tls_carrier.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
+#include "transport/tls/address_key.hpp"
 #include "transport/tls/failure.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -55,14 +57,18 @@ constexpr unsigned char kAlert[] = {0x15, 3, 3, 0, 2, 2, 10};
 TlsCarrier::Work::Work(TlsCarrier& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->carrier.work(); }), carrier(its) {}
 
+void TlsCarrier::Work::schedule() noexcept {
+  if (!is_scheduled()) carrier.loop_.schedule(*this);
+}
+
 TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
-                       std::shared_ptr<const void> owner_of_ssl, Duration timeout,
-                       std::shared_ptr<Handshakes> handshakes)
-    : loop_(loop),
+                       std::shared_ptr<const void> owner_of_ssl, Terms terms)
+    : Handshake(side == Side::kServer ? address_key(stream->remote_endpoint()) : 0),
+      loop_(loop),
       pipe_(std::move(stream)),
       session_(loop.chunks(), side, std::move(ssl), std::move(owner_of_ssl)),
-      timeout_(timeout),
-      handshakes_(std::move(handshakes)) {
+      terms_(std::move(terms)),
+      capabilities_(kTls) {
   pipe_.stream().report_to(*this);
 }
 
@@ -70,24 +76,18 @@ TlsCarrier::~TlsCarrier() {
   shut();
 }
 
-const Capabilities& TlsCarrier::capabilities() const {
-  return kTls;
-}
-
 std::string TlsCarrier::description() const {
-  return session_.description();
+  return state_ == State::kPlain ? "not encrypted: the client came without TLS" : session_.description();
 }
 
 std::string TlsCarrier::local_endpoint() const {
-  return as_tls(pipe_.stream().local_endpoint());
+  const std::string endpoint = pipe_.stream().local_endpoint();
+  return state_ == State::kPlain ? endpoint : as_tls(endpoint);
 }
 
 std::string TlsCarrier::remote_endpoint() const {
-  return as_tls(pipe_.stream().remote_endpoint());
-}
-
-void TlsCarrier::schedule_work() noexcept {
-  if (!work_.is_scheduled()) loop_.schedule(work_);
+  const std::string endpoint = pipe_.stream().remote_endpoint();
+  return state_ == State::kPlain ? endpoint : as_tls(endpoint);
 }
 
 void TlsCarrier::work() noexcept {
@@ -95,8 +95,9 @@ void TlsCarrier::work() noexcept {
     case State::kShaking:
       return shake_hands();
     case State::kOpen:
+    case State::kPlain:
       owner().on_writable();
-      if (state_ == State::kOpen) owner().on_readable();
+      if (state_ == State::kOpen || state_ == State::kPlain) owner().on_readable();
       return;
     case State::kFailed:
       return owner().on_failed(failure_);
@@ -109,8 +110,8 @@ void TlsCarrier::work() noexcept {
 bool TlsCarrier::is_open() noexcept {
   if (state_ == State::kMade) {
     state_ = State::kShaking;
-    loop_.arm(*this, Deadline::after(loop_.now(), timeout_).at());
-    if (handshakes_ != nullptr) handshakes_->enter(*this);
+    loop_.arm(*this, Deadline::after(loop_.now(), terms_.options().handshake_timeout).at());
+    terms_.enter(*this);
     shake_hands();
   }
   return state_ == State::kOpen;
@@ -130,7 +131,7 @@ void TlsCarrier::shake_hands() noexcept {
       return fail(connection_lost("TLS handshake with ", "the peer", pipe_.send_error()));
     switch (outcome) {
       case Session::Outcome::kDone:
-        return opened();
+        return opened(State::kOpen);
       case Session::Outcome::kWantsInput: {
         const Moved moved = fill();
         if (state_ != State::kShaking || moved.waits()) return;
@@ -152,13 +153,20 @@ void TlsCarrier::shake_hands() noexcept {
   }
 }
 
-void TlsCarrier::opened() noexcept {
-  state_ = State::kOpen;
-  if (session_.side() == Side::kServer) set_peer_identity(session_.peer_identity());
+void TlsCarrier::opened(State state) noexcept {
+  state_ = state;
+  if (state == State::kOpen && session_.side() == Side::kServer) set_peer_identity(session_.peer_identity());
   loop_.disarm(*this);
-  if (handshakes_ != nullptr) handshakes_->leave(*this);
+  terms_.leave(*this);
+  if (state == State::kPlain) {
+    Tally::count(terms_.tally().plain);
+    capabilities_.name = "tcp";
+  } else {
+    Tally::count(terms_.tally().handshakes);
+    if (session_.resumed()) Tally::count(terms_.tally().resumed);
+  }
   if (ending_ == Ending::kWanted) end_sending();
-  schedule_work();  // whoever said blocked meanwhile
+  work_.schedule();  // whoever said blocked meanwhile
 }
 
 // Receives into the empty input. kSome: there is some.
@@ -172,6 +180,10 @@ Moved TlsCarrier::fill() noexcept {
   const Moved moved = pipe_.fill(input);
   if (moved.kind != Moved::Kind::kSome || std::exchange(looked_, true)) return moved;
   if (begins_tls(input.bytes().front())) return moved;
+  if (session_.side() == Side::kServer && terms_.options().plain_too) {
+    opened(State::kPlain);
+    return Moved::blocked();
+  }
   if (session_.side() == Side::kServer) {
     CipherBuffer& output = session_.output();
     if (output.empty() && output.open(1)) {
@@ -179,12 +191,27 @@ Moved TlsCarrier::fill() noexcept {
       output.add(sizeof kAlert);
     }
   }
-  fail(not_tls(session_.side()));
+  fail(not_tls(session_.side()), &terms_.tally().not_tls);
   return Moved::blocked();
 }
 
-Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
-  if (!is_open()) return Moved::blocked();
+// What was received before the first byte was looked at comes first.
+Moved TlsCarrier::receive_plain(std::span<const iovec> into, MutableBytes landing) {
+  CipherBuffer& kept = session_.input();
+  if (kept.empty()) return pipe_.stream().receive(into, landing);
+  std::size_t total = 0;
+  for (const iovec& place : into) {
+    const Bytes from = kept.bytes().first(std::min(kept.bytes().size(), place.iov_len));
+    if (from.empty()) break;
+    std::memcpy(place.iov_base, from.data(), from.size());
+    total += from.size();
+    kept.drop(from.size());
+  }
+  return Moved::some(total, false);
+}
+
+Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
+  if (!is_open()) return state_ == State::kPlain ? receive_plain(into, landing) : Moved::blocked();
   read_waits_ = false;
   std::size_t total = 0;
   const auto so_far = [&](const Moved& otherwise, bool exhausted) {
@@ -234,8 +261,10 @@ Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes) {
   return Moved::some(total, false);
 }
 
-Moved TlsCarrier::send(std::span<const iovec> from, std::size_t) {
-  if (!is_open()) return Moved::blocked();
+Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
+  if (!is_open()) {
+    return state_ == State::kPlain ? pipe_.stream().send(from, leased) : Moved::blocked();
+  }
   if (!pipe_.flush(session_.output()))
     return pipe_.send_error() != 0 ? Moved::failed(pipe_.send_error()) : Moved::blocked();
   std::size_t taken = 0;
@@ -245,18 +274,18 @@ Moved TlsCarrier::send(std::span<const iovec> from, std::size_t) {
   }
   const bool left = pipe_.flush(session_.output());
   // The peer may have got a part, so what was taken counts as sent; the next send() says that it failed.
-  if (pipe_.send_error() != 0) schedule_work();
+  if (pipe_.send_error() != 0) work_.schedule();
   return Moved::some(taken, !left);
 }
 
 void TlsCarrier::end_sending() {
-  if (state_ != State::kOpen) {
+  if (state_ != State::kOpen && state_ != State::kPlain) {
     ending_ = Ending::kWanted;
     return;
   }
   if (ending_ >= Ending::kSaid) return;
   ending_ = Ending::kSaid;
-  session_.end();
+  if (state_ == State::kOpen) session_.end();
   pipe_.flush(session_.output());
   end_if_due();
 }
@@ -280,7 +309,7 @@ void TlsCarrier::shut() {
     pipe_.flush(session_.output());
   }
   loop_.disarm(*this);
-  if (handshakes_ != nullptr) handshakes_->leave(*this);
+  terms_.leave(*this);
   loop_.unschedule(work_);
   pipe_.stream().shut();
   session_.input().clear();
@@ -293,9 +322,11 @@ void TlsCarrier::on_readable() {
     case State::kShaking:
       return shake_hands();
     case State::kOpen:
+    case State::kPlain:
       return owner().on_readable();
     case State::kLingering:
-      return drop_input();
+      if (!pipe_.drop_input()) on_pushed_out();
+      return;
     default:
       return;
   }
@@ -303,6 +334,7 @@ void TlsCarrier::on_readable() {
 
 void TlsCarrier::on_writable() {
   if (state_ == State::kShaking) return shake_hands();
+  if (state_ == State::kPlain) return owner().on_writable();
   if (state_ != State::kOpen) return;
   if (!pipe_.flush(session_.output()) && pipe_.send_error() == 0) return;
   end_if_due();
@@ -311,7 +343,7 @@ void TlsCarrier::on_writable() {
 }
 
 void TlsCarrier::on_report_end() {
-  if (state_ == State::kOpen) owner().on_report_end();
+  if (state_ == State::kOpen || state_ == State::kPlain) owner().on_report_end();
 }
 
 void TlsCarrier::on_failed(Status why) {
@@ -319,11 +351,11 @@ void TlsCarrier::on_failed(Status why) {
 }
 
 void TlsCarrier::on_timer() {
-  if (state_ == State::kShaking) return fail(Status::of<kLate>());
+  if (state_ == State::kShaking) return fail(Status::of<kLate>(), &terms_.tally().late);
   if (state_ != State::kLingering) return;
-  if (handshakes_ != nullptr) handshakes_->leave(*this);
+  terms_.leave(*this);
   state_ = State::kFailed;
-  schedule_work();
+  work_.schedule();
 }
 
 void TlsCarrier::on_pushed_out() noexcept {
@@ -331,12 +363,13 @@ void TlsCarrier::on_pushed_out() noexcept {
     loop_.disarm(*this);
     return on_timer();
   }
-  fail(Status::of<kPushedOut>());
+  fail(Status::of<kPushedOut>(), &terms_.tally().pushed_out);
 }
 
 // The owner hears it in a turn of its own, because this may be within a call of it.
-void TlsCarrier::fail(Status why) noexcept {
+void TlsCarrier::fail(Status why, Tally::Counter* counter) noexcept {
   if (state_ >= State::kLingering) return;
+  if (state_ == State::kShaking) Tally::count(counter != nullptr ? *counter : terms_.tally().of(why));
   const bool lingers = state_ == State::kShaking && session_.side() == Side::kServer &&
                        why.code() != StatusCode::kUnavailable && why.code() != StatusCode::kResourceExhausted;
   failure_ = std::move(why);
@@ -345,27 +378,14 @@ void TlsCarrier::fail(Status why) noexcept {
   loop_.unschedule(work_);
   loop_.disarm(*this);
   if (!lingers) {
-    if (handshakes_ != nullptr) handshakes_->leave(*this);
-    return schedule_work();
+    terms_.leave(*this);
+    return work_.schedule();
   }
   state_ = State::kLingering;
   session_.input().clear();
   pipe_.stream().end_sending();
   loop_.arm(*this, Deadline::after(loop_.now(), kLinger).at());
-  drop_input();
-}
-
-void TlsCarrier::drop_input() noexcept {
-  std::byte scratch[4096];
-  const iovec into{scratch, sizeof scratch};
-  for (int looks = 0; looks < 16; ++looks) {
-    const Moved moved = pipe_.stream().receive({&into, 1}, {});
-    if (moved.waits()) return;
-    if (moved.kind == Moved::Kind::kSome) continue;
-    break;
-  }
-  loop_.disarm(*this);
-  on_timer();
+  if (!pipe_.drop_input()) on_pushed_out();  // nobody is there to hear it
 }
 
 }  // namespace weft::detail::tls

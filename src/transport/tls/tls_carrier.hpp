@@ -8,7 +8,7 @@
 #include "transport/tls/cipher_pipe.hpp"
 #include "transport/tls/handshakes.hpp"
 #include "transport/tls/session.hpp"
-#include "weft/base/time.hpp"
+#include "transport/tls/terms.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/carrier.hpp"
@@ -19,24 +19,24 @@ namespace weft::detail::tls {
 ///
 ///   made --the first receive() or send()--> shaking --the handshake is done--> open
 ///                                              |                                |  a failure
-///                                              |  a server's handshake failed   v
-///                                              '------> lingering ---------> failed: the owner hears it
+///                                           |  |  a server's handshake failed   v
+///                                           |  '------> lingering ---------> failed: the owner hears it
+///                                           '--the first byte is none of TLS, TlsOptions::plain_too--> plain
 ///
 /// shaking: receive() and send() say blocked, and the owner hears when that is over. lingering: the peer's
-/// end is awaited for a moment, so that it reads the alert before the stream is reset.
+/// end is awaited for a moment, so that it reads the alert before the stream is reset. plain: bytes go
+/// through as they are.
 class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, private Handshake {
  public:
-  /// `ssl` refers to `owner_of_ssl`, which is kept as long; null: to nothing. `handshakes` may be null: a
-  /// client's.
+  /// `ssl` refers to `owner_of_ssl`, which is kept as long.
   TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, Owned<SSL> ssl,
-             std::shared_ptr<const void> owner_of_ssl, Duration timeout,
-             std::shared_ptr<Handshakes> handshakes);
+             std::shared_ptr<const void> owner_of_ssl, Terms terms);
   ~TlsCarrier() override;
 
   /// Makes the rest of it. False when memory is out.
   bool open() noexcept { return session_.open(); }
 
-  const Capabilities& capabilities() const override;
+  const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
@@ -48,15 +48,18 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   void shut() override;
 
  private:
-  enum class State : std::uint8_t { kMade, kShaking, kOpen, kLingering, kFailed, kShut };
+  enum class State : std::uint8_t { kMade, kShaking, kOpen, kPlain, kLingering, kFailed, kShut };
   enum class Ending : std::uint8_t { kNo, kWanted, kSaid, kLeft };
   struct Work : Ready {
     explicit Work(TlsCarrier& its) noexcept;
+    void schedule() noexcept;
     TlsCarrier& carrier;
   };
 
   // The stream reports.
-  bool receives() const override { return state_ != State::kOpen || owner().receives(); }
+  bool receives() const override {
+    return (state_ != State::kOpen && state_ != State::kPlain) || owner().receives();
+  }
   void on_readable() override;
   void on_writable() override;
   void on_report_end() override;
@@ -66,19 +69,19 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
 
   bool is_open() noexcept;
   void shake_hands() noexcept;
-  void opened() noexcept;
-  void drop_input() noexcept;
+  void opened(State state) noexcept;
   Moved fill() noexcept;
+  Moved receive_plain(std::span<const iovec> into, MutableBytes landing);
   void end_if_due() noexcept;
-  void fail(Status why) noexcept;
+  /// `counter` of a handshake; null: that of the code.
+  void fail(Status why, Tally::Counter* counter = nullptr) noexcept;
   void work() noexcept;
-  void schedule_work() noexcept;
 
   Loop& loop_;
   CipherPipe pipe_;
   Session session_;
-  const Duration timeout_;
-  const std::shared_ptr<Handshakes> handshakes_;
+  const Terms terms_;
+  Capabilities capabilities_;
   Work work_{*this};
   Status failure_;
   State state_ = State::kMade;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <mutex>
 #include <utility>
 
 #include "transport/tls/context.hpp"
+#include "transport/tls/handshake_gate.hpp"
 #include "transport/tls/handshakes.hpp"
 #include "transport/tls/tls_carrier.hpp"
 #include "weft/detail/transport/stream_filter.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transport/tls.hpp"
+#include "weft/transport/tls_credentials.hpp"
 
 namespace weft {
 
@@ -19,42 +20,56 @@ constexpr FixedFailure kNoMemoryForSession{StatusCode::kResourceExhausted, Layer
 
 Result<std::unique_ptr<Carrier>> carrier_over(Loop& loop, std::unique_ptr<Carrier> stream, Side side,
                                               Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl,
-                                              Duration timeout, std::shared_ptr<Handshakes> handshakes) {
+                                              Terms terms) {
   if (ssl == nullptr) return Status::of<kNoMemoryForSession>();
   auto carrier = std::make_unique<TlsCarrier>(loop, std::move(stream), side, std::move(ssl),
-                                              std::move(owner_of_ssl), timeout, std::move(handshakes));
+                                              std::move(owner_of_ssl), std::move(terms));
   if (!carrier->open()) return Status::of<kNoMemoryForSession>();
   return std::unique_ptr<Carrier>{std::move(carrier)};
 }
 
 class ClientFilter final : public StreamFilter {
  public:
-  ClientFilter(std::shared_ptr<SSL_CTX> context, std::string host, bool checked, Duration timeout)
-      : context_(std::move(context)), host_(std::move(host)), checked_(checked), timeout_(timeout) {}
+  /// `target` is the server's, with whom a session may be resumed.
+  ClientFilter(std::shared_ptr<Credentials> credentials, std::shared_ptr<ClientContext> context,
+               std::string host, std::string target)
+      : credentials_(std::move(credentials)),
+        context_(std::move(context)),
+        host_(std::move(host)),
+        target_(std::move(target)) {}
   Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const override {
-    return carrier_over(loop, std::move(stream), Side::kClient, make_client_ssl(*context_, host_, checked_),
-                        nullptr, timeout_, nullptr);
+    auto target = std::make_shared<ClientTarget>(context_, target_);
+    Owned<SSL> ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
+    if (ssl != nullptr && !target->begin(*ssl)) ssl.reset();
+    Terms terms{credentials_, nullptr};
+    return carrier_over(loop, std::move(stream), Side::kClient, std::move(ssl), std::move(target),
+                        std::move(terms));
   }
 
  private:
-  const std::shared_ptr<SSL_CTX> context_;
+  const std::shared_ptr<Credentials> credentials_;
+  const std::shared_ptr<ClientContext> context_;
   const std::string host_;
-  const bool checked_;
-  const Duration timeout_;
+  const std::string target_;
 };
 
 class ServerFilter final : public StreamFilter {
  public:
-  ServerFilter(std::shared_ptr<const ServerNames> names, const TlsOptions& options)
-      : names_(std::move(names)), timeout_(options.handshake_timeout), handshakes_(options.handshakes_max) {}
+  explicit ServerFilter(std::shared_ptr<Credentials> credentials)
+      : credentials_(std::move(credentials)),
+        handshakes_({.all = credentials_->options().handshakes_max,
+                     .of_address = credentials_->options().handshakes_of_address_max}) {}
   Result<std::unique_ptr<Carrier>> over(Loop& loop, std::unique_ptr<Carrier> stream) const override {
-    return carrier_over(loop, std::move(stream), Side::kServer, names_->make(), names_, timeout_,
-                        handshakes_.of(loop));
+    auto names = credentials_->server(loop.now());
+    if (!names.ok()) return std::move(names).status();
+    Owned<SSL> ssl = (*names)->make();
+    Terms terms{credentials_, handshakes_.of(loop)};
+    return carrier_over(loop, std::move(stream), Side::kServer, std::move(ssl), *std::move(names),
+                        std::move(terms));
   }
 
  private:
-  const std::shared_ptr<const ServerNames> names_;
-  const Duration timeout_;
+  const std::shared_ptr<Credentials> credentials_;
   mutable HandshakesByLoop handshakes_;
 };
 
@@ -76,47 +91,51 @@ class TlsIncoming final : public Incoming {
 
 class TlsListener final : public Listener {
  public:
-  TlsListener(std::unique_ptr<Listener> stream, std::shared_ptr<const StreamFilter> filter)
-      : stream_(std::move(stream)), filter_(std::move(filter)) {}
+  TlsListener(Loop& loop, std::unique_ptr<Listener> stream, std::shared_ptr<Credentials> credentials)
+      : loop_(loop), stream_(std::move(stream)), credentials_(std::move(credentials)) {}
   Url local_url() const override {
     Url url = stream_->local_url();
     url.scheme = "tls";
     return url;
   }
   void start(UniqueFunction<void(std::unique_ptr<Incoming>)> on_incoming) override {
-    stream_->start(
-        [hand_on = std::move(on_incoming), filter = filter_](std::unique_ptr<Incoming> peer) mutable {
-          hand_on(std::make_unique<TlsIncoming>(std::move(peer), filter));
-        });
+    auto filter = std::make_shared<const ServerFilter>(credentials_);
+    auto gate = std::make_unique<HandshakeGate>(credentials_, local_url().to_string(), loop_.now());
+    stream_->start([&loop = loop_, hand_on = std::move(on_incoming), filter = std::move(filter),
+                    gate = std::move(gate)](std::unique_ptr<Incoming> peer) mutable {
+      if (!gate->admits(peer->remote_endpoint(), loop.now())) return;
+      hand_on(std::make_unique<TlsIncoming>(std::move(peer), filter));
+    });
   }
 
  private:
+  Loop& loop_;
   const std::unique_ptr<Listener> stream_;
-  const std::shared_ptr<const StreamFilter> filter_;
+  const std::shared_ptr<Credentials> credentials_;
 };
 
 class TlsTransport final : public detail::Transport {
  public:
-  TlsTransport(std::unique_ptr<detail::Transport> stream, TlsOptions options)
-      : stream_(std::move(stream)), options_(std::move(options)) {}
+  TlsTransport(std::unique_ptr<detail::Transport> stream, std::shared_ptr<Credentials> credentials)
+      : stream_(std::move(stream)), credentials_(std::move(credentials)) {}
 
   bool handles(std::string_view scheme) const override { return scheme == "tls"; }
 
   Result<std::unique_ptr<Listener>> listen(Loop& loop, const Url& url) override {
-    const auto names = make_server_contexts(options_);
+    const auto names = credentials_->server(loop.now());
     if (!names.ok()) return names.status().with_context("listen on " + url.to_string());
     auto listener = stream_->listen(loop, of_stream(url));
     if (!listener.ok()) return listener;
-    auto filter = std::make_shared<const ServerFilter>(*names, options_);
-    return std::unique_ptr<Listener>{std::make_unique<TlsListener>(*std::move(listener), std::move(filter))};
+    return std::unique_ptr<Listener>{std::make_unique<TlsListener>(loop, *std::move(listener), credentials_)};
   }
 
   Task<Result<std::unique_ptr<Connection>>> connect(Loop& loop, Url url, ConnectOptions options) override {
-    auto context = client_context();
+    auto context = credentials_->client(loop.now());
     if (!context.ok()) co_return context.status().with_context("connect to " + url.to_string());
-    const std::string& host = options_.server_name.empty() ? url.host : options_.server_name;
-    options.connection.filter = std::make_shared<const ClientFilter>(
-        *std::move(context), host, !options_.insecure, options_.handshake_timeout);
+    const std::string& name = credentials_->options().server_name;
+    const std::string host = name.empty() ? url.host : name;
+    options.connection.filter =
+        std::make_shared<const ClientFilter>(credentials_, *std::move(context), host, url.to_string());
     Task<Result<std::unique_ptr<Connection>>> connecting =
         stream_->connect(loop, of_stream(url), std::move(options));
     Result<std::unique_ptr<Connection>> connection = co_await std::move(connecting);
@@ -129,21 +148,9 @@ class TlsTransport final : public detail::Transport {
     url.scheme = "tcp";
     return url;
   }
-  /// A failure is not kept: the files may be there next time.
-  Result<std::shared_ptr<SSL_CTX>> client_context() {
-    const std::lock_guard lock{mutex_};
-    if (client_ == nullptr) {
-      auto made = make_client_context(options_);
-      if (!made.ok()) return made;
-      client_ = *std::move(made);
-    }
-    return client_;
-  }
 
   const std::unique_ptr<detail::Transport> stream_;
-  const TlsOptions options_;
-  std::mutex mutex_;
-  std::shared_ptr<SSL_CTX> client_;
+  const std::shared_ptr<Credentials> credentials_;
 };
 
 }  // namespace
@@ -151,7 +158,12 @@ class TlsTransport final : public detail::Transport {
 
 std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
                                                       TlsOptions options) {
-  return std::make_unique<detail::tls::TlsTransport>(std::move(stream), std::move(options));
+  return make_tls_transport(std::move(stream), std::make_shared<TlsCredentials>(std::move(options)));
+}
+
+std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
+                                                      std::shared_ptr<TlsCredentials> credentials) {
+  return std::make_unique<detail::tls::TlsTransport>(std::move(stream), credentials->state_);
 }
 
 }  // namespace weft

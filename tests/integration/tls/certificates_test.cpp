@@ -109,6 +109,54 @@ TEST_F(Certificates, OneForAnotherPurposeIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("is for another purpose"));
 }
 
+TEST_F(Certificates, OneThatWasRevokedIsRefused) {
+  const TlsCertificate own = ca_.issue();
+  const std::string url = serve({.certificates = {own}});
+  TlsOptions strict = of_client();
+  strict.crl_pem = ca_.crl({});
+  EXPECT_TRUE(outcome(url, strict).ok());
+  strict.crl_pem = ca_.crl({own});
+  const Status status = outcome(url, strict);
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("the certificate of the server was revoked by its CA"));
+  EXPECT_TRUE(server_says("the peer says that this side's certificate was revoked"));
+}
+
+TEST_F(Certificates, OneOfARevokedCaIsRefused) {
+  const TestCa between = ca_.intermediate("the one between");
+  const std::string url = serve({.certificates = {between.issue()}});
+  TlsOptions strict = of_client();
+  strict.crl_pem = ca_.crl({}) + between.crl({});
+  Status status = outcome(url, strict);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  strict.crl_pem = ca_.crl({{.chain_pem = between.pem()}}) + between.crl({});
+  status = outcome(url, strict);
+  EXPECT_THAT(status.message(), HasSubstr("was revoked by its CA")) << status.to_string();
+}
+
+TEST_F(Certificates, EachCaOfAChainNeedsAListThatIsNotOutOfDate) {
+  const TestCa other{"another CA"};
+  const std::string url = serve(of_server());
+  TlsOptions strict = of_client();
+  strict.crl_pem = other.crl({});
+  Status status = outcome(url, strict);
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("list of revoked certificates is not in TlsOptions::crl_file"));
+  strict.crl_pem = ca_.crl({}, -1);
+  status = outcome(url, strict);
+  EXPECT_THAT(status.message(), HasSubstr("list of revoked certificates is out of date"))
+      << status.to_string();
+}
+
+TEST_F(Certificates, OneWithAWeakKeyIsRefusedWhoeverHasIt) {
+  const TlsCertificate weak = ca_.issue({.rsa_bits = 1024});
+  Server server{{.listen = {"tls://127.0.0.1:0"}, .logger = &notes_},
+                with(TlsOptions{.certificates = {weak}})};
+  const Status status = server.start().status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("its key is too weak: use 2048 bits of RSA, or ECDSA"));
+}
+
 TEST_F(Certificates, WithoutCasThoseOfTheSystemAreBelieved) {
   const Status status = outcome(serve(of_server()), {});
   EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();

@@ -121,12 +121,15 @@ class Middle {
 
  private:
   void carry() {
-    const int client = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-    const int server = connected_socket(server_);
-    while (!over_ && carry_once(client, server)) {
+    while (!over_) {
+      const int client = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (client < 0) return;
+      const int server = connected_socket(server_);
+      while (!over_ && carry_once(client, server)) {
+      }
+      ::close(client);
+      ::close(server);
     }
-    ::close(client);
-    ::close(server);
   }
   bool carry_once(int client, int server) {
     pollfd both[] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
@@ -163,6 +166,19 @@ TEST_F(Hostile, AStreamThatIsCutOffFailsTheCallThatWaits) {
   const Status status = ask(*caller).status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
   EXPECT_THAT(status.message(), HasSubstr("the stream ended without a word of the peer's TLS"));
+}
+
+TEST_F(Hostile, AStreamThatWasCutOffIsNoReasonNotToResume) {
+  Middle middle{plain(serve(of_server()))};
+  const auto own = shared(of_client());
+  const auto caller = client(middle.url(), own);
+  ASSERT_TRUE(ask(*caller).ok());
+  middle.next(Middle::Deed::kCut);
+  EXPECT_EQ(ask(*caller).status().code(), StatusCode::kUnavailable);
+  middle.next(Middle::Deed::kNone);
+  const auto answer = ask(*caller);
+  ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+  EXPECT_EQ(own->stats().resumed, 1u);
 }
 
 TEST_F(Hostile, ARecordThatWasChangedFailsTheCall) {

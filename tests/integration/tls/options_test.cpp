@@ -50,6 +50,28 @@ TEST_F(Options, WhoAsksForCertificatesOfClientsSaysWhose) {
   expect_refusal(tls, "ca_file or ca_pem has to say whose");
 }
 
+TEST_F(Options, WhatIsNoCrlIsNamed) {
+  TlsOptions tls = of_server();
+  tls.clients = TlsClients::kAsked;
+  tls.ca_pem = ca_.pem();
+  tls.crl_pem = "nothing";
+  expect_refusal(tls, "TlsOptions::crl_pem has no CRL in PEM");
+}
+
+TEST_F(Options, SessionsDoNotLiveForMoreThanAWeek) {
+  TlsOptions tls = of_server();
+  tls.session_lifetime = std::chrono::hours{24 * 8};
+  expect_refusal(tls, "TlsOptions::session_lifetime is below zero, or above a week");
+}
+
+TEST_F(Options, PlainClientsAreNotServedWhereACertificateIsRequired) {
+  TlsOptions tls = of_server();
+  tls.clients = TlsClients::kRequired;
+  tls.ca_pem = ca_.pem();
+  tls.plain_too = true;
+  expect_refusal(tls, "TlsOptions::plain_too lets clients in that TlsClients::kRequired keeps out");
+}
+
 TEST_F(Options, CasWithoutACertificateAreRefusedWhenAClientConnects) {
   const Status status = outcome(serve(of_server()), {.ca_pem = "nothing"});
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();

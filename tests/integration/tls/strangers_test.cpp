@@ -76,6 +76,13 @@ TEST_F(Strangers, ClientsOfOpensslWithAnotherProtocolAreRefused) {
   EXPECT_THAT(s_client(serve(of_server()), "-alpn h2"), HasSubstr("alert no application protocol"));
 }
 
+TEST_F(Strangers, WhoComesBackWithAnOlderVersionThanItSpeaksIsRefused) {
+  TlsOptions old = of_server();
+  old.version_min = TlsVersion::k12;
+  EXPECT_THAT(s_client(serve(old), "-tls1_2 -fallback_scsv"), HasSubstr("inappropriate fallback"));
+  EXPECT_TRUE(server_says("an older version than both sides speak")) << notes_.text();
+}
+
 /// s_server of the openssl tool, which ends with this.
 class Stranger {
  public:
@@ -125,6 +132,16 @@ TEST_F(Strangers, ServersOfOpensslWithAnOldVersionAreRefused) {
   const Stranger server{"-tls1_2 -cert " + path("own.pem") + " -key " + path("own.key")};
   const Status status = outcome(server.url(), of_client());
   EXPECT_THAT(status.message(), HasSubstr("no common version of TLS")) << status.to_string();
+}
+
+TEST_F(Strangers, ServersOfOpensslWithAWeakKeyAreRefused) {
+  const TlsCertificate weak = ca_.issue({.rsa_bits = 1024});
+  write("weak.pem", weak.chain_pem);
+  write("weak.key", weak.key_pem);
+  const Stranger server{"-cipher ALL:@SECLEVEL=0 -cert " + path("weak.pem") + " -key " + path("weak.key")};
+  const Status status = outcome(server.url(), of_client());
+  EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << status.to_string();
+  EXPECT_THAT(status.message(), HasSubstr("has a key that is too weak: use 2048 bits of RSA, or ECDSA"));
 }
 
 TEST_F(Strangers, ServersOfOpensslThatWantACertificateAreUnderstood) {

@@ -53,16 +53,25 @@ class TlsTest : public ::testing::Test {
  protected:
   TlsTest() : loop_(Loop::create({.mode = WaitMode::kWait}).value()) {}
 
+  TransportOptions with(std::shared_ptr<TlsCredentials> tls) {
+    TransportOptions options;
+    options.tls_credentials = std::move(tls);
+    return options;
+  }
   TransportOptions with(TlsOptions tls) {
     TransportOptions options;
     options.tls = std::move(tls);
     return options;
   }
-  TlsOptions of_server() { return {.certificates = {ca_.issue()}}; }
+  static std::shared_ptr<TlsCredentials> shared(TlsOptions tls) {
+    return std::make_shared<TlsCredentials>(std::move(tls));
+  }
+  TlsOptions of_server() { return {.certificates = {ca_.issue()}, .logger = &notes_}; }
   TlsOptions of_client() { return {.ca_pem = ca_.pem()}; }
 
   /// Returns the URL by which clients come.
-  std::string serve(TlsOptions tls, const std::string& url = "tls://127.0.0.1:0") {
+  template <typename Tls = TlsOptions>
+  std::string serve(Tls tls, const std::string& url = "tls://127.0.0.1:0") {
     server_.reset();
     server_ = std::make_unique<Server>(ServerOptions{.listen = {url}, .threads = 1, .logger = &notes_},
                                        with(std::move(tls)));
@@ -72,14 +81,16 @@ class TlsTest : public ::testing::Test {
     EXPECT_TRUE(started.ok()) << started.status().to_string();
     return started.ok() ? server_->urls().front() : "";
   }
-  std::unique_ptr<Client> client(const std::string& url, TlsOptions tls) {
+  template <typename Tls = TlsOptions>
+  std::unique_ptr<Client> client(const std::string& url, Tls tls) {
     return std::make_unique<Client>(*loop_, ClientOptions{.connect = url}, with(std::move(tls)));
   }
   Result<std::string> ask(Client& caller, const std::string& text = "hello") {
     return loop_->block_on(asking(caller, text));
   }
   /// Outcome of one call by a client of its own.
-  Status outcome(const std::string& url, TlsOptions tls) {
+  template <typename Tls = TlsOptions>
+  Status outcome(const std::string& url, Tls tls) {
     const auto caller = client(url, std::move(tls));
     return ask(*caller).status();
   }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "transport/tls/client_context.hpp"
+#include "transport/tls/file_marks.hpp"
+#include "transport/tls/server_names.hpp"
+#include "transport/tls/tally.hpp"
+#include "weft/base/result.hpp"
+#include "weft/base/time.hpp"
+#include "weft/transport/tls.hpp"
+
+namespace weft::detail::tls {
+
+/// What TlsOptions name, read: for servers and for clients, each when it is first asked for. Thread: any.
+class Credentials {
+ public:
+  explicit Credentials(TlsOptions options) : options_(std::move(options)) {}
+
+  const TlsOptions& options() const noexcept { return options_; }
+  Tally& tally() noexcept { return tally_; }
+
+  /// Returns what a handshake of a server begins with now. Looks at the files if that is due, which blocks
+  /// for as long as reading takes if they have changed; who comes meanwhile takes the last ones. Errors:
+  /// those of make_server_contexts(), when nothing good was read yet.
+  Result<std::shared_ptr<ServerNames>> server(TimePoint now);
+  /// The same for a client.
+  Result<std::shared_ptr<ClientContext>> client(TimePoint now);
+  Status reload();
+
+ private:
+  void look(TimePoint now);
+  Status load();
+  bool look_is_due(TimePoint now);
+
+  const TlsOptions options_;
+  Tally tally_;
+  /// Held while files are read; `mutex_` is taken after it, and for moments only.
+  std::mutex reading_;
+  FileMarks marks_;  ///< of what was read last, good or not
+  std::mutex mutex_;
+  std::shared_ptr<ServerNames> server_;
+  std::shared_ptr<ClientContext> client_;
+  TimePoint next_look_{};
+};
+
+}  // namespace weft::detail::tls

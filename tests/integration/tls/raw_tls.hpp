@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+
+namespace weft::testing {
+
+/// TLS of OpenSSL in memory: what it would send is taken, what it received is given.
+class RawTls {
+ public:
+  RawTls()
+      : context_(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free), ssl_(SSL_new(context_.get()), &SSL_free) {
+    SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    char name[] = "localhost";  // SSL_set_tlsext_host_name() is a macro of old casts
+    SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name);
+    SSL_set_connect_state(ssl_.get());
+  }
+
+  bool shake_hands() { return SSL_do_handshake(ssl_.get()) == 1; }
+  /// Speaks nothing above TLS 1.2. Before the handshake.
+  void be_old() { SSL_set_max_proto_version(ssl_.get(), TLS1_2_VERSION); }
+  bool renegotiate() { return SSL_renegotiate(ssl_.get()) == 1 && SSL_do_handshake(ssl_.get()) == 1; }
+  bool update_key() {
+    return SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl_.get()) == 1;
+  }
+  /// Reads plain bytes, what comes of TLS's own among them.
+  bool read() {
+    char bytes[16384];
+    return SSL_read(ssl_.get(), bytes, sizeof bytes) > 0;
+  }
+  std::string take() {
+    std::string bytes(BIO_ctrl_pending(SSL_get_wbio(ssl_.get())), '\0');
+    if (!bytes.empty()) BIO_read(SSL_get_wbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
+    return bytes;
+  }
+  void give(const std::string& bytes) {
+    if (!bytes.empty()) BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
+  }
+
+ private:
+  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
+  std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
+};
+
+}  // namespace weft::testing
