@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fleet of servers in processes of their own, of which one is killed every two seconds and started again,
-// while idempotent calls are made at a steady rate: does one fail, and how much longer do they take than while
-// nobody is killed? Both are measured in turn, in one run.
+// while idempotent calls are made at a steady rate: does one fail, and how much longer do they take than
+// while nobody is killed? Both are measured in turn, in one run.
 //
 // With --kills it takes no times and needs none: so many servers are killed one after the other, each after a
 // number of calls. A test runs that.
@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <latch>
 #include <string>
 #include <thread>
 #include <utility>
@@ -92,9 +93,10 @@ double microseconds(const Outcomes& outcomes, double quantile) {
 }
 
 void print(const char* name, const Outcomes& outcomes) {
-  std::printf("%-12s %10llu calls, %llu failed; p50 %.0f us, p99 %.0f us, p99.9 %.0f us, longest %.1f ms\n", name,
-              static_cast<unsigned long long>(outcomes.begun), static_cast<unsigned long long>(outcomes.failed),
-              microseconds(outcomes, 0.5), microseconds(outcomes, 0.99), microseconds(outcomes, 0.999),
+  std::printf("%-12s %10llu calls, %llu failed; p50 %.0f us, p99 %.0f us, p99.9 %.0f us, longest %.1f ms\n",
+              name, static_cast<unsigned long long>(outcomes.begun),
+              static_cast<unsigned long long>(outcomes.failed), microseconds(outcomes, 0.5),
+              microseconds(outcomes, 0.99), microseconds(outcomes, 0.999),
               static_cast<double>(outcomes.latencies.max()) / 1e6);
   if (outcomes.failed != 0) std::printf("  the first failure: %s\n", outcomes.failure.c_str());
 }
@@ -103,11 +105,11 @@ bool report(const ChurnLoad& load, const weft::FleetStats& stats, const Plan& pl
   const Outcomes& calm = load.outcomes(kCalm);
   const Outcomes& churn = load.outcomes(kChurn);
   const std::uint64_t failed = load.outcomes(kWarmUp).failed + calm.failed + churn.failed;
-  std::printf("%llu attempts, %llu of them again; %llu refused by the budget; %llu backups, %llu of them first\n",
-              static_cast<unsigned long long>(stats.attempts), static_cast<unsigned long long>(stats.retries),
-              static_cast<unsigned long long>(stats.retries_refused),
-              static_cast<unsigned long long>(stats.backups),
-              static_cast<unsigned long long>(stats.backups_won));
+  std::printf(
+      "%llu attempts, %llu of them again; %llu refused by the budget; %llu backups, %llu of them first\n",
+      static_cast<unsigned long long>(stats.attempts), static_cast<unsigned long long>(stats.retries),
+      static_cast<unsigned long long>(stats.retries_refused), static_cast<unsigned long long>(stats.backups),
+      static_cast<unsigned long long>(stats.backups_won));
   if (plan.kills != 0) {
     std::printf("%llu calls, %llu failed\n", static_cast<unsigned long long>(churn.begun),
                 static_cast<unsigned long long>(failed));
@@ -117,7 +119,8 @@ bool report(const ChurnLoad& load, const weft::FleetStats& stats, const Plan& pl
   print("undisturbed", calm);
   print(plan.drains ? "leaving" : "killed", churn);
   const double ratio = microseconds(churn, 0.99) / std::max(microseconds(calm, 0.99), 1e-9);
-  std::printf("p99 %.2f times the undisturbed one, %s\n", ratio, ratio < 2 ? "under twice" : "NOT under twice");
+  std::printf("p99 %.2f times the undisturbed one, %s\n", ratio,
+              ratio < 2 ? "under twice" : "NOT under twice");
   return failed == 0 && ratio < 2;
 }
 
@@ -134,11 +137,14 @@ int run(const Plan& plan) {
   weft::FleetClient fleet{*loop, std::move(options)};
   ChurnLoad load{fleet, kKinds};
   bool came_up = true;
+  std::latch calls_ended{1};
   std::thread supervisor{[&] {
     came_up = plan.kills != 0 ? run_by_calls(servers, load, plan) : run_by_time(servers, load, plan);
     load.stop();
+    calls_ended.wait();  // servers end with the thread that started them
   }};
   loop->block_on(drive(&load, &plan));
+  calls_ended.count_down();
   supervisor.join();
   if (!came_up) std::fprintf(stderr, "a server did not come up again\n");
   const bool holds = report(load, fleet.stats(), plan);
@@ -153,7 +159,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Servers that are killed and started again under a fleet's calls"};
   app.add_option("--servers", plan.servers, "server processes")->check(CLI::Range(2, 1000));
   app.add_option("--rate", plan.rate, "calls a second")->check(CLI::PositiveNumber);
-  app.add_option("--seconds", plan.seconds, "seconds of each part, undisturbed and not")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", plan.seconds, "seconds of each part, undisturbed and not")
+      ->check(CLI::PositiveNumber);
   app.add_option("--rounds", plan.rounds, "how often both parts are measured")->check(CLI::PositiveNumber);
   app.add_option("--every", plan.kill_seconds, "seconds between two kills")->check(CLI::PositiveNumber);
   app.add_option("--down", plan.down_seconds, "seconds until a server is started again")

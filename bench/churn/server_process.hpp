@@ -8,7 +8,7 @@
 namespace weft::churn {
 
 /// A server in a process of its own: this very program, started again with "--serve" and a URL. It ends with
-/// the process that started it. Thread: one at a time.
+/// the thread that started it. Thread: one at a time.
 class ServerProcess {
  public:
   ServerProcess() = default;
