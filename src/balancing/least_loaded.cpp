@@ -15,6 +15,11 @@ void LeastLoaded::list_changed(std::span<const std::uint32_t> before) {
   loads_ = detail::carried_over(loads_, before, Load{});
 }
 
+// What failed before it went says nothing of what came back.
+void LeastLoaded::share_changed(std::uint32_t index, std::uint64_t parts_before) noexcept {
+  if (parts_before == 0) loads_[index].nanoseconds = 0;
+}
+
 double LeastLoaded::kept(TimePoint at, TimePoint now) const noexcept {
   if (now <= at) return 1;
   return std::exp(-static_cast<double>((now - at).count()) / static_cast<double>(options_.decay.count()));

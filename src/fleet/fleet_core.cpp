@@ -149,7 +149,10 @@ void FleetCore::ended(FleetMember& member, bool reported, const CallReport& repo
     const bool first = member.latency == Duration::zero();
     member.latency += first ? report.latency : (report.latency - member.latency) / kLatencyParts;
   }
-  if (reported && !closed_) choice_.ended(member, report);
+  if (closed_) return;
+  if (reported) choice_.ended(member, report);
+  // A policy that has heard of failures would not pick it for long, and only then would it be looked after.
+  if (report.outcome == CallOutcome::kFailure && links_.was_lost(member)) links_.connect(member);
 }
 
 bool FleetCore::try_retry() noexcept {

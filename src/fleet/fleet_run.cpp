@@ -172,7 +172,15 @@ FleetAttempt::~FleetAttempt() {
 
 void FleetAttempt::end(const Status& outcome) noexcept {
   ended_ = true;
-  report(outcome_of(outcome));
+  report(is_told_already(outcome) ? CallOutcome::kIgnored : outcome_of(outcome));
+}
+
+// A server that goes takes all its calls with it. They say one thing together, or each restart under load
+// would get a server ejected.
+bool FleetAttempt::is_told_already(const Status& outcome) noexcept {
+  if (outcome.code() != StatusCode::kUnavailable) return false;
+  const TimePoint now = core_.loop().now();
+  return std::exchange(member_.unavailable_at, now) == now;
 }
 
 void FleetAttempt::report(CallOutcome outcome) noexcept {

@@ -17,7 +17,8 @@ struct LeastLoadedOptions {
 /// Of two endpoints at random the one with less work: its latency times the calls in flight and this one,
 /// for each unit of weight. A latency rises at once to what was seen and falls slowly, so that a server
 /// which becomes slow is left at once. Looking at two and not at all keeps clients from falling upon one
-/// server together, and is nearly as good.
+/// server together, and is nearly as good. An endpoint whose share was zero is as one of which nothing is
+/// known.
 ///
 /// Sources: Mitzenmacher: The Power of Two Choices in Randomized Load Balancing, 2001; the latency is the
 /// peak EWMA of Finagle. O(1), some 50 bytes and the key for each endpoint.
@@ -41,6 +42,7 @@ class LeastLoaded final : public detail::ListedPolicy {
   };
 
   void list_changed(std::span<const std::uint32_t> before) override;
+  void share_changed(std::uint32_t index, std::uint64_t parts_before) noexcept override;
   /// The part that is left at `now` of what was seen at `at`.
   double kept(TimePoint at, TimePoint now) const noexcept;
   double cost(std::uint32_t index, TimePoint now) const noexcept;

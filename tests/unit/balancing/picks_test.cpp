@@ -84,6 +84,24 @@ TEST(FewestLoads, ArePeaksThatRiseAtOnceAndFallSlowly) {
   EXPECT_EQ(policy.in_flight(0), 0u);
 }
 
+TEST(FewestLoads, AreUnknownOfWhoWasGone) {
+  LeastLoaded policy;
+  const ListOfServers list{2};
+  ASSERT_TRUE(policy.set_endpoints(list.specs).ok());
+  for (const std::uint32_t index : {0u, 1u}) {
+    policy.begun(index, kFleetStart);
+    policy.ended(index,
+                 {kFleetStart, index == 0 ? CallOutcome::kFailure : CallOutcome::kSuccess, Duration{1000}});
+  }
+  for (std::uint64_t number = 0; number < 100; ++number) EXPECT_EQ(pick_at(policy, number), 1u);
+  policy.set_share(0, 0.5);
+  for (std::uint64_t number = 0; number < 100; ++number) EXPECT_EQ(pick_at(policy, number), 1u);
+  policy.set_share(0, 0);
+  policy.set_share(0, 1);
+  EXPECT_EQ(policy.latency(0, kFleetStart), Duration::zero());
+  for (std::uint64_t number = 0; number < 100; ++number) EXPECT_EQ(pick_at(policy, number), 0u);
+}
+
 TEST(FewestLoads, FollowWhoStaysToItsNewIndex) {
   LeastLoaded policy;
   const ListOfServers list{3};

@@ -44,6 +44,24 @@ TEST_F(Fleets, AServerThatComesBackGetsCallsAgain) {
   EXPECT_GT(replicas_[1].ran, 10);
 }
 
+TEST_F(Fleets, AServerThatTookManyCallsWithItWhenItWentIsNotLeftOutForThat) {
+  for (int i = 0; i < 2; ++i) serve(i);
+  FleetClient& fleet = make(2);
+  // The budget of retries grows with calls.
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
+  for (int i = 0; i < 2; ++i) replicas_[i].work = 100ms;
+  Many many;
+  for (int i = 0; i < 100; ++i) begin<ask_again>(many, {});
+  crash(0);
+  finish(many);
+  for (const Result<int>& result : many.results) EXPECT_TRUE(result.ok());
+  EXPECT_EQ(fleet.stats().ejected, 0u);
+  serve(0);
+  const int before = replicas_[0].ran;
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
+  EXPECT_GE(replicas_[0].ran - before, 10);
+}
+
 TEST_F(Fleets, ACallSaysWhyNoServerCouldBeAskedInItsTime) {
   FleetClient& fleet = make(2);
   const FleetCallOptions options{.call = {.timeout = 3s}};

@@ -35,6 +35,10 @@ class FleetLinks {
   bool is_up(const FleetMember& member) const noexcept {
     return member.link == FleetMember::Link::kReady && member.pool != nullptr && member.pool->connected();
   }
+  /// Says whether `member` may be asked and had a connection that it has no more.
+  bool was_lost(const FleetMember& member) const noexcept {
+    return member.link == FleetMember::Link::kReady && member.is_used() && !is_up(member);
+  }
   /// Members that had a connection when it was last looked for.
   std::span<FleetMember* const> ready() const noexcept { return {ready_.data(), ready_.size()}; }
   /// Number of members that could not be reached when it was last tried, and of those that never will be.

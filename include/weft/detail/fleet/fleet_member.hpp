@@ -56,6 +56,8 @@ struct FleetMember {
   /// Attempts and others that keep it.
   std::size_t holds = 0;
   Duration latency{};
+  /// When a call last found it unavailable, by the turn of the loop.
+  TimePoint unavailable_at = TimePoint::min();
   /// The reason of kDown.
   Status failure;
   Link link = Link::kIdle;

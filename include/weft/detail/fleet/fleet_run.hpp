@@ -75,6 +75,7 @@ class FleetAttempt {
   void end(const Status& outcome) noexcept;
 
  private:
+  bool is_told_already(const Status& outcome) noexcept;
   void report(CallOutcome outcome) noexcept;
 
   FleetCore& core_;
