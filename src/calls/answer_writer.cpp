@@ -135,6 +135,14 @@ void AnswerWriter::forget(ServedCall& call) {
   calls_.erase(call);
   admission_.leave(call.connection_charge());
   wake_room_waiter();
+  // One that leaves may have waited for this answer.
+  if (!session_.ready()) [[unlikely]] {
+    session_.owner().on_session_room(session_);
+  }
+}
+
+std::shared_ptr<PeerTarget> AnswerWriter::peer() {
+  return PeerTarget::of(session_);
 }
 
 std::string AnswerWriter::local_endpoint() const {
@@ -146,7 +154,7 @@ std::string AnswerWriter::remote_endpoint() const {
 }
 
 std::shared_ptr<void>& AnswerWriter::connection_tag() {
-  return session_.tag();
+  return session_.seat().tag();
 }
 
 void AnswerWriter::finish() {

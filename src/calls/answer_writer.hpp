@@ -53,6 +53,7 @@ class AnswerWriter final : public AnswerSink {
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
   std::shared_ptr<void>& connection_tag() override;
+  std::shared_ptr<PeerTarget> peer() override;
   void finish() override;
 
   bool queue_transfer(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes>& wishes);

@@ -11,6 +11,7 @@
 namespace weft::detail {
 
 class IncomingTransfer;
+class PeerTarget;
 struct DropIncoming {
   void operator()(IncomingTransfer* transfer) const noexcept;
 };
@@ -25,6 +26,7 @@ struct CallEnvelope {
   struct Endpoints {
     std::string local;
     std::string remote;
+    std::shared_ptr<PeerTarget> peer;
   };
 
   /// The request's attachment, until the handler takes it.
