@@ -46,6 +46,7 @@ bool AnswerWriter::break_off(std::uint64_t id) {
 }
 
 void AnswerWriter::wake_all() {
+  gone_ = true;
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
 }
 
@@ -136,7 +137,7 @@ void AnswerWriter::forget(ServedCall& call) {
   admission_.leave(call.connection_charge());
   wake_room_waiter();
   // One that leaves may have waited for this answer.
-  if (!session_.ready()) [[unlikely]] {
+  if (!gone_ && !session_.ready()) [[unlikely]] {
     session_.owner().on_session_room(session_);
   }
 }

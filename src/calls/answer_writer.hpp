@@ -66,6 +66,7 @@ class AnswerWriter final : public AnswerSink {
   IdTable<ServedCall>& calls_;
   CallCounting& counting_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
+  bool gone_ = false;
   /// Attachments that are leaving in pieces; made for the first.
   std::unique_ptr<IdTable<AnswerTransfer>> leaving_;
 };

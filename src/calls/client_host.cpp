@@ -44,6 +44,7 @@ Status ClientHost::build() {
   Result<MethodTable> methods = MethodTable::build(std::move(entries_));
   if (!methods.ok()) return std::move(methods).status();
   methods_ = std::move(*methods);
+  methods_.set_whose("client");
   // Rates and limits of the methods themselves; those of a whole server a client does not have.
   methods_.put_behind(std::make_shared<ServerGate>(ServerOptions{}));
   calls_.methods = &methods_;
