@@ -165,10 +165,14 @@ TEST_F(PeersOfAServer, ABroadcastEndsWhenTheServerDoes) {
   EXPECT_TRUE((call<remote<"join", void(std::string)>>(slow, "slow")).ok());
   peers.emplace(its_server->peers());
   Scope scope;
-  scope.spawn([](Peers its, std::optional<Result<BroadcastOutcome>>* into) -> Task<void> {
-    Result<BroadcastOutcome> got = co_await its.broadcast<on_price>(1);
-    *into = std::move(got);
-  }, *peers, &outcome);
+  loop().post([&] {
+    scope.spawn(
+        [](Peers its, std::optional<Result<BroadcastOutcome>>* into) -> Task<void> {
+          Result<BroadcastOutcome> got = co_await its.broadcast<on_price>(1);
+          *into = std::move(got);
+        },
+        *peers, &outcome);
+  });
   ASSERT_TRUE(turn_until(loop(), [&] { return began == 1; }));
   its_server->stop(0s);
   ASSERT_TRUE(turn_until(loop(), [&] { return outcome.has_value(); }));
@@ -206,10 +210,14 @@ TEST_F(PeersOfAServer, ABroadcastThatIsGivenUpGoesOnWithoutItsCaller) {
   EXPECT_TRUE((call<remote<"join", void(std::string)>>(slow, "slow")).ok());
   std::optional<Status> status;
   Scope scope;
-  scope.spawn([](Peers its, std::optional<Status>* into) -> Task<void> {
-    Result<BroadcastOutcome> got = co_await its.broadcast<on_price>(1);
-    *into = got.status();
-  }, its_server.peers(), &status);
+  loop().post([&] {
+    scope.spawn(
+        [](Peers its, std::optional<Status>* into) -> Task<void> {
+          Result<BroadcastOutcome> got = co_await its.broadcast<on_price>(1);
+          *into = got.status();
+        },
+        its_server.peers(), &status);
+  });
   ASSERT_TRUE(turn_until(loop(), [&] { return owed.size() == 1; }));
   scope.cancel_scope().cancel(CancelReason::kRequested);
   ASSERT_TRUE(turn_until(loop(), [&] { return status.has_value(); }));
