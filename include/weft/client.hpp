@@ -6,6 +6,8 @@
 #include "weft/calls/call_client.hpp"
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/functions/function_caller.hpp"
+#include "weft/functions/function_server.hpp"
+#include "weft/functions/peer.hpp"
 #include "weft/transports.hpp"
 
 namespace weft {
@@ -13,7 +15,12 @@ namespace weft {
 /// Calls functions of one server, over one connection: a CallClient whose arguments and results are written
 /// and read by the codec: `Result<R> reply = co_await client.call<f>(arguments...);`. Thread, life: as
 /// CallClient; other threads write blocking(client) or on_loop_of(client).
-class Client final : public CallClient, public FunctionCaller<Client> {
+///
+/// A client serves too: what is registered before its first call, or connect(), the server calls over the same
+/// connection (CallContext::peer()). Handlers run on the client's loop, within the client's limits; none may
+/// be blocking. Their coroutines are destroyed with the client if they have not ended, so that they own no
+/// Scope then; and the loop outlives every Reply that they keep.
+class Client final : public CallClient, public FunctionCaller<Client>, public FunctionServer<Client> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client.
   Client(Loop& loop, ClientOptions options, TransportOptions transports = {});

@@ -2,20 +2,20 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <type_traits>
 #include <utility>
 
 #include "weft/calls/call_server.hpp"
 #include "weft/calls/transfer_progress.hpp"
-#include "weft/detail/functions/handler.hpp"
+#include "weft/functions/function_server.hpp"
+#include "weft/functions/peer.hpp"
+#include "weft/functions/peers.hpp"
 #include "weft/transports.hpp"
 
 namespace weft {
 
 /// Serves functions to any number of connections: a CallServer whose arguments and results are read and
-/// written by the codec. Thread, life: as CallServer.
-class Server final : public CallServer {
+/// written by the codec. Handlers are registered before start(). Thread, life: as CallServer.
+class Server final : public CallServer, public FunctionServer<Server> {
  public:
   /// Listens over all transports of this build, its own ones.
   explicit Server(ServerOptions options, TransportOptions transports = {});
@@ -23,58 +23,17 @@ class Server final : public CallServer {
   Server(ServerOptions options, Transports transports)
       : CallServer(std::move(options), std::move(transports)) {}
 
-  /// Registers free functions, each one `f`, `method<f, "key">` or a template's specialisation, all with the
-  /// same options: `register_handler<add, multiply>()`. Before start(), which refuses a name that was
-  /// registered twice.
-  template <auto... M>
-    requires(sizeof...(M) > 0 && (detail::Handler<M> && ...))
-  void register_handler(const HandlerOptions& options = {}) {
-    (register_function<M>(options), ...);
-  }
-  /// Registers member functions with their object, which must outlive the server:
-  /// `register_handler<&Store::get, &Store::put>(&store)`.
-  template <auto... M, typename Object>
-    requires(sizeof...(M) > 0 && (detail::Handler<M> && ...))
-  void register_handler(Object* object, const HandlerOptions& options = {}) {
-    (register_member<M>(object, options), ...);
-  }
-
-  /// Registers a lambda or another function object under a name, for clients that call
-  /// `weft::remote<"name", R(Arguments...)>`. The server owns it, and calls it from the threads of all its
-  /// loops. A coroutine may use its captures: it does not outlive the server.
-  template <typename F>
-  void register_handler(std::string name, F&& function, const HandlerOptions& options = {}) {
-    using Function = std::remove_cvref_t<F>;
-    static_assert(detail::FunctionObject<F>,
-                  "weft cannot serve this handler: it takes a lambda or an object with one function call "
-                  "operator, without `auto` among its parameters; for a function write "
-                  "register_handler<weft::method<function, \"name\">>()");
-    if constexpr (detail::FunctionObject<F>) {
-      auto owned =
-          std::make_shared<detail::OwnedHandler<Function>>(std::move(name), std::forward<F>(function));
-      using Handler = detail::HandlerOf<&Function::operator()>;
-      register_method(Handler::named_entry(owned->name, &owned->function, options), owned);
-    }
-  }
-
- private:
-  template <auto M>
-  void register_function(const HandlerOptions& options) {
-    static_assert(detail::FreeHandler<M>,
-                  "weft cannot serve this handler: a member function is registered with its object, as in "
-                  "register_handler<&T::function>(&object)");
-    if constexpr (detail::FreeHandler<M>) register_method(detail::HandlerOf<M>::entry(nullptr, options));
-  }
-  template <auto M, typename Object>
-  void register_member(Object* object, const HandlerOptions& options) {
-    static_assert(detail::MemberHandlerOf<M, Object>,
-                  "weft cannot serve this handler: it is no member function of this object's class, or the "
-                  "object is const and the function is not");
-    if constexpr (detail::MemberHandlerOf<M, Object>) {
-      using Declared = typename detail::MethodTraits<M>::Object;
-      register_method(detail::HandlerOf<M>::entry(
-          const_cast<std::remove_const_t<Declared>*>(static_cast<Declared*>(object)), options));
-    }
+  /// The peers that are connected, on all loops, to find one and to call all. Any thread, once start() has
+  /// returned; what it gives may outlive the server.
+  Peers peers() const { return Peers{peer_board()}; }
+  /// `connected(Peer)` is called for each peer that has said hello, and `gone(Peer)` when its connection has
+  /// ended, on the peer's loop, so on several threads at the same time if there are several loops. The one
+  /// that is gone still has its tag. What they throw ends the connection. Before start().
+  template <typename Connected, typename Gone>
+  void on_peers(Connected connected, Gone gone) {
+    set_peer_hooks(
+        [hook = std::move(connected)](const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); },
+        [hook = std::move(gone)](const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); });
   }
 };
 

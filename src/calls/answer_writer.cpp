@@ -46,6 +46,7 @@ bool AnswerWriter::break_off(std::uint64_t id) {
 }
 
 void AnswerWriter::wake_all() {
+  gone_ = true;
   while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
 }
 
@@ -135,6 +136,14 @@ void AnswerWriter::forget(ServedCall& call) {
   calls_.erase(call);
   admission_.leave(call.connection_charge());
   wake_room_waiter();
+  // One that leaves may have waited for this answer.
+  if (!gone_ && !session_.ready()) [[unlikely]] {
+    session_.owner().on_session_room(session_);
+  }
+}
+
+std::shared_ptr<PeerTarget> AnswerWriter::peer() {
+  return PeerTarget::of(session_);
 }
 
 std::string AnswerWriter::local_endpoint() const {
@@ -146,7 +155,7 @@ std::string AnswerWriter::remote_endpoint() const {
 }
 
 std::shared_ptr<void>& AnswerWriter::connection_tag() {
-  return session_.tag();
+  return session_.seat().tag();
 }
 
 void AnswerWriter::finish() {

@@ -53,6 +53,7 @@ class AnswerWriter final : public AnswerSink {
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
   std::shared_ptr<void>& connection_tag() override;
+  std::shared_ptr<PeerTarget> peer() override;
   void finish() override;
 
   bool queue_transfer(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes>& wishes);
@@ -65,6 +66,7 @@ class AnswerWriter final : public AnswerSink {
   IdTable<ServedCall>& calls_;
   CallCounting& counting_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
+  bool gone_ = false;
   /// Attachments that are leaving in pieces; made for the first.
   std::unique_ptr<IdTable<AnswerTransfer>> leaving_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/calls/call_client.hpp"
 
+#include <utility>
+
 #include "calls/client_core.hpp"
 #include "calls/wrong_thread.hpp"
 
@@ -13,6 +15,11 @@ CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
 
 CallClient::~CallClient() {
   detail::check_thread(loop());
+}
+
+void CallClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+  detail::check_thread(loop());
+  core_->host().add(entry, std::move(owner));
 }
 
 Task<Result<void>> CallClient::connect() {

@@ -5,6 +5,7 @@
 
 #include "calls/gate_pass.hpp"
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/peer_target.hpp"
 #include "weft/detail/calls/served_call.hpp"
 
 namespace weft {
@@ -44,7 +45,7 @@ std::string CallContext::remote_endpoint() const {
 Identity CallContext::identity() const {
   const detail::CallEnvelope& envelope = call_->envelope();
   if (envelope.pass != nullptr) return envelope.pass->caller();
-  if (envelope.endpoints != nullptr) return envelope.endpoints->peer;
+  if (envelope.endpoints != nullptr) return envelope.endpoints->identity;
   return call_->sink() != nullptr ? call_->sink()->peer_identity() : Identity{};
 }
 
@@ -93,6 +94,15 @@ void CallContext::report_progress(std::shared_ptr<TransferProgress> progress) {
 
 void CallContext::set_attachment_rate(std::uint64_t bytes_per_second) {
   wishes(*call_).rate = bytes_per_second;
+}
+
+std::shared_ptr<detail::PeerTarget> CallContext::peer_target() const {
+  if (const auto& kept = call_->envelope().endpoints; kept != nullptr && kept->peer != nullptr) {
+    return kept->peer;
+  }
+  std::shared_ptr<detail::PeerTarget> peer;
+  if (call_->sink() != nullptr) peer = call_->sink()->peer();
+  return peer != nullptr ? peer : detail::PeerTarget::gone(call_->loop(), call_->connection_id());
 }
 
 std::shared_ptr<void>& CallContext::connection_tag() {

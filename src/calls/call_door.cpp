@@ -15,15 +15,17 @@ CallDoor::CallDoor(CallTarget& target)
       timeout_(target.timeouts().timeout()),
       carries_metadata_(target.carries_metadata()) {}
 
-void CallDoor::close() noexcept {
+void CallDoor::close(Status why) noexcept {
   target_ = nullptr;
-  closed_ = {StatusCode::kCancelled, Layer::kRpc, "the client has ended"};
+  closed_ = std::move(why);
+  is_closed_.store(true, std::memory_order_release);
   mailbox_->end_errands_of(this);
 }
 
 CallTarget::CallTarget(Loop& loop, Duration timeout, bool carries_metadata,
                        std::shared_ptr<const ClientGate> gate)
     : loop_(loop),
+      home_(&loop),
       timeouts_(loop, timeout, gate == nullptr),
       carries_metadata_(carries_metadata),
       gate_(std::move(gate)),
@@ -32,7 +34,14 @@ CallTarget::CallTarget(Loop& loop, Duration timeout, bool carries_metadata,
 }
 
 CallTarget::~CallTarget() {
-  door_->close();
+  if (!is_over()) be_over({StatusCode::kCancelled, Layer::kRpc, "the client has ended"});
+}
+
+void CallTarget::be_over(Status why) noexcept {
+  home_.store(this, std::memory_order_relaxed);
+  open_ = nullptr;
+  timeouts_.forget_all();
+  door_->close(std::move(why));
   loop_.mailbox()->use().remove_resident();
 }
 

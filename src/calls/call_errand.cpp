@@ -73,7 +73,8 @@ void CallErrand::refuse() noexcept {
     return refuse_with({StatusCode::kFailedPrecondition, Layer::kRuntime,
                         "a client of the parent was used in a child of fork; make one here"});
   }
-  refuse_with(loop_stopped_status());
+  Status closed = door().why_closed();
+  refuse_with(closed.ok() ? loop_stopped_status() : std::move(closed));
 }
 
 void CallErrand::refuse_with(Status why) noexcept {

@@ -12,6 +12,7 @@
 #include "calls/check_options.hpp"
 #include "calls/fault_log.hpp"
 #include "calls/method_table.hpp"
+#include "calls/peer_place.hpp"
 #include "calls/server_gate.hpp"
 #include "calls/server_loops.hpp"
 #include "calls/server_shard.hpp"
@@ -62,6 +63,12 @@ class CallServer::State {
     loops_.add_state(std::move(kind));
   }
   std::shared_ptr<void>& layer_state(const std::type_info& layer) { return parts_[layer]; }
+  void set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone) {
+    WEFT_ASSERT(phase_ == Phase::kNew, "say on_peers() before start()");
+    peers_->connected = std::move(connected);
+    peers_->gone = std::move(gone);
+  }
+  const std::shared_ptr<detail::PeerBoard>& peers() const { return peers_; }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
   Result<MemoryLease> register_memory(MutableBytes memory) const {
@@ -92,6 +99,7 @@ class CallServer::State {
   detail::MethodTable methods_;
   std::unique_ptr<detail::CallWorkers> workers_;
   detail::ServerLoops loops_;
+  const std::shared_ptr<detail::PeerBoard> peers_ = std::make_shared<detail::PeerBoard>();
   std::vector<std::unique_ptr<detail::ServerShard>> shards_;
   std::vector<std::unique_ptr<detail::Listener>> listeners_;
   std::vector<std::string> urls_;
@@ -135,7 +143,7 @@ Result<void> CallServer::State::make_threads() {
   if (!started.ok()) return started;
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     const detail::ServerShard::Setup setup{loops_[i],   options_, methods_, workers_.get(),
-                                           memory_,     logger(), faults_,  next_connection_id_,
+                                           memory_,     logger(), faults_,  *peers_, next_connection_id_,
                                            connections_};
     shards_.push_back(std::make_unique<detail::ServerShard>(setup));
   }
@@ -267,6 +275,7 @@ void CallServer::State::end(bool in_child) {
 void CallServer::State::take_down() {
   if (!listeners_.empty()) loops_.run_on(0, [this] { listeners_.clear(); });
   workers_.reset();
+  peers_->clear();
   loops_.stop();
   shards_.clear();
   loops_.clear();
@@ -299,6 +308,14 @@ std::shared_ptr<void>& CallServer::layer_state(const std::type_info& layer) {
 
 void CallServer::add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
   state_->add_loop_state(std::move(kind));
+}
+
+void CallServer::set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone) {
+  state_->set_peer_hooks(std::move(connected), std::move(gone));
+}
+
+const std::shared_ptr<detail::PeerBoard>& CallServer::peer_board() const {
+  return state_->peers();
 }
 
 void CallServer::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {

@@ -20,6 +20,11 @@ std::uint32_t in_header(Duration timeout) {
 CallTimeouts::CallTimeouts(Loop& loop, Duration timeout, bool plain)
     : loop_(loop), timeout_(timeout), wire_timeout_(plain ? in_header(timeout) : 0) {}
 
+void CallTimeouts::forget_all() noexcept {
+  while (!calls_.empty()) calls_.pop_front();
+  if (armed()) loop_.disarm(*this);
+}
+
 void CallTimeouts::on_timer() {
   const TimePoint now = loop_.now();
   while (!calls_.empty() && calls_.front().request().deadline.expired(now)) {

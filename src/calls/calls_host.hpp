@@ -20,6 +20,7 @@
 namespace weft::detail {
 
 class FaultLog;
+class PeerIndex;
 class MethodTable;
 class CallWorkers;
 
@@ -39,6 +40,10 @@ struct CallsHost {
   RefusalCounters refusals;
   MethodCounts calls;
   ConnectionTotals traffic;
+  /// Peers that have tags; null on a client.
+  std::shared_ptr<PeerIndex> peers;
+  /// For calls to peers that have no time of their own; kNoTimeout: none.
+  Duration peer_call_timeout = std::chrono::seconds{30};
   /// Null on a client: there the one who called hears of it.
   FaultLog* faults = nullptr;
   /// Calls whose connection is gone and whose handler has not ended.

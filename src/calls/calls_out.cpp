@@ -230,6 +230,7 @@ void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
 
 void CallsOut::count_places() {
   in_flight_max_ = std::min(own_max_, held_by_peer_max_ - std::min(table_.abandoned(), held_by_peer_max_));
+  if (held_back_) in_flight_max_ = 0;
 }
 
 void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {
@@ -333,6 +334,10 @@ void CallsOut::end_untaken(std::uint64_t position, std::string_view reason) {
   Status untaken{StatusCode::kUnavailable, Layer::kRpc, text};
   untaken.mark_unprocessed();
   table_.take_from(position, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(untaken, true); });
+}
+
+void CallsOut::end_unanswered(const Status& why) {
+  table_.take_from(0, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(why, true); });
 }
 
 void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {

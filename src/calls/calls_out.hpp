@@ -70,7 +70,12 @@ class CallsOut {
   /// every exchange ends with `why`, and those that begin there are unprocessed.
   void fail_all(const Status& why, std::uint64_t handed_over);
 
+  /// The connection stands, but the peer has ended its side: every exchange ends with `why`.
+  void end_unanswered(const Status& why);
+
   Session& session() const { return session_; }
+  /// Answers that the peer owes, also those to exchanges that were given up.
+  std::uint32_t awaited() const { return table_.size() + table_.abandoned(); }
   std::uint32_t in_flight() const { return table_.size(); }
   /// Returns how many were begun so far.
   std::uint64_t begun() const { return table_.entered(); }
@@ -79,6 +84,11 @@ class CallsOut {
   bool has_place() const { return table_.size() < in_flight_max_; }
   /// Keeps to these limits, our own and the peer's.
   void keep_to(std::uint32_t own_max, std::uint32_t peer_max);
+  /// None is begun while this side does not read: see may_put_off() in session.cpp.
+  void hold_back(bool held) {
+    held_back_ = held;
+    count_places();
+  }
   std::uint64_t late_answers() const { return late_answers_; }
 
  private:
@@ -99,6 +109,7 @@ class CallsOut {
   std::uint32_t held_by_peer_max_ = 0;
   /// Our own limit, or what those that were given up leave of the peer's, if that is less.
   std::uint32_t in_flight_max_ = 0;
+  bool held_back_ = false;
   std::uint64_t late_answers_ = 0;
   /// Larger bodies need admit_body().
   std::uint32_t small_body_bytes_ = 0;

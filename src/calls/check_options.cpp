@@ -182,6 +182,9 @@ Status check_options(const ServerOptions& options, bool blocking) {
     status = check_above_zero({{"ServerOptions::worker_threads", options.worker_threads},
                                {"ServerOptions::worker_queue_max", options.worker_queue_max}});
   }
+  if (status.ok()) {
+    status = check_above_zero({{"ServerOptions::peer_call_timeout", options.peer_call_timeout}});
+  }
   if (status.ok()) status = check_gates(options);
   return status.ok() ? check_limits(options.limits) : status;
 }

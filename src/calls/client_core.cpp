@@ -38,10 +38,8 @@ ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
                  gate_to(options.connect, options.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
-      misuse_(check_options(options_)),
-      reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max) {
-  host_.memory.emplace(std::make_shared<MemoryBudget>(options_.limits.process_memory_max));
-}
+      host_(ClientHost::make(loop, options_.limits, default_timeout(options_), check_options(options_))),
+      reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max) {}
 
 ClientCore::~ClientCore() {
   close();
@@ -49,7 +47,7 @@ ClientCore::~ClientCore() {
 
 Begun ClientCore::begin_without_session(PendingCall& call, std::size_t body_bytes) {
   if (state_ == State::kClosed) return call.refuse(closed_status());
-  if (!misuse_.ok()) return call.refuse(misuse_);
+  if (const Status& misuse = host_->prepare(); !misuse.ok()) return call.refuse(misuse);
   if (body_bytes > options_.limits.body_bytes_max) {
     return call.refuse(over_limit("a request", body_bytes, options_.limits.body_bytes_max, "the client's",
                                   kClientsBodyOption));
@@ -87,7 +85,7 @@ void ClientCore::on_timer() {
 }
 
 void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
-  const SessionSetup setup{loop(),        *this, options_.limits, host_, logger(), options_.checksums,
+  const SessionSetup setup{loop(),        *this, options_.limits, host_->calls(), logger(), options_.checksums,
                            hello_timeout, true};
   session_ = std::make_unique<Session>(setup, std::move(connection), counted_.connections + 1);
   session_->start();
@@ -124,6 +122,7 @@ void ClientCore::on_session_goaway(Session& session) {
 }
 
 void ClientCore::on_session_room(Session& session) {
+  session.seat().on_room();
   if (&session == session_.get()) [[likely]] {
     if (!waiting_.empty()) [[unlikely]] {
       admit_waiting();
@@ -134,7 +133,7 @@ void ClientCore::on_session_room(Session& session) {
 }
 
 void ClientCore::finish_when_empty(Session& session) {
-  if (session.calls_out().in_flight() == 0) session.finish();
+  if (session.calls_out().in_flight() == 0 && !session.calls_in().owes_answers()) session.finish();
 }
 
 void ClientCore::on_session_closed(Session& session, const Status& why) {
@@ -184,8 +183,8 @@ void ClientCore::fail_waiting(Status why) {
 }
 
 void ClientCore::add_connect_waiter(ConnectWaiter& waiter) {
-  if (state_ == State::kClosed || !misuse_.ok()) {
-    waiter.outcome = state_ == State::kClosed ? closed_status() : misuse_;
+  if (state_ == State::kClosed || !host_->prepare().ok()) {
+    waiter.outcome = state_ == State::kClosed ? closed_status() : host_->prepare();
     return loop().schedule(waiter.resumption);
   }
   connect_waiters_.add(waiter);
@@ -215,8 +214,8 @@ ClientStats ClientCore::stats() const noexcept {
   if (session_ != nullptr) add(*session_);
   retired_.for_each(add);
   stats.calls_waiting = waiting_.count();
-  stats.frames_skipped = host_.frames_skipped.get();
-  stats.traffic = host_.traffic.sum();
+  stats.frames_skipped = host_->calls().frames_skipped.get();
+  stats.traffic = host_->calls().traffic.sum();
   return stats;
 }
 

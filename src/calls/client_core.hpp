@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "calls/client_host.hpp"
 #include "calls/connect_waiter.hpp"
 #include "calls/dialer.hpp"
 #include "calls/reconnect_wait.hpp"
@@ -45,6 +46,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
   void close();
 
   const ClientOptions& options() const { return options_; }
+  ClientHost& host() { return *host_; }
   Session* session() const { return session_.get(); }
   bool ready() const { return session_ != nullptr && session_->ready(); }
   Result<MemoryLease> register_memory(MutableBytes memory) const {
@@ -83,9 +85,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
 
   const Transports transports_;
   ClientOptions options_;
-  /// Why no call can be made with these options.
-  const Status misuse_;
-  CallsHost host_;
+  OwnedClientHost host_;
   std::unique_ptr<Session> session_;
   /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this
   /// turn.

@@ -36,6 +36,7 @@ class InterceptedSink final : public AnswerSink {
   std::string local_endpoint() const override { return sink_.local_endpoint(); }
   std::string remote_endpoint() const override { return sink_.remote_endpoint(); }
   std::shared_ptr<void>& connection_tag() override { return sink_.connection_tag(); }
+  std::shared_ptr<PeerTarget> peer() override { return sink_.peer(); }
   void finish() override { sink_.finish(); }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/result.hpp"
@@ -36,6 +37,9 @@ class MethodTable {
   /// Null before put_behind().
   ServerGate* gate() const { return gate_.get(); }
   bool has_blocking() const;
+  /// Who serves them, for people.
+  std::string_view whose() const { return whose_; }
+  void set_whose(std::string_view whose) { whose_ = whose; }
   /// All of them, as they were registered; their indices count from 1.
   const std::vector<MethodEntry>& entries() const { return entries_; }
 
@@ -50,6 +54,7 @@ class MethodTable {
   }
   std::size_t home(std::uint64_t id) const { return static_cast<std::size_t>(id >> 7) & (slots_.size() - 1); }
 
+  std::string_view whose_ = "server";
   std::vector<MethodEntry> entries_;
   /// That of all methods together first, if there is one.
   std::vector<std::unique_ptr<RunningLimit>> limits_;

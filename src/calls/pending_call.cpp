@@ -103,7 +103,10 @@ void give_back_attachment(CallsOut& out, CallDetails& details, bool stands) {
 }  // namespace
 
 Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
-  WEFT_ASSERT(Loop::current() == &target_->loop() || target_->loop().is_used_here(), kWrongThread);
+  if (Loop::current() != target_->home()) [[unlikely]] {
+    if (target_->is_over()) return refuse(target_->why_over());
+    WEFT_ASSERT(target_->loop().is_used_here(), kWrongThread);
+  }
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {
     return refuse(to_status(scope->reason()));
   }

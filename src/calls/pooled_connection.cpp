@@ -50,7 +50,8 @@ void PooledConnection::on_session_goaway(Session&) {
   if (state_ == State::kLeaving) finish_when_empty();
 }
 
-void PooledConnection::on_session_room(Session&) {
+void PooledConnection::on_session_room(Session& session) {
+  session.seat().on_room();
   if (state_ == State::kUp) [[likely]] {
     owner_.on_room(*this);
   } else if (state_ == State::kLeaving) {

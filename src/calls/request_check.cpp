@@ -9,6 +9,10 @@ namespace weft::detail {
 
 namespace {
 
+constexpr FixedFailure kClientServesNothing{
+    StatusCode::kUnimplemented, Layer::kRpc, Retry::kNever,
+    "the client serves no calls; what it registers before it connects, the server may call"};
+
 Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit,
                           const MethodEntry& method, std::string_view option) {
   return {StatusCode::kResourceExhausted, Layer::kRpc,
@@ -23,11 +27,14 @@ Status over_methods_limit(std::string_view what, std::uint64_t bytes, std::uint6
 }  // namespace
 
 Refusal RequestCheck::refusal(wire::RequestView request) const {
-  const MethodEntry* method = methods_ != nullptr ? methods_->find_any(request.method()) : nullptr;
+  if (methods_ == nullptr) return {RefusalReason::kUnknownMethod, Status::of<kClientServesNothing>()};
+  const MethodEntry* method = methods_->find_any(request.method());
   if (method == nullptr) {
     return {RefusalReason::kUnknownMethod,
-            {StatusCode::kUnimplemented, Layer::kRpc,
-             "the server has no such method; is the handler registered, under the same name or key?"}};
+            {StatusCode::kUnimplemented, Layer::kRpc, [this] {
+               return "the " + std::string{methods_->whose()} +
+                      " has no such method; is the handler registered, under the same name or key?";
+             }}};
   }
   const MethodEntry* exact = methods_->find(request.method(), request.schema());
   if (exact == nullptr) {
@@ -35,7 +42,8 @@ Refusal RequestCheck::refusal(wire::RequestView request) const {
             {StatusCode::kFailedPrecondition, Layer::kRpc,
              [&] {
                return "method '" + std::string{method->key.name} + "' is " +
-                      method->key.schema_text(method->key) + " on the server";
+                      method->key.schema_text(method->key) + " on the " +
+                      std::string{methods_->whose()};
              },
              kSchemaMismatch}};
   }

@@ -15,17 +15,22 @@ constexpr Duration kHeldCallReport = std::chrono::seconds{5};
 
 }  // namespace
 
-ServerShard::ServerShard(const Setup& setup) : setup_(setup) {
+ServerShard::ServerShard(const Setup& setup)
+    : setup_(setup), place_(std::make_shared<PeerPlace>(setup.loop, sessions_)) {
   host_.methods = &setup.methods;
   host_.calls = MethodCounts{setup.methods.entries().size()};
   host_.workers = setup.workers;
   host_.memory.emplace(setup.memory);
   host_.faults = &setup.faults;
+  host_.peers = place_->index();
+  host_.peer_call_timeout = setup.options.peer_call_timeout;
+  setup.peers.add(place_);
   host_.on_idle = [this] { reap(); };
 }
 
 ServerShard::~ServerShard() {
   WEFT_ASSERT(sessions_.empty() && host_.running.get() == 0, "a shard is stopped before it is destroyed");
+  place_->close();
 }
 
 void ServerShard::adopt(std::unique_ptr<Incoming> incoming) noexcept {
@@ -57,14 +62,26 @@ void ServerShard::begin_session(Incoming& incoming) {
 }
 
 void ServerShard::on_session_ready(Session& session) {
+  place_->joined(session);
+  if (setup_.peers.connected) tell(setup_.peers.connected, session);
   if (stopping_) session.send_goaway("the server stops");
+}
+
+void ServerShard::tell(PeerVisit& hook, Session& session) noexcept {
+  try {
+    hook(PeerTarget::of(session));
+  } catch (...) {
+    session.close(status_of_exception().with_context("a hook for peers"));
+  }
 }
 
 void ServerShard::on_session_goaway(Session& session) {
   on_session_room(session);
 }
 
-void ServerShard::on_session_room(Session&) {}
+void ServerShard::on_session_room(Session& session) {
+  session.seat().on_room();
+}
 
 void ServerShard::on_session_closed(Session& session, const Status& why) {
   const bool common = why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kCancelled;
@@ -74,6 +91,10 @@ void ServerShard::on_session_closed(Session& session, const Status& why) {
     });
   }
   setup_.connections.fetch_sub(1, std::memory_order_relaxed);
+  if (session.seat().is_counted()) {
+    place_->left(session);
+    if (setup_.peers.gone) tell(setup_.peers.gone, session);
+  }
   graveyard_.take_over(session);
   reap();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "calls/peer_place.hpp"
 #include "calls/session.hpp"
 #include "calls/session_list.hpp"
 #include "weft/calls/server_options.hpp"
@@ -24,6 +25,8 @@ class ServerShard final : private SessionOwner, private Timer {
     std::shared_ptr<MemoryBudget> memory;
     Logger& logger;
     FaultLog& faults;
+    /// Gets this loop's place.
+    PeerBoard& peers;
     std::atomic<std::uint64_t>& next_connection_id;
     std::atomic<std::size_t>& connections;
   };
@@ -59,6 +62,8 @@ class ServerShard final : private SessionOwner, private Timer {
   void on_timer() override;
 
   void begin_session(Incoming& incoming);
+  /// Calls a hook of the user's; what that throws ends the connection.
+  void tell(PeerVisit& hook, Session& session) noexcept;
   void reap();
   void destroy_ended();
   void check_stopped();
@@ -70,6 +75,7 @@ class ServerShard final : private SessionOwner, private Timer {
   CallsHost host_;
   SessionList sessions_;
   SessionList graveyard_;
+  const std::shared_ptr<PeerPlace> place_;
   Reaper reaper_{*this};
   UniqueFunction<void()> stopped_;
   bool stopping_ = false;

@@ -28,6 +28,16 @@ Refusal no_memory_to_put_off() {
   return {RefusalReason::kOverProcessMemory, Status::of<kNoMemoryToPutOff>()};
 }
 
+constexpr FixedFailure kMuchToSend{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+                                   "too much waits to be sent to this caller (outbox_high_water)"};
+/// Bytes of an answer that refuses a request for that reason.
+constexpr std::size_t kRefusalBytes = 128;
+static_assert(wire::kHeaderBytes + kMuchToSend.message.size() + 16 <= kRefusalBytes);
+
+constexpr FixedFailure kPeerEndedItsSide{
+    StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
+    "the peer ended its side of the connection and answers no more; the call may or may not have run"};
+
 Status unknown_type(const wire::FrameHeader& header, const RpcLimits& limits) {
   return wire::fault_status(wire::FrameFault::kUnknownType, header, connection_options(limits).frame_limits);
 }
@@ -38,6 +48,18 @@ wire::Hello hello_with_features(const SessionSetup& setup) {
   hello.features_supported = wire::Features::kAll;
   hello.features_required = setup.checksums ? wire::Features::kChecksum : 0;
   return hello;
+}
+
+// Two sides that both read nothing until the other has read would do so for ever. A side that waits for
+// answers therefore reads on, and refuses requests meanwhile. So of two that both have too much to send only
+// one stops reading, one that asks for nothing: what fills its outbox is answers, and who they are for waits
+// for answers, and reads. An honest peer has no more requests unanswered than it may have, each of which gets
+// one small refusal; who sends more than that has to read first.
+bool may_put_off(Session& session) {
+  if (session.calls_out().awaited() == 0) return true;
+  const RpcLimits& limits = session.limits();
+  const std::size_t refusals = std::size_t{limits.calls_in_flight_max} * kRefusalBytes;
+  return session.connection().outbox().queued_bytes() > limits.outbox_high_water + refusals;
 }
 
 }  // namespace
@@ -68,12 +90,14 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
 
 Session::~Session() {
   // The connection goes first: it gives back every lease, and nothing of it reaches the calls afterwards.
+  state_ = State::kClosed;
   put_off_.reset();
   const std::uint64_t handed_over = connection_->outbox().handed_over();
   setup_.host.traffic.leave(*this);
   connection_.reset();
   transfers_.drop_all();
   out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
+  seat_.on_closed();
   in_.orphan_all();
 }
 
@@ -144,8 +168,11 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
       continue;
     }
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
-      if (put_off(frames.subspan(i), chunk)) return {};
-      in_.refuse_request(wire::RequestView{frames[i].header}, no_memory_to_put_off());
+      const bool waits = may_put_off(*this);
+      if (waits && put_off(frames.subspan(i), chunk)) return {};
+      in_.refuse_request(wire::RequestView{frames[i].header},
+                         waits ? no_memory_to_put_off()
+                               : Refusal{RefusalReason::kOverProcessMemory, Status::of<kMuchToSend>()});
       continue;
     }
     Status status = on_request_or_control(frames[i], chunk);
@@ -159,6 +186,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
 // is what one batch has.
 bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   connection_->pause_receiving();
+  out_.hold_back(true);
   // A chunk of small frames is not charged, as it is not while it is received into.
   const ChunkPool& chunks = loop().chunks();
   const bool is_large =
@@ -193,7 +221,13 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       out_.on_continue(frame.header.id);
       return {};
     case wire::FrameType::kPing:
-      on_ping(frame.header.id);
+      // Of those that come while the outbox is full only the last is answered, once there is room: a peer that
+      // asks and does not read cannot fill the outbox with pongs.
+      if (!output_.has_room()) {
+        life_.pong_owed = frame.header.id;
+      } else {
+        output_.send({.type = wire::FrameType::kPong, .id = frame.header.id});
+      }
       return {};
     case wire::FrameType::kPong:
     case wire::FrameType::kAnswer:  // taken before
@@ -261,8 +295,9 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   setup_.owner.on_session_room(*this);
   // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
   const bool asks = frame.header.type == wire::FrameType::kRequest || (is_piece && !piece.of_answer());
-  if (asks && !output_.has_room()) [[unlikely]] {
+  if (asks && !output_.has_room() && may_put_off(*this)) [[unlikely]] {
     connection_->pause_receiving();
+    out_.hold_back(true);
   }
   return status;
 }
@@ -279,6 +314,7 @@ void Session::on_drained() {
     Status status = take_frames(taken->frames, taken->chunk);
     if (!status.ok()) return close(std::move(status));
   }
+  if (put_off_ == nullptr) out_.hold_back(false);
   setup_.owner.on_session_room(*this);
   if (put_off_ == nullptr) connection_->resume_receiving();
 }
@@ -288,6 +324,10 @@ bool Session::owes_more() {
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
+    // Nothing will answer our own calls, which handlers may be waiting for.
+    out_.end_unanswered(Status::of<kPeerEndedItsSide>());
+    seat_.on_room();
+    setup_.owner.on_session_goaway(*this);
   }
   return true;
 }
@@ -302,6 +342,7 @@ void Session::on_closed(Status why) {
   transfers_.drop_all();
   in_.orphan_all();
   out_.fail_all(why, connection_->outbox().handed_over());
+  seat_.on_closed();
   setup_.owner.on_session_closed(*this, why);
 }
 
@@ -345,13 +386,6 @@ void Session::watch_peer() {
   loop().arm(*this, next);
 }
 
-// Of the pings that come while the outbox is full only the last is answered, once there is room: a peer that
-// asks and does not read cannot fill the outbox with pongs.
-void Session::on_ping(std::uint64_t id) {
-  if (output_.has_room()) return output_.send({.type = wire::FrameType::kPong, .id = id});
-  life_.pong_owed = id;
-}
-
 // An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
 // long for one that says nothing.
 void Session::send_goaway(std::string_view reason) {
@@ -367,7 +401,9 @@ void Session::send_goaway(std::string_view reason) {
 }
 
 void Session::finish() {
+  if (state_ == State::kClosed) return;
   if (std::exchange(finished_, true)) return;
+  if (state_ == State::kReady) state_ = State::kDraining;
   connection_->finish();
   // No ping can be sent behind the end, so a peer that does not end its side gets this long and no longer.
   loop().arm(*this, Deadline::after(loop().now(), setup_.limits.stall_timeout).at());

@@ -12,6 +12,7 @@
 #include "calls/fault_gate.hpp"
 #include "calls/frame_output.hpp"
 #include "calls/outgoing_transfers.hpp"
+#include "calls/peer_seat.hpp"
 #include "calls/session_streams.hpp"
 #include "weft/base/log.hpp"
 #include "weft/calls/limits.hpp"
@@ -125,7 +126,9 @@ class Session final : public ListHook<SessionTag>,
   CallsHost& host() const { return setup_.host; }
   std::uint64_t connection_id() const { return connection_id_; }
   const PeerLimits& peer() const { return peer_; }
-  std::shared_ptr<void>& tag() { return tag_; }
+  PeerSeat& seat() { return seat_; }
+  /// This side wants no requests, and neither side has said or ended more than that.
+  bool is_leaving_itself() const { return state_ == State::kDraining && goaway_sent_ && !finished_; }
 
  private:
   enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
@@ -142,8 +145,7 @@ class Session final : public ListHook<SessionTag>,
   void on_timer() override;
 
   /// Requests that were received while the outbox was full, and what came behind them in their batch; taken
-  /// when it has drained. Only requests wait: if answers did, two peers that send each other much would both
-  /// wait for the other to read.
+  /// when it has drained. Only requests wait, and only while the peer owes us no answer: see may_put_off() in the source.
   struct PutOff {
     std::vector<Frame> frames;
     ChunkRef chunk;
@@ -154,7 +156,6 @@ class Session final : public ListHook<SessionTag>,
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
-  void on_ping(std::uint64_t id);
   void watch_peer();
 
   SessionSetup setup_;
@@ -163,7 +164,7 @@ class Session final : public ListHook<SessionTag>,
   OutgoingTransfers transfers_{*connection_, output_};
   SessionStreams streams_{*this};
   std::uint64_t connection_id_;
-  std::shared_ptr<void> tag_;
+  PeerSeat seat_;
   CallsOut out_{*this};
   CallsIn in_{*this, setup_.host};
   std::unique_ptr<PutOff> put_off_;

@@ -17,6 +17,7 @@ namespace weft {
 
 namespace detail {
 class ClientCore;
+struct MethodEntry;
 }  // namespace detail
 
 /// Calls methods of one server over one connection, which it makes at the first call, and again when it was
@@ -31,6 +32,12 @@ class CallClient : public Caller {
   ~CallClient();
   CallClient(const CallClient&) = delete;
   CallClient& operator=(const CallClient&) = delete;
+
+  /// The seam for layers above this one, as CallServer::register_method(): lets the server call methods of
+  /// this client, over the connection that the client made. Handlers run on the client's loop. Before the
+  /// first call or connect(); a mistake in what was registered fails every call, as an option does. `owner`
+  /// is kept as long as the handler may run.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Connects without calling anything. Errors: as a first call's.
   Task<Result<void>> connect();

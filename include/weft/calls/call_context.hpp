@@ -16,9 +16,11 @@
 
 namespace weft {
 
+class Peer;
 class TransferProgress;
 
 namespace detail {
+class PeerTarget;
 class ServedCall;
 }  // namespace detail
 
@@ -77,6 +79,13 @@ class CallContext {
   /// than a piece is not held back (CallOptions::attachment_rate). It gets at least two pieces in a
   /// frame_timeout of this side's.
   void set_attachment_rate(std::uint64_t bytes_per_second);
+
+  /// Handle of the one who called, to call functions of its: now, `co_await context.peer().call<f>(x)`, or
+  /// later, by a copy that is kept; see Peer, of "weft/functions/peer.hpp". In a blocking handler it is for
+  /// weft::blocking(peer). Throws std::bad_alloc.
+  Peer peer() const;
+  /// The seam for it.
+  std::shared_ptr<detail::PeerTarget> peer_target() const;
 
   /// The user's own object on this connection, shared by all its calls; null at first, gone with the
   /// connection. Thread: the connection's loop only.

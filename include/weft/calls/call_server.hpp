@@ -13,6 +13,7 @@
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/detail/calls/loop_state_kind.hpp"
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/peer_board.hpp"
 #include "weft/runtime/loop_state.hpp"
 
 namespace weft {
@@ -65,6 +66,11 @@ class CallServer {
   /// Object that a layer above keeps once for a server, found by the layer's own type; null until the layer
   /// puts something there, and kept as long as the server. Thread: the one that makes the server.
   std::shared_ptr<void>& layer_state(const std::type_info& layer);
+
+  /// The seam for layers above this one: hooks for peers, see Server::on_peers(), before start(); and the
+  /// connected peers, see Server::peers().
+  void set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone);
+  const std::shared_ptr<detail::PeerBoard>& peer_board() const;
 
   /// Binds, listens and serves in the background; returns when connections are accepted.
   /// Errors: what keeps it from listening, or a mistake in what was registered; nothing runs then, and

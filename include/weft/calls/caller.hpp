@@ -9,8 +9,8 @@ namespace detail {
 class CallTarget;
 }  // namespace detail
 
-/// Place where calls are made, whatever connections there are behind it: base of CallClient and CallPool, and
-/// what stubs take. Thread, life: as the class that derives from it says.
+/// Place where calls are made, whatever connections there are behind it: base of CallClient, CallPool and CallPeer,
+/// and what stubs take. Thread, life: as the class that derives from it says.
 class Caller {
  public:
   Caller(const Caller&) = delete;
@@ -24,7 +24,7 @@ class Caller {
  protected:
   Caller() = default;
   ~Caller() = default;
-  /// Once, while it is made; `target` lives as long as this.
+  /// While it is made, or assigned; `target` lives as long as this, or as it has no other.
   void set_target(detail::CallTarget& target) { target_ = &target; }
 
  private:

@@ -16,6 +16,7 @@
 
 namespace weft::detail {
 
+class PeerTarget;
 class ServedCall;
 struct RoomWaiterTag;
 
@@ -69,6 +70,8 @@ class AnswerSink {
   virtual std::string remote_endpoint() const = 0;
   /// The user's own object on this connection.
   virtual std::shared_ptr<void>& connection_tag() = 0;
+  /// Place where calls to the peer are begun; null where a protocol has none. Throws std::bad_alloc.
+  virtual std::shared_ptr<PeerTarget> peer() { return nullptr; }
   /// Ends the connection once all that is queued has left.
   virtual void finish() = 0;
 

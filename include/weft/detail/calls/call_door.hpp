@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "weft/base/status.hpp"
@@ -36,8 +37,13 @@ class CallDoor {
   CallTarget* target() const noexcept { return target_; }
   /// Says why calls are refused. Thread: the loop's; any, when there never was a target.
   const Status& closed() const noexcept { return closed_; }
-  /// Ends the calls that came this way, which the target has ended. Thread: the loop's.
-  void close() noexcept;
+  /// The same for any thread: ok when the door is open, as far as this thread has heard.
+  Status why_closed() const noexcept {
+    return is_closed_.load(std::memory_order_acquire) ? closed_ : Status{};
+  }
+  /// Ends the calls that came this way, which the target has ended; others will be refused with `why`.
+  /// Thread: the loop's.
+  void close(Status why) noexcept;
 
  private:
   CallTarget* target_ = nullptr;
@@ -46,6 +52,7 @@ class CallDoor {
   Duration timeout_ = kNoTimeout;
   bool carries_metadata_ = false;
   Status closed_;
+  std::atomic<bool> is_closed_{false};
 };
 
 }  // namespace weft::detail

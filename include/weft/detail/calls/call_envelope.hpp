@@ -13,6 +13,7 @@
 namespace weft::detail {
 
 class IncomingTransfer;
+class PeerTarget;
 struct DropIncoming {
   void operator()(IncomingTransfer* transfer) const noexcept;
 };
@@ -27,7 +28,8 @@ struct CallEnvelope {
   struct Endpoints {
     std::string local;
     std::string remote;
-    Identity peer{};
+    Identity identity{};
+    std::shared_ptr<PeerTarget> peer{};
   };
 
   /// The request's attachment, until the handler takes it.

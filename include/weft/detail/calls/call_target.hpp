@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,6 +67,11 @@ class CallTarget {
   virtual void take_again(PendingCall& call) noexcept { static_cast<void>(call); }
 
   Loop& loop() const { return loop_; }
+  /// Address that Loop::current() has where calls may be begun; that of no loop once the target is over.
+  const void* home() const noexcept { return home_.load(std::memory_order_relaxed); }
+  /// Refuses every call from now on, with why_over(), and may outlive its loop. Thread: any.
+  bool is_over() const noexcept { return home() == this; }
+  virtual Status why_over() const noexcept { return {}; }
   CallTimeouts& timeouts() { return timeouts_; }
   bool carries_metadata() const { return carries_metadata_; }
   const ClientGate* gate() const { return gate_.get(); }
@@ -78,6 +84,10 @@ class CallTarget {
   /// Its calls have ended.
   ~CallTarget();
 
+  /// Its calls have ended, and it begins no more: from here on it needs no loop. Those of other threads are
+  /// refused with `why`.
+  void be_over(Status why) noexcept;
+
   /// Begins a call for which there is no open session, or one without room.
   virtual Begun begin_without_session(PendingCall& call, std::size_t body_bytes) = 0;
   /// Names the session that new calls go to without further question; null when each is to be asked about.
@@ -89,6 +99,7 @@ class CallTarget {
 
  private:
   Loop& loop_;
+  std::atomic<const void*> home_;
   CallTimeouts timeouts_;
   const bool carries_metadata_;
   const std::shared_ptr<const ClientGate> gate_;

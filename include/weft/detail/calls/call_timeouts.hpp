@@ -37,6 +37,8 @@ class CallTimeouts final : private Timer {
   /// Cancels `call` when its time is over, and never before; later by as much as it was added behind one that
   /// ends later, which clocks that are read at different moments of a turn may differ by.
   void add(PendingCall& call);
+  /// The calls have ended: forgets those that are still in the list.
+  void forget_all() noexcept;
 
  private:
   /// A timeout from this length on counts from the beginning of the loop's turn, so that a call that says

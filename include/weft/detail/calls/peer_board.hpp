@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "weft/detail/base/unique_function.hpp"
+
+namespace weft::detail {
+
+class PeerPlace;
+class PeerTarget;
+
+using PeerVisit = UniqueFunction<void(const std::shared_ptr<PeerTarget>&)>;
+
+/// Work for one loop's peers, handed over by another thread: run() there, or destroyed without it when that
+/// loop has ended.
+class PeerWork {
+ public:
+  virtual ~PeerWork() = default;
+  virtual void run(PeerPlace& place) = 0;
+};
+
+/// The connected peers of a server, by its loops; what Peers asks. Shared with everybody who asks, and empty
+/// once the server has ended. Thread: any, but for what says otherwise.
+class PeerBoard {
+ public:
+  PeerBoard() = default;
+  ~PeerBoard();
+  PeerBoard(const PeerBoard&) = delete;
+  PeerBoard& operator=(const PeerBoard&) = delete;
+
+  std::size_t count() const noexcept;
+  /// Throws std::bad_alloc.
+  std::vector<std::shared_ptr<PeerTarget>> find(std::string_view tag) const;
+  /// Calls `visit` on each peer of the loop in whose turn this is; none elsewhere. Throws std::bad_alloc, and
+  /// what `visit` throws.
+  void for_each_here(PeerVisit visit) const;
+  /// Hands what `make()` returns, a std::unique_ptr<PeerWork>, to each loop. Throws std::bad_alloc; the loops
+  /// that come later have none then.
+  template <typename Make>
+  void on_each_loop(Make make) const {
+    for (const auto& place : places_) send(place, make());
+  }
+
+  /// Before the server serves. Thread: the one that makes the server.
+  void add(std::shared_ptr<PeerPlace> place) { places_.push_back(std::move(place)); }
+  void clear() { places_.clear(); }
+  /// Hooks that are called when a peer has connected, and when it is gone, on its loop; empty: none.
+  PeerVisit connected;
+  PeerVisit gone;
+
+ private:
+  static void send(const std::shared_ptr<PeerPlace>& place, std::unique_ptr<PeerWork> work);
+
+  std::vector<std::shared_ptr<PeerPlace>> places_;
+};
+
+}  // namespace weft::detail

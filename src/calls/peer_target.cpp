@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/peer_target.hpp"
+
+#include <utility>
+
+#include "calls/call_path.hpp"
+#include "calls/call_status.hpp"
+#include "calls/peer_index.hpp"
+#include "calls/session.hpp"
+#include "calls/waiting_calls.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr FixedFailure kPeerGone{StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
+                                 "the peer is gone: the connection that it was called by has ended", true};
+constexpr FixedFailure kPeerLeaves{StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
+                                   "the peer's connection is ending and takes no new calls", true};
+
+}  // namespace
+
+/// Calls that wait for room at the peer's connection.
+struct PeerWaiting {
+  WaitingCalls calls;
+};
+
+const std::shared_ptr<PeerTarget>& PeerTarget::of(Session& session) {
+  std::shared_ptr<PeerTarget>& target = session.seat().target();
+  if (target != nullptr) return target;
+  auto made =
+      std::make_shared<PeerTarget>(session.loop(), session.host().peer_call_timeout, session.connection_id());
+  made->remote_endpoint_ = session.connection().remote_endpoint();
+  made->waiting_ = std::make_unique<PeerWaiting>();
+  made->index_ = session.host().peers;
+  made->session_ = &session;
+  made->choose_open_session();
+  target = std::move(made);
+  return target;
+}
+
+std::shared_ptr<PeerTarget> PeerTarget::gone(Loop& loop, std::uint64_t connection_id) {
+  auto made = std::make_shared<PeerTarget>(loop, kNoTimeout, connection_id);
+  made->end();
+  return made;
+}
+
+// Metadata of a call that is served belongs to its caller: what calls another peer carries none of it unless
+// it is given some.
+PeerTarget::PeerTarget(Loop& loop, Duration timeout, std::uint64_t connection_id)
+    : CallTarget(loop, timeout, false), connection_id_(connection_id) {}
+
+PeerTarget::~PeerTarget() = default;
+
+Status PeerTarget::why_over() const noexcept {
+  return Status::of<kPeerGone>();
+}
+
+// A side that said goaway wants no requests; it may still make some for the calls that it is serving, whose
+// ends the other side waits for.
+bool PeerTarget::takes_calls() const {
+  return session_->ready() || (session_->is_leaving_itself() && session_->calls_in().owes_answers());
+}
+
+bool PeerTarget::has_room() const {
+  return session_->output().has_room() && session_->calls_out().has_place();
+}
+
+Begun PeerTarget::begin_without_session(PendingCall& call, std::size_t body_bytes) {
+  if (session_ == nullptr) return call.refuse(Status::of<kPeerGone>());
+  if (!takes_calls()) return call.refuse(Status::of<kPeerLeaves>());
+  if (waiting_->calls.empty() && has_room()) {
+    return session_->calls_out().begin(call, body_bytes);
+  }
+  const RpcLimits& limits = session_->limits();
+  if (body_bytes > limits.body_bytes_max) {
+    return call.refuse(over_limit("a request", body_bytes, limits.body_bytes_max, "this side's", {}));
+  }
+  if (waiting_->calls.count() >= limits.calls_waiting_max) {
+    return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc,
+                        "too many calls wait for room at the peer already (calls_waiting_max)"});
+  }
+  waiting_->calls.add(call);
+  set_open_session(nullptr);
+  return call.wait();
+}
+
+void PeerTarget::withdraw(PendingCall& call) noexcept {
+  waiting_->calls.remove(call);
+  choose_open_session();
+}
+
+void PeerTarget::choose_open_session() {
+  set_open_session(waiting_->calls.empty() ? session_ : nullptr);
+}
+
+void PeerTarget::on_room() {
+  if (session_ == nullptr || waiting_->calls.empty()) [[likely]] {
+    return;
+  }
+  if (!takes_calls()) return waiting_->calls.fail(Status::of<kPeerLeaves>());
+  while (!waiting_->calls.empty() && has_room()) {
+    waiting_->calls.take().begin_waiting(session_->calls_out());
+  }
+  choose_open_session();
+}
+
+void PeerTarget::end() noexcept {
+  if (is_over()) return;
+  session_ = nullptr;
+  if (index_ != nullptr && !tag_.empty()) index_->remove(*this);
+  if (waiting_ != nullptr) waiting_->calls.fail(Status::of<kPeerGone>());
+  be_over(Status::of<kPeerGone>());
+}
+
+void PeerTarget::set_tag(std::string_view tag) {
+  if (session_ == nullptr || tag == tag_) return;
+  std::string text{tag};
+  if (index_ != nullptr) index_->move(session_->seat().target(), text);
+  tag_ = std::move(text);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two sides that send each other more requests than their outboxes take: neither waits for the other for
+// ever, every call ends, and what waits to be sent stays bounded. With small marks and narrow pipes in memory
+// each side is over its mark most of the time; sizes and times differ by the seed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "simulation/world.hpp"
+
+namespace weft::simulation::flood_tests {
+namespace {
+
+std::string echo(std::string_view text) {
+  return std::string{text};
+}
+
+Task<std::string> late_echo(std::string text, std::uint32_t microseconds) {
+  [[maybe_unused]] const auto slept = co_await sleep_for(std::chrono::microseconds{microseconds});
+  co_return text;
+}
+
+struct Ended {
+  std::size_t ok = 0;
+  std::size_t refused = 0;
+  std::size_t other = 0;
+  std::string why;
+
+  void count(const Result<std::string>& reply, std::size_t bytes) {
+    if (reply.ok()) {
+      EXPECT_EQ(reply->size(), bytes);
+      ++ok;
+    } else if (reply.status().code() == StatusCode::kResourceExhausted) {
+      EXPECT_TRUE(reply.status().unprocessed());
+      ++refused;
+    } else {
+      ++other;
+      why = reply.status().to_string();
+    }
+  }
+  std::size_t all() const { return ok + refused + other; }
+};
+
+template <typename Caller>
+Task<void> one_call(Caller* caller, Ended* ended, std::size_t bytes, std::uint32_t wait) {
+  const std::string text(bytes, 'f');
+  if (wait == 0) {
+    Result<std::string> reply = co_await caller->template call<echo>(text);
+    ended->count(reply, bytes);
+  } else {
+    Result<std::string> reply = co_await caller->template call<late_echo>(text, wait);
+    ended->count(reply, bytes);
+  }
+}
+
+/// A client and a server on one loop whose clock is the test's, with each other's handles.
+class Flood {
+ public:
+  Flood(std::size_t pipe_bytes, std::size_t high_water) {
+    LoopOptions options;
+    options.clock = &clock_;
+    loop_ = Loop::create(options).value();
+    MemoryOptions memory;
+    memory.pipe_bytes = pipe_bytes;
+    transports_.add(std::make_unique<MemoryNetwork>(memory));
+    ServerOptions server;
+    server.listen = {"memory://flood"};
+    server.threads = 0;
+    server.loop = loop_.get();
+    server.limits.outbox_high_water = high_water;
+    server.logger = &logger_;
+    server_.emplace(std::move(server), transports_);
+    server_->register_handler<echo, late_echo>();
+    server_->register_handler("hello", [this](CallContext& context) { peer_.emplace(context.peer()); });
+    server_->start().value();
+    ClientOptions client;
+    client.connect = "memory://flood";
+    client.limits.outbox_high_water = high_water;
+    client.logger = &logger_;
+    client_.emplace(*loop_, client, transports_);
+    client_->register_handler<echo, late_echo>();
+    auto hello = client_->start<remote<"hello", void()>>();
+    run_until([&] { return hello.done(); });
+  }
+
+  template <typename Done>
+  bool run_until(Done done) {
+    const TimePoint end = clock_.now() + 20s;  // before any timeout of a call, or of a peer that stalls
+    while (!done()) {
+      if (loop_->run_once(Duration::zero())) continue;
+      const auto next = loop_->next_timer();
+      if (!next || *next > end) return done();
+      clock_.set(std::max(clock_.now(), *next));
+    }
+    return true;
+  }
+
+  Loop& loop() { return *loop_; }
+  Client& client() { return *client_; }
+  Peer& peer() { return *peer_; }
+  Server& server() { return *server_; }
+
+ private:
+  ManualClock clock_;
+  SilentLogger logger_;
+  std::unique_ptr<Loop> loop_;
+  Transports transports_;
+  std::optional<Server> server_;
+  std::optional<Peer> peer_;
+  std::optional<Client> client_;
+};
+
+void flood(unsigned seed, std::size_t pipe_bytes, std::size_t high_water, std::size_t body_bytes_max,
+           bool waits) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + ", pipe " + std::to_string(pipe_bytes) + ", mark " +
+               std::to_string(high_water) + ", bodies " + std::to_string(body_bytes_max));
+  Flood both{pipe_bytes, high_water};
+  std::mt19937 random{seed};
+  std::uniform_int_distribution<std::size_t> size{0, body_bytes_max};
+  std::uniform_int_distribution<std::uint32_t> wait{0, 3};
+  Ended of_client;
+  Ended of_server;
+  Scope scope;
+  constexpr std::size_t kCalls = 400;
+  both.loop().post([&] {
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      const std::uint32_t to_server = waits ? wait(random) * 200 : 0;
+      const std::uint32_t to_client = waits ? wait(random) * 200 : 0;
+      scope.spawn(&one_call<Client>, &both.client(), &of_client, size(random), to_server);
+      scope.spawn(&one_call<Peer>, &both.peer(), &of_server, size(random), to_client);
+    }
+  });
+  EXPECT_TRUE(both.run_until([&] { return of_client.all() == kCalls && of_server.all() == kCalls; }))
+      << of_client.all() << " and " << of_server.all() << " calls ended";
+  EXPECT_EQ(of_client.other, 0u) << of_client.why;
+  EXPECT_EQ(of_server.other, 0u) << of_server.why;
+  EXPECT_GT(of_client.ok + of_server.ok, 0u);
+  EXPECT_EQ(both.client().stats().connections, 1u) << "the connection was lost";
+  scope.cancel_scope().cancel(CancelReason::kScopeClosed);
+  EXPECT_TRUE(both.run_until([&] { return of_client.all() == kCalls && of_server.all() == kCalls; }));
+  both.loop().run_until_idle();
+  both.loop().block_on([](Scope& its) -> Task<void> { co_await its.join(); }(scope));
+}
+
+TEST(Flood, OfRequestsInBothDirectionsNeverStandsStill) {
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    for (const std::size_t pipe : {256u, 4096u, 65536u}) {
+      for (const std::size_t mark : {1u, 2000u, 30'000u}) {
+        flood(seed, pipe, mark, 3000, seed % 2 == 0);
+      }
+    }
+  }
+}
+
+TEST(Flood, OfLargeBodiesInBothDirectionsNeverStandsStill) {
+  for (unsigned seed = 1; seed <= 4; ++seed) flood(seed, 4096, 20'000, 60'000, seed % 2 == 0);
+}
+
+}  // namespace
+}  // namespace weft::simulation::flood_tests
