@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "load/options.hpp"
 #include "weft/base/result.hpp"
 
 namespace weft::services {
@@ -18,6 +19,7 @@ struct Options {
   /// KEY=VALUE each, for the call.
   std::vector<std::string> metadata{};
   double seconds = 10;
+  load::TokenFlags token{};
 };
 
 /// Connects, asks and disconnects; returns the text to print. Errors: the call's; kUnimplemented in a build

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "load/seconds.hpp"
+#include "load/token.hpp"
 #include "services/ask.hpp"
 
 namespace weft::services {
@@ -19,6 +20,7 @@ int answer(const char* command, Question question, Options& options) {
   const Result<std::string> text = blocking_ask(question, options);
   if (!text.ok()) {
     std::fprintf(stderr, "weft %s: %s\n", command, text.status().to_string().c_str());
+    std::fputs(load::token_hint(text.status(), options.token), stderr);
     return 1;
   }
   std::fputs(text->c_str(), stdout);
@@ -35,6 +37,7 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, Question questi
       ->add_option("--timeout", options->seconds, "How long connecting and each call may take (default 10)")
       ->check(load::seconds_between(0.01, 3'600))
       ->type_name("SECONDS");
+  load::add_token_flags(*command, options->token);
   command->callback([name, question, options, &exit_code] { exit_code = answer(name, question, *options); });
   return command;
 }

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <utility>
 
+#include "load/token.hpp"
 #include "services/ask.hpp"
 #include "weft/protobuf/remote_services.hpp"
 #include "weft/weft.hpp"
@@ -53,6 +54,7 @@ Result<std::string> blocking_ask(Question question, const Options& options) {
   client_options.connect = options.url;
   client_options.connect_timeout = timeout;
   client_options.call_timeout = timeout;
+  if (Result<void> added = load::add_token(client_options, options.token); !added.ok()) return added.status();
   Client client{**loop, std::move(client_options)};
   protobuf::RemoteServices services{client};
   return (*loop)->block_on(ask(&services, question, &options));
