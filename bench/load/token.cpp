@@ -30,7 +30,7 @@ void add_token_flags(CLI::App& command, TokenFlags& flags) {
                    "Send the token to another machine without encryption too, where others can take it");
 }
 
-Result<void> add_token(ClientOptions& options, const TokenFlags& flags) {
+Result<void> add_token(weft::ClientOptions& options, const TokenFlags& flags) {
   const BearerOptions how{.over_plain = flags.in_plain};
   const char* const given = token_of_environment();
   if (flags.file.empty() && given == nullptr) return {};

@@ -19,7 +19,7 @@ namespace weft::load {
 void add_token_flags(CLI::App& command, TokenFlags& flags);
 
 /// Lets calls bring the token, if one was given. Errors: those of reading it.
-Result<void> add_token(ClientOptions& options, const TokenFlags& flags);
+Result<void> add_token(weft::ClientOptions& options, const TokenFlags& flags);
 
 /// Says what to do about `failure`, if that was for want of a right; empty else.
 const char* token_hint(const Status& failure, const TokenFlags& flags);
