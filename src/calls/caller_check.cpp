@@ -17,7 +17,7 @@ constexpr std::size_t kNameInText = 200;
 
 constexpr FixedFailure kUnidentified{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
-    "the server wants to know who calls: send a token, or connect by tls:// with a certificate that may do "
+    "nobody knows who calls: send a token, or connect by tls:// with a certificate that may do "
     "this"};
 constexpr FixedFailure kNoToken{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
