@@ -17,7 +17,7 @@ constexpr std::size_t kNameInText = 200;
 
 constexpr FixedFailure kUnidentified{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
-    "nobody knows who calls: send a token, or connect by tls:// with a certificate that may do "
+    "it is not known who calls: send a token, or connect by tls:// with a certificate that may do "
     "this"};
 constexpr FixedFailure kNoToken{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
