@@ -89,6 +89,14 @@ struct ServerOptions {
   TlsFlags tls = {};
 };
 
+/// The token that a command's calls bring.
+struct TokenFlags {
+  /// Empty: that of the environment variable WEFT_TOKEN, if there is one.
+  std::string file{};
+  /// Also where others on the way can read it.
+  bool in_plain = false;
+};
+
 /// Options of every client of a measurement.
 struct ClientOptions {
   std::string connect = {};
@@ -111,6 +119,7 @@ struct ClientOptions {
   TlsFlags tls = {};
   /// Without it nothing runs beside the calls, and no timer is watched.
   std::optional<BesideFlags> beside = {};
+  TokenFlags token = {};
   bool json = false;
   /// Shows no progress.
   bool silent = false;

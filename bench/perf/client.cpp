@@ -12,6 +12,7 @@
 
 #include "load/carrier_options.hpp"
 #include "load/cpu.hpp"
+#include "load/token.hpp"
 #include "perf/beside.hpp"
 #include "perf/exchanges.hpp"
 #include "perf/limits.hpp"
@@ -193,10 +194,12 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
   transport_options.verbs = load::verbs_options(options.rdma);
   transport_options.tls = load::tls_options(options.tls);
   const Transports transports = make_transports(std::move(transport_options));
+  ClientOptions with_token;
+  if (Result<void> added = load::add_token(with_token, options.token); !added.ok()) return added.status();
   Clients clients;
   const bool apart = options.beside && options.beside->apart;
   for (unsigned i = 0; i < options.connections + (apart ? 1 : 0); ++i) {
-    ClientOptions client_options;
+    ClientOptions client_options = with_token;
     client_options.connect = options.connect;
     client_options.limits = generous_limits();
     clients.push_back(std::make_unique<Client>(**loop, std::move(client_options), transports));

@@ -11,6 +11,7 @@
 #include "load/flags.hpp"
 #include "load/report.hpp"
 #include "load/stop_signal.hpp"
+#include "load/token.hpp"
 #include "perf/client.hpp"
 #include "perf/server.hpp"
 
@@ -42,7 +43,11 @@ int serve(const load::ServerOptions& options) {
 int measure(const load::ClientOptions& options) {
   load::raise_file_limit();
   auto report = blocking_measure(options);
-  if (!report.ok()) return fail(report.status());
+  if (!report.ok()) {
+    const int code = fail(report.status());
+    std::fputs(load::token_hint(report.status(), options.token), stderr);
+    return code;
+  }
   load::print_report(*report, options);
   return 0;
 }
@@ -132,6 +137,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   load::add_rdma_flags(*client, client_options->rdma);
   add_register_flag(*client, client_options->rdma);
   load::add_beside_flags(*client, client_options->beside);
+  load::add_token_flags(*client, client_options->token);
   client->get_option(kRegister)->needs(client->get_option("--attachment"));
   client->footer(
       "Each of the calls in flight is a coroutine that calls, checks the answer and calls again, all on one\n"

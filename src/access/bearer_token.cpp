@@ -103,10 +103,12 @@ class BearerTokenFile final : public BearerToken {
 
 }  // namespace
 
-Result<std::shared_ptr<ClientInterceptor>> bearer_token(std::string_view token, const BearerOptions& options) {
+Result<std::shared_ptr<ClientInterceptor>> bearer_token(std::string_view token,
+                                                        const BearerOptions& options) {
   Result<Secret> value = value_of(token);
   if (!value.ok()) return std::move(value).status();
-  return std::shared_ptr<ClientInterceptor>{std::make_shared<BearerToken>(*std::move(value), options.over_plain)};
+  return std::shared_ptr<ClientInterceptor>{
+      std::make_shared<BearerToken>(*std::move(value), options.over_plain)};
 }
 
 Result<std::shared_ptr<ClientInterceptor>> bearer_token_file(std::string path, const BearerOptions& options) {

@@ -16,8 +16,8 @@ using detail::wrong_line;
 constexpr std::string_view kSpiffe = "spiffe://";
 constexpr std::string_view kAnyone = "anyone";
 constexpr std::string_view kKnown = "known";
-constexpr std::array<std::string_view, 10> kPrefixes = {kSpiffe,  "dns:", "uri:", "cn:",    "subject:",
-                                                        "token:", "uid:", "gid:", "group:", "role:"};
+constexpr std::array<std::string_view, 10> kPrefixes = {
+    kSpiffe, "dns:", "uri:", "cn:", "subject:", "token:", "uid:", "gid:", "group:", "role:"};
 
 /// A * stands for any characters. Time: of the lengths of both multiplied, at most.
 bool matches(std::string_view pattern, std::string_view text) noexcept {
@@ -85,9 +85,8 @@ Result<std::string> who_of(std::string_view word, std::size_t line) {
   }
   std::string who{word};
   if (*prefix == "dns:") {
-    std::ranges::transform(who, who.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    std::ranges::transform(
+        who, who.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   }
   return who;
 }
@@ -98,7 +97,9 @@ class PolicyAuthorizer final : public Authorizer {
   bool may_call(const Identity& caller, std::string_view method) noexcept override {
     return policy_.allows(caller, method);
   }
-  bool may_know_methods(const Identity& caller) noexcept override { return policy_.allows_everything(caller); }
+  bool may_know_methods(const Identity& caller) noexcept override {
+    return policy_.allows_everything(caller);
+  }
 
  private:
   const Policy policy_;

@@ -5,8 +5,8 @@
 
 namespace weft::detail {
 
-/// Returns true if bytes to `target`, a URL, or a host and port of TCP, reach nobody else: they are encrypted,
-/// or stay on this machine.
+/// Returns true if bytes to `target`, a URL, or a host and port of TCP, reach nobody else: they are
+/// encrypted, or stay on this machine.
 bool is_private(std::string_view target) noexcept;
 
 }  // namespace weft::detail

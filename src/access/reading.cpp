@@ -4,8 +4,9 @@
 namespace weft::detail {
 
 void AccessLog::taken(std::string_view what, const std::string& path) noexcept {
-  write_line(logger_, LogLevel::kInfo,
-             [&] { return "the " + std::string{what} + " in " + path + " has changed, and counts from now on"; });
+  write_line(logger_, LogLevel::kInfo, [&] {
+    return "the " + std::string{what} + " in " + path + " has changed, and counts from now on";
+  });
 }
 
 void AccessLog::kept(std::string_view what, const std::string& path, const Status& why) noexcept {

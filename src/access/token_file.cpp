@@ -62,7 +62,8 @@ class TokenTable {
   };
 
   bool add(std::string_view name, std::string_view token) {
-    return entries_.try_emplace(hash_(as_bytes(token)), Entry{Secret{token}, Identity::of_token(name)}).second;
+    return entries_.try_emplace(hash_(as_bytes(token)), Entry{Secret{token}, Identity::of_token(name)})
+        .second;
   }
 
   detail::KeyedHash hash_ = detail::KeyedHash::of_system();
@@ -100,7 +101,8 @@ class TokenFile final : public Authenticator {
   void look(TimePoint now) noexcept {
     const std::unique_lock looking{looking_, std::try_to_lock};
     if (!looking.owns_lock() || !file_.is_due(now)) return;
-    detail::read_again(file_, now, log_, "list of tokens", [this](std::string_view text) { return take(text); });
+    detail::read_again(file_, now, log_, "list of tokens",
+                       [this](std::string_view text) { return take(text); });
   }
 
   Result<void> take(std::string_view text) {

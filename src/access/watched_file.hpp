@@ -35,7 +35,7 @@ class WatchedFile {
   /// Looks at it, and reads it if it is not what was read last: contents, or what is wrong now and was not
   /// before. None: nothing has changed. Throws std::bad_alloc.
   std::optional<Result<Secret>> look(TimePoint now);
-  /// What was read could not be taken: the next look reads it again.
+  /// Has the next look read it again, since what was read could not be taken.
   void forget() noexcept { stamp_ = Stamp{}, contents_ = 0; }
 
  private:

@@ -63,8 +63,9 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
       if (auto refusal = take_rates_of_host(server, now)) return refusal;
     }
     if (caller_ == nullptr) {
-      caller_ = std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
-                                              session_.connection().peer_identity(), methods.entries().size());
+      caller_ =
+          std::make_unique<CallerCheck>(server.authenticator(), server.authorizer(),
+                                        session_.connection().peer_identity(), methods.entries().size());
     }
     auto refusal = caller_->refuse(method, metadata, now);
     rates_taken_ = early && !refusal;
@@ -75,7 +76,8 @@ std::optional<Refusal> CallGate::check_caller(const MethodEntry* method, Metadat
 }
 
 std::size_t CallGate::without_token(MutableBytes metadata) const noexcept {
-  if (!looks_at_callers() || session_.host().methods->gate()->authenticator() == nullptr) return metadata.size();
+  if (!looks_at_callers() || session_.host().methods->gate()->authenticator() == nullptr)
+    return metadata.size();
   return remove_pair(metadata, kAuthorizationKey);
 }
 

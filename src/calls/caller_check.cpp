@@ -17,7 +17,7 @@ constexpr std::size_t kNameInText = 200;
 
 constexpr FixedFailure kUnidentified{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
-    "the server wants to know who calls: send a token, or connect by tls:// with a certificate that may do "
+    "it is not known who calls: send a token, or connect by tls:// with a certificate that may do "
     "this"};
 constexpr FixedFailure kNoToken{
     StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
@@ -51,8 +51,8 @@ bool Grants::has(Authorizer& authorizer, const MethodEntry* method, std::size_t 
   }
   Mark& mark = marks_[method != nullptr ? method->index : 0];
   if (mark == Mark::kUnknown) {
-    const bool may = method != nullptr ? authorizer.may_call(who_, method->key.name)
-                                       : authorizer.may_know_methods(who_);
+    const bool may =
+        method != nullptr ? authorizer.may_call(who_, method->key.name) : authorizer.may_know_methods(who_);
     mark = may ? Mark::kYes : Mark::kNo;
   }
   return mark == Mark::kYes;

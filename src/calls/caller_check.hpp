@@ -24,10 +24,10 @@ struct MethodEntry;
 class Grants {
  public:
   const Identity& who() const noexcept { return who_; }
-  /// Whose they are, from now on.
+  /// Forgets all answers; they are those of `who` from now on.
   void begin(const Identity& who) noexcept;
-  /// Whether the caller may call `method`, one of `methods`; null: whether it may know that there is no such
-  /// method. Throws std::bad_alloc, the first time.
+  /// Says whether the caller may call `method`, one of `methods`; null: whether it may know that there is no
+  /// such method. Throws std::bad_alloc, the first time.
   bool has(Authorizer& authorizer, const MethodEntry* method, std::size_t methods, TimePoint now);
 
  private:

@@ -385,8 +385,8 @@ bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
     if (arrived.size() < told) return arriving_.charge_body(arrived.size());
     if (arriving_.body_charged() < told) {
       const Bytes metadata = arrived.subspan(wire::kHeaderBytes, request.metadata_bytes());
-      auto refusal = gate_.check_caller(check_.named(request),
-                                        is_metadata(metadata) ? MetadataView{metadata} : MetadataView{}, true);
+      auto refusal = gate_.check_caller(
+          check_.named(request), is_metadata(metadata) ? MetadataView{metadata} : MetadataView{}, true);
       if (!refusal && method == nullptr) refusal = check_.refusal(request);
       if (!refusal && method->gate != nullptr) refusal = gate_.refuse_early(*method, admission_.calls());
       if (refusal) {

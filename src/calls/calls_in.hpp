@@ -39,7 +39,7 @@ class CallsIn final : private ArrivingCallsOwner {
   /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
   /// what has `arrived` of it, from its header on: the rest is skipped then.
   bool wants_body(wire::RequestView request, Bytes arrived);
-  /// Who the peer was proven to be.
+  /// Identity of the peer, as it was proven.
   void set_peer_identity(const Identity& peer) { answers_.set_peer_identity(peer); }
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();

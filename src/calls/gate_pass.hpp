@@ -43,7 +43,7 @@ class GatePass {
   std::optional<Refusal> enter(std::size_t held);
 
   CallObjects& objects() { return objects_; }
-  /// Who the call is from. Set before anybody asks.
+  /// Caller of the call. Set before anybody asks.
   const Identity& caller() const { return caller_; }
   void set_caller(const Identity& caller) { caller_ = caller; }
   void will_answer(std::size_t bytes) { answer_bytes_ = bytes; }

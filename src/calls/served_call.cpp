@@ -42,8 +42,8 @@ void note_failure(const CallEnvelope& envelope, const Status& failure) {
 void keep_peer(CallEnvelope& envelope, const AnswerSink& sink) noexcept {
   if (envelope.endpoints != nullptr || sink.peer_identity().is_anonymous()) return;
   try {
-    envelope.endpoints =
-        std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{{}, {}, sink.peer_identity()});
+    envelope.endpoints = std::make_unique<const CallEnvelope::Endpoints>(
+        CallEnvelope::Endpoints{{}, {}, sink.peer_identity()});
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): nobody
   }
 }

@@ -56,8 +56,8 @@ ServerGate::ServerGate(const ServerOptions& options)
 const MethodGate* ServerGate::gate_of(const MethodEntry& method) {
   const HandlerOptions& options = method.options;
   const bool has_records = method.kind != HandlerKind::kInline;
-  const bool of_server =
-      looks_at_callers() || !caller_limits_.empty() || !interceptors_.empty() || (has_records && limit_ != nullptr);
+  const bool of_server = looks_at_callers() || !caller_limits_.empty() || !interceptors_.empty() ||
+                         (has_records && limit_ != nullptr);
   if (!of_server && !options.rate && !options.adaptive_limit) return nullptr;
   auto gate = std::make_unique<MethodGate>(MethodGate{*this, method.key.name, nullptr, nullptr, has_records});
   if (options.rate) gate->rate = std::make_unique<SharedTokenBucket>(*options.rate);

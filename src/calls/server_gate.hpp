@@ -30,8 +30,8 @@ struct MethodGate {
   bool has_records;
 };
 
-/// Rates of callers, adaptive limits, interceptors and access of a server, which all its loops share. Filled before
-/// the server runs, and outlives its calls. Thread: any.
+/// Rates of callers, adaptive limits, interceptors and access of a server, which all its loops share. Filled
+/// before the server runs, and outlives its calls. Thread: any.
 class ServerGate {
  public:
   struct CallerLimit {
@@ -55,7 +55,7 @@ class ServerGate {
   /// Each null without one.
   Authenticator* authenticator() const { return authenticator_.get(); }
   Authorizer* authorizer() const { return authorizer_.get(); }
-  /// Who a call is from is looked at, whatever its method.
+  /// Callers are looked at, whatever the method.
   bool looks_at_callers() const { return authenticator_ != nullptr || authorizer_ != nullptr; }
   /// Null without one.
   SharedAdaptiveLimit* limit() const { return limit_.get(); }

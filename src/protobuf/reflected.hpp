@@ -19,12 +19,10 @@ class Services::Reflected final : public reflection::v1::ReflectionServer {
                               reflection::v1::DescribeResponse& response) override;
 
  private:
-  /// The file that defines `name`, if a service needs it; null else.
-  const google::protobuf::FileDescriptor* file_of(const std::string& name) const;
+  /// The file that defines `name`, if a service needs it that the caller may call; null else.
+  const google::protobuf::FileDescriptor* file_of(const CallContext& context, const std::string& name) const;
 
   std::vector<const google::protobuf::ServiceDescriptor*> services_;
-  /// The services' files and all that they import, each behind its imports.
-  std::vector<const google::protobuf::FileDescriptor*> files_;
 };
 
 }  // namespace weft::protobuf

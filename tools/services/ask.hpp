@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> metadata{};
   double seconds = 10;
   load::TlsFlags tls = {};
+  load::TokenFlags token{};
 };
 
 /// Connects, asks and disconnects; returns the text to print. Errors: the call's; kUnimplemented in a build

@@ -10,6 +10,7 @@
 
 #include "load/flags.hpp"
 #include "load/seconds.hpp"
+#include "load/token.hpp"
 #include "services/ask.hpp"
 
 namespace weft::services {
@@ -20,6 +21,7 @@ int answer(const char* command, Question question, Options& options) {
   const Result<std::string> text = blocking_ask(question, options);
   if (!text.ok()) {
     std::fprintf(stderr, "weft %s: %s\n", command, text.status().to_string().c_str());
+    std::fputs(load::token_hint(text.status(), options.token), stderr);
     return 1;
   }
   std::fputs(text->c_str(), stdout);
@@ -37,6 +39,7 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, Question questi
       ->check(load::seconds_between(0.01, 3'600))
       ->type_name("SECONDS");
   load::add_tls_client_flags(*command, options->tls);
+  load::add_token_flags(*command, options->token);
   command->callback([name, question, options, &exit_code] { exit_code = answer(name, question, *options); });
   return command;
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "load/carrier_options.hpp"
+#include "load/token.hpp"
 #include "services/ask.hpp"
 #include "weft/protobuf/remote_services.hpp"
 #include "weft/weft.hpp"
@@ -54,6 +55,7 @@ Result<std::string> blocking_ask(Question question, const Options& options) {
   client_options.connect = options.url;
   client_options.connect_timeout = timeout;
   client_options.call_timeout = timeout;
+  if (Result<void> added = load::add_token(client_options, options.token); !added.ok()) return added.status();
   TransportOptions transports;
   transports.tls = load::tls_options(options.tls);
   Client client{**loop, std::move(client_options), std::move(transports)};

@@ -32,8 +32,8 @@ struct BearerOptions {
 /// other. Clients on several loops may share it. Errors: kInvalidArgument for a text that is no token.
 Result<std::shared_ptr<ClientInterceptor>> bearer_token(std::string_view token,
                                                         const BearerOptions& options = {});
-/// The same with the token in a file, which is read again when it has changed: calls from then on have the new
-/// one. Errors: those of reading it the first time (errno), kInvalidArgument when no token is in it.
+/// The same with the token in a file, which is read again when it has changed: calls from then on have the
+/// new one. Errors: those of reading it the first time (errno), kInvalidArgument when no token is in it.
 Result<std::shared_ptr<ClientInterceptor>> bearer_token_file(std::string path,
                                                              const BearerOptions& options = {});
 

@@ -75,8 +75,8 @@ class FunctionAuthenticator final : public Authenticator {
 
 }  // namespace detail
 
-/// Makes an Authenticator of `Result<Authenticated>(const Credentials&) noexcept`, which all loops call at the
-/// same time. Throws std::bad_alloc.
+/// Makes an Authenticator of `Result<Authenticated>(const Credentials&) noexcept`, which all loops call at
+/// the same time. Throws std::bad_alloc.
 template <typename F>
 std::shared_ptr<Authenticator> authenticate_by(F function) {
   static_assert(std::is_nothrow_invocable_r_v<Result<Authenticated>, const F&, const Credentials&>,

@@ -42,10 +42,10 @@ class CallContext {
   std::string local_endpoint() const;
   std::string remote_endpoint() const;
 
-  /// Who the call is from: the one that its token stands for, if it brought one and the server has an
+  /// Returns the caller: the one that its token stands for, if it brought one and the server has an
   /// Authenticator; else the peer of its connection. Anonymous when neither was proven to be anybody.
   Identity identity() const;
-  /// Whether the server lets the call's caller call `method`; true for a server that lets everybody.
+  /// Says whether the server lets the call's caller call `method`; true for a server that lets everybody.
   bool may_call(std::string_view method) const;
 
   Deadline deadline() const;

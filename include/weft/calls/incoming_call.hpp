@@ -41,7 +41,7 @@ class IncomingCall {
   std::string_view remote_endpoint() const { return facts_.remote_endpoint; }
   /// Unique in this process among the connections of all servers.
   std::uint64_t connection_id() const { return facts_.connection_id; }
-  /// Who it is from, as CallContext::identity() says.
+  /// Its caller, as CallContext::identity() says.
   const Identity& identity() const { return facts_.identity; }
   Deadline deadline() const { return facts_.deadline; }
   /// Bytes of the arguments, which are here unless they are over a chunk.

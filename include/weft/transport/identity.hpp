@@ -54,11 +54,15 @@ class Identity {
   bool is_anonymous() const noexcept { return facts_ == nullptr; }
   /// Of a certificate its subject, of a token that of the token; else empty. Valid as long as a copy of this
   /// is, and so is all that follows.
-  std::string_view subject() const noexcept { return facts_ != nullptr ? facts_->subject : std::string_view{}; }
+  std::string_view subject() const noexcept {
+    return facts_ != nullptr ? facts_->subject : std::string_view{};
+  }
   std::span<const std::string> dns_names() const noexcept;
   std::span<const std::string> uris() const noexcept;
   /// The one URI of the certificate if that is a SPIFFE id; else empty.
-  std::string_view spiffe_id() const noexcept { return facts_ != nullptr ? facts_->spiffe : std::string_view{}; }
+  std::string_view spiffe_id() const noexcept {
+    return facts_ != nullptr ? facts_->spiffe : std::string_view{};
+  }
   /// Zeros unless it is a process.
   Process process() const noexcept { return facts_ != nullptr ? facts_->process : Process{}; }
 

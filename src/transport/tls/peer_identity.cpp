@@ -27,15 +27,16 @@ std::string text_of(const ASN1_STRING& string) {
 
 void read_alternatives(const X509& certificate, Identity::Certificate& contents) {
   // Null also where a certificate has the extension twice.
-  const std::unique_ptr<GENERAL_NAMES, FreeNames> names{static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr))};
+  const std::unique_ptr<GENERAL_NAMES, FreeNames> names{
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr))};
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME& name = *sk_GENERAL_NAME_value(names.get(), i);
     // One URI more than are kept: whether there is only one has to be known.
     const bool more_names = contents.dns_names.size() < Identity::kNamesMax;
     const bool more_uris = contents.uris.size() < Identity::kNamesMax;
     if (name.type == GEN_DNS && more_names) contents.dns_names.push_back(text_of(*name.d.dNSName));
-    if (name.type == GEN_URI && more_uris) contents.uris.push_back(text_of(*name.d.uniformResourceIdentifier));
+    if (name.type == GEN_URI && more_uris)
+      contents.uris.push_back(text_of(*name.d.uniformResourceIdentifier));
   }
 }
 

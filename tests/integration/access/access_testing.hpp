@@ -39,7 +39,8 @@ inline std::size_t attached(CallContext& context) {
 }
 inline std::string told_metadata(CallContext& context) {
   std::string text;
-  for (const auto& [key, value] : context.metadata()) text += std::string{key} + "=" + std::string{value} + ";";
+  for (const auto& [key, value] : context.metadata())
+    text += std::string{key} + "=" + std::string{value} + ";";
   return text;
 }
 
@@ -77,7 +78,9 @@ class TestRules final : public Authorizer {
     ++asked;
     return policy_.allows(caller, method);
   }
-  bool may_know_methods(const Identity& caller) noexcept override { return policy_.allows_everything(caller); }
+  bool may_know_methods(const Identity& caller) noexcept override {
+    return policy_.allows_everything(caller);
+  }
   std::uint64_t version(TimePoint) noexcept override { return version_; }
 
   int asked = 0;

@@ -66,8 +66,8 @@ TEST_F(Callers, AreTheSameForAHandlerThatOutlivesTheirConnection) {
     seen = std::string{context.identity().name()};
     co_return 0;
   };
-  Server& server = serve_here({.listen = {unix_url()}},
-                              [&](Server& its) { its.register_handler("wait", handler); });
+  Server& server =
+      serve_here({.listen = {unix_url()}}, [&](Server& its) { its.register_handler("wait", handler); });
   auto caller = std::make_unique<Client>(loop(), ClientOptions{.connect = server.urls().front()});
   auto later = caller->start<remote<"wait", int()>>();
   ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 1; }));

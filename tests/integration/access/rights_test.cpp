@@ -37,8 +37,8 @@ TEST_F(Rights, HoldForUnknownMethodsAsForForbiddenOnes) {
   ServerOptions options;
   options.authenticator = tokens_;
   options.authorizer = rules_;
-  Client& caller =
-      client(serve_here(std::move(options), [](Server& its) { its.register_handler<method<plain, "there">>(); }));
+  Client& caller = client(
+      serve_here(std::move(options), [](Server& its) { its.register_handler<method<plain, "there">>(); }));
   const auto same = [&](const CallOptions& how) {
     const Status forbidden = call<remote<"there", int(int)>>(caller, how, 1).status();
     const Status unknown = call<remote<"not there", int(int)>>(caller, how, 1).status();
@@ -50,7 +50,8 @@ TEST_F(Rights, HoldForUnknownMethodsAsForForbiddenOnes) {
   EXPECT_EQ(same({}), StatusCode::kUnauthenticated);
   EXPECT_EQ(same(with("ann")), StatusCode::kPermissionDenied);
   EXPECT_TRUE((call<remote<"there", int(int)>>(caller, with("bob"), 1).ok()));
-  EXPECT_EQ((call<remote<"not there", int(int)>>(caller, with("bob"), 1).status().code()), StatusCode::kUnimplemented)
+  EXPECT_EQ((call<remote<"not there", int(int)>>(caller, with("bob"), 1).status().code()),
+            StatusCode::kUnimplemented)
       << "who may call everything hears what there is";
 }
 
@@ -73,9 +74,10 @@ TEST_F(Rights, ChangeUnderAConnectionThatIsThere) {
 
 TEST_F(Rights, CanBeAFunctionOfYours) {
   ServerOptions options;
-  options.authenticator = authenticate_by([](const Credentials& credentials) noexcept -> Result<Authenticated> {
-    return Authenticated{Identity::of_token(credentials.token)};
-  });
+  options.authenticator =
+      authenticate_by([](const Credentials& credentials) noexcept -> Result<Authenticated> {
+        return Authenticated{Identity::of_token(credentials.token)};
+      });
   options.authorizer = authorize_by([](const Identity& caller, std::string_view method) noexcept {
     return caller.subject() == "root" && method.ends_with("plain");
   });
@@ -92,7 +94,8 @@ TEST_F(Rights, CanBeAskedForByAHandler) {
   options.authenticator = tokens_;
   options.authorizer = rules_;
   const auto ask = [](CallContext& context, std::string method) { return context.may_call(method); };
-  Client& caller = client(serve_here(std::move(options), [&](Server& its) { its.register_handler("ask", ask); }));
+  Client& caller =
+      client(serve_here(std::move(options), [&](Server& its) { its.register_handler("ask", ask); }));
   EXPECT_TRUE((call<remote<"ask", bool(std::string)>>(caller, with("ann"), "demo.Echo/Say").value()));
   EXPECT_FALSE((call<remote<"ask", bool(std::string)>>(caller, with("ann"), "other").value()));
 }

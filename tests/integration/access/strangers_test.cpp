@@ -30,7 +30,8 @@ class Strangers : public AccessTest {
     std::uint16_t metadata_bytes = 0;
   };
   /// All that a peer hears of a request to `method`, by its answer's end.
-  std::string heard(const Server& server, std::uint64_t method, std::uint32_t schema, const Request& request) {
+  std::string heard(const Server& server, std::uint64_t method, std::uint32_t schema,
+                    const Request& request) {
     RawPeer peer{server.urls().front()};
     peer.send_hello();
     peer.send_request(wire::make_id(3, 0), method, schema, request.body, request.attachment,
@@ -57,17 +58,16 @@ TEST_F(Strangers, HearTheSameOfMethodsThatThereAreAndThatThereAreNot) {
   const auto there = method_key<size_of>;
   const auto limited = method_key<method<plain, "other">>;
   const std::string large(200'000, 'x');
-  const std::vector<Request> requests = {
-      {"x"},                                          // a small one
-      {large},                                        // over a chunk
-      {std::string{"\x01\0\x01\0kv\0\0x", 9}, {}, 7},  // bad metadata
-      {large, {}, 7000},                              // the same, over a chunk
-      {"x", large},                                   // with an attachment
-      {large, large},
-      with_token("mallory", "x"),
-      with_token("mallory", large),
-      with_token("bob", "x"),
-      with_token("bob", large)};
+  const std::vector<Request> requests = {{"x"},                                           // a small one
+                                         {large},                                         // over a chunk
+                                         {std::string{"\x01\0\x01\0kv\0\0x", 9}, {}, 7},  // bad metadata
+                                         {large, {}, 7000},  // the same, over a chunk
+                                         {"x", large},       // with an attachment
+                                         {large, large},
+                                         with_token("mallory", "x"),
+                                         with_token("mallory", large),
+                                         with_token("bob", "x"),
+                                         with_token("bob", large)};
   for (const Request& request : requests) {
     const std::string of_none = heard(server, 12345, 6789, request);
     EXPECT_EQ(heard(server, there.id, there.schema, request), of_none);
@@ -82,8 +82,7 @@ TEST_F(Strangers, AreToldNoMoreByTheirRates) {
   const auto there = method_key<size_of>;
   heard(server, 1, 1, {"x"});
   EXPECT_EQ(heard(server, there.id, there.schema, {"x"}), heard(server, 12345, 6789, {"x"}));
-  EXPECT_EQ(refused(server, RefusalReason::kOverCallerRate), 2u)
-      << "who tries names pays for each of them";
+  EXPECT_EQ(refused(server, RefusalReason::kOverCallerRate), 2u) << "who tries names pays for each of them";
 }
 
 TEST_F(Strangers, CannotHaveAHugeBodyKept) {
@@ -133,7 +132,8 @@ TEST_F(Strangers, WhoSendTheirMetadataByteByByteAreJudgedWhenItIsThere) {
       loop().run_until_idle();
     }
     peer.send(bytes.substr(100));
-    ASSERT_TRUE(turn_until(loop(), [&] { return peer.write_some() && peer.read_some() && !peer.answers().empty(); }));
+    ASSERT_TRUE(
+        turn_until(loop(), [&] { return peer.write_some() && peer.read_some() && !peer.answers().empty(); }));
     EXPECT_EQ(wire::AnswerView{peer.answers().front()}.succeeded(), token == std::string{"ann"});
   }
 }

@@ -7,7 +7,7 @@ namespace {
 
 class Tokens : public AccessTest {
  protected:
-  /// What a call whose metadata has `value` under the key of tokens ends with.
+  /// Outcome of a call whose metadata has `value` under the key of tokens.
   Status outcome(Client& caller, const std::string& value) {
     Metadata metadata;
     metadata.set("authorization", value).value();

@@ -4,6 +4,7 @@
 
 #include "dropin.pb.h"
 #include "integration/protobuf/services_testing.hpp"
+#include "weft/access/policy.hpp"
 #include "weft/protobuf/remote_services.hpp"
 
 namespace weft::testing {
@@ -49,6 +50,37 @@ TEST_F(ProtobufReflection, DescribesServicesAndMessages) {
   const Result<std::string> nothing = await(services_.describe("weft.test.Nothing"));
   EXPECT_EQ(nothing.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(nothing.status().message(), HasSubstr("'weft.test.Nothing'"));
+}
+
+// CR-10: descriptions and lists obey the rules of who may call what.
+TEST_F(ProtobufReflection, TellsACallerOnlyOfWhatItMayCall) {
+  const auto described = [&](std::string_view rules, const char* name, std::string& listed) {
+    ServerOptions options;
+    options.authorizer = authorize_by(Policy::parse(rules).value());
+    Server& guarded = serve_here(std::move(options), [&](Server& its) {
+      protobuf::Services all{its};
+      all.add(echo_);
+      all.add(drop_in_);
+    });
+    protobuf::RemoteServices services{client(guarded)};
+    const auto names = await(services.list());
+    listed.clear();
+    if (!names.ok()) return std::string{to_string(names.status().code())};
+    for (const std::string& each : *names) listed += each + " ";
+    const Result<std::string> text = await(services.describe(name));
+    return text.ok() ? *text : std::string{to_string(text.status().code())};
+  };
+  const std::string reflection = "allow anyone weft.reflection.v1.Reflection/*\n";
+  std::string listed;
+  EXPECT_EQ(described("allow anyone weft.test.Echo/Say", "weft.test.Echo", listed), "UNAUTHENTICATED");
+  const std::string echo =
+      described(reflection + "allow anyone weft.test.Echo/Say", "weft.test.Echo", listed);
+  EXPECT_EQ(listed, "weft.reflection.v1.Reflection weft.test.Echo ");
+  EXPECT_THAT(echo, AllOf(HasSubstr("rpc Say("), ::testing::Not(HasSubstr("rpc Grow("))));
+  EXPECT_EQ(described(reflection + "allow anyone weft.dropin.*", "weft.test.Echo", listed), "NOT_FOUND");
+  EXPECT_EQ(listed, "weft.dropin.EchoService weft.reflection.v1.Reflection ");
+  EXPECT_EQ(described(reflection + "allow anyone weft.dropin.*", "weft.test.Tree", listed), "NOT_FOUND")
+      << "nor of what only another's messages are made of";
 }
 
 TEST_F(ProtobufReflection, TellsNothingOfServicesThatWereNotAdded) {

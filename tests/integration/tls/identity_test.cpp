@@ -50,8 +50,9 @@ class CertificatesOfClients : public TlsTest {
 };
 
 TEST_F(CertificatesOfClients, SayWhoCalls) {
-  const Status status = note(serve_noting(TlsClients::kRequired),
-                             Wanted{.name = "batch", .alternatives = "DNS:batch.example,URI:spiffe://prod/batch"});
+  const Status status =
+      note(serve_noting(TlsClients::kRequired),
+           Wanted{.name = "batch", .alternatives = "DNS:batch.example,URI:spiffe://prod/batch"});
   ASSERT_TRUE(status.ok()) << status.to_string();
   EXPECT_EQ(seen().kind(), Identity::Kind::kCertificate);
   EXPECT_THAT(seen().names(),

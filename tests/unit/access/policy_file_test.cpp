@@ -2,7 +2,6 @@
 // CR-10: a policy in a file that changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -38,9 +38,10 @@ TEST(AccessPolicy, RefusesWhatNoRuleAllows) {
 }
 
 TEST(AccessPolicy, KnowsAllNamesOfACaller) {
-  for (const char* who : {"anyone", "known", "spiffe://prod/ns/batch", "spiffe://prod/*", "spiffe://prod/ns/b*h",
-                          "dns:batch.example", "dns:BATCH.example", "dns:*.batch.example", "\"cn:batch job\"",
-                          "\"subject:CN=batch job,O=Example\"", "\"subject:*,O=Example\""}) {
+  for (const char* who :
+       {"anyone", "known", "spiffe://prod/ns/batch", "spiffe://prod/*", "spiffe://prod/ns/b*h",
+        "dns:batch.example", "dns:BATCH.example", "dns:*.batch.example", "\"cn:batch job\"",
+        "\"subject:CN=batch job,O=Example\"", "\"subject:*,O=Example\""}) {
     EXPECT_TRUE(allows("allow " + std::string{who} + " *", kBatch)) << who;
     EXPECT_FALSE(who != std::string_view{"anyone"} && allows("allow " + std::string{who} + " *", Identity{}));
   }
@@ -104,7 +105,8 @@ TEST(AccessPolicy, CommentsAndEmptyLinesSayNothing) {
 TEST(AccessPolicy, AMistakeIsToldWithItsLine) {
   EXPECT_THAT(fault("allow anyone a\n\ndeny anyone b\n"), StartsWith("3: a rule begins with \"allow\""));
   EXPECT_THAT(fault("allow anyone"), StartsWith("1: a rule is"));
-  EXPECT_THAT(fault("#\nallow bob *"), StartsWith("2: \"bob\" is nobody; it is one of anyone, known, spiffe"));
+  EXPECT_THAT(fault("#\nallow bob *"),
+              StartsWith("2: \"bob\" is nobody; it is one of anyone, known, spiffe"));
   EXPECT_THAT(fault("allow dns:a*.example *"), HasSubstr("dns:*.example.com"));
   EXPECT_THAT(fault("allow dns:* *"), HasSubstr("dns:*.example.com"));
   EXPECT_THAT(fault("allow dns:*.a.*.example *"), HasSubstr("dns:*.example.com"));

@@ -89,7 +89,8 @@ TEST_F(ListOfTokens, MistakesAreToldWithTheirLine) {
   EXPECT_THAT(fault("ann a b\n"), HasSubstr(":1: a line is a name and a token"));
   EXPECT_THAT(fault("ann short\n"), HasSubstr("can be guessed"));
   EXPECT_THAT(fault("ann " + std::string(5000, 'x') + "\n"), HasSubstr("4096 at most"));
-  EXPECT_THAT(fault(std::string{"ann "} + kAnnsToken + "\nbob " + kAnnsToken + "\n"), HasSubstr(":2: the token is there already"));
+  EXPECT_THAT(fault(std::string{"ann "} + kAnnsToken + "\nbob " + kAnnsToken + "\n"),
+              HasSubstr(":2: the token is there already"));
   EXPECT_THAT(fault("\n"), HasSubstr("there is no token"));
 }
 
@@ -137,8 +138,9 @@ TEST(TokenOfAClient, DoesNotGoWhereOthersCanReadIt) {
 }
 
 TEST(TokenOfAClient, IsNotAnyText) {
-  for (const std::string& text : {std::string{}, std::string{"a b"}, std::string{"a\r\nX: y"}, std::string{"\n"},
-                                 std::string{"a\0b", 3}, std::string(4097, 'a'), std::string{"\xC3\xA4"}}) {
+  for (const std::string& text :
+       {std::string{}, std::string{"a b"}, std::string{"a\r\nX: y"}, std::string{"\n"},
+        std::string{"a\0b", 3}, std::string(4097, 'a'), std::string{"\xC3\xA4"}}) {
     EXPECT_EQ(bearer_token(text).status().code(), StatusCode::kInvalidArgument);
   }
 }
@@ -147,7 +149,8 @@ TEST(TokenOfAClient, InAFileIsExchangedWithoutARestart) {
   NotingLogger logger;
   TestFile file{"first\n"};
   const auto loop = Loop::create().value();
-  const auto token = bearer_token_file(file.path(), {.file = {.look_interval = 1ns, .logger = &logger}}).value();
+  const auto token =
+      bearer_token_file(file.path(), {.file = {.look_interval = 1ns, .logger = &logger}}).value();
   const auto sent = [&] {
     std::string value;
     loop->post([&] {

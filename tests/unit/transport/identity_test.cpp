@@ -56,8 +56,9 @@ TEST(Identity, HasABoundOfNames) {
   EXPECT_THAT(identity.names(), SizeIs(Identity::kNamesMax));
   EXPECT_THAT(identity.names(), Contains("subject:CN=a"));
   const std::string long_name(Identity::kNameBytesMax + 1, 'a');
-  EXPECT_THAT(Identity::of_certificate({.subject = long_name, .common_name = long_name, .uris = {long_name}}).names(),
-              IsEmpty());
+  EXPECT_THAT(
+      Identity::of_certificate({.subject = long_name, .common_name = long_name, .uris = {long_name}}).names(),
+      IsEmpty());
 }
 
 TEST(Identity, HasASpiffeIdOnlyIfItIsOne) {

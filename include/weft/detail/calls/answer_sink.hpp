@@ -63,7 +63,7 @@ class AnswerSink {
 
   /// Identifies the connection among all of this process.
   std::uint64_t connection_id() const { return connection_id_; }
-  /// Who the peer was proven to be.
+  /// Identity of the peer, as it was proven.
   const Identity& peer_identity() const { return peer_identity_; }
   void set_peer_identity(const Identity& peer) { peer_identity_ = peer; }
   virtual std::string local_endpoint() const = 0;

@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-/// What stands before a token in a call's metadata.
+/// Text that stands before a token in a call's metadata.
 inline constexpr std::string_view kBearer = "Bearer ";
 /// Longest token: there is room for other metadata beside it.
 inline constexpr std::size_t kTokenBytesMax = 4096;
