@@ -127,7 +127,7 @@ class OverTls(unittest.TestCase):
         script = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n" + "".join(blocks).replace("9000", port).replace("&\n", "&\n" + ready)
         script = script.replace("--seconds 1", "--seconds 0.1")
         with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "PATH": f"{pathlib.Path(self.weft).parent}:{os.environ['PATH']}"}
+            environment = {**os.environ, "PATH": f"{pathlib.Path(self.weft).resolve().parent}:{os.environ['PATH']}"}
             ran = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual(ran.returncode, 0, script + ran.stdout + ran.stderr)
 
