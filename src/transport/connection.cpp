@@ -162,7 +162,10 @@ std::vector<wire::CarrierOffer> Connection::carrier_offers() const {
 
 CarrierReport Connection::carrier_report() const {
   CarrierReport report{.description = carrier_->description()};
-  if (bringing_up_ == nullptr) return report;
+  if (bringing_up_ == nullptr) {
+    if (const char* const why = stream_->keeps_others_off()) report.refusal = why;
+    return report;
+  }
   report.refusal = bringing_up_->bring_up.refusal();
   report.passed_over = bringing_up_->bring_up.candidates().passed_over();
   return report;

@@ -10,15 +10,15 @@ namespace weft::certs {
 
 /// Certificates that are wanted.
 struct Options {
-  std::string folder;
+  std::string folder{};
   /// Names and IP addresses of a server.
   std::vector<std::string> hosts{"localhost", "127.0.0.1", "::1"};
   /// Clients; each gets a certificate of its own, and the name of its files.
   std::vector<std::string> clients{"client"};
   /// Path of a SPIFFE id that clients get before their name: spiffe://DOMAIN/NAME. Empty: none.
-  std::string spiffe_domain;
+  std::string spiffe_domain{};
   /// Clients whose certificates are revoked.
-  std::vector<std::string> revoked;
+  std::vector<std::string> revoked{};
   unsigned days = 30;
 };
 

@@ -22,8 +22,8 @@ struct PassedOverCarrier {
 struct CarrierReport {
   /// Carrier::description() of the carrier that carries them; empty when the stream does.
   std::string description{};
-  /// The reason that they stay with the stream although both sides offered another carrier; else empty. When
-  /// several were tried, those of all.
+  /// The reason that they stay with the stream although both sides offered another carrier, or that this
+  /// stream lets none be offered; else empty. When several were tried, those of all.
   std::string refusal{};
   /// The carriers that this side offers and that were tried in vain, or that the peer does not offer.
   std::vector<PassedOverCarrier> passed_over{};

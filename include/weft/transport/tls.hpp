@@ -79,8 +79,8 @@ struct TlsOptions {
   /// The most handshakes that are under way on each loop of a server: the oldest gives way to a new one.
   /// Above zero.
   std::size_t handshakes_max = 1024;
-  /// The most of these from one address, of IPv6 from one network of 64 bits: the oldest of that address
-  /// gives way. Above zero.
+  /// An address, of IPv6 a network of 64 bits, that has so many of these when there is no room gives way to
+  /// itself: its own oldest ends, and nobody else's. Above zero.
   std::size_t handshakes_of_address_max = 256;
   /// Connections that a listener takes: of all addresses, and of one. What comes beyond that is closed
   /// without a word.

@@ -12,12 +12,11 @@ void Handshakes::enter(Handshake& handshake) noexcept {
     if (of_address++ == 0) oldest = &other;
   });
   under_way_.push_back(handshake);
-  ++count_;
-  if (of_address >= most_.of_address) {
+  if (++count_ <= most_.all) return;
+  if (oldest != nullptr && of_address >= most_.of_address) {
     leave(*oldest);
     return oldest->on_pushed_out();
   }
-  if (count_ <= most_.all) return;
   --count_;
   under_way_.pop_front().on_pushed_out();
 }

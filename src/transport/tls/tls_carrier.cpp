@@ -80,6 +80,10 @@ std::string TlsCarrier::description() const {
   return state_ == State::kPlain ? "not encrypted: the client came without TLS" : session_.description();
 }
 
+const char* TlsCarrier::keeps_others_off() const {
+  return "connections of tls:// stay encrypted, and UCX and RDMA do not encrypt";
+}
+
 std::string TlsCarrier::local_endpoint() const {
   const std::string endpoint = pipe_.stream().local_endpoint();
   return state_ == State::kPlain ? endpoint : as_tls(endpoint);

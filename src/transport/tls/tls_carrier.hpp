@@ -38,6 +38,7 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
 
   const Capabilities& capabilities() const override { return capabilities_; }
   std::string description() const override;
+  const char* keeps_others_off() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;

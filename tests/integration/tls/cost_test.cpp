@@ -23,20 +23,21 @@ class Silent final : public Handshake {
   bool pushed_out = false;
 };
 
-TEST(HandshakesUnderWay, OfOneAddressGiveWayToEachOtherFirst) {
+TEST(HandshakesUnderWay, OfOneAddressGiveWayToEachOtherWhenThereIsNoRoom) {
   Handshakes under_way{{.all = 4, .of_address = 2}};
   Silent other{1};
   Silent first{2};
   Silent second{2};
   Silent third{2};
+  Silent fourth{2};
   for (Silent* one : {&other, &first, &second, &third}) under_way.enter(*one);
+  EXPECT_FALSE(first.pushed_out) << "there is room";
+  under_way.enter(fourth);
   EXPECT_TRUE(first.pushed_out);
   EXPECT_FALSE(other.pushed_out) << "the oldest of all, but of another address";
-  EXPECT_EQ(under_way.count(), 3u);
-  Silent fourth{3};
-  Silent fifth{4};
-  under_way.enter(fourth);
-  under_way.enter(fifth);
+  EXPECT_EQ(under_way.count(), 4u);
+  Silent newcomer{3};
+  under_way.enter(newcomer);
   EXPECT_TRUE(other.pushed_out);
   EXPECT_FALSE(second.pushed_out);
 }

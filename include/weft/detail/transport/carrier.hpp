@@ -120,6 +120,9 @@ class Carrier {
   virtual const Capabilities& capabilities() const = 0;
   /// Describes what carries the bytes underneath, for people; empty when the name says it all.
   virtual std::string description() const { return {}; }
+  /// Returns why no other carrier takes a connection over that began on it, for people; null when that is not
+  /// its matter.
+  virtual const char* keeps_others_off() const { return nullptr; }
   /// Both ends as URLs, for people: "tcp://127.0.0.1:4242". Of a carrier that connections begin on.
   virtual std::string local_endpoint() const { return {}; }
   virtual std::string remote_endpoint() const { return {}; }
