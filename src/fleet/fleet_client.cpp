@@ -12,10 +12,12 @@ FleetClient::FleetClient(Loop& loop, FleetOptions options, Transports transports
     : core_(std::make_shared<detail::FleetCore>(loop, std::move(options), std::move(transports))) {}
 
 FleetClient::~FleetClient() {
-  close();
+  core_->check_thread();
+  core_->close();
 }
 
 void FleetClient::close() {
+  core_->check_thread();
   core_->close();
 }
 
@@ -24,10 +26,12 @@ Loop& FleetClient::loop() const {
 }
 
 FleetStats FleetClient::stats() const noexcept {
+  core_->check_thread();
   return core_->stats();
 }
 
 std::vector<FleetEndpointStats> FleetClient::endpoint_stats() const {
+  core_->check_thread();
   return core_->endpoint_stats();
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "fleet/check_options.hpp"
+#include "weft/detail/base/assert.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
 
 namespace weft::detail {
 
@@ -16,6 +18,10 @@ constexpr int kDialsPerPick = 3;
 constexpr int kLooksMax = 32;
 /// The average of latencies forgets an eighth with each.
 constexpr int kLatencyParts = 8;
+
+constexpr const char* kWrongThread =
+    "a FleetClient was used on another thread than its loop's: hand the work to that thread by "
+    "fleet.loop().post(...), or make a client for each loop";
 
 constexpr FixedFailure kClosed{StatusCode::kCancelled, Layer::kRpc, Retry::kNever, "the fleet was closed",
                                true};
@@ -53,6 +59,7 @@ FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
       budget_((options_ = usable(std::move(options_), misuse_)).retry_budget, loop.now()),
       choice_(options_),
       links_(loop, choice_, options_.pool, std::move(transports)) {
+  check_thread();
   if (!misuse_.ok()) return;
   misuse_ = names_.begin(options_.name, options_.naming);
   if (misuse_.ok()) return;
@@ -62,6 +69,11 @@ FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
 
 FleetCore::~FleetCore() {
   close();
+}
+
+// A loop that a child of fork inherited has no thread there.
+void FleetCore::check_thread() const noexcept {
+  WEFT_ASSERT(Loop::current() == &loop_ || loop_.is_used_here() || loop_.mailbox()->in_child(), kWrongThread);
 }
 
 void FleetCore::close() noexcept {

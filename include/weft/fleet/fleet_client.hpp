@@ -57,11 +57,12 @@ inline constexpr bool fleet_options_first<First, Others...> =
 /// connected when they are first chosen; one that leaves the list finishes the calls that it has, and gets
 /// no more.
 ///
-/// Thread: its loop's, destructor included. Destroying it ends its calls with kCancelled; it must not be
-/// destroyed inside a handler that one of its connections serves. Calls are tasks: what they refer to stays
-/// until they have ended, so they are awaited in the expression that made them.
-/// Without memory a call throws std::bad_alloc, where it is made or where it is awaited, and nothing else
-/// suffers. Cancel: total before an attempt is sent, after that its outcome is unknown.
+/// Thread: its loop's, constructor and destructor included; every use on another one ends the process with
+/// words that say so. Destroying it ends its calls with kCancelled; it must not be destroyed inside a handler
+/// that one of its connections serves. Calls are tasks: what they refer to stays until they have ended, so
+/// they are awaited in the expression that made them. Without memory a call throws std::bad_alloc, where it
+/// is made or where it is awaited, and nothing else suffers. Cancel: total before an attempt is sent, after
+/// that its outcome is unknown.
 class FleetClient final {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client. A name that means

@@ -2,6 +2,7 @@
 // CR-13: a fleet over real sockets, with servers on threads of their own.
 #include <array>
 #include <cstdint>
+#include <latch>
 #include <memory>
 #include <new>
 #include <string>
@@ -10,6 +11,7 @@
 #include "integration/rpc/rpc_testing.hpp"
 #include "support/heap_count.hpp"
 #include "weft/fleet/fleet_client.hpp"
+#include "weft/runtime/loop_thread.hpp"
 
 namespace weft::testing::fleet_tests {
 namespace {
@@ -102,6 +104,47 @@ TEST_F(FleetsOverSockets, EndCallsInFlightWithTheClient) {
   fleet_.reset();
   ASSERT_TRUE(turn_until(loop(), [&] { return scope.count() == 0; }));
   for (const Status& failure : load.failures) EXPECT_EQ(failure.code(), StatusCode::kCancelled);
+}
+
+// A death test's child has the thread that makes the mistake only, so each makes its own.
+class FleetThreadDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+
+  /// Uses a fleet while another thread runs its loop.
+  template <typename Use>
+  static void use_elsewhere(Use use) {
+    auto thread = LoopThread::start().value();
+    std::unique_ptr<FleetClient> fleet;
+    std::latch made{1};
+    thread->post([&] {
+      FleetOptions options;
+      options.name = "static:tcp://127.0.0.1:1";
+      fleet = std::make_unique<FleetClient>(thread->loop(), std::move(options));
+      made.count_down();
+    });
+    made.wait();
+    use(fleet, thread->loop());
+  }
+};
+
+TEST_F(FleetThreadDeathTest, EveryUseOnTheWrongThreadIsTold) {
+  using Fleet = std::unique_ptr<FleetClient>;
+  constexpr const char* kWords = "fleet.loop\\(\\).post";
+  EXPECT_DEATH(use_elsewhere([](Fleet& fleet, Loop&) { fleet->close(); }), kWords);
+  EXPECT_DEATH(use_elsewhere([](Fleet& fleet, Loop&) { fleet->stats(); }), kWords);
+  EXPECT_DEATH(use_elsewhere([](Fleet& fleet, Loop&) { fleet->endpoint_stats(); }), kWords);
+  EXPECT_DEATH(use_elsewhere([](Fleet& fleet, Loop&) { fleet.reset(); }), kWords);
+  EXPECT_DEATH(use_elsewhere([](Fleet& fleet, Loop& its) {
+                 FleetOptions options;
+                 options.name = "static:tcp://127.0.0.1:1";
+                 fleet = std::make_unique<FleetClient>(its, std::move(options));
+               }),
+               kWords);
+  EXPECT_DEATH(use_elsewhere([](Fleet& fleet, Loop&) {
+                 static_cast<void>(Loop::create().value()->block_on(fleet->call<twice_again>(1u)));
+               }),
+               kWords);
 }
 
 Task<void> call_often(FleetClient* fleet, std::size_t* allocations, bool* done) {

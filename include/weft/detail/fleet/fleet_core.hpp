@@ -28,6 +28,8 @@ class FleetCore {
   const FleetOptions& options() const { return options_; }
   const PoolOptions& pool_options() const { return links_.options(); }
 
+  /// Ends the process, with words, on a thread that must leave the fleet alone.
+  void check_thread() const noexcept;
   /// Ends all calls with kCancelled and closes all connections.
   void close() noexcept;
   /// Returns why no call can be made at all; ok when it can.
@@ -54,6 +56,7 @@ class FleetCore {
   /// Takes another attempt from the budget.
   bool try_retry() noexcept;
   void on_call() noexcept {
+    check_thread();
     ++counted_.calls;
     budget_.on_call();
   }
