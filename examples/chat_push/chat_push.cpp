@@ -66,6 +66,7 @@ weft::Task<int> chat(weft::Client& ann, weft::Client& bob, weft::Client& eve) {
 
 int main() {
   auto loop = weft::Loop::create().value();
+  std::string door;
   weft::ServerOptions options{.listen = {"tcp://127.0.0.1:0"}};
   options.threads = 0;
   options.loop = loop.get();
@@ -73,7 +74,6 @@ int main() {
   Room room{&server};
   server.register_handler<&Room::join, &Room::say, &Room::ask>(&room);
   // begin: hooks
-  std::string door;
   server.on_peers([&](const weft::Peer&) { door += " in"; },
                   [&](const weft::Peer& peer) { door += " out:" + peer.tag(); });
   // end: hooks
