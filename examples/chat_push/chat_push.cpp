@@ -5,7 +5,7 @@
 #include <weft/weft.hpp>
 
 // begin: screen
-/// What a client has for the server to call.
+/// Handlers of a client, which the server calls.
 struct Screen {
   std::string lines;
   void show(std::string_view from, std::string_view text) {
@@ -16,7 +16,7 @@ struct Screen {
 // end: screen
 
 // begin: room
-/// What the server has for its clients to call.
+/// Handlers of the server.
 struct Room {
   weft::Server* server;
 

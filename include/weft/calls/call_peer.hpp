@@ -24,7 +24,7 @@ class PeerTarget;
 /// handle that made it, or a copy.
 class CallPeer : public Caller {
  public:
-  /// What CallContext::peer_target() gives; not null.
+  /// `target` is what CallContext::peer_target() gives; not null.
   explicit CallPeer(std::shared_ptr<detail::PeerTarget> target) noexcept;
   CallPeer(const CallPeer& other) noexcept;
   CallPeer& operator=(const CallPeer& other) noexcept;
