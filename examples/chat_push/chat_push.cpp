@@ -31,7 +31,8 @@ struct Room {
   // One is asked, and its answer is the answer.
   weft::Task<weft::Result<bool>> ask(std::string name, std::string question) {
     auto found = server->peers().find(name);
-    if (found.empty()) co_return weft::user_error(404, "nobody is called " + name, weft::StatusCode::kNotFound);
+    if (found.empty())
+      co_return weft::user_error(404, "nobody is called " + name, weft::StatusCode::kNotFound);
     auto answer = co_await found.front().call<&Screen::asks>(question);
     co_return answer;
   }
@@ -59,8 +60,9 @@ weft::Task<int> chat(weft::Client& ann, weft::Client& bob, weft::Client& eve) {
   eve.close();
   auto later = co_await bob.call<&Room::say>("Eve has left.");
   if (!heard.ok() || !hungry.ok() || missing.ok() || !later.ok()) co_return 1;
-  std::printf("%zu heard ann, %s, %s, %zu heard bob\n", *heard, *hungry ? "eve is hungry" : "nobody is hungry",
-              std::string{missing.status().message()}.c_str(), *later);
+  std::printf("%zu heard ann, %s, %s, %zu heard bob\n", *heard,
+              *hungry ? "eve is hungry" : "nobody is hungry", std::string{missing.status().message()}.c_str(),
+              *later);
   co_return 0;
 }
 

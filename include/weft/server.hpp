@@ -32,9 +32,11 @@ class Server final : public CallServer, public FunctionServer<Server> {
   /// to outlives the server. Before start().
   template <typename Connected, typename Gone>
   void on_peers(Connected connected, Gone gone) {
-    set_peer_hooks(
-        [hook = std::move(connected)](const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); },
-        [hook = std::move(gone)](const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); });
+    set_peer_hooks([hook = std::move(connected)](
+                       const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); },
+                   [hook = std::move(gone)](const std::shared_ptr<detail::PeerTarget>& its) mutable {
+                     hook(Peer{its});
+                   });
   }
 };
 

@@ -136,9 +136,8 @@ Result<void> CallServer::State::make_threads(detail::PeerBoard& peers) {
   if (!started.ok()) return started;
   peers.forget_places();  // of a start that failed
   for (std::size_t i = 0; i < loops_.size(); ++i) {
-    const detail::ServerShard::Setup setup{loops_[i],   options_, methods_, workers_.get(),
-                                           memory_,     logger(), faults_,  peers,   next_connection_id_,
-                                           connections_};
+    const detail::ServerShard::Setup setup{loops_[i], options_, methods_, workers_.get(),      memory_,
+                                           logger(),  faults_,  peers,    next_connection_id_, connections_};
     shards_.push_back(std::make_unique<detail::ServerShard>(setup));
   }
   left_ = shards_.size();

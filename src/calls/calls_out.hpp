@@ -19,7 +19,8 @@ class Session;
 struct CallPlaces {
   /// Takes account of those that were given up, of which the peer has not ended `abandoned`.
   void count(std::uint32_t abandoned) {
-    in_flight_max = held_back ? 0 : std::min(own_max, held_by_peer_max - std::min(abandoned, held_by_peer_max));
+    in_flight_max =
+        held_back ? 0 : std::min(own_max, held_by_peer_max - std::min(abandoned, held_by_peer_max));
   }
 
   std::uint32_t own_max = 0;
