@@ -52,8 +52,9 @@ TEST(ManyPeers, AllHearABroadcastButTheOneThatDoesNotRead) {
     clients.push_back(std::make_unique<Client>(*loop, ClientOptions{.connect = "memory://many"}, transports));
     clients.back()->register_handler<on_tick>();
     calls.push_back(clients.back()->start<remote<"none", void()>>());
+    if (i % 500 != 499) continue;
+    ASSERT_TRUE(turn_until(*loop, [&] { return server.peers().count() == i + 2; })) << server.peers().count();
   }
-  ASSERT_TRUE(turn_until(*loop, [&] { return server.peers().count() == kPeers + 1; }));
   const std::string text(100, 't');
   for (int round = 0; round < 5; ++round) {
     const auto before = std::chrono::steady_clock::now();
