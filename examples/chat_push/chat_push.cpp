@@ -5,7 +5,7 @@
 #include <weft/weft.hpp>
 
 // begin: screen
-/// What a client has for the server to call.
+/// Handlers of a client, which the server calls.
 struct Screen {
   std::string lines;
   void show(std::string_view from, std::string_view text) {
@@ -16,7 +16,7 @@ struct Screen {
 // end: screen
 
 // begin: room
-/// What the server has for its clients to call.
+/// Handlers of the server.
 struct Room {
   weft::Server* server;
 
@@ -31,7 +31,8 @@ struct Room {
   // One is asked, and its answer is the answer.
   weft::Task<weft::Result<bool>> ask(std::string name, std::string question) {
     auto found = server->peers().find(name);
-    if (found.empty()) co_return weft::user_error(404, "nobody is called " + name, weft::StatusCode::kNotFound);
+    if (found.empty())
+      co_return weft::user_error(404, "nobody is called " + name, weft::StatusCode::kNotFound);
     auto answer = co_await found.front().call<&Screen::asks>(question);
     co_return answer;
   }
@@ -59,13 +60,15 @@ weft::Task<int> chat(weft::Client& ann, weft::Client& bob, weft::Client& eve) {
   eve.close();
   auto later = co_await bob.call<&Room::say>("Eve has left.");
   if (!heard.ok() || !hungry.ok() || missing.ok() || !later.ok()) co_return 1;
-  std::printf("%zu heard ann, %s, %s, %zu heard bob\n", *heard, *hungry ? "eve is hungry" : "nobody is hungry",
-              std::string{missing.status().message()}.c_str(), *later);
+  std::printf("%zu heard ann, %s, %s, %zu heard bob\n", *heard,
+              *hungry ? "eve is hungry" : "nobody is hungry", std::string{missing.status().message()}.c_str(),
+              *later);
   co_return 0;
 }
 
 int main() {
   auto loop = weft::Loop::create().value();
+  std::string door;
   weft::ServerOptions options{.listen = {"tcp://127.0.0.1:0"}};
   options.threads = 0;
   options.loop = loop.get();
@@ -73,7 +76,6 @@ int main() {
   Room room{&server};
   server.register_handler<&Room::join, &Room::say, &Room::ask>(&room);
   // begin: hooks
-  std::string door;
   server.on_peers([&](const weft::Peer&) { door += " in"; },
                   [&](const weft::Peer& peer) { door += " out:" + peer.tag(); });
   // end: hooks

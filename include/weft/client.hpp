@@ -16,10 +16,10 @@ namespace weft {
 /// and read by the codec: `Result<R> reply = co_await client.call<f>(arguments...);`. Thread, life: as
 /// CallClient; other threads write blocking(client) or on_loop_of(client).
 ///
-/// A client serves too: what is registered before its first call, or connect(), the server calls over the same
-/// connection (CallContext::peer()). Handlers run on the client's loop, within the client's limits; none may
-/// be blocking. Their coroutines are destroyed with the client if they have not ended, so that they own no
-/// Scope then; and the loop outlives every Reply that they keep.
+/// A client serves too: what is registered before its first call, or connect(), the server calls over the
+/// same connection (CallContext::peer()). Handlers run on the client's loop, within the client's limits; none
+/// may be blocking. Their coroutines are destroyed with the client if they have not ended, so that they own
+/// no Scope then; and the loop outlives every Reply that they keep.
 class Client final : public CallClient, public FunctionCaller<Client>, public FunctionServer<Client> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the client.

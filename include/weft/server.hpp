@@ -28,12 +28,15 @@ class Server final : public CallServer, public FunctionServer<Server> {
   Peers peers() const { return Peers{peer_board()}; }
   /// `connected(Peer)` is called for each peer that has said hello, and `gone(Peer)` when its connection has
   /// ended, on the peer's loop, so on several threads at the same time if there are several loops. The one
-  /// that is gone still has its tag. What they throw ends the connection. Before start().
+  /// that is gone still has its tag. What they throw ends the connection. What they refer
+  /// to outlives the server. Before start().
   template <typename Connected, typename Gone>
   void on_peers(Connected connected, Gone gone) {
-    set_peer_hooks(
-        [hook = std::move(connected)](const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); },
-        [hook = std::move(gone)](const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); });
+    set_peer_hooks([hook = std::move(connected)](
+                       const std::shared_ptr<detail::PeerTarget>& its) mutable { hook(Peer{its}); },
+                   [hook = std::move(gone)](const std::shared_ptr<detail::PeerTarget>& its) mutable {
+                     hook(Peer{its});
+                   });
   }
 };
 

@@ -69,9 +69,8 @@ void Broadcast::begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadlin
   // One more share than loops: nobody is told before all have theirs.
   const Share own{shared_from_this()};
   try {
-    board.on_each_loop([this] {
-      return std::make_unique<BroadcastWork>(std::make_unique<Share>(shared_from_this()));
-    });
+    board.on_each_loop(
+        [this] { return std::make_unique<BroadcastWork>(std::make_unique<Share>(shared_from_this())); });
   } catch (...) {
     waiter_ = nullptr;
     throw;

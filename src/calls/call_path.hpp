@@ -12,6 +12,9 @@
 /// calls can take all of it into one function. What is rare is behind a call to the part's own source file.
 namespace weft::detail {
 
+/// Ends `call`, for which there is no memory.
+[[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
+
 [[gnu::always_inline]] inline Begun CallTarget::begin(PendingCall& call, std::size_t body_bytes) {
   if (open_ == nullptr || !open_->has_room()) [[unlikely]] {
     return begin_without_session(call, body_bytes);

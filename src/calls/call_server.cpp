@@ -46,7 +46,7 @@ class CallServer::State {
         options_(std::move(options)),
         memory_(std::make_shared<detail::MemoryBudget>(options_.limits.process_memory_max)) {}
 
-  Result<void> start();
+  Result<void> start(detail::PeerBoard& peers);
   void stop(Duration grace);
   void wait();
   bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
@@ -63,12 +63,6 @@ class CallServer::State {
     loops_.add_state(std::move(kind));
   }
   std::shared_ptr<void>& layer_state(const std::type_info& layer) { return parts_[layer]; }
-  void set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone) {
-    WEFT_ASSERT(phase_ == Phase::kNew, "say on_peers() before start()");
-    peers_->connected = std::move(connected);
-    peers_->gone = std::move(gone);
-  }
-  const std::shared_ptr<detail::PeerBoard>& peers() const { return peers_; }
   const std::vector<std::string>& urls() const { return urls_; }
   const ServerOptions& options() const { return options_; }
   Result<MemoryLease> register_memory(MutableBytes memory) const {
@@ -79,7 +73,7 @@ class CallServer::State {
   enum class Phase : int { kNew, kRunning, kStopping, kStopped };
 
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
-  Result<void> make_threads();
+  Result<void> make_threads(detail::PeerBoard& peers);
   Result<void> listen();
   Result<void> listen_on(const std::string& text);
   void on_incoming(std::unique_ptr<detail::Incoming> incoming);
@@ -99,7 +93,6 @@ class CallServer::State {
   detail::MethodTable methods_;
   std::unique_ptr<detail::CallWorkers> workers_;
   detail::ServerLoops loops_;
-  const std::shared_ptr<detail::PeerBoard> peers_ = std::make_shared<detail::PeerBoard>();
   std::vector<std::unique_ptr<detail::ServerShard>> shards_;
   std::vector<std::unique_ptr<detail::Listener>> listeners_;
   std::vector<std::string> urls_;
@@ -114,7 +107,7 @@ class CallServer::State {
   std::condition_variable stopped_;
 };
 
-Result<void> CallServer::State::start() {
+Result<void> CallServer::State::start(detail::PeerBoard& peers) {
   WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
   Result<void> made;
   try {
@@ -124,7 +117,7 @@ Result<void> CallServer::State::start() {
     if (const Status misuse = detail::check_options(options_, methods_.has_blocking()); !misuse.ok())
       return misuse;
     methods_.put_behind(std::make_shared<detail::ServerGate>(options_));
-    made = make_threads();
+    made = make_threads(peers);
     if (made.ok()) made = listen();
   } catch (const std::bad_alloc&) {
     made = Status::of<kOutOfMemory>();
@@ -133,7 +126,7 @@ Result<void> CallServer::State::start() {
   return made;
 }
 
-Result<void> CallServer::State::make_threads() {
+Result<void> CallServer::State::make_threads(detail::PeerBoard& peers) {
   if (methods_.has_blocking()) {
     auto workers = detail::CallWorkers::start(options_.worker_threads, options_.worker_queue_max);
     if (!workers.ok()) return std::move(workers).status();
@@ -141,10 +134,10 @@ Result<void> CallServer::State::make_threads() {
   }
   Result<void> started = loops_.start(options_);
   if (!started.ok()) return started;
+  peers.forget_places();  // of a start that failed
   for (std::size_t i = 0; i < loops_.size(); ++i) {
-    const detail::ServerShard::Setup setup{loops_[i],   options_, methods_, workers_.get(),
-                                           memory_,     logger(), faults_,  *peers_, next_connection_id_,
-                                           connections_};
+    const detail::ServerShard::Setup setup{loops_[i], options_, methods_, workers_.get(),      memory_,
+                                           logger(),  faults_,  peers,    next_connection_id_, connections_};
     shards_.push_back(std::make_unique<detail::ServerShard>(setup));
   }
   left_ = shards_.size();
@@ -275,7 +268,6 @@ void CallServer::State::end(bool in_child) {
 void CallServer::State::take_down() {
   if (!listeners_.empty()) loops_.run_on(0, [this] { listeners_.clear(); });
   workers_.reset();
-  peers_->clear();
   loops_.stop();
   shards_.clear();
   loops_.clear();
@@ -294,7 +286,8 @@ ServerStats CallServer::State::stats() const {
 }
 
 CallServer::CallServer(ServerOptions options, Transports transports)
-    : state_(std::make_unique<State>(std::move(options), std::move(transports))) {}
+    : peers_(std::make_shared<detail::PeerBoard>()),
+      state_(std::make_unique<State>(std::move(options), std::move(transports))) {}
 
 CallServer::~CallServer() {
   state_->end(made_in_.in_child());
@@ -311,11 +304,11 @@ void CallServer::add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
 }
 
 void CallServer::set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone) {
-  state_->set_peer_hooks(std::move(connected), std::move(gone));
+  peers_->set_hooks(std::move(connected), std::move(gone));
 }
 
 const std::shared_ptr<detail::PeerBoard>& CallServer::peer_board() const {
-  return state_->peers();
+  return peers_;
 }
 
 void CallServer::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
@@ -323,7 +316,7 @@ void CallServer::register_method(const detail::MethodEntry& entry, std::shared_p
 }
 
 Result<void> CallServer::start() {
-  return state_->start();
+  return state_->start(*peers_);
 }
 
 void CallServer::wait() {

@@ -92,7 +92,7 @@ Status CallsOut::admit_body(std::size_t body_bytes) {
   return Status::of<kNoRoomForRequest>();
 }
 
-Begun CallsOut::refuse_for_memory(PendingCall& call) {
+Begun refuse_for_memory(PendingCall& call) {
   return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
 }
 
@@ -222,15 +222,10 @@ void CallsOut::drop_late_answer(const wire::FrameHeader& header) {
 
 void CallsOut::keep_to(std::uint32_t own_max, std::uint32_t peer_max) {
   const std::uint64_t kept_max = std::max(std::uint64_t{kHeldByPeerMin}, 2 * std::uint64_t{own_max});
-  own_max_ = own_max;
+  places_.own_max = own_max;
   small_body_bytes_ = std::min<std::uint32_t>(session_.peer().body_bytes_max, FrameOutput::kSmallBytes);
-  held_by_peer_max_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(peer_max, 1, kept_max));
+  places_.held_by_peer_max = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(peer_max, 1, kept_max));
   count_places();
-}
-
-void CallsOut::count_places() {
-  in_flight_max_ = std::min(own_max_, held_by_peer_max_ - std::min(table_.abandoned(), held_by_peer_max_));
-  if (held_back_) in_flight_max_ = 0;
 }
 
 void CallsOut::abandon(const Exchange& exchange, std::uint64_t id) {

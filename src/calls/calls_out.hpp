@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -13,6 +14,22 @@
 namespace weft::detail {
 
 class Session;
+
+/// Places for exchanges of ours in flight on one connection.
+struct CallPlaces {
+  /// Takes account of those that were given up, of which the peer has not ended `abandoned`.
+  void count(std::uint32_t abandoned) {
+    in_flight_max =
+        held_back ? 0 : std::min(own_max, held_by_peer_max - std::min(abandoned, held_by_peer_max));
+  }
+
+  std::uint32_t own_max = 0;
+  std::uint32_t held_by_peer_max = 0;
+  /// Our own limit, or what those that were given up leave of the peer's, if that is less.
+  std::uint32_t in_flight_max = 0;
+  /// None is begun.
+  bool held_back = false;
+};
 
 /// Our calls on one connection: writes their requests, and hands what the peer answers to the exchange of its
 /// id. An answer to one that has ended finds nobody, is dropped and counted.
@@ -81,12 +98,12 @@ class CallsOut {
   std::uint64_t begun() const { return table_.entered(); }
   /// Another may be sent: fewer are in flight than this side wants, and, with those that were given up and
   /// that the peer has not ended, fewer than it takes.
-  bool has_place() const { return table_.size() < in_flight_max_; }
+  bool has_place() const { return table_.size() < places_.in_flight_max; }
   /// Keeps to these limits, our own and the peer's.
   void keep_to(std::uint32_t own_max, std::uint32_t peer_max);
   /// None is begun while this side does not read: see may_put_off() in session.cpp.
   void hold_back(bool held) {
-    held_back_ = held;
+    places_.held_back = held;
     count_places();
   }
   std::uint64_t late_answers() const { return late_answers_; }
@@ -96,20 +113,15 @@ class CallsOut {
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
   /// Looks whether a large body may be sent, and reserves memory for it.
   [[gnu::cold]] Status admit_body(std::size_t body_bytes);
-  [[gnu::cold]] Begun refuse_for_memory(PendingCall& call);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
   static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
   Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent);
 
-  void count_places();
+  void count_places() { places_.count(table_.abandoned()); }
 
   Session& session_;
   ExchangeTable table_;
-  std::uint32_t own_max_ = 0;
-  std::uint32_t held_by_peer_max_ = 0;
-  /// Our own limit, or what those that were given up leave of the peer's, if that is less.
-  std::uint32_t in_flight_max_ = 0;
-  bool held_back_ = false;
+  CallPlaces places_;
   std::uint64_t late_answers_ = 0;
   /// Larger bodies need admit_body().
   std::uint32_t small_body_bytes_ = 0;

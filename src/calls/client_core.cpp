@@ -85,8 +85,8 @@ void ClientCore::on_timer() {
 }
 
 void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
-  const SessionSetup setup{loop(),        *this, options_.limits, host_->calls(), logger(), options_.checksums,
-                           hello_timeout, true};
+  const SessionSetup setup{
+      loop(), *this, options_.limits, host_->calls(), logger(), options_.checksums, hello_timeout, true};
   session_ = std::make_unique<Session>(setup, std::move(connection), counted_.connections + 1);
   session_->start();
 }

@@ -37,7 +37,7 @@ class MethodTable {
   /// Null before put_behind().
   ServerGate* gate() const { return gate_.get(); }
   bool has_blocking() const;
-  /// Who serves them, for people.
+  /// Side that serves them, for people: "server", "client".
   std::string_view whose() const { return whose_; }
   void set_whose(std::string_view whose) { whose_ = whose; }
   /// All of them, as they were registered; their indices count from 1.

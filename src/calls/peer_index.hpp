@@ -13,8 +13,8 @@ namespace weft::detail {
 
 class PeerTarget;
 
-/// Peers of one loop by the tags that the user gave them. The lock is taken when a tag is given, looked up, or
-/// goes with its peer, and by no call. Thread: any for find(), the loop's for the rest.
+/// Peers of one loop by the tags that the user gave them. The lock is taken when a tag is given, looked up,
+/// or goes with its peer, and by no call. Thread: any for find(), the loop's for the rest.
 class PeerIndex {
  public:
   PeerIndex() = default;

@@ -14,8 +14,8 @@
 
 namespace weft::detail {
 
-/// The connected peers of one loop, for a PeerBoard: the sessions of a server's shard, as long as that exists.
-/// Thread: the loop's, but for what says otherwise.
+/// The connected peers of one loop, for a PeerBoard: the sessions of a server's shard, as long as that
+/// exists. Thread: the loop's, but for what says otherwise.
 class PeerPlace final {
  public:
   /// `sessions` are looked at until close().

@@ -42,8 +42,7 @@ Refusal RequestCheck::refusal(wire::RequestView request) const {
             {StatusCode::kFailedPrecondition, Layer::kRpc,
              [&] {
                return "method '" + std::string{method->key.name} + "' is " +
-                      method->key.schema_text(method->key) + " on the " +
-                      std::string{methods_->whose()};
+                      method->key.schema_text(method->key) + " on the " + std::string{methods_->whose()};
              },
              kSchemaMismatch}};
   }

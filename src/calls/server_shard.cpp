@@ -63,7 +63,7 @@ void ServerShard::begin_session(Incoming& incoming) {
 
 void ServerShard::on_session_ready(Session& session) {
   place_->joined(session);
-  if (setup_.peers.connected) tell(setup_.peers.connected, session);
+  if (setup_.peers.connected()) tell(setup_.peers.connected(), session);
   if (stopping_) session.send_goaway("the server stops");
 }
 
@@ -93,7 +93,7 @@ void ServerShard::on_session_closed(Session& session, const Status& why) {
   setup_.connections.fetch_sub(1, std::memory_order_relaxed);
   if (session.seat().is_counted()) {
     place_->left(session);
-    if (setup_.peers.gone) tell(setup_.peers.gone, session);
+    if (setup_.peers.gone()) tell(setup_.peers.gone(), session);
   }
   graveyard_.take_over(session);
   reap();

@@ -221,8 +221,8 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       out_.on_continue(frame.header.id);
       return {};
     case wire::FrameType::kPing:
-      // Of those that come while the outbox is full only the last is answered, once there is room: a peer that
-      // asks and does not read cannot fill the outbox with pongs.
+      // Of those that come while the outbox is full only the last is answered, once there is room: a peer
+      // that asks and does not read cannot fill the outbox with pongs.
       if (!output_.has_room()) {
         life_.pong_owed = frame.header.id;
       } else {

@@ -145,7 +145,8 @@ class Session final : public ListHook<SessionTag>,
   void on_timer() override;
 
   /// Requests that were received while the outbox was full, and what came behind them in their batch; taken
-  /// when it has drained. Only requests wait, and only while the peer owes us no answer: see may_put_off() in the source.
+  /// when it has drained. Only requests wait, and only while the peer owes us no answer: see may_put_off() in
+  /// the source.
   struct PutOff {
     std::vector<Frame> frames;
     ChunkRef chunk;

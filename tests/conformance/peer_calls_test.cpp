@@ -65,12 +65,14 @@ TEST_P(PeerCalls, CrossInNumbers) {
     calls.push_back(client_->start<kEcho>(pattern(i * 20, 1)));
     calls.push_back(peer_->start<kEcho>(pattern(i * 20, 2)));
   }
-  ASSERT_TRUE(until([&] { return std::ranges::all_of(calls, [](const auto& call) { return call.done(); }); }));
+  ASSERT_TRUE(
+      until([&] { return std::ranges::all_of(calls, [](const auto& call) { return call.done(); }); }));
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Result<std::string> reply = loop_->block_on([](Call<std::string> call) -> Task<Result<std::string>> {
-      Result<std::string> result = co_await std::move(call);
-      co_return result;
-    }(std::move(calls[i])));
+    const Result<std::string> reply =
+        loop_->block_on([](Call<std::string> call) -> Task<Result<std::string>> {
+          Result<std::string> result = co_await std::move(call);
+          co_return result;
+        }(std::move(calls[i])));
     ASSERT_TRUE(reply.ok()) << reply.status().to_string();
     EXPECT_EQ(*reply, pattern(i / 2 * 20, i % 2 + 1));
   }

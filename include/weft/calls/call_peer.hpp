@@ -24,7 +24,7 @@ class PeerTarget;
 /// handle that made it, or a copy.
 class CallPeer : public Caller {
  public:
-  /// What CallContext::peer_target() gives; not null.
+  /// `target` is what CallContext::peer_target() gives; not null.
   explicit CallPeer(std::shared_ptr<detail::PeerTarget> target) noexcept;
   CallPeer(const CallPeer& other) noexcept;
   CallPeer& operator=(const CallPeer& other) noexcept;
@@ -37,9 +37,9 @@ class CallPeer : public Caller {
   /// As a URL, also when it is gone; empty for a peer that was gone when it was asked for. Thread: any.
   const std::string& remote_endpoint() const noexcept;
 
-  /// Text of the user's by which a server's Peers find it, such as the name of a user; empty at first. Several
-  /// peers may have one tag. One that is gone keeps its tag, is not found by it, and gets no other. Throws
-  /// std::bad_alloc, and the tag is what it was.
+  /// Text of the user's by which a server's Peers find it, such as the name of a user; empty at first.
+  /// Several peers may have one tag. One that is gone keeps its tag, is not found by it, and gets no other.
+  /// Throws std::bad_alloc, and the tag is what it was.
   const std::string& tag() const noexcept;
   void set_tag(std::string_view tag);
 

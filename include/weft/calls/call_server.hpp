@@ -103,6 +103,7 @@ class CallServer {
   void add_loop_state(std::unique_ptr<detail::LoopStateKind> kind);
 
   class State;
+  const std::shared_ptr<detail::PeerBoard> peers_;
   std::unique_ptr<State> state_;
   detail::ForkMark made_in_;
 };

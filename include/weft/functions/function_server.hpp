@@ -60,7 +60,8 @@ class FunctionServer {
     static_assert(detail::FreeHandler<M>,
                   "weft cannot serve this handler: a member function is registered with its object, as in "
                   "register_handler<&T::function>(&object)");
-    if constexpr (detail::FreeHandler<M>) self().register_method(detail::HandlerOf<M>::entry(nullptr, options));
+    if constexpr (detail::FreeHandler<M>)
+      self().register_method(detail::HandlerOf<M>::entry(nullptr, options));
   }
   template <auto M, typename Object>
   void register_member(Object* object, const HandlerOptions& options) {

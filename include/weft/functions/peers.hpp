@@ -49,12 +49,12 @@ class Peers {
   }
 
   /// Calls a function of all peers, or of those with a tag: `Result<BroadcastOutcome> outcome = co_await
-  /// server.peers().broadcast<f>(x);`, in a coroutine of any loop. The arguments are encoded once, now. A peer
-  /// that is behind is left out, or closed, by the rule of BroadcastOptions, which come first if there are
-  /// any; so a slow peer costs no more than that, and delays nobody but, by its answer, the outcome, which is
-  /// there within the timeout. Results of the function are not read. Cancel: at once; what was sent is not
-  /// taken back. Errors: what encoding fails with, kCancelled, kDeadlineExceeded, kResourceExhausted when
-  /// there is no memory.
+  /// server.peers().broadcast<f>(x);`, in a coroutine of any loop. The arguments are encoded once, now. A
+  /// peer that is behind is left out, or closed, by the rule of BroadcastOptions, which come first if there
+  /// are any; so a slow peer costs no more than that, and delays nobody but, by its answer, the outcome,
+  /// which is there within the timeout. Results of the function are not read. Cancel: at once; what was sent
+  /// is not taken back. Errors: what encoding fails with, kCancelled, kDeadlineExceeded, kResourceExhausted
+  /// when there is no memory.
   template <auto M, typename... Given>
     requires(!detail::broadcast_options_first<Given...>)
   detail::BroadcastAwaiter broadcast(Given&&... arguments) const {
@@ -85,7 +85,8 @@ class Peers {
   detail::BroadcastAwaiter make_broadcast(const BroadcastOptions& options, Given&&... arguments) const {
     if constexpr (CallableWith<M, Given...>) {
       Status failure;
-      std::shared_ptr<detail::Broadcast> made = encode<M>(options, failure, std::forward<Given>(arguments)...);
+      std::shared_ptr<detail::Broadcast> made =
+          encode<M>(options, failure, std::forward<Given>(arguments)...);
       return {board_, std::move(made), std::move(failure)};
     } else {
       detail::explain_arguments(typename detail::MethodTraits<M>::Arguments{}, detail::TypeList<Given...>{});

@@ -61,8 +61,21 @@ std::string nobody(std::string_view text) {
 std::string on_worker(std::string_view text) {
   return std::string{text};
 }
+Task<Result<std::string>> ask_back(CallContext& context, std::string_view text) {
+  Result<std::string> reply = co_await context.peer().call<echo>(text);
+  co_return reply;
+}
+Result<std::string> ask_back_blocking(CallContext& context, std::string_view text) {
+  Peer peer = context.peer();
+  return blocking(peer).call<echo>(text);
+}
 
 const std::string kText(100, 'x');
+
+Task<Result<BroadcastOutcome>> tell_all(Peers peers) {
+  Result<BroadcastOutcome> outcome = co_await peers.broadcast<echo>(kText);
+  co_return outcome;
+}
 
 class SilentLogger final : public Logger {
  public:
@@ -124,7 +137,8 @@ class World {
     server_->register_handler<measure>();
     server_->register_handler<refuse_all>();
     server_->register_handler<leave>();
-    server_->register_handler<on_worker>({.blocking = true});
+    server_->register_handler<ask_back>();
+    server_->register_handler<on_worker, ask_back_blocking>({.blocking = true});
     server_->start().value();
     url_ = server_->urls().front();
     make_client();
@@ -214,11 +228,13 @@ class World {
   void make_client(Duration connect_timeout = 5s) {
     if (by_carrier_) {
       client_.emplace(*loop_, client_options(connect_timeout), transport_options());
+      client_->register_handler<echo>();
       return;
     }
     Transports transports;
     transports.add(tcp::make_transport({.logger = &logger_}, names_));
     client_.emplace(*loop_, client_options(connect_timeout), std::move(transports));
+    client_->register_handler<echo>();
   }
   TransportOptions transport_options() {
     TransportOptions transport;
@@ -314,6 +330,12 @@ constexpr Part kParts[] = {
     {"a coroutine", &connected, [](World& world) { world.call<length>(kText); }},
     {"a delayed reply", &connected, [](World& world) { world.call<later>(kText); }},
     {"a handler on a worker", &connected, [](World& world) { world.call<on_worker>(kText); }},
+    {"a call back", &connected, [](World& world) { world.call<ask_back>(kText); }},
+    {"a call back from a worker", &connected, [](World& world) { world.call<ask_back_blocking>(kText); }},
+    {"a broadcast", &connected,
+     [](World& world) {
+       attempt([&] { world.note(world.loop().block_on(tell_all(world.server().peers()))); });
+     }},
     {"a failing handler", &connected, [](World& world) { world.call<refuse_all>(); }},
     {"an unknown method", &connected,
      [](World& world) {

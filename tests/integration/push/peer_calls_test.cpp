@@ -168,9 +168,8 @@ TEST_F(PeerCalls, OfHugeAttachmentsAreRefusedByAClientThatServesNothing) {
 
 TEST_F(PeerCalls, BlockAWorkerOfTheServer) {
   ServerOptions options;
-  Server& its_server = serve(std::move(options), [](Server& its) {
-    its.register_handler<ask_blocking>({.blocking = true});
-  });
+  Server& its_server =
+      serve(std::move(options), [](Server& its) { its.register_handler<ask_blocking>({.blocking = true}); });
   Client& its = client(its_server);
   its.register_handler<twice>();
   EXPECT_EQ(call<ask_blocking>(its, 21).value(), 42);
@@ -185,9 +184,8 @@ TEST_F(PeerCalls, HaveTheTimeOfTheCallThatIsServed) {
     });
   });
   Client& its = client(its_server);
-  its.register_handler("look", [&](CallContext& context) {
-    left = context.deadline().remaining(Loop::current()->now());
-  });
+  its.register_handler(
+      "look", [&](CallContext& context) { left = context.deadline().remaining(Loop::current()->now()); });
   CallOptions options;
   options.timeout = 10s;
   EXPECT_TRUE(wait_for(its.start<remote<"relay", void()>>(options)).ok());

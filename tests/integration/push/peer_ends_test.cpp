@@ -118,8 +118,8 @@ TEST_F(PeerEnds, AHandleOutlivesItsServerAndItsLoop) {
     EXPECT_TRUE(peer->connected());
   }
   EXPECT_FALSE(peer->connected());
-  expect_gone(wait_for(peer->start<twice>(4)));     // in a turn of another loop
-  EXPECT_TRUE(peer->start<twice>(4).done());        // outside of any
+  expect_gone(wait_for(peer->start<twice>(4)));  // in a turn of another loop
+  EXPECT_TRUE(peer->start<twice>(4).done());     // outside of any
   expect_gone(blocked->call<twice>(4));
   expect_gone(blocking(*peer).call<twice>(4));
   std::thread([&] {

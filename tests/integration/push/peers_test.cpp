@@ -108,8 +108,7 @@ TEST_F(PeersOfAServer, AllHearABroadcast) {
     const Result<BroadcastOutcome> all = loop().block_on(broadcast(its_server.peers(), {}, 5));
     EXPECT_EQ(all.value().answered, 20u);
     EXPECT_EQ(all.value().peers(), 20u);
-    const Result<BroadcastOutcome> even =
-        loop().block_on(broadcast(its_server.peers(), {.tag = "even"}, 5));
+    const Result<BroadcastOutcome> even = loop().block_on(broadcast(its_server.peers(), {.tag = "even"}, 5));
     EXPECT_EQ(even.value().answered, 10u);
     EXPECT_EQ(even.value().peers(), 10u);
   }

@@ -55,8 +55,8 @@ class Broadcast final : public std::enable_shared_from_this<Broadcast> {
     BroadcastOutcome outcome;
   };
 
-  /// Begins on all loops of `board`; `waiter` is scheduled on `home`, whose turn this is, when all have ended,
-  /// unless forget_waiter() came first. The deadline is looked at as well as the timeout. Throws
+  /// Begins on all loops of `board`; `waiter` is scheduled on `home`, whose turn this is, when all have
+  /// ended, unless forget_waiter() came first. The deadline is looked at as well as the timeout. Throws
   /// std::bad_alloc, and nobody is scheduled then.
   void begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline);
   /// Thread: home's.

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/unique_function.hpp"
 
 namespace weft::detail {
@@ -47,15 +49,23 @@ class PeerBoard {
 
   /// Before the server serves. Thread: the one that makes the server.
   void add(std::shared_ptr<PeerPlace> place) { places_.push_back(std::move(place)); }
-  void clear() { places_.clear(); }
-  /// Hooks that are called when a peer has connected, and when it is gone, on its loop; empty: none.
-  PeerVisit connected;
-  PeerVisit gone;
+  void forget_places() { places_.clear(); }
+  /// Sets what is called when a peer has connected, and when it is gone, on its loop.
+  void set_hooks(PeerVisit connected, PeerVisit gone) {
+    WEFT_ASSERT(places_.empty(), "say on_peers() before start()");
+    connected_ = std::move(connected);
+    gone_ = std::move(gone);
+  }
+  /// Empty: none. Thread: that of the peer's loop.
+  PeerVisit& connected() { return connected_; }
+  PeerVisit& gone() { return gone_; }
 
  private:
   static void send(const std::shared_ptr<PeerPlace>& place, std::unique_ptr<PeerWork> work);
 
   std::vector<std::shared_ptr<PeerPlace>> places_;
+  PeerVisit connected_;
+  PeerVisit gone_;
 };
 
 }  // namespace weft::detail
