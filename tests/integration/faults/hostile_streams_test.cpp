@@ -97,12 +97,16 @@ class ScriptedServer {
   std::thread thread_;
 };
 
+/// Says hello and waits for the first request; returns its id.
 std::uint64_t take_request(HostilePeer& peer, const std::string& hello = hello_with_window(kWindow)) {
   peer.send(hello);
-  if (!peer.receive_hello()) return 0;
+  EXPECT_TRUE(peer.receive_hello());
   for (;;) {
     const auto frame = peer.receive_frame();
-    if (!frame) return 0;
+    if (!frame) {
+      ADD_FAILURE() << "no request came";
+      return wire::kNoId;
+    }
     if (frame->header.type == FrameType::kRequest) return frame->header.id;
   }
 }
@@ -155,7 +159,7 @@ class HostileStreams : public FaultTest {
   template <typename Script>
   Status outcome_of_watch(Script script) {
     ScriptedServer server{[script](HostilePeer& peer) {
-      if (const std::uint64_t id = take_request(peer); id != 0) script(peer, id);
+      script(peer, take_request(peer));
       peer.closed_by_other_side();
     }};
     ClientOptions options;

@@ -616,12 +616,12 @@ TEST(StreamsModel, EndsOnceInEveryOrderOfEventsAndLosesNothing) {
 TEST(StreamsModel, OfItemsOneWayGoesThroughItsWindowInEveryOrder) {
   EXPECT_GT(walk({Act::kServerWrites, Act::kServerWritesLarge, Act::kClientReads, Act::kToClient, Act::kToServer,
                   Act::kServerAnswers},
-                 12 - 2 * kFewerSteps),
-            1000u);
+                 24 - 8 * kFewerSteps),
+            300u);
   EXPECT_GT(walk({Act::kClientWrites, Act::kClientWritesLarge, Act::kClientEnds, Act::kServerReads,
                   Act::kToClient, Act::kToServer},
-                 12 - 2 * kFewerSteps),
-            1000u);
+                 24 - 8 * kFewerSteps),
+            300u);
 }
 
 }  // namespace
