@@ -63,6 +63,8 @@ class CallsIn final : private ArrivingCallsOwner {
   ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
   /// Some of them have not been answered, but were not given up either.
   bool owes_answers() { return calls_.has_unanswered(); }
+  /// The peer has ended its direction. False when no stream was open.
+  bool give_up_streams() { return calls_.give_up_streams(); }
   /// The connection is gone.
   void orphan_all();
   void wake_room_waiter() { answers_.wake_room_waiter(); }

@@ -15,6 +15,22 @@ class ServedList {
     while (!calls_.empty() && calls_.front().answered()) answered_.push_back(calls_.pop_front());
     return !calls_.empty();
   }
+  /// Nothing more comes from the peer: streams have no use without its items and credits. False when there
+  /// were none.
+  bool give_up_streams() {
+    IntrusiveList<ServedCall, ServedCallTag> others;
+    bool some = false;
+    while (!calls_.empty()) {
+      ServedCall& call = calls_.pop_front();
+      const bool gives_up = call.envelope().stream != nullptr && !call.answered();
+      (gives_up ? answered_ : others).push_back(call);
+      if (!gives_up) continue;
+      some = true;
+      call.cancel_by_peer();
+    }
+    calls_.splice_back(others);
+    return some;
+  }
   /// The connection is gone.
   void orphan_all() {
     calls_.splice_back(answered_);

@@ -320,7 +320,8 @@ void Session::on_drained() {
 }
 
 bool Session::owes_more() {
-  if (!in_.owes_answers()) return false;
+  const bool gave_up = state_ != State::kHalfClosed && in_.give_up_streams();
+  if (!in_.owes_answers() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
