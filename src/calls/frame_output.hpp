@@ -20,6 +20,8 @@ namespace weft::detail {
 /// Thread: the connection's loop.
 class FrameOutput {
  public:
+  /// Bytes that may wait before items of streams do.
+  static constexpr std::size_t kItemsRoom = 512 * 1024;
   /// A larger body needs reserve(); so many bytes may wait before find_room() is asked.
   static constexpr std::size_t kSmallBytes = 16 * 1024;
 
@@ -62,6 +64,12 @@ class FrameOutput {
   /// More may be written: what waits is under the high-water mark, and there is memory. When it is not so,
   /// FrameSink::on_drained() follows.
   bool has_room() noexcept { return outbox_.queued_bytes() <= room_ || find_room(); }
+  /// The same for the items of streams, of which less may wait: however many streams there are, calls pass.
+  bool has_room_for_items() noexcept {
+    if (outbox_.queued_bytes() <= items_room_) return has_room();
+    connection_.tell_when_drained(items_room_ / 2);
+    return false;
+  }
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written. False when there is
   /// none.
   bool reserve(std::size_t bytes) noexcept;
@@ -79,6 +87,7 @@ class FrameOutput {
   Outbox& outbox_;
   LocalBudget& process_;
   const std::size_t high_water_;
+  const std::size_t items_room_;
   /// Bytes that may wait before find_room() is asked.
   std::size_t room_;
   std::size_t charged_ = 0;

@@ -18,10 +18,14 @@ constexpr FixedFailure kHasMemory{StatusCode::kInvalidArgument, Layer::kRpc, Ret
 OpenedStream::News::News(OpenedStream& its_stream) noexcept
     : Ready([](Ready* node) noexcept { static_cast<News*>(node)->stream.tell(); }), stream(its_stream) {}
 
-OpenedStream::OpenedStream(CallTarget& target, const MethodKey& method, CallDetails& details)
-    : PendingCall(target, method, &details), side_(target.loop()) {
-  if (details.options.timeout == Duration::zero()) details.options.timeout = kNoTimeout;
-  details.keeps_body = false;
+// A stream has no timeout but its own.
+OpenedStream::OpenedStream(CallTarget& target, const MethodKey& method, std::unique_ptr<CallDetails> details)
+    : OwnedDetails{std::move(details)},
+      PendingCall(target, method, OwnedDetails::details.get()),
+      side_(target.loop()) {
+  CallDetails& its = *OwnedDetails::details;
+  if (its.options.timeout == Duration::zero()) its.options.timeout = kNoTimeout;
+  its.keeps_body = false;
 }
 
 Begun OpenedStream::open(std::size_t body_bytes) {
@@ -31,6 +35,11 @@ Begun OpenedStream::open(std::size_t body_bytes) {
   }
   set_waiter(&ended_);
   return begin(nullptr, body_bytes);
+}
+
+void OpenedStream::opened(const Begun& begun) noexcept {
+  if (begun.needs_sent()) sent();
+  shrink();
 }
 
 StreamSide& OpenedStream::side() noexcept {
@@ -65,6 +74,7 @@ void OpenedStream::on_sent() noexcept {
 
 void OpenedStream::tell() noexcept {
   side().wake_writer();
+  shrink();
   if (done() && end_waiter_ != nullptr) loop().schedule(*std::exchange(end_waiter_, nullptr));
 }
 

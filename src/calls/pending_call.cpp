@@ -187,6 +187,12 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   end();
 }
 
+bool PendingCall::forget_details() noexcept {
+  if (state_ != State::kSent || request_.details == nullptr || request_.details->has_pass()) return false;
+  request_.details = nullptr;
+  return true;
+}
+
 void PendingCall::give_up(Status failure) noexcept {
   if (state_ == State::kWaiting) {
     leave();

@@ -50,7 +50,7 @@ class SessionStreams {
   void wait_for_room(StreamSide& side) {
     if (!side.linked()) waiting_.push_back(side);
   }
-  /// There may be room: all who wait look again.
+  /// There may be room: all who wait look again, in their order.
   void wake_writers();
 
  private:

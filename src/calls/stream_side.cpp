@@ -55,7 +55,7 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
 
 StreamSide::Writing StreamSide::writing() noexcept {
   if (writing_over_ || writing_ended_) return Writing::kOver;
-  const bool ready = streams_ != nullptr && sent_.is_open() && streams_->output().has_room();
+  const bool ready = streams_ != nullptr && sent_.is_open() && streams_->output().has_room_for_items();
   return ready ? Writing::kReady : Writing::kWait;
 }
 

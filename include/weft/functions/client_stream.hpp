@@ -23,10 +23,10 @@ namespace detail {
 
 /// The record behind a ClientStream.
 template <typename R>
-class StartedStream final : WithDetails, public OpenedStream {
+class StartedStream final : public OpenedStream {
  public:
   StartedStream(CallTarget& target, const MethodKey& method, const CallOptions& options)
-      : WithDetails(options, false), OpenedStream(target, method, WithDetails::details) {}
+      : OpenedStream(target, method, std::make_unique<CallDetails>(options, false)) {}
 
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
@@ -42,7 +42,7 @@ class StartedStream final : WithDetails, public OpenedStream {
       } catch (...) {  // a hook of the user's
         return PendingCall::take_back(begun.body);
       }
-      if (begun.needs_sent()) PendingCall::sent();
+      OpenedStream::opened(begun);
     } else if (begun.waits()) {
       kept_.keep(size, arguments...);
     }

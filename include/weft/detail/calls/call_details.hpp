@@ -68,6 +68,7 @@ class CallDetails {
   }
   /// The call passes interceptors: `pass` hears of its end.
   void pass_by(ClientPass& pass) noexcept { pass_ = &pass; }
+  bool has_pass() const noexcept { return pass_ != nullptr; }
   /// The call is begun once more, after a connection that was lost: of that one nothing is left.
   void begin_again() noexcept;
   /// The attachment of the answer has `bytes` and has its place; and how much of it is there.

@@ -2,21 +2,27 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "weft/detail/calls/pending_call.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 
 namespace weft::detail {
 
+/// Options of a call for as long as they are needed; a base class, which outlives the call.
+struct OwnedDetails {
+  std::unique_ptr<CallDetails> details;
+};
+
 /// A stream that this side opened: a call, and its side of the items. Whoever derives from it reads and
 /// writes what they are.
 ///
 /// Reading goes on with the items that arrived when the peer has ended the call, or the connection is gone;
 /// when this side gives it up they are dropped. Thread: the target's loop.
-class OpenedStream : public PendingCall {
+class OpenedStream : OwnedDetails, public PendingCall {
  public:
-  /// Changes the timeout of `details`: a stream has none but its own.
-  OpenedStream(CallTarget& target, const MethodKey& method, CallDetails& details);
+  /// `details` are those of its options. Once it is under way they are mostly gone: an open stream is small.
+  OpenedStream(CallTarget& target, const MethodKey& method, std::unique_ptr<CallDetails> details);
 
   /// Returns the items, as far as the call itself is now.
   StreamSide& side() noexcept;
@@ -35,8 +41,9 @@ class OpenedStream : public PendingCall {
  protected:
   ~OpenedStream() = default;
 
-  /// As PendingCall::begin(); once.
+  /// As PendingCall::begin(); once. When the body has been written, opened() follows.
   Begun open(std::size_t body_bytes);
+  void opened(const Begun& begun) noexcept;
   /// The call waited for its connection, and its request is being written now. Whoever waits looks again
   /// then.
   void on_sent() noexcept;
@@ -50,6 +57,9 @@ class OpenedStream : public PendingCall {
 
   StreamSide* stream() noexcept final { return &side(); }
   void tell() noexcept;
+  void shrink() noexcept {
+    if (forget_details()) OwnedDetails::details.reset();
+  }
 
   StreamSide side_;
   News sent_{*this};

@@ -120,6 +120,9 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
     std::uint64_t id = 0;
   };
   Place place() const noexcept { return state_ == State::kSent ? Place{out_, id_} : Place{}; }
+  /// Forgets the options of a call that is under way, unless somebody else hears of its end by them. True when
+  /// they are not needed any more. Of a call that has neither attachment nor landing.
+  bool forget_details() noexcept;
   /// Ends a call that has lent no memory with `failure`: as on_cancel(), for another reason.
   void give_up(Status failure) noexcept;
 
