@@ -23,7 +23,8 @@ weft::Task<weft::Result<int>> chat_and_count(weft::Reader<std::string>& question
   int count = 0;
   while (auto question = co_await questions.next()) {
     const std::string answer = name + ", you said " + *question;
-    if (!co_await answers.write(answer)) co_return answers.status();
+    const bool written = co_await answers.write(answer);
+    if (!written) co_return answers.status();
     ++count;
   }
   if (!questions.status().ok()) co_return questions.status();
@@ -35,8 +36,10 @@ weft::Task<weft::Result<int>> chat_and_count(weft::Reader<std::string>& question
 weft::Task<void> talk(weft::Client& client) {
   auto stream = client.open<chat>();
   for (const std::string question : {"hello", "how are you"}) {
-    if (!co_await stream.write(question)) break;
-    if (auto answer = co_await stream.next()) std::printf("%s\n", answer->c_str());
+    const bool written = co_await stream.write(question);
+    if (!written) break;
+    auto answer = co_await stream.next();
+    if (answer) std::printf("%s\n", answer->c_str());
   }
   stream.end_writing();  // the handler's reader sees the end; what it says then is still read
   while (auto answer = co_await stream.next()) std::printf("%s\n", answer->c_str());
@@ -48,7 +51,8 @@ weft::Task<void> talk(weft::Client& client) {
 weft::Task<void> say(weft::StreamOf<chat_and_count>& stream, int count) {
   for (int i = 0; i < count; ++i) {
     const std::string number = std::to_string(i);
-    if (!co_await stream.write(number)) break;
+    const bool written = co_await stream.write(number);
+    if (!written) break;
   }
   stream.end_writing();
 }

@@ -63,7 +63,8 @@ weft::Task<void> join(demo::WordsStub stub) {
   demo::EchoRequest part;
   for (const char* text : {"all ", "in ", "one"}) {
     part.set_message(text);
-    if (!co_await joined.write(part)) break;
+    const bool written = co_await joined.write(part);
+    if (!written) break;
   }
   const weft::Result<demo::EchoResponse> whole = co_await joined.finish();
   std::printf("%s\n", whole.ok() ? whole->message().c_str() : whole.status().to_string().c_str());

@@ -12,7 +12,8 @@ class Words : public demo::WordsServer {
     std::istringstream words{request.message()};
     demo::EchoResponse response;
     while (words >> *response.mutable_message()) {
-      if (!co_await responses.write(response)) co_return responses.status();
+      const bool written = co_await responses.write(response);
+      if (!written) co_return responses.status();
     }
     co_return weft::Result<void>{};
   }
@@ -29,7 +30,8 @@ class Words : public demo::WordsServer {
     demo::EchoResponse response;
     while (const auto* request = co_await requests.next()) {
       response.set_message(request->message());
-      if (!co_await responses.write(response)) co_return responses.status();
+      const bool written = co_await responses.write(response);
+      if (!written) co_return responses.status();
     }
     co_return requests.status();
   }

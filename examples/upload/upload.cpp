@@ -30,7 +30,8 @@ weft::Task<weft::Result<Stored>> send(weft::Client& client, int count) {
   auto upload = client.open<store>("report.txt");
   for (int i = 0; i < count; ++i) {
     const std::string line = i == 5000 ? "" : "line " + std::to_string(i);
-    if (!co_await upload.write(line)) break;  // the handler has ended: finish() says how
+    const bool written = co_await upload.write(line);
+    if (!written) break;  // the handler has ended: finish() says how
   }
   co_return co_await upload.finish();
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/input_lines.hpp"
 
-#include <iostream>
-#include <thread>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "weft/runtime/loop.hpp"
@@ -15,54 +20,83 @@ constexpr std::size_t kLinesAhead = 256;
 
 }  // namespace
 
-InputLines::InputLines(Loop& loop) : shared_(std::make_shared<Shared>()) {
-  shared_->loop = &loop;
-  shared_->news = &news_;
-  std::thread{[shared = shared_] { read(shared); }}.detach();
-}
+InputLines::InputLines(Loop& loop)
+    : loop_(loop), stop_(::eventfd(0, EFD_CLOEXEC)), thread_([this] { read(); }) {}
 
 InputLines::~InputLines() {
   stop();
+  thread_.join();
+  ::close(stop_);
 }
 
-void InputLines::read(const std::shared_ptr<Shared>& shared) {
-  for (std::string line; std::getline(std::cin, line);) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    std::unique_lock lock(shared->mutex);
-    shared->room.wait(lock, [&] { return shared->loop == nullptr || shared->lines.size() < kLinesAhead; });
-    if (shared->loop == nullptr) return;
-    shared->lines.push_back(std::move(line));
-    if (shared->lines.size() == 1) shared->loop->post([shared] { shared->news->set(); });
+void InputLines::read() {
+  std::array<char, 64 * 1024> bytes;
+  std::string line;
+  for (;;) {
+    std::array<pollfd, 2> waits{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                 {.fd = stop_, .events = POLLIN, .revents = 0}}};
+    if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
+    if (waits[1].revents != 0) return;
+    if (waits[0].revents == 0) continue;
+    const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (count <= 0) break;
+    std::string_view rest{bytes.data(), static_cast<std::size_t>(count)};
+    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      line += rest.substr(0, end);
+      if (!hand_over(std::exchange(line, {}))) return;
+      rest.remove_prefix(end + 1);
+    }
+    line += rest;
   }
-  const std::lock_guard lock(shared->mutex);
-  shared->ended = true;
-  if (shared->loop != nullptr) shared->loop->post([shared] { shared->news->set(); });
+  if (hand_over(std::move(line))) end();
+}
+
+bool InputLines::hand_over(std::string line) {
+  if (line.find_first_not_of(" \t\r") == std::string::npos) return true;
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [this] { return stopped_ || lines_.size() < kLinesAhead; });
+  if (stopped_) return false;
+  lines_.push_back(std::move(line));
+  if (lines_.size() == 1) tell();
+  return true;
+}
+
+void InputLines::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  tell();
+}
+
+void InputLines::tell() {
+  loop_.post([this] { news_.set(); });
 }
 
 Task<std::optional<std::string>> InputLines::next() {
   for (;;) {
     news_.reset();
     {
-      const std::lock_guard lock(shared_->mutex);
-      if (shared_->loop == nullptr) co_return std::nullopt;
-      if (!shared_->lines.empty()) {
-        std::optional<std::string> line{std::move(shared_->lines.front())};
-        shared_->lines.pop_front();
-        shared_->room.notify_one();
+      const std::lock_guard lock(mutex_);
+      if (stopped_) co_return std::nullopt;
+      if (!lines_.empty()) {
+        std::optional<std::string> line{std::move(lines_.front())};
+        lines_.pop_front();
+        room_.notify_one();
         co_return line;
       }
-      if (shared_->ended) co_return std::nullopt;
+      if (ended_) co_return std::nullopt;
     }
-    static_cast<void>(co_await news_.wait());
+    const Result<void> told = co_await news_.wait();
+    if (!told.ok()) co_return std::nullopt;
   }
 }
 
 void InputLines::stop() {
   {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->loop = nullptr;
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
   }
-  shared_->room.notify_one();
+  room_.notify_one();
+  ::eventfd_write(stop_, 1);
   news_.set();
 }
 

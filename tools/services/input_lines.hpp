@@ -3,10 +3,10 @@
 
 #include <condition_variable>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "weft/coro/event.hpp"
 #include "weft/coro/task.hpp"
@@ -18,11 +18,12 @@ class Loop;
 namespace weft::services {
 
 /// The lines of standard input, for a coroutine that must not block its loop: a thread reads them, a few
-/// ahead. Made once in a process. Thread: the loop's.
+/// ahead. Thread: the loop's.
 class InputLines {
  public:
-  /// `loop` outlives it.
+  /// `loop` outlives it, and runs no more turns afterwards. Throws std::system_error.
   explicit InputLines(Loop& loop);
+  /// Waits for the thread, which does not wait for input any more.
   ~InputLines();
   InputLines(const InputLines&) = delete;
   InputLines& operator=(const InputLines&) = delete;
@@ -33,21 +34,22 @@ class InputLines {
   void stop();
 
  private:
-  /// Shared with the thread, which may hang in a read for ever and is left there.
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable room;
-    std::deque<std::string> lines;
-    bool ended = false;
-    /// Null when nobody is to be told any more.
-    Loop* loop = nullptr;
-    Event* news = nullptr;
-  };
+  void read();
+  /// False when no more are wanted.
+  bool hand_over(std::string line);
+  void end();
+  void tell();
 
-  static void read(const std::shared_ptr<Shared>& shared);
-
+  Loop& loop_;
   Event news_;
-  const std::shared_ptr<Shared> shared_;
+  /// Wakes the thread from its wait for input.
+  const int stop_;
+  std::mutex mutex_;
+  std::condition_variable room_;
+  std::deque<std::string> lines_;
+  bool ended_ = false;
+  bool stopped_ = false;
+  std::thread thread_;
 };
 
 }  // namespace weft::services

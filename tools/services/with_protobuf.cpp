@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -59,17 +64,41 @@ Task<Status> send_all(protobuf::RemoteStream* stream, InputLines* lines) {
   co_return Status{};
 }
 
+/// Runs `work` on the loop when Ctrl-C comes, or SIGTERM.
+class OnStop {
+ public:
+  /// `loop` outlives it.
+  template <typename Work>
+  OnStop(Loop& loop, Work work)
+      : thread_([this, &loop, work] {
+          signal_.blocking_wait();
+          loop.post([ended = ended_, work] {
+            if (!*ended) work();
+          });
+        }) {}
+  ~OnStop() {
+    *ended_ = true;
+    ::pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+  OnStop(const OnStop&) = delete;
+  OnStop& operator=(const OnStop&) = delete;
+
+ private:
+  load::StopSignal signal_;
+  /// The loop's, and of what was posted to it.
+  const std::shared_ptr<bool> ended_ = std::make_shared<bool>(false);
+  std::thread thread_;
+};
+
 Task<Result<std::string>> run(protobuf::RemoteStream* stream) {
   std::optional<InputLines> lines;
+  const auto stop = [stream, &lines] {
+    stream->cancel();
+    if (lines) lines->stop();
+  };
+  const OnStop on_stop{*Loop::current(), stop};
   if (stream->writes()) lines.emplace(*Loop::current());
-  // A thread hears of Ctrl-C; it is left waiting when the stream has ended.
-  std::thread{[stream, input = lines ? &*lines : nullptr, loop = Loop::current()] {
-    load::StopSignal{}.blocking_wait();
-    loop->post([stream, input] {
-      stream->cancel();
-      if (input != nullptr) input->stop();
-    });
-  }}.detach();
   Status wrong;
   if (stream->writes() && stream->reads()) {
     const auto [printed, sent] = co_await when_all(print_all(stream, &*lines), send_all(stream, &*lines));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods of protobuf that stream, served and called by coroutines, and by JSON.
+// LG-1: methods of protobuf that stream, served and called by coroutines, and by JSON.
 #include "integration/protobuf/services_testing.hpp"
 #include "streams.weft.hpp"
 #include "weft/protobuf/remote_services.hpp"
@@ -29,7 +29,8 @@ class Numbers : public streams::NumbersServer {
     streams::Number each;
     for (std::int64_t i = 0; i < count; ++i) {
       each.set_value(i);
-      if (!co_await responses.write(each)) {
+      const bool written = co_await responses.write(each);
+      if (!written) {
         stopped = responses.status();
         co_return stopped;
       }
@@ -53,7 +54,8 @@ class Numbers : public streams::NumbersServer {
     while (const auto* each = co_await requests.next()) {
       if (each->value() == 13) throw user_error(13, "bad luck");
       text.set_text(std::to_string(each->value()));
-      if (!co_await responses.write(text)) co_return responses.status();
+      const bool written = co_await responses.write(text);
+      if (!written) co_return responses.status();
     }
     co_return requests.status();
   }
@@ -95,7 +97,7 @@ TEST_F(ProtobufStreams, OfResponsesEndWithTheMethodsFailure) {
   auto counted = stub_.Count(number(-3));
   const auto read = [&]() -> Task<int> {
     int count = 0;
-    while (co_await counted.next()) ++count;
+    while (const auto* each = co_await counted.next()) count += static_cast<int>(each->has_value());
     co_return count;
   };
   EXPECT_EQ(await(read()), 3);
@@ -109,7 +111,8 @@ TEST_F(ProtobufStreams, OfRequestsGiveOneResponse) {
     streams::Number each;
     for (int i = 1; i <= 20000; ++i) {
       each.set_value(i);
-      if (!co_await sum.write(each)) co_return sum.status();
+      const bool written = co_await sum.write(each);
+      if (!written) co_return sum.status();
     }
     Result<streams::Number> answer = co_await sum.finish();
     co_return answer;
@@ -129,7 +132,8 @@ TEST_F(ProtobufStreams, OfBothSidesTakeTurns) {
     streams::Number each;
     for (int i = 12; i < 15; ++i) {
       each.set_value(i);
-      if (!co_await spelt.write(each)) break;
+      const bool written = co_await spelt.write(each);
+      if (!written) break;
       const auto* text = co_await spelt.next();
       if (text == nullptr) break;
       seen.push_back(text->text());
@@ -166,6 +170,7 @@ TEST_F(ProtobufStreams, MessagesWithoutARequiredFieldAreNotSent) {
     co_return answer;
   };
   EXPECT_EQ(await(write()).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(turn_until(loop(), [&] { return !numbers_.stopped.ok(); }));
 }
 
 TEST_F(ProtobufStreams, AnswersWithoutARequiredFieldAreTheServersFault) {
