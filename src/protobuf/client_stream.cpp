@@ -19,7 +19,7 @@ void MessageStreamRecord::start(const google::protobuf::Message* request) {
   const weft::detail::Begun begun = OpenedStream::open(bytes);
   if (begun.body != nullptr) {
     if (request != nullptr) write_message(*request, begun.body);
-    if (begun.needs_sent()) sent();
+    opened(begun);
   } else if (begun.waits() && bytes != 0) {
     kept_ = std::make_unique<std::byte[]>(bytes);
     write_message(*request, kept_.get());

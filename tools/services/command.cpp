@@ -73,7 +73,7 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft call tcp://127.0.0.1:9000 demo.Echo/Say '{\"message\": \"hi\"}'\n"
       "  weft call tcp://127.0.0.1:9000 demo.Echo/Say --metadata tenant=blue --metadata trace=17\n"
       "  weft call unix:///run/demo.sock demo.Echo/Say - < request.json\n"
-      "  weft call tcp://127.0.0.1:9000 demo.Echo/SayAll < lines.json");
+      "  weft call tcp://127.0.0.1:9000 demo.Words/SayAll < lines.json");
 }
 
 }  // namespace weft::services

@@ -8,7 +8,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/calls/call_client.hpp"
-#include "weft/detail/calls/awaited_call.hpp"
+#include "weft/detail/calls/call_details.hpp"
 #include "weft/detail/calls/finish_stream.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
@@ -22,14 +22,13 @@ namespace weft::protobuf {
 namespace detail {
 
 /// The record behind a stream of messages, which knows its request and its response as messages only.
-class MessageStreamRecord : weft::detail::WithDetails, public weft::detail::OpenedStream {
+class MessageStreamRecord : public weft::detail::OpenedStream {
  public:
   /// `response` is what the answer is read into; null when the method gives none but its items. It outlives
   /// the record.
   MessageStreamRecord(Caller& client, const weft::detail::MethodKey& method, const CallOptions& options,
                       google::protobuf::Message* response)
-      : WithDetails(options, false),
-        OpenedStream(client.target(), method, WithDetails::details),
+      : OpenedStream(client.target(), method, std::make_unique<weft::detail::CallDetails>(options, false)),
         response_(response) {}
 
   static void* operator new(std::size_t size) { return weft::detail::allocate_frame(size); }
