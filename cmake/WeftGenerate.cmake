@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>] [STREAMS skip])
+# weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>])
 # Makes the static library <target> of .proto files: protoc's messages, and for each service a server class and a stub
 # (`#include "x.pb.h"` and `#include "x.weft.hpp"`). Links weft::protobuf. Imports are looked up in IMPORT_DIR, by
-# default the current source folder, and the names of the headers begin there. STREAMS skip leaves methods that stream
-# out instead of refusing them.
+# default the current source folder, and the names of the headers begin there.
 function(weft_generate target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "IMPORT_DIR;STREAMS" "PROTOS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "IMPORT_DIR" "PROTOS")
   if(NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>] [STREAMS skip])")
+    message(FATAL_ERROR "weft_generate(<target> PROTOS <file>... [IMPORT_DIR <folder>])")
   endif()
   find_program(WEFT_PROTOC protoc REQUIRED)
   set(root ${CMAKE_CURRENT_SOURCE_DIR})
   if(ARG_IMPORT_DIR)
     cmake_path(ABSOLUTE_PATH ARG_IMPORT_DIR NORMALIZE OUTPUT_VARIABLE root)
-  endif()
-  set(parameters)
-  if(ARG_STREAMS)
-    set(parameters streams=${ARG_STREAMS}:)
   endif()
   # Protoc's code is not held to its user's warnings, ours is.
   set(messages ${CMAKE_CURRENT_BINARY_DIR}/${target}_generated/messages)
@@ -37,7 +32,7 @@ function(weft_generate target)
              ${services}/${base}.weft.hpp)
     add_custom_command(
       OUTPUT ${made}
-      COMMAND ${WEFT_PROTOC} --proto_path=${root} --cpp_out=${messages} --weft_out=${parameters}${services}
+      COMMAND ${WEFT_PROTOC} --proto_path=${root} --cpp_out=${messages} --weft_out=${services}
               --plugin=protoc-gen-weft=$<TARGET_FILE:weft::protoc-gen-weft> ${name}
       DEPENDS ${files} weft::protoc-gen-weft
       COMMENT "protoc ${name}"

@@ -49,6 +49,28 @@ weft::Task<void> send_back(demo::EchoStub stub) {
 }
 // end: attachment
 
+// begin: streams
+weft::Task<void> spell(demo::WordsStub stub) {
+  demo::EchoRequest request;
+  request.set_message("one after the other");
+  auto words = stub.Spell(request);
+  while (const auto* word = co_await words.next()) std::printf("%s\n", word->message().c_str());
+  if (!words.status().ok()) std::printf("%s\n", words.status().to_string().c_str());
+}
+
+weft::Task<void> join(demo::WordsStub stub) {
+  auto joined = stub.Join();
+  demo::EchoRequest part;
+  for (const char* text : {"all ", "in ", "one"}) {
+    part.set_message(text);
+    const bool written = co_await joined.write(part);
+    if (!written) break;
+  }
+  const weft::Result<demo::EchoResponse> whole = co_await joined.finish();
+  std::printf("%s\n", whole.ok() ? whole->message().c_str() : whole.status().to_string().c_str());
+}
+// end: streams
+
 int main(int argc, char** argv) {
   auto loop = weft::Loop::create().value();
   weft::Client client{*loop, {.connect = argc > 1 ? argv[1] : "tcp://127.0.0.1:9000"}};
@@ -56,4 +78,7 @@ int main(int argc, char** argv) {
   loop->block_on(say(stub));
   loop->block_on(say_often(stub));
   loop->block_on(send_back(stub));
+  const demo::WordsStub words{client};
+  loop->block_on(spell(words));
+  loop->block_on(join(words));
 }

@@ -85,8 +85,4 @@ Status too_large(const google::protobuf::Message& message, std::size_t bytes) {
           0, Retry::kNever};
 }
 
-std::string schema_text(const weft::detail::MethodKey& self) {
-  return "protobuf " + std::string{self.takes} + " -> " + std::string{self.gives};
-}
-
 }  // namespace weft::protobuf::detail

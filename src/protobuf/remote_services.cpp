@@ -12,6 +12,7 @@
 
 #include "reflection.weft.hpp"
 #include "weft/detail/base/peer_text.hpp"
+#include "weft/protobuf/client_stream.hpp"
 
 namespace weft::protobuf {
 
@@ -118,6 +119,42 @@ Result<const MethodDescriptor*> find_method(const DescriptorPool& pool, const st
   return not_found("service '" + service + "' has no method '" + method + "'; it has " + methods_of(*in));
 }
 
+bool is_stream_method(const MethodDescriptor& method) {
+  return method.client_streaming() || method.server_streaming();
+}
+
+Streams streams_of_method(const MethodDescriptor& method) {
+  if (method.client_streaming()) return method.server_streaming() ? Streams::kBoth : Streams::kRequests;
+  return method.server_streaming() ? Streams::kResponses : Streams::kNone;
+}
+
+weft::detail::MethodKey key_of(const MethodDescriptor& method, std::string_view name) {
+  return make_method(name, method.input_type()->full_name(), method.output_type()->full_name(), false,
+                     streams_of_method(method));
+}
+
+/// One side of a method, as its .proto has it.
+std::string side_text(const Descriptor& message, bool streams) {
+  return (streams ? "(stream " : "(") + message.full_name() + ")";
+}
+
+Result<void> from_json(const std::string& json, Message& message) {
+  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &message);
+  if (parsed.ok()) return {};
+  return bad_json(*message.GetDescriptor(), std::string{parsed.message().data(), parsed.message().size()});
+}
+
+Result<std::string> to_json(const Message& message, bool in_lines) {
+  std::string text;
+  google::protobuf::util::JsonPrintOptions print;
+  print.add_whitespace = in_lines;
+  const auto printed = google::protobuf::util::MessageToJsonString(message, &text, print);
+  if (printed.ok()) return text;
+  return Status{StatusCode::kInternal, Layer::kCodec,
+                "the answer cannot be told in JSON: " +
+                    weft::detail::peer_text({printed.message().data(), printed.message().size()})};
+}
+
 }  // namespace
 
 /// Descriptions that were received so far.
@@ -202,43 +239,155 @@ Task<Result<std::string>> RemoteServices::describe_method(std::string service, s
   co_return text_of(**found);
 }
 
-Task<Result<std::string>> RemoteServices::call(std::string method, std::string json, CallOptions options) {
-  const std::size_t slash = method.rfind('/');
+Task<Result<const MethodDescriptor*>> RemoteServices::find(const std::string* method,
+                                                           const CallOptions* options) {
+  const std::size_t slash = method->rfind('/');
   if (slash == std::string::npos) {
     co_return Status{StatusCode::kInvalidArgument, Layer::kRpc,
-                     "'" + method + "' names no method; they are called package.Service/Method"};
+                     "'" + *method + "' names no method; they are called package.Service/Method"};
   }
-  const std::string service_name = method.substr(0, slash);
-  if (known_->pool().FindServiceByName(service_name) == nullptr) {
-    const Result<void> learnt = co_await learn(&service_name, &options);
+  const std::string service = method->substr(0, slash);
+  if (known_->pool().FindServiceByName(service) == nullptr) {
+    const Result<void> learnt = co_await learn(&service, options);
     if (!learnt.ok()) co_return learnt.status();
   }
-  const Result<const MethodDescriptor*> in_pool =
-      find_method(known_->pool(), service_name, method.substr(slash + 1));
+  co_return find_method(known_->pool(), service, method->substr(slash + 1));
+}
+
+Task<Result<std::string>> RemoteServices::call(std::string method, std::string json, CallOptions options) {
+  const Result<const MethodDescriptor*> in_pool = co_await find(&method, &options);
   if (!in_pool.ok()) co_return in_pool.status();
-  const MethodDescriptor* const found = *in_pool;
-  const std::unique_ptr<Message> request = known_->new_message(*found->input_type());
-  const std::unique_ptr<Message> response = known_->new_message(*found->output_type());
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json, request.get());
-  if (!parsed.ok()) {
-    const std::string why{parsed.message().data(), parsed.message().size()};
-    co_return bad_json(*found->input_type(), why);
+  const MethodDescriptor& found = **in_pool;
+  if (is_stream_method(found)) {
+    co_return Status{StatusCode::kFailedPrecondition, Layer::kRpc, "the method '" + method + "' streams"};
   }
-  const weft::detail::MethodKey key =
-      make_method(method, found->input_type()->full_name(), found->output_type()->full_name());
+  const std::unique_ptr<Message> request = known_->new_message(*found.input_type());
+  const std::unique_ptr<Message> response = known_->new_message(*found.output_type());
+  const Result<void> parsed = from_json(json, *request);
+  if (!parsed.ok()) co_return parsed.status();
+  const weft::detail::MethodKey key = key_of(found, method);
   UnaryCall<const Message&, Message, CallOptions, true> made{client_, key, options, *request, response.get()};
   const Result<void> outcome = co_await std::move(made);
   if (!outcome.ok()) co_return outcome.status();
-  std::string text;
-  google::protobuf::util::JsonPrintOptions print;
-  print.add_whitespace = true;
-  const auto printed = google::protobuf::util::MessageToJsonString(*response, &text, print);
-  if (!printed.ok()) {
-    co_return Status{StatusCode::kInternal, Layer::kCodec,
-                     "the answer cannot be told in JSON: " +
-                         weft::detail::peer_text({printed.message().data(), printed.message().size()})};
+  co_return to_json(*response, true);
+}
+
+Task<Result<std::vector<std::string>>> RemoteServices::streams_of(std::string service) {
+  const CallOptions options;
+  const Result<void> learnt = co_await learn(&service, &options);
+  if (!learnt.ok()) co_return learnt.status();
+  std::vector<std::string> streams;
+  const ServiceDescriptor* const in = known_->pool().FindServiceByName(service);
+  for (int i = 0; in != nullptr && i < in->method_count(); ++i) {
+    const MethodDescriptor& method = *in->method(i);
+    if (!is_stream_method(method)) continue;
+    streams.push_back(method.name() + " " + side_text(*method.input_type(), method.client_streaming()) +
+                      " returns " + side_text(*method.output_type(), method.server_streaming()));
   }
-  co_return text;
+  co_return streams;
+}
+
+Task<Result<Streams>> RemoteServices::streams(std::string method, CallOptions options) {
+  const Result<const MethodDescriptor*> found = co_await find(&method, &options);
+  if (!found.ok()) co_return found.status();
+  co_return streams_of_method(**found);
+}
+
+/// The record of a stream of messages whose types are known at run time, and their places.
+class RemoteStream::State {
+ public:
+  struct Record final : detail::MessageStreamRecord {
+    using MessageStreamRecord::MessageStreamRecord;
+    Result<void> take_result() { return status().ok() ? Result<void>{} : Result<void>{Status{status()}}; }
+  };
+
+  State(std::string method, const MethodDescriptor& its, std::unique_ptr<Message> its_request,
+        std::unique_ptr<Message> its_response)
+      : name(std::move(method)),
+        key(key_of(its, name)),
+        takes_stream(its.client_streaming()),
+        gives_stream(its.server_streaming()),
+        request(std::move(its_request)),
+        response(std::move(its_response)) {}
+
+  void start(Caller& client, const CallOptions& options) {
+    record = std::make_unique<Record>(client, key, options, gives_stream ? nullptr : response.get());
+    record->start(takes_stream ? nullptr : request.get());
+  }
+
+  const std::string name;
+  const weft::detail::MethodKey key;
+  const bool takes_stream;
+  const bool gives_stream;
+  const std::unique_ptr<Message> request;
+  const std::unique_ptr<Message> response;
+  std::unique_ptr<Record> record;
+};
+
+RemoteStream::RemoteStream(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+RemoteStream::RemoteStream(RemoteStream&&) noexcept = default;
+RemoteStream& RemoteStream::operator=(RemoteStream&&) noexcept = default;
+RemoteStream::~RemoteStream() = default;
+
+bool RemoteStream::writes() const noexcept {
+  return state_->takes_stream;
+}
+
+bool RemoteStream::reads() const noexcept {
+  return state_->gives_stream;
+}
+
+Task<Result<std::optional<std::string>>> RemoteStream::next() {
+  using Item = weft::detail::ReadItem<detail::MessageItems<Message>, weft::detail::OpenedItems>;
+  Item item{weft::detail::OpenedItems{*state_->record}, *state_->response};
+  const Message* const message = co_await item;
+  if (message == nullptr) co_return std::optional<std::string>{};
+  Result<std::string> text = to_json(*message, false);
+  if (!text.ok()) co_return text.status();
+  co_return std::optional<std::string>{*std::move(text)};
+}
+
+Task<Result<bool>> RemoteStream::write(std::string json) {
+  using Item = weft::detail::WriteItem<detail::MessageItems<Message>, weft::detail::OpenedItems>;
+  const Result<void> parsed = from_json(json, *state_->request);
+  if (!parsed.ok()) co_return parsed.status();
+  Item item{weft::detail::OpenedItems{*state_->record}, *state_->request};
+  const bool written = co_await item;
+  co_return written;
+}
+
+void RemoteStream::end_writing() noexcept {
+  state_->record->side().end_writing();
+}
+
+Task<Result<std::string>> RemoteStream::finish() {
+  weft::detail::FinishStream<State::Record> end{*state_->record};
+  const Result<void> outcome = co_await end;
+  if (!outcome.ok()) co_return outcome.status();
+  if (state_->gives_stream) co_return std::string{};
+  co_return to_json(*state_->response, true);
+}
+
+void RemoteStream::cancel() noexcept {
+  state_->record->on_cancel(CancelReason::kRequested);
+}
+
+Task<Result<RemoteStream>> RemoteServices::open(std::string method, std::string json, CallOptions options) {
+  const Result<const MethodDescriptor*> in_pool = co_await find(&method, &options);
+  if (!in_pool.ok()) co_return in_pool.status();
+  const MethodDescriptor& found = **in_pool;
+  if (!is_stream_method(found)) {
+    co_return Status{StatusCode::kFailedPrecondition, Layer::kRpc,
+                     "the method '" + method + "' does not stream"};
+  }
+  auto state = std::make_unique<RemoteStream::State>(method, found, known_->new_message(*found.input_type()),
+                                                     known_->new_message(*found.output_type()));
+  if (!found.client_streaming()) {
+    const Result<void> parsed = from_json(json, *state->request);
+    if (!parsed.ok()) co_return parsed.status();
+  }
+  state->start(client_, options);
+  co_return RemoteStream{std::move(state)};
 }
 
 }  // namespace weft::protobuf

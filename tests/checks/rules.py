@@ -36,9 +36,9 @@ PATTERNS = {
         "wait for the event itself, or drive a ManualClock",
     ),
     "no_await_in_condition": (
-        r"\b(?:if|while)\s*\((?!(?:const )?[\w:<>*&]+\s+\w+\s*=[^=][^;]*;).*\bco_await\b",
+        r"\b(?:if|while)\s*\((?!(?:const )?[\w:<>*&]+\s+\w+\s*=[^=]).*\bco_await\b",
         None,
-        "g++ 12 miscompiles some of these: await into a named variable first",
+        "g++ 12 miscompiles some of these: await into a variable, which the condition may declare",
     ),
     "no_await_in_conditional_operator": (
         r"\?[^;]*\bco_await\b[^;]*:|\bco_await\b[^;]*\?[^;]*:[^:]",

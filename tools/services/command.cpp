@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -16,8 +14,7 @@
 namespace weft::services {
 namespace {
 
-int answer(const char* command, Question question, Options& options) {
-  if (options.json == "-") options.json.assign(std::istreambuf_iterator<char>{std::cin}, {});
+int answer(const char* command, Question question, const Options& options) {
   const Result<std::string> text = blocking_ask(question, options);
   if (!text.ok()) {
     std::fprintf(stderr, "weft %s: %s\n", command, text.status().to_string().c_str());
@@ -25,7 +22,7 @@ int answer(const char* command, Question question, Options& options) {
     return 1;
   }
   std::fputs(text->c_str(), stdout);
-  if (!text->ends_with('\n')) std::fputc('\n', stdout);
+  if (!text->empty() && !text->ends_with('\n')) std::fputc('\n', stdout);
   return 0;
 }
 
@@ -48,7 +45,8 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, Question questi
 
 void add_commands(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  add(app, "list", "The services of protobuf that a server has", Question::kList, options, exit_code)
+  add(app, "list", "The services of protobuf that a server has, and which of their methods stream",
+      Question::kList, options, exit_code)
       ->footer("Example:\n  weft list tcp://127.0.0.1:9000");
 
   CLI::App* describe =
@@ -73,11 +71,14 @@ void add_commands(CLI::App& app, int& exit_code) {
   call->footer(
       "The server describes its services to these commands itself (reflection), unless that was switched\n"
       "off there. The answer goes to standard output, a failure to standard error, with exit code 1.\n"
+      "A method that streams its requests takes them from standard input, and one that streams its answers\n"
+      "prints them, each in one line, as they come. It has no timeout; Ctrl-C cancels it.\n"
       "\n"
       "Examples:\n"
       "  weft call tcp://127.0.0.1:9000 demo.Echo/Say '{\"message\": \"hi\"}'\n"
       "  weft call tcp://127.0.0.1:9000 demo.Echo/Say --metadata tenant=blue --metadata trace=17\n"
-      "  weft call unix:///run/demo.sock demo.Echo/Say - < request.json");
+      "  weft call unix:///run/demo.sock demo.Echo/Say - < request.json\n"
+      "  weft call tcp://127.0.0.1:9000 demo.Words/SayAll < lines.json");
 }
 
 }  // namespace weft::services

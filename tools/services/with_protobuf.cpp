@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
 #include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "load/carrier_options.hpp"
+#include "load/stop_signal.hpp"
 #include "load/token.hpp"
 #include "services/ask.hpp"
+#include "services/input_lines.hpp"
+#include "weft/coro/combine.hpp"
 #include "weft/protobuf/remote_services.hpp"
 #include "weft/weft.hpp"
 
@@ -16,8 +28,97 @@ Task<Result<std::string>> list(protobuf::RemoteServices* services) {
   const Result<std::vector<std::string>> names = co_await services->list();
   if (!names.ok()) co_return names.status();
   std::string text;
-  for (const std::string& name : *names) text += name + "\n";
+  for (const std::string& name : *names) {
+    text += name + "\n";
+    const Result<std::vector<std::string>> streams = co_await services->streams_of(name);
+    if (!streams.ok()) co_return streams.status();
+    for (const std::string& method : *streams) text += "  " + method + "\n";
+  }
   co_return text;
+}
+
+/// Prints each response as it comes. Says what went wrong here; how the stream ended is another matter.
+Task<Status> print_all(protobuf::RemoteStream* stream, InputLines* lines) {
+  Status outcome;
+  for (;;) {
+    const Result<std::optional<std::string>> text = co_await stream->next();
+    if (!text.ok()) outcome = text.status();
+    if (!text.ok() || !text->has_value()) break;
+    std::fputs((**text + "\n").c_str(), stdout);
+    std::fflush(stdout);
+  }
+  // Nobody takes lines any more.
+  if (lines != nullptr) lines->stop();
+  co_return outcome;
+}
+
+/// Sends each line of standard input. A line that is no request ends the stream.
+Task<Status> send_all(protobuf::RemoteStream* stream, InputLines* lines) {
+  while (const std::optional<std::string> line = co_await lines->next()) {
+    const Result<bool> written = co_await stream->write(*line);
+    if (!written.ok()) {
+      stream->cancel();
+      co_return written.status();
+    }
+    if (!*written) break;
+  }
+  stream->end_writing();
+  co_return Status{};
+}
+
+/// Runs `work` on the loop when Ctrl-C comes, or SIGTERM.
+class OnStop {
+ public:
+  /// `loop` outlives it.
+  template <typename Work>
+  OnStop(Loop& loop, Work work)
+      : thread_([this, &loop, work] {
+          signal_.blocking_wait();
+          loop.post([ended = ended_, work] {
+            if (!*ended) work();
+          });
+        }) {}
+  ~OnStop() {
+    *ended_ = true;
+    ::pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+  OnStop(const OnStop&) = delete;
+  OnStop& operator=(const OnStop&) = delete;
+
+ private:
+  load::StopSignal signal_;
+  /// The loop's, and of what was posted to it.
+  const std::shared_ptr<bool> ended_ = std::make_shared<bool>(false);
+  std::thread thread_;
+};
+
+Task<Result<std::string>> run(protobuf::RemoteStream* stream) {
+  std::optional<InputLines> lines;
+  const auto stop = [stream, &lines] {
+    stream->cancel();
+    if (lines) lines->stop();
+  };
+  const OnStop on_stop{*Loop::current(), stop};
+  if (stream->writes()) lines.emplace(*Loop::current());
+  Status wrong;
+  if (stream->writes() && stream->reads()) {
+    const auto [printed, sent] = co_await when_all(print_all(stream, &*lines), send_all(stream, &*lines));
+    wrong = sent.ok() ? printed : sent;
+  } else if (stream->writes()) {
+    wrong = co_await send_all(stream, &*lines);
+  } else {
+    wrong = co_await print_all(stream, nullptr);
+  }
+  Result<std::string> end = co_await stream->finish();
+  if (!wrong.ok()) co_return wrong;
+  co_return end;
+}
+
+/// The request that was given, or standard input for "-".
+std::string request_of(const Options& options) {
+  if (options.json != "-") return options.json;
+  return {std::istreambuf_iterator<char>{std::cin}, {}};
 }
 
 Task<Result<std::string>> call(protobuf::RemoteServices* services, const Options* options) {
@@ -30,7 +131,16 @@ Task<Result<std::string>> call(protobuf::RemoteServices* services, const Options
   }
   CallOptions call_options;
   call_options.metadata = metadata;
-  co_return co_await services->call(options->name, options->json, call_options);
+  const Result<protobuf::Streams> streams = co_await services->streams(options->name, call_options);
+  if (!streams.ok()) co_return streams.status();
+  if (*streams == protobuf::Streams::kNone) {
+    co_return co_await services->call(options->name, request_of(*options), call_options);
+  }
+  const bool has_request = *streams == protobuf::Streams::kResponses;
+  const std::string request = has_request ? request_of(*options) : "{}";
+  Result<protobuf::RemoteStream> stream = co_await services->open(options->name, request, call_options);
+  if (!stream.ok()) co_return stream.status();
+  co_return co_await run(&*stream);
 }
 
 Task<Result<std::string>> ask(protobuf::RemoteServices* services, Question question, const Options* options) {

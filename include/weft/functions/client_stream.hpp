@@ -9,10 +9,12 @@
 
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/finish_stream.hpp"
+#include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
-#include "weft/detail/functions/item_access.hpp"
-#include "weft/detail/functions/read_item.hpp"
-#include "weft/detail/functions/write_item.hpp"
+#include "weft/detail/calls/read_item.hpp"
+#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/functions/codec_items.hpp"
 #include "weft/functions/call.hpp"
 
 namespace weft {
@@ -68,45 +70,6 @@ class StartedStream final : public OpenedStream {
   CodecAnswer<R> answer_;
 };
 
-/// Awaited for the end of a stream.
-template <typename R>
-class [[nodiscard]] FinishStream final : CancelListener {
- public:
-  explicit FinishStream(StartedStream<R>& stream) noexcept : stream_(stream) {}
-  ~FinishStream() {
-    if (stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
-  }
-  FinishStream(const FinishStream&) = delete;
-  FinishStream& operator=(const FinishStream&) = delete;
-
-  bool await_ready() noexcept {
-    stream_.side().end_writing();
-    stream_.side().discard();
-    return stream_.done();
-  }
-  template <typename Promise>
-  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (CancelScope* const scope = cancel_scope_of(coroutine)) {
-      if (scope->cancelled()) stream_.on_cancel(scope->reason());
-      if (stream_.done()) return false;
-      scope->add(*this);
-    }
-    resumption_.handle = coroutine;
-    stream_.set_end_waiter(&resumption_);
-    return true;
-  }
-  Result<R> await_resume() {
-    stop_listening();
-    return stream_.take_result();
-  }
-
- private:
-  void on_cancel(CancelReason reason) noexcept override { stream_.on_cancel(reason); }
-
-  StartedStream<R>& stream_;
-  Resumption resumption_;
-};
-
 }  // namespace detail
 
 /// A stream that this client opened: what `client.open<f>(...)` gives. Reads items of type `Read` (void: the
@@ -135,7 +98,7 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
   auto next() noexcept
     requires(!std::is_void_v<Read>)
   {
-    return detail::ReadItem<Read, detail::OpenedItems>{items(), arena_};
+    return detail::ReadItem<detail::CodecItems<Read>, detail::OpenedItems>{items(), arena_};
   }
 
   /// Sends an item: `co_await stream.write(item)`. Waits while the handler is behind with reading, or for the
@@ -144,7 +107,7 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
   template <typename Item = Written>
     requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
   auto write(const Item& item) noexcept {
-    return detail::WriteItem<Written, detail::OpenedItems>{items(), item};
+    return detail::WriteItem<detail::CodecItems<Written>, detail::OpenedItems>{items(), item};
   }
   /// Says that no more items are written: the handler's reader sees their end. Reading goes on.
   void end_writing() noexcept
@@ -155,7 +118,7 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
 
   /// Ends writing, drops the items that were not read, and waits for the handler's end: its result or its
   /// failure, once. Cancel: the stream is cancelled.
-  auto finish() noexcept { return detail::FinishStream<R>{record()}; }
+  auto finish() noexcept { return detail::FinishStream<detail::StartedStream<R>>{record()}; }
 
   /// Ends it with kCancelled, and the handler is told. What was not read is dropped.
   void cancel() noexcept {

@@ -4,8 +4,9 @@
 #include <optional>
 
 #include "weft/base/status.hpp"
-#include "weft/detail/functions/item_access.hpp"
-#include "weft/detail/functions/read_item.hpp"
+#include "weft/detail/calls/item_access.hpp"
+#include "weft/detail/calls/read_item.hpp"
+#include "weft/detail/functions/codec_items.hpp"
 
 namespace weft {
 
@@ -31,7 +32,9 @@ class Reader {
 
   /// Waits for the next item: `std::optional<T>`, empty behind the last one, and when the caller gave up or
   /// is gone. What views in an item show lives until next() is called again. Cancel: reading ends.
-  auto next() noexcept { return detail::ReadItem<T, detail::ServedItems>{items_, arena_}; }
+  auto next() noexcept {
+    return detail::ReadItem<detail::CodecItems<T>, detail::ServedItems>{items_, arena_};
+  }
   /// Behind the end: ok when the caller sent its last item; else why no more of them came: kCancelled, or
   /// kInvalidArgument for bytes that are no T, or kResourceExhausted.
   Status status() const { return items_.side().failure(); }

@@ -9,7 +9,8 @@
 #include "weft/base/status.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/detail/calls/stream_side.hpp"
-#include "weft/detail/functions/write_item.hpp"
+#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/functions/codec_items.hpp"
 
 namespace weft {
 
@@ -54,7 +55,7 @@ class YieldItem final : Ready {
   Step settle() {
     const StreamSide::Writing writing = promise_.side->writing();
     if (writing == StreamSide::Writing::kReady) [[likely]] {
-      step_ = send_item(*promise_.side, item_) ? Step::kSent : Step::kOver;
+      step_ = send_item<CodecItems<T>>(*promise_.side, item_) ? Step::kSent : Step::kOver;
     } else {
       step_ = writing == StreamSide::Writing::kWait ? Step::kWait : Step::kOver;
     }

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "weft/base/status.hpp"
-#include "weft/detail/functions/item_access.hpp"
-#include "weft/detail/functions/write_item.hpp"
+#include "weft/detail/calls/item_access.hpp"
+#include "weft/detail/calls/write_item.hpp"
+#include "weft/detail/functions/codec_items.hpp"
 
 namespace weft {
 
@@ -23,7 +24,9 @@ class Writer {
   /// Sends an item: `co_await writer.write(item)`. Waits while the caller is behind with reading. Gives false
   /// when nobody takes items any more, and status() says why. `item` is encoded before it goes on. Cancel:
   /// writing ends.
-  auto write(const T& item) noexcept { return detail::WriteItem<T, detail::ServedItems>{items_, item}; }
+  auto write(const T& item) noexcept {
+    return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems>{items_, item};
+  }
   /// Says why items are not taken; ok while they are.
   Status status() const { return items_.side().failure(); }
 

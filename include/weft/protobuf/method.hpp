@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "weft/detail/calls/method_key.hpp"
 
 namespace weft::protobuf {
+
+/// Which of a method's sides send streams of messages.
+enum class Streams : std::uint8_t { kNone, kRequests, kResponses, kBoth };
 
 namespace detail {
 
@@ -15,8 +19,32 @@ constexpr std::uint32_t schema_of(std::string_view input, std::string_view outpu
                               (weft::detail::hash_name(output) * 0xff51afd7ed558ccdu);
   return static_cast<std::uint32_t>(mixed >> 32);
 }
-/// "protobuf demo.EchoRequest -> demo.EchoResponse".
-std::string schema_text(const weft::detail::MethodKey& self);
+/// A method of one kind is not called as one of another.
+constexpr std::uint32_t schema_of(Streams streams, std::uint32_t messages) {
+  return messages ^ static_cast<std::uint32_t>(streams) * 0x9e3779b1u;
+}
+/// "protobuf demo.EchoRequest -> demo.EchoResponse", with "stream of " before what is one.
+template <Streams kStreams>
+std::string schema_text(const weft::detail::MethodKey& self) {
+  const auto side = [](Streams its, std::string_view name) {
+    const bool streams = kStreams == its || kStreams == Streams::kBoth;
+    return std::string{streams ? "stream of " : ""}.append(name);
+  };
+  return "protobuf " + side(Streams::kRequests, self.takes) + " -> " + side(Streams::kResponses, self.gives);
+}
+constexpr auto schema_text_of(Streams streams) {
+  switch (streams) {
+    case Streams::kRequests:
+      return &schema_text<Streams::kRequests>;
+    case Streams::kResponses:
+      return &schema_text<Streams::kResponses>;
+    case Streams::kBoth:
+      return &schema_text<Streams::kBoth>;
+    case Streams::kNone:
+      break;
+  }
+  return &schema_text<Streams::kNone>;
+}
 
 }  // namespace detail
 
@@ -25,15 +53,17 @@ std::string schema_text(const weft::detail::MethodKey& self);
 /// `idempotent`: its idempotency_level in the .proto is NO_SIDE_EFFECTS or IDEMPOTENT. The views live as long
 /// as the key and its copies: literals in generated code, a Descriptor's own strings elsewhere.
 constexpr weft::detail::MethodKey make_method(std::string_view name, std::string_view input,
-                                              std::string_view output, bool idempotent = false) {
+                                              std::string_view output, bool idempotent = false,
+                                              Streams streams = Streams::kNone) {
   return {weft::detail::hash_name(name),
-          detail::schema_of(input, output),
+          detail::schema_of(streams, detail::schema_of(input, output)),
           name,
-          &detail::schema_text,
+          detail::schema_text_of(streams),
           input,
           output,
           false,
-          idempotent};
+          idempotent,
+          streams != Streams::kNone};
 }
 
 }  // namespace weft::protobuf

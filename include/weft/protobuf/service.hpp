@@ -7,6 +7,7 @@
 
 #include "weft/calls/call_server.hpp"
 #include "weft/protobuf/method.hpp"
+#include "weft/protobuf/stream_record.hpp"
 #include "weft/protobuf/unary_record.hpp"
 
 namespace google::protobuf {
@@ -26,13 +27,19 @@ class MethodList {
   template <auto Handler, typename Object>
   void add(const weft::detail::MethodKey& method, Object* object) {
     weft::detail::MethodEntry entry{method, options_};
-    entry.kind = weft::detail::HandlerKind::kRecord;
     entry.on_loop_only = true;
     entry.keyed = true;
     entry.takes_attachment = true;
     entry.keeps_body = false;
     entry.object = object;
-    entry.serve_record = &detail::UnaryRecord<Handler>::serve;
+    if constexpr (detail::StreamsMessages<decltype(Handler)>) {
+      entry.kind = weft::detail::HandlerKind::kCoroutine;
+      entry.keeps_body = true;
+      entry.serve_coroutine = &detail::serve_stream<Handler>;
+    } else {
+      entry.kind = weft::detail::HandlerKind::kRecord;
+      entry.serve_record = &detail::UnaryRecord<Handler>::serve;
+    }
     server_.register_method(entry, owner_);
   }
 
@@ -45,8 +52,9 @@ class MethodList {
 /// Base of every generated server class. Its methods are coroutines, which run on the loop of the
 /// connection that called; with several loops, one object is called from several threads.
 ///
-/// A method fills in `response` and gives success, or gives a failure, which the caller gets as it is.
-/// Request and response are valid until the coroutine has ended, the context too.
+/// A method fills in `response` and gives success, or gives a failure, which the caller gets as it is. One
+/// that streams has a Reader or a Writer in place of the message. All that it is given is valid until the
+/// coroutine has ended.
 class Service {
  public:
   Service() = default;

@@ -17,27 +17,8 @@ namespace {
 
 using google::protobuf::FileDescriptor;
 using google::protobuf::FileOptions;
-using google::protobuf::MethodDescriptor;
 using google::protobuf::compiler::GeneratorContext;
 using google::protobuf::io::Printer;
-
-bool take_parameter(const std::string& parameter, bool& skip_streams, std::string* error) {
-  if (parameter == "streams=skip") {
-    skip_streams = true;
-  } else if (!parameter.empty() && parameter != "streams=refuse") {
-    *error = "weft: unknown parameter \"" + parameter + "\"; there are streams=refuse and streams=skip";
-    return false;
-  }
-  return true;
-}
-
-bool check_method(const MethodDescriptor& method, bool skip_streams, std::string* error) {
-  if (!is_streaming(method) || skip_streams) return true;
-  *error = method.file()->name() + ": " + method.full_name() +
-           " streams, which Weft's services cannot yet; make it unary, or give the parameter streams=skip to "
-           "leave such methods out";
-  return false;
-}
 
 /// Refuses names that would make C++ which does not compile: a class of ours that has a name of the file's.
 bool check_names(const google::protobuf::ServiceDescriptor& service, std::string* error) {
@@ -54,16 +35,13 @@ bool check_names(const google::protobuf::ServiceDescriptor& service, std::string
   return true;
 }
 
-bool check_file(const FileDescriptor& file, bool skip_streams, std::string* error) {
+bool check_file(const FileDescriptor& file, std::string* error) {
   if (file.options().optimize_for() == FileOptions::LITE_RUNTIME && file.service_count() != 0) {
     *error = file.name() + ": services need the full runtime; remove optimize_for = LITE_RUNTIME";
     return false;
   }
   for (int i = 0; i < file.service_count(); ++i) {
     if (!check_names(*file.service(i), error)) return false;
-    for (int j = 0; j < file.service(i)->method_count(); ++j) {
-      if (!check_method(*file.service(i)->method(j), skip_streams, error)) return false;
-    }
   }
   return true;
 }
@@ -81,6 +59,7 @@ void write_header(const FileDescriptor& file, Printer& out) {
       "// Made by protoc-gen-weft from $file$. Do not edit.\n"
       "#pragma once\n\n"
       "#include <weft/protobuf/call.hpp>\n"
+      "#include <weft/protobuf/client_stream.hpp>\n"
       "#include <weft/protobuf/service.hpp>\n\n"
       "#include \"$base$.pb.h\"\n\n",
       "file", file.name(), "base", base_name(file));
@@ -110,9 +89,11 @@ void write_source(const FileDescriptor& file, Printer& out) {
 
 bool Generator::Generate(const FileDescriptor* file, const std::string& parameter, GeneratorContext* context,
                          std::string* error) const {
-  bool skip_streams = false;
-  if (!take_parameter(parameter, skip_streams, error)) return false;
-  if (!check_file(*file, skip_streams, error)) return false;
+  if (!parameter.empty()) {
+    *error = "weft: unknown parameter \"" + parameter + "\"; there are none";
+    return false;
+  }
+  if (!check_file(*file, error)) return false;
   const auto write = [&](const char* ending, void (*content)(const FileDescriptor&, Printer&)) {
     const std::unique_ptr<google::protobuf::io::ZeroCopyOutputStream> stream{
         context->Open(base_name(*file) + ending)};

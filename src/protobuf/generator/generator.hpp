@@ -9,8 +9,7 @@
 namespace weft::protobuf {
 
 /// Makes x.weft.hpp and x.weft.cpp of each x.proto: for each service an abstract server class and a stub.
-/// Parameters, as in --weft_out=streams=skip:DIR : `streams=refuse` (the default) refuses a .proto with a
-/// method that streams, `streams=skip` leaves such methods out.
+/// Has no parameters.
 class Generator final : public google::protobuf::compiler::CodeGenerator {
  public:
   bool Generate(const google::protobuf::FileDescriptor* file, const std::string& parameter,

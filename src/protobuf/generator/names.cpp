@@ -88,4 +88,9 @@ bool is_streaming(const google::protobuf::MethodDescriptor& method) {
   return method.client_streaming() || method.server_streaming();
 }
 
+std::string streams_name(const google::protobuf::MethodDescriptor& method) {
+  if (method.client_streaming()) return method.server_streaming() ? "kBoth" : "kRequests";
+  return method.server_streaming() ? "kResponses" : "kNone";
+}
+
 }  // namespace weft::protobuf

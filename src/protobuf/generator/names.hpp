@@ -24,5 +24,7 @@ std::string cpp_name(const std::string& name);
 /// "demo.v1.Echo/Say": what the method's id is made of.
 std::string wire_name(const google::protobuf::MethodDescriptor& method);
 bool is_streaming(const google::protobuf::MethodDescriptor& method);
+/// Its value of ::weft::protobuf::Streams.
+std::string streams_name(const google::protobuf::MethodDescriptor& method);
 
 }  // namespace weft::protobuf

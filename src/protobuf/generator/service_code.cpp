@@ -40,21 +40,26 @@ Words words_of(const MethodDescriptor& method) {
   const bool idempotent =
       method.options().idempotency_level() != google::protobuf::MethodOptions::IDEMPOTENCY_UNKNOWN;
   words["idempotent"] = idempotent ? ", true" : "";
+  if (!is_streaming(method)) return words;
+  words["idempotent"] =
+      (idempotent ? ", true, " : ", false, ") + ("::weft::protobuf::Streams::" + streams_name(method));
+  words["takes"] = method.client_streaming() ? "::weft::protobuf::Reader<" + words["in"] + ">& requests"
+                                             : "const " + words["in"] + "& request";
+  words["fills"] = method.server_streaming() ? "::weft::protobuf::Writer<" + words["out"] + ">& responses"
+                                             : words["out"] + "& response";
+  words["stream"] = "::weft::protobuf::ClientStream<" + (method.server_streaming() ? words["out"] : "void") +
+                    ", " + (method.client_streaming() ? words["in"] : "void") + ", " +
+                    (method.server_streaming() ? "void" : words["out"]) + ">";
+  // A method that is sent one request is given it; the others are opened without.
+  words["request"] = method.client_streaming() ? "" : "const " + words["in"] + "& request";
+  words["and_request"] = method.client_streaming() ? "" : ", " + words["request"];
+  words["given"] = method.client_streaming() ? "nullptr" : "&request";
   return words;
 }
 
 template <typename Each>
-void for_each_unary(const ServiceDescriptor& service, Each each) {
-  for (int i = 0; i < service.method_count(); ++i) {
-    if (!is_streaming(*service.method(i))) each(*service.method(i));
-  }
-}
-
-void write_streams_left_out(const ServiceDescriptor& service, Printer& out) {
-  for (int i = 0; i < service.method_count(); ++i) {
-    if (!is_streaming(*service.method(i))) continue;
-    out.Print("  // $method$ streams and is left out.\n", "method", service.method(i)->name());
-  }
+void for_each_method(const ServiceDescriptor& service, Each each) {
+  for (int i = 0; i < service.method_count(); ++i) each(*service.method(i));
 }
 
 /// The comments that stand at a thing of the .proto, as documentation; `fallback` where there are none.
@@ -86,14 +91,20 @@ void write_server_class(const ServiceDescriptor& service, Printer& out) {
             "/// Derive from it and give it to ::weft::protobuf::Services::add().\n"
             "class $server$ : public ::weft::protobuf::Service {\n"
             " public:\n");
-  for_each_unary(service, [&](const MethodDescriptor& method) {
+  for_each_method(service, [&](const MethodDescriptor& method) {
     write_comments(method, "Serves " + wire_name(method) + ".", "  ", out);
+    if (is_streaming(method)) {
+      out.Print(words_of(method),
+                "  virtual ::weft::Task<::weft::Result<void>> $method$(::weft::CallContext& context,\n"
+                "      $takes$,\n"
+                "      $fills$) = 0;\n\n");
+      return;
+    }
     out.Print(words_of(method),
               "  virtual ::weft::Task<::weft::Result<void>> $method$(::weft::CallContext& context,\n"
               "      const $in$& request,\n"
               "      $out$& response) = 0;\n\n");
   });
-  write_streams_left_out(service, out);
   out.Print(words,
             "  const ::google::protobuf::ServiceDescriptor* descriptor() const override;\n\n"
             " private:\n"
@@ -108,9 +119,16 @@ void write_stub_class(const ServiceDescriptor& service, Printer& out) {
             "class $stub$ : public ::weft::protobuf::Stub {\n"
             " public:\n"
             "  using Stub::Stub;\n\n");
-  for_each_unary(service, [&](const MethodDescriptor& method) {
+  for_each_method(service, [&](const MethodDescriptor& method) {
     const Words its = words_of(method);
     write_comments(method, "Calls " + wire_name(method) + ".", "  ", out);
+    if (is_streaming(method)) {
+      out.Print(its,
+                "  $stream$ $method$($request$) const;\n"
+                "  $stream$ $method$(\n"
+                "      const ::weft::CallOptions& options$and_request$) const;\n\n");
+      return;
+    }
     out.Print(its,
               "  ::weft::protobuf::UnaryCall<const $in$&, $out$> $method$(const $in$& request) const;\n"
               "  ::weft::protobuf::UnaryCall<$in$, $out$> $method$($in$&& request) const;\n"
@@ -119,13 +137,12 @@ void write_stub_class(const ServiceDescriptor& service, Printer& out) {
               "  ::weft::protobuf::UnaryCall<$in$, $out$, ::weft::CallOptions> $method$(\n"
               "      const ::weft::CallOptions& options, $in$&& request) const;\n\n");
   });
-  write_streams_left_out(service, out);
   out.Print("};\n\n");
 }
 
 void write_methods(const ServiceDescriptor& service, Printer& out) {
   out.Print("namespace {\n\n");
-  for_each_unary(service, [&](const MethodDescriptor& method) {
+  for_each_method(service, [&](const MethodDescriptor& method) {
     out.Print(words_of(method),
               "constexpr ::weft::detail::MethodKey $constant$ = ::weft::protobuf::make_method(\n"
               "    \"$wire$\",\n"
@@ -143,14 +160,25 @@ void write_server_source(const ServiceDescriptor& service, Printer& out) {
             "  return found;\n"
             "}\n\n"
             "void $server$::add_methods([[maybe_unused]] ::weft::protobuf::MethodList& methods) {\n");
-  for_each_unary(service, [&](const MethodDescriptor& method) {
+  for_each_method(service, [&](const MethodDescriptor& method) {
     out.Print(words_of(method), "  methods.add<&$server$::$method$>($constant$, this);\n");
   });
   out.Print("}\n\n");
 }
 
 void write_stub_source(const ServiceDescriptor& service, Printer& out) {
-  for_each_unary(service, [&](const MethodDescriptor& method) {
+  for_each_method(service, [&](const MethodDescriptor& method) {
+    if (is_streaming(method)) {
+      out.Print(words_of(method),
+                "$stream$ $stub$::$method$($request$) const {\n"
+                "  return {client(), $constant$, ::weft::CallOptions{}, $given$};\n"
+                "}\n"
+                "$stream$ $stub$::$method$(\n"
+                "    const ::weft::CallOptions& options$and_request$) const {\n"
+                "  return {client(), $constant$, options, $given$};\n"
+                "}\n\n");
+      return;
+    }
     out.Print(
         words_of(method),
         "::weft::protobuf::UnaryCall<const $in$&, $out$> $stub$::$method$(const $in$& request) const {\n"

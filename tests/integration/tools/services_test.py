@@ -6,6 +6,7 @@ services_test.py <weft> <example_protobuf_services_server>
 
 import json
 import select
+import signal
 import subprocess
 import sys
 
@@ -23,7 +24,15 @@ def expect(what: str, holds: bool, done: subprocess.CompletedProcess[str]) -> No
 
 def check(program: str, url: str) -> None:
     done = weft(program, "list", url)
-    expect("list", done.stdout == "demo.Echo\nweft.reflection.v1.Reflection\n", done)
+    listed = [
+        "demo.Echo",
+        "demo.Words",
+        "  Spell (demo.EchoRequest) returns (stream demo.EchoResponse)",
+        "  Join (stream demo.EchoRequest) returns (demo.EchoResponse)",
+        "  SayAll (stream demo.EchoRequest) returns (stream demo.EchoResponse)",
+        "weft.reflection.v1.Reflection",
+    ]
+    expect("list", done.stdout.splitlines() == listed, done)
     done = weft(program, "describe", url, "demo.Echo")
     expect("describe", "rpc Say(.demo.EchoRequest) returns (.demo.EchoResponse);" in done.stdout, done)
     for given, words in (("", ('{"message": "hi"}',)), ('{"message": "hi"}', ("-",))):
@@ -50,12 +59,46 @@ def check(program: str, url: str) -> None:
     expect("metadata without a key", done.returncode != 0 and "no KEY=VALUE" in done.stderr, done)
 
 
+def lines_of(*messages: str) -> str:
+    return "".join(json.dumps({"message": message}, separators=(",", ":")) + "\n" for message in messages)
+
+
+def check_streams(program: str, url: str) -> None:
+    for given, words in (("", ('{"message": "one two"}',)), ('{"message": "one two"}', ("-",))):
+        done = weft(program, "call", url, "demo.Words/Spell", *words, given=given)
+        expect("a stream of answers", done.returncode == 0 and done.stdout == lines_of("one", "two"), done)
+    done = weft(program, "call", url, "demo.Words/Join", given=lines_of("a", "b") + "\n" + lines_of("c").rstrip())
+    expect("a stream of requests", done.returncode == 0 and json.loads(done.stdout) == {"message": "abc"}, done)
+    many = lines_of(*(str(number) for number in range(5000)))
+    done = weft(program, "call", url, "demo.Words/SayAll", given=many)
+    expect("streams of both sides", done.returncode == 0 and done.stdout == many, done)
+    done = weft(program, "call", url, "demo.Words/SayAll", given=lines_of("first") + "{")
+    expect("a line that is no request", done.returncode == 1 and "not from this JSON" in done.stderr, done)
+    check_cancel(program, url)
+
+
+def check_cancel(program: str, url: str) -> None:
+    """Ctrl-C ends a stream while its caller has not ended his input."""
+    command = [program, "call", url, "demo.Words/SayAll"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdin.write(lines_of("still here"))
+    process.stdin.flush()
+    line = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    code = process.wait(timeout=SECONDS)
+    said = process.stderr.read()
+    process.stdin.close()
+    if line != lines_of("still here") or code != 1 or "CANCELLED" not in said:
+        sys.exit(f"Ctrl-C: {line!r}, exit code {code}, {said!r}")
+
+
 def main(program: str, server: str) -> None:
     process = subprocess.Popen([server, "tcp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
     try:
         ready, _, _ = select.select([process.stdout], [], [], SECONDS)
         line = process.stdout.readline().strip() if ready else ""
         check(program, line.removeprefix("listening on "))
+        check_streams(program, line.removeprefix("listening on "))
     finally:
         process.terminate()
         process.wait()

@@ -8,22 +8,21 @@
 
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/stream_side.hpp"
-#include "weft/detail/codec/codec.hpp"
 #include "weft/detail/coro/executor.hpp"
 
 namespace weft::detail {
 
-/// Sends `item`. False when it cannot be sent, and then writing is over. Throws what encoding throws. Only
-/// while `side` is kReady.
-template <typename T>
-bool send_item(StreamSide& side, const T& item) {
-  const std::size_t bytes = encoded_size(item);
+/// Sends `item`: as many bytes as Format::bytes() says, which Format::write() writes. False when it cannot be
+/// sent, and then writing is over. Throws what these throw. Only while `side` is kReady.
+template <typename Format>
+bool send_item(StreamSide& side, const typename Format::Item& item) {
+  const std::size_t bytes = Format::bytes(item);
   std::byte* const body = side.begin_item(bytes);
   if (body == nullptr) [[unlikely]] {
     return false;
   }
   try {
-    encode_to(body, item);
+    Format::write(body, item);
   } catch (...) {  // a hook of the user's
     side.take_back_item(body, bytes);
     throw;
@@ -33,12 +32,15 @@ bool send_item(StreamSide& side, const T& item) {
 }
 
 /// Awaited until an item is on its way: at once while the reader's window has room for it. Gives false when
-/// the stream takes no more items. A cancelled wait ends the stream.
-template <typename T, typename Access>
+/// the stream takes no more items. A cancelled wait ends the stream. A Format that has a check() is asked
+/// first, and its failure ends the stream.
+template <typename Format, typename Access>
 class [[nodiscard("an item is written when it is awaited")]] WriteItem final : CancelListener {
  public:
+  using Item = typename Format::Item;
+
   /// `item` stays until the await is over.
-  WriteItem(Access access, const T& item) noexcept : access_(access), item_(item), turn_(*this) {}
+  WriteItem(Access access, const Item& item) noexcept : access_(access), item_(item), turn_(*this) {}
   ~WriteItem() {
     if (turn_.coroutine && access_.side().writer() == &turn_) access_.side().set_writer(nullptr);
   }
@@ -81,7 +83,13 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
     StreamSide& side = access_.side();
     const StreamSide::Writing writing = side.writing();
     if (writing == StreamSide::Writing::kReady) [[likely]] {
-      written_ = send_item(side, item_);
+      if constexpr (requires { Format::check(item_); }) {
+        if (const Status misuse = Format::check(item_); !misuse.ok()) [[unlikely]] {
+          access_.abandon(misuse);
+          return true;
+        }
+      }
+      written_ = send_item<Format>(side, item_);
       if (!written_) access_.abandon(Status{side.failure()});
       return true;
     }
@@ -98,7 +106,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   void on_cancel(CancelReason reason) noexcept override { access_.cancel(reason); }
 
   Access access_;
-  const T& item_;
+  const Item& item_;
   Turn turn_;
   std::exception_ptr thrown_;
   bool written_ = false;

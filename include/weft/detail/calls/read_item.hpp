@@ -2,45 +2,23 @@
 #pragma once
 
 #include <coroutine>
-#include <exception>
-#include <new>
-#include <optional>
 
 #include "weft/base/status.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/stream_side.hpp"
-#include "weft/detail/codec/codec.hpp"
 #include "weft/detail/coro/executor.hpp"
 
 namespace weft::detail {
 
-/// Reads `body` as an item. Without one, `failure` says why.
-template <typename T>
-std::optional<T> decode_item(Bytes body, DecodeArena& arena, Status& failure) noexcept {
-  std::optional<T> item;
-  try {
-    Result<void> decoded = decode_from(body, arena, item.emplace());
-    if (decoded.ok()) [[likely]] {
-      return item;
-    }
-    failure = std::move(decoded).status().with_context("an item of a stream");
-  } catch (const std::bad_alloc&) {
-    failure = {StatusCode::kResourceExhausted, Layer::kCodec, "out of memory for an item of a stream"};
-  } catch (const std::exception& exception) {  // a hook of the user's
-    failure = {StatusCode::kInvalidArgument, Layer::kCodec, exception.what()};
-  } catch (...) {
-    failure = {StatusCode::kInvalidArgument, Layer::kCodec, "decoding an item threw something unknown"};
-  }
-  item.reset();
-  return item;
-}
-
-/// Awaited for the next item of a stream. Gives none at the end. A cancelled wait ends the stream.
-template <typename T, typename Access>
+/// Awaited for the next item of a stream. Gives an empty Format::Value at the end. A cancelled wait ends the
+/// stream.
+///
+/// A Format says what items are: read() makes a Value of an item's bytes, and of `Memory` which outlives the
+/// await and which clear() readies for the next one; an empty Value, and why, when they are no item.
+template <typename Format, typename Access>
 class [[nodiscard("an item is read when it is awaited")]] ReadItem final : CancelListener {
  public:
-  /// `arena` keeps what the item's views show beside its bytes; it outlives the await.
-  ReadItem(Access access, DecodeArena& arena) noexcept : access_(access), arena_(arena) {}
+  ReadItem(Access access, typename Format::Memory& memory) noexcept : access_(access), memory_(memory) {}
   ~ReadItem() {
     if (suspended_ && access_.side().reader() == &resumption_) access_.side().set_reader(nullptr);
   }
@@ -49,7 +27,7 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
 
   bool await_ready() noexcept {
     StreamSide& side = access_.side();
-    arena_.clear();
+    Format::clear(memory_);
     side.take_item();
     return side.has_item() || side.reading_has_ended();
   }
@@ -68,14 +46,14 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
     access_.side().set_reader(&resumption_);
     return true;
   }
-  std::optional<T> await_resume() noexcept {
+  typename Format::Value await_resume() noexcept {
     stop_listening();
     suspended_ = false;
     StreamSide& side = access_.side();
-    if (!side.has_item()) return std::nullopt;
+    if (!side.has_item()) return {};
     Status failure;
-    std::optional<T> item = decode_item<T>(side.show_item(), arena_, failure);
-    if (!item.has_value()) [[unlikely]] {
+    typename Format::Value item = Format::read(side.show_item(), memory_, failure);
+    if (!item) [[unlikely]] {
       access_.abandon(failure);
     }
     return item;
@@ -85,7 +63,7 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
   void on_cancel(CancelReason reason) noexcept override { access_.cancel(reason); }
 
   Access access_;
-  DecodeArena& arena_;
+  typename Format::Memory& memory_;
   Resumption resumption_;
   bool suspended_ = false;
 };

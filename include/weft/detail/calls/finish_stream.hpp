@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+
+#include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/opened_stream.hpp"
+#include "weft/detail/coro/executor.hpp"
+
+namespace weft::detail {
+
+/// Awaited for the end of a stream that this side opened: gives take_result() of its `Record`, which is an
+/// OpenedStream. What was not read is dropped.
+template <typename Record>
+class [[nodiscard]] FinishStream final : CancelListener {
+ public:
+  explicit FinishStream(Record& stream) noexcept : stream_(stream) {}
+  ~FinishStream() {
+    if (stream_.end_waiter() == &resumption_) stream_.set_end_waiter(nullptr);
+  }
+  FinishStream(const FinishStream&) = delete;
+  FinishStream& operator=(const FinishStream&) = delete;
+
+  bool await_ready() noexcept {
+    stream_.side().end_writing();
+    stream_.side().discard();
+    return stream_.done();
+  }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (CancelScope* const scope = cancel_scope_of(coroutine)) {
+      if (scope->cancelled()) stream_.on_cancel(scope->reason());
+      if (stream_.done()) return false;
+      scope->add(*this);
+    }
+    resumption_.handle = coroutine;
+    stream_.set_end_waiter(&resumption_);
+    return true;
+  }
+  auto await_resume() {
+    stop_listening();
+    return stream_.take_result();
+  }
+
+ private:
+  void on_cancel(CancelReason reason) noexcept override { stream_.on_cancel(reason); }
+
+  Record& stream_;
+  Resumption resumption_;
+};
+
+}  // namespace weft::detail
