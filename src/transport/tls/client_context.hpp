@@ -13,7 +13,7 @@
 
 namespace weft::detail::tls {
 
-/// What connections to servers have in common: their context, and the sessions that may be resumed. A session
+/// State that connections to servers share: their context, and the sessions that may be resumed. A session
 /// belongs to a target and to the certificates and CAs of this context, and so it is never resumed with
 /// others. Thread: any.
 class ClientContext {

@@ -14,7 +14,8 @@
 
 namespace weft::detail::tls {
 
-/// What TlsOptions name, read: for servers and for clients, each when it is first asked for. Thread: any.
+/// Contents of what TlsOptions name: for servers and for clients, each when it is first asked for. Any
+/// thread.
 class Credentials {
  public:
   explicit Credentials(TlsOptions options) : options_(std::move(options)) {}

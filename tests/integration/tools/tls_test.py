@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 SECONDS = 60
-SHORT = ("--seconds", "0.05", "--warmup", "0", "--json")
+SHORT = ("--seconds", "0.5", "--warmup", "0", "--json")
 GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guide" / "tls.md"
 
 
