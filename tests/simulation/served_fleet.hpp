@@ -182,7 +182,7 @@ class ServedFleet {
   }
 
   const fleet::Plan plan_;
-  ManualClock clock_;
+  ManualClock clock_{};
   TimePoint begun_at_;
   Quiet logger_;
   std::unique_ptr<Loop> loop_;
