@@ -45,7 +45,6 @@ class ServedFleet {
   template <typename OptionsOf>
   ServedFleet(const fleet::Plan& plan, OptionsOf options_of)
       : plan_(plan),
-        begun_at_(clock_.now()),
         loop_(Loop::create({.clock = &clock_, .seed = plan.seed}).value()),
         network_(*loop_, network_options(plan)),
         random_(plan.seed),
@@ -183,7 +182,7 @@ class ServedFleet {
 
   const fleet::Plan plan_;
   ManualClock clock_;
-  TimePoint begun_at_;
+  const TimePoint begun_at_ = clock_.now();
   Quiet logger_;
   std::unique_ptr<Loop> loop_;
   SimulatedNetwork network_;
