@@ -183,7 +183,9 @@ struct Outcome {
 
 /// Writes three numbers, reads three texts one after each, and ends.
 Task<void> converse(Client* client, Outcome* outcome) {
-  auto stream = client->open<&Streams::talk>();
+  CallOptions options;
+  options.timeout = 2s;
+  auto stream = client->open<&Streams::talk>(options);
   for (int i = 0; i < 3; ++i) {
     if (!co_await stream.write(i)) break;
     ++outcome->written;
@@ -228,7 +230,6 @@ TEST(Streams, EndWhenTheConnectionIsLostAtAnyByte) {
       Scope scope;
       world.loop().post([&] {
         scope.spawn(&converse, &world.client(), &outcome);
-        world.network().set_options({});  // the next connection is whole
       });
       ASSERT_TRUE(world.run_until([&] { return outcome.over; })) << bytes;
       world.pass(100ms);
@@ -238,7 +239,8 @@ TEST(Streams, EndWhenTheConnectionIsLostAtAnyByte) {
         ASSERT_EQ(outcome.result, 3) << bytes;
         ++whole;
       } else {
-        ASSERT_EQ(outcome.status.code(), StatusCode::kUnavailable)
+        const StatusCode code = outcome.status.code();  // a hello that never comes whole is waited for
+        ASSERT_TRUE(code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded)
             << bytes << ": " << outcome.status.to_string();
         ++lost;
       }
@@ -298,10 +300,11 @@ TEST(Streams, EndWhateverGivesThemUpInWhateverState) {
         Scope scope;
         world.loop().post([&] {
           stream.emplace(world.client().open<&Streams::talk>());
-          scope.spawn(&hold_stream, &*stream, &outcome);
+          // Nobody waits on a stream that is dropped.
+          if (way != Way::kDrop) scope.spawn(&hold_stream, &*stream, &outcome);
         });
+        while (!stream) world.step();
         for (int i = 0; i < turns; ++i) world.step();
-        if (!stream) continue;
         switch (way) {
           case Way::kCancel:
             world.loop().post([&] { stream->cancel(); });
@@ -327,8 +330,6 @@ TEST(Streams, EndWhateverGivesThemUpInWhateverState) {
           if (outcome.items < 20) {
             EXPECT_FALSE(outcome.status.ok()) << static_cast<int>(way) << " " << turns;
           }
-        } else {
-          world.settle();
         }
       }  // the coroutine that uses the stream goes first
       stream.reset();

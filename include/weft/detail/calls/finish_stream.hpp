@@ -22,8 +22,11 @@ class [[nodiscard]] FinishStream final : CancelListener {
   FinishStream& operator=(const FinishStream&) = delete;
 
   bool await_ready() noexcept {
-    stream_.side().end_writing();
-    stream_.side().discard();
+    StreamSide& side = stream_.side();
+    side.end_writing();
+    side.discard();
+    // What failed on this side only: the peer would wait for credit, and has to be told.
+    if (const Status& why = side.failure(); !why.ok()) stream_.abandon(Status{why});
     return stream_.done();
   }
   template <typename Promise>
