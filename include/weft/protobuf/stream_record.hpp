@@ -87,7 +87,10 @@ Task<void> serve_stream(const weft::detail::MethodEntry* method, weft::detail::S
     auto& object = *static_cast<typename Traits::Object*>(method->object);
     const Result<void> outcome = co_await messages.run(Handler, object, call->context());
     failure = outcome.status();
-    if (failure.ok()) co_return co_await answer_stream(call, messages.result());
+    if (failure.ok()) {
+      co_await answer_stream(call, messages.result());
+      co_return;
+    }
   } catch (...) {
     failure = weft::detail::status_of_exception();
   }
