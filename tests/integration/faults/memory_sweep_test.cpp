@@ -606,9 +606,13 @@ TEST(Threads, ThatCannotBeMadeFailTheStartOfTheServer) {
 
 // Each of its worlds costs a context of the carrier: the parts in which that does what a stream does not.
 std::vector<Part> parts_of_carriers() {
-  constexpr std::string_view kNames[] = {"connect and hello", "a function",
-                                         "an attachment",     "a stream both ways", "the client closes",
-                                         "the server stops",  "a connection that is made again"};
+  constexpr std::string_view kNames[] = {"connect and hello",
+                                         "a function",
+                                         "an attachment",
+                                         "a stream both ways",
+                                         "the client closes",
+                                         "the server stops",
+                                         "a connection that is made again"};
   std::vector<Part> parts;
   for (const Part& part : kParts) {
     for (const std::string_view name : kNames) {

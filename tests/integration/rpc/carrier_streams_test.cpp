@@ -41,7 +41,8 @@ TEST_P(StreamsOver, GoInAllShapes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, StreamsOver,
-                         ::testing::Values("tcp://127.0.0.1:0", "memory://streams", "unix:///tmp/weft_streams_"));
+                         ::testing::Values("tcp://127.0.0.1:0", "memory://streams",
+                                           "unix:///tmp/weft_streams_"));
 
 class StreamsOfCalls : public RpcTest {};
 
