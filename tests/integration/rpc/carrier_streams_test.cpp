@@ -79,5 +79,36 @@ TEST_F(StreamsOfCalls, GoThroughAPool) {
   EXPECT_EQ(loop().block_on(read()), 50u);
 }
 
+Stream<int> tick_for_ever() {
+  for (int i = 0;; ++i) {
+    co_yield i;
+    [[maybe_unused]] const auto slept = co_await sleep_for(1ms);
+  }
+}
+inline constexpr auto tick_again = idempotent<tick_for_ever>;
+
+TEST_F(StreamsOfCalls, DoNotBeginAgainOnAnotherConnectionOfAPool) {
+  auto server = std::make_unique<Server>(ServerOptions{.listen = {kAnyPort}, .threads = 1});
+  server->register_handler<tick_for_ever>();
+  server->start().value();
+  PoolOptions options;
+  options.client.connect = server->urls().front();
+  ConnectionPool pool{loop(), std::move(options)};
+  const auto read = [&]() -> Task<Status> {
+    auto stream = pool.open<tick_again>();
+    int last = -1;
+    while (auto item = co_await stream.next()) {
+      EXPECT_EQ(*item, last + 1);
+      last = *item;
+      if (last == 3) server.reset();
+    }
+    EXPECT_GE(last, 3);
+    Result<void> end = co_await stream.finish();
+    co_return end.status();
+  };
+  const Status status = loop().block_on(read());
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+}
+
 }  // namespace
 }  // namespace weft::testing::carrier_streams_tests
