@@ -54,7 +54,7 @@ bool ItemQueue::push(Bytes item, const ChunkRef& chunk, LocalBudget& budget, Chu
       return false;
     }
     block->data = const_cast<std::byte*>(item.data());
-    block->end = item.size();
+    block->end = block->capacity = item.size();  // nothing is put behind it
     block->chunk = chunk;
     block->is_item = true;
     append(*block, chunk->capacity(), budget);

@@ -72,6 +72,7 @@ inline bool set_deadline(CallTarget& target, CallRequest& request, Timer& timer,
 }
 
 bool may_begin_again(CallTarget& target, const PendingCall& call, const Status& failure) {
+  if (call.request().method->streams) return false;  // its items were of the connection
   if (!failure.unprocessed() && !call.request().is_idempotent()) return false;
   return call.request().keeps_body() && target.may_begin_again(call, failure);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "integration/carrier_streams.hpp"
 #include "support/pattern.hpp"
 #include "weft/coro/event.hpp"
 
@@ -64,6 +65,7 @@ inline void register_all(Server& server) {
   server.register_handler<give_back>();
   server.register_handler<receive_in_place, refuse>();
   server.register_handler<produce>();
+  register_streams(server);
 }
 
 }  // namespace weft::carrier_testing

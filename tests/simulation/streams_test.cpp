@@ -156,8 +156,8 @@ class StreamWorld {
     server.limits = limits;
     server.logger = &logger_;
     server_ = std::make_unique<Server>(std::move(server), transports_);
-    server_->register_handler<&Streams::count_to, &Streams::tick, &Streams::sum, &Streams::talk, &Streams::idle,
-                              &Streams::early>(&streams);
+    server_->register_handler<&Streams::count_to, &Streams::tick, &Streams::sum, &Streams::talk,
+                              &Streams::idle, &Streams::early>(&streams);
     server_->register_handler<&Service::plain>(&service_);
     server_->start().value();
   }
@@ -228,9 +228,7 @@ TEST(Streams, EndWhenTheConnectionIsLostAtAnyByte) {
       StreamWorld world{memory};
       Outcome outcome;
       Scope scope;
-      world.loop().post([&] {
-        scope.spawn(&converse, &world.client(), &outcome);
-      });
+      world.loop().post([&] { scope.spawn(&converse, &world.client(), &outcome); });
       ASSERT_TRUE(world.run_until([&] { return outcome.over; })) << bytes;
       world.pass(100ms);
       ASSERT_EQ(world.streams.running, 0) << bytes;

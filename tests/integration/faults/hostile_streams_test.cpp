@@ -429,15 +429,15 @@ TEST_F(HostileStreams, ItemsThatNobodyReadsCostTheirStreamsWhenMemoryIsOut) {
 
 TEST_F(HostileStreams, AClientEndsTheConnectionToAServerThatSendsWhatNoStreamAllows) {
   const auto breach = [&](const std::string& what, auto words) {
-    const Status status = outcome_of_watch([words](HostilePeer& peer, std::uint64_t id) { peer.send(words(id)); });
+    const Status status =
+        outcome_of_watch([words](HostilePeer& peer, std::uint64_t id) { peer.send(words(id)); });
     EXPECT_EQ(status.code(), StatusCode::kUnavailable) << what << ": " << status.to_string();
   };
   breach("an item behind the last", [](std::uint64_t id) {
     return item_bytes(id, kItem, true) + last_bytes(id, true) + item_bytes(id, kItem, true);
   });
-  breach("a credit that takes back", [](std::uint64_t id) {
-    return credit_bytes(id, 3000, true) + credit_bytes(id, 2000, true);
-  });
+  breach("a credit that takes back",
+         [](std::uint64_t id) { return credit_bytes(id, 3000, true) + credit_bytes(id, 2000, true); });
   breach("a last item with a body", [](std::uint64_t id) {
     return frame_bytes(wire::ItemHead{.id = id, .of_answer = true, .last = true}.header(), "x");
   });
@@ -489,9 +489,8 @@ TEST_F(HostileStreams, ItemsOfNoStreamAreDroppedByAClient) {
   const Status status = outcome_of_watch([](HostilePeer& peer, std::uint64_t id) {
     peer.send(item_bytes(id + 1000, kItem, true) + last_bytes(id + 1000, true) +
               credit_bytes(id + 1000, 1, true) + item_bytes(id, kItem) + credit_bytes(id, 3) +
-              item_bytes(id, kItem, true) +
-              frame_bytes(wire::AnswerHead{.id = id}.header()) + item_bytes(id, kItem, true) +
-              credit_bytes(id, 0, true));
+              item_bytes(id, kItem, true) + frame_bytes(wire::AnswerHead{.id = id}.header()) +
+              item_bytes(id, kItem, true) + credit_bytes(id, 0, true));
   });
   EXPECT_TRUE(status.ok()) << status.to_string();
   EXPECT_EQ(items_read_, 1);

@@ -77,6 +77,23 @@ Task<Result<BroadcastOutcome>> tell_all(Peers peers) {
   co_return outcome;
 }
 
+/// Sends texts of several sizes, those that are copied and one that stays in its chunk.
+Stream<std::string> watch(int count) {
+  for (int i = 0; i < count; ++i) {
+    const std::string text(i % 4 == 3 ? 60'000 : 100 * i, 'w');
+    co_yield text;
+  }
+}
+Task<Result<std::size_t>> upload(Reader<std::string>& texts, std::string_view name) {
+  std::size_t bytes = name.size();
+  while (auto text = co_await texts.next()) bytes += text->size();
+  if (!texts.status().ok()) co_return texts.status();
+  co_return bytes;
+}
+Stream<std::string> repeat(Reader<std::string>& texts) {
+  while (auto text = co_await texts.next()) co_yield *text;
+}
+
 class SilentLogger final : public Logger {
  public:
   void write(LogLevel, std::string_view) override {}
@@ -139,6 +156,7 @@ class World {
     server_->register_handler<leave>();
     server_->register_handler<ask_back>();
     server_->register_handler<on_worker, ask_back_blocking>({.blocking = true});
+    server_->register_handler<watch, upload, repeat>();
     server_->start().value();
     url_ = server_->urls().front();
     make_client();
@@ -323,6 +341,40 @@ void with_calls_under_way(World& world, Event event) {
   if (ended != begun) std::abort();
 }
 
+CallOptions five_seconds() {
+  CallOptions options;
+  options.timeout = 5s;
+  return options;
+}
+/// Reads nothing until much waits to be read, where there is time for it.
+Task<Result<void>> watched(Client* client, int count) {
+  auto stream = client->open<watch>(five_seconds(), count);
+  [[maybe_unused]] const auto slept = co_await sleep_for(1ms);
+  while (auto text = co_await stream.next()) {
+  }
+  Result<void> end = co_await stream.finish();
+  co_return end;
+}
+Task<Result<std::size_t>> uploaded(Client* client, int count) {
+  auto stream = client->open<upload>(five_seconds(), kText);
+  for (int i = 0; i < count; ++i) {
+    const std::string text(i % 4 == 3 ? 60'000 : 100 * i, 'u');
+    if (!co_await stream.write(text)) break;
+  }
+  Result<std::size_t> end = co_await stream.finish();
+  co_return end;
+}
+Task<Result<void>> repeated(Client* client, int count) {
+  auto stream = client->open<repeat>(five_seconds());
+  for (int i = 0; i < count; ++i) {
+    if (!co_await stream.write(kText)) break;
+    auto text = co_await stream.next();
+    if (!text) break;
+  }
+  Result<void> end = co_await stream.finish();
+  co_return end;
+}
+
 constexpr Part kParts[] = {
     {"connect and hello", &nothing, [](World& world) { world.connect(); }},
     {"a call that waits for its connection", &nothing, [](World& world) { world.call<echo>(kText); }},
@@ -353,6 +405,21 @@ constexpr Part kParts[] = {
          Call<std::uint64_t> call = world.client().start<measure>(options);
          world.settle_when([&] { return call.done(); });
        });
+     }},
+    {"a stream of the server", &connected,
+     [](World& world) { world.note(world.loop().block_on(watched(&world.client(), 8))); }},
+    {"a stream of the client", &connected,
+     [](World& world) { world.note(world.loop().block_on(uploaded(&world.client(), 8))); }},
+    {"a stream both ways", &connected,
+     [](World& world) { world.note(world.loop().block_on(repeated(&world.client(), 5))); }},
+    {"a stream that waits for its connection", &nothing,
+     [](World& world) { world.note(world.loop().block_on(repeated(&world.client(), 3))); }},
+    {"a stream that is dropped", &connected,
+     [](World& world) {
+       auto stream = world.client().open<watch>(1000);
+       world.settle();
+       stream.cancel();
+       world.settle();
      }},
     {"the client closes", &connected,
      [](World& world) {
@@ -561,9 +628,13 @@ TEST(Threads, ThatCannotBeMadeFailTheStartOfTheServer) {
 
 // Each of its worlds costs a context of the carrier: the parts in which that does what a stream does not.
 std::vector<Part> parts_of_carriers() {
-  constexpr std::string_view kNames[] = {"connect and hello", "a function",
-                                         "an attachment",     "the client closes",
-                                         "the server stops",  "a connection that is made again"};
+  constexpr std::string_view kNames[] = {"connect and hello",
+                                         "a function",
+                                         "an attachment",
+                                         "a stream both ways",
+                                         "the client closes",
+                                         "the server stops",
+                                         "a connection that is made again"};
   std::vector<Part> parts;
   for (const Part& part : kParts) {
     for (const std::string_view name : kNames) {

@@ -43,6 +43,11 @@ TEST_F(OverTls, ManyCallsInFlightAreAnswered) {
   }
 }
 
+TEST_F(OverTls, StreamsGoInAllShapes) {
+  const auto caller = client(serve(of_server()), of_client());
+  carrier_testing::expect_streams_of_all_shapes(*loop_, *caller);
+}
+
 TEST_F(OverTls, AttachmentsOfEverySizeGoBothWays) {
   const auto caller = client(serve(of_server()), of_client());
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{16'383}, std::size_t{16'384},

@@ -12,6 +12,7 @@
 #include <utility>
 #include <weft/weft.hpp>
 
+#include "integration/carrier_streams.hpp"
 #include "support/pattern.hpp"
 #include "support/test_ca.hpp"
 
@@ -77,6 +78,7 @@ class TlsTest : public ::testing::Test {
                                        with(std::move(tls)));
     server_->register_handler<echoed>();
     server_->register_handler<swapped>();
+    carrier_testing::register_streams(*server_);
     const auto started = server_->start();
     EXPECT_TRUE(started.ok()) << started.status().to_string();
     return started.ok() ? server_->urls().front() : "";

@@ -28,6 +28,10 @@ TEST_P(UcxCalls, ManyInFlightAreAnswered) {
   expect_many_in_flight_are_answered(loop(), client(serve(transports()).urls().front()));
 }
 
+TEST_P(UcxCalls, StreamsGoInAllShapes) {
+  expect_streams_of_all_shapes(loop(), client(serve(transports()).urls().front()));
+}
+
 // Below and above UcxOptions::rendezvous_bytes_min, of one piece and of several, of odd lengths.
 TEST_P(UcxCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   Client& caller = client(serve(transports()).urls().front());

@@ -52,6 +52,10 @@ TEST_P(VerbsCalls, ManyInFlightAreAnswered) {
   expect_many_in_flight_are_answered(loop(), connected());
 }
 
+TEST_P(VerbsCalls, StreamsGoInAllShapes) {
+  expect_streams_of_all_shapes(loop(), connected());
+}
+
 // Around the sizes of inline, message and block, and of odd lengths.
 TEST_P(VerbsCalls, AttachmentsOfEverySizeArriveWholeAndLandInTheCallersBuffer) {
   Client& caller = connected();

@@ -58,8 +58,9 @@ class ItemQueues : public ::testing::Test {
 };
 
 TEST_F(ItemQueues, KeepItemsOfEverySizeInTheirOrder) {
-  const std::size_t sizes[] = {0,    1,    7,    8,    9,     400,   504,    1000,   4000,   4096,     8191,
-                               8192, 8193, 9000, 49'152, 65'000, 65'536, 70'000, 300'000, 1u << 20, 0,        5};
+  const std::size_t sizes[] = {0,      1,      7,       8,        9,    400,  504,    1000,
+                               4000,   4096,   8191,    8192,     8193, 9000, 49'152, 65'000,
+                               65'536, 70'000, 300'000, 1u << 20, 0,    5};
   for (const std::size_t first : sizes) {
     for (const std::size_t second : sizes) {
       ASSERT_TRUE(push(item_of(first, 1)));
@@ -120,6 +121,21 @@ TEST_F(ItemQueues, LeaveALargeItemInItsChunkIfItIsMostOfThat) {
   ASSERT_TRUE(queue_.push({chunk->data(), 20'000}, chunk, budget_, chunks_));
   EXPECT_NE(queue_.front().data(), chunk->data());
   EXPECT_EQ(chunk->references(), 1u);
+}
+
+// The chunk behind it is the connection's, which receives into it.
+TEST_F(ItemQueues, PutNothingBehindAnItemThatStaysInItsChunk) {
+  const std::string most = item_of(50'000, 1);
+  const ChunkRef chunk = chunks_.acquire();
+  std::memset(chunk->data(), 0x55, chunk->capacity());
+  std::memcpy(chunk->data(), most.data(), most.size());
+  ASSERT_TRUE(queue_.push({chunk->data(), most.size()}, chunk, budget_, chunks_));
+  for (unsigned i = 0; i < 10; ++i) ASSERT_TRUE(push(item_of(i * 8, i)));
+  for (std::size_t at = most.size(); at < chunk->capacity(); ++at) {
+    ASSERT_EQ(chunk->data()[at], std::byte{0x55}) << at;
+  }
+  expect_next(most);
+  for (unsigned i = 0; i < 10; ++i) expect_next(item_of(i * 8, i));
 }
 
 TEST_F(ItemQueues, TakeLittleForLittle) {

@@ -31,7 +31,7 @@ using namespace weft::detail;
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kWindow = 100;
-constexpr std::size_t kSmall = 8;   // costs 48, so that three are let through
+constexpr std::size_t kSmall = 8;    // costs 48, so that three are let through
 constexpr std::size_t kLarge = 200;  // more than the window
 
 enum class Act : std::uint8_t {
@@ -53,10 +53,11 @@ enum class Act : std::uint8_t {
   kLose,
   kCount
 };
-const char* const kActNames[] = {"client writes",  "client writes large", "client ends",   "client reads",
-                                 "client discards", "client cancels",      "client drops",  "server writes",
-                                 "server writes large", "server ends",     "server reads",  "server answers",
-                                 "server fails",    "to server",           "to client",     "lost"};
+const char* const kActNames[] = {
+    "client writes",       "client writes large", "client ends",  "client reads",
+    "client discards",     "client cancels",      "client drops", "server writes",
+    "server writes large", "server ends",         "server reads", "server answers",
+    "server fails",        "to server",           "to client",    "lost"};
 
 std::string no_text(const MethodKey&) {
   return {};
@@ -70,10 +71,11 @@ const MethodKey kStreamed = stream_key();
 
 class ModelStream final : public OpenedStream {
  public:
-  ModelStream(CallTarget& target, CallDetails& details) : OpenedStream(target, kStreamed, details) {}
+  explicit ModelStream(CallTarget& target)
+      : OpenedStream(target, kStreamed, std::make_unique<CallDetails>(CallOptions{}, false)) {}
   void open_now() {
     const Begun begun = OpenedStream::open(0);
-    if (begun.body != nullptr && begun.needs_sent()) sent();
+    if (begun.body != nullptr) opened(begun);
     set_end_waiter(&waiter_);
   }
   int woken() const { return waiter_.runs; }
@@ -173,7 +175,10 @@ struct End : private SessionOwner {
 class Run final {
  public:
   explicit Run(Ground& ground)
-      : ground_(ground), limits_(model_limits()), methods_(table()), server_(ground, limits_, &methods_),
+      : ground_(ground),
+        limits_(model_limits()),
+        methods_(table()),
+        server_(ground, limits_, &methods_),
         client_(ground, limits_, nullptr) {
     running = this;
     settle();
@@ -338,8 +343,7 @@ class Run final {
   }
 
   void begin() {
-    details_.emplace(CallOptions{}, false);
-    stream_.emplace(*target_, *details_);
+    stream_.emplace(*target_);
     stream_->open_now();
     settle();
     flush();
@@ -502,8 +506,7 @@ class Run final {
     deliver_all();
     if (served_ != nullptr) late_.push_back(std::exchange(served_, nullptr));
     deliver_all();
-    second_details_.emplace(CallOptions{}, false);
-    second_.emplace(*target_, *second_details_);
+    second_.emplace(*target_);
     second_->open_now();
     deliver_all();
     if (second_->done()) complain("a stream that has ended keeps its place");
@@ -542,8 +545,6 @@ class Run final {
   End server_;
   End client_;
   std::optional<ModelTarget> target_;
-  std::optional<CallDetails> details_;
-  std::optional<CallDetails> second_details_;
   std::optional<ModelStream> stream_;
   std::optional<ModelStream> second_;
   ServedCall* served_ = nullptr;
@@ -614,8 +615,8 @@ TEST(StreamsModel, EndsOnceInEveryOrderOfEventsAndLosesNothing) {
 }
 
 TEST(StreamsModel, OfItemsOneWayGoesThroughItsWindowInEveryOrder) {
-  EXPECT_GT(walk({Act::kServerWrites, Act::kServerWritesLarge, Act::kClientReads, Act::kToClient, Act::kToServer,
-                  Act::kServerAnswers},
+  EXPECT_GT(walk({Act::kServerWrites, Act::kServerWritesLarge, Act::kClientReads, Act::kToClient,
+                  Act::kToServer, Act::kServerAnswers},
                  24 - 8 * kFewerSteps),
             300u);
   EXPECT_GT(walk({Act::kClientWrites, Act::kClientWritesLarge, Act::kClientEnds, Act::kServerReads,
