@@ -68,17 +68,6 @@ Refusal over_running() {
                     "(ServerOptions::calls_running_max)")};
 }
 
-Refusal over_streams() {
-  return {RefusalReason::kOverStreams,
-          exhausted("the connection has as many streams open as it may (RpcLimits::streams_max)")};
-}
-
-Refusal no_streams() {
-  return {RefusalReason::kWrongSchema,
-          {StatusCode::kFailedPrecondition, Layer::kRpc,
-           "the method is a stream, and the caller's build knows none"}};
-}
-
 /// Size that the frames of a handler that is a coroutine are taken to have: ours around it and its own, whose
 /// size is known only when it runs.
 constexpr std::size_t kCoroutineBytes = 1024;
@@ -196,7 +185,7 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
     return {StatusCode::kInvalidArgument, Layer::kRpc, "two calls in flight have the same id"};
   }
   if (method.key.streams) [[unlikely]] {
-    if (const auto refusal = stream_refusal()) {
+    if (const auto refusal = session_.streams().refusal()) {
       return refuse_passed(frame.header.id, *refusal, arrived.pass);
     }
   }
@@ -235,12 +224,6 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   call->start();
   return {};
-}
-
-std::optional<Refusal> CallsIn::stream_refusal() const {
-  if (!session_.streams().are_allowed()) return no_streams();
-  if (!session_.streams().has_place()) return over_streams();
-  return std::nullopt;
 }
 
 Status CallsIn::refuse_passed(std::uint64_t id, const Refusal& refusal, const OwnedPass& pass) {
@@ -288,33 +271,6 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
 void CallsIn::on_cancel(std::uint64_t id) {
   if (ServedCall* call = table_.find(id)) call->cancel_by_peer();
   if (!answers_.break_off(id) && arriving_calls_ != nullptr) arriving_calls_->cancel(id);
-}
-
-// Items for a stream that has ended on this side may be on their way.
-Status CallsIn::on_item(const Frame& frame, const ChunkRef& chunk) {
-  ServedCall* const call = table_.find(frame.header.id);
-  if (call == nullptr || call->answered()) return {};
-  StreamSide* const stream = call->envelope().stream.get();
-  return stream != nullptr ? stream->on_item(frame, chunk)
-                           : misplaced_item("an item for a call of one answer");
-}
-
-Status CallsIn::on_credit(const wire::FrameHeader& header) {
-  ServedCall* const call = table_.find(header.id);
-  if (call == nullptr || call->answered()) return {};
-  StreamSide* const stream = call->envelope().stream.get();
-  return stream != nullptr ? stream->on_credit(header) : misplaced_item("a credit for a call of one answer");
-}
-
-// Charged while it comes as the body of a request is.
-bool CallsIn::wants_item(wire::ItemView item, std::size_t arrived) {
-  ServedCall* const call = table_.find(item.id());
-  StreamSide* const stream = call != nullptr ? call->envelope().stream.get() : nullptr;
-  if (stream == nullptr || call->answered() || !stream->wants_item()) return false;
-  if (arriving_.charge_body(arrived)) return true;
-  static_cast<void>(arriving_.take_refusal());
-  stream->fail_for_memory();
-  return false;
 }
 
 ArrivingCalls& CallsIn::need_arriving_calls() {

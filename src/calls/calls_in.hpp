@@ -39,8 +39,6 @@ class CallsIn final : private ArrivingCallsOwner {
   /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
   /// what has `arrived` of it, from its header on: the rest is skipped then.
   bool wants_body(wire::RequestView request, Bytes arrived);
-  /// Identity of the peer, as it was proven.
-  void set_peer_identity(const Identity& peer) { answers_.set_peer_identity(peer); }
   /// Prepares for taking frames: finds how long they may have waited.
   void begin_batch();
   /// A failure is the peer's breach of the protocol and ends the connection.
@@ -48,11 +46,6 @@ class CallsIn final : private ArrivingCallsOwner {
   /// In place of on_request(): takes a request that is not served.
   [[gnu::cold, gnu::noinline]] void refuse_request(wire::RequestView request, const Refusal& refusal);
   void on_cancel(std::uint64_t id);
-  /// What the peer sent on a stream that it opened; a failure is its breach of the protocol.
-  Status on_item(const Frame& frame, const ChunkRef& chunk);
-  Status on_credit(const wire::FrameHeader& header);
-  /// False when the item would be dropped, or when there is no room for the `arrived` bytes of it.
-  bool wants_item(wire::ItemView item, std::size_t arrived);
   Landing on_request_attachment(const Frame& frame);
   /// `left` bytes of the attachment are to come.
   void on_request_attachment_progress(std::uint64_t left);
@@ -61,13 +54,13 @@ class CallsIn final : private ArrivingCallsOwner {
   bool has_begun_early() const { return early_; }
   /// Returns those whose attachments are coming in pieces; null before the first.
   ArrivingCalls* arriving_calls() { return arriving_calls_.get(); }
-  /// Some of them have not been answered, but were not given up either.
-  bool owes_answers() { return calls_.has_unanswered(); }
-  /// The peer has ended its direction. False when no stream was open.
-  bool give_up_streams() { return calls_.give_up_streams(); }
+  /// Returns those that have a record.
+  ServedList& calls() { return calls_; }
+  /// Returns the one of `id` that has a record; null when there is none.
+  ServedCall* find(std::uint64_t id) const { return table_.find(id); }
+  AnswerWriter& answers() { return answers_; }
   /// The connection is gone.
   void orphan_all();
-  void wake_room_waiter() { answers_.wake_room_waiter(); }
 
  private:
   void on_call_arrived(ArrivingCall& call, Buffer attachment) override;
@@ -99,8 +92,6 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Serves a request before its attachment, which follows it, and which its handler chooses the place of.
   [[gnu::cold]] Landing serve_early(const MethodEntry& method, const Frame& frame);
   bool is_in_use(std::uint64_t id) const;
-  /// Says why no stream more is served here.
-  std::optional<Refusal> stream_refusal() const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk, Arrived arrived);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
                          const Charge& charge, RunningPlace place, Arrived arrived);

@@ -256,28 +256,6 @@ void CallsOut::on_answer_in_pieces(const Frame& frame, const ChunkRef& chunk) {
   exchange->on_answer_attachment_end(frame, false);
 }
 
-// Items for a stream that has ended on this side may be on their way.
-Status CallsOut::on_item(const Frame& frame, const ChunkRef& chunk) {
-  Exchange* const exchange = table_.find(frame.header.id);
-  if (exchange == nullptr) return {};
-  StreamSide* const stream = exchange->stream();
-  return stream != nullptr ? stream->on_item(frame, chunk)
-                           : misplaced_item("an item for a call of one answer");
-}
-
-Status CallsOut::on_credit(const wire::FrameHeader& header) {
-  Exchange* const exchange = table_.find(header.id);
-  if (exchange == nullptr) return {};
-  StreamSide* const stream = exchange->stream();
-  return stream != nullptr ? stream->on_credit(header) : misplaced_item("a credit for a call of one answer");
-}
-
-bool CallsOut::wants_item(wire::ItemView item) const {
-  Exchange* const exchange = table_.find(item.id());
-  StreamSide* const stream = exchange != nullptr ? exchange->stream() : nullptr;
-  return stream != nullptr && stream->wants_item();
-}
-
 Landing CallsOut::on_piece(wire::PieceView piece) {
   landing_ = nullptr;
   Exchange* const exchange = table_.find(piece.id());

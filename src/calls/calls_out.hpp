@@ -75,11 +75,6 @@ class CallsOut {
   /// A piece of an answer's attachment.
   Landing on_piece(wire::PieceView piece);
   void on_piece_end(wire::PieceView piece);
-  /// What the peer sent on a stream of ours; a failure is its breach of the protocol.
-  Status on_item(const Frame& frame, const ChunkRef& chunk);
-  Status on_credit(const wire::FrameHeader& header);
-  /// False when the item would be dropped.
-  bool wants_item(wire::ItemView item) const;
   /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
   /// unprocessed. `reason` is the peer's.
   void end_untaken(std::uint64_t position, std::string_view reason);
@@ -91,11 +86,10 @@ class CallsOut {
   void end_unanswered(const Status& why);
 
   Session& session() const { return session_; }
+  const ExchangeTable& table() const { return table_; }
   /// Answers that the peer owes, also those to exchanges that were given up.
   std::uint32_t awaited() const { return table_.size() + table_.abandoned(); }
   std::uint32_t in_flight() const { return table_.size(); }
-  /// Returns how many were begun so far.
-  std::uint64_t begun() const { return table_.entered(); }
   /// Another may be sent: fewer are in flight than this side wants, and, with those that were given up and
   /// that the peer has not ended, fewer than it takes.
   bool has_place() const { return table_.size() < places_.in_flight_max; }

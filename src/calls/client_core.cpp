@@ -27,7 +27,7 @@ Status closed_status() noexcept {
 
 /// Adds what a session has counted; at its end, once.
 void add_counts(ClientStats& stats, Session& session) {
-  stats.calls += session.calls_out().begun();
+  stats.calls += session.calls_out().table().entered();
   stats.late_answers += session.calls_out().late_answers();
 }
 
@@ -133,7 +133,7 @@ void ClientCore::on_session_room(Session& session) {
 }
 
 void ClientCore::finish_when_empty(Session& session) {
-  if (session.calls_out().in_flight() == 0 && !session.calls_in().owes_answers()) session.finish();
+  if (session.calls_out().in_flight() == 0 && !session.calls_in().calls().has_unanswered()) session.finish();
 }
 
 void ClientCore::on_session_closed(Session& session, const Status& why) {

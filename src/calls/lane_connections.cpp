@@ -7,7 +7,7 @@ namespace {
 
 void count_calls(PoolStats& stats, PooledConnection& connection) {
   const CallsOut& calls = connection.session().calls_out();
-  stats.calls += calls.begun();
+  stats.calls += calls.table().entered();
   stats.late_answers += calls.late_answers();
 }
 

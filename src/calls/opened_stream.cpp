@@ -44,38 +44,46 @@ void OpenedStream::opened(const Begun& begun) noexcept {
 
 StreamSide& OpenedStream::side() noexcept {
   if (done()) {
-    side_.close(failure(), false);
-  } else if (!side_.is_open()) {
-    if (const Place here = place(); here.out != nullptr)
-      side_.open(here.out->session().streams(), here.id, false);
+    side_.close(failure_, false);
+  } else if (!side_.is_open() && state_ == State::kSent) {
+    side_.open(out_->session().streams(), id_, false);
   }
   return side_;
 }
 
 const Status& OpenedStream::status() const noexcept {
-  return failure().ok() ? side_.failure() : failure();
+  return failure_.ok() ? side_.failure() : failure_;
 }
 
 void OpenedStream::on_cancel(CancelReason reason) noexcept {
   if (done()) return;
   PendingCall::on_cancel(reason);
-  side_.close(failure(), true);
+  side_.close(failure_, true);
 }
 
 void OpenedStream::abandon(const Status& why) noexcept {
   if (done()) return;
-  give_up(why);
-  side_.close(why, true);
+  if (state_ == State::kSent) request_.may_have_run = true;
+  leave();
+  fail(why);
+  side_.close(failure_, true);
 }
 
 void OpenedStream::on_sent() noexcept {
-  loop().schedule(sent_);
+  target_->loop().schedule(sent_);
+}
+
+// Unless somebody hears of the call's end by them.
+void OpenedStream::shrink() noexcept {
+  if (state_ != State::kSent || request_.details == nullptr || request_.details->has_pass()) return;
+  request_.details = nullptr;
+  OwnedDetails::details.reset();
 }
 
 void OpenedStream::tell() noexcept {
   side().wake_writer();
   shrink();
-  if (done() && end_waiter_ != nullptr) loop().schedule(*std::exchange(end_waiter_, nullptr));
+  if (done() && end_waiter_ != nullptr) target_->loop().schedule(*std::exchange(end_waiter_, nullptr));
 }
 
 }  // namespace weft::detail

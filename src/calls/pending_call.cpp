@@ -191,23 +191,6 @@ void PendingCall::on_cancel(CancelReason reason) noexcept {
   end();
 }
 
-bool PendingCall::forget_details() noexcept {
-  if (state_ != State::kSent || request_.details == nullptr || request_.details->has_pass()) return false;
-  request_.details = nullptr;
-  return true;
-}
-
-void PendingCall::give_up(Status failure) noexcept {
-  if (state_ == State::kWaiting) {
-    leave();
-    return fail(std::move(failure));
-  }
-  if (state_ != State::kSent) return;
-  failure_ = std::move(failure);
-  leave();
-  end();
-}
-
 void PendingCall::on_timer() {
   if (state_ < State::kLeaving) return on_cancel(CancelReason::kDeadline);
   Loop& loop = target_->loop();

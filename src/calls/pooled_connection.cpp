@@ -11,7 +11,7 @@ void PooledConnection::leave() {
 }
 
 Duration PooledConnection::idle_time(TimePoint now) {
-  const std::uint64_t begun = session_->calls_out().begun();
+  const std::uint64_t begun = session_->calls_out().table().entered();
   if (begun != begun_ || in_flight() != 0) used_at_ = now;
   begun_ = begun;
   return now - used_at_;

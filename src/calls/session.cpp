@@ -124,7 +124,7 @@ void Session::start() noexcept {
 
 Status Session::on_hello(const wire::Hello& theirs) {
   life_.heard = true;
-  in_.set_peer_identity(connection_->peer_identity());
+  in_.answers().set_peer_identity(connection_->peer_identity());
   const wire::Hello ours = hello_with_features(setup_);
   // Who offered something has had its carrier judged already.
   if (setup_.connecting && connection_->carrier_offers().empty()) {
@@ -209,11 +209,9 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
     case wire::FrameType::kRequest:
       return in_.on_request(frame, chunk);
     case wire::FrameType::kItem:
-      return wire::ItemView{frame.header}.of_answer() ? out_.on_item(frame, chunk)
-                                                      : in_.on_item(frame, chunk);
+      return streams_.on_item(frame, chunk);
     case wire::FrameType::kCredit:
-      return wire::CreditView{frame.header}.of_answer() ? out_.on_credit(frame.header)
-                                                        : in_.on_credit(frame.header);
+      return streams_.on_credit(frame.header);
     case wire::FrameType::kCancel:
       in_.on_cancel(frame.header.id);
       return {};
@@ -254,8 +252,7 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
 bool Session::wants_body(const wire::FrameHeader& header, Bytes arrived) {
   if (header.type == wire::FrameType::kRequest) return in_.wants_body(wire::RequestView{header}, arrived);
   if (header.type == wire::FrameType::kItem) {
-    const wire::ItemView item{header};
-    return item.of_answer() ? out_.wants_item(item) : in_.wants_item(item, arrived.size());
+    return streams_.wants_item(wire::ItemView{header}, arrived.size());
   }
   return !wire::is_skippable(header.type);
 }
@@ -304,7 +301,7 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
 
 void Session::on_drained() {
   output_.drained();
-  in_.wake_room_waiter();
+  in_.answers().wake_room_waiter();
   streams_.wake_writers();
   if (const auto id = std::exchange(life_.pong_owed, std::nullopt)) {
     output_.send({.type = wire::FrameType::kPong, .id = *id});
@@ -320,8 +317,8 @@ void Session::on_drained() {
 }
 
 bool Session::owes_more() {
-  const bool gave_up = state_ != State::kHalfClosed && in_.give_up_streams();
-  if (!in_.owes_answers() && !gave_up) return false;  // those end first
+  const bool gave_up = state_ != State::kHalfClosed && in_.calls().give_up_streams();
+  if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     output_.send({.type = wire::FrameType::kPing, .id = connection_id_});

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/session_streams.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
+#include "calls/admission.hpp"
 #include "calls/session.hpp"
 
 namespace weft::detail {
@@ -15,8 +18,66 @@ std::uint32_t SessionStreams::item_bytes_max() const {
   return session_.peer().body_bytes_max;
 }
 
-bool SessionStreams::has_place() const {
-  return served_ < session_.limits().streams_max;
+std::optional<Refusal> SessionStreams::refusal() const {
+  if (!allowed_) {
+    return Refusal{RefusalReason::kWrongSchema,
+                   {StatusCode::kFailedPrecondition, Layer::kRpc,
+                    "the method is a stream, and the caller's build knows none"}};
+  }
+  if (served_ < session_.limits().streams_max) return std::nullopt;
+  return Refusal{RefusalReason::kOverStreams,
+                 exhausted("the connection has as many streams open as it may (RpcLimits::streams_max)")};
+}
+
+StreamSide* SessionStreams::find(std::uint64_t id, bool of_answer, std::string_view what,
+                                 Status& breach) const {
+  StreamSide* stream = nullptr;
+  if (of_answer) {
+    Exchange* const exchange = session_.calls_out().table().find(id);
+    if (exchange == nullptr) return nullptr;
+    stream = exchange->stream();
+  } else {
+    ServedCall* const call = session_.calls_in().find(id);
+    if (call == nullptr || call->answered()) return nullptr;
+    stream = call->envelope().stream.get();
+  }
+  if (stream == nullptr) breach = misplaced_item(what);
+  return stream;
+}
+
+Status SessionStreams::on_item(const Frame& frame, const ChunkRef& chunk) {
+  if (arriving_ != 0) release_arriving();
+  const wire::ItemView item{frame.header};
+  Status breach;
+  StreamSide* const stream = find(item.id(), item.of_answer(), "an item for a call of one answer", breach);
+  return stream != nullptr ? stream->on_item(frame, chunk) : breach;
+}
+
+Status SessionStreams::on_credit(const wire::FrameHeader& header) {
+  const wire::CreditView credit{header};
+  Status breach;
+  StreamSide* const stream =
+      find(credit.id(), credit.of_answer(), "a credit for a call of one answer", breach);
+  return stream != nullptr ? stream->on_credit(header) : breach;
+}
+
+// What is here of a large item is charged, not what its header says.
+bool SessionStreams::wants_item(wire::ItemView item, std::size_t arrived) {
+  Status breach;
+  StreamSide* const stream = find(item.id(), item.of_answer(), {}, breach);
+  if (stream == nullptr || !stream->incoming().are_wanted()) return false;
+  const std::size_t more = arrived - std::min(arrived, arriving_);
+  if (memory().try_reserve(more)) {
+    arriving_ += more;
+    return true;
+  }
+  release_arriving();
+  stream->fail_for_memory();
+  return false;
+}
+
+void SessionStreams::release_arriving() {
+  memory().release(std::exchange(arriving_, 0));
 }
 
 Loop& SessionStreams::loop() const {

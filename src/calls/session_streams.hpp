@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
+#include "calls/refusals.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/memory/local_budget.hpp"
+#include "weft/detail/wire/heads.hpp"
 
 namespace weft {
 class Loop;
@@ -24,6 +29,7 @@ class SessionStreams {
   explicit SessionStreams(Session& session) : session_(session) {}
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;
+  ~SessionStreams() { release_arriving(); }
 
   /// The peer knows streams too, and takes so much of each before it grants more.
   void allow(std::uint32_t peer_window) {
@@ -36,11 +42,20 @@ class SessionStreams {
   /// Largest item that the peer takes.
   std::uint32_t item_bytes_max() const;
 
-  /// The peer may open one more.
-  bool has_place() const;
   /// One that the peer opened has begun, or has ended.
   void enter() { ++served_; }
   void leave() { --served_; }
+
+  /// Says why the peer may not open one more.
+  std::optional<Refusal> refusal() const;
+
+  /// Takes what the peer sent on a stream of either direction; a failure is its breach of the protocol. Items
+  /// for a stream that has ended on this side may be on their way, and are dropped.
+  Status on_item(const Frame& frame, const ChunkRef& chunk);
+  Status on_credit(const wire::FrameHeader& header);
+  /// An item that is larger than a chunk has begun to come, and `arrived` bytes of it are here. False when it
+  /// would be dropped, or when there is no memory for it.
+  bool wants_item(wire::ItemView item, std::size_t arrived);
 
   Loop& loop() const;
   FrameOutput& output() const;
@@ -54,10 +69,17 @@ class SessionStreams {
   void wake_writers();
 
  private:
+  void release_arriving();
+  /// Finds the stream of a frame; null when its call has ended. A call of one answer has none, and then
+  /// `breach` says that `what` is misplaced.
+  StreamSide* find(std::uint64_t id, bool of_answer, std::string_view what, Status& breach) const;
+
   Session& session_;
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
   std::uint32_t peer_window_ = 0;
   std::uint32_t served_ = 0;
+  /// Bytes that are charged for an item that is coming.
+  std::size_t arriving_ = 0;
   bool allowed_ = false;
 };
 

@@ -34,16 +34,15 @@ void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) n
   id_ = id;
   answers_ = answers;
   sent_ = SendWindow{streams.peer_window()};
-  received_ = ReceiveWindow{streams.window()};
+  incoming_.open(streams.window());
   if (std::exchange(writing_ended_, false)) end_writing();
 }
 
 // A side that began its call is told of the end when its connection may be gone already.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
-  dropped_ = drops;
-  if (drops && !shown_) items_.clear();
-  reading_ended_ = writing_over_ = true;
+  drops ? incoming_.drop() : incoming_.end();
+  writing_over_ = true;
   if (failure_.ok()) failure_ = why;
   unlink();
   if (SessionStreams* const streams = std::exchange(streams_, nullptr); streams != nullptr && answers_) {
@@ -115,46 +114,41 @@ void StreamSide::fail_writing(Status why) noexcept {
 }
 
 void StreamSide::grant(std::uint64_t granted) noexcept {
-  if (granted == 0 || streams_ == nullptr || reading_ended_) return;
+  if (granted == 0 || streams_ == nullptr || incoming_.have_ended()) return;
   streams_->output().send(wire::CreditHead{.id = id_, .granted = granted, .of_answer = answers_}.header());
 }
 
 void StreamSide::take_item() noexcept {
-  if (!std::exchange(shown_, false)) return;
-  if (dropped_) return items_.clear();
-  const std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
-  items_.pop();
-  grant(received_.take(cost));
+  grant(incoming_.take());
 }
 
 void StreamSide::discard() noexcept {
-  discards_ = true;
-  while (!items_.empty()) {
-    shown_ = true;
-    take_item();
-  }
+  grant(incoming_.discard());
 }
 
 Status StreamSide::on_item(const Frame& frame, const ChunkRef& chunk) noexcept {
-  if (reading_ended_ && failure_.ok()) return misplaced_item("an item behind the last one of its stream");
-  const wire::ItemView item{frame.header};
-  if (item.is_last()) {
-    reading_ended_ = true;
+  if (incoming_.have_ended() && failure_.ok()) {
+    return misplaced_item("an item behind the last one of its stream");
+  }
+  if (wire::ItemView{frame.header}.is_last()) {
+    incoming_.end();
     wake(reader_);
     return {};
   }
-  if (!received_.arrive(item.cost())) return misplaced_item("an item for which its stream has no credit");
-  if (reading_ended_) return {};
-  if (discards_) {
-    grant(received_.take(item.cost()));
-    return {};
+  std::uint64_t granted = 0;
+  switch (incoming_.arrive(frame, chunk, streams_->memory(), streams_->loop().chunks(), granted)) {
+    case IncomingItems::Arrival::kNoCredit:
+      return misplaced_item("an item for which its stream has no credit");
+    case IncomingItems::Arrival::kNoMemory:
+      fail_for_memory();
+      break;
+    case IncomingItems::Arrival::kDropped:
+      grant(granted);
+      break;
+    case IncomingItems::Arrival::kKept:
+      wake(reader_);
+      break;
   }
-  if (frame.body.size() != frame.header.body_bytes ||
-      !items_.push(frame.body, chunk, streams_->memory(), streams_->loop().chunks())) [[unlikely]] {
-    fail_for_memory();
-    return {};
-  }
-  wake(reader_);
   return {};
 }
 
@@ -168,7 +162,7 @@ Status StreamSide::on_credit(const wire::FrameHeader& header) noexcept {
 
 void StreamSide::fail_for_memory() noexcept {
   if (failure_.ok()) failure_ = Status::of<kNoMemoryForItem>();
-  reading_ended_ = true;
+  incoming_.end();
   wake(reader_);
 }
 

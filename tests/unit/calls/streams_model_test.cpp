@@ -221,7 +221,7 @@ class Run final {
         client_.held.clear();
         stream_->on_cancel(CancelReason::kRequested);
         if (!stream_->done()) complain("a cancelled stream is not done");
-        if (stream_->side().has_item()) complain("a cancelled stream shows an item");
+        if (stream_->side().incoming().has_item()) complain("a cancelled stream shows an item");
         break;
       case Act::kClientDrops:
         if (!stream_) break;
@@ -281,8 +281,8 @@ class Run final {
       if (side == nullptr) continue;
       add(static_cast<unsigned>(side->writing()));
       add(static_cast<unsigned>(side->failure().code()));
-      add(side->has_item() ? 1 : 0);
-      add(side->reading_has_ended() ? 1 : 0);
+      add(side->incoming().has_item() ? 1 : 0);
+      add(side->incoming().have_ended() ? 1 : 0);
     }
     add(stream_ ? (stream_->done() ? 2 : 1) : 0);
     add(served_ != nullptr ? 1 : 0);
@@ -312,7 +312,7 @@ class Run final {
     if (!server_.closed) server_.session->close({StatusCode::kUnavailable, Layer::kRpc, "over"});
     settle();
     if (served_ != nullptr) {
-      if (served().writing() != StreamSide::Writing::kOver || !served().reading_has_ended()) {
+      if (served().writing() != StreamSide::Writing::kOver || !served().incoming().have_ended()) {
         complain("a served stream goes on without a connection");
       }
       std::exchange(served_, nullptr)->let_go();
@@ -375,11 +375,11 @@ class Run final {
   /// As a reader does: what was shown before is taken.
   bool read(End& end, StreamSide& side) {
     side.take_item();
-    if (!side.has_item()) {
-      if (side.reading_has_ended()) end.saw_end = true;
+    if (!side.incoming().has_item()) {
+      if (side.incoming().have_ended()) end.saw_end = true;
       return false;
     }
-    const Bytes item = side.show_item();
+    const Bytes item = side.incoming().show();
     if (item.size() != kSmall && item.size() != kLarge) {
       complain("an item has another size");
     } else if (load_le<std::uint32_t>(item.data()) != end.got) {
@@ -442,7 +442,7 @@ class Run final {
     const auto header = wire::load_header(reinterpret_cast<const std::byte*>(frame.data()));
     if (header.type == wire::FrameType::kItem && !wire::ItemView{header}.is_last()) {
       StreamSide* const side = side_of(to);
-      if (side != nullptr && !side->reading_has_ended() && !to.discarded) {
+      if (side != nullptr && !side->incoming().have_ended() && !to.discarded) {
         to.held.push_back(wire::item_cost(header.body_bytes));
       }
     }

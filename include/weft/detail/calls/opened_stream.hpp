@@ -57,9 +57,8 @@ class OpenedStream : OwnedDetails, public PendingCall {
 
   StreamSide* stream() noexcept final { return &side(); }
   void tell() noexcept;
-  void shrink() noexcept {
-    if (forget_details()) OwnedDetails::details.reset();
-  }
+  /// Forgets the options of a call that is under way.
+  void shrink() noexcept;
 
   StreamSide side_;
   News sent_{*this};

@@ -111,22 +111,9 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
   void limit(Deadline deadline);
 
   Status take_failure() { return std::move(failure_); }
-  const Status& failure() const noexcept { return failure_; }
-  Loop& loop() const noexcept { return target_->loop(); }
-
-  /// Connection that the call is under way on, and its id there; null when it is not.
-  struct Place {
-    CallsOut* out = nullptr;
-    std::uint64_t id = 0;
-  };
-  Place place() const noexcept { return state_ == State::kSent ? Place{out_, id_} : Place{}; }
-  /// Forgets the options of a call that is under way, unless somebody else hears of its end by them. True when
-  /// they are not needed any more. Of a call that has neither attachment nor landing.
-  bool forget_details() noexcept;
-  /// Ends a call that has lent no memory with `failure`: as on_cancel(), for another reason.
-  void give_up(Status failure) noexcept;
 
  private:
+  friend class OpenedStream;
   enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kReturning, kDone };
 
   void on_answer(const Frame& frame) final;

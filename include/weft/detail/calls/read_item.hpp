@@ -29,7 +29,7 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
     StreamSide& side = access_.side();
     Format::clear(memory_);
     side.take_item();
-    return side.has_item() || side.reading_has_ended();
+    return side.incoming().has_item() || side.incoming().have_ended();
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
@@ -50,9 +50,9 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
     stop_listening();
     suspended_ = false;
     StreamSide& side = access_.side();
-    if (!side.has_item()) return {};
+    if (!side.incoming().has_item()) return {};
     Status failure;
-    typename Format::Value item = Format::read(side.show_item(), memory_, failure);
+    typename Format::Value item = Format::read(side.incoming().show(), memory_, failure);
     if (!item) [[unlikely]] {
       access_.abandon(failure);
     }

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
-#include "weft/detail/calls/item_queue.hpp"
+#include "weft/detail/calls/incoming_items.hpp"
 #include "weft/detail/calls/stream_windows.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
@@ -31,15 +30,13 @@ struct StreamRoomTag;
 ///
 /// One reader and one writer may wait at a time; whoever waits is scheduled once, and looks again. Thread:
 /// its loop's.
-class StreamSide final : public ListHook<StreamRoomTag> {
+class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
  public:
   /// `loop` is its owner's.
   explicit StreamSide(Loop& loop) noexcept : loop_(loop) {}
   ~StreamSide();
   StreamSide(const StreamSide&) = delete;
   StreamSide& operator=(const StreamSide&) = delete;
-  static void* operator new(std::size_t size) { return allocate_frame(size); }
-  static void operator delete(void* block, std::size_t size) noexcept { release_frame(block, size); }
 
   /// The call `id` is under way on the connection of `streams`, which stays until close(). `answers`: this
   /// side answers its request. An end_writing() that came before is sent now.
@@ -71,16 +68,9 @@ class StreamSide final : public ListHook<StreamRoomTag> {
   const Ready* writer() const noexcept { return writer_; }
   void wake_writer() noexcept;
 
-  /// An item may be shown. Not before the one that is shown was taken.
-  bool has_item() const noexcept { return !items_.empty() && !dropped_; }
-  /// No item comes behind those that are there.
-  bool reading_has_ended() const noexcept { return reading_ended_; }
-  /// Returns the item that comes next; valid until take_item(), whatever ends meanwhile.
-  Bytes show_item() noexcept {
-    shown_ = true;
-    return items_.front();
-  }
-  /// The item that is shown, if one is, is not needed any more; the peer may send more.
+  /// Items that came and were not read. They are taken by take_item(), which tells the peer.
+  IncomingItems& incoming() noexcept { return incoming_; }
+  /// The item that is shown, if one is, is not needed any more, and the peer may send more.
   void take_item() noexcept;
   /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
   void discard() noexcept;
@@ -88,11 +78,9 @@ class StreamSide final : public ListHook<StreamRoomTag> {
   void set_reader(Ready* reader) noexcept { reader_ = reader; }
   const Ready* reader() const noexcept { return reader_; }
 
-  /// What the peer sent; a failure is a breach of the protocol, and ends the connection.
+  /// Takes what the peer sent; a failure is a breach of the protocol, and ends the connection.
   Status on_item(const Frame& frame, const ChunkRef& chunk) noexcept;
   Status on_credit(const wire::FrameHeader& header) noexcept;
-  /// An item has begun to come that is larger than a chunk. False: it would be dropped.
-  bool wants_item() const noexcept { return !reading_ended_ && !discards_; }
   /// Reads no more, for there is no memory for what comes. The peer goes on until its call is ended.
   void fail_for_memory() noexcept;
 
@@ -105,19 +93,13 @@ class StreamSide final : public ListHook<StreamRoomTag> {
   SessionStreams* streams_ = nullptr;
   std::uint64_t id_ = 0;
   SendWindow sent_;
-  ReceiveWindow received_{1};
-  ItemQueue items_;
+  IncomingItems incoming_;
   Ready* reader_ = nullptr;
   Ready* writer_ = nullptr;
   Status failure_;
   bool answers_ = false;
   bool writing_ended_ = false;
   bool writing_over_ = false;
-  bool reading_ended_ = false;
-  bool discards_ = false;
-  bool shown_ = false;
-  /// The items that are here are not read; they stay as long as one is shown.
-  bool dropped_ = false;
   bool closed_ = false;
 };
 

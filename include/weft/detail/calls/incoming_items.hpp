@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/bytes.hpp"
+#include "weft/detail/calls/item_queue.hpp"
+#include "weft/detail/calls/stream_windows.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+
+namespace weft::detail {
+
+/// Items that the peer sends on one stream: those that wait to be read, and what it may send. Tells what is
+/// to be granted, as a sum for wire::CreditHead; 0: nothing. Thread: its loop's.
+class IncomingItems {
+ public:
+  /// Outcome of an item that came.
+  enum class Arrival : std::uint8_t {
+    kKept,
+    kDropped,   ///< nobody reads it
+    kNoCredit,  ///< the peer had no right to send it
+    kNoMemory,
+  };
+
+  /// The peer may send `window` bytes before it is granted more.
+  void open(std::uint32_t window) noexcept { window_ = ReceiveWindow{window}; }
+
+  /// An item may be shown. Not before the one that is shown was taken.
+  bool has_item() const noexcept { return !items_.empty() && !dropped_; }
+  /// No item comes behind those that are there.
+  bool have_ended() const noexcept { return ended_; }
+  /// An item that came now would be kept.
+  bool are_wanted() const noexcept { return !ended_ && !discards_; }
+  /// Returns the item that comes next; valid until take(), whatever ends meanwhile.
+  Bytes show() noexcept {
+    shown_ = true;
+    return items_.front();
+  }
+  /// The item that is shown, if one is, is not needed any more. Returns what is to be granted.
+  std::uint64_t take() noexcept;
+  /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
+  /// Returns what is to be granted.
+  std::uint64_t discard() noexcept;
+
+  /// An item is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in blocks of `chunks`;
+  /// `granted` is what is to be granted.
+  Arrival arrive(const Frame& frame, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks,
+                 std::uint64_t& granted) noexcept;
+  /// No more come.
+  void end() noexcept { ended_ = true; }
+  /// The same, and those that are here are not read; they stay as long as one is shown.
+  void drop() noexcept;
+
+ private:
+  ReceiveWindow window_{1};
+  ItemQueue items_;
+  bool ended_ = false;
+  bool discards_ = false;
+  bool shown_ = false;
+  bool dropped_ = false;
+};
+
+}  // namespace weft::detail
