@@ -172,7 +172,7 @@ class StreamWorld {
   std::unique_ptr<Client> client_;
 };
 
-/// What became of one stream.
+/// Outcome of one stream.
 struct Outcome {
   int items = 0;
   int written = 0;

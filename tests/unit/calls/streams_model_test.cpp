@@ -548,7 +548,7 @@ class Run final {
   std::optional<ModelStream> stream_;
   std::optional<ModelStream> second_;
   ServedCall* served_ = nullptr;
-  /// Those that are over and not let go.
+  /// Records that are over and were not let go.
   std::vector<ServedCall*> late_;
   bool gave_up_ = false;
   bool answered_ = false;
