@@ -59,7 +59,8 @@ Status PeerTarget::why_over() const noexcept {
 // A side that said goaway wants no requests; it may still make some for the calls that it is serving, whose
 // ends the other side waits for.
 bool PeerTarget::takes_calls() const {
-  return session_->ready() || (session_->is_leaving_itself() && session_->calls_in().calls().has_unanswered());
+  return session_->ready() ||
+         (session_->is_leaving_itself() && session_->calls_in().calls().has_unanswered());
 }
 
 bool PeerTarget::has_room() const {

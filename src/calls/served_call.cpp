@@ -126,9 +126,8 @@ void ServedCall::start() {
 // before.
 void ServedCall::hand_to_worker() {
   if (method_->takes_attachment) {  // it has a context to ask
-    envelope_.endpoints = std::make_unique<const CallEnvelope::Endpoints>(
-        CallEnvelope::Endpoints{sink_->local_endpoint(), sink_->remote_endpoint(), sink_->peer_identity(),
-                                sink_->peer()});
+    envelope_.endpoints = std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{
+        sink_->local_endpoint(), sink_->remote_endpoint(), sink_->peer_identity(), sink_->peer()});
   }
   const Deadline deadline = scope_.deadline();
   if (!deadline.is_infinite()) run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;

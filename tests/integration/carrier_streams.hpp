@@ -36,7 +36,7 @@ inline Task<Result<std::size_t>> swap_items(Reader<std::string>& items, Writer<s
   std::size_t count = 0;
   while (auto item = co_await items.next()) {
     const std::size_t size = item->size();
-    if (!co_await sizes.write(size)) co_return sizes.status();
+    if (const bool taken = co_await sizes.write(size); !taken) co_return sizes.status();
     ++count;
   }
   co_return count;
@@ -74,7 +74,7 @@ inline Task<std::size_t> repeated_of(Client& caller, std::size_t count) {
   std::size_t right = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string item = item_of(i);
-    if (!co_await stream.write(item)) break;
+    if (const bool taken = co_await stream.write(item); !taken) break;
     auto back = co_await stream.next();
     if (back && *back == item) ++right;
   }
@@ -86,7 +86,7 @@ inline Task<std::size_t> swapped_of(Client& caller, std::size_t count) {
   auto stream = caller.open<swap_items>();
   for (std::size_t i = 0; i < count; ++i) {
     const std::string item = item_of(i);
-    if (!co_await stream.write(item)) break;
+    if (const bool taken = co_await stream.write(item); !taken) break;
     auto size = co_await stream.next();
     EXPECT_TRUE(size && *size == item.size());
   }

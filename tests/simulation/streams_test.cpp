@@ -64,7 +64,7 @@ struct Streams {
     int count = 0;
     while (auto number = co_await numbers.next()) {
       const std::string text = std::to_string(*number);
-      if (!co_await texts.write(text)) co_return texts.status();
+      if (const bool taken = co_await texts.write(text); !taken) co_return texts.status();
       ++count;
     }
     seen = numbers.status().code();
@@ -86,7 +86,7 @@ struct Streams {
       auto number = co_await numbers.next();
       if (!number) co_return -1;
       const int twice = *number * 2;
-      if (!co_await answers.write(twice)) co_return -2;
+      if (const bool taken = co_await answers.write(twice); !taken) co_return -2;
     }
     co_return after;
   }
@@ -187,7 +187,7 @@ Task<void> converse(Client* client, Outcome* outcome) {
   options.timeout = 2s;
   auto stream = client->open<&Streams::talk>(options);
   for (int i = 0; i < 3; ++i) {
-    if (!co_await stream.write(i)) break;
+    if (const bool taken = co_await stream.write(i); !taken) break;
     ++outcome->written;
     auto text = co_await stream.next();
     if (!text) break;
@@ -209,7 +209,7 @@ Task<void> read_all(Client* client, int count, Outcome* outcome) {
 Task<void> write_all(Client* client, int count, Outcome* outcome) {
   auto stream = client->open<&Streams::sum>();
   for (int i = 0; i < count; ++i) {
-    if (!co_await stream.write(1)) break;
+    if (const bool taken = co_await stream.write(1); !taken) break;
     ++outcome->written;
   }
   Result<int> end = co_await stream.finish();
@@ -276,7 +276,7 @@ enum class Way { kCancel, kDrop, kScope, kClose, kStop, kServerGone };
 
 Task<void> hold_stream(StreamOf<&Streams::talk>* stream, Outcome* outcome) {
   for (int i = 0; i < 20; ++i) {
-    if (!co_await stream->write(i)) break;
+    if (const bool taken = co_await stream->write(i); !taken) break;
     ++outcome->written;
     auto text = co_await stream->next();
     if (!text) break;
@@ -432,7 +432,7 @@ TEST(Streams, OfAHandlerThatEndsEarlyGiveItsItemsAndItsResult) {
     Outcome outcome;
     const auto write = [](Client* client, int end_after, Outcome* its) -> Task<void> {
       auto stream = client->open<&Streams::early>(end_after);
-      while (co_await stream.write(its->written)) ++its->written;
+      while (const bool taken = co_await stream.write(its->written)) ++its->written;
       while (auto item = co_await stream.next()) ++its->items;
       Result<int> end = co_await stream.finish();
       its->status = end.status();

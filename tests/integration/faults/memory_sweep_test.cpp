@@ -359,7 +359,7 @@ Task<Result<std::size_t>> uploaded(Client* client, int count) {
   auto stream = client->open<upload>(five_seconds(), kText);
   for (int i = 0; i < count; ++i) {
     const std::string text(i % 4 == 3 ? 60'000 : 100 * i, 'u');
-    if (!co_await stream.write(text)) break;
+    if (const bool taken = co_await stream.write(text); !taken) break;
   }
   Result<std::size_t> end = co_await stream.finish();
   co_return end;
@@ -367,7 +367,7 @@ Task<Result<std::size_t>> uploaded(Client* client, int count) {
 Task<Result<void>> repeated(Client* client, int count) {
   auto stream = client->open<repeat>(five_seconds());
   for (int i = 0; i < count; ++i) {
-    if (!co_await stream.write(kText)) break;
+    if (const bool taken = co_await stream.write(kText); !taken) break;
     auto text = co_await stream.next();
     if (!text) break;
   }

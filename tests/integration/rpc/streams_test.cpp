@@ -42,11 +42,12 @@ Stream<long> running_sum(Reader<int>& numbers) {
   }
 }
 /// The same with a writer, times a factor.
-Task<Result<void>> scaled(CallContext& context, Reader<int>& numbers, Writer<std::string>& texts, int factor) {
+Task<Result<void>> scaled(CallContext& context, Reader<int>& numbers, Writer<std::string>& texts,
+                          int factor) {
   if (context.method().empty()) co_return Status{StatusCode::kInternal, Layer::kUser, "no name"};
   while (auto number = co_await numbers.next()) {
     const std::string text = std::to_string(*number * factor);
-    if (!co_await texts.write(text)) co_return texts.status();
+    if (const bool taken = co_await texts.write(text); !taken) co_return texts.status();
   }
   co_return Result<void>{};
 }
@@ -98,7 +99,7 @@ TEST_F(Streams, ClientSendsItemsAndGetsOneResult) {
   const auto upload = [&]() -> Task<Result<long>> {
     auto numbers = caller.open<add>();
     for (int i = 1; i <= 20000; ++i) {
-      if (!co_await numbers.write(i)) co_return numbers.status();
+      if (const bool taken = co_await numbers.write(i); !taken) co_return numbers.status();
     }
     Result<long> sum = co_await numbers.finish();
     co_return sum;
@@ -114,7 +115,7 @@ TEST_F(Streams, BothSidesSend) {
     auto sums = caller.open<running_sum>();
     long expected = 0;
     for (int i = 0; i < 100; ++i) {
-      if (!co_await sums.write(i)) co_return sums.status();
+      if (const bool taken = co_await sums.write(i); !taken) co_return sums.status();
       expected += i;
       auto sum = co_await sums.next();
       if (!sum || *sum != expected) co_return Status{StatusCode::kDataLoss, Layer::kUser, "another sum"};
@@ -153,7 +154,7 @@ TEST_F(Streams, HandlerThatEndsEarlyStopsItsCaller) {
   const auto upload = [&]() -> Task<Result<int>> {
     auto numbers = caller.open<first_only>();
     int written = 0;
-    while (co_await numbers.write(written + 7)) ++written;
+    while (const bool taken = co_await numbers.write(written + 7)) ++written;
     Result<int> first = co_await numbers.finish();
     co_return first;
   };
