@@ -90,7 +90,9 @@ void StreamSide::take_back_item(const std::byte* body, std::size_t bytes) noexce
 }
 
 void StreamSide::end_writing() noexcept {
-  if (writing_over_ || std::exchange(writing_ended_, true) || streams_ == nullptr) return;
+  if (writing_over_ || std::exchange(writing_ended_, true)) return;
+  wake_writer();
+  if (streams_ == nullptr) return;
   streams_->output().send(wire::ItemHead{.id = id_, .of_answer = answers_, .last = true}.header());
 }
 
