@@ -107,6 +107,29 @@ void add_client_flags(CLI::App& command, ClientOptions& options) {
   command.add_flag("--json", options.json, "Print one JSON object instead of a table");
 }
 
+void add_streams_flag(CLI::App& command, Streams& streams, bool all) {
+  command
+      .add_option_function<std::string>(
+          "--streams",
+          [&streams, all](const std::string& text) {
+            static const std::map<std::string, Streams> names{
+                {"down", Streams::kDown}, {"up", Streams::kUp}, {"pingpong", Streams::kPingPong}};
+            const auto found = names.find(text);
+            if (found == names.end() || (!all && found->second != Streams::kDown)) {
+              throw CLI::ValidationError(
+                  "--streams", "\"" + text + "\" is " + (all ? "none of down, up and pingpong" : "not down"));
+            }
+            streams = found->second;
+          },
+          all ? "In place of calls, items of --size bytes in --depth streams: down, the server sends them\n"
+                "without end; up, the client does; pingpong, each is sent back before the next"
+              : "In place of calls, messages of --size bytes that the server sends without end")
+      ->excludes("--reply")
+      ->excludes("--rate")
+      ->excludes("--attachment")
+      ->type_name(all ? "down|up|pingpong" : "down");
+}
+
 void add_ucx_flags(CLI::App& command, UcxFlags& flags) {
   command
       .add_option("--ucx-tls", flags.transports,
@@ -209,28 +232,33 @@ void add_beside_flags(CLI::App& command, std::optional<BesideFlags>& beside) {
           .add_option_function<std::string>(
               "--beside",
               [given](const std::string& text) {
-                static const std::map<std::string, Transfers> names{
-                    {"none", Transfers::kNone}, {"pull", Transfers::kPull}, {"push", Transfers::kPush}};
+                static const std::map<std::string, Transfers> names{{"none", Transfers::kNone},
+                                                                    {"pull", Transfers::kPull},
+                                                                    {"push", Transfers::kPush},
+                                                                    {"items", Transfers::kItems}};
                 const auto found = names.find(text);
                 if (found == names.end()) {
-                  throw CLI::ValidationError("--beside", "\"" + text + "\" is none of none, pull and push");
+                  throw CLI::ValidationError("--beside",
+                                             "\"" + text + "\" is none of none, pull, push and items");
                 }
                 given().transfers = found->second;
               },
               "Say how late timers of 1 ms are on both sides, and measure the calls while large attachments\n"
-              "are pulled (with answers) or pushed (with requests) again and again")
-          ->type_name("none|pull|push");
+              "are pulled (with answers) or pushed (with requests) again and again, or while streams of "
+              "items\n"
+              "come that the server sends without end")
+          ->type_name("none|pull|push|items");
   command
       .add_option_function<unsigned>(
           "--transfers", [given](unsigned count) { given().in_flight = count; },
-          "With --beside: as many at a time (default 2)")
+          "With --beside: as many at a time, or as many streams (default 2)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->needs(what)
       ->type_name("N");
   command
       .add_option_function<std::uint64_t>(
           "--transfer-size", [given](std::uint64_t bytes) { given().size_bytes = bytes; },
-          "With --beside: bytes of each (default 64MiB)")
+          "With --beside: bytes of each, or of each item (default 64MiB)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(std::uint64_t{1}, kLargest).description(""))
       ->needs(what)

@@ -19,6 +19,9 @@ void add_client_flags(CLI::App& command, ClientOptions& options);
 
 /// Adds --rdma-device and --rdma-gid-index, which every command that takes verbs:// URLs shares. `flags` must
 /// outlive `command`.
+/// `--streams` of a client. `all`: it knows those that a client writes, too.
+void add_streams_flag(CLI::App& command, Streams& streams, bool all);
+
 void add_ucx_flags(CLI::App& command, UcxFlags& flags);
 void add_rdma_flags(CLI::App& command, RdmaFlags& flags);
 /// Adds --ca, --cert and --key of tls:// URLs to a command that connects, and --insecure, which says on

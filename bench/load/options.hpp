@@ -57,11 +57,20 @@ struct TlsFlags {
   bool any() const { return insecure || !ca.empty() || !cert.empty() || !key.empty(); }
 };
 
+/// Streams in place of calls: what is counted is their items.
+enum class Streams : std::uint8_t {
+  kNone,
+  kDown,      ///< the server sends items without end
+  kUp,        ///< the client sends items without end
+  kPingPong,  ///< each item is sent back, and the next one follows it
+};
+
 /// Large attachments that go from side to side again and again while calls are measured.
 enum class Transfers : std::uint8_t {
   kNone,
-  kPull,  ///< attachments of answers, received into memory that the caller named
-  kPush,  ///< attachments of requests
+  kPull,   ///< attachments of answers, received into memory that the caller named
+  kPush,   ///< attachments of requests
+  kItems,  ///< no attachments: streams whose server sends items without end
 };
 
 /// The company that the measured calls of a client have.
@@ -111,6 +120,8 @@ struct ClientOptions {
   /// Calls per second over all connections (open loop); 0 means as many as the answers allow (closed loop).
   double rate = 0;
   bool attachment = false;
+  /// As many at a time as there are calls in flight otherwise, of items that are as large as requests.
+  Streams streams = Streams::kNone;
   LoopMode mode = LoopMode::kWait;
   std::vector<int> cpus = {};
   std::string congestion = {};

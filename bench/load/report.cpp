@@ -52,9 +52,10 @@ std::string to_table(const Report& report, const ClientOptions& options) {
                             static_cast<unsigned long long>(options.size_bytes),
                             options.attachment ? " as an attachment" : "", options.connections,
                             options.connections == 1 ? "" : "s", options.depth, report.seconds);
+  if (options.streams != Streams::kNone) text += "streams, ";
   text += options.rate > 0 ? format("open loop, %.10g /s due", options.rate) : "closed loop";
   text += report.carrier.empty() ? "\n" : ", over " + report.carrier + "\n";
-  text += format("  %-12s %14.0f /s\n", "calls", report.qps);
+  text += format("  %-12s %14.0f /s\n", options.streams == Streams::kNone ? "calls" : "items", report.qps);
   text += format("  %-12s %14.3f Gb/s\n", "payload", report.gbps);
   text += format("  %-12s %14.1f us\n", "p50", report.p50_us);
   text += format("  %-12s %14.1f us\n", "p90", report.p90_us);

@@ -15,6 +15,18 @@ constexpr std::int64_t kTimerNs = 1'000'000;
 
 load::ClientOptions transfer_options(const load::ClientOptions& options) {
   const load::BesideFlags& beside = *options.beside;
+  if (beside.transfers == load::Transfers::kItems) {
+    load::ClientOptions items = options;
+    items.size_bytes = beside.size_bytes;
+    items.reply_bytes.reset();
+    items.attachment = false;
+    items.streams = load::Streams::kDown;
+    items.depth = beside.in_flight;
+    items.connections = 1;
+    items.rate = 0;
+    items.silent = true;
+    return items;
+  }
   const bool pull = beside.transfers == load::Transfers::kPull;
   load::ClientOptions transfers = options;
   transfers.size_bytes = pull ? 0 : beside.size_bytes;

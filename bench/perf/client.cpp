@@ -17,6 +17,7 @@
 #include "perf/exchanges.hpp"
 #include "perf/limits.hpp"
 #include "perf/measurement.hpp"
+#include "perf/streams.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::perf {
@@ -77,6 +78,15 @@ Task<void> watch_the_clock(Measurement* measurement, Scope* callers) {
   if (drained.ok()) callers->cancel(CancelReason::kDeadline);
 }
 
+void start_streams(Scope& callers, Measurement& measurement, SomeClients clients) {
+  std::uint64_t stream = 0;
+  for (unsigned i = 0; i < measurement.options().depth; ++i) {
+    for (const auto& client : clients) {
+      callers.spawn(&measure_stream, &measurement, client.get(), stream++ << 40);
+    }
+  }
+}
+
 template <typename Exchange>
 void start_callers(Scope& callers, Measurement& measurement, SomeClients clients) {
   std::uint64_t caller = 0;
@@ -89,7 +99,9 @@ void start_callers(Scope& callers, Measurement& measurement, SomeClients clients
 
 void start_all_callers(Scope& callers, Measurement& measurement, SomeClients clients) {
   const load::ClientOptions& options = measurement.options();
-  if (options.attachment && options.reply_bytes) {
+  if (options.streams != load::Streams::kNone) {
+    start_streams(callers, measurement, clients);
+  } else if (options.attachment && options.reply_bytes) {
     start_callers<GeneratedAttachment>(callers, measurement, clients);
   } else if (options.attachment) {
     start_callers<EchoAttachment>(callers, measurement, clients);

@@ -132,6 +132,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   auto client_options = std::make_shared<load::ClientOptions>();
   CLI::App* client = perf->add_subcommand("client", "Measure a `weft perf` server");
   load::add_client_flags(*client, *client_options);
+  load::add_streams_flag(*client, client_options->streams, true);
   load::add_prefer_flags(*client, client_options->ucx, client_options->rdma);
   load::add_ucx_flags(*client, client_options->ucx);
   load::add_rdma_flags(*client, client_options->rdma);
@@ -148,6 +149,9 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --beside pull --apart\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --streams down --size 4096 --depth 100\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --beside items --transfers 100 --transfer-size "
+      "4096\n"
       "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --ucx-error-mode-none --mode "
       "busy\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --prefer-ucx\n"

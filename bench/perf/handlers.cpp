@@ -71,4 +71,27 @@ Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64
   return load::read_tag(context.attachment());
 }
 
+Stream<TaggedPattern> perf_send_items(std::uint64_t item_bytes) {
+  if (item_bytes > kPayloadBytesMax) throw too_large(item_bytes);
+  const Pattern pattern = pattern_of(item_bytes, nullptr).value();
+  TaggedPattern item{Bytes{pattern->bytes}.first(item_bytes)};
+  for (;; ++item.tag) co_yield item;
+}
+
+Task<Result<std::uint64_t>> perf_take_items(Reader<SeenPayload>& items) {
+  std::uint64_t whole = 0;
+  while (auto item = co_await items.next()) {
+    if (item->pattern_intact) ++whole;
+  }
+  if (!items.status().ok()) co_return items.status();
+  co_return whole;
+}
+
+Task<Result<void>> perf_echo_items(Reader<std::string_view>& items, Writer<std::string_view>& back) {
+  while (auto item = co_await items.next()) {
+    if (const bool taken = co_await back.write(*item); !taken) co_return back.status();
+  }
+  co_return Result<void>{};
+}
+
 }  // namespace weft::perf

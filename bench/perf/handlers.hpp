@@ -29,4 +29,11 @@ Task<TimerLateness> perf_timer_lateness(CallContext& context, std::uint64_t for_
 Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
                                                const Server* registrar);
 
+/// Sends items of `item_bytes` of the pattern, each with its number as its tag, until nobody takes them.
+Stream<TaggedPattern> perf_send_items(std::uint64_t item_bytes);
+/// Takes items until their end, and answers how many of them were whole.
+Task<Result<std::uint64_t>> perf_take_items(Reader<SeenPayload>& items);
+/// Sends each item back.
+Task<Result<void>> perf_echo_items(Reader<std::string_view>& items, Writer<std::string_view>& back);
+
 }  // namespace weft::perf

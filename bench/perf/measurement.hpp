@@ -23,7 +23,7 @@ class Measurement {
   Measurement(const load::ClientOptions& options, Loop& loop, std::string_view carrier)
       : options_(options),
         loop_(&loop),
-        reads_clock_(options.depth == 1 || carrier == "ucx" || carrier == "verbs"),
+        reads_clock_(reads_clock(options, carrier)),
         pattern_(options.size_bytes),
         start_ns_(load::now_ns()),
         meter_(options, start_ns_) {
@@ -71,6 +71,12 @@ class Measurement {
   const Status& first_failure() const { return first_failure_; }
 
  private:
+  // Items that come without end are no calls in flight, and many are there in one turn.
+  static bool reads_clock(const load::ClientOptions& options, std::string_view carrier) {
+    if (options.streams == load::Streams::kDown || options.streams == load::Streams::kUp) return false;
+    return options.depth == 1 || carrier == "ucx" || carrier == "verbs";
+  }
+
   load::ClientOptions options_;
   Loop* loop_;
   bool reads_clock_;

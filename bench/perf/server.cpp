@@ -25,6 +25,9 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   server->register_handler<method<&perf_generate, "perf/generate">>();
   server->register_handler<method<&perf_echo_attachment, "perf/echo_attachment">>();
   server->register_handler<method<&perf_timer_lateness, "perf/timer_lateness">>();
+  server->register_handler<method<&perf_send_items, "perf/send_items">>();
+  server->register_handler<method<&perf_take_items, "perf/take_items">>();
+  server->register_handler<method<&perf_echo_items, "perf/echo_items">>();
   const Server* const registrar = options.rdma.register_memory ? server.get() : nullptr;
   server->register_handler("perf/generate_attachment",
                            [registrar](CallContext& context, std::uint64_t reply_bytes) {

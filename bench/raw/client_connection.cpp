@@ -6,11 +6,10 @@
 #include "load/cpu.hpp"
 
 namespace weft::raw {
-namespace {
 
 /// Counts runs of calls that started together as one: most of a batch did. The clock is read once, when the
 /// first answer of the batch is there.
-class RunCounter {
+class ClientConnection::RunCounter {
  public:
   explicit RunCounter(load::Meter& meter) : meter_(meter) {}
   ~RunCounter() { flush(); }
@@ -24,6 +23,9 @@ class RunCounter {
     ++calls_;
   }
 
+  /// The time of the batch; 0 while nothing of it was counted.
+  std::int64_t now_ns() const { return now_ns_; }
+
  private:
   void flush() {
     if (calls_ > 0) meter_.complete(started_ns_, now_ns_, calls_);
@@ -36,8 +38,6 @@ class RunCounter {
   std::uint64_t calls_ = 0;
 };
 
-}  // namespace
-
 ClientConnection::ClientConnection(Wire wire, const load::ClientOptions& options, Bytes pattern,
                                    std::uint64_t id)
     : wire_(std::move(wire)),
@@ -45,14 +45,24 @@ ClientConnection::ClientConnection(Wire wire, const load::ClientOptions& options
       depth_(options.depth),
       request_bytes_(options.size_bytes),
       reply_bytes_(options.answer_bytes()),
-      times_(std::bit_ceil(options.depth)),
+      pushed_(options.streams != load::Streams::kNone),
+      times_(std::bit_ceil(options.depth), load::now_ns()),
       sender_(pattern),
       receiver_(options.answer_bytes()) {}
+
+// Counted from the time of the batch before on.
+void ClientConnection::receive_pushed(Bytes message, RunCounter& run, load::Meter& meter) {
+  const std::uint64_t number = answered_++;
+  started_ = answered_;
+  if (!load::reply_intact(message, reply_bytes_, number, request_bytes_)) return meter.fail();
+  run.complete(times_[0]);
+}
 
 void ClientConnection::receive(Scratch& scratch, load::Meter& meter) {
   RunCounter run{meter};
   const auto on_reply = [&](Bytes reply) {
     // An answer to nothing: the server is not the one we think it is.
+    if (pushed_) return receive_pushed(reply, run, meter);
     if (in_flight() == 0) return check(false);
     const std::uint64_t number = answered_++;
     if (!load::reply_intact(reply, reply_bytes_, tag_of(number), request_bytes_)) return meter.fail();
@@ -61,6 +71,7 @@ void ClientConnection::receive(Scratch& scratch, load::Meter& meter) {
   do {
     check(receiver_.receive(wire_, scratch, on_reply) == ReadOutcome::kOk);
   } while (alive_ && wire_.has_more());
+  if (pushed_ && run.now_ns() != 0) times_[0] = run.now_ns();
 }
 
 }  // namespace weft::raw

@@ -25,7 +25,7 @@ class ClientConnection {
   int fd() const { return wire_.fd(); }
   bool alive() const { return alive_; }
   unsigned in_flight() const { return static_cast<unsigned>(started_ - answered_); }
-  unsigned free_slots() const { return alive_ ? depth_ - in_flight() : 0; }
+  unsigned free_slots() const { return alive_ && !pushed_ ? depth_ - in_flight() : 0; }
   bool wants_write() const { return sender_.blocked(); }
   std::uint32_t interest = 0;
 
@@ -44,6 +44,9 @@ class ClientConnection {
   void receive(Scratch& scratch, load::Meter& meter);
 
  private:
+  class RunCounter;
+
+  void receive_pushed(Bytes message, RunCounter& run, load::Meter& meter);
   std::uint64_t tag_of(std::uint64_t number) const { return (id_ << 40) + number; }
   void check(bool ok) { alive_ = alive_ && ok; }
 
@@ -52,6 +55,8 @@ class ClientConnection {
   unsigned depth_;
   std::uint64_t request_bytes_;
   std::uint64_t reply_bytes_;
+  /// The server sends without being asked.
+  bool pushed_;
   bool alive_ = true;
   std::uint64_t started_ = 0;
   std::uint64_t answered_ = 0;

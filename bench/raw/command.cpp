@@ -59,6 +59,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   auto client_options = std::make_shared<load::ClientOptions>();
   CLI::App* client = raw->add_subcommand("client", "Measure a raw server");
   load::add_client_flags(*client, *client_options);
+  load::add_streams_flag(*client, client_options->streams, false);
   client->footer(
       "Examples:\n"
       "  weft raw client --connect tcp://127.0.0.1:9000 --size 128 --depth 256 --cpus 1\n"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "raw/exchange.hpp"
 
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -83,9 +86,45 @@ class Generated final : public Exchange {
   bool nobatch_;
 };
 
+/// One way only: the pattern with one number after another, as fast as the socket takes it.
+class Pushed final : public Exchange {
+ public:
+  explicit Pushed(std::uint64_t payload_bytes)
+      : pattern_(payload_bytes),
+        sender_(pattern_),
+        is_large_(payload_bytes >= kLargeBytes),
+        batch_(is_large_ ? FrameSender::kLargeFramesMax : kScratchBytes / (kLengthBytes + payload_bytes)) {
+    load::fill_pattern(pattern_);
+  }
+
+  bool on_readable(int fd, Scratch&) override {
+    std::byte nothing[64];
+    return recv(fd, nothing, sizeof nothing, 0) < 0 && (errno == EAGAIN || errno == EINTR);
+  }
+  bool on_writable(int fd) override {
+    if (!sender_.flush(fd)) return false;
+    if (sender_.blocked()) return true;
+    for (std::size_t i = 0; i < batch_; ++i) {
+      if (!sender_.add(fd, scratch_, next_++)) return false;
+    }
+    return sender_.finish(fd, scratch_);
+  }
+  bool wants_read() const override { return true; }
+  bool wants_write() const override { return true; }
+
+ private:
+  std::vector<std::byte> pattern_;
+  FrameSender sender_;
+  bool is_large_;
+  std::size_t batch_;
+  Scratch scratch_;
+  std::uint64_t next_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<Exchange> make_exchange(const Hello& hello, bool nobatch) {
+  if (hello.pushed()) return std::make_unique<Pushed>(hello.request_bytes);
   if (!hello.echo()) return std::make_unique<Generated>(hello, nobatch);
   if (hello.request_bytes >= kLargeBytes) return std::make_unique<LargeEcho>(hello.request_bytes);
   return std::make_unique<SmallEcho>(hello.request_bytes, nobatch);

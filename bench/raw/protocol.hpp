@@ -20,11 +20,14 @@ namespace weft::raw {
 ///     0        4                 4 + length
 ///     | length | payload         |
 ///
-/// All numbers are little-endian. Every request has the announced length, every answer the announced length
-/// too; a reply of kEcho means that the request itself comes back.
+/// or, after a hello whose reply bytes are kPushed, only from the server to the client, without end, each of
+/// the announced request length. All numbers are little-endian. Every request has the announced length, every
+/// answer the announced length too; a reply of kEcho means that the request itself comes back.
 inline constexpr std::uint32_t kMagic = 0x57415257;  // "WRAW"
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint64_t kEcho = ~std::uint64_t{0};
+/// No requests: the server sends.
+inline constexpr std::uint64_t kPushed = kEcho - 1;
 inline constexpr std::size_t kHelloBytes = 24;
 inline constexpr std::size_t kLengthBytes = 4;
 
@@ -40,6 +43,7 @@ struct Hello {
   std::uint64_t reply_bytes = kEcho;
 
   bool echo() const { return reply_bytes == kEcho; }
+  bool pushed() const { return reply_bytes == kPushed; }
 };
 
 inline std::array<std::byte, kHelloBytes> encode_hello(const Hello& hello) {
@@ -58,7 +62,7 @@ inline std::optional<Hello> decode_hello(Bytes bytes) {
   if (load_le<std::uint32_t>(bytes.data() + 4) != kVersion) return std::nullopt;
   const Hello hello{load_le<std::uint64_t>(bytes.data() + 8), load_le<std::uint64_t>(bytes.data() + 16)};
   if (hello.request_bytes > kPayloadBytesMax) return std::nullopt;
-  if (!hello.echo() && hello.reply_bytes > kPayloadBytesMax) return std::nullopt;
+  if (!hello.echo() && !hello.pushed() && hello.reply_bytes > kPayloadBytesMax) return std::nullopt;
   return hello;
 }
 
