@@ -432,7 +432,11 @@ TEST(Streams, OfAHandlerThatEndsEarlyGiveItsItemsAndItsResult) {
     Outcome outcome;
     const auto write = [](Client* client, int end_after, Outcome* its) -> Task<void> {
       auto stream = client->open<&Streams::early>(end_after);
-      while (const bool taken = co_await stream.write(its->written)) ++its->written;
+      for (;;) {
+        const bool taken = co_await stream.write(its->written);
+        if (!taken) break;
+        ++its->written;
+      }
       while (auto item = co_await stream.next()) ++its->items;
       Result<int> end = co_await stream.finish();
       its->status = end.status();

@@ -154,7 +154,11 @@ TEST_F(Streams, HandlerThatEndsEarlyStopsItsCaller) {
   const auto upload = [&]() -> Task<Result<int>> {
     auto numbers = caller.open<first_only>();
     int written = 0;
-    while (const bool taken = co_await numbers.write(written + 7)) ++written;
+    for (;;) {
+      const bool taken = co_await numbers.write(written + 7);
+      if (!taken) break;
+      ++written;
+    }
     Result<int> first = co_await numbers.finish();
     co_return first;
   };
