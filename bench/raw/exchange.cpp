@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "raw/exchange.hpp"
 
-#include <sys/socket.h>
-
-#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -97,17 +94,17 @@ class Pushed final : public Exchange {
     load::fill_pattern(pattern_);
   }
 
-  bool on_readable(int fd, Scratch&) override {
+  bool on_readable(Wire& wire, Scratch&) override {
     std::byte nothing[64];
-    return recv(fd, nothing, sizeof nothing, 0) < 0 && (errno == EAGAIN || errno == EINTR);
+    return wire.receive(nothing, sizeof nothing) == 0;
   }
-  bool on_writable(int fd) override {
-    if (!sender_.flush(fd)) return false;
+  bool on_writable(Wire& wire) override {
+    if (!sender_.flush(wire)) return false;
     if (sender_.blocked()) return true;
     for (std::size_t i = 0; i < batch_; ++i) {
-      if (!sender_.add(fd, scratch_, next_++)) return false;
+      if (!sender_.add(wire, scratch_, next_++)) return false;
     }
-    return sender_.finish(fd, scratch_);
+    return sender_.finish(wire, scratch_);
   }
   bool wants_read() const override { return true; }
   bool wants_write() const override { return true; }
