@@ -23,13 +23,16 @@ void ClientHost::add(const MethodEntry& entry, std::shared_ptr<void> owner) {
   if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
 }
 
+// Without memory nothing has been decided: the next call tries again.
 const Status& ClientHost::prepare() {
-  if (std::exchange(prepared_, true) || entries_.empty() || !misuse_.ok()) return misuse_;
+  prepared_ = true;
+  if (entries_.empty() || !misuse_.ok()) return misuse_;
   try {
     misuse_ = build();
   } catch (const std::bad_alloc&) {
-    misuse_ = Status::of<kOutOfMemory>();
+    return no_memory_;
   }
+  entries_.clear();
   return misuse_;
 }
 
@@ -41,14 +44,14 @@ Status ClientHost::build() {
                 "' is blocking, and a client has no worker threads; let it be a coroutine that does "
                 "co_await weft::on_worker(pool, f)"};
   }
-  Result<MethodTable> methods = MethodTable::build(std::move(entries_));
+  Result<MethodTable> methods = MethodTable::build(std::vector<MethodEntry>{entries_});
   if (!methods.ok()) return std::move(methods).status();
   methods_ = std::move(*methods);
   methods_.set_whose("client");
   // Rates and limits of the methods themselves; those of a whole server a client does not have.
   methods_.put_behind(std::make_shared<ServerGate>(ServerOptions{}));
-  calls_.methods = &methods_;
   calls_.calls = MethodCounts{methods_.entries().size()};
+  calls_.methods = &methods_;
   return {};
 }
 

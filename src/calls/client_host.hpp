@@ -57,6 +57,7 @@ class ClientHost final {
   MethodTable methods_;
   CallsHost calls_;
   Status misuse_;
+  const Status no_memory_ = Status::of<kOutOfMemory>();
   bool prepared_ = false;
 };
 
