@@ -18,6 +18,7 @@ CallPeer::CallPeer(const CallPeer& other) noexcept : Caller(), peer_(other.peer_
 }
 
 CallPeer& CallPeer::operator=(const CallPeer& other) noexcept {
+  if (this == &other) return *this;
   peer_ = other.peer_;
   set_target(*peer_);
   return *this;

@@ -175,7 +175,9 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
                                : Refusal{RefusalReason::kOverProcessMemory, Status::of<kMuchToSend>()});
       continue;
     }
-    Status status = on_request_or_control(frames[i], chunk);
+    // What calls are made of is taken here: the rest comes seldom.
+    Status status = frames[i].header.type == wire::FrameType::kRequest ? in_.on_request(frames[i], chunk)
+                                                                       : on_other(frames[i], chunk);
     if (!status.ok()) [[unlikely]]
       return status;
   }
@@ -204,10 +206,8 @@ bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   return true;
 }
 
-Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk) {
+Status Session::on_other(const Frame& frame, const ChunkRef& chunk) {
   switch (frame.header.type) {
-    case wire::FrameType::kRequest:
-      return in_.on_request(frame, chunk);
     case wire::FrameType::kItem:
       return streams_.on_item(frame, chunk);
     case wire::FrameType::kCredit:
@@ -228,7 +228,8 @@ Status Session::on_request_or_control(const Frame& frame, const ChunkRef& chunk)
       }
       return {};
     case wire::FrameType::kPong:
-    case wire::FrameType::kAnswer:  // taken before
+    case wire::FrameType::kRequest:  // both taken before
+    case wire::FrameType::kAnswer:
       return {};
     case wire::FrameType::kGoaway:
       if (state_ == State::kReady) state_ = State::kDraining;

@@ -156,7 +156,7 @@ class Session final : public ListHook<SessionTag>,
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
-  Status on_request_or_control(const Frame& frame, const ChunkRef& chunk);
+  Status on_other(const Frame& frame, const ChunkRef& chunk);
   void watch_peer();
 
   SessionSetup setup_;

@@ -41,8 +41,8 @@ Status refusal(const std::string& known, const std::string& name) {
   if (known.find(std::string{kInherits} + name + "\n") != std::string::npos) return {};
   const std::string line = "\nUCX_" + name + "=";
   const std::size_t at = known.find(line);
-  const auto invalid = [&](std::string text) {
-    return Status{StatusCode::kInvalidArgument, Layer::kTransport, std::move(text), UCS_ERR_NO_ELEM};
+  const auto invalid = [](std::string_view text) {
+    return Status{StatusCode::kInvalidArgument, Layer::kTransport, text, UCS_ERR_NO_ELEM};
   };
   if (at == std::string::npos) {
     return invalid("UCX has no setting " + name + " (ucx_info -f lists them, without UCX_ in front)");

@@ -80,7 +80,7 @@ int ClientTarget::on_session(SSL* ssl, SSL_SESSION* session) noexcept {
     target->context_->put(target->target_, std::move(owned));
     return 1;
   } catch (const std::bad_alloc&) {
-    static_cast<void>(owned.release());
+    static_cast<void>(owned.release());  // NOLINT(bugprone-unused-return-value): OpenSSL has it still
     return 0;
   }
 }

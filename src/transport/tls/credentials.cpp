@@ -86,13 +86,19 @@ Status Credentials::load() {
   Status status;
   if (server != nullptr) {
     auto made = make_server_contexts(options_);
-    if (made.ok()) server = *std::move(made);
-    if (!made.ok()) status = std::move(made).status();
+    if (made.ok()) {
+      server = *std::move(made);
+    } else {
+      status = std::move(made).status();
+    }
   }
   if (client != nullptr && status.ok()) {
     auto made = make_client_context(options_);
-    if (made.ok()) client = *std::move(made);
-    if (!made.ok()) status = std::move(made).status();
+    if (made.ok()) {
+      client = *std::move(made);
+    } else {
+      status = std::move(made).status();
+    }
   }
   marks_ = std::move(marks);
   Tally::count(status.ok() ? tally_.reloads : tally_.reloads_failed);

@@ -161,7 +161,9 @@ std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Tr
   return make_tls_transport(std::move(stream), std::make_shared<TlsCredentials>(std::move(options)));
 }
 
+// Credentials by value, as others that give something away.
 std::unique_ptr<detail::Transport> make_tls_transport(std::unique_ptr<detail::Transport> stream,
+                                                      // NOLINTNEXTLINE(performance-unnecessary-value-param)
                                                       std::shared_ptr<TlsCredentials> credentials) {
   return std::make_unique<detail::tls::TlsTransport>(std::move(stream), credentials->state_);
 }
