@@ -201,14 +201,17 @@ class Authority {
                 X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(certificate_.get())) == 1 &&
                 X509_CRL_set1_lastUpdate(list.get(), time.get()) == 1;
     for (const std::string& client : clients) {
-      if (!folder_.has(client + ".pem"))
-        return wrong("--revoke " + client + ": there is no " + client + ".pem");
-      const Owned<X509> own{PEM_read_X509(folder_.read(client + ".pem").get(), nullptr, nullptr, nullptr)};
+      const std::string file = client + ".pem";
+      if (!folder_.has(file)) {
+        return wrong(std::string{"--revoke "}.append(client).append(": there is no ").append(file));
+      }
+      const Owned<X509> own{PEM_read_X509(folder_.read(file).get(), nullptr, nullptr, nullptr)};
       Owned<X509_REVOKED> entry{X509_REVOKED_new()};
       well = well && own != nullptr && entry != nullptr &&
              X509_REVOKED_set_serialNumber(entry.get(), X509_get_serialNumber(own.get())) == 1 &&
              X509_REVOKED_set_revocationDate(entry.get(), time.get()) == 1 &&
              X509_CRL_add0_revoked(list.get(), entry.get()) == 1;
+      // NOLINTNEXTLINE(bugprone-unused-return-value): the list has it
       if (well) static_cast<void>(entry.release());
     }
     const Owned<ASN1_TIME> next{X509_gmtime_adj(nullptr, kDaySeconds * static_cast<long>(days))};

@@ -80,7 +80,8 @@ class OnStop {
         }) {}
   ~OnStop() {
     *ended_ = true;
-    ::pthread_kill(thread_.native_handle(), SIGTERM);
+    // The thread waits for it, and it is blocked elsewhere.
+    ::pthread_kill(thread_.native_handle(), SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread)
     thread_.join();
   }
   OnStop(const OnStop&) = delete;

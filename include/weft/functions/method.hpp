@@ -288,6 +288,7 @@ struct StreamSchema {
 /// Calls of the method are streams.
 template <typename Traits>
 inline constexpr bool has_items =
+    // NOLINTNEXTLINE(misc-redundant-expression): two types, which may be the same one
     !std::is_void_v<typename Traits::Reads> || !std::is_void_v<typename Traits::Writes>;
 
 template <typename Traits>
