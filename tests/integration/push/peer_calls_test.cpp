@@ -106,7 +106,7 @@ TEST_F(PeerCalls, ReachMembersLambdasAndReplies) {
       co_return owed_number;
     });
   });
-  const int factor = 10;
+  int factor = 10;
   Client& its = client(its_server);
   its.register_handler<&Desk::add>(&desk);
   its.register_handler("scale", [factor](int number) { return factor * number; });
