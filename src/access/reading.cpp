@@ -20,4 +20,21 @@ Status fault_in(const std::string& path, const Status& fault) noexcept {
   return {fault.code(), fault.layer(), [&] { return path + ":" + std::string{fault.message()}; }};
 }
 
+Result<void> VersionedFile::begin() {
+  const Result<Secret> text = file_.read();
+  return text.ok() ? take(text->view()) : Result<void>{text.status()};
+}
+
+Result<void> VersionedFile::take(std::string_view text) {
+  Result<void> taken = take_(text);
+  if (taken.ok()) version_.fetch_add(1, std::memory_order_release);
+  return taken;
+}
+
+void VersionedFile::look(TimePoint now) noexcept {
+  const std::unique_lock looking{looking_, std::try_to_lock};
+  if (!looking.owns_lock() || !file_.is_due(now)) return;
+  read_again(file_, now, log_, what_, [this](std::string_view text) { return take(text); });
+}
+
 }  // namespace weft::detail

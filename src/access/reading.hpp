@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "access/watched_file.hpp"
 #include "weft/base/log.hpp"
 #include "weft/base/result.hpp"
 #include "weft/base/time.hpp"
+#include "weft/detail/base/unique_function.hpp"
 
 namespace weft::detail {
 
@@ -44,5 +50,44 @@ void read_again(WatchedFile& file, TimePoint now, AccessLog& log, std::string_vi
     log.kept(what, file.path(), Status::of<kOutOfMemory>());
   }
 }
+
+/// A file whose contents have a version, which grows each time that they are taken; several loops look at it.
+/// Thread: any.
+class VersionedFile {
+ public:
+  /// Takes new contents, or returns what is wrong with them. Throws std::bad_alloc.
+  using Take = UniqueFunction<Result<void>(std::string_view)>;
+
+  /// `what` is for the log, and outlives this.
+  VersionedFile(std::string path, const AccessFileOptions& options, std::size_t bytes_max,
+                std::string_view what, Take take)
+      : file_(std::move(path), options.look_interval, bytes_max),
+        log_(options.logger),
+        what_(what),
+        take_(std::move(take)) {}
+
+  const std::string& path() const noexcept { return file_.path(); }
+  /// Reads it for the first time. Throws std::bad_alloc.
+  Result<void> begin();
+  /// Returns the version, once the file was looked at if that is due. A loop that finds another one looking
+  /// goes on with what there is.
+  std::uint64_t version(TimePoint now) noexcept {
+    if (file_.is_due(now)) [[unlikely]] {
+      look(now);
+    }
+    return version_.load(std::memory_order_acquire);
+  }
+
+ private:
+  Result<void> take(std::string_view text);
+  void look(TimePoint now) noexcept;
+
+  WatchedFile file_;
+  AccessLog log_;
+  const std::string_view what_;
+  std::mutex looking_;
+  Take take_;
+  std::atomic<std::uint64_t> version_ = 0;
+};
 
 }  // namespace weft::detail

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,7 +8,6 @@
 
 #include "access/lines.hpp"
 #include "access/reading.hpp"
-#include "access/watched_file.hpp"
 #include "weft/access/tokens.hpp"
 #include "weft/detail/calls/token_text.hpp"
 
@@ -75,13 +73,10 @@ class TokenTable {
 class TokenFile final : public Authenticator {
  public:
   TokenFile(std::string path, const AccessFileOptions& options)
-      : file_(std::move(path), options.look_interval, kFileBytesMax), log_(options.logger) {}
+      : file_(std::move(path), options, kFileBytesMax, "list of tokens",
+              [this](std::string_view text) { return take(text); }) {}
 
-  Result<void> begin() {
-    const Result<Secret> text = file_.read();
-    if (!text.ok()) return text.status();
-    return take(text->view());
-  }
+  Result<void> begin() { return file_.begin(); }
 
   Result<Authenticated> authenticate(const Credentials& credentials) noexcept override {
     const std::lock_guard lock{mutex_};
@@ -89,37 +84,20 @@ class TokenFile final : public Authenticator {
     if (found == nullptr) return Status::of<kUnknownToken>();
     return Authenticated{*found, Duration::max()};
   }
-  std::uint64_t version(TimePoint now) noexcept override {
-    if (file_.is_due(now)) [[unlikely]] {
-      look(now);
-    }
-    return version_.load(std::memory_order_acquire);
-  }
+  std::uint64_t version(TimePoint now) noexcept override { return file_.version(now); }
 
  private:
-  // A loop that finds another one looking goes on with what there is.
-  void look(TimePoint now) noexcept {
-    const std::unique_lock looking{looking_, std::try_to_lock};
-    if (!looking.owns_lock() || !file_.is_due(now)) return;
-    detail::read_again(file_, now, log_, "list of tokens",
-                       [this](std::string_view text) { return take(text); });
-  }
-
   Result<void> take(std::string_view text) {
     Result<TokenTable> table = TokenTable::parse(text);
     if (!table.ok()) return detail::fault_in(file_.path(), table.status());
     const std::lock_guard lock{mutex_};
     std::swap(table_, *table);  // the old one ends behind the lock
-    version_.fetch_add(1, std::memory_order_release);
     return {};
   }
 
-  detail::WatchedFile file_;
-  detail::AccessLog log_;
-  std::mutex looking_;
+  detail::VersionedFile file_;
   std::mutex mutex_;
   TokenTable table_;
-  std::atomic<std::uint64_t> version_ = 0;
 };
 
 }  // namespace

@@ -12,10 +12,12 @@ std::uint64_t IncomingItems::take() noexcept {
   if (!std::exchange(shown_, false)) return 0;
   if (dropped_) {
     items_.clear();
+    held_ = 0;
     return 0;
   }
   const std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
   items_.pop();
+  held_ -= cost;
   return window_.take(cost);
 }
 
@@ -41,12 +43,16 @@ IncomingItems::Arrival IncomingItems::arrive(const Frame& frame, const ChunkRef&
   }
   const bool kept =
       frame.body.size() == frame.header.body_bytes && items_.push(frame.body, chunk, budget, chunks);
-  return kept ? Arrival::kKept : Arrival::kNoMemory;
+  if (!kept) return Arrival::kNoMemory;
+  held_ += cost;
+  return Arrival::kKept;
 }
 
 void IncomingItems::drop() noexcept {
   ended_ = dropped_ = true;
-  if (!shown_) items_.clear();
+  if (shown_) return;
+  items_.clear();
+  held_ = 0;
 }
 
 }  // namespace weft::detail

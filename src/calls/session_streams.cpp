@@ -92,9 +92,24 @@ LocalBudget& SessionStreams::memory() const {
   return *session_.host().memory;
 }
 
-// Who finds no room again waits behind those that wait now.
+bool SessionStreams::has_share_for(std::uint64_t cost) const {
+  return held_ + cost <= session_.limits().connection_memory_max &&
+         leaves_others_a_share(held_, cost, memory().free());
+}
+
+SessionStreams::Rest::Rest(SessionStreams& its_streams) noexcept
+    : Ready([](Ready* node) noexcept {
+        SessionStreams& its = static_cast<Rest*>(node)->streams;
+        if (its.output().has_room_for_items()) its.wake_writers();
+      }),
+      streams(its_streams) {}
+
+// However many wait, each room is told to as many as may use it: who finds none waits behind the others
+// again, and on_drained() follows then.
 void SessionStreams::wake_writers() {
-  while (!waiting_.empty()) waiting_.pop_front().wake_writer();
+  constexpr int kAtOnce = 16;
+  for (int woken = 0; woken < kAtOnce && !waiting_.empty(); ++woken) waiting_.pop_front().wake_writer();
+  if (!waiting_.empty() && !rest_.is_scheduled()) loop().schedule(rest_);
 }
 
 Status misplaced_item(std::string_view why) {

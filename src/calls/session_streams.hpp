@@ -9,6 +9,7 @@
 #include "calls/refusals.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/stream_side.hpp"
+#include "weft/detail/coro/executor.hpp"
 #include "weft/detail/memory/local_budget.hpp"
 #include "weft/detail/wire/heads.hpp"
 
@@ -26,7 +27,7 @@ class Session;
 /// many the peer has opened, and who waits for room to send. Thread: the connection's loop.
 class SessionStreams {
  public:
-  explicit SessionStreams(Session& session) : session_(session) {}
+  explicit SessionStreams(Session& session) : session_(session), rest_(*this) {}
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;
   ~SessionStreams() { release_arriving(); }
@@ -42,9 +43,17 @@ class SessionStreams {
   /// Largest item that the peer takes.
   std::uint32_t item_bytes_max() const;
 
-  /// One that the peer opened has begun, or has ended.
+  /// One that the peer opened has begun, or has ended while it held items of this cost.
   void enter() { ++served_; }
-  void leave() { --served_; }
+  void leave(std::uint64_t held) {
+    --served_;
+    held_ -= held;
+  }
+  /// An item of this cost may be kept on one that the peer opened: all of them together keep to a
+  /// connection's share of the memory.
+  bool may_hold(std::uint64_t cost) const { return held_ + cost <= kHeldAlways || has_share_for(cost); }
+  void hold(std::uint64_t cost) { held_ += cost; }
+  void release(std::uint64_t cost) { held_ -= cost; }
 
   /// Says why the peer may not open one more.
   std::optional<Refusal> refusal() const;
@@ -65,10 +74,20 @@ class SessionStreams {
   void wait_for_room(StreamSide& side) {
     if (!side.linked()) waiting_.push_back(side);
   }
-  /// There may be room: all who wait look again, in their order.
+  /// There may be room: some of those who wait look again, in their order, and then others if there is still.
   void wake_writers();
 
  private:
+  /// Bytes of items for which no share is looked at.
+  static constexpr std::uint64_t kHeldAlways = 1u << 20;
+
+  /// Wakes those that were left, when those before them have written.
+  struct Rest : Ready {
+    explicit Rest(SessionStreams& its_streams) noexcept;
+    SessionStreams& streams;
+  };
+
+  bool has_share_for(std::uint64_t cost) const;
   void release_arriving();
   /// Finds the stream of a frame; null when its call has ended. A call of one answer has none, and then
   /// `breach` says that `what` is misplaced.
@@ -76,6 +95,8 @@ class SessionStreams {
 
   Session& session_;
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
+  Rest rest_;
+  std::uint64_t held_ = 0;
   std::uint32_t peer_window_ = 0;
   std::uint32_t served_ = 0;
   /// Bytes that are charged for an item that is coming.

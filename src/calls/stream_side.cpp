@@ -25,7 +25,7 @@ constexpr FixedFailure kClosed{StatusCode::kUnavailable, Layer::kRpc, Retry::kRe
 }  // namespace
 
 StreamSide::~StreamSide() {
-  if (streams_ != nullptr && answers_) streams_->leave();
+  if (streams_ != nullptr && answers_) streams_->leave(incoming_.held());
 }
 
 void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept {
@@ -41,12 +41,13 @@ void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) n
 // A side that began its call is told of the end when its connection may be gone already.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
+  const std::uint64_t held = incoming_.held();
   drops ? incoming_.drop() : incoming_.end();
   writing_over_ = true;
   if (failure_.ok()) failure_ = why;
   unlink();
   if (SessionStreams* const streams = std::exchange(streams_, nullptr); streams != nullptr && answers_) {
-    streams->leave();
+    streams->leave(held);
   }
   wake(reader_);
   wake_writer();
@@ -54,7 +55,8 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
 
 StreamSide::Writing StreamSide::writing() noexcept {
   if (writing_over_ || writing_ended_) return Writing::kOver;
-  const bool ready = streams_ != nullptr && sent_.is_open() && streams_->output().has_room_for_items();
+  const bool ready = streams_ != nullptr && sent_.is_open() && !loop_.turn_time().is_old() &&
+                     streams_->output().has_room_for_items();
   return ready ? Writing::kReady : Writing::kWait;
 }
 
@@ -82,6 +84,7 @@ std::byte* StreamSide::begin_item(std::size_t bytes) noexcept {
 
 void StreamSide::end_item() noexcept {
   streams_->output().end();
+  loop_.turn_time().did(1);
 }
 
 void StreamSide::take_back_item(const std::byte* body, std::size_t bytes) noexcept {
@@ -96,10 +99,13 @@ void StreamSide::end_writing() noexcept {
   streams_->output().send(wire::ItemHead{.id = id_, .of_answer = answers_, .last = true}.header());
 }
 
+// However much the peer takes, and however fast, one stream does not make a turn long.
 void StreamSide::set_writer(Ready* writer) noexcept {
+  const bool may_send = writer != nullptr && streams_ != nullptr && sent_.is_open();
+  if (may_send && loop_.turn_time().is_old()) return loop_.turn_time().put_off(*writer);
   writer_ = writer;
   if (writer == nullptr) return unlink();
-  if (streams_ != nullptr && sent_.is_open()) streams_->wait_for_room(*this);
+  if (may_send) streams_->wait_for_room(*this);
 }
 
 void StreamSide::wake_writer() noexcept {
@@ -121,11 +127,15 @@ void StreamSide::grant(std::uint64_t granted) noexcept {
 }
 
 void StreamSide::take_item() noexcept {
+  const std::uint64_t held = incoming_.held();
   grant(incoming_.take());
+  if (answers_ && streams_ != nullptr) streams_->release(held - incoming_.held());
 }
 
 void StreamSide::discard() noexcept {
+  const std::uint64_t held = incoming_.held();
   grant(incoming_.discard());
+  if (answers_ && streams_ != nullptr) streams_->release(held - incoming_.held());
 }
 
 Status StreamSide::on_item(const Frame& frame, const ChunkRef& chunk) noexcept {
@@ -135,6 +145,11 @@ Status StreamSide::on_item(const Frame& frame, const ChunkRef& chunk) noexcept {
   if (wire::ItemView{frame.header}.is_last()) {
     incoming_.end();
     wake(reader_);
+    return {};
+  }
+  const std::uint64_t held = incoming_.held();
+  if (answers_ && !streams_->may_hold(wire::ItemView{frame.header}.cost())) {
+    fail_for_memory();
     return {};
   }
   std::uint64_t granted = 0;
@@ -148,6 +163,7 @@ Status StreamSide::on_item(const Frame& frame, const ChunkRef& chunk) noexcept {
       grant(granted);
       break;
     case IncomingItems::Arrival::kKept:
+      if (answers_) streams_->hold(incoming_.held() - held);
       wake(reader_);
       break;
   }

@@ -34,6 +34,7 @@ struct Streams {
   int running = 0;
   int ended_well = 0;
   std::vector<int> read;
+  Event gate;
   std::optional<StatusCode> seen;
 
   Stream<int> count_to(int count) {
@@ -71,6 +72,12 @@ struct Streams {
     if (!numbers.status().ok()) co_return numbers.status();
     ++ended_well;
     co_return count;
+  }
+  /// Reads when it is told to.
+  Task<Result<int>> late(Reader<int>& numbers) {
+    [[maybe_unused]] const Result<void> told = co_await gate.wait();
+    Result<int> outcome = co_await sum(numbers);
+    co_return outcome;
   }
   /// Reads nothing, writes nothing, waits.
   Task<Result<int>> idle(Reader<int>&, Writer<int>&) {
@@ -157,7 +164,7 @@ class StreamWorld {
     server.logger = &logger_;
     server_ = std::make_unique<Server>(std::move(server), transports_);
     server_->register_handler<&Streams::count_to, &Streams::tick, &Streams::sum, &Streams::talk,
-                              &Streams::idle, &Streams::early>(&streams);
+                              &Streams::idle, &Streams::early, &Streams::late>(&streams);
     server_->register_handler<&Service::plain>(&service_);
     server_->start().value();
   }
@@ -404,6 +411,65 @@ TEST(Streams, ThatNobodyReadsHoldTheirOwnWritersOnly) {
   }
   world.settle();
   EXPECT_EQ(world.streams.running, 0);
+}
+
+// The output has room for some of them at a time only.
+TEST(Streams, ManyThatWaitForRoomAllGetIt) {
+  RpcLimits limits;
+  limits.outbox_high_water = 8 * 1024;
+  MemoryOptions memory;
+  memory.pipe_bytes = 4 * 1024;
+  StreamWorld world{memory, limits};
+  world.connect();
+  std::vector<Outcome> outcomes(200);
+  Scope scope;
+  world.loop().post([&] {
+    for (Outcome& outcome : outcomes) scope.spawn(&read_all, &world.client(), 300, &outcome);
+  });
+  const auto is_over = [](const Outcome& outcome) { return outcome.over; };
+  ASSERT_TRUE(world.run_until([&] { return std::ranges::all_of(outcomes, is_over); }));
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.items, 300);
+}
+
+// What one connection's streams hold unread is bounded, however many it opens: those that find no share fail,
+// and the others have all that was sent.
+TEST(Streams, OfOneConnectionHoldNoMoreThanItsShareOfMemory) {
+  RpcLimits limits;
+  limits.stream_window = 64 * 1024;
+  limits.connection_memory_max = 2u << 20;
+  StreamWorld world{{}, limits};
+  world.connect();
+  constexpr int kItems = 64 * 1024 / 48;
+  std::vector<Outcome> outcomes(64);
+  const auto write = [](Client* client, Outcome* outcome) -> Task<void> {
+    auto stream = client->open<&Streams::late>();
+    for (int i = 0; i < kItems; ++i) {
+      if (const bool taken = co_await stream.write(1); !taken) break;
+    }
+    Result<int> end = co_await stream.finish();
+    outcome->result = end.ok() ? *end : 0;
+    outcome->status = end.status();
+    outcome->over = true;
+  };
+  Scope scope;
+  world.loop().post([&] {
+    for (Outcome& outcome : outcomes) scope.spawn(write, &world.client(), &outcome);
+  });
+  world.settle();
+  world.loop().post([&] { world.streams.gate.set(); });
+  const auto is_over = [](const Outcome& outcome) { return outcome.over; };
+  ASSERT_TRUE(world.run_until([&] { return std::ranges::all_of(outcomes, is_over); }));
+  int well = 0;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.status.ok()) {
+      EXPECT_EQ(outcome.result, kItems);
+      ++well;
+    } else {
+      EXPECT_EQ(outcome.status.code(), StatusCode::kResourceExhausted) << outcome.status.message();
+    }
+  }
+  EXPECT_GE(well, 16) << "a MiB is always there";
+  EXPECT_LE(well, 32) << "2 MiB are all that there is";
 }
 
 TEST(Streams, AreFinishedWithWhatIsNotRead) {

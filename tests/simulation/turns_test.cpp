@@ -19,11 +19,18 @@ namespace {
 struct SlowHandler {
   std::function<void()> work;
   std::vector<int> runs;
+  int poured = 0;
 
   int serve(int client) {
     ++runs[static_cast<std::size_t>(client)];
     work();
     return client;
+  }
+  Stream<int> pour() {
+    for (;; ++poured) {
+      work();
+      co_yield poured;
+    }
   }
 };
 
@@ -67,11 +74,12 @@ class Flood {
     server.loop = server_loop_.get();
     server.logger = &logger_;
     server_ = std::make_unique<Server>(std::move(server), transports_);
-    server_->register_handler<&SlowHandler::serve>(&worker_);
+    server_->register_handler<&SlowHandler::serve, &SlowHandler::pour>(&worker_);
     server_->start().value();
     ClientOptions client;
     client.connect = "memory://server";
     client.call_timeout = kNoTimeout;
+    client.limits.stream_window = 256u << 20;
     client.logger = &logger_;
     for (std::size_t i = 0; i < clients; ++i) {
       clients_.push_back(std::make_unique<Client>(*client_loop_, client, transports_));
@@ -80,7 +88,10 @@ class Flood {
     settle();
     std::fill(worker_.runs.begin(), worker_.runs.end(), 0);
   }
-  ~Flood() { clients_.clear(); }
+  ~Flood() {
+    stream_ = {};
+    clients_.clear();
+  }
 
   /// Lets the client make so many calls at once.
   void call(std::size_t client, int count) {
@@ -93,6 +104,12 @@ class Flood {
     });
     client_loop_->run_until_idle();
   }
+  /// Opens a stream without end, of which the client takes more than it will read.
+  void open_stream() {
+    client_loop_->post([this] { stream_ = clients_.front()->open<&SlowHandler::pour>(); });
+    client_loop_->run_until_idle();
+  }
+  int poured() const { return worker_.poured; }
   void server_turn() {
     server_loop_->run_once(Duration::zero());
     client_loop_->run_until_idle();
@@ -120,6 +137,7 @@ class Flood {
   SlowHandler worker_;
   std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Client>> clients_;
+  StreamOf<&SlowHandler::pour> stream_;
   int unanswered_ = 0;
   Scope scope_;
 };
@@ -132,6 +150,17 @@ TEST(Turns, EndSoThatTimersAreOnTimeHoweverMuchAPeerSendsAtOnce) {
     world.settle();
     EXPECT_LE(metronome.latest(), 3ms);
     EXPECT_GE(metronome.beats(), 10'000 * work / 4ms);
+  }
+}
+
+TEST(Turns, EndSoThatTimersAreOnTimeHoweverMuchAPeerTakesAtOnce) {
+  for (const Duration work : {1us, 10us, 300us}) {
+    Flood world{1, work};
+    Metronome metronome{world.server_loop()};
+    world.open_stream();
+    for (int turn = 0; turn < 100; ++turn) world.server_turn();
+    EXPECT_LE(metronome.latest(), 3ms);
+    EXPECT_GE(world.poured(), 100) << "it goes on in each turn";
   }
 }
 

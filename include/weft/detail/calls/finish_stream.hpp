@@ -4,6 +4,7 @@
 #include <coroutine>
 
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
 #include "weft/detail/coro/executor.hpp"
 
@@ -31,11 +32,7 @@ class [[nodiscard]] FinishStream final : CancelListener {
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (CancelScope* const scope = cancel_scope_of(coroutine)) {
-      if (scope->cancelled()) stream_.on_cancel(scope->reason());
-      if (stream_.done()) return false;
-      scope->add(*this);
-    }
+    if (!listen_to_scope(coroutine, *this, OpenedItems{stream_})) return false;
     resumption_.handle = coroutine;
     stream_.set_end_waiter(&resumption_);
     return true;

@@ -29,6 +29,8 @@ class IncomingItems {
   bool has_item() const noexcept { return !items_.empty() && !dropped_; }
   /// No item comes behind those that are there.
   bool have_ended() const noexcept { return ended_; }
+  /// Cost of the items that are here.
+  std::uint64_t held() const noexcept { return held_; }
   /// An item that came now would be kept.
   bool are_wanted() const noexcept { return !ended_ && !discards_; }
   /// Returns the item that comes next; valid until take(), whatever ends meanwhile.
@@ -54,6 +56,7 @@ class IncomingItems {
  private:
   ReceiveWindow window_{1};
   ItemQueue items_;
+  std::uint64_t held_ = 0;
   bool ended_ = false;
   bool discards_ = false;
   bool shown_ = false;

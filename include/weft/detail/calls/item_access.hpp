@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <coroutine>
+
 #include "weft/base/status.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
@@ -34,5 +36,20 @@ class OpenedItems {
  private:
   OpenedStream* stream_;
 };
+
+/// Lets `wait`, which ends the stream when it hears of a cancel, hear of that of the awaiting coroutine.
+/// False when that is cancelled already, and so is the stream.
+template <typename Promise, typename Access>
+bool listen_to_scope(std::coroutine_handle<Promise> coroutine, CancelListener& wait,
+                     const Access& access) noexcept {
+  CancelScope* const scope = cancel_scope_of(coroutine);
+  if (scope == nullptr) return true;
+  if (scope->cancelled()) {
+    access.cancel(scope->reason());
+    return false;
+  }
+  scope->add(wait);
+  return true;
+}
 
 }  // namespace weft::detail

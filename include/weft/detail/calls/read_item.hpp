@@ -5,6 +5,7 @@
 
 #include "weft/base/status.hpp"
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/executor.hpp"
 
@@ -33,13 +34,7 @@ class [[nodiscard("an item is read when it is awaited")]] ReadItem final : Cance
   }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (CancelScope* const scope = cancel_scope_of(coroutine)) {
-      if (scope->cancelled()) {
-        access_.cancel(scope->reason());
-        return false;
-      }
-      scope->add(*this);
-    }
+    if (!listen_to_scope(coroutine, *this, access_)) return false;
     WEFT_ASSERT(access_.side().reader() == nullptr, "one coroutine at a time reads a stream");
     suspended_ = true;
     resumption_.handle = coroutine;

@@ -63,7 +63,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   void take_back_item(const std::byte* body, std::size_t bytes) noexcept;
   /// This side sends no more items.
   void end_writing() noexcept;
-  /// Sets who is scheduled when writing() may say something else than kWait; null: nobody.
+  /// Sets who is scheduled when writing() may say something else than kWait, in a later turn if this one is
+  /// old; null: nobody.
   void set_writer(Ready* writer) noexcept;
   const Ready* writer() const noexcept { return writer_; }
   void wake_writer() noexcept;

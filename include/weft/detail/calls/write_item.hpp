@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/executor.hpp"
 
@@ -50,13 +51,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   bool await_ready() { return settle(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (CancelScope* const scope = cancel_scope_of(coroutine)) {
-      if (scope->cancelled()) {
-        access_.cancel(scope->reason());
-        return false;
-      }
-      scope->add(*this);
-    }
+    if (!listen_to_scope(coroutine, *this, access_)) return false;
     WEFT_ASSERT(access_.side().writer() == nullptr, "one coroutine at a time writes to a stream");
     turn_.coroutine = coroutine;
     access_.side().set_writer(&turn_);
