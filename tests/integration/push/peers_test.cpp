@@ -155,11 +155,13 @@ TEST_F(PeersOfAServer, ABroadcastEndsWhenTheServerDoes) {
   std::optional<Peers> peers;
   std::optional<Result<BroadcastOutcome>> outcome;
   int began = 0;
+  int ended = 0;
   Server* its_server = &server(1);
   Client& slow = client(*its_server);
   slow.register_handler(std::string{method_key<on_price>.name}, [&](int) -> Task<void> {
     ++began;
     [[maybe_unused]] const Result<void> told = co_await never.wait();
+    ++ended;
   });
   EXPECT_TRUE((call<remote<"join", void(std::string)>>(slow, "slow")).ok());
   peers.emplace(its_server->peers());
@@ -179,6 +181,7 @@ TEST_F(PeersOfAServer, ABroadcastEndsWhenTheServerDoes) {
   ASSERT_TRUE(turn_until(loop(), [&] { return its_server->stopped(); }));
   EXPECT_EQ(peers->count(), 0u);
   loop().block_on([](Scope& its) -> Task<void> { co_await its.join(); }(scope));
+  ASSERT_TRUE(turn_until(loop(), [&] { return ended == 1; })) << "the handler hears that its caller is gone";
 }
 
 TEST_F(PeersOfAServer, AreNoneOnceTheServerHasEnded) {
