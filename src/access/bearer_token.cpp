@@ -19,7 +19,7 @@ namespace {
 using detail::kBearer;
 using detail::Secret;
 
-constexpr std::size_t kFileBytesMax = 64 * 1024;
+constexpr std::size_t kTokenBytesReadMax = 64 * 1024;
 
 constexpr FixedFailure kPlain{
     StatusCode::kFailedPrecondition, Layer::kRpc, Retry::kNever,
@@ -70,7 +70,7 @@ class BearerTokenFile final : public BearerToken {
  public:
   BearerTokenFile(std::string path, const BearerOptions& options)
       : BearerToken(Secret{}, options.over_plain),
-        file_(std::move(path), options.file.look_interval, kFileBytesMax),
+        file_(std::move(path), options.file.look_interval, kTokenBytesReadMax),
         log_(options.file.logger) {}
 
   Result<void> begin() {

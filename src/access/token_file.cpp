@@ -18,7 +18,7 @@ namespace {
 using detail::Secret;
 using detail::wrong_line;
 
-constexpr std::size_t kFileBytesMax = std::size_t{16} << 20;
+constexpr std::size_t kTokensBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kTokenBytesMin = 16;
 
 constexpr FixedFailure kUnknownToken{StatusCode::kUnauthenticated, Layer::kRpc, Retry::kNever,
@@ -73,7 +73,7 @@ class TokenTable {
 class TokenFile final : public Authenticator {
  public:
   TokenFile(std::string path, const AccessFileOptions& options)
-      : file_(std::move(path), options, kFileBytesMax, "list of tokens",
+      : file_(std::move(path), options, kTokensBytesMax, "list of tokens",
               [this](std::string_view text) { return take(text); }) {}
 
   Result<void> begin() { return file_.begin(); }
