@@ -26,6 +26,11 @@ Status too_late(std::string_view what) {
   return {StatusCode::kUnavailable, Layer::kTransport, what};
 }
 
+// Behind which side it is, in the report.
+Status no_proof(std::string_view why) {
+  return {StatusCode::kFailedPrecondition, Layer::kTransport, why};
+}
+
 // These say which side has to put right what is wrong.
 std::string ours(std::string_view reason) {
   return "this side could not bring it up: " + std::string{reason};
@@ -162,7 +167,7 @@ Status BringUp::on_address(std::string_view address) {
     if (Status failed = introduce(true); !failed.ok()) return failed;
   }
   attempt_.waits_for_us = end_->connecting() && !end_->has_address();
-  return attempt_.heard ? give_verdict(Verdict::kUp) : Status{};
+  return attempt_.heard ? prove() : Status{};
 }
 
 // Its time begins now if it was this side that had no room for it.
@@ -182,12 +187,43 @@ Status BringUp::on_ready() {
   const bool due = end_ != nullptr && end_->needs_peer_ready() && state_ >= State::kProbing;
   if (!due || std::exchange(attempt_.peer_ready, true)) return out_of_turn("that the peer is ready");
   end_->on_peer_ready();
-  return {};
+  return attempt_.heard && state_ == State::kProbing ? prove() : Status{};
 }
 
 void BringUp::on_heard() {
   if (std::exchange(attempt_.heard, true) || state_ != State::kProbing) return;
-  or_fail(host_, [this] { return give_verdict(Verdict::kUp); });
+  or_fail(host_, [this] { return prove(); });
+}
+
+// That something was heard says who has the address, and not who that is: whoever can listen on the way may
+// have it, and whoever reaches this machine may speak first. What is sent before the peer is ready gets lost.
+Status BringUp::prove() {
+  if (!stream_.has_secret()) return give_verdict(Verdict::kUp);
+  if (end_->needs_peer_ready() && !attempt_.peer_ready) return {};
+  if (state_ != State::kProving) {
+    proof_ = std::make_unique<PathProof>();
+    state_ = State::kProving;
+    if (!proof_->begin(stream_, candidates_.provider().kind(), candidates_.ours().connecting)) {
+      return give_verdict(Verdict::kDown, no_proof("this side's TLS gives it none to show"));
+    }
+  }
+  switch (proof_->exchange(end_->carrier())) {
+    case PathProof::Outcome::kWaits:
+      return {};
+    case PathProof::Outcome::kProven:
+      return give_verdict(Verdict::kUp);
+    case PathProof::Outcome::kWrong:
+      return give_verdict(Verdict::kDown,
+                          no_proof("who is there does not know the secret of the TLS session"));
+    case PathProof::Outcome::kLost:
+      return give_verdict(Verdict::kDown, no_proof("it ended before it was known who is there"));
+  }
+  return {};
+}
+
+void BringUp::go_on_proving() {
+  if (state_ != State::kProving) return;
+  or_fail(host_, [this] { return prove(); });
 }
 
 // A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the

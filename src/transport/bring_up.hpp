@@ -11,6 +11,7 @@
 #include "transport/bring_up_host.hpp"
 #include "transport/carrier_candidates.hpp"
 #include "transport/descriptor_exchange.hpp"
+#include "transport/path_proof.hpp"
 #include "transport/stream_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
@@ -29,6 +30,7 @@ namespace weft::detail {
 ///   for
 ///             each candidate
 ///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
+///   kProving  of a stream with a secret: each side proves on the carrier that it is the stream's other end
 ///   kVerdict  our verdict is sent, the peer's is awaited
 ///   kDecided  both use the carrier, or the stream if it does not move()
 ///
@@ -68,7 +70,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void shut();
 
  private:
-  enum class State : std::uint8_t { kHello, kAddress, kProbing, kVerdict, kDecided };
+  enum class State : std::uint8_t { kHello, kAddress, kProbing, kProving, kVerdict, kDecided };
   enum class Verdict : std::uint8_t { kNone, kUp, kDown };
   /// State of the candidate that is tried now.
   struct Attempt {
@@ -97,8 +99,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void on_timer() override;
   // Whoever moves to the carrier finds what came by it before.
   bool receives() const override { return true; }
-  void on_readable() override {}
-  void on_writable() override {}
+  void on_readable() override { go_on_proving(); }
+  void on_writable() override { go_on_proving(); }
 
   /// Tries the next candidate; the stream when there is none.
   Status try_next();
@@ -106,6 +108,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Status on_address(std::string_view address);
   Status on_ready();
   Status introduce(bool connected);
+  Status prove();
+  void go_on_proving();
   Status give_verdict(Verdict verdict, const Status& why = {});
   Status decide();
   Status send(wire::CarrierStep step, std::string_view text);
@@ -116,6 +120,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   CarrierCandidates candidates_;
   StreamWatch watch_;
   DescriptorExchange descriptors_;
+  /// Longer than the end that sends it.
+  std::unique_ptr<PathProof> proof_;
   std::unique_ptr<CarrierEnd> end_;
   /// The end of the candidate before, shut. It may be the one that called, so it goes at the next message.
   std::unique_ptr<CarrierEnd> last_end_;

@@ -81,7 +81,8 @@ std::string TlsCarrier::description() const {
 }
 
 const char* TlsCarrier::keeps_others_off() const {
-  return "connections of tls:// stay encrypted, and UCX and RDMA do not encrypt";
+  return "connections of tls:// stay encrypted, and UCX and RDMA do not encrypt: "
+         "TransportOptions::beside_tls could let them";
 }
 
 std::string TlsCarrier::local_endpoint() const {

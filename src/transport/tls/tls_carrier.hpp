@@ -41,6 +41,10 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   const char* keeps_others_off() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
+  bool has_secret() const noexcept override { return state_ == State::kOpen; }
+  bool derive_secret(std::string_view purpose, MutableBytes into) noexcept override {
+    return session_.derive(purpose, into);
+  }
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   std::uint32_t reports() const override { return pipe_.stream().reports(); }

@@ -131,6 +131,17 @@ class Carrier {
   /// and the same to its end. Of a carrier that connections begin on.
   Identity peer_identity() const noexcept { return peer_ != nullptr ? *peer_ : Identity{}; }
 
+  /// Both ends have a secret that nobody else can know, so that another carrier has to prove who is at its
+  /// end. Settled before the first byte is received. Of a carrier that connections begin on.
+  virtual bool has_secret() const noexcept { return false; }
+  /// Fills `into` with bytes that are made of that secret and of `purpose`: the same at both ends, and of no
+  /// help in guessing those of another purpose. False when that fails.
+  virtual bool derive_secret(std::string_view purpose, MutableBytes into) noexcept {
+    static_cast<void>(purpose);
+    static_cast<void>(into);
+    return false;
+  }
+
   /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
 
