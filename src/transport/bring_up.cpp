@@ -44,6 +44,12 @@ StatusCode code_of(const Status& why) {
   return why.code() == StatusCode::kResourceExhausted ? why.code() : StatusCode::kFailedPrecondition;
 }
 
+Status send(BringUpHost& host, wire::CarrierKind kind, wire::CarrierStep step, std::string_view text) {
+  const std::string frame = wire::encode_carrier_frame({step, kind, text});
+  if (host.queue_carrier_frame(frame)) return {};
+  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a carrier frame"};
+}
+
 // Does what a carrier or the loop asked for, whom nothing may be thrown at: without memory the connection
 // ends.
 template <typename Work>
@@ -116,15 +122,13 @@ Status BringUp::introduce(bool connected) {
     if (const Status kept = descriptors_.pass(*end_, host_.queued_bytes()); !kept.ok()) {
       return give_verdict(Verdict::kDown, kept);
     }
-    if (Status failed = send(wire::CarrierStep::kAddress, address); !failed.ok()) return failed;
+    if (Status failed = send(host_, candidates_.provider().kind(), wire::CarrierStep::kAddress, address);
+        !failed.ok())
+      return failed;
   }
-  return connected && end_->needs_peer_ready() ? send(wire::CarrierStep::kReady, {}) : Status{};
-}
-
-Status BringUp::send(wire::CarrierStep step, std::string_view text) {
-  const std::string frame = wire::encode_carrier_frame({step, candidates_.provider().kind(), text});
-  if (host_.queue_carrier_frame(frame)) return {};
-  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a carrier frame"};
+  return connected && end_->needs_peer_ready()
+             ? send(host_, candidates_.provider().kind(), wire::CarrierStep::kReady, {})
+             : Status{};
 }
 
 Status BringUp::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
@@ -198,16 +202,17 @@ void BringUp::on_heard() {
 // That something was heard says who has the address, and not who that is: whoever can listen on the way may
 // have it, and whoever reaches this machine may speak first. What is sent before the peer is ready gets lost.
 Status BringUp::prove() {
-  if (!stream_.has_secret()) return give_verdict(Verdict::kUp);
+  if (stream_.secret() == nullptr) return give_verdict(Verdict::kUp);
   if (end_->needs_peer_ready() && !attempt_.peer_ready) return {};
   if (state_ != State::kProving) {
-    proof_ = std::make_unique<PathProof>();
+    attempt_.proof = std::make_unique<PathProof>();
     state_ = State::kProving;
-    if (!proof_->begin(stream_, candidates_.provider().kind(), candidates_.ours().connecting)) {
+    if (!attempt_.proof->begin(*stream_.secret(), candidates_.provider().kind(),
+                               candidates_.ours().connecting)) {
       return give_verdict(Verdict::kDown, no_proof("this side's TLS gives it none to show"));
     }
   }
-  switch (proof_->exchange(end_->carrier())) {
+  switch (attempt_.proof->exchange(end_->carrier())) {
     case PathProof::Outcome::kWaits:
       return {};
     case PathProof::Outcome::kProven:
@@ -221,7 +226,7 @@ Status BringUp::prove() {
   return {};
 }
 
-void BringUp::go_on_proving() {
+void BringUp::on_readable() {
   if (state_ != State::kProving) return;
   or_fail(host_, [this] { return prove(); });
 }
@@ -258,7 +263,8 @@ Status BringUp::give_verdict(Verdict verdict, const Status& why) {
   // Whatever it holds is not kept for a peer that says nothing any more.
   if (verdict == Verdict::kDown && end_ != nullptr) end_->shut();
   const auto step = verdict == Verdict::kUp ? wire::CarrierStep::kUp : wire::CarrierStep::kDown;
-  Status sent = send(step, why.message().substr(0, wire::kCarrierTextMax));
+  Status sent =
+      send(host_, candidates_.provider().kind(), step, why.message().substr(0, wire::kCarrierTextMax));
   return sent.ok() ? decide() : sent;
 }
 

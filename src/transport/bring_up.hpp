@@ -87,6 +87,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     bool address_said = false;
     bool waits_for_us = false;
     Duration time{};
+    /// Stays while the end may send it.
+    std::unique_ptr<PathProof> proof;
   };
 
   Status on_hello(const wire::Hello& hello) override;
@@ -99,8 +101,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void on_timer() override;
   // Whoever moves to the carrier finds what came by it before.
   bool receives() const override { return true; }
-  void on_readable() override { go_on_proving(); }
-  void on_writable() override { go_on_proving(); }
+  void on_readable() override;
+  void on_writable() override { on_readable(); }
 
   /// Tries the next candidate; the stream when there is none.
   Status try_next();
@@ -109,10 +111,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Status on_ready();
   Status introduce(bool connected);
   Status prove();
-  void go_on_proving();
   Status give_verdict(Verdict verdict, const Status& why = {});
   Status decide();
-  Status send(wire::CarrierStep step, std::string_view text);
 
   Loop& loop_;
   BringUpHost& host_;
@@ -120,15 +120,14 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   CarrierCandidates candidates_;
   StreamWatch watch_;
   DescriptorExchange descriptors_;
-  /// Longer than the end that sends it.
-  std::unique_ptr<PathProof> proof_;
+  /// Longer than the end that sends its proof.
+  Attempt attempt_;
   std::unique_ptr<CarrierEnd> end_;
   /// The end of the candidate before, shut. It may be the one that called, so it goes at the next message.
   std::unique_ptr<CarrierEnd> last_end_;
   FrameSink* sink_ = nullptr;
   wire::Hello hello_;
   State state_ = State::kHello;
-  Attempt attempt_;
   /// No candidate is tried any more.
   TimePoint end_by_{};
 };

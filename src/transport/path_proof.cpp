@@ -15,9 +15,9 @@ PathProof::~PathProof() {
 }
 
 // The first half is sent by who connected.
-bool PathProof::begin(Carrier& stream, wire::CarrierKind kind, bool connecting) noexcept {
+bool PathProof::begin(StreamSecret& secret, wire::CarrierKind kind, bool connecting) noexcept {
   std::array<std::byte, 2 * kBytes> both{};
-  const bool derived = stream.derive_secret(to_string(kind), both);
+  const bool derived = secret.derive(to_string(kind), both);
   if (derived) {
     Proof& first = connecting ? ours_ : theirs_;
     Proof& second = connecting ? theirs_ : ours_;

@@ -30,9 +30,9 @@ class PathProof {
   PathProof& operator=(const PathProof&) = delete;
   ~PathProof();
 
-  /// Derives what both sides send on a carrier of `kind` from the secret of `stream`. False when that cannot
+  /// Derives what both sides send on a carrier of `kind` from the stream's secret. False when that cannot
   /// be had.
-  bool begin(Carrier& stream, wire::CarrierKind kind, bool connecting) noexcept;
+  bool begin(StreamSecret& secret, wire::CarrierKind kind, bool connecting) noexcept;
   /// Sends and receives as much as `carrier` takes and has.
   Outcome exchange(Carrier& carrier) noexcept;
 

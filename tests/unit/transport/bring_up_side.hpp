@@ -36,7 +36,7 @@ struct SideOptions {
   /// There is a second carrier, of a higher number, with this policy.
   CarrierPolicy other = CarrierPolicy::kForbid;
   Fault other_fault = Fault::kNone;
-  /// Secret of the stream, see QuietStream.
+  /// Secret of the stream, see QuietStream; zero: none.
   int secret = 0;
   /// This side connected.
   bool connecting = false;
@@ -115,14 +115,16 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
 };
 
 /// A stream on which nothing happens.
-class QuietStream final : public Carrier {
+class QuietStream final : public Carrier, private StreamSecret {
  public:
-  bool has_secret() const noexcept override { return secret != 0; }
-  bool derive_secret(std::string_view purpose, MutableBytes into) noexcept override {
+  /// One that fails when it is less than zero.
+  void begin_with(int its_secret) { number_ = its_secret; }
+  StreamSecret* secret() noexcept override { return number_ != 0 ? this : nullptr; }
+  bool derive(std::string_view purpose, MutableBytes into) noexcept override {
     EXPECT_TRUE(purpose == "ucx" || purpose == "verbs");
-    if (secret < 0) return false;
+    if (number_ < 0) return false;
     for (std::size_t i = 0; i < into.size(); ++i) {
-      into[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(secret) + purpose.size());
+      into[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(number_) + purpose.size());
     }
     return true;
   }
@@ -132,10 +134,8 @@ class QuietStream final : public Carrier {
   void end_sending() override {}
   void shut() override {}
 
-  /// None when it is zero, and one that fails when it is less.
-  int secret = 0;
-
  private:
+  int number_ = 0;
   Capabilities capabilities_;
 };
 
@@ -185,7 +185,7 @@ class Side final : public BringUpHost, public FrameSink {
         {std::make_shared<NotedProvider>(other, of_other, wire::CarrierKind::kVerbs), options.other});
     carriers->bring_up_timeout = kBringUp;
     carriers->connecting = options.connecting;
-    stream_.secret = options.secret;
+    stream_.begin_with(options.secret);
     bring_up_ = std::make_unique<BringUp>(*loop_, *this, stream_, carriers);
     bring_up_->set_sink(*this);
   }

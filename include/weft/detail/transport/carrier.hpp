@@ -15,6 +15,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/transport/stream_secret.hpp"
 #include "weft/memory/buffer.hpp"
 #include "weft/transport/identity.hpp"
 
@@ -131,16 +132,9 @@ class Carrier {
   /// and the same to its end. Of a carrier that connections begin on.
   Identity peer_identity() const noexcept { return peer_ != nullptr ? *peer_ : Identity{}; }
 
-  /// Both ends have a secret that nobody else can know, so that another carrier has to prove who is at its
-  /// end. Settled before the first byte is received. Of a carrier that connections begin on.
-  virtual bool has_secret() const noexcept { return false; }
-  /// Fills `into` with bytes that are made of that secret and of `purpose`: the same at both ends, and of no
-  /// help in guessing those of another purpose. False when that fails.
-  virtual bool derive_secret(std::string_view purpose, MutableBytes into) noexcept {
-    static_cast<void>(purpose);
-    static_cast<void>(into);
-    return false;
-  }
+  /// Returns the secret that both ends have, with which another carrier has to prove who is at its end; null
+  /// when there is none. Settled before the first byte is received. Of a carrier that connections begin on.
+  virtual StreamSecret* secret() noexcept { return nullptr; }
 
   /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }
