@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "weft/calls/transports.hpp"
+#include "weft/transport/carrier_policy.hpp"
 #include "weft/transport/tcp.hpp"
 #include "weft/transport/tls.hpp"
 #include "weft/transport/tls_credentials.hpp"
@@ -12,15 +13,28 @@
 
 namespace weft {
 
+/// Carriers that may take connections of tls:// URLs over, which both sides have to name. Nothing that goes
+/// by them is encrypted, or kept from being changed on its way: whoever can read or write the shared memory
+/// or the network that they use has to be trusted. TLS proves who the peer is, and that the same peer is at
+/// the carrier's other end when that comes up.
+///
+/// The policies are for listening and connecting, in place of those of UcxOptions and VerbsOptions, whose
+/// other options hold. They have devices, workers and memory beside those of other URLs.
+struct CarriersBesideTls {
+  CarrierPolicy ucx = CarrierPolicy::kForbid;
+  CarrierPolicy verbs = CarrierPolicy::kForbid;
+};
+
 /// Options of each transport of this build.
 struct TransportOptions {
   TcpOptions tcp{};
-  /// Of tls:// URLs, whose sockets are set up by `tcp`. No other carrier takes such a connection over: what
-  /// goes by UCX or RDMA is not encrypted. In a build without OpenSSL those URLs fail, with a status that
-  /// says so.
+  /// Of tls:// URLs, whose sockets are set up by `tcp`. No other carrier takes such a connection over, unless
+  /// `beside_tls` names it: what goes by UCX or RDMA is not encrypted. In a build without OpenSSL those URLs
+  /// fail, with a status that says so.
   TlsOptions tls{};
   /// In place of `tls` when there is one: for who reads certificates again by a call, or wants its numbers.
   std::shared_ptr<TlsCredentials> tls_credentials{};
+  CarriersBesideTls beside_tls{};
   /// Of ucx:// URLs. In a build without UCX those fail, with a status that says so.
   UcxOptions ucx{};
   /// Of verbs:// URLs. In a build without libibverbs those fail, with a status that says so.

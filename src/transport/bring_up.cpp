@@ -26,6 +26,11 @@ Status too_late(std::string_view what) {
   return {StatusCode::kUnavailable, Layer::kTransport, what};
 }
 
+// Behind which side it is, in the report.
+Status no_proof(std::string_view why) {
+  return {StatusCode::kFailedPrecondition, Layer::kTransport, why};
+}
+
 // These say which side has to put right what is wrong.
 std::string ours(std::string_view reason) {
   return "this side could not bring it up: " + std::string{reason};
@@ -37,6 +42,12 @@ std::string of_peer(std::string_view reason) {
 // Memory and descriptors may be there at the next attempt; whatever else failed is as it is.
 StatusCode code_of(const Status& why) {
   return why.code() == StatusCode::kResourceExhausted ? why.code() : StatusCode::kFailedPrecondition;
+}
+
+Status send(BringUpHost& host, wire::CarrierKind kind, wire::CarrierStep step, std::string_view text) {
+  const std::string frame = wire::encode_carrier_frame({step, kind, text});
+  if (host.queue_carrier_frame(frame)) return {};
+  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a carrier frame"};
 }
 
 // Does what a carrier or the loop asked for, whom nothing may be thrown at: without memory the connection
@@ -111,15 +122,13 @@ Status BringUp::introduce(bool connected) {
     if (const Status kept = descriptors_.pass(*end_, host_.queued_bytes()); !kept.ok()) {
       return give_verdict(Verdict::kDown, kept);
     }
-    if (Status failed = send(wire::CarrierStep::kAddress, address); !failed.ok()) return failed;
+    if (Status failed = send(host_, candidates_.provider().kind(), wire::CarrierStep::kAddress, address);
+        !failed.ok())
+      return failed;
   }
-  return connected && end_->needs_peer_ready() ? send(wire::CarrierStep::kReady, {}) : Status{};
-}
-
-Status BringUp::send(wire::CarrierStep step, std::string_view text) {
-  const std::string frame = wire::encode_carrier_frame({step, candidates_.provider().kind(), text});
-  if (host_.queue_carrier_frame(frame)) return {};
-  return {StatusCode::kResourceExhausted, Layer::kTransport, "out of memory for a carrier frame"};
+  return connected && end_->needs_peer_ready()
+             ? send(host_, candidates_.provider().kind(), wire::CarrierStep::kReady, {})
+             : Status{};
 }
 
 Status BringUp::on_frames(std::span<const Frame> frames, const ChunkRef& chunk) {
@@ -162,7 +171,7 @@ Status BringUp::on_address(std::string_view address) {
     if (Status failed = introduce(true); !failed.ok()) return failed;
   }
   attempt_.waits_for_us = end_->connecting() && !end_->has_address();
-  return attempt_.heard ? give_verdict(Verdict::kUp) : Status{};
+  return attempt_.heard ? prove() : Status{};
 }
 
 // Its time begins now if it was this side that had no room for it.
@@ -182,12 +191,44 @@ Status BringUp::on_ready() {
   const bool due = end_ != nullptr && end_->needs_peer_ready() && state_ >= State::kProbing;
   if (!due || std::exchange(attempt_.peer_ready, true)) return out_of_turn("that the peer is ready");
   end_->on_peer_ready();
-  return {};
+  return attempt_.heard && state_ == State::kProbing ? prove() : Status{};
 }
 
 void BringUp::on_heard() {
   if (std::exchange(attempt_.heard, true) || state_ != State::kProbing) return;
-  or_fail(host_, [this] { return give_verdict(Verdict::kUp); });
+  or_fail(host_, [this] { return prove(); });
+}
+
+// That something was heard says who has the address, and not who that is: whoever can listen on the way may
+// have it, and whoever reaches this machine may speak first. What is sent before the peer is ready gets lost.
+Status BringUp::prove() {
+  if (stream_.secret() == nullptr) return give_verdict(Verdict::kUp);
+  if (end_->needs_peer_ready() && !attempt_.peer_ready) return {};
+  if (state_ != State::kProving) {
+    attempt_.proof = std::make_unique<PathProof>();
+    state_ = State::kProving;
+    if (!attempt_.proof->begin(*stream_.secret(), candidates_.provider().kind(),
+                               candidates_.ours().connecting)) {
+      return give_verdict(Verdict::kDown, no_proof("this side's TLS gives it none to show"));
+    }
+  }
+  switch (attempt_.proof->exchange(end_->carrier())) {
+    case PathProof::Outcome::kWaits:
+      return {};
+    case PathProof::Outcome::kProven:
+      return give_verdict(Verdict::kUp);
+    case PathProof::Outcome::kWrong:
+      return give_verdict(Verdict::kDown,
+                          no_proof("who is there does not know the secret of the TLS session"));
+    case PathProof::Outcome::kLost:
+      return give_verdict(Verdict::kDown, no_proof("it ended before it was known who is there"));
+  }
+  return {};
+}
+
+void BringUp::on_readable() {
+  if (state_ != State::kProving) return;
+  or_fail(host_, [this] { return prove(); });
 }
 
 // A good verdict that was given stands, and the peer's decides: it may be a bad one, for what broke the
@@ -222,7 +263,8 @@ Status BringUp::give_verdict(Verdict verdict, const Status& why) {
   // Whatever it holds is not kept for a peer that says nothing any more.
   if (verdict == Verdict::kDown && end_ != nullptr) end_->shut();
   const auto step = verdict == Verdict::kUp ? wire::CarrierStep::kUp : wire::CarrierStep::kDown;
-  Status sent = send(step, why.message().substr(0, wire::kCarrierTextMax));
+  Status sent =
+      send(host_, candidates_.provider().kind(), step, why.message().substr(0, wire::kCarrierTextMax));
   return sent.ok() ? decide() : sent;
 }
 

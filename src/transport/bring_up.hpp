@@ -11,6 +11,7 @@
 #include "transport/bring_up_host.hpp"
 #include "transport/carrier_candidates.hpp"
 #include "transport/descriptor_exchange.hpp"
+#include "transport/path_proof.hpp"
 #include "transport/stream_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
 #include "weft/detail/transport/carrier_provider.hpp"
@@ -29,6 +30,7 @@ namespace weft::detail {
 ///   for
 ///             each candidate
 ///   kProbing  the carrier is connected; the peer is to be heard on it, within a time
+///   kProving  of a stream with a secret: each side proves on the carrier that it is the stream's other end
 ///   kVerdict  our verdict is sent, the peer's is awaited
 ///   kDecided  both use the carrier, or the stream if it does not move()
 ///
@@ -68,7 +70,7 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void shut();
 
  private:
-  enum class State : std::uint8_t { kHello, kAddress, kProbing, kVerdict, kDecided };
+  enum class State : std::uint8_t { kHello, kAddress, kProbing, kProving, kVerdict, kDecided };
   enum class Verdict : std::uint8_t { kNone, kUp, kDown };
   /// State of the candidate that is tried now.
   struct Attempt {
@@ -85,6 +87,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
     bool address_said = false;
     bool waits_for_us = false;
     Duration time{};
+    /// Stays while the end may send it.
+    std::unique_ptr<PathProof> proof;
   };
 
   Status on_hello(const wire::Hello& hello) override;
@@ -97,8 +101,8 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   void on_timer() override;
   // Whoever moves to the carrier finds what came by it before.
   bool receives() const override { return true; }
-  void on_readable() override {}
-  void on_writable() override {}
+  void on_readable() override;
+  void on_writable() override { on_readable(); }
 
   /// Tries the next candidate; the stream when there is none.
   Status try_next();
@@ -106,9 +110,9 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   Status on_address(std::string_view address);
   Status on_ready();
   Status introduce(bool connected);
+  Status prove();
   Status give_verdict(Verdict verdict, const Status& why = {});
   Status decide();
-  Status send(wire::CarrierStep step, std::string_view text);
 
   Loop& loop_;
   BringUpHost& host_;
@@ -116,13 +120,14 @@ class BringUp final : public FrameSink, public CarrierEndOwner, private Timer {
   CarrierCandidates candidates_;
   StreamWatch watch_;
   DescriptorExchange descriptors_;
+  /// Longer than the end that sends its proof.
+  Attempt attempt_;
   std::unique_ptr<CarrierEnd> end_;
   /// The end of the candidate before, shut. It may be the one that called, so it goes at the next message.
   std::unique_ptr<CarrierEnd> last_end_;
   FrameSink* sink_ = nullptr;
   wire::Hello hello_;
   State state_ = State::kHello;
-  Attempt attempt_;
   /// No candidate is tried any more.
   TimePoint end_by_{};
 };

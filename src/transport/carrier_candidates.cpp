@@ -86,7 +86,8 @@ void CarrierCandidates::compare(std::vector<wire::CarrierOffer> theirs) {
       both_.push_back({choice.provider.get(), offer->parameters.substr(1)});
     } else {
       passed_over_.push_back({kind, "the peer does not offer it, as it would with a " +
-                                        std::string{to_string(kind)} + ":// URL"});
+                                        std::string{to_string(kind)} +
+                                        ":// URL, or over tls:// if TransportOptions::beside_tls names it"});
     }
   }
   not_offered_ = passed_over_.size();

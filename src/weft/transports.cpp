@@ -41,6 +41,25 @@ std::unique_ptr<detail::Transport> with_verbs(std::unique_ptr<detail::Transport>
 
 #endif
 
+#if WEFT_HAVE_TLS
+
+std::unique_ptr<detail::Transport> under_tls(const TransportOptions& options) {
+  auto stream = make_tcp_transport(options.tcp);
+  if (options.beside_tls.ucx != CarrierPolicy::kForbid) {
+    UcxOptions ucx = options.ucx;
+    ucx.connecting = ucx.listening = options.beside_tls.ucx;
+    stream = with_ucx(std::move(stream), ucx);
+  }
+  if (options.beside_tls.verbs != CarrierPolicy::kForbid) {
+    VerbsOptions verbs = options.verbs;
+    verbs.connecting = verbs.listening = options.beside_tls.verbs;
+    stream = with_verbs(std::move(stream), verbs);
+  }
+  return stream;
+}
+
+#endif
+
 #if !WEFT_HAVE_TLS || !WEFT_HAVE_UCX || !WEFT_HAVE_VERBS
 
 // Answers for the URLs of what this build was made without.
@@ -72,11 +91,11 @@ class NotBuilt final : public detail::Transport {
 Transports make_transports(TransportOptions options) {
   Transports transports;
 #if WEFT_HAVE_TLS
-  // Over a TCP of its own, so that no carrier is offered beside the encrypted stream.
+  // Over a TCP of its own, so that no carrier is offered beside the encrypted stream that was not named.
   auto credentials = options.tls_credentials != nullptr
                          ? std::move(options.tls_credentials)
                          : std::make_shared<TlsCredentials>(std::move(options.tls));
-  auto tls = make_tls_transport(make_tcp_transport(options.tcp), std::move(credentials));
+  auto tls = make_tls_transport(under_tls(options), std::move(credentials));
 #else
   auto tls = std::make_unique<NotBuilt>(
       "tls", "this build has no TLS (on Debian, install libssl-dev and build again)");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tls/cipher_pipe.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 namespace weft::detail::tls {
 
 Moved CipherPipe::fill(CipherBuffer& input) noexcept {
@@ -11,6 +14,19 @@ Moved CipherPipe::fill(CipherBuffer& input) noexcept {
   if (moved.kind == Moved::Kind::kSome) input.add(moved.bytes);
   input.close_if_empty();
   return moved;
+}
+
+Moved CipherPipe::receive_plain(CipherBuffer& kept, std::span<const iovec> into, MutableBytes landing) {
+  if (kept.empty()) return stream_->receive(into, landing);
+  std::size_t total = 0;
+  for (const iovec& place : into) {
+    const Bytes from = kept.bytes().first(std::min(kept.bytes().size(), place.iov_len));
+    if (from.empty()) break;
+    std::memcpy(place.iov_base, from.data(), from.size());
+    total += from.size();
+    kept.drop(from.size());
+  }
+  return Moved::some(total, false);
 }
 
 bool CipherPipe::drop_input() noexcept {

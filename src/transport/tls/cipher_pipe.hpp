@@ -22,6 +22,8 @@ class CipherPipe {
   void on_readable() noexcept { drained_ = false; }
   /// Drops what comes, for a while. False when nothing comes any more.
   bool drop_input() noexcept;
+  /// Receives bytes that are not encrypted: first those that `kept` holds from before that was known.
+  Moved receive_plain(CipherBuffer& kept, std::span<const iovec> into, MutableBytes landing);
   /// Sends what is in `output`. True when all of it has left.
   bool flush(CipherBuffer& output) noexcept;
   /// Returns the errno of the send that failed, or 0.

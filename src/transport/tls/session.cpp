@@ -225,6 +225,18 @@ void Session::end() noexcept {
   if (SSL_shutdown(ssl_.get()) < 0) ERR_clear_error();
 }
 
+bool Session::derive(std::string_view purpose, MutableBytes into) noexcept {
+  constexpr std::string_view kLabel = "EXPERIMENTAL weft carrier";
+  ERR_clear_error();
+  if (SSL_get_extms_support(ssl_.get()) != 1 && SSL_version(ssl_.get()) < TLS1_3_VERSION) return false;
+  const bool derived = SSL_export_keying_material(ssl_.get(), reinterpret_cast<unsigned char*>(into.data()),
+                                                  into.size(), kLabel.data(), kLabel.size(),
+                                                  reinterpret_cast<const unsigned char*>(purpose.data()),
+                                                  purpose.size(), 1) == 1;
+  if (!derived) ERR_clear_error();
+  return derived;
+}
+
 std::string Session::description() const {
   return std::string{SSL_get_version(ssl_.get())} + " " + SSL_get_cipher_name(ssl_.get());
 }

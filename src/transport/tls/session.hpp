@@ -7,17 +7,19 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "transport/tls/cipher_buffer.hpp"
 #include "transport/tls/handles.hpp"
 #include "transport/tls/peer_identity.hpp"
 #include "weft/base/status.hpp"
+#include "weft/detail/transport/stream_secret.hpp"
 
 namespace weft::detail::tls {
 
 /// One connection's TLS without its I/O: plain bytes on one side, encrypted ones in two buffers on the other.
 /// Belongs to one loop.
-class Session {
+class Session final : public StreamSecret {
  public:
   enum class Outcome : std::uint8_t {
     kDone,
@@ -56,6 +58,9 @@ class Session {
   bool resumed() const noexcept { return SSL_session_reused(ssl_.get()) == 1; }
   /// Version and cipher, for people.
   std::string description() const;
+  /// Once the handshake is over: bytes of the session's exporter (RFC 5705) for `purpose`, the same at both
+  /// ends. False also when TLS 1.2 was spoken in the way that lets two sessions have one secret.
+  bool derive(std::string_view purpose, MutableBytes into) noexcept override;
   /// Once the handshake is over: see identity_of_peer().
   Identity peer_identity() const noexcept { return identity_of_peer(*ssl_); }
 

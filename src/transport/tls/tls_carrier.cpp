@@ -2,7 +2,6 @@
 #include "transport/tls/tls_carrier.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -81,7 +80,8 @@ std::string TlsCarrier::description() const {
 }
 
 const char* TlsCarrier::keeps_others_off() const {
-  return "connections of tls:// stay encrypted, and UCX and RDMA do not encrypt";
+  return "connections of tls:// stay encrypted, and UCX and RDMA do not encrypt: "
+         "TransportOptions::beside_tls could let them";
 }
 
 std::string TlsCarrier::local_endpoint() const {
@@ -199,23 +199,9 @@ Moved TlsCarrier::fill() noexcept {
   return Moved::blocked();
 }
 
-// What was received before the first byte was looked at comes first.
-Moved TlsCarrier::receive_plain(std::span<const iovec> into, MutableBytes landing) {
-  CipherBuffer& kept = session_.input();
-  if (kept.empty()) return pipe_.stream().receive(into, landing);
-  std::size_t total = 0;
-  for (const iovec& place : into) {
-    const Bytes from = kept.bytes().first(std::min(kept.bytes().size(), place.iov_len));
-    if (from.empty()) break;
-    std::memcpy(place.iov_base, from.data(), from.size());
-    total += from.size();
-    kept.drop(from.size());
-  }
-  return Moved::some(total, false);
-}
-
 Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
-  if (!is_open()) return state_ == State::kPlain ? receive_plain(into, landing) : Moved::blocked();
+  if (!is_open())
+    return state_ == State::kPlain ? pipe_.receive_plain(session_.input(), into, landing) : Moved::blocked();
   read_waits_ = false;
   std::size_t total = 0;
   const auto so_far = [&](const Moved& otherwise, bool exhausted) {

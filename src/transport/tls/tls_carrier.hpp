@@ -41,6 +41,7 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   const char* keeps_others_off() const override;
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
+  StreamSecret* secret() noexcept override { return state_ == State::kOpen ? &session_ : nullptr; }
   Moved receive(std::span<const iovec> into, MutableBytes landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   std::uint32_t reports() const override { return pipe_.stream().reports(); }
@@ -72,7 +73,6 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   void shake_hands() noexcept;
   void opened(State state) noexcept;
   Moved fill() noexcept;
-  Moved receive_plain(std::span<const iovec> into, MutableBytes landing);
   void end_if_due() noexcept;
   /// `counter` of a handshake; null: that of the code.
   void fail(Status why, Tally::Counter* counter = nullptr) noexcept;

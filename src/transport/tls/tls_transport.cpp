@@ -143,6 +143,10 @@ class TlsTransport final : public detail::Transport {
     co_return connection;
   }
 
+  Result<MemoryLease> register_memory(const Url& url, MutableBytes memory) override {
+    return stream_->register_memory(of_stream(url), memory);
+  }
+
  private:
   static Url of_stream(Url url) {
     url.scheme = "tcp";

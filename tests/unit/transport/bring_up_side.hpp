@@ -36,6 +36,10 @@ struct SideOptions {
   /// There is a second carrier, of a higher number, with this policy.
   CarrierPolicy other = CarrierPolicy::kForbid;
   Fault other_fault = Fault::kNone;
+  /// Secret of the stream, see QuietStream; zero: none.
+  int secret = 0;
+  /// This side connected.
+  bool connecting = false;
 };
 
 inline Status no_memory() {
@@ -49,6 +53,9 @@ struct CarrierLog {
   int readies = 0;
   int shuts = 0;
   bool ended = false;
+  /// Bytes that this side has sent, and those of the peer that it may receive.
+  std::string sent;
+  std::string arrived;
 };
 
 class NotedCarrier final : public CarrierEnd, public Carrier {
@@ -82,8 +89,20 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
     ++log_.readies;
   }
   Carrier& carrier() override { return *this; }
-  Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
-  Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
+  Moved receive(std::span<const iovec> into, MutableBytes) override {
+    EXPECT_EQ(log_.shuts, 0) << "received from after its end";
+    if (log_.arrived.empty()) return Moved::blocked();
+    const std::size_t bytes = std::min(into.front().iov_len, log_.arrived.size());
+    std::copy_n(log_.arrived.begin(), bytes, static_cast<char*>(into.front().iov_base));
+    log_.arrived.erase(0, bytes);
+    return Moved::some(bytes, false);
+  }
+  Moved send(std::span<const iovec> from, std::size_t) override {
+    EXPECT_EQ(log_.shuts, 0) << "sent by after its end";
+    EXPECT_TRUE(!needs_peer_ready_ || log_.readies == 1) << "that would get lost";
+    log_.sent.append(static_cast<const char*>(from.front().iov_base), from.front().iov_len);
+    return Moved::some(from.front().iov_len, false);
+  }
   void end_sending() override {}
   void shut() override { log_.shuts = 1; }
 
@@ -96,8 +115,19 @@ class NotedCarrier final : public CarrierEnd, public Carrier {
 };
 
 /// A stream on which nothing happens.
-class QuietStream final : public Carrier {
+class QuietStream final : public Carrier, private StreamSecret {
  public:
+  /// One that fails when it is less than zero.
+  void begin_with(int its_secret) { number_ = its_secret; }
+  StreamSecret* secret() noexcept override { return number_ != 0 ? this : nullptr; }
+  bool derive(std::string_view purpose, MutableBytes into) noexcept override {
+    EXPECT_TRUE(purpose == "ucx" || purpose == "verbs");
+    if (number_ < 0) return false;
+    for (std::size_t i = 0; i < into.size(); ++i) {
+      into[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(number_) + purpose.size());
+    }
+    return true;
+  }
   const Capabilities& capabilities() const override { return capabilities_; }
   Moved receive(std::span<const iovec>, MutableBytes) override { return Moved::blocked(); }
   Moved send(std::span<const iovec>, std::size_t) override { return Moved::blocked(); }
@@ -105,6 +135,7 @@ class QuietStream final : public Carrier {
   void shut() override {}
 
  private:
+  int number_ = 0;
   Capabilities capabilities_;
 };
 
@@ -153,6 +184,8 @@ class Side final : public BringUpHost, public FrameSink {
     carriers->choices.push_back(
         {std::make_shared<NotedProvider>(other, of_other, wire::CarrierKind::kVerbs), options.other});
     carriers->bring_up_timeout = kBringUp;
+    carriers->connecting = options.connecting;
+    stream_.begin_with(options.secret);
     bring_up_ = std::make_unique<BringUp>(*loop_, *this, stream_, carriers);
     bring_up_->set_sink(*this);
   }
@@ -176,6 +209,8 @@ class Side final : public BringUpHost, public FrameSink {
   }
   FrameSink& as_sink() { return *bring_up_; }
   BringUp& its() { return *bring_up_; }
+  /// The carrier reports that there is something to receive.
+  void hear_of_bytes() { static_cast<CarrierOwner&>(*bring_up_).on_readable(); }
   bool on_carrier() const { return bring_up_->moves(); }
   bool settled() const { return over || (bring_up_->decided() && hellos == 1); }
   void end(Status status) {

@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/heap_count.hpp"
@@ -25,8 +27,9 @@ using bring_up_testing::Side;
 using bring_up_testing::SideOptions;
 
 /// Events that can happen next.
-enum class Event : std::uint8_t { kDeliver, kHeard, kTimeout, kCarrierFails };
-constexpr std::array kEvents{Event::kDeliver, Event::kHeard, Event::kTimeout, Event::kCarrierFails};
+enum class Event : std::uint8_t { kDeliver, kHeard, kTimeout, kCarrierFails, kCarried };
+constexpr std::array kEvents{Event::kDeliver, Event::kHeard, Event::kTimeout, Event::kCarrierFails,
+                             Event::kCarried};
 
 struct Step {
   int side = 0;
@@ -68,6 +71,8 @@ class Model {
                options_[step.side].fault != Fault::kOpen;
       case Event::kTimeout:
         return side.timer_runs();
+      case Event::kCarried:  // what the other side has sent on the carrier
+        return !other.carrier.sent.empty() && side.carrier.connects > 0 && side.carrier.shuts == 0;
       case Event::kCarrierFails:
         return !failed_[step.side] && side.carrier.connects > 0 && side.carrier.shuts == 0 && !side.settled();
     }
@@ -85,6 +90,10 @@ class Model {
         break;
       case Event::kTimeout:
         side.run_timer();
+        break;
+      case Event::kCarried:
+        side.carrier.arrived += std::exchange(sides_[1 - step.side].carrier.sent, {});
+        side.hear_of_bytes();
         break;
       case Event::kCarrierFails:
         failed_[step.side] = true;
@@ -157,7 +166,8 @@ class Model {
     std::string text;
     for (const Step& step : steps) {
       text += step.side == 0 ? " A:" : " B:";
-      text += std::array{"deliver", "heard", "timeout", "fails"}[static_cast<std::size_t>(step.event)];
+      text +=
+          std::array{"deliver", "heard", "timeout", "fails", "carried"}[static_cast<std::size_t>(step.event)];
     }
     return text;
   }
@@ -234,6 +244,29 @@ TEST(BringUpOrders, BothSidesGoOnToTheNextCarrierTogetherInEveryOrder) {
   std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
 }
 
+// The proof itself is among what has to be carried, so there are more orders than without.
+TEST(BringUpOrders, BothSidesComeToTheSameDecisionWhenEachHasToProveItself) {
+  struct Case {
+    int first;
+    int second;
+  };
+  std::uint64_t orders = 0;
+  for (const Case& secrets : {Case{5, 5}, Case{5, 6}, Case{5, -1}, Case{-1, -1}}) {
+    Model model{{.secret = secrets.first, .connecting = true}, {.secret = secrets.second}};
+    model.run_every_order();
+    ASSERT_FALSE(HasFailure());
+    orders += model.orders();
+    EXPECT_EQ(model.on_carrier() > 0, secrets.first == 5 && secrets.second == 5);
+  }
+  Model model{{.needs_peer_ready = true, .secret = 5, .connecting = true},
+              {.needs_peer_ready = true, .secret = 5}};
+  model.run_every_order();
+  ASSERT_FALSE(HasFailure());
+  orders += model.orders();
+  EXPECT_GT(model.on_carrier(), 0u);
+  std::printf("%llu orders\n", static_cast<unsigned long long>(orders));
+}
+
 /// One side, and a peer whose messages the test writes.
 class BringUpTurns : public ::testing::Test {
  protected:
@@ -262,6 +295,83 @@ class BringUpTurns : public ::testing::Test {
   Side side_{{}};
   Side peer_{{}};
 };
+
+/// A side whose stream has a secret, with a carrier on which somebody was heard.
+class BringUpProofs : public BringUpTurns {
+ protected:
+  void hear_somebody(CarrierPolicy policy = CarrierPolicy::kPrefer) {
+    side_.reset({.policy = policy, .secret = 5});
+    peer_.reset({.secret = 5, .connecting = true});
+    greet();
+    address();
+    side_.its().on_heard();
+    ASSERT_EQ(side_.carrier.sent.size(), 32u);
+    ASSERT_FALSE(says_up());
+    peer_.take_hello(side_.hello());
+    peer_.take_frame(message(wire::CarrierStep::kAddress, "here"));
+    peer_.its().on_heard();
+    right_ = peer_.carrier.sent;
+  }
+  void arrives(const std::string& bytes) {
+    side_.carrier.arrived += bytes;
+    side_.hear_of_bytes();
+  }
+  bool says_up() const {
+    return std::find(side_.queued.begin(), side_.queued.end(), message(wire::CarrierStep::kUp)) !=
+           side_.queued.end();
+  }
+
+  std::string right_;
+};
+
+TEST_F(BringUpProofs, WithoutThePeersProofACarrierIsNotUsed) {
+  hear_somebody();
+  side_.run_timer();
+  verdict(wire::CarrierStep::kUp);
+  EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_carrier());
+  EXPECT_EQ(side_.carrier.shuts, 1);
+}
+
+TEST_F(BringUpProofs, AProofMayComeInPieces) {
+  hear_somebody();
+  arrives(right_.substr(0, 1));
+  arrives(right_.substr(1, 30));
+  EXPECT_FALSE(says_up());
+  arrives(right_.substr(31) + "of the connection");
+  EXPECT_TRUE(says_up());
+  EXPECT_EQ(side_.carrier.arrived, "of the connection") << "that is not the proof's to receive";
+  verdict(wire::CarrierStep::kUp);
+  EXPECT_TRUE(side_.on_carrier());
+}
+
+TEST_F(BringUpProofs, AProofThatIsWrongInOneBitLeavesTheConnectionOnItsStreamWhichSaysWhy) {
+  for (const std::size_t at : {std::size_t{0}, std::size_t{31}}) {
+    hear_somebody();
+    right_[at] = static_cast<char>(right_[at] ^ 1);
+    arrives(right_);
+    EXPECT_FALSE(says_up());
+    EXPECT_EQ(side_.carrier.shuts, 1);
+    verdict(wire::CarrierStep::kUp);
+    EXPECT_TRUE(side_.settled() && !side_.over && !side_.on_carrier());
+    EXPECT_NE(side_.its().refusal().find("does not know the secret of the TLS session"), std::string::npos)
+        << side_.its().refusal();
+  }
+}
+
+TEST_F(BringUpProofs, OnesOwnProofSentBackIsWrong) {
+  hear_somebody();
+  arrives(side_.carrier.sent);
+  EXPECT_FALSE(says_up());
+  EXPECT_EQ(side_.carrier.shuts, 1);
+}
+
+TEST_F(BringUpProofs, ARequiredCarrierWithAWrongProofEndsTheConnection) {
+  hear_somebody(CarrierPolicy::kRequire);
+  arrives(std::string(32, 'x'));
+  verdict(wire::CarrierStep::kUp);
+  expect_end("does not know the secret of the TLS session");
+  EXPECT_EQ(side_.why.code(), StatusCode::kFailedPrecondition);
+}
 
 TEST_F(BringUpTurns, ARequestDuringBringUpEndsTheConnection) {
   greet();

@@ -15,6 +15,7 @@
 #include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/detail/transport/stream_secret.hpp"
 #include "weft/memory/buffer.hpp"
 #include "weft/transport/identity.hpp"
 
@@ -130,6 +131,10 @@ class Carrier {
   /// Returns who is at the other end, as far as that was proven: settled before the first byte is received,
   /// and the same to its end. Of a carrier that connections begin on.
   Identity peer_identity() const noexcept { return peer_ != nullptr ? *peer_ : Identity{}; }
+
+  /// Returns the secret that both ends have, with which another carrier has to prove who is at its end; null
+  /// when there is none. Settled before the first byte is received. Of a carrier that connections begin on.
+  virtual StreamSecret* secret() noexcept { return nullptr; }
 
   /// Passes descriptors beside the bytes; null where that cannot be. Of a carrier that connections begin on.
   virtual DescriptorPassing* descriptor_passing() { return nullptr; }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "weft/base/bytes.hpp"
+
+namespace weft::detail {
+
+/// A secret that the two ends of a stream have, and nobody else. Belongs to the stream.
+class StreamSecret {
+ public:
+  /// Fills `into` with bytes that are made of the secret and of `purpose`: the same at both ends, and of no
+  /// help in guessing those of another purpose. False when that fails.
+  virtual bool derive(std::string_view purpose, MutableBytes into) noexcept = 0;
+
+ protected:
+  ~StreamSecret() = default;
+};
+
+}  // namespace weft::detail

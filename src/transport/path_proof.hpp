@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/detail/transport/carrier.hpp"
+#include "weft/detail/wire/hello.hpp"
+
+namespace weft::detail {
+
+/// Proof of both sides, to each other, that who is at the other end of a carrier is who is at that of the
+/// stream. Each sends 32 bytes over the carrier that only the stream's two ends can know, and each side's are
+/// others, so that none can be sent back. They are of no use to who sees them on the way: each is good for
+/// one carrier of one stream, and taken once.
+///
+/// Must outlive the carrier's use of it, or its shut(). Thread: the loop's.
+class PathProof {
+ public:
+  enum class Outcome : std::uint8_t {
+    kWaits,   ///< again when the carrier reports
+    kProven,  ///< both have it; what the carrier receives from now on is the connection's
+    kWrong,   ///< somebody else is there
+    kLost,    ///< the carrier has failed, or ended
+  };
+
+  PathProof() = default;
+  PathProof(const PathProof&) = delete;
+  PathProof& operator=(const PathProof&) = delete;
+  ~PathProof();
+
+  /// Derives what both sides send on a carrier of `kind` from the stream's secret. False when that cannot
+  /// be had.
+  bool begin(StreamSecret& secret, wire::CarrierKind kind, bool connecting) noexcept;
+  /// Sends and receives as much as `carrier` takes and has.
+  Outcome exchange(Carrier& carrier) noexcept;
+
+ private:
+  static constexpr std::size_t kBytes = 32;
+  using Proof = std::array<std::byte, kBytes>;
+
+  bool send(Carrier& carrier) noexcept;
+  bool receive(Carrier& carrier) noexcept;
+  bool is_right() const noexcept;
+
+  Proof ours_{};
+  Proof theirs_{};
+  Proof arrived_{};
+  std::size_t sent_ = 0;
+  std::size_t received_ = 0;
+};
+
+}  // namespace weft::detail
