@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the program of small calls under valgrind and counts what one call costs.
+"""Runs the program of small calls under valgrind and counts what one call costs, or one item of a stream.
 
 Each number is the difference between a run and one of twice as many calls, so what a program does once is in none.
 """
@@ -15,9 +15,13 @@ from typing import NamedTuple
 
 # 256 divides it, so both runs of a cell end in the same phase of their last turn.
 CALLS = 4096
+# Of streams, whose turns are longer: what the last one has begun is a small part then.
+ITEMS = 131072
 TRANSPORTS = ("tcp", "memory")
 DEPTHS = (1, 16, 256)
 CELLS = [f"{transport} {depth}" for transport in TRANSPORTS for depth in DEPTHS] + ["tcp-pool 256", "memory-pool 256"]
+# Items from the server, and from the client, on one stream.
+CELLS += ["tcp-down 1", "tcp-up 1"]
 
 # The C library chooses memcpy and its like by the processor; without these features each one gets the same choice.
 PLAIN_PROCESSOR = "glibc.cpu.hwcaps=" + ",".join(
@@ -34,6 +38,15 @@ class Run(NamedTuple):
     instructions: int
     system_calls: int
     allocations: int
+
+
+def is_of_items(cell: str) -> bool:
+    return cell.split()[0].endswith(("-down", "-up"))
+
+
+def counted(cell: str) -> int:
+    """How many calls or items the shorter run of a cell has."""
+    return ITEMS if is_of_items(cell) else CALLS
 
 
 def sides(cell: str) -> dict[str, str]:
@@ -80,8 +93,9 @@ def per_call(once: Run, twice: Run, calls: int) -> Run:
 def count(program: pathlib.Path, cell: str) -> dict[str, float]:
     """All numbers of a cell: instructions of each side, system calls and allocations of both together."""
     numbers: dict[str, float] = {}
+    calls = counted(cell)
     for name, function in sides(cell).items():
-        cost = per_call(run(program, cell, function, CALLS), run(program, cell, function, 2 * CALLS), CALLS)
+        cost = per_call(run(program, cell, function, calls), run(program, cell, function, 2 * calls), calls)
         numbers[name] = cost.instructions
         numbers["system calls"] = min(numbers.get("system calls", cost.system_calls), cost.system_calls)
         numbers["allocations"] = min(numbers.get("allocations", cost.allocations), cost.allocations)

@@ -52,6 +52,10 @@ class WhatIsWorse(unittest.TestCase):
         self.assertEqual(len(verdict.judge("tcp 1", WAS, with_change(system_calls=0.5002)).worse), 1)
         self.assertEqual(len(verdict.judge("tcp 1", WAS, with_change(allocations=0.0002)).worse), 1)
 
+    def test_items_of_streams_are_called_so(self) -> None:
+        worse = verdict.judge("tcp-down 1", WAS, with_change(instructions_of_the_client=1031)).worse
+        self.assertEqual(worse, ["tcp-down 1 stream: instructions of the client per item 1000 -> 1031 (+3.1 %)"])
+
     def test_more_than_three_percent_fewer_instructions_are_better(self) -> None:
         self.assertEqual(verdict.judge("tcp 1", WAS, with_change(instructions_of_the_client=971)).better, [])
         self.assertEqual(len(verdict.judge("tcp 1", WAS, with_change(instructions_of_the_client=969)).better), 1)

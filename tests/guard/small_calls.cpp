@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a given number of small calls, in turns that one thread gives to the client and to the server, so
-// that the speed guard (guard.py) can count what a call costs. Nothing here depends on time.
-#include <array>
+// Makes a given number of small calls, or sends so many items, in turns that one thread gives to the client
+// and to the server, so that the speed guard (guard.py) can count what one costs. Nothing here depends on
+// time.
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "guard/progress.hpp"
+#include "guard/small_items.hpp"
 #include "support/heap_count.hpp"
 #include "weft/client.hpp"
 #include "weft/connection_pool.hpp"
@@ -21,10 +23,10 @@
 
 namespace {
 
-using Payload = std::array<std::uint64_t, 16>;
+using weft::guard::kWarmUp;
+using weft::guard::Payload;
+using weft::guard::Progress;
 
-/// Calls that fill pools and tables before anything is counted.
-constexpr std::uint64_t kWarmUp = 2000;
 /// Time for a turn that has nothing to do, which no turn is once the calls have begun.
 constexpr weft::Duration kPatience = std::chrono::milliseconds{100};
 /// Turns without an answer after which the program gives up.
@@ -35,23 +37,22 @@ Payload echo(Payload payload) {
   return payload;
 }
 
-struct Progress {
-  std::uint64_t to_start = 0;
-  std::uint64_t ended = 0;
-  std::uint64_t failed = 0;
-  std::size_t allocations_before = 0;
-};
-
 template <typename Client>
 weft::Task<void> call_again_and_again(Client* client, Progress* progress) {
   Payload payload{};
   while (progress->to_start > 0) {
     --progress->to_start;
     weft::Result<Payload> answer = co_await client->template call<echo>(payload);
-    if (!answer.ok() || (*answer)[0] != payload[0] + 1) ++progress->failed;
+    progress->end_one(answer.ok() && (*answer)[0] == payload[0] + 1);
     ++payload[0];
-    if (++progress->ended == kWarmUp) progress->allocations_before = weft::testing::heap_allocations();
   }
+}
+
+/// Removes `suffix` from the end of `text`; false if that ends in something else.
+bool remove_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
 }
 
 weft::LoopOptions loop_options(weft::Clock& clock) {
@@ -78,12 +79,15 @@ extern "C" {
 
 int main(int argc, char** argv) {
   std::string_view transport = argc == 4 ? argv[1] : "";
-  const bool by_pool = transport.ends_with("-pool");
-  if (by_pool) transport.remove_suffix(5);
+  const bool by_pool = remove_suffix(transport, "-pool");
+  const bool down = remove_suffix(transport, "-down");
+  const bool items = down || remove_suffix(transport, "-up");
   const std::uint64_t in_flight = argc == 4 ? number(argv[2]) : 0;
   const std::uint64_t calls = argc == 4 ? number(argv[3]) : 0;
   if ((transport != "tcp" && transport != "memory") || in_flight == 0 || calls == 0) {
-    std::fprintf(stderr, "usage: guard_small_calls tcp|memory|tcp-pool|memory-pool IN_FLIGHT CALLS\n");
+    std::fprintf(stderr,
+                 "usage: guard_small_calls tcp|memory|tcp-pool|memory-pool IN_FLIGHT CALLS\n"
+                 "       guard_small_calls tcp-down|tcp-up|memory-down|memory-up STREAMS ITEMS\n");
     return 2;
   }
 
@@ -102,6 +106,7 @@ int main(int argc, char** argv) {
 
   weft::Server server{{.listen = {listen}, .threads = 0, .loop = &server_loop}, transports};
   server.register_handler<echo>();
+  weft::guard::register_items(server);
   server.start().value();
   weft::Client client{*client_loop, {.connect = server.urls().front()}, transports};
   // Of one connection, as the client has, so that both do the same work.
@@ -114,6 +119,7 @@ int main(int argc, char** argv) {
   Progress progress{.to_start = kWarmUp + calls};
   weft::Scope callers;
   client_loop->post([&] {
+    if (items) return weft::guard::use_streams(callers, client, progress, in_flight, down);
     for (std::uint64_t i = 0; i < in_flight; ++i) {
       if (by_pool) {
         callers.spawn(&call_again_and_again<weft::ConnectionPool>, &pool, &progress);
@@ -123,7 +129,8 @@ int main(int argc, char** argv) {
     }
   });
   int idle_turns = 0;
-  for (std::uint64_t ended = 0; ended < kWarmUp + calls; ended = progress.ended) {
+  // A stream ends a little behind its last item.
+  for (std::uint64_t ended = 0; ended < kWarmUp + calls || callers.count() > 0; ended = progress.ended) {
     guard_turn_of_client(*client_loop);
     if (own_loop != nullptr) guard_turn_of_server(*own_loop);
     idle_turns = progress.ended > ended ? 0 : idle_turns + 1;
@@ -131,7 +138,7 @@ int main(int argc, char** argv) {
   }
   const std::size_t allocations = weft::testing::heap_allocations() - progress.allocations_before;
   if (progress.failed > 0 || progress.ended < kWarmUp + calls || callers.count() > 0) {
-    std::fprintf(stderr, "%llu calls ended, %llu of them failed\n",
+    std::fprintf(stderr, "%llu calls or items ended, %llu of them failed\n",
                  static_cast<unsigned long long>(progress.ended),
                  static_cast<unsigned long long>(progress.failed));
     std::fflush(stderr);

@@ -4,6 +4,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import counting
+
 # A change of instructions up to this share passes in silence.
 INSTRUCTIONS_SHARE = 0.03
 # Counts are kept with four decimals.
@@ -25,9 +27,15 @@ def is_better(name: str, was: float, now: float) -> bool:
     return now < was - needed - ROUNDING
 
 
+def title(cell: str) -> str:
+    """The cell's name with what its number counts."""
+    return f"{cell} {'stream' if counting.is_of_items(cell) else 'in flight'}"
+
+
 def describe(cell: str, name: str, was: float, now: float) -> str:
     share = f" ({(now / was - 1) * 100:+.1f} %)" if was > 0 else ""
-    return f"{cell} in flight: {name} per call {was:g} -> {now:g}{share}"
+    each = "item" if counting.is_of_items(cell) else "call"
+    return f"{title(cell)}: {name} per {each} {was:g} -> {now:g}{share}"
 
 
 def judge(cell: str, was: Mapping[str, float], now: Mapping[str, float]) -> Verdict:
@@ -35,7 +43,7 @@ def judge(cell: str, was: Mapping[str, float], now: Mapping[str, float]) -> Verd
     verdict = Verdict([], [])
     for name in sorted(was.keys() | now.keys()):
         if name not in was or name not in now:
-            verdict.worse.append(f"{cell} in flight: {name} is not in {'the baseline' if name in now else 'what was counted'}")
+            verdict.worse.append(f"{title(cell)}: {name} is not in {'the baseline' if name in now else 'what was counted'}")
         elif is_worse(name, was[name], now[name]):
             verdict.worse.append(describe(cell, name, was[name], now[name]))
         elif is_better(name, was[name], now[name]):

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call costs, counted and not timed: allocations and questions to the kernel, of both sides together.
 #include <gtest/gtest.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <array>
 #include <memory>
@@ -14,38 +9,7 @@
 
 #include "support/counting_clock.hpp"
 #include "support/heap_count.hpp"
-
-namespace {
-std::size_t kernel_calls = 0;
-}  // namespace
-
-// The program's own names come before those of the C library, also for the library's callers.
-extern "C" {
-ssize_t send(int fd, const void* data, size_t size, int flags) {
-  ++kernel_calls;
-  return ::syscall(SYS_sendto, fd, data, size, flags, nullptr, 0);
-}
-ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  ++kernel_calls;
-  return ::syscall(SYS_sendmsg, fd, message, flags);
-}
-ssize_t recv(int fd, void* data, size_t size, int flags) {
-  ++kernel_calls;
-  return ::syscall(SYS_recvfrom, fd, data, size, flags, nullptr, nullptr);
-}
-ssize_t readv(int fd, const iovec* pieces, int count) {
-  ++kernel_calls;
-  return ::syscall(SYS_readv, fd, pieces, count);
-}
-int epoll_wait(int fd, epoll_event* events, int count, int milliseconds) {
-  ++kernel_calls;
-  return static_cast<int>(::syscall(SYS_epoll_pwait, fd, events, count, milliseconds, nullptr, 8));
-}
-int epoll_pwait2(int fd, epoll_event* events, int count, const timespec* timeout, const sigset_t* mask) {
-  ++kernel_calls;
-  return static_cast<int>(::syscall(SYS_epoll_pwait2, fd, events, count, timeout, mask, 8));
-}
-}
+#include "support/kernel_calls.hpp"
 
 namespace weft {
 namespace {
@@ -86,10 +50,10 @@ struct Count {
     if (!good) ++failed;
     if (++ended == kWarmUp) {
       allocations_before = testing::heap_allocations();
-      kernel_calls_before = kernel_calls;
+      kernel_calls_before = testing::kernel_calls();
     } else if (ended == kWarmUp + kCounted) {
       allocated = testing::heap_allocations() - allocations_before;
-      asked = kernel_calls - kernel_calls_before;
+      asked = testing::kernel_calls() - kernel_calls_before;
     }
   }
 };
