@@ -49,17 +49,22 @@ bool is_among(std::span<const std::uint32_t> tried, std::uint32_t index) {
   return std::find(tried.begin(), tried.end(), index) != tried.end();
 }
 
+/// Returns `loop`, which this thread may use: a loop that a child of fork inherited has no thread there.
+Loop& its_own(Loop& loop) noexcept {
+  WEFT_ASSERT(Loop::current() == &loop || loop.is_used_here() || loop.mailbox()->in_child(), kWrongThread);
+  return loop;
+}
+
 }  // namespace
 
 FleetCore::FleetCore(Loop& loop, FleetOptions options, Transports transports)
-    : loop_(loop),
+    : loop_(its_own(loop)),
       options_(std::move(options)),
       misuse_(check_options(options_)),
       random_(numbers_of(options_.seed)),
       budget_((options_ = usable(std::move(options_), misuse_)).retry_budget, loop.now()),
       choice_(options_),
       links_(loop, choice_, options_.pool, std::move(transports)) {
-  check_thread();
   if (!misuse_.ok()) return;
   misuse_ = names_.begin(options_.name, options_.naming);
   if (misuse_.ok()) return;
@@ -71,9 +76,8 @@ FleetCore::~FleetCore() {
   close();
 }
 
-// A loop that a child of fork inherited has no thread there.
 void FleetCore::check_thread() const noexcept {
-  WEFT_ASSERT(Loop::current() == &loop_ || loop_.is_used_here() || loop_.mailbox()->in_child(), kWrongThread);
+  its_own(loop_);
 }
 
 void FleetCore::close() noexcept {

@@ -108,8 +108,7 @@ void Connection::BringingUp::move() {
                           connection.capabilities_->few_frames_bytes);
   hand_up_hello();
   if (connection.ending()) return;
-  connection.readable_ = true;
-  connection.schedule_work();
+  connection.look_for_bytes();
   bring_up.stream_watch().look();
 }
 
@@ -151,6 +150,12 @@ void Connection::start(FrameSink& sink) {
     receiver_ = &bringing_up_->bring_up;
   }
   if (peer_owes()) peer_watch_.owed(framer_.progress());
+  look_for_bytes();
+}
+
+// What is there already, nobody has waited for before.
+void Connection::look_for_bytes() {
+  backlog_.begin(loop_.now());
   readable_ = true;
   schedule_work();
 }

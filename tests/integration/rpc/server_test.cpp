@@ -12,6 +12,7 @@
 #include "integration/rpc/raw_peer.hpp"
 #include "integration/rpc/rpc_testing.hpp"
 #include "support/raw_socket.hpp"
+#include "support/wire_bytes.hpp"
 
 namespace weft::testing::server_tests {
 
@@ -353,6 +354,29 @@ TEST_F(Servers, AStopDoesNotWaitForConnectionsThatSayNothing) {
     }
     EXPECT_TRUE(each->at_end());
   }
+}
+
+// Nobody waited for it before: it is not told that half of its time had passed.
+TEST_F(Servers, ACallThatWasThereBeforeItsConnectionWasLookedAtIsServed) {
+  Server& server = serve_here(fill_echo);
+  RawSocket caller{Url::parse(server.urls().front()).value()};
+  const std::string argument = "early";
+  std::string body(encoded_size(argument), '\0');
+  encode_to(reinterpret_cast<std::byte*>(body.data()), argument);
+  wire::RequestHead head{.id = 1, .method = method_key<echo>.id, .schema = method_key<echo>.schema};
+  head.timeout = 1'000'000;  // us
+  ASSERT_TRUE(caller.send(hello_bytes() + frame_bytes(head.header(), body)));
+  std::string heard;
+  std::size_t hello = 0;
+  ASSERT_TRUE(turn_until(loop(), [&] {
+    heard += caller.receive_some(1000);
+    hello = wire::hello_length(as_bytes(heard)).value();
+    return hello != 0 && heard.size() >= hello + wire::kHeaderBytes;
+  }));
+  wire::FrameHeader answer;
+  std::memcpy(&answer, heard.data() + hello, sizeof answer);
+  EXPECT_EQ(answer.type, wire::FrameType::kAnswer);
+  EXPECT_TRUE(wire::AnswerView{answer}.succeeded());
 }
 
 TEST_F(Servers, AForcedStopEndsEveryCallWithAStatusAndWaitsForItsHandler) {

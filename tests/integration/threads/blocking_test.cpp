@@ -269,10 +269,14 @@ TEST_F(Blocking, ALoopThatRunsAgainTakesCallsAgain) {
   auto loop = Loop::create().value();
   Client client{*loop, {.connect = served.url()}};
   for (int round = 0; round < 3; ++round) {
-    std::thread caller{[&] {
-      EXPECT_EQ(blocking(client).call<add>(round, 1).value(), round + 1);
-      loop->stop();
-    }};
+    std::thread caller;
+    // A call that came before the loop runs again would be told that it was stopped.
+    loop->post([&] {
+      caller = std::thread{[&] {
+        EXPECT_EQ(blocking(client).call<add>(round, 1).value(), round + 1);
+        loop->stop();
+      }};
+    });
     loop->run();
     caller.join();
   }
