@@ -327,7 +327,7 @@ void Connection::receive_all() {
     if (!readable_ && !resume_) break;
   }
   if (ending()) return;
-  framer_.park();
+  if (!resume_) framer_.park();
   if (peer_owes()) peer_watch_.owed(framer_.progress());
 }
 

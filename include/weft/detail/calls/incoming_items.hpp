@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -57,7 +58,7 @@ class IncomingItems {
   std::uint64_t discard() noexcept;
 
   /// An item is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in blocks of `chunks`;
-  /// `granted` is set to what is to be granted, if that is something.
+  /// `granted` grows to what is to be granted.
   Arrival arrive(const Frame& frame, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks,
                  std::uint64_t& granted) noexcept {
     const std::uint64_t cost = wire::ItemView{frame.header}.cost();
@@ -65,7 +66,7 @@ class IncomingItems {
       return Arrival::kNoCredit;
     }
     if (ended_ || discards_) [[unlikely]] {
-      if (!ended_) granted = window_.take(cost);
+      if (!ended_) granted = std::max(granted, window_.take(cost));
       return Arrival::kDropped;
     }
     const bool kept =
