@@ -2,50 +2,28 @@
 #include "weft/detail/calls/item_queue.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
 
-#include "weft/base/bytes.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
-#include "weft/detail/wire/frame.hpp"
 
 namespace weft::detail {
 
 namespace {
 
-/// In front of each item that was copied: its size.
-constexpr std::size_t kLengthBytes = 8;
-/// A larger item stays in its chunk, if it is most of that.
-constexpr std::size_t kCopiedBytes = 8 * 1024;
 /// Memory of the first blocks: a stream on which little waits takes little.
 constexpr std::size_t kFirstBlockBytes = 512;
 constexpr std::size_t kNextBlockBytes = 4096;
 
-bool stays_in_chunk(Bytes item, const ChunkRef& chunk) {
+}  // namespace
+
+bool ItemQueue::stays_in_chunk(Bytes item, const ChunkRef& chunk) noexcept {
   return item.size() > kCopiedBytes && chunk && item.size() >= chunk->capacity() / 4 * 3;
 }
 
-}  // namespace
-
-/// Memory for items: its own behind it, a chunk that they are copied into, or the chunk of one item.
-struct ItemQueue::Block {
-  Block* next = nullptr;
-  std::byte* data = nullptr;
-  std::size_t capacity = 0;
-  /// Of what is in it, the part that was not taken.
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  ChunkRef chunk{};
-  std::size_t charge = 0;
-  /// Bytes of its allocation.
-  std::size_t allocated = 0;
-  /// It is one item, without its length in front.
-  bool is_item = false;
-};
-
-bool ItemQueue::push(Bytes item, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks) noexcept {
+bool ItemQueue::push_elsewhere(Bytes item, const ChunkRef& chunk, LocalBudget& budget,
+                               ChunkPool& chunks) noexcept {
   if (stays_in_chunk(item, chunk)) {
     if (!budget.try_reserve(chunk->capacity())) return false;
     Block* const block = new_block(sizeof(Block));
@@ -66,9 +44,7 @@ bool ItemQueue::push(Bytes item, const ChunkRef& chunk, LocalBudget& budget, Chu
     block = add_block(needed, budget, chunks);
     if (block == nullptr) return false;
   }
-  store_le<std::uint64_t>(block->data + block->end, item.size());
-  if (!item.empty()) std::memcpy(block->data + block->end + kLengthBytes, item.data(), item.size());
-  block->end += needed;
+  copy_behind(*block, item);
   return true;
 }
 
@@ -111,22 +87,6 @@ void ItemQueue::append(Block& block, std::size_t charge, LocalBudget& budget) no
   budget_ = &budget;
   (first_ == nullptr ? first_ : last_->next) = &block;
   last_ = &block;
-}
-
-Bytes ItemQueue::front() const noexcept {
-  const Block& block = *first_;
-  if (block.is_item) return {block.data, block.end};
-  const std::byte* const at = block.data + block.begin;
-  return {at + kLengthBytes, static_cast<std::size_t>(load_le<std::uint64_t>(at))};
-}
-
-void ItemQueue::pop() noexcept {
-  Block& block = *first_;
-  if (!block.is_item) {
-    block.begin += kLengthBytes + wire::padded(front().size());
-    if (block.begin != block.end) return;
-  }
-  drop_first();
 }
 
 void ItemQueue::clear() noexcept {

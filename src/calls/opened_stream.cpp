@@ -42,13 +42,12 @@ void OpenedStream::opened(const Begun& begun) noexcept {
   shrink();
 }
 
-StreamSide& OpenedStream::side() noexcept {
+void OpenedStream::settle() noexcept {
   if (done()) {
     side_.close(failure_, false);
   } else if (!side_.is_open() && state_ == State::kSent) {
     side_.open(out_->session().streams(), id_, false);
   }
-  return side_;
 }
 
 const Status& OpenedStream::status() const noexcept {

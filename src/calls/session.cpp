@@ -140,7 +140,9 @@ Status Session::on_hello(const wire::Hello& theirs) {
   if ((*features & wire::Features::kPieces) != 0) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
   }
-  if ((*features & wire::Features::kStreams) != 0) streams_.allow(theirs.stream_window_bytes);
+  if ((*features & wire::Features::kStreams) != 0) {
+    streams_.allow(theirs.stream_window_bytes, theirs.body_bytes_max);
+  }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);
   state_ = State::kReady;
@@ -177,7 +179,7 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
     }
     // What calls are made of is taken here: the rest comes seldom.
     Status status = frames[i].header.type == wire::FrameType::kRequest ? in_.on_request(frames[i], chunk)
-                                                                       : on_other(frames[i], chunk);
+                                                                       : on_other(frames, i, chunk);
     if (!status.ok()) [[unlikely]]
       return status;
   }
@@ -206,10 +208,14 @@ bool Session::put_off(std::span<const Frame> frames, const ChunkRef& chunk) {
   return true;
 }
 
-Status Session::on_other(const Frame& frame, const ChunkRef& chunk) {
+Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk) {
+  const Frame& frame = frames[at];
   switch (frame.header.type) {
-    case wire::FrameType::kItem:
-      return streams_.on_item(frame, chunk);
+    case wire::FrameType::kItem: {
+      const std::span<const Frame> items = SessionStreams::items_at_front_of(frames.subspan(at));
+      at += items.size() - 1;
+      return streams_.on_items(items, chunk);
+    }
     case wire::FrameType::kCredit:
       return streams_.on_credit(frame.header);
     case wire::FrameType::kCancel:

@@ -156,14 +156,16 @@ class Session final : public ListHook<SessionTag>,
 
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
-  Status on_other(const Frame& frame, const ChunkRef& chunk);
+  /// Takes the frame at `at`, which is neither request nor answer; of an item's also those behind it that are
+  /// of its stream. Sets `at` to the last one that was taken.
+  Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);
   void watch_peer();
 
   SessionSetup setup_;
   std::unique_ptr<Connection> connection_;
   FrameOutput output_;
   OutgoingTransfers transfers_{*connection_, output_};
-  SessionStreams streams_{*this};
+  SessionStreams streams_{*this, output_};
   std::uint64_t connection_id_;
   PeerSeat seat_;
   CallsOut out_{*this};

@@ -14,10 +14,6 @@ std::uint32_t SessionStreams::window() const {
   return session_.limits().stream_window;
 }
 
-std::uint32_t SessionStreams::item_bytes_max() const {
-  return session_.peer().body_bytes_max;
-}
-
 std::optional<Refusal> SessionStreams::refusal() const {
   if (!allowed_) {
     return Refusal{RefusalReason::kWrongSchema,
@@ -45,12 +41,22 @@ StreamSide* SessionStreams::find(std::uint64_t id, bool of_answer, std::string_v
   return stream;
 }
 
-Status SessionStreams::on_item(const Frame& frame, const ChunkRef& chunk) {
+std::span<const Frame> SessionStreams::items_at_front_of(std::span<const Frame> frames) {
+  const wire::FrameHeader& first = frames.front().header;
+  std::size_t count = 1;
+  while (count < frames.size() && frames[count].header.type == first.type &&
+         frames[count].header.id == first.id && frames[count].header.flags == first.flags) {
+    ++count;
+  }
+  return frames.first(count);
+}
+
+Status SessionStreams::on_items(std::span<const Frame> items, const ChunkRef& chunk) {
   if (arriving_ != 0) release_arriving();
-  const wire::ItemView item{frame.header};
+  const wire::ItemView first{items.front().header};
   Status breach;
-  StreamSide* const stream = find(item.id(), item.of_answer(), "an item for a call of one answer", breach);
-  return stream != nullptr ? stream->on_item(frame, chunk) : breach;
+  StreamSide* const stream = find(first.id(), first.of_answer(), "an item for a call of one answer", breach);
+  return stream != nullptr ? stream->on_items(items, chunk) : breach;
 }
 
 Status SessionStreams::on_credit(const wire::FrameHeader& header) {
@@ -82,10 +88,6 @@ void SessionStreams::release_arriving() {
 
 Loop& SessionStreams::loop() const {
   return session_.loop();
-}
-
-FrameOutput& SessionStreams::output() const {
-  return session_.output();
 }
 
 LocalBudget& SessionStreams::memory() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "calls/refusals.hpp"
@@ -27,21 +28,23 @@ class Session;
 /// many the peer has opened, and who waits for room to send. Thread: the connection's loop.
 class SessionStreams {
  public:
-  explicit SessionStreams(Session& session) : session_(session), rest_(*this) {}
+  /// Both outlive it.
+  SessionStreams(Session& session, FrameOutput& output) : session_(session), output_(output), rest_(*this) {}
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;
   ~SessionStreams() { release_arriving(); }
 
-  /// The peer knows streams too, and takes so much of each before it grants more.
-  void allow(std::uint32_t peer_window) {
+  /// The peer knows streams too, and takes so much of each before it grants more, and items so large.
+  void allow(std::uint32_t peer_window, std::uint32_t item_bytes_max) {
     allowed_ = true;
     peer_window_ = peer_window;
+    item_bytes_max_ = item_bytes_max;
   }
   bool are_allowed() const { return allowed_; }
   std::uint32_t peer_window() const { return peer_window_; }
   std::uint32_t window() const;
   /// Largest item that the peer takes.
-  std::uint32_t item_bytes_max() const;
+  std::uint32_t item_bytes_max() const { return item_bytes_max_; }
 
   /// One that the peer opened has begun, or has ended while it held items of this cost.
   void enter() { ++served_; }
@@ -52,22 +55,24 @@ class SessionStreams {
   /// An item of this cost may be kept on one that the peer opened: all of them together keep to a
   /// connection's share of the memory.
   bool may_hold(std::uint64_t cost) const { return held_ + cost <= kHeldAlways || has_share_for(cost); }
-  void hold(std::uint64_t cost) { held_ += cost; }
-  void release(std::uint64_t cost) { held_ -= cost; }
+  /// One that the peer opened holds items of the cost `now`, and held `before`.
+  void count_held(std::uint64_t before, std::uint64_t now) { held_ += now - before; }
 
   /// Says why the peer may not open one more.
   std::optional<Refusal> refusal() const;
 
+  /// Returns those of `frames` from the first on, which is an item, that are items of the same stream.
+  static std::span<const Frame> items_at_front_of(std::span<const Frame> frames);
   /// Takes what the peer sent on a stream of either direction; a failure is its breach of the protocol. Items
   /// for a stream that has ended on this side may be on their way, and are dropped.
-  Status on_item(const Frame& frame, const ChunkRef& chunk);
+  Status on_items(std::span<const Frame> items, const ChunkRef& chunk);
   Status on_credit(const wire::FrameHeader& header);
   /// An item that is larger than a chunk has begun to come, and `arrived` bytes of it are here. False when it
   /// would be dropped, or when there is no memory for it.
   bool wants_item(wire::ItemView item, std::size_t arrived);
 
   Loop& loop() const;
-  FrameOutput& output() const;
+  FrameOutput& output() const { return output_; }
   LocalBudget& memory() const;
 
   /// Lets `side` wait until there is room for what it sends.
@@ -94,10 +99,12 @@ class SessionStreams {
   StreamSide* find(std::uint64_t id, bool of_answer, std::string_view what, Status& breach) const;
 
   Session& session_;
+  FrameOutput& output_;
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
   Rest rest_;
   std::uint64_t held_ = 0;
   std::uint32_t peer_window_ = 0;
+  std::uint32_t item_bytes_max_ = 0;
   std::uint32_t served_ = 0;
   /// Bytes that are charged for an item that is coming.
   std::size_t arriving_ = 0;

@@ -25,7 +25,7 @@ constexpr FixedFailure kClosed{StatusCode::kUnavailable, Layer::kRpc, Retry::kRe
 }  // namespace
 
 StreamSide::~StreamSide() {
-  if (streams_ != nullptr && answers_) streams_->leave(incoming_.held());
+  if (streams_ != nullptr && answers_) streams_->leave(counted_);
 }
 
 void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept {
@@ -41,13 +41,12 @@ void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) n
 // A side that began its call is told of the end when its connection may be gone already.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
-  const std::uint64_t held = incoming_.held();
   drops ? incoming_.drop() : incoming_.end();
   writing_over_ = true;
   if (failure_.ok()) failure_ = why;
   unlink();
   if (SessionStreams* const streams = std::exchange(streams_, nullptr); streams != nullptr && answers_) {
-    streams->leave(held);
+    streams->leave(counted_);
   }
   wake(reader_);
   wake_writer();
@@ -126,47 +125,51 @@ void StreamSide::grant(std::uint64_t granted) noexcept {
   streams_->output().send(wire::CreditHead{.id = id_, .granted = granted, .of_answer = answers_}.header());
 }
 
-void StreamSide::take_item() noexcept {
-  const std::uint64_t held = incoming_.held();
-  grant(incoming_.take());
-  if (answers_ && streams_ != nullptr) streams_->release(held - incoming_.held());
+void StreamSide::took(std::uint64_t granted) noexcept {
+  grant(granted);
+  count_held();
 }
 
 void StreamSide::discard() noexcept {
-  const std::uint64_t held = incoming_.held();
-  grant(incoming_.discard());
-  if (answers_ && streams_ != nullptr) streams_->release(held - incoming_.held());
+  took(incoming_.discard());
 }
 
-Status StreamSide::on_item(const Frame& frame, const ChunkRef& chunk) noexcept {
-  if (incoming_.have_ended() && failure_.ok()) {
-    return misplaced_item("an item behind the last one of its stream");
-  }
-  if (wire::ItemView{frame.header}.is_last()) {
-    incoming_.end();
-    wake(reader_);
-    return {};
-  }
-  const std::uint64_t held = incoming_.held();
-  if (answers_ && !streams_->may_hold(wire::ItemView{frame.header}.cost())) {
-    fail_for_memory();
-    return {};
-  }
+void StreamSide::count_held() noexcept {
+  if (!answers_ || streams_ == nullptr) return;
+  streams_->count_held(counted_, incoming_.held());
+  counted_ = incoming_.held();
+}
+
+// Whoever reads is told once of all of them.
+Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk) noexcept {
+  if (streams_ == nullptr) return {};  // given up; the call has not ended yet
   std::uint64_t granted = 0;
-  switch (incoming_.arrive(frame, chunk, streams_->memory(), streams_->loop().chunks(), granted)) {
-    case IncomingItems::Arrival::kNoCredit:
-      return misplaced_item("an item for which its stream has no credit");
-    case IncomingItems::Arrival::kNoMemory:
+  for (const Frame& item : items) {
+    if (incoming_.have_ended() && failure_.ok()) [[unlikely]] {
+      return misplaced_item("an item behind the last one of its stream");
+    }
+    if (wire::ItemView{item.header}.is_last()) [[unlikely]] {
+      incoming_.end();
+      continue;
+    }
+    const std::uint64_t uncounted = incoming_.held() - counted_ + wire::ItemView{item.header}.cost();
+    if (answers_ && !streams_->may_hold(uncounted)) [[unlikely]] {
       fail_for_memory();
-      break;
-    case IncomingItems::Arrival::kDropped:
-      grant(granted);
-      break;
-    case IncomingItems::Arrival::kKept:
-      if (answers_) streams_->hold(incoming_.held() - held);
-      wake(reader_);
-      break;
+      continue;
+    }
+    switch (incoming_.arrive(item, chunk, streams_->memory(), streams_->loop().chunks(), granted)) {
+      case IncomingItems::Arrival::kNoCredit:
+        return misplaced_item("an item for which its stream has no credit");
+      case IncomingItems::Arrival::kNoMemory:
+        fail_for_memory();
+        break;
+      case IncomingItems::Arrival::kDropped:
+      case IncomingItems::Arrival::kKept:
+        break;
+    }
   }
+  took(granted);
+  if (incoming_.has_item() || incoming_.have_ended()) wake(reader_);
   return {};
 }
 

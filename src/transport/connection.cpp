@@ -108,7 +108,9 @@ void Connection::BringingUp::move() {
                           connection.capabilities_->few_frames_bytes);
   hand_up_hello();
   if (connection.ending()) return;
-  connection.look_for_bytes();
+  connection.backlog_.begin(connection.loop_.now());
+  connection.readable_ = true;
+  connection.schedule_work();
   bring_up.stream_watch().look();
 }
 
@@ -150,12 +152,7 @@ void Connection::start(FrameSink& sink) {
     receiver_ = &bringing_up_->bring_up;
   }
   if (peer_owes()) peer_watch_.owed(framer_.progress());
-  look_for_bytes();
-}
-
-// What is there already, nobody has waited for before.
-void Connection::look_for_bytes() {
-  backlog_.begin(loop_.now());
+  backlog_.begin(loop_.now());  // what is there already has not waited for anybody
   readable_ = true;
   schedule_work();
 }
@@ -327,7 +324,7 @@ void Connection::receive_all() {
     if (!readable_ && !resume_) break;
   }
   if (ending()) return;
-  framer_.park();
+  if (!resume_) framer_.park();
   if (peer_owes()) peer_watch_.owed(framer_.progress());
 }
 

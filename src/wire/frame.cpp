@@ -39,13 +39,6 @@ std::string_view to_string(FrameFault fault) {
 }
 
 FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept {
-  // Of all that comes here, items of streams come most.
-  const unsigned unused =
-      (header.flags & ~FrameFlags::kOfAnswer) | header.typed16 | header.timeout | header.schema;
-  if (header.type == FrameType::kItem && (unused | header.typed64 | header.attachment_bytes) == 0 &&
-      header.body_bytes <= limits.body_bytes_max) [[likely]] {
-    return FrameFault::kNone;
-  }
   const auto type = static_cast<unsigned>(header.type);
   const bool skippable = is_skippable(header.type);
   if (type - 1 > 10 && !skippable) return FrameFault::kUnknownType;

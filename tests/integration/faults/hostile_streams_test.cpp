@@ -48,6 +48,14 @@ Task<int> long_call() {
   co_return 0;
 }
 
+/// Goes on for long when its reading has ended.
+Task<int> outlive_reading(Reader<std::string>& items) {
+  while (auto item = co_await items.next()) continue;
+  Event never;
+  [[maybe_unused]] const Result<void> cancelled = co_await never.wait();
+  co_return 0;
+}
+
 std::string item_bytes(std::uint64_t id, const std::string& text = kItem, bool of_answer = false) {
   return frame_bytes(wire::ItemHead{.id = id, .of_answer = of_answer}.header(), body_of(text));
 }
@@ -117,7 +125,7 @@ class HostileStreams : public FaultTest {
     options.threads = 1;
     options.limits.stream_window = kWindow;
     return serve(std::move(options), [](Server& server) {
-      server.register_handler<add, watch, count_items, never_read, long_call>();
+      server.register_handler<add, watch, count_items, never_read, outlive_reading, long_call>();
     });
   }
   void expect_served(const Server& server) {
@@ -330,6 +338,30 @@ TEST_F(HostileStreams, APeerOfAnEarlierBuildOpensNoStreamAndGoesOnCalling) {
   EXPECT_EQ(wait_for(caller.start<&add>(3, 4)).value(), 7);
   caller.close();
   EXPECT_TRUE(turn_until(loop(), [&] { return old.is_over(); }));
+}
+
+// Its reading has failed, and its handler goes on: what comes for it meanwhile finds nobody.
+TEST_F(HostileStreams, ItemsBehindOneOfNoSenseAreDropped) {
+  Server& server = serve_all();
+  HostilePeer peer{server.urls().front()};
+  const std::string nonsense = frame_bytes(wire::ItemHead{.id = 1}.header(), "\xff\xff\xff\xff");
+  const auto call_add = [&](std::uint64_t id) {
+    ASSERT_TRUE(peer.send(request_bytes<&add>(id, 1, 2)));
+    for (auto frame = peer.receive_frame(); frame; frame = peer.receive_frame()) {
+      if (frame->header.type == FrameType::kAnswer && frame->header.id == id) return;
+    }
+    ADD_FAILURE() << "call " << id << " was not answered";
+  };
+  ASSERT_TRUE(peer.send(hello_with_window(kWindow) + request_bytes<outlive_reading>(1)));
+  ASSERT_TRUE(peer.receive_hello());
+  ASSERT_TRUE(peer.send(nonsense));
+  call_add(2);
+  ASSERT_TRUE(peer.send(repeated(item_bytes(1), 100) + credit_bytes(1, 5 * kWindow) + last_bytes(1)));
+  call_add(3);
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
+  peer.close();
+  EXPECT_TRUE(at_rest(server));
+  expect_served(server);
 }
 
 TEST_F(HostileStreams, MoreStreamsThanAllowedAreRefusedAndOthersGoOn) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "weft/base/bytes.hpp"
 #include "weft/detail/calls/item_queue.hpp"
 #include "weft/detail/calls/stream_windows.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/wire/heads.hpp"
 
 namespace weft::detail {
 
@@ -39,21 +42,49 @@ class IncomingItems {
     return items_.front();
   }
   /// The item that is shown, if one is, is not needed any more. Returns what is to be granted.
-  std::uint64_t take() noexcept;
+  std::uint64_t take() noexcept {
+    if (!std::exchange(shown_, false)) return 0;
+    if (dropped_) [[unlikely]] {
+      forget();
+      return 0;
+    }
+    const std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
+    items_.pop();
+    held_ -= cost;
+    return window_.take(cost);
+  }
   /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
   /// Returns what is to be granted.
   std::uint64_t discard() noexcept;
 
   /// An item is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in blocks of `chunks`;
-  /// `granted` is what is to be granted.
+  /// `granted` grows to what is to be granted.
   Arrival arrive(const Frame& frame, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks,
-                 std::uint64_t& granted) noexcept;
+                 std::uint64_t& granted) noexcept {
+    const std::uint64_t cost = wire::ItemView{frame.header}.cost();
+    if (!window_.arrive(cost)) [[unlikely]] {
+      return Arrival::kNoCredit;
+    }
+    if (ended_ || discards_) [[unlikely]] {
+      if (!ended_) granted = std::max(granted, window_.take(cost));
+      return Arrival::kDropped;
+    }
+    const bool kept =
+        frame.body.size() == frame.header.body_bytes && items_.push(frame.body, chunk, budget, chunks);
+    if (!kept) [[unlikely]] {
+      return Arrival::kNoMemory;
+    }
+    held_ += cost;
+    return Arrival::kKept;
+  }
   /// No more come.
   void end() noexcept { ended_ = true; }
   /// The same, and those that are here are not read; they stay as long as one is shown.
   void drop() noexcept;
 
  private:
+  void forget() noexcept;
+
   ReceiveWindow window_{1};
   ItemQueue items_;
   std::uint64_t held_ = 0;

@@ -25,7 +25,12 @@ class OpenedStream : OwnedDetails, public PendingCall {
   OpenedStream(CallTarget& target, const MethodKey& method, std::unique_ptr<CallDetails> details);
 
   /// Returns the items, as far as the call itself is now.
-  StreamSide& side() noexcept;
+  StreamSide& side() noexcept {
+    if (state_ != State::kSent || !side_.is_open()) [[unlikely]] {
+      settle();
+    }
+    return side_;
+  }
   /// Gives the stream up, and the peer is told; `why` is not ok.
   void abandon(const Status& why) noexcept;
   void on_cancel(CancelReason reason) noexcept override;
@@ -56,6 +61,8 @@ class OpenedStream : OwnedDetails, public PendingCall {
   };
 
   StreamSide* stream() noexcept final { return &side(); }
+  /// Opens or closes the items, as the call is.
+  void settle() noexcept;
   void tell() noexcept;
   /// Forgets the options of a call that is under way.
   void shrink() noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "weft/base/status.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -72,15 +73,19 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// Items that came and were not read. They are taken by take_item(), which tells the peer.
   IncomingItems& incoming() noexcept { return incoming_; }
   /// The item that is shown, if one is, is not needed any more, and the peer may send more.
-  void take_item() noexcept;
+  void take_item() noexcept {
+    const std::uint64_t granted = incoming_.take();
+    if (granted != 0 || incoming_.held() == 0) took(granted);
+  }
   /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
   void discard() noexcept;
   /// Sets who is scheduled when there is an item, or when reading has ended; null: nobody.
   void set_reader(Ready* reader) noexcept { reader_ = reader; }
   const Ready* reader() const noexcept { return reader_; }
 
-  /// Takes what the peer sent; a failure is a breach of the protocol, and ends the connection.
-  Status on_item(const Frame& frame, const ChunkRef& chunk) noexcept;
+  /// Takes what the peer sent, of items one or more; a failure is a breach of the protocol, and ends the
+  /// connection.
+  Status on_items(std::span<const Frame> items, const ChunkRef& chunk) noexcept;
   Status on_credit(const wire::FrameHeader& header) noexcept;
   /// Reads no more, for there is no memory for what comes. The peer goes on until its call is ended.
   void fail_for_memory() noexcept;
@@ -89,6 +94,9 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   void fail_writing(Status why) noexcept;
   void wake(Ready*& waiter) noexcept;
   void grant(std::uint64_t granted) noexcept;
+  /// Items were taken: the peer is told what it is granted, and the connection what is held still.
+  void took(std::uint64_t granted) noexcept;
+  void count_held() noexcept;
 
   Loop& loop_;
   SessionStreams* streams_ = nullptr;
@@ -98,6 +106,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   Ready* reader_ = nullptr;
   Ready* writer_ = nullptr;
   Status failure_;
+  /// Cost of the items that the connection knows to be held here.
+  std::uint64_t counted_ = 0;
   bool answers_ = false;
   bool writing_ended_ = false;
   bool writing_over_ = false;

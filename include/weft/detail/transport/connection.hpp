@@ -201,8 +201,6 @@ class Connection final : public ConnectionEnds,
   bool ending() const noexcept { return state_ >= State::kClosing; }
   void work();
   void schedule_work();
-  /// Bytes of the peer may be there that nobody told of.
-  void look_for_bytes();
 
   void on_peer_gone(int error);
 

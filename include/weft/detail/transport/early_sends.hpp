@@ -20,6 +20,8 @@ class EarlySends {
   /// works, smaller ones cost more system calls.
   static constexpr std::uint32_t kFirstBytes = 4 * 1024;
   static constexpr std::uint32_t kBytes = 16 * 1024;
+  /// The more was sent in a turn the longer the peer has to do: so many bytes are always much.
+  static constexpr std::uint32_t kBytesMax = 128 * 1024;
   /// Fewer frames than this are few.
   static constexpr int kFewFrames = 16;
 
@@ -28,16 +30,25 @@ class EarlySends {
       : few_frames_kib_(static_cast<std::uint16_t>(few_frames_bytes / 1024)) {}
 
   /// Where it is to be looked next whether much is queued.
-  std::uint32_t bytes() const noexcept { return began_ ? kBytes : kFirstBytes; }
+  std::uint32_t bytes() const noexcept { return much_; }
   bool are_due(std::size_t queued, int frames) const noexcept {
     return queued >= bytes() && (frames >= kFewFrames || queued >= few_frames_kib_ * std::size_t{1024});
   }
-  void expect_little() noexcept { began_ = false; }
-  void expect_more() noexcept { began_ = true; }
+  /// A turn is over.
+  void expect_little() noexcept {
+    much_ = kFirstBytes;
+    sent_ = 0;
+  }
+  /// `queued` bytes are sent early.
+  void expect_more(std::size_t queued) noexcept {
+    sent_ = saturated(sent_ + queued);
+    much_ = std::clamp(sent_ / 2, kBytes, kBytesMax);
+  }
 
  private:
   std::uint16_t few_frames_kib_;
-  bool began_ = false;
+  std::uint32_t much_ = kFirstBytes;
+  std::uint32_t sent_ = 0;
 };
 
 }  // namespace weft::detail

@@ -165,7 +165,7 @@ std::string_view to_string(FrameFault fault);
 /// Checks a header against `limits` before anything is allocated for it. Does no I/O, never fails to answer.
 inline FrameFault check_header(const FrameHeader& header, const FrameLimits& limits) noexcept;
 
-/// The rest of check_header(): for all frames but plain requests and plain successes.
+/// The rest of check_header(): for all frames but plain requests, plain successes and plain items.
 FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& limits) noexcept;
 
 /// The failure that ends a connection whose peer sent such a frame. `fault` is not kNone.
@@ -217,6 +217,12 @@ inline FrameFault check_header(const FrameHeader& header, const FrameLimits& lim
   const bool request = header.type == FrameType::kRequest;
   const bool success = header.type == FrameType::kAnswer && (header.timeout | header.schema) == 0;
   if (plain && (request || success)) [[likely]] {
+    return FrameFault::kNone;
+  }
+  const unsigned unused =
+      (header.flags & ~FrameFlags::kOfAnswer) | header.typed16 | header.timeout | header.schema;
+  if (header.type == FrameType::kItem && (unused | header.typed64 | header.attachment_bytes) == 0 &&
+      header.body_bytes <= limits.body_bytes_max) {
     return FrameFault::kNone;
   }
   return check_header_slow_path(header, limits);
