@@ -3,7 +3,7 @@
 // stands still.
 #include "unit/fleet/fleet_testing.hpp"
 #include "weft/balancing/round_robin.hpp"
-#include "weft/detail/fleet/quiet_methods.hpp"
+#include "weft/detail/limits/quiet_methods.hpp"
 
 namespace weft::fleet_tests {
 namespace {

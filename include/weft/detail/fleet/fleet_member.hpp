@@ -8,7 +8,7 @@
 
 #include "weft/calls/call_pool.hpp"
 #include "weft/coro/task.hpp"
-#include "weft/detail/fleet/quiet_methods.hpp"
+#include "weft/detail/limits/quiet_methods.hpp"
 
 namespace weft::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/detail/fleet/quiet_methods.hpp"
+#include "weft/detail/limits/quiet_methods.hpp"
 
 #include <algorithm>
 
