@@ -4,6 +4,7 @@
 /// Everything a program of clients, servers and coroutines needs, in one header.
 
 #include "weft/blocking_client.hpp"
+#include "weft/calls/obey_retry_after.hpp"
 #include "weft/calls/with_retry.hpp"
 #include "weft/client.hpp"
 #include "weft/connection_pool.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/balancing/least_loaded.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "weft/detail/base/assert.hpp"
@@ -9,6 +10,7 @@ namespace weft {
 
 LeastLoaded::LeastLoaded(LeastLoadedOptions options) noexcept : options_(options) {
   WEFT_ASSERT(options.decay > Duration::zero(), "a latency that decays at once is none");
+  WEFT_ASSERT(options.failure_decay > Duration::zero(), "a failure that is forgotten at once is none");
 }
 
 void LeastLoaded::list_changed(std::span<const std::uint32_t> before) {
@@ -17,7 +19,9 @@ void LeastLoaded::list_changed(std::span<const std::uint32_t> before) {
 
 // What failed before it went says nothing of what came back.
 void LeastLoaded::share_changed(std::uint32_t index, std::uint64_t parts_before) noexcept {
-  if (parts_before == 0) loads_[index].nanoseconds = 0;
+  if (parts_before != 0) return;
+  loads_[index].nanoseconds = 0;
+  loads_[index].failure = 0;
 }
 
 double LeastLoaded::kept(TimePoint at, TimePoint now) const noexcept {
@@ -25,19 +29,32 @@ double LeastLoaded::kept(TimePoint at, TimePoint now) const noexcept {
   return std::exp(-static_cast<double>((now - at).count()) / static_cast<double>(options_.decay.count()));
 }
 
+// Evenly, not by parts: a second falls to a tenth of a millisecond by parts only after nine times the time
+// constant, so that one failure would keep a server of fast calls without any for as long.
+double LeastLoaded::penalty(const Load& load, TimePoint now) const noexcept {
+  const double whole = static_cast<double>(options_.failure_decay.count());
+  const double passed = static_cast<double>(std::max(now - load.failed_at, Duration::zero()).count());
+  return passed < whole ? load.failure * (1 - passed / whole) : 0;
+}
+
+double LeastLoaded::counted(const Load& load, TimePoint now) const noexcept {
+  const double failure = load.failure == 0 ? 0 : penalty(load, now);
+  return load.nanoseconds == 0 ? failure : std::max(failure, load.nanoseconds * kept(load.at, now));
+}
+
 Duration LeastLoaded::latency(std::uint32_t index, TimePoint now) const noexcept {
-  const Load& load = loads_[index];
-  return Duration{static_cast<Duration::rep>(load.nanoseconds * kept(load.at, now))};
+  return Duration{static_cast<Duration::rep>(counted(loads_[index], now))};
 }
 
 double LeastLoaded::cost(std::uint32_t index, TimePoint now) const noexcept {
   const Load& load = loads_[index];
   const double counts = static_cast<double>(candidates().parts(index));
-  if (load.nanoseconds == 0) {
+  const double nanoseconds = counted(load, now);
+  if (nanoseconds == 0) {
     // The first call of a server finds out; those behind it wait for what it finds.
     return static_cast<double>(options_.failure_latency.count()) * load.in_flight / counts;
   }
-  return load.nanoseconds * kept(load.at, now) * (load.in_flight + 1.0) / counts;
+  return nanoseconds * (load.in_flight + 1.0) / counts;
 }
 
 std::optional<std::uint32_t> LeastLoaded::pick(const PickRequest& request) noexcept {
@@ -59,8 +76,13 @@ void LeastLoaded::ended(std::uint32_t index, const CallReport& report) noexcept 
   // A call that began before its endpoint came into this list was not counted.
   if (load.in_flight > 0) --load.in_flight;
   if (report.outcome == CallOutcome::kIgnored) return;
-  Duration seen = std::max(report.latency, Duration{1});
-  if (report.outcome == CallOutcome::kFailure) seen = std::max(seen, options_.failure_latency);
+  const Duration seen = std::max(report.latency, Duration{1});
+  if (report.outcome == CallOutcome::kFailure) {
+    const Duration counts = std::max(seen, options_.failure_latency);
+    load.failure = std::max(penalty(load, report.now), static_cast<double>(counts.count()));
+    load.failed_at = std::max(load.failed_at, report.now);
+    return;
+  }
   const double nanoseconds = static_cast<double>(seen.count());
   const double weight = kept(load.at, report.now);
   const bool peak = load.nanoseconds == 0 || nanoseconds > load.nanoseconds;

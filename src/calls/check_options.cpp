@@ -105,7 +105,8 @@ Status check_options(const ClientOptions& options) {
                                     {"ClientOptions::call_timeout", options.call_timeout}});
   if (!status.ok()) return status;
   status = check_not_negative({{"ClientOptions::reconnect_wait_min", options.reconnect_wait_min},
-                               {"ClientOptions::reconnect_wait_max", options.reconnect_wait_max}});
+                               {"ClientOptions::reconnect_wait_max", options.reconnect_wait_max},
+                               {"ClientOptions::reconnect_spread", options.reconnect_spread}});
   return status.ok() ? check_limits(options.limits) : status;
 }
 

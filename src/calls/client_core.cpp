@@ -39,7 +39,7 @@ ClientCore::ClientCore(Loop& loop, ClientOptions options, Transports transports)
       transports_(std::move(transports)),
       options_(std::move(options)),
       host_(ClientHost::make(loop, options_.limits, default_timeout(options_), check_options(options_))),
-      reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max) {}
+      reconnect_wait_(options_.reconnect_wait_min, options_.reconnect_wait_max, options_.reconnect_spread) {}
 
 ClientCore::~ClientCore() {
   close();

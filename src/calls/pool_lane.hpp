@@ -22,7 +22,8 @@ struct PoolShared {
   PoolShared(const PoolOptions& its, const PooledSetup& setup)
       : options(its),
         connections(setup),
-        reconnect_wait(its.client.reconnect_wait_min, its.client.reconnect_wait_max) {}
+        reconnect_wait(its.client.reconnect_wait_min, its.client.reconnect_wait_max,
+                       its.client.reconnect_spread) {}
 
   /// An attempt failed, or the last connection has gone: nobody connects before the wait is over. Of many
   /// that go together the first one counts.

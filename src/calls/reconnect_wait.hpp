@@ -12,10 +12,12 @@ namespace weft::detail {
 
 /// How long a client waits before it connects again: a Backoff that goes on with each attempt that failed and
 /// with each connection that ended before it had lasted for `max`, whatever the peer did on it meanwhile.
-/// One that lasted begins anew with `min`.
+/// One that lasted begins anew with `min`. After a connection, unlike after a failed attempt, up to `spread`
+/// is added: who was connected to one server with many others hears of its end when they do.
 class ReconnectWait {
  public:
-  ReconnectWait(Duration min, Duration max) : lasting_(std::max(min, max)), backoff_(min, max) {}
+  ReconnectWait(Duration min, Duration max, Duration spread)
+      : lasting_(std::max(min, max)), spread_(spread), backoff_(min, max) {}
 
   void on_connected(TimePoint now) { connected_at_ = now; }
   /// Returns the wait after an attempt that failed, or after the end of the connection.
@@ -23,6 +25,7 @@ class ReconnectWait {
 
  private:
   const Duration lasting_;
+  const Duration spread_;
   Backoff backoff_;
   std::optional<TimePoint> connected_at_;
 };

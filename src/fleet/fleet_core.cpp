@@ -2,6 +2,7 @@
 #include "weft/detail/fleet/fleet_core.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "fleet/check_options.hpp"
@@ -88,7 +89,11 @@ void FleetCore::close() noexcept {
   links_.notify();
 }
 
-FleetMember* FleetCore::pick(std::uint64_t key_hash, std::span<const std::uint32_t> tried) noexcept {
+FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
+                             std::span<const std::uint32_t> tried, TimePoint& quiet_until) noexcept {
+  // Those that are to be left alone are added to those that were tried, as far as there is room.
+  std::array<std::uint32_t, kTriedMax> passed_over;
+  std::size_t count = tried.size();
   PickRequest request{loop_.now(), 0, key_hash, tried};
   int dials = 0;
   for (int looks = 0; looks < kLooksMax; ++looks) {
@@ -96,24 +101,48 @@ FleetMember* FleetCore::pick(std::uint64_t key_hash, std::span<const std::uint32
     const std::optional<std::uint32_t> index = choice_.pick(request);
     if (!index) break;
     FleetMember& member = *list_.members()[*index];
+    if (member.quiet.until(method, request.now) > request.now) {
+      if (count == tried.size()) std::copy(tried.begin(), tried.end(), passed_over.begin());
+      if (count < passed_over.size()) passed_over[count++] = *index;
+      request.tried = {passed_over.data(), count};
+      continue;
+    }
     if (links_.connect(member)) return &member;
     ++dials;
     if (dials > kDialsPerPick || (dials > 1 && links_.ready().empty())) break;
   }
-  return any_ready(tried);
+  return any_ready(method, tried, quiet_until);
 }
 
-// The policy would rather have had one that is only now being connected. Of the others it takes whom it would
-// give calls too.
-FleetMember* FleetCore::any_ready(std::span<const std::uint32_t> tried) noexcept {
+// The policy would rather have had one that is only now being connected, or is to be left alone. Of the
+// others it takes whom it would give calls too.
+FleetMember* FleetCore::any_ready(std::uint64_t method, std::span<const std::uint32_t> tried,
+                                  TimePoint& quiet_until) noexcept {
+  quiet_until = TimePoint::max();
+  const TimePoint now = loop_.now();
   const std::span<FleetMember* const> ready = links_.ready();
-  if (ready.empty()) return nullptr;
-  const std::size_t first = random_.below(static_cast<std::uint32_t>(ready.size()));
+  const std::size_t first = ready.empty() ? 0 : random_.below(static_cast<std::uint32_t>(ready.size()));
   for (std::size_t i = 0; i < ready.size(); ++i) {
     FleetMember& member = *ready[(first + i) % ready.size()];
-    if (!is_among(tried, member.index) && choice_.admits(member) && links_.is_up(member)) return &member;
+    if (is_among(tried, member.index) || !choice_.admits(member) || !links_.is_up(member)) continue;
+    const TimePoint quiet = member.quiet.until(method, now);
+    if (quiet <= now) return &member;
+    quiet_until = std::min(quiet_until, quiet);
   }
+  if (quiet_until == TimePoint::max()) quiet_until = now;
   return nullptr;
+}
+
+// What a handler says of its own work holds for that call, and not for the method.
+void FleetCore::told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept {
+  const Duration wait = failure.retry_after();
+  if (wait <= Duration::zero() || !failure.unprocessed() || !options_.waits_as_told) return;
+  const TimePoint now = loop_.now();
+  member.quiet.tell(method, now + wait, now);
+}
+
+Duration FleetCore::spread(Duration wait) noexcept {
+  return wait + std::chrono::duration_cast<Duration>(wait * random_.between(0, 0.25));
 }
 
 Status FleetCore::hopeless() const {

@@ -2,6 +2,7 @@
 #include "weft/detail/fleet/fleet_run.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "fleet/check_options.hpp"
@@ -65,6 +66,7 @@ Duration FleetRun::backup_after() const {
 
 FleetMember* FleetRun::choose(Status& failure) {
   wait_ = Duration::zero();
+  waits_as_told_ = false;
   if (failure = core_->misuse(); !failure.ok()) return nullptr;
   if (failure = misuse_; !failure.ok()) return nullptr;
   if (is_expired()) {
@@ -77,19 +79,31 @@ FleetMember* FleetRun::choose(Status& failure) {
     tried_count_ = 0;
   }
   const std::span tried{tried_.data(), tried_count_};
-  if (FleetMember* member = core_->pick(options_.key_hash, tried)) return member;
+  TimePoint quiet_until = TimePoint::min();
+  if (FleetMember* member = core_->pick(method_.id, options_.key_hash, tried, quiet_until)) return member;
   if (failure = core_->hopeless(); !failure.ok()) return nullptr;
   if (tried_count_ != 0) {
     // All that can be asked were asked: the same again, but not at once.
     tried_count_ = 0;
     wait_ = std::max(backoff_.next(core_->random()), std::exchange(retry_after_, Duration::zero()));
+    return nullptr;
   }
+  const Duration quiet = quiet_until - core_->loop().now();
+  if (quiet <= Duration::zero()) return nullptr;
+  if (deadline_.expired(quiet_until)) {
+    failure = told_to_wait("for longer than the call has time, every server of \"", quiet);
+    return nullptr;
+  }
+  ++core_->counted().waits_told;
+  wait_ = core_->spread(quiet);
+  if (deadline_.expired(core_->loop().now() + wait_)) wait_ = quiet;
+  waits_as_told_ = true;
   return nullptr;
 }
 
 Task<Result<void>> FleetRun::wait() {
   const TimePoint now = core_->loop().now();
-  if (wait_ > Duration::zero()) return wait_until(now + wait_, false);
+  if (wait_ > Duration::zero()) return wait_until(now + wait_, waits_as_told_);
   return wait_until(now + kPatience, true);
 }
 
@@ -118,12 +132,24 @@ Status FleetRun::out_of_time() const {
   return failure;
 }
 
+Status FleetRun::told_to_wait(std::string_view who, Duration wait) const {
+  Status failure{StatusCode::kResourceExhausted, Layer::kRpc,
+                 [&] { return std::string{who} + core_->options().name + "\" asked not to be called yet"; },
+                 0, Retry::kBackoff};
+  failure.set_retry_after(wait);
+  if (attempts_ == unprocessed_) failure.mark_unprocessed();
+  return failure;
+}
+
 Task<Result<void>> FleetRun::wait_for(FleetMember& member) {
   if (!misuse_.ok()) co_return misuse_;
   while (core_->misuse().ok()) {
     if (member.index == FleetMember::kGone) {
       co_return Status{StatusCode::kUnavailable, Layer::kRpc, "the server left the list"};
     }
+    const TimePoint now = core_->loop().now();
+    const Duration quiet = member.quiet.until(method_.id, now) - now;
+    if (quiet > Duration::zero()) co_return told_to_wait("a server of \"", quiet);
     if (core_->connect(member)) co_return Result<void>{};
     if (member.link == FleetMember::Link::kDown) co_return member.failure;
     Task<Result<void>> waiting = wait_until(deadline_.at(), true);
@@ -134,6 +160,7 @@ Task<Result<void>> FleetRun::wait_for(FleetMember& member) {
 }
 
 bool FleetRun::wants_another(const Status& failure) {
+  unprocessed_ += failure.unprocessed() ? 1 : 0;
   if (failure.code() == StatusCode::kCancelled || !core_->misuse().ok() || is_expired()) return false;
   if (!failure.unprocessed() && !idempotent_) return false;
   bool wanted = false;
@@ -154,13 +181,19 @@ bool FleetRun::wants_another(const Status& failure) {
   // What never left this side costs no server anything.
   const bool is_free = failure.unprocessed() && failure.retry() == Retry::kReconnect;
   if (!is_free && !core_->try_retry()) return false;
-  retry_after_ = std::max(retry_after_, failure.retry_after());
+  // What a server says of a method is known of the server.
+  const bool is_known = failure.unprocessed() && core_->options().waits_as_told;
+  if (!is_known) retry_after_ = std::max(retry_after_, failure.retry_after());
   ++core_->counted().retries;
   return true;
 }
 
 FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
-    : core_(run.core()), member_(member), since_(core_.loop().now()), reported_(core_.begun(member)) {
+    : core_(run.core()),
+      run_(run),
+      member_(member),
+      since_(core_.loop().now()),
+      reported_(core_.begun(member)) {
   ++run.attempts_;
   if (run.tried_count_ < kTriedMax) run.tried_[run.tried_count_++] = member.index;
 }
@@ -172,6 +205,7 @@ FleetAttempt::~FleetAttempt() {
 
 void FleetAttempt::end(const Status& outcome) noexcept {
   ended_ = true;
+  core_.told(member_, run_.method().id, outcome);
   report(is_told_already(outcome) ? CallOutcome::kIgnored : outcome_of(outcome));
 }
 

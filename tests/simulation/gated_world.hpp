@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulation/world.hpp"
+#include "weft/connection_pool.hpp"
 
 namespace weft::simulation {
 
@@ -81,6 +82,12 @@ class GatedWorld {
     options.connect = "memory://server";
     options.logger = &logger_;
     return std::make_unique<Client>(*loop_, std::move(options), transports_);
+  }
+  /// A pool, which ends before the world.
+  std::unique_ptr<ConnectionPool> make_pool(PoolOptions options) {
+    options.client.connect = "memory://server";
+    options.client.logger = &logger_;
+    return std::make_unique<ConnectionPool>(*loop_, std::move(options), transports_);
   }
   Client& client(std::size_t index = 0) { return *clients_[index]; }
   void lose_client(std::size_t index) { clients_[index].reset(); }

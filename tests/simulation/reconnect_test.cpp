@@ -41,7 +41,7 @@ class Herd {
   // Fewer where a sanitizer makes each of them slow.
   static constexpr std::size_t kClients = testing::kHeapIsCounted ? 10'000 : 4'000;
 
-  explicit Herd(std::size_t clients = kClients, std::uint64_t seed = 0)
+  explicit Herd(std::size_t clients = kClients, std::uint64_t seed = 0, Duration spread = 0s)
       : loop_(Loop::create({.clock = &clock_, .seed = seed}).value()) {
     auto network = std::make_unique<NotingNetwork>();
     network_ = network.get();
@@ -50,6 +50,7 @@ class Herd {
     options.connect = "memory://server";
     options.logger = &logger_;
     options.limits.ping_interval = 0s;
+    options.reconnect_spread = spread;
     for (std::size_t i = 0; i < clients; ++i) {
       clients_.push_back(std::make_unique<Client>(*loop_, options, transports_));
     }
@@ -148,6 +149,32 @@ TEST(Reconnecting, ClientsByTheThousandSpreadTheirAttemptsAndAreAllServedAgainSo
   const std::uint64_t before = herd.succeeded();
   herd.pass(1s);
   EXPECT_GE(herd.succeeded() - before, Herd::kClients);
+}
+
+// CR-13: a server that is back at once, before any attempt has failed, is the case without a long wait.
+TEST(Reconnecting, IsSpreadOverAWindowWhenTheServerIsBackAtOnce) {
+  const auto attempts_of = [](Duration spread, std::uint64_t seed) {
+    Herd herd{Herd::kClients, seed, spread};
+    herd.serve();
+    herd.begin();
+    herd.pass(2s);
+    EXPECT_EQ(herd.connected(), Herd::kClients);
+    herd.take_attempts();
+    herd.crash();
+    herd.serve();
+    herd.pass(spread + 1s);
+    EXPECT_EQ(herd.connected(), Herd::kClients);
+    return herd.take_attempts();
+  };
+  const std::vector<TimePoint> bunched = attempts_of(0s, 7);
+  EXPECT_GE(most_within(bunched, 10ms), Herd::kClients / 3) << "which is what the window is for";
+  const std::vector<TimePoint> spread = attempts_of(2s, 7);
+  EXPECT_EQ(spread.size(), Herd::kClients) << "one attempt each suffices";
+  std::printf("at most %zu attempts within 10 ms without a window, %zu with one of 2 s\n",
+              most_within(bunched, 10ms), most_within(spread, 10ms));
+  // Evenly spread it were a two-hundredth of the clients.
+  EXPECT_LE(most_within(spread, 10ms), Herd::kClients / 100);
+  EXPECT_EQ(attempts_of(2s, 7), spread);
 }
 
 TEST(Reconnecting, HappensAtTheSameTimesInEachRunThatBeginsWithTheSameSeed) {

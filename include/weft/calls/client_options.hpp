@@ -34,6 +34,10 @@ struct ClientOptions {
   /// The wait after a failed attempt grows from `min` to `max`, doubled and jittered each time. Zero: none.
   Duration reconnect_wait_min = std::chrono::milliseconds{20};
   Duration reconnect_wait_max = std::chrono::seconds{1};
+  /// A connection that was lost, or told to go away, is made again at a random time of such a window, after
+  /// the wait above. For clients by the thousand, whose server would have all of them at once when it
+  /// restarts; calls wait that long. Zero: none.
+  Duration reconnect_spread = Duration::zero();
   /// Local address to bind before connecting; empty: any.
   std::string local_address{};
   /// Ask for checksums on every frame.

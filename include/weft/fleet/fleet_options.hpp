@@ -58,6 +58,11 @@ struct FleetOptions {
   /// no server can be reached. The first list is always waited for; what another attempt cannot mend, such as
   /// URLs of no known scheme at all servers, never is.
   bool waits_for_ready = true;
+  /// True: where a server refuses a call and says how long to wait, this fleet does not call the method there
+  /// until then; other servers are called meanwhile. Where all of them said so, calls wait for the first, or
+  /// fail at once when they have less time. False: only the call that was refused waits; for a client that
+  /// speaks for several callers, of which servers count each alone (by_metadata()).
+  bool waits_as_told = true;
   /// Seed of what is random in the choice of servers; zero: another one for each client.
   std::uint64_t seed = 0;
 };

@@ -23,6 +23,7 @@ struct FleetStats {
   std::uint64_t attempts = 0;         ///< requests that were given to a server's connections
   std::uint64_t retries = 0;          ///< attempts after the first of a call
   std::uint64_t retries_refused = 0;  ///< attempts and backups that there would have been but for the budget
+  std::uint64_t waits_told = 0;       ///< waits of calls since all servers had asked to be left alone
   std::uint64_t backups = 0;          ///< calls that were made a second time
   std::uint64_t backups_won = 0;      ///< of those, answered by the backup first
 };

@@ -54,6 +54,7 @@ TEST_F(Options, OfAClientAreRefusedByName) {
   EXPECT_THAT(client_says({.call_timeout = -1ns}), StartsWith("ClientOptions::call_timeout: "));
   EXPECT_THAT(client_says({.reconnect_wait_min = -1ns}), StartsWith("ClientOptions::reconnect_wait_min: "));
   EXPECT_THAT(client_says({.reconnect_wait_max = -1ns}), StartsWith("ClientOptions::reconnect_wait_max: "));
+  EXPECT_THAT(client_says({.reconnect_spread = -1ns}), StartsWith("ClientOptions::reconnect_spread: "));
 }
 
 TEST_F(Options, AClientWithoutAServerIsRefused) {

@@ -102,6 +102,34 @@ TEST(FewestLoads, AreUnknownOfWhoWasGone) {
   for (std::uint64_t number = 0; number < 100; ++number) EXPECT_EQ(pick_at(policy, number), 0u);
 }
 
+// CR-13: one failure keeps a server without calls for as long as the options say, and no longer: here ten
+// seconds, where the others answer in a tenth of a millisecond.
+TEST(FewestLoads, ForgetAFailureAfterItsTimeHoweverFastTheOthersAre) {
+  LeastLoaded policy{{.failure_decay = std::chrono::seconds{10}}};
+  const ListOfServers list{2};
+  ASSERT_TRUE(policy.set_endpoints(list.specs).ok());
+  constexpr Duration kFast = std::chrono::microseconds{100};
+  const auto report = [&](std::uint32_t index, TimePoint at, CallOutcome outcome) {
+    policy.begun(index, at);
+    policy.ended(index, {at, outcome, kFast});
+  };
+  for (const std::uint32_t index : {0u, 1u}) report(index, kFleetStart, CallOutcome::kSuccess);
+  report(0, kFleetStart, CallOutcome::kFailure);
+  EXPECT_EQ(policy.latency(0, kFleetStart), std::chrono::seconds{1});
+  EXPECT_EQ(policy.latency(0, kFleetStart + std::chrono::seconds{5}), std::chrono::milliseconds{500});
+  Duration picked_after = Duration::max();
+  for (int tenths = 0; tenths < 1000 && picked_after == Duration::max(); ++tenths) {
+    const Duration passed = std::chrono::milliseconds{100} * tenths;
+    const std::optional<std::uint32_t> index =
+        policy.pick({kFleetStart + passed, static_cast<std::uint64_t>(tenths), 0, {}});
+    ASSERT_TRUE(index);
+    if (*index == 0) picked_after = passed;
+    report(*index, kFleetStart + passed, CallOutcome::kSuccess);
+  }
+  EXPECT_GE(picked_after, std::chrono::milliseconds{9900});
+  EXPECT_LE(picked_after, std::chrono::seconds{10});
+}
+
 TEST(FewestLoads, FollowWhoStaysToItsNewIndex) {
   LeastLoaded policy;
   const ListOfServers list{3};

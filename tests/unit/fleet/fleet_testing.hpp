@@ -84,7 +84,7 @@ class FleetTest : public ::testing::Test {
     if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
-  void serve(int number) {
+  void serve(int number, const HandlerOptions& asking = {}) {
     replicas_[number].number = number;
     ServerOptions options;
     options.listen = {url(number)};
@@ -93,7 +93,7 @@ class FleetTest : public ::testing::Test {
     options.logger = &logger_;
     options.limits.ping_interval = 0s;
     auto server = std::make_unique<Server>(std::move(options), transports_);
-    server->register_handler<&Replica::ask>(&replicas_[number]);
+    server->register_handler<&Replica::ask>(&replicas_[number], asking);
     server->register_handler<&Replica::once>(&replicas_[number]);
     server->start().value();
     servers_[number] = std::move(server);

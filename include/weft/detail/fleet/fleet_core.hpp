@@ -35,8 +35,12 @@ class FleetCore {
   /// Returns why no call can be made at all; ok when it can.
   const Status& misuse() const { return misuse_; }
 
-  /// Returns a server with a connection, or null, and then something is under way, or hopeless().
-  FleetMember* pick(std::uint64_t key_hash, std::span<const std::uint32_t> tried) noexcept;
+  /// Returns a server with a connection, or null, and then something is under way, or hopeless(), or
+  /// `method` is to wait until `quiet_until`, which is in the future then.
+  FleetMember* pick(std::uint64_t method, std::uint64_t key_hash, std::span<const std::uint32_t> tried,
+                    TimePoint& quiet_until) noexcept;
+  /// Notes how long the server wants to be left alone that refused `method` by `failure`, if it says so.
+  void told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
   /// Begins to connect `member`, if nobody has; false while it cannot be asked.
   bool connect(FleetMember& member) noexcept { return choice_.usable() && links_.connect(member); }
   /// Says whether there is a server that may be asked.
@@ -64,9 +68,12 @@ class FleetCore {
   FleetStats stats() const noexcept;
   std::vector<FleetEndpointStats> endpoint_stats() const;
   std::uint64_t random() noexcept { return random_.next(); }
+  /// Returns `wait` or up to a quarter more, since many may have been told the same.
+  Duration spread(Duration wait) noexcept;
 
  private:
-  FleetMember* any_ready(std::span<const std::uint32_t> tried) noexcept;
+  FleetMember* any_ready(std::uint64_t method, std::span<const std::uint32_t> tried,
+                         TimePoint& quiet_until) noexcept;
 
   Loop& loop_;
   FleetOptions options_;

@@ -8,6 +8,7 @@
 
 #include "weft/calls/call_pool.hpp"
 #include "weft/coro/task.hpp"
+#include "weft/detail/limits/quiet_methods.hpp"
 
 namespace weft::detail {
 
@@ -58,6 +59,8 @@ struct FleetMember {
   Duration latency{};
   /// When a call last found it unavailable, by the turn of the loop.
   TimePoint unavailable_at = TimePoint::min();
+  /// Of its methods, those that it asked to be left alone.
+  QuietMethods quiet;
   /// The reason of kDown.
   Status failure;
   Link link = Link::kIdle;

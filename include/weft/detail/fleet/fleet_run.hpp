@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "weft/balancing/balancing_policy.hpp"
 #include "weft/detail/calls/method_key.hpp"
@@ -46,6 +47,8 @@ class FleetRun {
   Task<Result<void>> wait_until(TimePoint at, bool for_change);
   bool is_expired() const { return deadline_.expired(core_->loop().now()); }
   Status out_of_time() const;
+  /// The failure of a call that does not wait as long as `who`, up to the fleet's name, asked for.
+  Status told_to_wait(std::string_view who, Duration wait) const;
 
   std::shared_ptr<FleetCore> core_;
   const MethodKey& method_;
@@ -55,9 +58,12 @@ class FleetRun {
   Backoff backoff_;
   Duration wait_{};
   Duration retry_after_{};
+  /// Wait is for the first server that may be asked again, or another that comes up meanwhile.
+  bool waits_as_told_ = false;
   std::uint64_t lists_ = 0;
   Status misuse_;
   std::uint32_t attempts_ = 0;
+  std::uint32_t unprocessed_ = 0;
   std::uint32_t tried_count_ = 0;
   bool idempotent_;
   std::array<std::uint32_t, kTriedMax> tried_{};
@@ -79,6 +85,7 @@ class FleetAttempt {
   void report(CallOutcome outcome) noexcept;
 
   FleetCore& core_;
+  FleetRun& run_;
   FleetMember& member_;
   TimePoint since_;
   bool reported_;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/time.hpp"
+
+namespace weft::detail {
+
+/// Methods of one server that are not to be called before a time, since the server said so. It remembers
+/// some of them; where more are refused at once, the server as a whole is left alone. Allocates nothing.
+class QuietMethods {
+ public:
+  /// Returns until when `method` is not to be called; no later than `now` when it may be.
+  TimePoint until(std::uint64_t method, TimePoint now) const noexcept {
+    return now >= last_ ? now : search(method, now);
+  }
+  /// Notes that `method` is not to be called before `until`, nor before a later time that was told earlier.
+  void tell(std::uint64_t method, TimePoint until, TimePoint now) noexcept;
+
+ private:
+  static constexpr std::size_t kMethods = 4;
+
+  struct Told {
+    std::uint64_t method = 0;
+    TimePoint until = TimePoint::min();
+  };
+
+  TimePoint search(std::uint64_t method, TimePoint now) const noexcept;
+
+  /// The latest time of all.
+  TimePoint last_ = TimePoint::min();
+  TimePoint whole_server_ = TimePoint::min();
+  std::array<Told, kMethods> told_{};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-12, CR-14: pools and clients that leave a server alone for as long as it said.
+#include "weft/calls/obey_retry_after.hpp"
+
+#include <gtest/gtest.h>
+
+#include "simulation/gated_world.hpp"
+#include "weft/calls/with_retry.hpp"
+
+namespace weft::simulation {
+namespace {
+
+class Obeying : public ::testing::Test {
+ protected:
+  Obeying() {
+    PoolOptions options;
+    options.client.interceptors = {std::make_shared<ObeyRetryAfter>(world.loop())};
+    pool = world.make_pool(std::move(options));
+  }
+  static HandlerOptions one_each_second() {
+    HandlerOptions handler;
+    handler.rate = Rate{.per_second = 1, .burst = 1};
+    return handler;
+  }
+  std::uint64_t refused() { return world.server().stats().refused[RefusalReason::kOverMethodsRate]; }
+
+  GatedWorld world{ServerOptions{}, 1, one_each_second()};
+  std::unique_ptr<ConnectionPool> pool;
+};
+
+TEST_F(Obeying, APoolSendsNoCallOfTheMethodBeforeItsTime) {
+  world.run([&]() -> Task<void> {
+    EXPECT_TRUE((co_await pool->call<&SlowThing::plain>(1)).ok());
+    EXPECT_EQ((co_await pool->call<&SlowThing::plain>(2)).status().code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(refused(), 1u);
+    // More often than the wait is rounded up to, which must not make it longer.
+    for (int i = 0; i < 9000; ++i) {
+      const Result<int> answer = co_await pool->call<&SlowThing::plain>(3);
+      EXPECT_EQ(answer.status().code(), StatusCode::kResourceExhausted);
+      EXPECT_TRUE(answer.status().unprocessed());
+      EXPECT_GT(answer.status().retry_after(), Duration::zero());
+      EXPECT_LE(answer.status().retry_after(), 1s);
+      [[maybe_unused]] const auto slept = co_await sleep_for(100us);
+    }
+    EXPECT_EQ(refused(), 1u) << "they failed here, and no request told the server";
+    [[maybe_unused]] const auto slept = co_await sleep_for(150ms);
+    EXPECT_TRUE((co_await pool->call<&SlowThing::plain>(4)).ok());
+  });
+}
+
+TEST_F(Obeying, OtherMethodsGoOn) {
+  world.run([&]() -> Task<void> {
+    EXPECT_TRUE((co_await pool->call<&SlowThing::plain>(1)).ok());
+    EXPECT_FALSE((co_await pool->call<&SlowThing::plain>(2)).ok());
+    EXPECT_TRUE((co_await pool->call<&SlowThing::work>(3)).ok());
+  });
+}
+
+TEST_F(Obeying, ARetryWaitsForTheTimeThatIsLeft) {
+  world.run([&]() -> Task<void> {
+    EXPECT_TRUE((co_await pool->call<&SlowThing::plain>(1)).ok());
+    EXPECT_FALSE((co_await pool->call<&SlowThing::plain>(2)).ok());
+    const TimePoint begun = world.now();
+    const RetryPolicy policy;
+    const Result<int> answer = co_await with_retry(policy, [&] { return pool->call<&SlowThing::plain>(3); });
+    EXPECT_TRUE(answer.ok());
+    EXPECT_GE(world.now() - begun, 990ms);
+    EXPECT_EQ(refused(), 1u);
+  });
+}
+
+}  // namespace
+}  // namespace weft::simulation
