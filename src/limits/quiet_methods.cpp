@@ -15,6 +15,7 @@ TimePoint QuietMethods::search(std::uint64_t method, TimePoint now) const noexce
 
 void QuietMethods::tell(std::uint64_t method, TimePoint until, TimePoint now) noexcept {
   if (until <= now) return;
+  until = std::min(until, now + kLongest);
   last_ = std::max(last_, until);
   Told* place = nullptr;
   for (Told& told : told_) {

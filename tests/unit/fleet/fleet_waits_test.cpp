@@ -163,5 +163,12 @@ TEST(QuietMethods, AreRememberedOneByOneAndThenAsAWhole) {
   EXPECT_EQ(quiet.until(8, now + 4s), now + 4s) << "places of what is over are free again";
 }
 
+TEST(QuietMethods, AreAskedAgainAfterAMinuteWhateverTheirServerSays) {
+  detail::QuietMethods quiet;
+  const TimePoint now{1h};
+  quiet.tell(1, now + 24h, now);
+  EXPECT_EQ(quiet.until(1, now), now + 1min);
+}
+
 }  // namespace
 }  // namespace weft::fleet_tests

@@ -13,6 +13,9 @@ namespace weft::detail {
 /// some of them; where more are refused at once, the server as a whole is left alone. Allocates nothing.
 class QuietMethods {
  public:
+  /// A server that asks for more is asked again after that: by one answer nobody puts a server out of use.
+  static constexpr Duration kLongest = std::chrono::minutes{1};
+
   /// Returns until when `method` is not to be called; no later than `now` when it may be.
   TimePoint until(std::uint64_t method, TimePoint now) const noexcept {
     return now >= last_ ? now : search(method, now);
