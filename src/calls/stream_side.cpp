@@ -120,24 +120,18 @@ void StreamSide::fail_writing(Status why) noexcept {
   if (failure_.ok()) failure_ = std::move(why);
 }
 
-void StreamSide::grant(std::uint64_t granted) noexcept {
-  if (granted == 0 || streams_ == nullptr || incoming_.have_ended()) return;
-  streams_->output().send(wire::CreditHead{.id = id_, .granted = granted, .of_answer = answers_}.header());
-}
-
 void StreamSide::took(std::uint64_t granted) noexcept {
-  grant(granted);
-  count_held();
+  if (streams_ == nullptr) return;
+  if (granted != 0 && !incoming_.have_ended()) {
+    streams_->output().send(wire::CreditHead{.id = id_, .granted = granted, .of_answer = answers_}.header());
+  }
+  if (!answers_) return;
+  streams_->count_held(counted_, incoming_.held());
+  counted_ = incoming_.held();
 }
 
 void StreamSide::discard() noexcept {
   took(incoming_.discard());
-}
-
-void StreamSide::count_held() noexcept {
-  if (!answers_ || streams_ == nullptr) return;
-  streams_->count_held(counted_, incoming_.held());
-  counted_ = incoming_.held();
 }
 
 // Whoever reads is told once of all of them.

@@ -93,10 +93,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
  private:
   void fail_writing(Status why) noexcept;
   void wake(Ready*& waiter) noexcept;
-  void grant(std::uint64_t granted) noexcept;
   /// Items were taken: the peer is told what it is granted, and the connection what is held still.
   void took(std::uint64_t granted) noexcept;
-  void count_held() noexcept;
 
   Loop& loop_;
   SessionStreams* streams_ = nullptr;
