@@ -15,6 +15,8 @@ class ItemSender final : public grpc::ServerWriteReactor<Payload> {
     item_.mutable_data()->resize(wanted.bytes());
     load::fill_pattern(data());
     if (wanted.may_wait()) how_.set_buffer_hint();
+    // Otherwise the first item would wait for company with the head of the answer, and none would come.
+    StartSendInitialMetadata();
     send();
   }
 
