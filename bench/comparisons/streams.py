@@ -17,6 +17,7 @@ NEIGHBOUR = "neighbour_grpc"
 NEIGHBOURS = ("gRPC", "gRPC hinted")
 HEADINGS = ["cell", "unit", "limit", "Weft", "gRPC", "gRPC hinted", "by limit", "spread", "goal", "", "by gRPC", "spread", "goal",
             "", "by gRPC hinted", "spread", "others", "steal"]
+CPU_HEADINGS = ["cell", "limit us", "Weft us", "gRPC us", "gRPC hinted us", "gRPC by Weft", "gRPC hinted by Weft"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +107,8 @@ faster, but with pingpong, whose times are compared, below 1.
         weft, grpc = find_programs(arguments.build_dir)
 
         def measure(cell, side):
-            return loads.measure(program_of(cell, side, weft, grpc, arguments.congestion), cell, arguments)
+            said = loads.measure(program_of(cell, side, weft, grpc, arguments.congestion), cell, arguments)
+            return said | {"cpu_us": cpu_us(said, arguments)}
 
         for cell, found in interleaved(cells, lambda cell: cell.sides, arguments.rounds, measure):
             yield CellResult(cell, found)
@@ -118,7 +120,10 @@ faster, but with pingpong, whose times are compared, below 1.
             *table.heading(facts, conditions), "", *table.aligned([HEADINGS, *map(_row, results)]), "",
             "Medians; ratio: of the medians, of Weft by the other; spread: lowest and highest ratio of a round; the limit of down",
             "is weft raw, that of pingpong a call; gRPC hinted: with its buffer hint; others and steal: the largest share of the",
-            "processors' time in a measurement that other processes or the hypervisor took.",
+            "processors' time in a measurement that other processes or the hypervisor took.", "",
+            *table.aligned([CPU_HEADINGS, *map(_cpu_row, results)]), "",
+            "Microseconds of processor time that one item costs both sides together, the server's start included, and what the",
+            "others take by Weft. On a busy machine the ratios above favour who has more threads, and these do not.",
             *(f"{name}: {count} items failed" for name, count in errors if count)])
 
     def picture(self, facts, results):
@@ -145,10 +150,15 @@ def program_of(cell, side, weft, grpc, congestion):
     return loads.Program((weft, "perf"), flags) if cell.is_ping_pong else loads.Program((weft, "raw"), flags, streams)
 
 
+def cpu_us(said, arguments):
+    """Of both sides, for one item; the server's time is also of the warm-up."""
+    share = arguments.seconds / (arguments.seconds + arguments.warmup)
+    return said["cpu_us_per_call"] + said["server_seconds"] * share * 1e6 / said["calls"]
+
+
 def _row(result):
     cell = result.cell
-    return [cell.name, cell.unit, *(table.number(result.median(side)) if side in cell.sides else "-"
-                                    for side in ("limit", "Weft", *NEIGHBOURS)),
+    return [cell.name, cell.unit, *_medians(result, cell.metric),
             *_ratio(result, "limit"), *_ratio(result, "gRPC"), *_ratio(result, "gRPC hinted")[:2],
             table.share(result.worst("others")), table.share(result.worst("steal"))]
 
@@ -157,3 +167,13 @@ def _ratio(result, side):
     if side not in result.sides:
         return ["-", "-", "", ""]
     return [*table.ratio(result, "Weft", side), *table.goal(result, "Weft", side)]
+
+
+def _medians(result, key):
+    return [table.number(result.median(side, key)) if side in result.sides else "-" for side in ("limit", "Weft", *NEIGHBOURS)]
+
+
+def _cpu_row(result):
+    ours = result.median("Weft", "cpu_us")
+    return [result.cell.name, *_medians(result, "cpu_us"),
+            *(f"{result.median(side, 'cpu_us') / ours:.1f}" if side in result.sides else "-" for side in NEIGHBOURS)]

@@ -41,6 +41,11 @@ class TheStreams(unittest.TestCase):
         self.assertEqual([goals("down-128"), goals("pingpong-128")], [[0.7, 20.0, None], [1.15, None]])
         self.assertEqual(goals("down-4K"), [None] * 3)
 
+    def test_processor_time_is_of_both_sides_and_of_the_measured_part(self):
+        arguments = streams.Streams().parse(["build", "--seconds", "3", "--warmup", "1"])
+        said = {"cpu_us_per_call": 2.0, "server_seconds": 4.0, "calls": 1_000_000}
+        self.assertEqual(streams.cpu_us(said, arguments), 5.0)
+
     def test_grpc_that_is_not_built_is_missed(self):
         with tempfile.TemporaryDirectory() as folder:
             build = pathlib.Path(folder)
@@ -49,12 +54,12 @@ class TheStreams(unittest.TestCase):
                 streams.find_programs(build)
 
     def test_the_table_has_each_ratio_and_the_picture_those_by_the_limit(self):
-        def said(qps, p50_us):
-            return [{"qps": qps, "p50_us": p50_us, "errors": 0, "others": 0.1, "steal": 0.0}]
+        def said(qps, p50_us, cpu_us=2.0):
+            return [{"qps": qps, "p50_us": p50_us, "cpu_us": cpu_us, "errors": 0, "others": 0.1, "steal": 0.0}]
 
         down, up, pingpong = cells.named("down-128,up-128,pingpong-128", streams.CELLS)
         results = [
-            CellResult(down, {"limit": said(8000.0, 1.0), "Weft": said(4000.0, 1.0), "gRPC": said(200.0, 1.0),
+            CellResult(down, {"limit": said(8000.0, 1.0), "Weft": said(4000.0, 1.0), "gRPC": said(200.0, 1.0, 60.0),
                               "gRPC hinted": said(1000.0, 1.0)}),
             CellResult(up, {side: said(2000.0, 1.0) for side in up.sides}),
             CellResult(pingpong, {"limit": said(1.0, 20.0), "Weft": said(1.0, 22.0), "gRPC": said(1.0, 88.0)})]
@@ -66,7 +71,10 @@ class TheStreams(unittest.TestCase):
                                r"20\.00 +20\.00\.\.20\.00 +>= 20\.00 +met +4\.00 +4\.00\.\.4\.00 +10%")
         self.assertRegex(text, r"up-128 +items/s +- +2,000 +2,000 +2,000 +- +- +1\.00 ")
         self.assertRegex(text, r"pingpong-128 +us p50 +20\.0 +22\.0 +88\.0 +- +1\.10 +1\.10\.\.1\.10 +<= 1\.15 +met +0\.25 ")
-        texts = [each.text for each in xml.etree.ElementTree.fromstring(comparison.picture(facts, results)) if each.tag.endswith("text")]
+        self.assertRegex(text, r"\ndown-128 +2\.000 +2\.000 +60\.0 +2\.000 +30\.0 +1\.0\n")
+        self.assertRegex(text, r"\npingpong-128 +2\.000 +2\.000 +2\.000 +- +1\.0 +-\n")
+        picture = xml.etree.ElementTree.fromstring(comparison.picture(facts, results))
+        texts = [each.text for each in picture if each.tag.endswith("text")]
         self.assertEqual(texts[-4:], ["down-128", "0.50 (≥ 0.70)", "pingpong-128", "1.10 (latency, ≤ 1.15)"])
 
 
