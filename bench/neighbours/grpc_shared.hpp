@@ -39,7 +39,7 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable ended;
   load::Meter meter;
-  /// Those that did not end yet.
+  /// Callers and streams that did not end yet.
   unsigned running = 0;
 };
 
