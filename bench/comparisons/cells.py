@@ -15,8 +15,13 @@ class Cell:
     goal = None  # of that ratio
     smaller_is_better = False
 
-    def met(self, ratio):
-        return ratio <= self.goal if self.smaller_is_better else ratio >= self.goal
+    def goal_of(self, side, by):
+        """Of this pair; a subclass may want something else of each."""
+        return self.goal
+
+    def met(self, ratio, goal=None):
+        wanted = self.goal if goal is None else goal
+        return ratio <= wanted if self.smaller_is_better else ratio >= wanted
 
     def pairs_of(self, sides):
         """The pairs of which both were measured."""

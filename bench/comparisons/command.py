@@ -8,11 +8,12 @@ from .grid import Grid
 from .limit import Limit
 from .memory import Memory
 from .services import Services
+from .streams import Streams
 from .ucx import Ucx
 from .verbs import Verbs
 
 COMPARISONS = {comparison.name: comparison
-               for comparison in (Limit(), Grid(), Fairness(), Memory(), Ucx(), Verbs(), Services())}
+               for comparison in (Limit(), Grid(), Fairness(), Memory(), Ucx(), Verbs(), Services(), Streams())}
 DEFAULT = "limit"
 
 

@@ -71,7 +71,7 @@ For each cell and round both are measured one after the other, each with a fresh
 fresh client on processor 1, so that a change of the machine's mood meets both. What counts is the ratio of
 the medians; the spread of the rounds' own ratios says how far to trust it.
 
-This comparison is the default. The others: bench/compare grid | fairness | memory | ucx | verbs | services --help
+This comparison is the default. The others: bench/compare grid | fairness | memory | ucx | verbs | services | streams --help
 """
     examples = """examples:
   bench/compare build/release

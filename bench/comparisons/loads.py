@@ -24,8 +24,8 @@ class Program:
 
 
 def measure(program, cell, arguments, factor=1):
-    """What a fresh client says of a fresh server, with the shares of the processors' time that others had and the most
-    memory of both. A cell has a name, a size, a depth and a number of connections; `factor` is how much longer than
+    """What a fresh client says of a fresh server, with the shares of the processors' time that others had, the server's
+    own processor time from its start, and the most memory of both. A cell has a name, a size, a depth and a number of connections; `factor` is how much longer than
     usual it is measured. On a machine so busy that no call was finished, it is measured once more for LONGER."""
     what = f"cell {cell.name}, {' '.join(map(str, program.words[1:] or program.words))}"
     for times in (factor, factor * LONGER):
@@ -46,7 +46,7 @@ def _measure_once(program, cell, seconds, warmup, what):
     finally:
         server_used = server.stop()
     others, steal = CpuUse.now().shares_since(before, client_used.seconds + server_used.seconds)
-    return report | {"others": others, "steal": steal, "server_bytes": server_used.peak_bytes,
+    return report | {"others": others, "steal": steal, "server_seconds": server_used.seconds, "server_bytes": server_used.peak_bytes,
                      "client_bytes": client_used.peak_bytes}
 
 

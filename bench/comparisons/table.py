@@ -35,10 +35,11 @@ def ratio(result, side, by, digits=2):
 def goal(result, side, by):
     """What is wanted of the ratio, and whether it was met; nothing where no goal was set."""
     cell = result.cell
-    if cell.goal is None:
+    wanted = cell.goal_of(side, by)
+    if wanted is None:
         return ["", ""]
     sign = "<=" if cell.smaller_is_better else ">="
-    return [f"{sign} {cell.goal:.2f}", "met" if cell.met(result.ratio(side, by)) else "MISSED"]
+    return [f"{sign} {wanted:.2f}", "met" if cell.met(result.ratio(side, by), wanted) else "MISSED"]
 
 
 def share(value):

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "load/cpu.hpp"
 #include "load/flags.hpp"
@@ -33,9 +35,10 @@ inline void keep_to_payloads(CLI::App& command, std::initializer_list<const char
 }
 
 /// Runs `serve(ServerOptions)` or `measure(ClientOptions)`, whichever the words ask for, and returns its
-/// code.
-template <typename Serve, typename Measure>
-int run(int argc, char** argv, const char* about, Serve serve, Measure measure) {
+/// code. `add_streams(CLI::App&, ClientOptions&)` adds the flags of streams to the client; a library that has
+/// it can choose the congestion control of its sockets, too.
+template <typename Serve, typename Measure, typename AddStreams = std::nullptr_t>
+int run(int argc, char** argv, const char* about, Serve serve, Measure measure, AddStreams add_streams = {}) {
   CLI::App app{about};
   app.require_subcommand(1);
   app.footer(
@@ -46,11 +49,16 @@ int run(int argc, char** argv, const char* about, Serve serve, Measure measure) 
   load::ServerOptions server_options;
   CLI::App* const server = app.add_subcommand("server", "Echo payloads until SIGINT or SIGTERM");
   load::add_server_flags(*server, server_options);
-  keep_to_payloads(*server, {"--nobatch", "--mode", "--congestion", "--cpus", "--threads"});
+  keep_to_payloads(*server, {"--nobatch", "--mode", "--cpus", "--threads"});
   load::ClientOptions client_options;
   CLI::App* const client = app.add_subcommand("client", "Measure such a server");
   load::add_client_flags(*client, client_options);
-  keep_to_payloads(*client, {"--reply", "--rate", "--attachment", "--mode", "--congestion", "--cpus"});
+  if constexpr (std::is_null_pointer_v<AddStreams>) {
+    for (CLI::App* const command : {server, client}) keep_to_payloads(*command, {"--congestion"});
+  } else {
+    add_streams(*client, client_options);
+  }
+  keep_to_payloads(*client, {"--reply", "--rate", "--attachment", "--mode", "--cpus"});
   CLI11_PARSE(app, argc, argv);
   load::raise_file_limit();
   return server->parsed() ? serve(server_options) : measure(client_options);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC, by its callback interface, under the loads of bench/compare grid.
+// gRPC, by its callback interface, under the loads of bench/compare grid and streams.
 #include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "load/meter.hpp"
 #include "load/payload.hpp"
 #include "load/stop_signal.hpp"
 #include "neighbours/command.hpp"
+#include "neighbours/grpc_item_service.hpp"
+#include "neighbours/grpc_shared.hpp"
+#include "neighbours/grpc_streams.hpp"
+#include "neighbours/sockets.hpp"
 #include "payload.grpc.pb.h"
 
 namespace weft::neighbours {
@@ -21,6 +23,15 @@ namespace {
 constexpr int kUnlimited = -1;
 
 class Service final : public Echo::CallbackService {
+  grpc::ServerWriteReactor<Payload>* Send(grpc::CallbackServerContext*, const ItemsWanted* wanted) override {
+    return send_items(*wanted);
+  }
+  grpc::ServerReadReactor<Payload>* Take(grpc::CallbackServerContext*, Taken* taken) override {
+    return take_items(*taken);
+  }
+  grpc::ServerBidiReactor<Payload, Payload>* SayAgain(grpc::CallbackServerContext*) override {
+    return echo_items();
+  }
   grpc::ServerUnaryReactor* Say(grpc::CallbackServerContext* context, const Payload* request,
                                 Payload* response) override {
     response->set_data(request->data());
@@ -39,21 +50,12 @@ int serve(const load::ServerOptions& options) {
   builder.AddListeningPort(host_and_port(options.listen), grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) return 1;
+  if (server == nullptr || !set_congestion(options.congestion)) return 1;
   say_listening(options.listen, static_cast<unsigned>(port));
   stop.blocking_wait();
   server->Shutdown(std::chrono::system_clock::now());
   return 0;
 }
-
-/// Where all callers count; they run on gRPC's threads.
-struct Shared {
-  explicit Shared(const load::ClientOptions& options) : meter(options, load::now_ns()) {}
-  std::mutex mutex;
-  std::condition_variable ended;
-  load::Meter meter;
-  unsigned running = 0;
-};
 
 /// One of the calls in flight, made again and again.
 class Caller {
@@ -80,19 +82,11 @@ class Caller {
     const std::int64_t now_ns = load::now_ns();
     const std::uint64_t bytes = request_.data().size();
     const bool intact = status.ok() && load::reply_intact(as_bytes(response_.data()), bytes, tag_, bytes);
-    {
-      const std::lock_guard lock(shared_.mutex);
-      if (intact) {
-        shared_.meter.complete(started_ns_, now_ns);
-      } else {
-        shared_.meter.fail();
-      }
-      if (!shared_.meter.tick(now_ns)) {
-        if (--shared_.running == 0) shared_.ended.notify_one();
-        return;
-      }
+    if (shared_.count(intact, started_ns_, now_ns)) {
+      call();
+    } else {
+      shared_.end_one();
     }
-    call();
   }
 
   std::unique_ptr<Echo::Stub> stub_;
@@ -115,7 +109,7 @@ std::shared_ptr<grpc::Channel> connect(const std::string& address) {
   return channel->WaitForConnected(patience) ? channel : nullptr;
 }
 
-int measure(const load::ClientOptions& options) {
+int measure(const load::ClientOptions& options, bool may_wait) {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   channels.reserve(options.connections);
   for (unsigned i = 0; i < options.connections; ++i) {
@@ -125,14 +119,21 @@ int measure(const load::ClientOptions& options) {
       return 1;
     }
   }
+  if (!set_congestion(options.congestion)) return 1;
   Shared shared{options};
   shared.running = options.depth * options.connections;
   std::vector<std::unique_ptr<Caller>> callers;
-  callers.reserve(shared.running);
+  std::vector<std::unique_ptr<ClientStream>> streams;
   for (std::uint64_t i = 0; i < shared.running; ++i) {
-    callers.push_back(std::make_unique<Caller>(channels[i % channels.size()], shared, options, i << 40));
+    const auto& channel = channels[i % channels.size()];
+    if (options.streams == load::Streams::kNone) {
+      callers.push_back(std::make_unique<Caller>(channel, shared, options, i << 40));
+    } else {
+      streams.push_back(make_stream(channel, shared, options, may_wait, i << 40));
+    }
   }
   for (const auto& caller : callers) caller->call();
+  for (const auto& stream : streams) stream->start();
   std::unique_lock lock(shared.mutex);
   shared.ended.wait(lock, [&] { return shared.running == 0; });
   load::print_report(shared.meter.report(), options);
@@ -143,6 +144,19 @@ int measure(const load::ClientOptions& options) {
 }  // namespace weft::neighbours
 
 int main(int argc, char** argv) {
-  return weft::neighbours::run(argc, argv, "gRPC under the loads of `weft raw`", weft::neighbours::serve,
-                               weft::neighbours::measure);
+  using namespace weft;
+  bool may_wait = false;
+  const auto measure = [&](const load::ClientOptions& options) {
+    return neighbours::measure(options, may_wait);
+  };
+  const auto add_streams = [&](CLI::App& client, load::ClientOptions& options) {
+    load::add_streams_flag(client, options.streams, true);
+    client
+        .add_flag(
+            "--may-wait", may_wait,
+            "With --streams down or up: gRPC may keep items back to send more at once, by its buffer hint")
+        ->needs("--streams");
+  };
+  return neighbours::run(argc, argv, "gRPC under the loads of `weft raw`", neighbours::serve, measure,
+                         add_streams);
 }
