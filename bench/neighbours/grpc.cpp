@@ -110,6 +110,10 @@ std::shared_ptr<grpc::Channel> connect(const std::string& address) {
 }
 
 int measure(const load::ClientOptions& options, bool may_wait) {
+  if (may_wait && options.streams == load::Streams::kPingPong) {
+    std::fputs("--may-wait is about --streams down and up: an item that waits never comes back\n", stderr);
+    return 1;
+  }
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   channels.reserve(options.connections);
   for (unsigned i = 0; i < options.connections; ++i) {
