@@ -106,9 +106,9 @@ class SessionStreams {
   std::uint32_t peer_window_ = 0;
   std::uint32_t item_bytes_max_ = 0;
   std::uint32_t served_ = 0;
+  bool allowed_ = false;
   /// Bytes that are charged for an item that is coming.
   std::size_t arriving_ = 0;
-  bool allowed_ = false;
 };
 
 /// The failure that ends a connection whose peer sent an item or a credit that its stream does not allow.
