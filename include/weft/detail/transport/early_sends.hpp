@@ -30,25 +30,24 @@ class EarlySends {
       : few_frames_kib_(static_cast<std::uint16_t>(few_frames_bytes / 1024)) {}
 
   /// Where it is to be looked next whether much is queued.
-  std::uint32_t bytes() const noexcept { return much_; }
+  std::uint32_t bytes() const noexcept {
+    return sent_kib_ == 0 ? kFirstBytes
+                          : std::clamp(std::uint32_t{sent_kib_} * (1024 / 2), kBytes, kBytesMax);
+  }
   bool are_due(std::size_t queued, int frames) const noexcept {
     return queued >= bytes() && (frames >= kFewFrames || queued >= few_frames_kib_ * std::size_t{1024});
   }
   /// A turn is over.
-  void expect_little() noexcept {
-    much_ = kFirstBytes;
-    sent_ = 0;
-  }
-  /// `queued` bytes are sent early.
+  void expect_little() noexcept { sent_kib_ = 0; }
+  /// `queued` bytes, of which a KiB at least is there, are sent early.
   void expect_more(std::size_t queued) noexcept {
-    sent_ = saturated(sent_ + queued);
-    much_ = std::clamp(sent_ / 2, kBytes, kBytesMax);
+    sent_kib_ = static_cast<std::uint16_t>(std::min<std::size_t>(sent_kib_ + queued / 1024, 0xFFFF));
   }
 
  private:
   std::uint16_t few_frames_kib_;
-  std::uint32_t much_ = kFirstBytes;
-  std::uint32_t sent_ = 0;
+  /// In this turn.
+  std::uint16_t sent_kib_ = 0;
 };
 
 }  // namespace weft::detail
