@@ -104,11 +104,18 @@ int main(int argc, char** argv) {
   weft::Loop& server_loop = own_loop != nullptr ? *own_loop : *client_loop;
   const std::string listen = transport == "tcp" ? "tcp://127.0.0.1:0" : "memory://guard";
 
-  weft::Server server{{.listen = {listen}, .threads = 0, .loop = &server_loop}, transports};
+  // All of a window has room in the outbox: a writer that waited for room would go on in a turn of its loop
+  // that comes only when the other loop has slept.
+  weft::RpcLimits limits;
+  limits.stream_window = 256 * 1024;
+  weft::Server server{{.listen = {listen}, .threads = 0, .loop = &server_loop, .limits = limits}, transports};
   server.register_handler<echo>();
   weft::guard::register_items(server);
   server.start().value();
-  weft::Client client{*client_loop, {.connect = server.urls().front()}, transports};
+  weft::ClientOptions client_options;
+  client_options.connect = server.urls().front();
+  client_options.limits = limits;
+  weft::Client client{*client_loop, client_options, transports};
   // Of one connection, as the client has, so that both do the same work.
   weft::PoolOptions pool_options;
   pool_options.client.connect = server.urls().front();
