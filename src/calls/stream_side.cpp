@@ -134,7 +134,7 @@ void StreamSide::discard() noexcept {
   took(incoming_.discard());
 }
 
-// Whoever reads is told once of all of them.
+// The reader is woken once for all of them.
 Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk) noexcept {
   if (streams_ == nullptr) return {};  // given up; the call has not ended yet
   std::uint64_t granted = 0;

@@ -91,7 +91,7 @@ void FleetCore::close() noexcept {
 
 FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
                              std::span<const std::uint32_t> tried, TimePoint& quiet_until) noexcept {
-  // Those that are to be left alone are added to those that were tried, as far as there is room.
+  // Servers that asked for rest are added to those that were tried, as far as there is room.
   std::array<std::uint32_t, kTriedMax> passed_over;
   std::size_t count = tried.size();
   PickRequest request{loop_.now(), 0, key_hash, tried};
@@ -133,7 +133,7 @@ FleetMember* FleetCore::any_ready(std::uint64_t method, std::span<const std::uin
   return nullptr;
 }
 
-// What a handler says of its own work holds for that call, and not for the method.
+// A handler that asks for time speaks of one call, and not of its method.
 void FleetCore::told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept {
   const Duration wait = failure.retry_after();
   if (wait <= Duration::zero() || !failure.unprocessed() || !options_.waits_as_told) return;

@@ -181,7 +181,7 @@ bool FleetRun::wants_another(const Status& failure) {
   // What never left this side costs no server anything.
   const bool is_free = failure.unprocessed() && failure.retry() == Retry::kReconnect;
   if (!is_free && !core_->try_retry()) return false;
-  // What a server says of a method is known of the server.
+  // The member knows of the wait that its server told.
   const bool is_known = failure.unprocessed() && core_->options().waits_as_told;
   if (!is_known) retry_after_ = std::max(retry_after_, failure.retry_after());
   ++core_->counted().retries;

@@ -324,7 +324,7 @@ void Connection::receive_all() {
     if (!readable_ && !resume_) break;
   }
   if (ending()) return;
-  if (!resume_) framer_.park();
+  if (!put_off_) framer_.park();
   if (peer_owes()) peer_watch_.owed(framer_.progress());
 }
 

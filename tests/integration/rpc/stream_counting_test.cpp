@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an item of a stream costs, counted and not timed: allocations and questions to the kernel, of each
-// side.
+// Counts what an item of a stream costs each side: allocations, and questions to the kernel. Nothing is
+// timed.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -16,11 +16,11 @@ constexpr std::uint32_t saturated(std::size_t bytes) noexcept {
 class EarlySends {
  public:
   /// The first time in a turn so many bytes are much, and then each time so many more, because a peer that
-  /// has begun has enough to do for a while. Measured: larger pieces leave one side idle while the other
-  /// works, smaller ones cost more system calls.
+  /// has begun has enough to do for a while; later half of what the turn has sent. Measured: larger pieces
+  /// leave one side idle while the other works, smaller ones cost more system calls.
   static constexpr std::uint32_t kFirstBytes = 4 * 1024;
   static constexpr std::uint32_t kBytes = 16 * 1024;
-  /// The more was sent in a turn the longer the peer has to do: so many bytes are always much.
+  /// However much the turn has sent, so many bytes more are much.
   static constexpr std::uint32_t kBytesMax = 128 * 1024;
   /// Fewer frames than this are few.
   static constexpr int kFewFrames = 16;
@@ -39,7 +39,7 @@ class EarlySends {
   }
   /// A turn is over.
   void expect_little() noexcept { sent_kib_ = 0; }
-  /// `queued` bytes, of which a KiB at least is there, are sent early.
+  /// `queued` bytes, a KiB or more, are sent early.
   void expect_more(std::size_t queued) noexcept {
     sent_kib_ = static_cast<std::uint16_t>(std::min<std::size_t>(sent_kib_ + queued / 1024, 0xFFFF));
   }
