@@ -92,9 +92,8 @@ void Outbox::tell_queued() noexcept {
 
 void Outbox::tell_much() noexcept {
   // Of what is queued some may be begun.
-  const auto queued = static_cast<std::size_t>(position() - handed_over());
-  if (!early_sends_.are_due(queued, frames_) || giving_back_ || drain_ == nullptr) return;
-  early_sends_.expect_more(queued);
+  if (!early_sends_.are_due(position() - handed_over(), frames_) || giving_back_ || drain_ == nullptr) return;
+  early_sends_.expect_more(std::max(frames_, 1));
   drain_->on_much_queued();
 }
 

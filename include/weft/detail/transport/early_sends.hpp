@@ -16,11 +16,13 @@ constexpr std::uint32_t saturated(std::size_t bytes) noexcept {
 class EarlySends {
  public:
   /// The first time in a turn so many bytes are much, and then each time so many more, because a peer that
-  /// has begun has enough to do for a while; later half of what the turn has sent. Measured: larger pieces
-  /// leave one side idle while the other works, smaller ones cost more system calls.
+  /// has begun has enough to do for a while. Measured: larger pieces leave one side idle while the other
+  /// works, smaller ones cost more system calls.
   static constexpr std::uint32_t kFirstBytes = 4 * 1024;
   static constexpr std::uint32_t kBytes = 16 * 1024;
-  /// However much the turn has sent, so many bytes more are much.
+  /// Small frames that come by the thousand, as items of a stream do, keep the peer busy for longer: for each
+  /// that the turn has sent, so many bytes more are much, up to kBytesMax.
+  static constexpr std::uint32_t kBytesOfFrame = 32;
   static constexpr std::uint32_t kBytesMax = 128 * 1024;
   /// Fewer frames than this are few.
   static constexpr int kFewFrames = 16;
@@ -31,23 +33,22 @@ class EarlySends {
 
   /// Where it is to be looked next whether much is queued.
   std::uint32_t bytes() const noexcept {
-    return sent_kib_ == 0 ? kFirstBytes
-                          : std::clamp(std::uint32_t{sent_kib_} * (1024 / 2), kBytes, kBytesMax);
+    return sent_frames_ == 0 ? kFirstBytes : std::clamp(sent_frames_ * kBytesOfFrame, kBytes, kBytesMax);
   }
   bool are_due(std::size_t queued, int frames) const noexcept {
     return queued >= bytes() && (frames >= kFewFrames || queued >= few_frames_kib_ * std::size_t{1024});
   }
   /// A turn is over.
-  void expect_little() noexcept { sent_kib_ = 0; }
-  /// `queued` bytes, a KiB or more, are sent early.
-  void expect_more(std::size_t queued) noexcept {
-    sent_kib_ = static_cast<std::uint16_t>(std::min<std::size_t>(sent_kib_ + queued / 1024, 0xFFFF));
+  void expect_little() noexcept { sent_frames_ = 0; }
+  /// `frames`, one or more, are sent early.
+  void expect_more(int frames) noexcept {
+    sent_frames_ = static_cast<std::uint16_t>(std::min(sent_frames_ + frames, 0xFFFF));
   }
 
  private:
   std::uint16_t few_frames_kib_;
   /// In this turn.
-  std::uint16_t sent_kib_ = 0;
+  std::uint16_t sent_frames_ = 0;
 };
 
 }  // namespace weft::detail
