@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/access/tokens.hpp"
-#include "weft/calls/client_options.hpp"
+#include "weft/calls/client/client_options.hpp"
 
 namespace weft::load {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weft/calls/call_client.hpp"
+#include "weft/calls/client/call_client.hpp"
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/functions/function_caller.hpp"
 #include "weft/functions/function_server.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/calls/call_pool.hpp"
+#include "weft/calls/client/call_pool.hpp"
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/functions/function_caller.hpp"
 #include "weft/transports.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "weft/calls/call_server.hpp"
+#include "weft/calls/server/call_server.hpp"
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/functions/function_server.hpp"
 #include "weft/functions/peer.hpp"

@@ -4,8 +4,8 @@
 /// Everything a program of clients, servers and coroutines needs, in one header.
 
 #include "weft/blocking_client.hpp"
-#include "weft/calls/obey_retry_after.hpp"
-#include "weft/calls/with_retry.hpp"
+#include "weft/calls/client/obey_retry_after.hpp"
+#include "weft/calls/client/with_retry.hpp"
 #include "weft/client.hpp"
 #include "weft/connection_pool.hpp"
 #include "weft/coro/combine.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "calls/check_options.hpp"
+#include "calls/option_checks.hpp"
 #include "calls/server_gate.hpp"
 
 namespace weft::detail {

@@ -40,10 +40,10 @@ namespace detail {
 
 // All of them are full, and measure anew, at any time after that of their making, so that is the first of all
 // times: there is no loop yet whose clock could tell the present.
-ServerGate::ServerGate(const ServerOptions& options)
+ServerGate::ServerGate(const GateOptions& options)
     : authenticator_(options.authenticator), authorizer_(options.authorizer) {
   for (const CallerRate& rate : options.caller_rates) {
-    caller_limits_.push_back(std::make_unique<CallerLimit>(rate, std::max(1u, options.threads)));
+    caller_limits_.push_back(std::make_unique<CallerLimit>(rate, options.loops));
   }
   if (options.adaptive_limit) {
     limit_ = std::make_unique<SharedAdaptiveLimit>(*options.adaptive_limit, TimePoint{});

@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/calls/server_options.hpp"
+#include "weft/calls/authenticator.hpp"
+#include "weft/calls/authorizer.hpp"
+#include "weft/calls/caller_rate.hpp"
+#include "weft/calls/server_interceptor.hpp"
 #include "weft/detail/base/keyed_hash.hpp"
 #include "weft/limits/shared_adaptive_limit.hpp"
 #include "weft/limits/shared_rate_limiters.hpp"
@@ -30,6 +33,18 @@ struct MethodGate {
   bool has_records;
 };
 
+/// Rules that hold for every call of a server, whatever the method: fields of ServerOptions. A client that
+/// serves has none of them.
+struct GateOptions {
+  std::vector<CallerRate> caller_rates{};
+  std::optional<AdaptiveLimitOptions> adaptive_limit{};
+  std::vector<std::shared_ptr<ServerInterceptor>> interceptors{};
+  std::shared_ptr<Authenticator> authenticator{};
+  std::shared_ptr<Authorizer> authorizer{};
+  /// Loops that share the rates of callers.
+  unsigned loops = 1;
+};
+
 /// Rates of callers, adaptive limits, interceptors and access of a server, which all its loops share. Filled
 /// before the server runs, and outlives its calls. Thread: any.
 class ServerGate {
@@ -43,7 +58,7 @@ class ServerGate {
   };
 
   /// Throws std::bad_alloc.
-  explicit ServerGate(const ServerOptions& options);
+  explicit ServerGate(const GateOptions& options);
   ServerGate(const ServerGate&) = delete;
   ServerGate& operator=(const ServerGate&) = delete;
 

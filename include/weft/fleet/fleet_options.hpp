@@ -10,7 +10,7 @@
 #include "weft/balancing/outlier_options.hpp"
 #include "weft/balancing/subset.hpp"
 #include "weft/calls/call_options.hpp"
-#include "weft/calls/pool_options.hpp"
+#include "weft/calls/client/pool_options.hpp"
 #include "weft/limits/retry_budget.hpp"
 #include "weft/naming/name_options.hpp"
 

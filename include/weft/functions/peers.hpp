@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/calls/broadcast_options.hpp"
-#include "weft/detail/calls/broadcast.hpp"
+#include "weft/calls/server/broadcast_options.hpp"
 #include "weft/detail/calls/call_errand.hpp"
-#include "weft/detail/calls/peer_board.hpp"
+#include "weft/detail/calls/server/broadcast.hpp"
+#include "weft/detail/calls/server/peer_board.hpp"
 #include "weft/functions/call.hpp"
 #include "weft/functions/peer.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/base/bytes.hpp"
-#include "weft/calls/call_client.hpp"
+#include "weft/calls/client/call_client.hpp"
 #include "weft/detail/calls/awaited_call.hpp"
 #include "weft/protobuf/message.hpp"
 #include "weft/protobuf/method.hpp"

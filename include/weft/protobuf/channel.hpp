@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "weft/calls/call_client.hpp"
+#include "weft/calls/client/call_client.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/protobuf/controller.hpp"

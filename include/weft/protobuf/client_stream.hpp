@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/base/result.hpp"
-#include "weft/calls/call_client.hpp"
+#include "weft/calls/client/call_client.hpp"
 #include "weft/detail/calls/call_details.hpp"
 #include "weft/detail/calls/finish_stream.hpp"
 #include "weft/detail/calls/item_access.hpp"

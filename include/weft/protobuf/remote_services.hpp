@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "weft/base/result.hpp"
-#include "weft/calls/call_client.hpp"
 #include "weft/calls/call_options.hpp"
+#include "weft/calls/client/call_client.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/protobuf/method.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "weft/calls/call_server.hpp"
+#include "weft/calls/server/call_server.hpp"
 #include "weft/protobuf/method.hpp"
 #include "weft/protobuf/stream_record.hpp"
 #include "weft/protobuf/unary_record.hpp"

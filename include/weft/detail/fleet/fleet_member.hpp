@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "weft/calls/call_pool.hpp"
+#include "weft/calls/client/call_pool.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/detail/limits/quiet_methods.hpp"
 

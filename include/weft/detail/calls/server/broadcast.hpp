@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.hpp"
+#include "weft/calls/server/broadcast_options.hpp"
+#include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/server/peer_board.hpp"
+#include "weft/detail/coro/executor.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+class Mailbox;
+
+template <typename... Given>
+inline constexpr bool broadcast_options_first = false;
+template <typename First, typename... Others>
+inline constexpr bool broadcast_options_first<First, Others...> =
+    std::is_same_v<std::remove_cvref_t<First>, BroadcastOptions>;
+
+/// One call to all peers of a server. Its body is encoded once, and read by all loops; each adds what has
+/// become of its peers, and the last one tells the coroutine that waits. Shared by all of them. Thread: any,
+/// but for what says otherwise.
+class Broadcast final : public std::enable_shared_from_this<Broadcast> {
+ public:
+  Broadcast(const MethodKey& method, const BroadcastOptions& options, std::vector<std::byte> body);
+
+  ~Broadcast();
+
+  const MethodKey& method() const noexcept { return method_; }
+  const BroadcastOptions& options() const noexcept { return options_; }
+  const std::vector<std::byte>& body() const noexcept { return body_; }
+
+  /// The share of one loop, which says what has become of its peers before it ends; ended with it.
+  class Share {
+   public:
+    explicit Share(std::shared_ptr<Broadcast> its) noexcept : whole(std::move(its)) { ++whole->left_; }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+    ~Share() { whole->add(outcome); }
+    const std::shared_ptr<Broadcast> whole;
+    BroadcastOutcome outcome;
+  };
+
+  /// Begins on all loops of `board`; `waiter` is scheduled on `home`, whose turn this is, when all have
+  /// ended, unless forget_waiter() came first. The deadline is looked at as well as the timeout. Throws
+  /// std::bad_alloc, and nobody is scheduled then.
+  void begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline);
+  /// Thread: home's.
+  void forget_waiter() noexcept { waiter_ = nullptr; }
+  const BroadcastOutcome& outcome() const noexcept { return outcome_; }
+
+ private:
+  class Return;
+
+  void add(const BroadcastOutcome& of_loop) noexcept;
+
+  const MethodKey method_;
+  BroadcastOptions options_;
+  const std::vector<std::byte> body_;
+  std::mutex mutex_;
+  BroadcastOutcome outcome_;
+  std::atomic<std::size_t> left_ = 0;
+  std::shared_ptr<Mailbox> home_mailbox_;
+  Loop* home_ = nullptr;
+  Ready* waiter_ = nullptr;
+  std::unique_ptr<Return> return_;
+};
+
+/// Awaits a broadcast, once, within a turn of any loop. Cancel: at once; what was sent goes on until its
+/// timeout.
+class [[nodiscard("a broadcast is made when it is awaited")]] BroadcastAwaiter final : CancelListener {
+ public:
+  /// `broadcast` is null when it could not be made, for the reason of `failure`.
+  BroadcastAwaiter(std::shared_ptr<PeerBoard> board, std::shared_ptr<Broadcast> broadcast,
+                   Status failure) noexcept
+      : board_(std::move(board)), broadcast_(std::move(broadcast)), failure_(std::move(failure)) {}
+  /// Only before it is awaited.
+  BroadcastAwaiter(BroadcastAwaiter&& other) noexcept
+      : board_(std::move(other.board_)),
+        broadcast_(std::move(other.broadcast_)),
+        failure_(std::move(other.failure_)) {}
+  BroadcastAwaiter& operator=(BroadcastAwaiter&&) = delete;
+  ~BroadcastAwaiter() {
+    if (broadcast_ != nullptr) broadcast_->forget_waiter();
+  }
+
+  bool await_ready() const noexcept { return broadcast_ == nullptr; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    resumption_.handle = coroutine;
+    return begin(cancel_scope_of(coroutine));
+  }
+  Result<BroadcastOutcome> await_resume() {
+    if (!failure_.ok()) return std::move(failure_);
+    return broadcast_->outcome();
+  }
+
+ private:
+  bool begin(CancelScope* scope) noexcept;
+  void on_cancel(CancelReason reason) noexcept override;
+
+  std::shared_ptr<PeerBoard> board_;
+  std::shared_ptr<Broadcast> broadcast_;
+  Status failure_;
+  Loop* home_ = nullptr;
+  Resumption resumption_;
+};
+
+}  // namespace weft::detail

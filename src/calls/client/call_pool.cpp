@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/client/call_pool.hpp"
+
+#include <utility>
+
+#include "calls/client/connect_waiter.hpp"
+#include "calls/client/pool_core.hpp"
+#include "calls/wrong_thread.hpp"
+
+namespace weft {
+
+CallPool::CallPool(Loop& loop, PoolOptions options, Transports transports)
+    : core_(std::make_unique<detail::PoolCore>(loop, std::move(options), std::move(transports))) {
+  set_target(*core_);
+}
+
+CallPool::~CallPool() {
+  detail::check_thread(loop());
+}
+
+Task<Result<void>> CallPool::connect() {
+  detail::check_thread(loop());
+  return detail::await_connection(*core_);
+}
+
+void CallPool::close() {
+  detail::check_thread(loop());
+  core_->close();
+}
+
+Result<MemoryLease> CallPool::register_memory(MutableBytes memory) const {
+  return core_->register_memory(memory);
+}
+
+bool CallPool::connected() const {
+  detail::check_thread(loop());
+  return core_->ready();
+}
+
+PoolStats CallPool::stats() const noexcept {
+  detail::check_thread(loop());
+  return core_->stats();
+}
+
+const PoolOptions& CallPool::options() const {
+  return core_->options();
+}
+
+}  // namespace weft

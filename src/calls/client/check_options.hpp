@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/base/status.hpp"
+#include "weft/calls/client/client_options.hpp"
+#include "weft/calls/client/pool_options.hpp"
+
+namespace weft::detail {
+
+/// Returns ok, or kInvalidArgument for the first option with which nothing would ever work: its name and
+/// what to do.
+Status check_options(const ClientOptions& options);
+Status check_options(const PoolOptions& options);
+
+}  // namespace weft::detail

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "calls/client/client_host.hpp"
+#include "calls/client/connect_waiter.hpp"
+#include "calls/client/dialer.hpp"
+#include "calls/client/reconnect_wait.hpp"
+#include "calls/client/refused_carrier.hpp"
+#include "calls/session.hpp"
+#include "calls/session_list.hpp"
+#include "calls/waiting_calls.hpp"
+#include "weft/calls/client/client_options.hpp"
+#include "weft/calls/transports.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/runtime/timer.hpp"
+
+namespace weft::detail {
+
+/// The part of an Client behind its interface: holds the connection that calls use now, makes the next
+/// one, and keeps the calls that wait for it.
+///
+///   kIdle --call--> kConnecting --hello--> kReady
+///     ^               |     ^                 |
+///     |            failed   | calls wait      | lost, goaway
+///     |               v     |                 |
+///     '---nobody----kBackoff <----------------'
+///         waits
+///
+/// A failed attempt fails every call that waited for it. A call made in kBackoff waits for the next attempt.
+/// A session that is lost or told to go away leaves `session_`, so that new calls make a new one; its own
+/// calls end with it. Of those that were told to go away only a few are kept. Thread: the loop's.
+class ClientCore final : public CallTarget, private SessionOwner, private DialerOwner, private Timer {
+ public:
+  ClientCore(Loop& loop, ClientOptions options, Transports transports);
+  ~ClientCore();
+  ClientCore(const ClientCore&) = delete;
+  ClientCore& operator=(const ClientCore&) = delete;
+
+  void withdraw(PendingCall& call) noexcept override;
+
+  void add_connect_waiter(ConnectWaiter& waiter);
+  void close();
+
+  const ClientOptions& options() const { return options_; }
+  ClientHost& host() { return *host_; }
+  Session* session() const { return session_.get(); }
+  bool ready() const { return session_ != nullptr && session_->ready(); }
+  Result<MemoryLease> register_memory(MutableBytes memory) const {
+    return transports_.register_memory({&options_.connect, 1}, memory);
+  }
+  ClientStats stats() const noexcept;
+
+ private:
+  enum class State : std::uint8_t { kIdle, kConnecting, kReady, kBackoff, kClosed };
+
+  struct Reaper : Ready {
+    explicit Reaper(ClientCore& owner) : Ready(&run), core(owner) {}
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.closed_.clear(); }
+    ClientCore& core;
+  };
+
+  void on_session_ready(Session& session) override;
+  void on_session_goaway(Session& session) override;
+  void on_session_room(Session& session) override;
+  void on_session_closed(Session& session, const Status& why) override;
+  void on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) override;
+  void on_dial_failed(const Status& why) override;
+  void on_timer() override;
+
+  Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;
+  /// New calls go to the session unless others wait before them.
+  void choose_open_session();
+  void need_connection();
+  void back_off();
+  void admit_waiting();
+  void fail_waiting(Status why);
+  void retire_session();
+  void finish_when_empty(Session& session);
+  Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
+  void reap();
+
+  const Transports transports_;
+  ClientOptions options_;
+  OwnedClientHost host_;
+  std::unique_ptr<Session> session_;
+  /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this
+  /// turn.
+  mutable SessionList retired_;  // what counts them changes none
+  SessionList closed_;
+  WaitingCalls waiting_;
+  ConnectWaiters connect_waiters_{loop()};
+  Dialer dialer_{loop(), transports_, options_, *this};
+  Reaper reaper_{*this};
+  ReconnectWait reconnect_wait_;
+  RefusedCarrier refused_carrier_;
+  /// Of attempts to connect, and of sessions that have ended.
+  ClientStats counted_;
+  State state_ = State::kIdle;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "weft/calls/client/client_options.hpp"
+#include "weft/calls/transports.hpp"
+#include "weft/coro/task.hpp"
+#include "weft/detail/coro/executor.hpp"
+#include "weft/detail/transport/connection.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail {
+
+/// Hears how an attempt to connect went. Never called from inside Dialer::drop().
+class DialerOwner {
+ public:
+  /// `connection` is to say its hello within `hello_timeout`. What this throws fails the attempt.
+  virtual void on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) = 0;
+  /// kDeadlineExceeded is never the code: the time of an attempt is not a call's. May not destroy the dialer.
+  virtual void on_dial_failed(const Status& why) = 0;
+
+ protected:
+  ~DialerOwner() = default;
+};
+
+/// Makes connections to the server that options name, one attempt at a time. Thread: the loop's.
+class Dialer {
+ public:
+  /// All of them outlive it.
+  Dialer(Loop& loop, const Transports& transports, const ClientOptions& options, DialerOwner& owner)
+      : loop_(loop), transports_(transports), options_(options), owner_(owner) {}
+  Dialer(const Dialer&) = delete;
+  Dialer& operator=(const Dialer&) = delete;
+
+  /// Begins an attempt; none is under way. The owner may hear of its end before this returns, so it is not
+  /// called where a call is half begun.
+  void dial();
+  /// Gives the attempt up, if there is one.
+  void drop() { attempt_.reset(); }
+
+ private:
+  struct AttemptEnd : Completion {
+    explicit AttemptEnd(Dialer& its) : Completion{&ended}, dialer(its) {}
+    static void ended(Completion& self, TaskPromiseBase& task) noexcept;
+    Dialer& dialer;
+  };
+  struct Reaper : Ready {
+    explicit Reaper(Dialer& its) : Ready(&run), dialer(its) {}
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->dialer.drop(); }
+    Dialer& dialer;
+  };
+
+  Task<void> attempt();
+  void fail(const Status& why);
+
+  Loop& loop_;
+  const Transports& transports_;
+  const ClientOptions& options_;
+  DialerOwner& owner_;
+  Task<void> attempt_;
+  AttemptEnd attempt_end_{*this};
+  Reaper reaper_{*this};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/client/obey_retry_after.hpp"
+
+#include <string>
+
+#include "weft/detail/calls/method_key.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft {
+
+Status ObeyRetryAfter::before(OutgoingCall& call) {
+  const TimePoint now = loop_.now();
+  const Duration wait = quiet_.until(detail::hash_name(call.method()), now) - now;
+  if (wait <= Duration::zero()) return {};
+  Status refusal{StatusCode::kResourceExhausted, Layer::kRpc,
+                 [&] { return "the server asked not to be called yet for " + std::string{call.method()}; }, 0,
+                 Retry::kBackoff};
+  refusal.set_retry_after(wait);
+  refusal.mark_unprocessed();
+  return refusal;
+}
+
+// Calls that before() refused do not come here, or a wait that is rounded up would never end.
+void ObeyRetryAfter::after(const EndedCall& call) noexcept {
+  const Duration wait = call.status.retry_after();
+  if (wait <= Duration::zero() || !call.status.unprocessed()) return;
+  const TimePoint now = loop_.now();
+  quiet_.tell(detail::hash_name(call.method), now + wait, now);
+}
+
+}  // namespace weft

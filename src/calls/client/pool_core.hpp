@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "calls/calls_host.hpp"
+#include "calls/client/pool_lane.hpp"
+#include "weft/calls/client/pool_options.hpp"
+#include "weft/calls/transports.hpp"
+#include "weft/detail/calls/call_target.hpp"
+#include "weft/limits/retry_budget.hpp"
+
+namespace weft::detail {
+
+/// The part of a pool behind its interface: says which lane a call goes by, and which calls begin again.
+/// Thread: the loop's.
+class PoolCore final : public CallTarget, private PoolLaneOwner {
+ public:
+  PoolCore(Loop& loop, PoolOptions options, Transports transports);
+  ~PoolCore();
+  PoolCore(const PoolCore&) = delete;
+  PoolCore& operator=(const PoolCore&) = delete;
+
+  void withdraw(PendingCall& call) noexcept override { lane_of(call).withdraw(call); }
+  Status why_waiting() const noexcept override { return shared_.last_failure; }
+  bool may_begin_again(const PendingCall& call, const Status& failure) noexcept override;
+  void take_again(PendingCall& call) noexcept override { lane_of(call).take_again(call); }
+
+  void add_connect_waiter(ConnectWaiter& waiter);
+  void close();
+
+  const PoolOptions& options() const { return options_; }
+  bool ready() const { return small_.is_up(); }
+  Result<MemoryLease> register_memory(MutableBytes memory) const {
+    return transports_.register_memory({&options_.client.connect, 1}, memory);
+  }
+  PoolStats stats() const noexcept;
+
+ private:
+  Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;
+  void on_open_session(PoolLane& lane, Session* session) override;
+  PoolLane& lane_of(const PendingCall& call);
+  /// Tells the budget of the calls that were begun since the last time.
+  void count_for_budget() noexcept;
+  Logger& logger() const {
+    return options_.client.logger != nullptr ? *options_.client.logger : stderr_logger();
+  }
+
+  const Transports transports_;
+  const PoolOptions options_;
+  /// Why no call can be made with these options.
+  const Status misuse_;
+  CallsHost host_;
+  PoolShared shared_;
+  std::optional<RetryBudget> budget_;
+  /// Calls that the budget was told of.
+  std::uint64_t budgeted_ = 0;
+  TimePoint budgeted_at_{};
+  bool closed_ = false;
+  PoolLane small_;
+  PoolLane bulk_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/client/pool_lane.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <utility>
+
+#include "calls/call_path.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// How many connections may wait for answers after they were left.
+constexpr std::size_t kLeavingMin = 8;
+
+constexpr FixedFailure kTooManyWait{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+                                    "too many calls wait for a connection already (calls_waiting_max)", true};
+
+/// Another attempt may go better.
+bool may_pass(const Status& failure) {
+  return failure.code() == StatusCode::kUnavailable || failure.code() == StatusCode::kResourceExhausted;
+}
+
+/// Between three quarters of `life` and the whole.
+Duration jittered(Duration life, std::uint64_t random) {
+  const Duration quarter = life / 4;
+  if (quarter <= Duration::zero()) return life;
+  return life - Duration{static_cast<Duration::rep>(random % static_cast<std::uint64_t>(quarter.count()))};
+}
+
+}  // namespace
+
+void PoolShared::back_off(TimePoint now) {
+  if (now < quiet_until) return;
+  quiet_until = now + reconnect_wait.next(now, connections.loop.random());
+}
+
+void PoolShared::came_up(TimePoint now) {
+  ++counted.connects;
+  in_trouble = false;
+  quiet_until = TimePoint{};
+  last_failure = Status{};
+  reconnect_wait.on_connected(now);
+}
+
+Begun PoolLane::begin(PendingCall& call, std::size_t body_bytes) {
+  if (waiting_.empty()) {
+    if (open_ != nullptr && open_->has_room()) return open_->calls_out().begin(call, body_bytes);
+    if (PooledConnection* const best = all_.with_fewest_calls()) {
+      open(&best->session());
+      return best->session().calls_out().begin(call, body_bytes);
+    }
+  }
+  if (waiting_.count() >= shared_.options.client.limits.calls_waiting_max) {
+    return call.refuse(Status::of<kTooManyWait>());
+  }
+  waiting_.add(call);
+  ++shared_.counted.waits;
+  open(nullptr);
+  work_soon();
+  return call.wait();
+}
+
+void PoolLane::withdraw(PendingCall& call) noexcept {
+  waiting_.remove(call);
+}
+
+// Connections go together when a server does: the others are to be heard of before a call is begun on one of
+// them, so this waits for the next turn.
+void PoolLane::take_again(PendingCall& call) noexcept {
+  waiting_.add(call);
+  open(nullptr);
+  holds_ = true;
+  arm_timer();
+}
+
+void PoolLane::add_connect_waiter(ConnectWaiter& waiter) {
+  connect_waiters_.add(waiter);
+  work_soon();
+}
+
+void PoolLane::open(Session* session) {
+  if (open_ == session) return;
+  open_ = session;
+  owner_.on_open_session(*this, session);
+}
+
+void PoolLane::admit() {
+  while (!waiting_.empty() && !holds_) {
+    PooledConnection* const best = all_.with_fewest_calls();
+    if (best == nullptr) return;
+    Session& session = best->session();
+    while (!waiting_.empty() && best->has_room()) {
+      PendingCall& call = waiting_.take();
+      call.begin_waiting(session.calls_out());
+    }
+    if (waiting_.empty()) open(&session);
+  }
+}
+
+void PoolLane::on_up(PooledConnection& connection) {
+  all_.up.take(connection, all_.making);
+  shared_.came_up(now());
+  calls_each_ = connection.calls_max();
+  const Duration life = shared_.options.connection_life_max;
+  if (life != Duration::zero()) connection.expire_at(now() + jittered(life, loop().random().next()));
+  shared_.refused_carrier.tell(connection.session().connection(), shared_.connections.logger, now());
+  if (std::exchange(renewing_, false)) retire_expired();
+  connect_waiters_.end({});
+  if (look_at_ == TimePoint::max()) {
+    look_at_ = now() + shared_.options.spare_idle_timeout;
+    arm_timer();
+  }
+  admit();
+  if (!waiting_.empty()) work_soon();
+}
+
+void PoolLane::on_room(PooledConnection&) {
+  if (!waiting_.empty()) [[unlikely]] {
+    admit();
+  }
+}
+
+void PoolLane::on_goaway(PooledConnection& connection) {
+  leave(connection);
+  if (all_.up.empty()) shared_.back_off(now());
+  work_soon();
+}
+
+// The peer that tells each connection to go away and answers nothing there would have us keep them for as
+// long as their calls wait.
+void PoolLane::leave(PooledConnection& connection) {
+  if (open_ == &connection.session()) open(nullptr);
+  const std::size_t most = std::max(kLeavingMin, connections_max_);
+  std::size_t too_many = all_.leaving.count() + 1 - std::min(most, all_.leaving.count() + 1);
+  // Those that are closed stay in the list until the loop's next turn: again is no change for them.
+  all_.leaving.for_each([&too_many](PooledConnection& each) {
+    if (too_many == 0) return;
+    --too_many;
+    each.close(
+        {StatusCode::kUnavailable, Layer::kRpc,
+         "one connection after the other was told to go away, and this was the oldest that had not ended"});
+  });
+  all_.leaving.take(connection, all_.up);
+  if (connection.state() == PooledConnection::State::kUp) connection.leave();
+}
+
+void PoolLane::on_over(PooledConnection& connection, const Status& why) {
+  using State = PooledConnection::State;
+  const State from = connection.ended_from();
+  PooledConnections& of = from == State::kMaking ? all_.making : from == State::kUp ? all_.up : all_.leaving;
+  all_.over.take(connection, of);
+  if (from == State::kMaking) {
+    failed_to_connect(why);
+  } else if (from == State::kUp) {
+    ++shared_.counted.connections_lost;
+    if (open_ == &connection.session()) open(nullptr);
+    if (all_.up.empty()) shared_.back_off(now());
+  }
+  work_soon();
+}
+
+void PoolLane::failed_to_connect(const Status& why) {
+  ++shared_.counted.connect_failures;
+  renewing_ = false;
+  shared_.in_trouble = true;
+  shared_.last_failure = why;
+  shared_.back_off(now());
+  connect_waiters_.end(why);
+  if (!may_pass(why) || (all_.up.empty() && !shared_.options.waits_for_ready)) waiting_.fail(why);
+}
+
+void PoolLane::work_soon() {
+  if (!work_.is_scheduled()) loop().schedule(work_);
+}
+
+void PoolLane::work() noexcept {
+  all_.bury(shared_.counted);
+  admit();
+  while (is_short() && now() >= shared_.quiet_until) {
+    if (shared_.in_trouble && !all_.making.empty()) break;
+    make_one();
+    if (shared_.in_trouble) break;
+  }
+  arm_timer();
+}
+
+// As many are made as those who wait need.
+bool PoolLane::is_short() const {
+  if (renewing_ && all_.making.empty()) return true;
+  const std::size_t there = all_.up.count() + all_.making.count();
+  if (there >= connections_max_) return false;
+  if (!connect_waiters_.empty() && there == 0) return true;
+  const bool they_wait_for_it = !holds_ || all_.up.empty();
+  return they_wait_for_it && waiting_.count() > all_.making.count() * calls_each_;
+}
+
+void PoolLane::make_one() {
+  try {
+    PooledConnectionOwner& owner = *this;
+    auto connection =
+        std::make_unique<PooledConnection>(shared_.connections, owner, shared_.counted.connects + 1);
+    PooledConnection& made = *connection;
+    all_.making.add(std::move(connection));
+    made.make();
+  } catch (const std::bad_alloc&) {
+    failed_to_connect(Status::of<kOutOfMemory>());
+  }
+}
+
+void PoolLane::on_timer() {
+  holds_ = false;
+  if (now() >= look_at_) look_after();
+  work();
+}
+
+// One timer for all: for the attempt that somebody waits for, for the next look, and for calls that begin
+// again.
+void PoolLane::arm_timer() {
+  const bool nothing = all_.up.empty() && all_.making.empty();
+  if (nothing) look_at_ = TimePoint::max();
+  TimePoint next = look_at_;
+  if (holds_) next = now();
+  if (is_short() && all_.making.empty()) next = std::min(next, std::max(now(), shared_.quiet_until));
+  if (next == TimePoint::max()) return loop().disarm(*this);
+  loop().arm(*this, next);
+}
+
+void PoolLane::look_after() {
+  const PoolOptions& options = shared_.options;
+  look_at_ = now() + options.spare_idle_timeout;
+  std::size_t busy = 0;
+  all_.up.for_each(
+      [&](PooledConnection& each) { busy += each.idle_time(now()) == Duration::zero() ? 1 : 0; });
+  const double looks = std::max(1.0, static_cast<double>(options.idle_timeout.count()) /
+                                         static_cast<double>(options.spare_idle_timeout.count()));
+  usual_ += (static_cast<double>(busy) - usual_) / looks;
+  const auto usual = std::max(busy, static_cast<std::size_t>(std::ceil(usual_ - 0.01)));
+  if (options.idle_timeout != Duration::zero()) {
+    all_.up.for_each([&](PooledConnection& each) {
+      const Duration limit = all_.up.count() > usual ? options.spare_idle_timeout : options.idle_timeout;
+      if (each.in_flight() != 0 || each.idle_time(now()) < limit) return;
+      ++shared_.counted.connections_idle;
+      leave(each);
+    });
+  }
+  renewing_ = renewing_ || all_.expired(now()) != nullptr;
+}
+
+// Its place is taken, or the attempt for it would not have been told.
+void PoolLane::retire_expired() {
+  PooledConnection* const old = all_.expired(now());
+  if (old == nullptr) return;
+  ++shared_.counted.connections_renewed;
+  leave(*old);
+}
+
+void PoolLane::close(const Status& why) {
+  loop().disarm(*this);
+  loop().unschedule(work_);
+  open(nullptr);
+  all_.clear(shared_.counted);
+  connect_waiters_.end(why);
+  waiting_.fail(why);
+}
+
+void PoolLane::add_to(PoolStats& stats) const {
+  all_.add_to(stats);
+  stats.calls_waiting += waiting_.count();
+}
+
+}  // namespace weft::detail

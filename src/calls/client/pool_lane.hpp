@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "calls/client/connect_waiter.hpp"
+#include "calls/client/lane_connections.hpp"
+#include "calls/client/pooled_connection.hpp"
+#include "calls/client/reconnect_wait.hpp"
+#include "calls/client/refused_carrier.hpp"
+#include "calls/waiting_calls.hpp"
+#include "weft/calls/client/pool_options.hpp"
+#include "weft/detail/calls/call_target.hpp"
+#include "weft/detail/calls/pending_call.hpp"
+#include "weft/detail/runtime/timer.hpp"
+
+namespace weft::detail {
+
+/// State that the lanes of one pool share.
+struct PoolShared {
+  PoolShared(const PoolOptions& its, const PooledSetup& setup)
+      : options(its),
+        connections(setup),
+        reconnect_wait(its.client.reconnect_wait_min, its.client.reconnect_wait_max,
+                       its.client.reconnect_spread) {}
+
+  /// An attempt failed, or the last connection has gone: nobody connects before the wait is over. Of many
+  /// that go together the first one counts.
+  void back_off(TimePoint now);
+  /// A connection came up.
+  void came_up(TimePoint now);
+
+  const PoolOptions& options;
+  const PooledSetup connections;
+  ReconnectWait reconnect_wait;
+  /// Nobody connects before.
+  TimePoint quiet_until{};
+  /// The last attempt failed, so one at a time is made.
+  bool in_trouble = false;
+  Status last_failure;
+  RefusedCarrier refused_carrier;
+  /// Counters of what happened, and of connections that have ended.
+  PoolStats counted;
+};
+
+class PoolLane;
+
+/// Hears which session a lane sends its next calls by; null: each is to be asked about.
+class PoolLaneOwner {
+ public:
+  virtual void on_open_session(PoolLane& lane, Session* session) = 0;
+
+ protected:
+  ~PoolLaneOwner() = default;
+};
+
+/// Connections of a pool that serve the same calls, and the calls that wait for them. One takes all calls
+/// until it has as many in flight as one is to have; then the one with the fewest does; when all have enough,
+/// the calls wait, and another connection is made. Thread: the loop's.
+class PoolLane final : private PooledConnectionOwner, private Timer {
+ public:
+  /// `shared` and `owner` outlive it.
+  PoolLane(PoolShared& shared, PoolLaneOwner& owner, std::size_t connections_max)
+      : shared_(shared), owner_(owner), connections_max_(connections_max) {}
+
+  /// Begins a call on a connection with room, or lets it wait.
+  Begun begin(PendingCall& call, std::size_t body_bytes);
+  void withdraw(PendingCall& call) noexcept;
+  /// Keeps a call that has lost its connection and waits again.
+  void take_again(PendingCall& call) noexcept;
+  void add_connect_waiter(ConnectWaiter& waiter);
+  /// Ends everything; calls that wait fail with `why`.
+  void close(const Status& why);
+
+  bool is_up() const { return !all_.up.empty(); }
+  /// Adds what there is now, and what the connections have counted.
+  void add_to(PoolStats& stats) const;
+
+ private:
+  struct Work : Ready {
+    explicit Work(PoolLane& its) : Ready(&run), lane(its) {}
+    static void run(Ready* node) noexcept { static_cast<Work*>(node)->lane.work(); }
+    PoolLane& lane;
+  };
+
+  void on_up(PooledConnection& connection) override;
+  void on_room(PooledConnection& connection) override;
+  void on_goaway(PooledConnection& connection) override;
+  void on_over(PooledConnection& connection, const Status& why) override;
+  void on_timer() override;
+
+  void open(Session* session);
+  void admit();
+  void work_soon();
+  /// Not inside a callback of a connection.
+  void work() noexcept;
+  /// Another connection is wanted, whether or not it is the time for that.
+  bool is_short() const;
+  void make_one();
+  /// Closes those that nobody needs, and renews those that are old.
+  void look_after();
+  void leave(PooledConnection& connection);
+  void retire_expired();
+  void arm_timer();
+  void failed_to_connect(const Status& why);
+
+  Loop& loop() const { return shared_.connections.loop; }
+  TimePoint now() const { return loop().now(); }
+
+  PoolShared& shared_;
+  PoolLaneOwner& owner_;
+  const std::size_t connections_max_;
+  mutable LaneConnections all_;  // what counts them changes none
+  WaitingCalls waiting_;
+  ConnectWaiters connect_waiters_{loop()};
+  Session* open_ = nullptr;
+  Work work_{*this};
+  /// Calls in flight that one connection is to have.
+  std::uint32_t calls_each_ = 160;
+  TimePoint look_at_ = TimePoint::max();
+  /// How many were in use at once, on average.
+  double usual_ = 0;
+  /// A connection is made for one that is old.
+  bool renewing_ = false;
+  /// Calls begin again, in the next turn; until then nobody is admitted.
+  bool holds_ = false;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/client/pooled_connection.hpp"
+
+#include <utility>
+
+namespace weft::detail {
+
+void PooledConnection::leave() {
+  state_ = State::kLeaving;
+  finish_when_empty();
+}
+
+Duration PooledConnection::idle_time(TimePoint now) {
+  const std::uint64_t begun = session_->calls_out().table().entered();
+  if (begun != begun_ || in_flight() != 0) used_at_ = now;
+  begun_ = begun;
+  return now - used_at_;
+}
+
+SessionSetup PooledConnection::session_setup() {
+  return {setup_.loop,
+          *this,
+          setup_.options.limits,
+          setup_.host,
+          setup_.logger,
+          setup_.options.checksums,
+          setup_.options.connect_timeout,
+          true,
+          setup_.calls_max};
+}
+
+void PooledConnection::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
+  SessionSetup setup = session_setup();
+  setup.hello_timeout = hello_timeout;
+  session_ = std::make_unique<Session>(setup, std::move(connection), id_);
+  session_->start();
+}
+
+void PooledConnection::on_session_ready(Session&) {
+  state_ = State::kUp;
+  used_at_ = setup_.loop.now();
+  owner_.on_up(*this);
+}
+
+void PooledConnection::on_session_goaway(Session&) {
+  if (state_ == State::kUp) {
+    state_ = State::kLeaving;
+    owner_.on_goaway(*this);
+  }
+  if (state_ == State::kLeaving) finish_when_empty();
+}
+
+void PooledConnection::on_session_room(Session& session) {
+  session.seat().on_room();
+  if (state_ == State::kUp) [[likely]] {
+    owner_.on_room(*this);
+  } else if (state_ == State::kLeaving) {
+    finish_when_empty();
+  }
+}
+
+void PooledConnection::on_session_closed(Session&, const Status& why) {
+  end(state_ == State::kMaking ? why.with_context([this] { return "connect to " + setup_.options.connect; })
+                               : why);
+}
+
+void PooledConnection::finish_when_empty() {
+  if (in_flight() == 0) session_->finish();
+}
+
+void PooledConnection::end(const Status& why) {
+  ended_from_ = std::exchange(state_, State::kOver);
+  owner_.on_over(*this, why);
+}
+
+}  // namespace weft::detail

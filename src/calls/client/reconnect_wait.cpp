@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/client/reconnect_wait.hpp"
+
+namespace weft::detail {
+
+Duration ReconnectWait::next(TimePoint now, RandomNumbers& random) {
+  const bool was_connected = connected_at_.has_value();
+  if (connected_at_ && now - *connected_at_ >= lasting_) backoff_.reset();
+  connected_at_.reset();
+  const Duration wait = backoff_.next(random.next());
+  if (!was_connected || spread_ == Duration::zero()) return wait;
+  return wait + std::chrono::duration_cast<Duration>(spread_ * random.between(0, 1));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/client/with_retry.hpp"
+
+#include <algorithm>
+
+#include "weft/detail/base/assert.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// Many who were told the same time to wait do not come back together.
+Duration spread(Duration told, RandomNumbers& random) {
+  return told + std::chrono::duration_cast<Duration>(told * random.between(0, 0.25));
+}
+
+}  // namespace
+
+Retries::Retries(const RetryPolicy& policy) noexcept
+    : policy_(policy), backoff_(policy.wait_min, policy.wait_max) {
+  WEFT_ASSERT(Loop::current() != nullptr, "calls are repeated on a loop");
+  if (policy_.budget != nullptr) policy_.budget->on_call();
+}
+
+std::optional<Duration> Retries::after(const Status& failure) noexcept {
+  if (++attempts_ >= policy_.attempts_max) return std::nullopt;
+  if (!failure.unprocessed() && !policy_.idempotent) return std::nullopt;
+  if (failure.retry() != Retry::kBackoff && failure.retry() != Retry::kReconnect) return std::nullopt;
+  Loop& loop = *Loop::current();
+  const Duration wait =
+      std::max(backoff_.next(loop.random().next()), spread(failure.retry_after(), loop.random()));
+  if (Deadline::after(loop.now(), wait).at() > policy_.deadline.at()) return std::nullopt;
+  if (policy_.budget != nullptr && !policy_.budget->try_retry(loop.now())) return std::nullopt;
+  return wait;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "weft/base/status.hpp"
+#include "weft/base/time.hpp"
+#include "weft/calls/limits.hpp"
+#include "weft/limits/adaptive_limit_options.hpp"
+#include "weft/limits/token_bucket.hpp"
+
+namespace weft::detail {
+
+/// Option of a time, or of a number, with the name that its user knows.
+struct NamedDuration {
+  std::string_view name;
+  Duration value;
+};
+struct NamedCount {
+  std::string_view name;
+  std::uint64_t value;
+};
+
+/// Returns kInvalidArgument that names the option and says what to do.
+Status misuse(std::string_view option, std::string_view why);
+
+// Each returns ok, or the misuse of the first option with which nothing would ever work.
+Status check_above_zero(std::initializer_list<NamedDuration> durations);
+Status check_not_negative(std::initializer_list<NamedDuration> durations);
+Status check_above_zero(std::initializer_list<NamedCount> counts);
+Status check_limits(const RpcLimits& limits);
+/// `option` is the name that the user knows.
+Status check_rate(const Rate& rate, std::string_view option);
+Status check_adaptive(const AdaptiveLimitOptions& limit, std::string_view option);
+
+}  // namespace weft::detail

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/server/broadcast.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "calls/server/broadcast_part.hpp"
+#include "calls/server/peer_place.hpp"
+#include "weft/detail/base/assert.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+/// A broadcast on its way to one loop.
+class BroadcastWork final : public PeerWork {
+ public:
+  explicit BroadcastWork(std::unique_ptr<Broadcast::Share> share) noexcept : share_(std::move(share)) {}
+
+  void run(PeerPlace& place) override {
+    try {
+      auto part = std::make_unique<BroadcastPart>(place.loop());
+      BroadcastPart& kept = *part;
+      place.keep(std::move(part));
+      kept.run(std::move(share_), place);
+    } catch (const std::bad_alloc&) {
+      share_->outcome.failed += place.count();
+    }
+  }
+
+ private:
+  std::unique_ptr<Broadcast::Share> share_;
+};
+
+}  // namespace
+
+/// The way back to the coroutine that waits; keeps the broadcast meanwhile.
+class Broadcast::Return final : public Posted {
+ public:
+  void send(std::shared_ptr<Broadcast> whole) noexcept {
+    const std::shared_ptr<Mailbox> home = whole->home_mailbox_;
+    whole_ = std::move(whole);
+    home->post(*this);
+  }
+  void run() override {
+    const std::shared_ptr<Broadcast> whole = std::move(whole_);
+    if (whole->waiter_ != nullptr) whole->home_->schedule(*std::exchange(whole->waiter_, nullptr));
+  }
+  void drop() noexcept override { const std::shared_ptr<Broadcast> whole = std::move(whole_); }
+
+ private:
+  std::shared_ptr<Broadcast> whole_;
+};
+
+Broadcast::Broadcast(const MethodKey& method, const BroadcastOptions& options, std::vector<std::byte> body)
+    : method_(method), options_(options), body_(std::move(body)) {}
+
+Broadcast::~Broadcast() = default;
+
+void Broadcast::begin(const PeerBoard& board, Loop& home, Ready& waiter, Deadline deadline) {
+  const Duration left = deadline.is_infinite() ? Duration::max() : deadline.remaining(home.now());
+  options_.timeout = std::min(options_.timeout, left);
+  return_ = std::make_unique<Return>();
+  home_ = &home;
+  home_mailbox_ = home.mailbox();
+  waiter_ = &waiter;
+  // One more share than loops: nobody is told before all have theirs.
+  const Share own{shared_from_this()};
+  try {
+    board.on_each_loop(
+        [this] { return std::make_unique<BroadcastWork>(std::make_unique<Share>(shared_from_this())); });
+  } catch (...) {
+    waiter_ = nullptr;
+    throw;
+  }
+}
+
+void Broadcast::add(const BroadcastOutcome& of_loop) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    outcome_.answered += of_loop.answered;
+    outcome_.failed += of_loop.failed;
+    outcome_.behind += of_loop.behind;
+  }
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) return_->send(shared_from_this());
+}
+
+bool BroadcastAwaiter::begin(CancelScope* scope) noexcept {
+  home_ = Loop::current();
+  WEFT_ASSERT(home_ != nullptr, "a broadcast is awaited inside a turn of a Loop");
+  if (scope != nullptr && scope->cancelled()) {
+    failure_ = to_status(scope->reason());
+    return false;
+  }
+  try {
+    broadcast_->begin(*board_, *home_, resumption_, scope != nullptr ? scope->deadline() : Deadline{});
+  } catch (const std::bad_alloc&) {
+    failure_ = Status::of<kOutOfMemory>();
+    return false;
+  }
+  if (scope != nullptr) scope->add(*this);
+  return true;
+}
+
+void BroadcastAwaiter::on_cancel(CancelReason reason) noexcept {
+  if (resumption_.is_scheduled()) return;
+  broadcast_->forget_waiter();
+  failure_ = to_status(reason);
+  home_->schedule(resumption_);
+}
+
+BroadcastCall::BroadcastCall(BroadcastPart& part)
+    : PendingCall(part, part.whole().method(), nullptr), part_(part) {}
+
+void BroadcastCall::send(CallsOut& out, Deadline deadline) noexcept {
+  set_waiter(&ended_);
+  limit(deadline);
+  begin_waiting(out);
+}
+
+std::size_t BroadcastCall::body_bytes() const {
+  return part_.whole().body().size();
+}
+
+void BroadcastCall::encode_body(std::byte* to) const {
+  const std::vector<std::byte>& body = part_.whole().body();
+  if (!body.empty()) std::memcpy(to, body.data(), body.size());
+}
+
+void BroadcastCall::Ended::run(Ready* node) noexcept {
+  BroadcastCall& call = static_cast<Ended*>(node)->call;
+  call.part_.call_ended(call.take_failure().ok());
+}
+
+// Calls that have not ended have failed for all that anybody will know.
+BroadcastPart::~BroadcastPart() {
+  if (share_ != nullptr) share_->outcome.failed += left_;
+}
+
+Begun BroadcastPart::begin_without_session(PendingCall& call, std::size_t) {
+  return call.refuse(Status::of<kOutOfMemory>());  // each call is sent to its own session
+}
+
+void BroadcastPart::run(std::unique_ptr<Broadcast::Share> share, PeerPlace& place) noexcept {
+  share_ = std::move(share);
+  const Deadline deadline = Deadline::after(loop().read_clock(), whole().options().timeout);
+  ++left_;  // of this itself, so that no call is the last
+  place.for_each([&](Session& session) { call(session, deadline); });
+  --left_;
+  if (left_ == 0) delete this;
+}
+
+bool BroadcastPart::is_behind(Session& session) const {
+  const BroadcastOptions& options = whole().options();
+  return !session.has_room() || session.calls_out().awaited() > options.unanswered_max ||
+         session.connection().outbox().queued_bytes() > options.queued_bytes_max;
+}
+
+void BroadcastPart::call(Session& session, Deadline deadline) {
+  const BroadcastOptions& options = whole().options();
+  const std::shared_ptr<PeerTarget>& peer = session.seat().target();
+  if (!options.tag.empty() && (peer == nullptr || peer->tag() != options.tag)) return;
+  if (is_behind(session)) {
+    ++share_->outcome.behind;
+    if (!options.closes_who_is_behind) return;
+    return session.close_with_goaway(
+        {StatusCode::kResourceExhausted, Layer::kRpc, "the peer does not keep up with what is broadcast"});
+  }
+  try {
+    calls_.emplace_back(*this);
+  } catch (const std::bad_alloc&) {
+    ++share_->outcome.failed;
+    return;
+  }
+  ++left_;
+  calls_.back().send(session.calls_out(), deadline);
+}
+
+void BroadcastPart::call_ended(bool succeeded) noexcept {
+  ++(succeeded ? share_->outcome.answered : share_->outcome.failed);
+  if (--left_ == 0) delete this;
+}
+
+}  // namespace weft::detail

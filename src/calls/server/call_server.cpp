@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/calls/server/call_server.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <typeindex>
+#include <utility>
+
+#include "calls/call_workers.hpp"
+#include "calls/fault_log.hpp"
+#include "calls/method_table.hpp"
+#include "calls/server/check_options.hpp"
+#include "calls/server/peer_place.hpp"
+#include "calls/server/server_loops.hpp"
+#include "calls/server/server_shard.hpp"
+#include "calls/server_gate.hpp"
+#include "weft/detail/runtime/post_surely.hpp"
+
+namespace weft {
+
+namespace {
+
+// An `accept` that throws admits nobody.
+bool accepts(ServerOptions& options, const detail::Incoming& incoming) noexcept {
+  try {
+    return !options.accept || options.accept(incoming.remote_endpoint());
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+/// The parts of a running server. The first loop listens and deals the peers out to all.
+///
+///   kNew --start()--> kRunning --stop()--> kStopping --nothing is left--> kStopped
+///
+/// What is left is counted in left_: each shard until it is empty, and each request to stop until it has
+/// arrived everywhere. A request that is on its way therefore finds the shards.
+class CallServer::State {
+ public:
+  State(ServerOptions options, Transports transports)
+      : transports_(std::move(transports)),
+        options_(std::move(options)),
+        memory_(std::make_shared<detail::MemoryBudget>(options_.limits.process_memory_max)) {}
+
+  Result<void> start(detail::PeerBoard& peers);
+  void stop(Duration grace);
+  void wait();
+  bool stopped() const { return phase_.load(std::memory_order_acquire) == Phase::kStopped; }
+  void end(bool in_child);
+  ServerStats stats() const;
+
+  void add(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+    WEFT_ASSERT(phase_ == Phase::kNew, "register handlers before start()");
+    entries_.push_back(entry);
+    if (owner != nullptr) owned_handlers_.push_back(std::move(owner));
+  }
+  void add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
+    WEFT_ASSERT(phase_ == Phase::kNew, "say per_loop() before start()");
+    loops_.add_state(std::move(kind));
+  }
+  std::shared_ptr<void>& layer_state(const std::type_info& layer) { return parts_[layer]; }
+  const std::vector<std::string>& urls() const { return urls_; }
+  const ServerOptions& options() const { return options_; }
+  Result<MemoryLease> register_memory(MutableBytes memory) const {
+    return transports_.register_memory(options_.listen, memory);
+  }
+
+ private:
+  enum class Phase : int { kNew, kRunning, kStopping, kStopped };
+
+  Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
+  Result<void> make_threads(detail::PeerBoard& peers);
+  Result<void> listen();
+  Result<void> listen_on(const std::string& text);
+  void on_incoming(std::unique_ptr<detail::Incoming> incoming);
+  void deal_out(std::unique_ptr<detail::Incoming> incoming);
+  bool hold_open();
+  void release();
+  void stop_shards(Duration grace);
+  void take_down();
+
+  const Transports transports_;
+  ServerOptions options_;
+  std::shared_ptr<detail::MemoryBudget> memory_;
+  detail::FaultLog faults_{logger()};
+  std::vector<std::shared_ptr<void>> owned_handlers_;
+  std::map<std::type_index, std::shared_ptr<void>> parts_;
+  std::vector<detail::MethodEntry> entries_;
+  detail::MethodTable methods_;
+  std::unique_ptr<detail::CallWorkers> workers_;
+  detail::ServerLoops loops_;
+  std::vector<std::unique_ptr<detail::ServerShard>> shards_;
+  std::vector<std::unique_ptr<detail::Listener>> listeners_;
+  std::vector<std::string> urls_;
+  std::size_t next_shard_ = 0;
+  std::atomic<std::uint64_t> next_connection_id_ = 1;
+  std::atomic<std::size_t> connections_ = 0;
+  detail::Counter accepted_;
+  detail::Counter refused_;
+  std::atomic<std::size_t> left_ = 0;
+  std::atomic<Phase> phase_ = Phase::kNew;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+};
+
+Result<void> CallServer::State::start(detail::PeerBoard& peers) {
+  WEFT_ASSERT(phase_ == Phase::kNew, "a server is started once");
+  Result<void> made;
+  try {
+    Result<detail::MethodTable> methods = detail::MethodTable::build(entries_, options_.calls_running_max);
+    if (!methods.ok()) return std::move(methods).status();
+    methods_ = std::move(*methods);
+    if (const Status misuse = detail::check_options(options_, methods_.has_blocking()); !misuse.ok())
+      return misuse;
+    methods_.put_behind(
+        std::make_shared<detail::ServerGate>(detail::GateOptions{.caller_rates = options_.caller_rates,
+                                                                 .adaptive_limit = options_.adaptive_limit,
+                                                                 .interceptors = options_.interceptors,
+                                                                 .authenticator = options_.authenticator,
+                                                                 .authorizer = options_.authorizer,
+                                                                 .loops = std::max(1u, options_.threads)}));
+    made = make_threads(peers);
+    if (made.ok()) made = listen();
+  } catch (const std::bad_alloc&) {
+    made = Status::of<kOutOfMemory>();
+  }
+  if (!made.ok()) take_down();
+  return made;
+}
+
+Result<void> CallServer::State::make_threads(detail::PeerBoard& peers) {
+  if (methods_.has_blocking()) {
+    auto workers = detail::CallWorkers::start(options_.worker_threads, options_.worker_queue_max);
+    if (!workers.ok()) return std::move(workers).status();
+    workers_ = std::move(*workers);
+  }
+  Result<void> started = loops_.start(options_);
+  if (!started.ok()) return started;
+  peers.forget_places();  // of a start that failed
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    const detail::ServerShard::Setup setup{loops_[i], options_, methods_, workers_.get(),      memory_,
+                                           logger(),  faults_,  peers,    next_connection_id_, connections_};
+    shards_.push_back(std::make_unique<detail::ServerShard>(setup));
+  }
+  left_ = shards_.size();
+  return loops_.make_states();
+}
+
+Result<void> CallServer::State::listen() {
+  urls_.clear();
+  Result<void> outcome;
+  loops_.run_on(0, [&] {
+    try {
+      for (const std::string& text : options_.listen) {
+        outcome = listen_on(text);
+        if (!outcome.ok()) return;
+      }
+    } catch (const std::bad_alloc&) {
+      outcome = Status::of<kOutOfMemory>();
+      return;
+    }
+    phase_ = Phase::kRunning;
+    for (const auto& listener : listeners_) {
+      listener->start(
+          [this](std::unique_ptr<detail::Incoming> incoming) { on_incoming(std::move(incoming)); });
+    }
+  });
+  return outcome;
+}
+
+Result<void> CallServer::State::listen_on(const std::string& text) {
+  Result<detail::Url> url = detail::Url::parse(text);
+  if (!url.ok()) return std::move(url).status();
+  Result<detail::Transport*> transport = transports_.find(*url);
+  if (!transport.ok()) return std::move(transport).status();
+  auto listener = (*transport)->listen(loops_[0], *url);
+  if (!listener.ok()) return std::move(listener).status();
+  urls_.push_back((*listener)->local_url().to_string());
+  listeners_.push_back(std::move(*listener));
+  return {};
+}
+
+void CallServer::State::on_incoming(std::unique_ptr<detail::Incoming> incoming) {
+  const bool full = connections_.load(std::memory_order_relaxed) >= options_.connections_max;
+  if (full || !accepts(options_, *incoming)) {
+    ++refused_;
+    return;
+  }
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  ++accepted_;
+  try {
+    deal_out(std::move(incoming));
+  } catch (const std::bad_alloc&) {  // on its way to another loop
+    connections_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void CallServer::State::deal_out(std::unique_ptr<detail::Incoming> incoming) {
+  const std::size_t index = next_shard_;
+  next_shard_ = (next_shard_ + 1) % shards_.size();
+  if (index == 0) return shards_[0]->adopt(std::move(incoming));
+  loops_[index].post([shard = shards_[index].get(), incoming = std::move(incoming)]() mutable {
+    shard->adopt(std::move(incoming));
+  });
+}
+
+void CallServer::State::stop(Duration grace) {
+  Phase phase = Phase::kRunning;
+  if (!phase_.compare_exchange_strong(phase, Phase::kStopping) && phase != Phase::kStopping) return;
+  if (!hold_open()) return;
+  // Always posted, so that a handler may stop its own server.
+  detail::post_surely(loops_[0], [this, grace] {
+    listeners_.clear();
+    stop_shards(grace);
+    release();
+  });
+}
+
+void CallServer::State::stop_shards(Duration grace) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    ++left_;
+    detail::post_surely(loops_[i], [this, i, grace] {
+      shards_[i]->stop(grace, [this, i] { loops_.end_states(i, [this] { release(); }); });
+      release();
+    });
+  }
+}
+
+// False when nothing is left.
+bool CallServer::State::hold_open() {
+  std::size_t left = left_.load();
+  while (left != 0 && !left_.compare_exchange_weak(left, left + 1)) {
+  }
+  return left != 0;
+}
+
+void CallServer::State::release() {
+  if (left_.fetch_sub(1) != 1) return;
+  const std::lock_guard lock(mutex_);
+  phase_.store(Phase::kStopped, std::memory_order_release);
+  stopped_.notify_all();
+}
+
+void CallServer::State::wait() {
+  if (phase_ == Phase::kNew) return;
+  if (!loops_.have_threads()) {
+    WEFT_ASSERT(!options_.loop->in_turn(), "waiting for a server inside its own loop's turn would never end");
+    while (!stopped()) options_.loop->run_once(std::chrono::milliseconds{10});
+  }
+  std::unique_lock lock(mutex_);
+  stopped_.wait(lock, [this] { return stopped(); });
+}
+
+// In a child of fork the threads are missing, and what they had in hand is in no state to be taken down.
+// Closed is what would keep others from listening, and, where no thread is missing, what peers wait for the
+// end of.
+void CallServer::State::end(bool in_child) {
+  if (phase_ == Phase::kNew) return;
+  if (in_child) {
+    listeners_.clear();
+    if (loops_.have_threads()) return;
+    for (const auto& shard : shards_) shard->drop_sessions();
+    return;
+  }
+  stop(Duration::zero());
+  wait();
+  take_down();
+}
+
+void CallServer::State::take_down() {
+  if (!listeners_.empty()) loops_.run_on(0, [this] { listeners_.clear(); });
+  workers_.reset();
+  loops_.stop();
+  shards_.clear();
+  loops_.clear();
+}
+
+ServerStats CallServer::State::stats() const {
+  ServerStats stats;
+  stats.connections_accepted = accepted_.get();
+  stats.connections_refused = refused_.get();
+  stats.connections = connections_.load(std::memory_order_relaxed);
+  const std::vector<detail::MethodEntry>& methods = methods_.entries();
+  stats.methods.resize(methods.size());
+  for (std::size_t i = 0; i < methods.size(); ++i) stats.methods[i].name = methods[i].key.name;
+  for (const auto& shard : shards_) shard->count(stats);
+  return stats;
+}
+
+CallServer::CallServer(ServerOptions options, Transports transports)
+    : peers_(std::make_shared<detail::PeerBoard>()),
+      state_(std::make_unique<State>(std::move(options), std::move(transports))) {}
+
+CallServer::~CallServer() {
+  state_->end(made_in_.in_child());
+  if (made_in_.in_child())
+    static_cast<void>(state_.release());  // NOLINT(bugprone-unused-return-value): left to the parent
+}
+
+std::shared_ptr<void>& CallServer::layer_state(const std::type_info& layer) {
+  return state_->layer_state(layer);
+}
+
+void CallServer::add_loop_state(std::unique_ptr<detail::LoopStateKind> kind) {
+  state_->add_loop_state(std::move(kind));
+}
+
+void CallServer::set_peer_hooks(detail::PeerVisit connected, detail::PeerVisit gone) {
+  peers_->set_hooks(std::move(connected), std::move(gone));
+}
+
+const std::shared_ptr<detail::PeerBoard>& CallServer::peer_board() const {
+  return peers_;
+}
+
+void CallServer::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+  state_->add(entry, std::move(owner));
+}
+
+Result<void> CallServer::start() {
+  return state_->start(*peers_);
+}
+
+void CallServer::wait() {
+  state_->wait();
+}
+
+void CallServer::stop(Duration grace) {
+  state_->stop(grace);
+}
+
+bool CallServer::stopped() const {
+  return state_->stopped();
+}
+
+Result<void> CallServer::run() {
+  Result<void> started = start();
+  if (started.ok()) wait();
+  return started;
+}
+
+Result<MemoryLease> CallServer::register_memory(MutableBytes memory) const {
+  return state_->register_memory(memory);
+}
+
+std::vector<std::string> CallServer::urls() const {
+  return state_->urls();
+}
+
+ServerStats CallServer::stats() const {
+  return state_->stats();
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/server/check_options.hpp"
+
+#include "calls/option_checks.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+Status check_gates(const ServerOptions& options) {
+  constexpr std::size_t kCallersMax = std::size_t{1} << 24;
+  for (const CallerRate& rate : options.caller_rates) {
+    if (Status status = check_rate(rate.rate, "ServerOptions::caller_rates"); !status.ok()) return status;
+    if (rate.callers_max == 0 || rate.callers_max > kCallersMax) {
+      return misuse("CallerRate::callers_max", "give from 1 to 2^24 callers");
+    }
+  }
+  if (!options.adaptive_limit) return {};
+  return check_adaptive(*options.adaptive_limit, "ServerOptions::adaptive_limit");
+}
+
+}  // namespace
+
+Status check_options(const ServerOptions& options, bool blocking) {
+  if (options.listen.empty()) {
+    return misuse("ServerOptions::listen",
+                  "a server needs somewhere to listen; give it for example {\"tcp://127.0.0.1:0\"}");
+  }
+  if (options.threads == 0 && options.loop == nullptr) {
+    return misuse("ServerOptions::loop", "a server of no threads needs a loop; give it one, or set threads");
+  }
+  if (options.threads != 0 && options.loop != nullptr) {
+    return misuse("ServerOptions::loop",
+                  "a server with threads of its own would not run on this loop; set threads to 0");
+  }
+  Status status = check_above_zero({{"ServerOptions::connections_max", options.connections_max}});
+  if (status.ok() && blocking) {
+    status = check_above_zero({{"ServerOptions::worker_threads", options.worker_threads},
+                               {"ServerOptions::worker_queue_max", options.worker_queue_max}});
+  }
+  if (status.ok()) {
+    status = check_above_zero({{"ServerOptions::peer_call_timeout", options.peer_call_timeout}});
+  }
+  if (status.ok()) status = check_gates(options);
+  return status.ok() ? check_limits(options.limits) : status;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/base/status.hpp"
+#include "weft/calls/server/server_options.hpp"
+
+namespace weft::detail {
+
+/// Returns ok, or kInvalidArgument for the first option with which nothing would ever work: its name and
+/// what to do. `blocking`: a handler is registered as blocking.
+Status check_options(const ServerOptions& options, bool blocking);
+
+}  // namespace weft::detail

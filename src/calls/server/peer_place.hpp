@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "calls/peer_index.hpp"
+#include "calls/server/broadcast_part.hpp"
+#include "calls/session_list.hpp"
+#include "weft/detail/base/counter.hpp"
+#include "weft/detail/base/intrusive_list.hpp"
+#include "weft/detail/calls/server/peer_board.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
+#include "weft/runtime/loop.hpp"
+
+namespace weft::detail {
+
+/// The connected peers of one loop, for a PeerBoard: the sessions of a server's shard, as long as that
+/// exists. Thread: the loop's, but for what says otherwise.
+class PeerPlace final {
+ public:
+  /// `sessions` are looked at until close().
+  PeerPlace(Loop& loop, SessionList& sessions)
+      : loop_(loop), mailbox_(loop.mailbox()), sessions_(&sessions) {}
+  ~PeerPlace() { close(); }
+  PeerPlace(const PeerPlace&) = delete;
+  PeerPlace& operator=(const PeerPlace&) = delete;
+
+  /// The shard ends; no session is left. Broadcasts end with what they know.
+  void close() noexcept;
+
+  /// Takes a session that has heard its peer's hello, and one that has ended.
+  void joined(Session& session) noexcept;
+  void left(Session& session) noexcept;
+
+  /// Calls `visit(Session&)` on each that takes calls.
+  template <typename Visit>
+  void for_each(Visit visit) {
+    if (sessions_ == nullptr) return;
+    sessions_->for_each([&visit](Session& session) {
+      if (session.ready()) visit(session);
+    });
+  }
+  /// Keeps a broadcast until it has ended.
+  void keep(std::unique_ptr<BroadcastPart> part) noexcept { broadcasts_.push_back(*part.release()); }
+
+  Loop& loop() { return loop_; }
+  /// Thread: any, like all from here on.
+  bool is_here() const noexcept { return Loop::current() == &loop_; }
+  std::size_t count() const noexcept { return count_.get(); }
+  const std::shared_ptr<PeerIndex>& index() const noexcept { return index_; }
+  Mailbox& mailbox() noexcept { return *mailbox_; }
+
+ private:
+  Loop& loop_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  /// Null when the shard has ended.
+  SessionList* sessions_;
+  const std::shared_ptr<PeerIndex> index_ = std::make_shared<PeerIndex>();
+  Counter count_;
+  IntrusiveList<BroadcastPart, BroadcastPartTag> broadcasts_;
+};
+
+}  // namespace weft::detail

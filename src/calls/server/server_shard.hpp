@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "calls/server/peer_place.hpp"
+#include "calls/session.hpp"
+#include "calls/session_list.hpp"
+#include "weft/calls/server/server_options.hpp"
+#include "weft/calls/transports.hpp"
+#include "weft/detail/base/unique_function.hpp"
+
+namespace weft::detail {
+
+/// A server's part on one loop: the sessions of the peers that were given to it. Thread: its loop's.
+class ServerShard final : private SessionOwner, private Timer {
+ public:
+  struct Setup {
+    Loop& loop;
+    const ServerOptions& options;
+    const MethodTable& methods;
+    CallWorkers* workers;
+    std::shared_ptr<MemoryBudget> memory;
+    Logger& logger;
+    FaultLog& faults;
+    /// Gets this loop's place.
+    PeerBoard& peers;
+    std::atomic<std::uint64_t>& next_connection_id;
+    std::atomic<std::size_t>& connections;
+  };
+  explicit ServerShard(const Setup& setup);
+  ~ServerShard();
+
+  void adopt(std::unique_ptr<Incoming> incoming) noexcept;
+
+  /// Says goaway to every peer, waits for them to leave for at most `grace`, then closes what is left and
+  /// cancels what still runs. `stopped` is called once, when no session and no handler is left. Again it may
+  /// only shorten the grace; that `stopped` is not called.
+  void stop(Duration grace, UniqueFunction<void()> stopped);
+
+  /// Closes every connection at once and tells nobody: in a child of fork.
+  void drop_sessions() noexcept {
+    sessions_.clear();
+    graveyard_.clear();
+  }
+  /// Adds this shard's counts to `stats`, which has an entry for each method. Any thread.
+  void count(ServerStats& stats) const;
+
+ private:
+  struct Reaper : Ready {
+    explicit Reaper(ServerShard& owner) : Ready(&run), shard(owner) {}
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->shard.destroy_ended(); }
+    ServerShard& shard;
+  };
+
+  void on_session_ready(Session& session) override;
+  void on_session_goaway(Session& session) override;
+  void on_session_room(Session& session) override;
+  void on_session_closed(Session& session, const Status& why) override;
+  void on_timer() override;
+
+  void begin_session(Incoming& incoming);
+  /// Calls a hook of the user's; what that throws ends the connection.
+  void tell(PeerVisit& hook, Session& session) noexcept;
+  void reap();
+  void destroy_ended();
+  void check_stopped();
+  void shorten_grace(TimePoint ends);
+  void end_by_force();
+  void report_held_calls();
+
+  Setup setup_;
+  CallsHost host_;
+  SessionList sessions_;
+  SessionList graveyard_;
+  const std::shared_ptr<PeerPlace> place_;
+  Reaper reaper_{*this};
+  UniqueFunction<void()> stopped_;
+  bool stopping_ = false;
+  bool forced_ = false;
+  TimePoint grace_ends_{};
+};
+
+}  // namespace weft::detail
