@@ -22,38 +22,38 @@ Status registered_already(const MethodEntry& entry, const MethodEntry& other) {
   return {StatusCode::kAlreadyExists, Layer::kRpc, std::move(text)};
 }
 
-Status misuse(const MethodEntry& entry, std::string_view why) {
+Status misuse_of(const MethodEntry& entry, std::string_view why) {
   return {StatusCode::kInvalidArgument, Layer::kRpc,
           "method '" + std::string{entry.key.name} + "' " + std::string{why}};
 }
 
 Status check_entry(const MethodEntry& entry) {
   if (entry.options.blocking && entry.on_loop_only) {
-    return misuse(entry,
-                  "is a coroutine and cannot be blocking: it runs on a loop; let it be an ordinary function, "
-                  "or not blocking");
+    return misuse_of(entry,
+                     "is a coroutine and cannot be blocking: it runs on a loop; let it be an ordinary function, "
+                     "or not blocking");
   }
   if (entry.options.running_max != 0 && entry.kind == HandlerKind::kInline) {
-    return misuse(entry,
-                  "is an ordinary function, of which a loop runs one at a time, and has a "
-                  "HandlerOptions::running_max; leave that out, or let it be blocking");
+    return misuse_of(entry,
+                     "is an ordinary function, of which a loop runs one at a time, and has a "
+                     "HandlerOptions::running_max; leave that out, or let it be blocking");
   }
   if (entry.options.adaptive_limit && entry.kind == HandlerKind::kInline) {
-    return misuse(entry,
-                  "is an ordinary function, of which a loop runs one at a time, and has a "
-                  "HandlerOptions::adaptive_limit; leave that out, or let it be blocking");
+    return misuse_of(entry,
+                     "is an ordinary function, of which a loop runs one at a time, and has a "
+                     "HandlerOptions::adaptive_limit; leave that out, or let it be blocking");
   }
   if (entry.options.rate) {
     if (Status status = check_rate(*entry.options.rate, "HandlerOptions::rate"); !status.ok()) {
-      return misuse(entry, status.message());
+      return misuse_of(entry, status.message());
     }
   }
   if (entry.options.adaptive_limit) {
     Status status = check_adaptive(*entry.options.adaptive_limit, "HandlerOptions::adaptive_limit");
-    if (!status.ok()) return misuse(entry, status.message());
+    if (!status.ok()) return misuse_of(entry, status.message());
   }
   if (entry.options.waiting_max != 0 && entry.kind != HandlerKind::kBlocking) {
-    return misuse(
+    return misuse_of(
         entry,
         "has a HandlerOptions::waiting_max, but only calls of blocking handlers wait; leave it out, "
         "or let the method be blocking");
