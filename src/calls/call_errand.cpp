@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "calls/call_status.hpp"
+#include "calls/wrong_thread.hpp"
 
 namespace weft::detail {
 
@@ -70,8 +71,7 @@ void CallErrand::begin() {
 
 void CallErrand::refuse() noexcept {
   if (door().mailbox()->in_child()) {
-    return refuse_with({StatusCode::kFailedPrecondition, Layer::kRuntime,
-                        "a client of the parent was used in a child of fork; make one here"});
+    return refuse_with(status_in_child());
   }
   Status closed = door().why_closed();
   refuse_with(closed.ok() ? loop_stopped_status() : std::move(closed));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "weft/base/status.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -12,6 +13,12 @@ inline constexpr const char* kWrongThread =
     "thread "
     "without a loop, co_await weft::on_loop_of(client).call<f>(...) in a coroutine of another loop, or "
     "client.loop().post(...) for anything else";
+
+/// Refusal of a call by a client or a peer's handle that a child of fork inherited.
+inline Status status_in_child() {
+  return {StatusCode::kFailedPrecondition, Layer::kRuntime,
+          "a client of the parent was used in a child of fork; make one here"};
+}
 
 /// Ends the process, with words, on a thread that must leave everything of `loop` alone. A loop that a child
 /// of fork inherited has no thread there.

@@ -82,6 +82,7 @@ const Capabilities& TcpCarrier::capabilities() const {
 }
 
 Moved TcpCarrier::receive(std::span<const iovec> into, MutableBytes) {
+  if (made_in_.in_child()) return Moved::failed(EPIPE);  // the parent's bytes
   while (true) {
     const ssize_t got = into.size() == 1 ? ::recv(socket_.fd(), into[0].iov_base, into[0].iov_len, 0)
                                          : ::readv(socket_.fd(), into.data(), static_cast<int>(into.size()));

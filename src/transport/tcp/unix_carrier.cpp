@@ -52,6 +52,7 @@ void UnixCarrier::look_no_more() noexcept {
 // The system ends a receive behind bytes that came with descriptors: a short one does not say that there is
 // no more.
 Moved UnixCarrier::receive_with_descriptors(std::span<const iovec> into) {
+  if (in_child()) return Moved::failed(EPIPE);
   alignas(cmsghdr) std::byte control[kControlBytes];
   while (true) {
     msghdr message = message_of(into, control);

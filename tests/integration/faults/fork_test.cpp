@@ -2,10 +2,12 @@
 // Faults, part "lifetime": a child of fork inherits everything and must change nothing of its parent's.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <latch>
 #include <memory>
@@ -31,6 +33,31 @@ struct Gate {
   }
 };
 
+Stream<int> count_to(int last) {
+  for (int next = 1; next <= last; ++next) co_yield next;
+}
+
+std::size_t length_of(std::string_view text) {
+  return text.size();
+}
+
+/// Doubles the process in the middle of what the loop does with the bytes that came. The child goes on as if
+/// it were the parent, who waits meanwhile.
+
+int fork_and_go_on(int) {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::alarm(20);
+    return 1;
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 2 : 3;
+}
+
 /// A poller that the server keeps for each loop, with a descriptor among the loop's.
 class Asked final : public Poller {
  public:
@@ -55,7 +82,7 @@ struct World {
     options.loop_options.poller = poller;
     server = std::make_unique<Server>(std::move(options));
     server->register_handler<&Gate::pass>(&gate);
-    server->register_handler<add>();
+    server->register_handler<add, count_to, fork_and_go_on, length_of>();
     server->per_loop<Asked>();
     server->start().value();
     for (const std::string& url : server->urls()) clients.push_back(client_of(url));
@@ -152,6 +179,55 @@ TEST_P(Fork, AChildMakesALoopAServerAndAClientOfItsOwn) {
 
 TEST_P(Fork, AChildThatDrivesItsParentsLoopIsToldSo) {
   EXPECT_DEATH(world_.loop->run_once(0s), "a loop of the parent was driven in a child of fork");
+}
+
+/// Whether `ended` says that nothing was begun, because the client is a parent's.
+bool is_refused_in_child(const Status& ended) {
+  return ended.code() == StatusCode::kFailedPrecondition && ended.unprocessed() &&
+         std::string_view{ended.message()}.find("child of fork") != std::string_view::npos;
+}
+
+Task<void> call_in_a_child(Client* client, bool* in_order) {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    const Result<int> called = co_await client->call<add>(3, 4);
+    auto items = client->open<count_to>(3);
+    const bool came = (co_await items.next()).has_value();
+    const bool in_order =
+        !came && is_refused_in_child(items.status()) && is_refused_in_child(called.status());
+    std::_Exit(in_order ? 0 : 1);
+  }
+  int status = 0;
+  *in_order = ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// The child is in the middle of its parent's turn, where everything looks as if it were its own.
+TEST_P(Fork, CallsAndStreamsInATurnOfTheParentAreRefused) {
+  for (const auto& client : world_.clients) {
+    bool in_order = false;
+    world_.loop->block_on(call_in_a_child(client.get(), &in_order));
+    EXPECT_TRUE(in_order);
+  }
+  expect_untouched();
+}
+
+// Requests lie in the socket behind the one whose handler forks. The child must not read them away.
+TEST_P(Fork, AChildThatGoesOnWithATurnTakesNoBytesAndIsEnded) {
+  const std::string text(std::size_t{64} << 10, 'x');
+  for (const auto& client : world_.clients) {
+    std::vector<Call<std::size_t>> before;
+    std::vector<Call<std::size_t>> behind;
+    for (int i = 0; i < 2; ++i) before.push_back(client->start<length_of>(text));
+    Call<int> forks = client->start<fork_and_go_on>(0);
+    for (int i = 0; i < 100; ++i) behind.push_back(client->start<length_of>(text));
+    EXPECT_EQ(world_.loop->block_on(std::move(forks)).value_or(0), 2);
+    for (auto* calls : {&before, &behind}) {
+      for (auto& call : *calls) EXPECT_EQ(world_.loop->block_on(std::move(call)).value_or(0), text.size());
+    }
+  }
+  expect_untouched();
 }
 
 Task<void> store_result(WorkerPool* pool, std::latch* entered, std::latch* open, Result<int>* result) {
