@@ -34,6 +34,10 @@ class SessionList {
 
   /// The one that was added first; there is one.
   Session& oldest() { return sessions_.front(); }
+  /// The one that was added last; there is one.
+  Session& newest() { return sessions_.back(); }
+  /// The one that was added next behind `session`, which is here; null when it is the newest.
+  Session* after(Session& session) { return sessions_.after(session); }
   /// Counts them one by one.
   std::size_t count() {
     std::size_t found = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/runtime/loop.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 
@@ -39,6 +41,11 @@ class Loop::TurnGuard {
     current_ = outer_;
     loop_.in_turn_ = false;
   }
+  /// From now on a child that is forked inside a turn is in none: the turn is its parent's.
+  static void leave_to_parents() {
+    [[maybe_unused]] static const int registered =
+        ::pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });
+  }
 
  private:
   Loop& loop_;
@@ -50,6 +57,7 @@ class Loop::TurnGuard {
 class Loop::Seat {
  public:
   explicit Seat(Loop& loop) noexcept : loop_(loop) {
+    TurnGuard::leave_to_parents();
     loop_.mailbox_->open();
     before_ = loop_.mailbox_->use().set_run_by(detail::LoopUse::this_thread());
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes and ends a loop; enters and removes what its turns look at. The turn itself is in loop.cpp.
-#include <pthread.h>
 #include <sys/timerfd.h>
 
 #include <cerrno>
@@ -63,11 +62,6 @@ Result<ChosenPoller> choose_poller(PollerKind wanted) {
 
 }  // namespace
 
-void Loop::let_forks_leave_turns() {
-  [[maybe_unused]] static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });
-}
-
 Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
   if (const Status misuse = check(options); !misuse.ok()) return misuse;
   auto chosen = choose_poller(options.poller);
@@ -79,7 +73,6 @@ Result<std::unique_ptr<Loop>> Loop::create(const LoopOptions& options) {
   std::unique_ptr<Loop> loop{new Loop(effective, std::move(chosen->poller), std::move(*mailbox))};
   Result<void> watched = loop->watch_internals();
   if (!watched.ok()) return std::move(watched).status();
-  let_forks_leave_turns();
   return loop;
 }
 

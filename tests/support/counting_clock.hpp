@@ -11,10 +11,13 @@ namespace weft::testing {
 /// to serve, and takes as many chunks in each run.
 class CountingClock final : public Clock {
  public:
-  TimePoint now() override { return now_ += Duration{1}; }
+  explicit CountingClock(Duration each = Duration{1}) : each_(each) {}
+
+  TimePoint now() override { return now_ += each_; }
   bool advances_by_itself() const override { return true; }
 
  private:
+  const Duration each_;
   TimePoint now_{std::chrono::hours{1}};
 };
 

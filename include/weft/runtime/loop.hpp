@@ -202,9 +202,6 @@ class Loop : public detail::Executor {
   /// Between turns a foreign loop waits for us: everything that gives us work has to reach the descriptor.
   void leave_to_foreign_loop() noexcept;
 
-  /// From the first loop on, a child that is forked inside a turn is in none: the turn is its parent's.
-  static void let_forks_leave_turns();
-
   static inline constinit thread_local Loop* current_ = nullptr;
 
   const LoopOptions options_;

@@ -145,11 +145,31 @@ Begun BroadcastPart::begin_without_session(PendingCall& call, std::size_t) {
 
 void BroadcastPart::run(std::unique_ptr<Broadcast::Share> share, PeerPlace& place) noexcept {
   share_ = std::move(share);
-  const Deadline deadline = Deadline::after(loop().read_clock(), whole().options().timeout);
-  ++left_;  // of this itself, so that no call is the last
-  place.for_each([&](Session& session) { call(session, deadline); });
-  --left_;
+  deadline_ = Deadline::after(loop().read_clock(), whole().options().timeout);
+  place.begin(*this);
+  call_more();
+}
+
+void BroadcastPart::call_more() noexcept {
+  TurnTime& turn = loop().turn_time();
+  while (Session* session = next()) {
+    if (is_addressed(*session)) call(*session);
+    turn.did(1);
+    if (turn.is_old() && has_next()) return turn.put_off(*this);
+  }
+  has_called_all_ = true;
   if (left_ == 0) delete this;
+}
+
+void BroadcastPart::on_missed(Session& session) noexcept {
+  if (is_addressed(session)) ++share_->outcome.failed;
+}
+
+bool BroadcastPart::is_addressed(Session& session) const {
+  const std::string& tag = whole().options().tag;
+  if (tag.empty()) return true;
+  const std::shared_ptr<PeerTarget>& peer = session.seat().target();
+  return peer != nullptr && peer->tag() == tag;
 }
 
 bool BroadcastPart::is_behind(Session& session) const {
@@ -158,10 +178,12 @@ bool BroadcastPart::is_behind(Session& session) const {
          session.connection().outbox().queued_bytes() > options.queued_bytes_max;
 }
 
-void BroadcastPart::call(Session& session, Deadline deadline) {
+void BroadcastPart::call(Session& session) {
+  if (!session.ready()) {
+    ++share_->outcome.failed;  // it is going
+    return;
+  }
   const BroadcastOptions& options = whole().options();
-  const std::shared_ptr<PeerTarget>& peer = session.seat().target();
-  if (!options.tag.empty() && (peer == nullptr || peer->tag() != options.tag)) return;
   if (is_behind(session)) {
     ++share_->outcome.behind;
     if (!options.closes_who_is_behind) return;
@@ -175,12 +197,12 @@ void BroadcastPart::call(Session& session, Deadline deadline) {
     return;
   }
   ++left_;
-  calls_.back().send(session.calls_out(), deadline);
+  calls_.back().send(session.calls_out(), deadline_);
 }
 
 void BroadcastPart::call_ended(bool succeeded) noexcept {
   ++(succeeded ? share_->outcome.answered : share_->outcome.failed);
-  if (--left_ == 0) delete this;
+  if (--left_ == 0 && has_called_all_) delete this;
 }
 
 }  // namespace weft::detail

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 
+#include "calls/server/peer_walk.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/call_target.hpp"
 #include "weft/detail/calls/pending_call.hpp"
@@ -40,12 +41,12 @@ class BroadcastCall final : public PendingCall {
   Ended ended_{*this};
 };
 
-/// A broadcast on one loop: its calls to the peers there. Ends by itself when they have, or with its place.
-/// Thread: the loop's.
-class BroadcastPart final : public ListHook<BroadcastPartTag>, public CallTarget {
+/// A broadcast on one loop: its calls to the peers there, begun in as many turns as it takes so that none is
+/// long. Ends by itself when they have ended, or with its place. Thread: the loop's.
+class BroadcastPart final : public ListHook<BroadcastPartTag>, public CallTarget, PeerWalk, Ready {
  public:
   /// Throws std::bad_alloc.
-  explicit BroadcastPart(Loop& loop) : CallTarget(loop, kNoTimeout, false) {}
+  explicit BroadcastPart(Loop& loop) : CallTarget(loop, kNoTimeout, false), Ready(&go_on) {}
   ~BroadcastPart();
   BroadcastPart(const BroadcastPart&) = delete;
   BroadcastPart& operator=(const BroadcastPart&) = delete;
@@ -58,12 +59,18 @@ class BroadcastPart final : public ListHook<BroadcastPartTag>, public CallTarget
  private:
   Begun begin_without_session(PendingCall& call, std::size_t body_bytes) override;
   void withdraw(PendingCall&) noexcept override {}
+  static void go_on(Ready* part) noexcept { static_cast<BroadcastPart*>(part)->call_more(); }
+  void call_more() noexcept;
+  void on_missed(Session& session) noexcept override;
+  bool is_addressed(Session& session) const;
   bool is_behind(Session& session) const;
-  void call(Session& session, Deadline deadline);
+  void call(Session& session);
 
   std::unique_ptr<Broadcast::Share> share_;
+  Deadline deadline_;
   std::deque<BroadcastCall> calls_;
   std::size_t left_ = 0;
+  bool has_called_all_ = false;
 };
 
 }  // namespace weft::detail

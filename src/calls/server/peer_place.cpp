@@ -30,7 +30,14 @@ class PostedWork final : public Posted {
 
 void PeerPlace::close() noexcept {
   sessions_ = nullptr;
+  walks_.for_each([](PeerWalk& walk) { walk.end(); });
   while (!broadcasts_.empty()) delete &broadcasts_.pop_front();
+}
+
+void PeerPlace::begin(PeerWalk& walk) noexcept {
+  if (sessions_ == nullptr) return;
+  walk.begin(*sessions_);
+  if (walk.has_next()) walks_.push_back(walk);
 }
 
 void PeerPlace::joined(Session& session) noexcept {
@@ -40,6 +47,7 @@ void PeerPlace::joined(Session& session) noexcept {
 
 void PeerPlace::left(Session& session) noexcept {
   if (!session.seat().is_counted()) return;
+  walks_.for_each([&session](PeerWalk& walk) { walk.leaves(session); });
   session.seat().set_counted(false);
   --count_;
 }

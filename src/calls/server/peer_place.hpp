@@ -5,6 +5,7 @@
 
 #include "calls/peer_index.hpp"
 #include "calls/server/broadcast_part.hpp"
+#include "calls/server/peer_walk.hpp"
 #include "calls/session_list.hpp"
 #include "weft/detail/base/counter.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
@@ -40,6 +41,8 @@ class PeerPlace final {
       if (session.ready()) visit(session);
     });
   }
+  /// Begins `walk` along those that have joined. It must be destroyed before this, and is over after close().
+  void begin(PeerWalk& walk) noexcept;
   /// Keeps a broadcast until it has ended.
   void keep(std::unique_ptr<BroadcastPart> part) noexcept { broadcasts_.push_back(*part.release()); }
 
@@ -57,6 +60,7 @@ class PeerPlace final {
   SessionList* sessions_;
   const std::shared_ptr<PeerIndex> index_ = std::make_shared<PeerIndex>();
   Counter count_;
+  IntrusiveList<PeerWalk, PeerWalkTag> walks_;
   IntrusiveList<BroadcastPart, BroadcastPartTag> broadcasts_;
 };
 

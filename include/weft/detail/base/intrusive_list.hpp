@@ -46,7 +46,13 @@ class IntrusiveList {
   }
 
   bool empty() const { return head_.next_ == &head_; }
+  /// The element behind `element`, which is in this list; null behind the last one.
+  T* after(T& element) {
+    Hook* const next = static_cast<Hook&>(element).next_;
+    return next == &head_ ? nullptr : static_cast<T*>(next);
+  }
   T& front() { return *static_cast<T*>(head_.next_); }
+  T& back() { return *static_cast<T*>(head_.previous_); }
 
   void push_back(T& object) {
     Hook& hook = object;
