@@ -5,6 +5,7 @@
 #include "weft/transport/tls.hpp"
 #include "weft/transport/ucx.hpp"
 #include "weft/transport/verbs.hpp"
+#include "weft/transports.hpp"
 
 namespace weft::load {
 
@@ -33,6 +34,14 @@ inline TlsOptions tls_server_options(const TlsFlags& flags) {
   TlsOptions options = tls_options(flags);
   if (!flags.ca.empty()) options.clients = TlsClients::kRequired;
   return options;
+}
+
+/// The carriers beside tls:// that a command line names.
+inline CarriersBesideTls carriers_beside_tls(const TlsFlags& flags) {
+  const auto policy_of = [&](std::string_view carrier) {
+    return flags.has_beside(carrier) ? CarrierPolicy::kPrefer : CarrierPolicy::kForbid;
+  };
+  return {.ucx = policy_of("ucx"), .verbs = policy_of("rdma")};
 }
 
 /// VerbsOptions as a command line makes them.

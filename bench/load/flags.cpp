@@ -219,6 +219,18 @@ void add_tls_server_flags(CLI::App& command, TlsFlags& flags) {
       ->type_name("FILE");
 }
 
+void add_beside_tls_flag(CLI::App& command, TlsFlags& flags) {
+  command
+      .add_option("--beside-tls", flags.beside,
+                  "With tls://: let these take the connection over, if the other side names them too. What\n"
+                  "they carry is NOT encrypted: TLS only says who is at the other end")
+      ->delimiter(',')
+      ->check([](const std::string& name) {
+        return name == "ucx" || name == "rdma" ? std::string{} : "\"" + name + "\" is none of ucx and rdma";
+      })
+      ->type_name("ucx|rdma|ucx,rdma");
+}
+
 void add_prefer_flags(CLI::App& command, UcxFlags& ucx, RdmaFlags& rdma) {
   command.add_flag("--prefer-ucx", ucx.prefer, "With tcp:// and unix://: use UCX if the server offers it");
   command.add_flag("--prefer-rdma", rdma.prefer, "With tcp:// and unix://: use RDMA if the server offers it");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::load {
@@ -54,6 +56,11 @@ struct TlsFlags {
   std::string key = {};
   /// A client believes whoever answers.
   bool insecure = false;
+  /// Carriers that may take connections of tls:// over, which do not encrypt: "ucx", "rdma".
+  std::vector<std::string> beside = {};
+  bool has_beside(std::string_view carrier) const {
+    return std::find(beside.begin(), beside.end(), carrier) != beside.end();
+  }
   bool any() const { return insecure || !ca.empty() || !cert.empty() || !key.empty(); }
 };
 

@@ -205,6 +205,7 @@ Result<load::Report> blocking_measure(const load::ClientOptions& options) {
   transport_options.ucx = load::ucx_options(options.ucx);
   transport_options.verbs = load::verbs_options(options.rdma);
   transport_options.tls = load::tls_options(options.tls);
+  transport_options.beside_tls = load::carriers_beside_tls(options.tls);
   const Transports transports = make_transports(std::move(transport_options));
   ClientOptions with_token;
   if (Result<void> added = load::add_token(with_token, options.token); !added.ok()) return added.status();

@@ -21,6 +21,7 @@ namespace {
 constexpr const char* kPreferUcx = "--prefer-ucx";
 constexpr const char* kPreferRdma = "--prefer-rdma";
 constexpr const char* kRegister = "--register";
+constexpr const char* kBesideTls = "--beside-tls";
 
 int fail(const Status& status) {
   std::fprintf(stderr, "weft perf: %s\n", status.to_string().c_str());
@@ -71,6 +72,7 @@ constexpr FlagOfScheme kFlagsOfSchemes[] = {
     {"--cert", "tls://", nullptr},
     {"--key", "tls://", nullptr},
     {"--insecure", "tls://", nullptr},
+    {kBesideTls, "tls://", nullptr},
 };
 
 bool given(const CLI::App& command, const char* flag) {
@@ -85,8 +87,10 @@ void check_flags(const CLI::App& command, const std::string& url) {
     if (!given(command, flag) || is_stream) continue;
     throw CLI::ValidationError(flag, "is about tcp:// and unix:// URLs only, and \"" + url + "\" is none");
   }
+  const bool has_beside = url.starts_with("tls://") && given(command, kBesideTls);
   for (const auto& [flag, scheme, prefer] : kFlagsOfSchemes) {
     if (!given(command, flag) || url.starts_with(scheme)) continue;
+    if (prefer != nullptr && has_beside) continue;
     if (prefer != nullptr && given(command, prefer)) continue;
     const bool is_client = prefer != nullptr && command.get_option_no_throw(prefer) != nullptr;
     throw CLI::ValidationError(flag, std::string{"is about "} + scheme + " URLs only" +
@@ -114,6 +118,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   load::add_server_flags(*server, *server_options);
   load::add_ucx_flags(*server, server_options->ucx);
   load::add_rdma_flags(*server, server_options->rdma);
+  load::add_beside_tls_flag(*server, server_options->tls);
   add_register_flag(*server, server_options->rdma);
   // Only the limit can be asked to be slow.
   server->remove_option(server->get_option("--nobatch"));
@@ -123,7 +128,9 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf server --listen unix:///tmp/perf.sock --mode busy --threads 2\n"
       "  weft perf server --listen ucx://127.0.0.1:9000 --ucx-tls posix,cma --ucx-error-mode-none --mode "
       "busy\n"
-      "  weft perf server --listen verbs://10.0.0.7:9000 --rdma-device mlx5_0 --mode busy");
+      "  weft perf server --listen verbs://10.0.0.7:9000 --rdma-device mlx5_0 --mode busy\n"
+      "  weft perf server --listen tls://127.0.0.1:9000 --cert demo/server.pem --key demo/server.key "
+      "--beside-tls ucx");
   server->callback([server, server_options, &exit_code] {
     check_flags(*server, server_options->listen);
     exit_code = serve(*server_options);
@@ -136,6 +143,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   load::add_prefer_flags(*client, client_options->ucx, client_options->rdma);
   load::add_ucx_flags(*client, client_options->ucx);
   load::add_rdma_flags(*client, client_options->rdma);
+  load::add_beside_tls_flag(*client, client_options->tls);
   add_register_flag(*client, client_options->rdma);
   load::add_beside_flags(*client, client_options->beside);
   load::add_token_flags(*client, client_options->token);
@@ -155,6 +163,7 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --ucx-error-mode-none --mode "
       "busy\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --prefer-ucx\n"
+      "  weft perf client --connect tls://127.0.0.1:9000 --ca demo/ca.pem --beside-tls ucx\n"
       "  weft perf client --connect verbs://10.0.0.7:9000 --mode busy\n"
       "  weft perf client --connect verbs://10.0.0.7:9000 --attachment --register --reply 1MiB --depth 4\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");

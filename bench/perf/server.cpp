@@ -19,6 +19,7 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   transports.ucx = load::ucx_options(options.ucx);
   transports.verbs = load::verbs_options(options.rdma);
   transports.tls = load::tls_server_options(options.tls);
+  transports.beside_tls = load::carriers_beside_tls(options.tls);
 
   auto server = std::make_unique<Server>(std::move(server_options), std::move(transports));
   server->register_handler<method<&perf_echo, "perf/echo">>();

@@ -24,7 +24,8 @@ struct CarrierNames {
   detail::wire::CarrierKind kind = detail::wire::CarrierKind::kStream;  ///< in hellos
   std::string title{};                                                  ///< for people
   std::string scheme{};                                                 ///< URLs that require it begin so
-  std::string prefer_flag{};                                            ///< offers it with other URLs
+  std::string prefer_flag{};                                            ///< offers it with tcp:// and unix://
+  std::string beside_tls_flag{};                                        ///< offers it with tls://
 };
 
 /// One carrier as `weft info` tells of it: finds out what this machine has of it, and says that and what

@@ -32,7 +32,8 @@ void add_flags(CLI::App& command, Options& options) {
   load::add_prefer_flags(command, options.ucx, options.rdma);
   for (const char* const flag : {"--prefer-ucx", "--prefer-rdma"}) command.get_option(flag)->needs(connect);
   load::add_tls_client_flags(command, options.tls);
-  for (const char* const flag : {"--ca", "--cert", "--key", "--insecure"}) {
+  load::add_beside_tls_flag(command, options.tls);
+  for (const char* const flag : {"--ca", "--cert", "--key", "--insecure", "--beside-tls"}) {
     command.get_option(flag)->needs(connect);
   }
   load::add_ucx_flags(command, options.ucx);
@@ -54,9 +55,12 @@ void add_command(CLI::App& app, int& exit_code) {
       "info", "Show the RDMA devices and the UCX of this machine, and what carries a connection to a server");
   add_flags(*info, *options);
   info->footer(
-      "Without --connect it shows what is here: RDMA devices, which verbs:// URLs use; UCX, a library that\n"
-      "sends by shared memory, InfiniBand, RoCE or TCP and that ucx:// URLs use; and Weft's options for\n"
-      "both. What this build or this machine has none of is named with the reason.\n"
+      "Without --connect it shows what is here: whether the kernel could encrypt for tls:// URLs; RDMA\n"
+      "devices, which verbs:// URLs use; UCX, a library that sends by shared memory, InfiniBand, RoCE or "
+      "TCP\n"
+      "and that ucx:// URLs use; and Weft's options for both. What this build or this machine has none of "
+      "is\n"
+      "named with the reason.\n"
       "\n"
       "A connection begins on TCP or a Unix socket. When both sides want RDMA or UCX, they set it up beside\n"
       "that, and the bytes move to it when each side has heard the other by it. --connect does just that,\n"

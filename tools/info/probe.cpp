@@ -136,6 +136,7 @@ Result<Probe> blocking_probe(const Options& options) {
   TransportOptions transport_options;
   for (const auto& carrier : carriers) carrier->configure(options, transport_options);
   transport_options.tls = load::tls_options(options.tls);
+  transport_options.beside_tls = load::carriers_beside_tls(options.tls);
   const Transports transports = make_transports(transport_options);
   const auto transport = transports.find(*url);
   if (!transport.ok()) return transport.status();

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "info/carrier_facts.hpp"
+#include "info/tls/kernel_tls.hpp"
 
 namespace weft::info {
 
-/// The connection's own stream, TCP or a Unix socket: every machine has it, and there is nothing to ask.
-std::unique_ptr<CarrierFacts> stream_carrier();
+/// The connection's own stream, TCP or a Unix socket: every machine has it, and there is nothing to ask but
+/// what the kernel has of TLS. `kernel` is its answer, if that is known before look().
+std::unique_ptr<CarrierFacts> stream_carrier(std::optional<KernelAnswer> kernel = {});
 
 }  // namespace weft::info

@@ -9,15 +9,17 @@ namespace weft::info {
 namespace {
 
 std::string ours_text(const Probe& probe, const CarrierNames& asked, const Options& options) {
+  const bool is_tls = options.connect.starts_with("tls");
+  const std::string& flag = is_tls ? asked.beside_tls_flag : asked.prefer_flag;
   if (probe.ours == CarrierPolicy::kRequire) {
     return "requires " + asked.title + ", because the URL begins with " + asked.scheme;
   }
   if (probe.ours == CarrierPolicy::kPrefer) {
-    return "uses " + asked.title + " if it can be had (" + asked.prefer_flag + ")";
+    return "uses " + asked.title + " if it can be had (" + flag + ")";
   }
-  const bool unix_socket = options.connect.starts_with("unix");
-  return "does not ask for " + asked.title + (unix_socket ? " (" : " (a " + asked.scheme + " URL or ") +
-         asked.prefer_flag + " does)";
+  const bool is_tcp = !is_tls && !options.connect.starts_with("unix");
+  return "does not ask for " + asked.title + (is_tcp ? " (a " + asked.scheme + " URL or " : " (") + flag +
+         " does)";
 }
 
 std::string theirs_text(const Probe& probe, const CarrierNames& asked) {

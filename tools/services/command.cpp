@@ -36,6 +36,7 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, Question questi
       ->check(load::seconds_between(0.01, 3'600))
       ->type_name("SECONDS");
   load::add_tls_client_flags(*command, options->tls);
+  load::add_beside_tls_flag(*command, options->tls);
   load::add_token_flags(*command, options->token);
   command->callback([name, question, options, &exit_code] { exit_code = answer(name, question, *options); });
   return command;

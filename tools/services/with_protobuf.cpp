@@ -169,6 +169,7 @@ Result<std::string> blocking_ask(Question question, const Options& options) {
   if (Result<void> added = load::add_token(client_options, options.token); !added.ok()) return added.status();
   TransportOptions transports;
   transports.tls = load::tls_options(options.tls);
+  transports.beside_tls = load::carriers_beside_tls(options.tls);
   Client client{**loop, std::move(client_options), std::move(transports)};
   protobuf::RemoteServices services{client};
   return (*loop)->block_on(ask(&services, question, &options));

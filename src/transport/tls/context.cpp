@@ -220,7 +220,9 @@ Status resume_sessions(SSL_CTX& context, const TlsOptions& options) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.session_lifetime).count();
   SSL_CTX_set_timeout(&context, static_cast<long>(seconds));
   if (SSL_CTX_set_num_tickets(&context, seconds > 0 ? 1 : 0) != 1 ||
-      SSL_CTX_set_session_id_context(&context, kName, sizeof kName - 1) != 1) {
+      SSL_CTX_set_session_id_context(&context, kName, sizeof kName - 1) != 1 ||
+      // Calls in a client's first message could be sent again by whoever saw them.
+      SSL_CTX_set_max_early_data(&context, 0) != 1) {
     return setup_failure("TlsOptions::session_lifetime");
   }
   if (seconds == 0) SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);

@@ -3,6 +3,7 @@
 
 #include <openssl/ssl.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,25 @@ class RawTls {
     SSL_set_connect_state(ssl_.get());
   }
 
+  /// Comes back with the session that `before` was given.
+  explicit RawTls(const RawTls& before) : RawTls() {
+    const std::unique_ptr<SSL_SESSION, void (*)(SSL_SESSION*)> session{SSL_get1_session(before.ssl_.get()),
+                                                                       &SSL_SESSION_free};
+    SSL_set_session(ssl_.get(), session.get());
+  }
+
+  /// The bytes that the session's ticket lets a client send with its first message.
+  std::uint32_t early_bytes_max() const {
+    return SSL_SESSION_get_max_early_data(SSL_get_session(ssl_.get()));
+  }
+  /// Sends `bytes` with the first message, whatever the ticket says. Before the handshake.
+  bool write_early(const std::string& bytes) {
+    SSL_SESSION_set_max_early_data(SSL_get_session(ssl_.get()), 16384);
+    std::size_t written = 0;
+    return SSL_write_early_data(ssl_.get(), bytes.data(), bytes.size(), &written) == 1;
+  }
+  bool early_is_refused() const { return SSL_get_early_data_status(ssl_.get()) == SSL_EARLY_DATA_REJECTED; }
+  bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
   bool shake_hands() { return SSL_do_handshake(ssl_.get()) == 1; }
   /// Speaks nothing above TLS 1.2. Before the handshake.
   void be_old() { SSL_set_max_proto_version(ssl_.get(), TLS1_2_VERSION); }

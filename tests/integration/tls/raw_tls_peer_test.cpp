@@ -93,5 +93,37 @@ TEST_F(RawTlsPeer, WhoSendsKeyUpdatesAndNoDataIsEnded) {
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
 
+// A call in a client's first message could be sent again by whoever saw it, so no ticket allows it, and what
+// comes all the same is dropped before anybody sees it.
+TEST_F(RawTlsPeer, WhoSendsDataWithItsFirstMessageIsNotHeard) {
+  const auto credentials = shared(of_server());
+  const std::string url = serve(credentials);
+  RawTls first;
+  {
+    RawSocket socket{plain(url)};
+    shake_hands(first, socket);
+    ASSERT_TRUE(socket.send(first.take()));
+    while (!first.read()) {  // the server's hello, behind the ticket
+      ASSERT_FALSE(socket.at_end());
+      first.give(socket.receive_some(16384));
+    }
+  }
+  EXPECT_EQ(first.early_bytes_max(), 0u);
+
+  RawTls again{first};
+  RawSocket socket{plain(url)};
+  ASSERT_TRUE(again.write_early("no hello of Weft: it would end the connection, if it was heard"));
+  shake_hands(again, socket);
+  EXPECT_TRUE(again.resumed());
+  EXPECT_TRUE(again.early_is_refused());
+  ASSERT_TRUE(socket.send(again.take()));
+  while (!again.read()) {
+    ASSERT_FALSE(socket.at_end()) << "the server heard it";
+    again.give(socket.receive_some(16384));
+  }
+  EXPECT_EQ(credentials->stats().handshakes, 2u);
+  EXPECT_EQ(notes_.text(), "");
+}
+
 }  // namespace
 }  // namespace weft::testing::raw_tls_peer_tests

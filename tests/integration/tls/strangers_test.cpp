@@ -72,6 +72,21 @@ TEST_F(Strangers, AnOldVersionIsSpokenWhenItIsAskedFor) {
   EXPECT_THAT(said, HasSubstr("TLSv1.2"));
 }
 
+TEST_F(Strangers, ClientsOfOpensslFindNoWayToSendDataWithTheirFirstMessage) {
+  const std::string url = serve(of_server());
+  write("early", "GET / HTTP/1.1\r\n\r\n");
+  // Input that stays open for a while: the ticket comes behind the handshake.
+  const std::string words = " -alpn weft -no_ign_eof -CAfile " + path("ca.pem") + " -connect " + host_of(url);
+  const std::string kept =
+      run("(while [ ! -s " + path("session") + " ]; do :; done) | timeout 20 openssl s_client -sess_out " +
+          path("session") + words + " 2>&1");
+  EXPECT_THAT(kept, HasSubstr("Max Early Data: 0"));
+  const std::string said = run("openssl s_client -sess_in " + path("session") + " -early_data " +
+                               path("early") + words + " < /dev/null 2>&1");
+  EXPECT_THAT(said, HasSubstr("Reused, TLSv1.3"));
+  EXPECT_THAT(said, HasSubstr("Early data was not sent"));
+}
+
 TEST_F(Strangers, ClientsOfOpensslWithAnotherProtocolAreRefused) {
   EXPECT_THAT(s_client(serve(of_server()), "-alpn h2"), HasSubstr("alert no application protocol"));
 }

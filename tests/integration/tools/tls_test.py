@@ -13,7 +13,11 @@ import unittest
 
 SECONDS = 60
 SHORT = ("--seconds", "0.5", "--warmup", "0", "--json")
-GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guide" / "tls.md"
+GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guide"
+
+
+def commands_of(page: str) -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```$", (GUIDE / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
 class OverTls(unittest.TestCase):
@@ -34,7 +38,7 @@ class OverTls(unittest.TestCase):
         return subprocess.run([self.weft, *words], capture_output=True, text=True, timeout=SECONDS)
 
     def serve(self, what: str, *words: str) -> str:
-        own = ("--cert", self.path("server.pem"), "--key", self.path("server.key"))
+        own = () if "--cert" in words else ("--cert", self.path("server.pem"), "--key", self.path("server.key"))
         command = [self.weft, what, "server", "--listen", "tls://127.0.0.1:0", *own, *words]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.addCleanup(server.stdout.close)
@@ -83,6 +87,22 @@ class OverTls(unittest.TestCase):
         self.assertRegex(info.stdout, r"carried by +the stream \(tls\)")
         self.assertRegex(info.stdout, r"because +connections of tls:// stay encrypted, and UCX and RDMA do not encrypt")
 
+    def test_a_carrier_beside_it_is_named_by_a_flag_on_both_sides(self):
+        if "failure" in json.loads(self.run_weft("info", "--json").stdout)["ucx"]:
+            self.skipTest("there is no UCX in this build")
+        beside = ("--beside-tls", "ucx", "--ucx-tls", "tcp,self")
+        url = self.serve("perf", *beside)
+        ours = ("--connect", url, "--ca", self.path("ca.pem"))
+        info = self.run_weft("info", *ours, *beside)
+        self.assertEqual(info.returncode, 0, info.stderr)
+        self.assertRegex(info.stdout, r"this side +uses UCX if it can be had \(--beside-tls ucx\)")
+        self.assertRegex(info.stdout, r"carried by +UCX; the stream stays beside it")
+        client = self.run_weft("perf", "client", *ours, *beside, *SHORT)
+        self.assertEqual((client.returncode, json.loads(client.stdout)["carrier"]), (0, "ucx"), client.stderr)
+        alone = self.run_weft("info", *ours)
+        self.assertRegex(alone.stdout, r"this side +does not ask for UCX \(--beside-tls ucx does\)")
+        self.assertRegex(alone.stdout, r"carried by +the stream \(tls\)")
+
     def test_flags_of_tls_are_for_urls_of_tls(self):
         client = self.run_weft("perf", "client", "--connect", "tcp://127.0.0.1:1", "--insecure", *SHORT)
         self.assertEqual(client.returncode, 2)
@@ -121,15 +141,37 @@ class OverTls(unittest.TestCase):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        blocks = re.findall(r"^```sh\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+        blocks = commands_of("tls.md")
         self.assertGreater(len(blocks), 3)
         ready = f"for i in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; read -rt 0.05 <> <(:) || :; done\n"
         script = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n" + "".join(blocks).replace("9000", port).replace("&\n", "&\n" + ready)
         script = script.replace("--seconds 1", "--seconds 0.1")
         with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "PATH": f"{pathlib.Path(self.weft).resolve().parent}:{os.environ['PATH']}"}
-            ran = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+            self.run_commands(script, folder)
+
+    def run_commands(self, script: str, folder: str) -> None:
+        environment = {**os.environ, "PATH": f"{pathlib.Path(self.weft).resolve().parent}:{os.environ['PATH']}"}
+        ran = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual(ran.returncode, 0, script + ran.stdout + ran.stderr)
+
+    def test_the_commands_of_the_page_about_access_work(self):
+        blocks = commands_of("access.md")
+        self.assertGreater(len(blocks), 1)
+        with tempfile.TemporaryDirectory() as name:
+            # The CA is that of the other page's first command.
+            self.run_commands("set -e\n" + "".join(commands_of("tls.md")[:1] + blocks), name)
+            folder = pathlib.Path(name)
+            shown = subprocess.run(["openssl", "x509", "-in", folder / "batch.pem", "-noout", "-ext", "subjectAltName"], capture_output=True, text=True)
+            self.assertIn("URI:spiffe://prod/ops/batch", shown.stdout)
+            own = ("--cert", str(folder / "demo/server.pem"), "--key", str(folder / "demo/server.key"))
+            url = self.serve("perf", *own, "--ca", str(folder / "demo/ca.pem"))
+            batch = ("--cert", str(folder / "batch.pem"), "--key", str(folder / "batch.key"))
+            client = self.run_weft("perf", "client", "--connect", url, "--ca", str(folder / "demo/ca.pem"), *batch, *SHORT)
+            self.assertEqual(client.returncode, 0, client.stderr)
+            self.assertRegex((folder / "tokens.txt").read_text(), r"^ann \S{32}\n$")
+            self.assertEqual((folder / "tokens.txt").stat().st_mode & 0o777, 0o600)
+            asked = self.run_weft("list", "tls://127.0.0.1:1", "--ca", str(folder / "demo/ca.pem"), "--token", str(folder / "ann.token"))
+            self.assertRegex(asked.stderr, "connect to .*127.0.0.1:1")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class RdmaCarrier final : public CarrierFacts {
   explicit RdmaCarrier(Result<RdmaFacts> facts) : facts_(std::move(facts)) {}
 
   CarrierNames names() const override {
-    return {detail::wire::CarrierKind::kVerbs, "RDMA", "verbs://", "--prefer-rdma"};
+    return {detail::wire::CarrierKind::kVerbs, "RDMA", "verbs://", "--prefer-rdma", "--beside-tls rdma"};
   }
   void look(const Options& options) override { facts_ = rdma_facts(options); }
   bool failed(const Options& options) const override {
@@ -72,7 +72,7 @@ class RdmaCarrier final : public CarrierFacts {
   }
 
   bool asked_for(const Options& options) const override {
-    return options.rdma.prefer || options.connect.starts_with("verbs://");
+    return options.rdma.prefer || options.connect.starts_with("verbs://") || options.tls.has_beside("rdma");
   }
   void configure(const Options& options, TransportOptions& transports) const override {
     transports.verbs = load::verbs_options(options.rdma);

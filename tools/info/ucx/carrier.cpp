@@ -83,7 +83,7 @@ class UcxCarrier final : public CarrierFacts {
   explicit UcxCarrier(Result<UcxFacts> facts) : facts_(std::move(facts)) {}
 
   CarrierNames names() const override {
-    return {detail::wire::CarrierKind::kUcx, "UCX", "ucx://", "--prefer-ucx"};
+    return {detail::wire::CarrierKind::kUcx, "UCX", "ucx://", "--prefer-ucx", "--beside-tls ucx"};
   }
   void look(const Options& options) override { facts_ = ucx_facts(options); }
   bool failed(const Options& options) const override {
@@ -98,7 +98,7 @@ class UcxCarrier final : public CarrierFacts {
   }
 
   bool asked_for(const Options& options) const override {
-    return options.ucx.prefer || options.connect.starts_with("ucx://");
+    return options.ucx.prefer || options.connect.starts_with("ucx://") || options.tls.has_beside("ucx");
   }
   void configure(const Options& options, TransportOptions& transports) const override {
     transports.ucx = load::ucx_options(options.ucx);
