@@ -238,7 +238,6 @@ Status make_plain(SSL_CTX& context, const TlsOptions& options) {
   SSL_CTX_set_security_level(&context, kSecurityLevel);
   SSL_CTX_set_options(&context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_mode(&context, SSL_MODE_RELEASE_BUFFERS);
   return resume_sessions(context, options);
 }
 

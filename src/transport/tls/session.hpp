@@ -49,6 +49,8 @@ class Session final : public StreamSecret {
   /// Encrypts from the beginning of `from` as much as output() has room for, in records as long as they get.
   /// kDone: `taken` bytes, whose memory is the caller's again; at least one when output() was empty.
   Outcome write(std::span<const iovec> from, std::size_t& taken) noexcept;
+  /// Gives OpenSSL's buffers back, 33 KiB, if no record is in them. The next record brings them again.
+  void rest() noexcept { SSL_free_buffers(ssl_.get()); }
   /// Tells the peer that no more comes.
   void end() noexcept;
 

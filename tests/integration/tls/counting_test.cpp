@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// CR-10: what calls over TLS allocate that a policy lets through, of both sides together, and what an idle
+// connection holds.
+#include <malloc.h>
+#include <openssl/crypto.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "integration/tls/tls_testing.hpp"
+#include "support/heap_count.hpp"
+#include "weft/access/policy.hpp"
+
+namespace weft::testing::tls_counting_tests {
+namespace {
+
+/// A record's buffer, of which OpenSSL has one for each direction of a connection. What else it takes for a
+/// record is small, and is not ours to mend.
+constexpr std::size_t kBufferBytes = 8192;
+std::atomic<std::size_t> buffers_taken{0};
+std::atomic<std::size_t> buffers_held{0};
+
+void* took(void* memory, std::size_t bytes) {
+  if (memory == nullptr || bytes < kBufferBytes) return memory;
+  ++buffers_taken;
+  ++buffers_held;
+  return memory;
+}
+void gives_back(void* memory) {
+  if (memory != nullptr && ::malloc_usable_size(memory) >= kBufferBytes) --buffers_held;
+}
+void* allocate(std::size_t bytes, const char*, int) {
+  return took(std::malloc(bytes), bytes);
+}
+// Of a size that is clearly on one side, so that what was taken as a buffer is given back as one.
+void* reallocate(void* memory, std::size_t bytes, const char*, int) {
+  gives_back(memory);
+  return took(std::realloc(memory, bytes), bytes);
+}
+void release(void* memory, const char*, int) {
+  gives_back(memory);
+  std::free(memory);
+}
+// Before anything of OpenSSL allocates.
+const int replaced = CRYPTO_set_mem_functions(allocate, reallocate, release);
+
+using Payload = std::array<std::uint64_t, 16>;
+
+Payload next(CallContext& context, Payload payload) {
+  if (context.identity().subject() == "CN=batch") ++payload[0];
+  return payload;
+}
+
+/// Allocations in the time in which `kCounted` calls ended, after `kWarmUp` others.
+struct Count {
+  static constexpr std::size_t kWarmUp = 5000;
+  static constexpr std::size_t kCounted = 10'000;
+  static constexpr std::size_t kAfter = 2000;
+  std::size_t ended = 0;
+  std::size_t failed = 0;
+  std::size_t by_weft = 0;
+  std::size_t buffers = 0;
+
+  bool more() const { return ended < kWarmUp + kCounted + kAfter; }
+  void end_one(bool good) {
+    failed += good ? 0 : 1;
+    if (++ended == kWarmUp) {
+      by_weft = heap_allocations();
+      buffers = buffers_taken;
+    } else if (ended == kWarmUp + kCounted) {
+      by_weft = heap_allocations() - by_weft;
+      buffers = buffers_taken - buffers;
+    }
+  }
+};
+
+Task<void> call_again_and_again(Client* client, Count* count) {
+  Payload payload{};
+  while (count->more()) {
+    Result<Payload> answer = co_await client->call<next>(payload);
+    count->end_one(answer.ok() && (*answer)[0] == payload[0] + 1);
+    ++payload[0];
+  }
+}
+
+class CountedCallsOverTls : public TlsTest {
+ protected:
+  CountedCallsOverTls() {
+    loop_ = Loop::create({.mode = WaitMode::kWait, .clock = &clock_}).value();
+    TlsOptions of_mutual = of_server();
+    of_mutual.clients = TlsClients::kRequired;
+    of_mutual.ca_pem = ca_.pem();
+    ServerOptions options{.listen = {"tls://127.0.0.1:0"}, .threads = 0, .loop = loop_.get()};
+    options.authorizer = authorize_by(Policy::parse("allow cn:batch *next*\nallow cn:other *").value());
+    server_ = std::make_unique<Server>(std::move(options), with(std::move(of_mutual)));
+    server_->register_handler<next>();
+    server_->start().value();
+    TlsOptions own = of_client();
+    own.certificates = {ca_.issue({.name = "batch"})};
+    client_ = client(server_->urls().front(), std::move(own));
+  }
+
+  void expect_no_allocations(std::size_t in_flight) {
+    ASSERT_EQ(replaced, 1);
+    Count count;
+    std::vector<Task<void>> callers;
+    for (std::size_t i = 0; i < in_flight; ++i)
+      callers.push_back(call_again_and_again(client_.get(), &count));
+    loop_->block_on(when_all(std::move(callers)));
+    EXPECT_EQ(count.failed, 0u);
+    EXPECT_EQ(count.buffers, 0u);
+    if (kHeapIsCounted && !detail::kFramePoolBypassed) {
+      EXPECT_EQ(count.by_weft, 0u);
+    }
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<Client> client_;
+};
+
+TEST_F(CountedCallsOverTls, OneAtATimeAllocateNothing) {
+  expect_no_allocations(1);
+}
+TEST_F(CountedCallsOverTls, ManyInFlightAllocateNothing) {
+  expect_no_allocations(256);
+}
+
+TEST_F(CountedCallsOverTls, AnIdleConnectionGivesOpensslsBuffersBack) {
+  ASSERT_TRUE(loop_->block_on(client_->call<next>(Payload{})).ok());
+  const std::size_t busy = buffers_held;
+  for (int seconds = 0; seconds < 2; ++seconds) {
+    clock_.advance(1s);
+    for (int turns = 0; turns < 10; ++turns) loop_->run_once(0s);
+  }
+  EXPECT_EQ(buffers_held, busy - 4) << "one for each direction, at both ends";
+  ASSERT_TRUE(loop_->block_on(client_->call<next>(Payload{})).ok());
+  EXPECT_EQ(buffers_held, busy);
+}
+
+}  // namespace
+}  // namespace weft::testing::tls_counting_tests
