@@ -59,6 +59,11 @@ Status PutItems::flush() noexcept {
   return lost_ ? state_.noted_failure() : Status{};
 }
 
+bool PutItems::have_left() const noexcept {
+  const ExchangeState::Lock lock = state_.lock();
+  return over_ || waiting_ == 0;
+}
+
 // The thread is told when the lock is free, so that it does not wait for that.
 ItemBlocks PutItems::take(std::uint64_t sent, bool& ends) noexcept {
   ItemBlocks next;

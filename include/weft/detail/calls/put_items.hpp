@@ -41,6 +41,8 @@ class PutItems {
   void end_writing() noexcept;
   /// Blocks until all that was put is on its way. Says why, if something is not.
   Status flush() noexcept;
+  /// flush() would not wait. Thread: any.
+  bool have_left() const noexcept;
 
   /// Those that it gave before are on their way, and their cost is `sent`. Gives those that were put
   /// meanwhile; when there are none, `ends` says whether no more come. Thread: the loop's.
