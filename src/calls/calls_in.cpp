@@ -11,6 +11,7 @@
 #include "calls/session_streams.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/calls/inline_call.hpp"
+#include "weft/detail/calls/served_exchange.hpp"
 
 namespace weft::detail {
 
@@ -76,7 +77,8 @@ constexpr std::size_t kCoroutineBytes = 1024;
 // handler makes of a body that it does not keep is taken to be as large.
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const bool chunk_is_kept = method.keeps_body && stays_in_chunk(frame, chunk);
-  return sizeof(ServedCall) + (method.key.streams ? sizeof(StreamSide) : 0) +
+  const std::size_t exchange_bytes = method.kind == HandlerKind::kBlocking ? sizeof(ServedExchange) : 0;
+  return sizeof(ServedCall) + (method.key.streams ? sizeof(StreamSide) + exchange_bytes : 0) +
          (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
          (method.keeps_body && method.copies_body ? wire::RequestView{frame.header}.arguments_bytes() : 0) +
          (chunk_is_kept ? chunk->capacity() : frame.body.size());

@@ -2,6 +2,7 @@
 #include "weft/detail/calls/incoming_items.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::detail {
 
@@ -12,7 +13,15 @@ std::uint64_t IncomingItems::discard() noexcept {
     shown_ = true;
     granted = std::max(granted, take());
   }
+  if (held_ != 0) granted = std::max(granted, window_.take(std::exchange(held_, 0)));
   return granted;
+}
+
+// What is dropped or discarded was counted then.
+std::uint64_t IncomingItems::settle(std::uint64_t cost) noexcept {
+  if (dropped_ || discards_) return 0;
+  held_ -= cost;
+  return window_.take(cost);
 }
 
 void IncomingItems::drop() noexcept {

@@ -28,10 +28,15 @@ OpenedStream::OpenedStream(CallTarget& target, const MethodKey& method, std::uni
   its.keeps_body = false;
 }
 
+Status OpenedStream::check_options(const CallOptions& options) noexcept {
+  const bool has_memory =
+      !options.attachment.empty() || !options.landing.empty() || options.progress != nullptr;
+  return has_memory ? Status::of<kHasMemory>() : Status{};
+}
+
 Begun OpenedStream::open(std::size_t body_bytes) {
-  const CallOptions& options = request().details->options;
-  if (!options.attachment.empty() || !options.landing.empty() || options.progress != nullptr) {
-    return refuse(Status::of<kHasMemory>());
+  if (Status misuse = check_options(request().details->options); !misuse.ok()) {
+    return refuse(std::move(misuse));
   }
   set_waiter(&ended_);
   return begin(nullptr, body_bytes);

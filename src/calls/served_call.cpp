@@ -15,6 +15,7 @@
 #include "calls/intercepted_sink.hpp"
 #include "calls/late_answer.hpp"
 #include "weft/detail/calls/method_entry.hpp"
+#include "weft/detail/calls/served_exchange.hpp"
 #include "weft/runtime/loop.hpp"
 
 namespace weft::detail {
@@ -128,6 +129,9 @@ void ServedCall::hand_to_worker() {
   if (method_->takes_attachment) {  // it has a context to ask
     envelope_.endpoints = std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{
         sink_->local_endpoint(), sink_->remote_endpoint(), sink_->peer_identity(), sink_->peer()});
+  }
+  if (envelope_.stream != nullptr) {
+    envelope_.exchange.reset(new ServedExchange{*loop_, *envelope_.stream});
   }
   const Deadline deadline = scope_.deadline();
   if (!deadline.is_infinite()) run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;

@@ -38,6 +38,10 @@ void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) n
   if (std::exchange(writing_ended_, false)) end_writing();
 }
 
+StreamTerms StreamSide::terms() const noexcept {
+  return {streams_->memory().shared(), incoming_.window(), streams_->item_bytes_max(), answers_};
+}
+
 // A side that began its call is told of the end when its connection may be gone already.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;

@@ -7,6 +7,7 @@
 
 #include "weft/detail/calls/blocked_call.hpp"
 #include "weft/detail/functions/errand_body.hpp"
+#include "weft/functions/blocking_stream.hpp"
 
 namespace weft {
 
@@ -96,6 +97,21 @@ class BlockingCalls {
   template <auto M, typename... Given>
   BlockingCall<ResultOfMethod<M>> start(const CallOptions& options, Given&&... arguments) {
     return make<M, false>(&options, std::forward<Given>(arguments)...);
+  }
+
+  /// Opens a stream: calls a function that returns a Stream<T>, or takes a Reader<T>& or a Writer<T>&, or the
+  /// blocking ones of these, of which a declaration must be in sight. Arguments are encoded before this
+  /// returns, and options come first, if there are any. See BlockingStream for what it gives; errors come by
+  /// that. Throws std::bad_alloc.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  BlockingStreamOf<M> open(Given&&... arguments) {
+    return open<M>(CallOptions{}, std::forward<Given>(arguments)...);
+  }
+  template <auto M, typename... Given>
+  BlockingStreamOf<M> open(const CallOptions& options, Given&&... arguments) {
+    Derived& self = static_cast<Derived&>(*this);
+    return detail::open_blocking<M>(self.door(), options, self.stop(), std::forward<Given>(arguments)...);
   }
 
  private:

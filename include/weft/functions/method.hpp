@@ -24,6 +24,10 @@ class Reader;
 template <typename T>
 class Writer;
 template <typename T>
+class BlockingReader;
+template <typename T>
+class BlockingWriter;
+template <typename T>
 class Stream;
 
 /// A function under a name of the user's choice, for register_handler and call alike:
@@ -124,6 +128,10 @@ template <typename T>
 inline constexpr bool is_item_end<Reader<T>> = true;
 template <typename T>
 inline constexpr bool is_item_end<Writer<T>> = true;
+template <typename T>
+inline constexpr bool is_item_end<BlockingReader<T>> = true;
+template <typename T>
+inline constexpr bool is_item_end<BlockingWriter<T>> = true;
 
 template <typename T>
 inline constexpr bool is_task = false;
@@ -142,7 +150,8 @@ struct TypeList {
 };
 
 /// Splits a parameter list into what the server adds (Reply first, then CallContext&, then
-/// IncomingAttachment&, then Reader<T>& and Writer<T>&) and what travels.
+/// IncomingAttachment&, then Reader<T>& and Writer<T>&, or BlockingReader<T>& and BlockingWriter<T>&) and
+/// what travels.
 template <typename Returned, typename... Parameters>
 struct Signature {
   using Result = typename ResultOf<std::remove_cvref_t<Returned>>::Value;
@@ -154,6 +163,9 @@ struct Signature {
   static constexpr bool takes_reader = false;
   static constexpr bool takes_writer = false;
   static constexpr bool items_in_place = true;
+  /// The items are those of a handler that blocks; and of both kinds, which nobody can serve.
+  static constexpr bool blocks = false;
+  static constexpr bool mixes_items = false;
   static constexpr bool takes_context = false;
   static constexpr bool chooses_landing = false;
   static constexpr bool context_in_place = true;
@@ -174,6 +186,7 @@ template <typename Returned, typename T, typename... Parameters>
 struct Signature<Returned, Reader<T>&, Parameters...> : Signature<Returned, Parameters...> {
   using Reads = T;
   static constexpr bool takes_reader = true;
+  static constexpr bool mixes_items = Signature<Returned, Parameters...>::blocks;
   static constexpr bool context_in_place = !Signature<Returned, Parameters...>::takes_context;
   static constexpr bool items_in_place =
       !Signature<Returned, Parameters...>::takes_reader && Signature<Returned, Parameters...>::items_in_place;
@@ -186,6 +199,16 @@ struct Signature<Returned, Writer<T>&, Parameters...> : Signature<Returned, Para
   static constexpr bool items_in_place = !Signature<Returned, Parameters...>::takes_reader &&
                                          !Signature<Returned, Parameters...>::takes_writer &&
                                          std::is_void_v<typename Signature<Returned, Parameters...>::Writes>;
+};
+template <typename Returned, typename T, typename... Parameters>
+struct Signature<Returned, BlockingReader<T>&, Parameters...> : Signature<Returned, Reader<T>&, Parameters...> {
+  static constexpr bool blocks = true;
+  static constexpr bool mixes_items =
+      Signature<Returned, Parameters...>::takes_writer && !Signature<Returned, Parameters...>::blocks;
+};
+template <typename Returned, typename T, typename... Parameters>
+struct Signature<Returned, BlockingWriter<T>&, Parameters...> : Signature<Returned, Writer<T>&, Parameters...> {
+  static constexpr bool blocks = true;
 };
 template <typename R, typename... Parameters>
 struct Signature<void, Reply<R>, Parameters...> : Signature<R, Parameters...> {

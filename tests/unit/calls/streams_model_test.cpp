@@ -2,7 +2,8 @@
 // Both sides of one stream, over two sessions whose frames the test delivers one by one: in every order in
 // which they write, read, end, give up, answer and lose the connection, up to a depth. No item is lost or
 // doubled, nobody holds more than a window and one item, who may write again can, the stream ends once, and
-// all memory is given back.
+// all memory is given back. Once more with a server's side that goes through the exchange of a handler which
+// blocks; its thread is the test's, and does only what would not wait.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,9 +21,12 @@
 #include "support/manual_time.hpp"
 #include "support/wire_bytes.hpp"
 #include "unit/calls/fake_carrier.hpp"
+#include "weft/detail/calls/exchange_reader.hpp"
+#include "weft/detail/calls/exchange_writer.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
 #include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/served_exchange.hpp"
 
 namespace weft::streams_model {
 namespace {
@@ -172,10 +176,20 @@ struct End : private SessionOwner {
   }
 };
 
+/// The served side as a worker's thread has it.
+struct Blocking {
+  explicit Blocking(ServedCall& call) : exchange(call.loop(), *call.envelope().stream) {}
+
+  ServedExchange exchange;
+  ExchangeReader reader{exchange};
+  ExchangeWriter writer{exchange};
+};
+
 class Run final {
  public:
-  explicit Run(Ground& ground)
+  explicit Run(Ground& ground, bool blocks = false)
       : ground_(ground),
+        blocks_(blocks),
         limits_(model_limits()),
         methods_(table()),
         server_(ground, limits_, &methods_),
@@ -230,16 +244,16 @@ class Run final {
         client_.held.clear();
         break;
       case Act::kServerWrites:
-        if (served_ != nullptr) write(server_, served(), kSmall);
+        if (served_ != nullptr) serve_write(kSmall);
         break;
       case Act::kServerWritesLarge:
-        if (served_ != nullptr) write(server_, served(), kLarge);
+        if (served_ != nullptr) serve_write(kLarge);
         break;
       case Act::kServerEnds:
-        if (served_ != nullptr) end_writing(server_, served());
+        if (served_ != nullptr) serve_end();
         break;
       case Act::kServerReads:
-        if (served_ != nullptr) read(server_, served());
+        if (served_ != nullptr) serve_read();
         break;
       case Act::kServerAnswers:
       case Act::kServerFails:
@@ -284,6 +298,11 @@ class Run final {
       add(side->incoming().has_item() ? 1 : 0);
       add(side->incoming().have_ended() ? 1 : 0);
     }
+    if (blocking_) {
+      add(blocking_->reader.would_wait() ? 1 : 0);
+      add(blocking_->exchange.put().would_wait() ? 1 : 0);
+      add(static_cast<unsigned>(blocking_->exchange.failure().code()));
+    }
     add(stream_ ? (stream_->done() ? 2 : 1) : 0);
     add(served_ != nullptr ? 1 : 0);
     add(gave_up_ ? 1 : 0);
@@ -315,8 +334,13 @@ class Run final {
       if (served().writing() != StreamSide::Writing::kOver || !served().incoming().have_ended()) {
         complain("a served stream goes on without a connection");
       }
+      if (blocking_ && (blocking_->reader.would_wait() || blocking_->exchange.put().would_wait())) {
+        complain("a worker waits without a connection");
+      }
+      blocking_.reset();
       std::exchange(served_, nullptr)->let_go();
     }
+    blocking_.reset();
     while (!late_.empty()) {
       late_.back()->let_go();
       late_.pop_back();
@@ -372,6 +396,34 @@ class Run final {
     side.end_writing();
     end.ended = true;
   }
+  /// The same three of the side that serves; a worker does none of them where it would wait.
+  void serve_write(std::size_t size) {
+    if (!blocks_) return write(server_, served(), size);
+    ExchangeWriter& writer = blocking_->writer;
+    if (blocking_->exchange.put().would_wait() || !writer.await_room()) return;
+    const std::string item = item_of(server_.written, size);
+    std::byte* const body = writer.begin_item(size);
+    if (body == nullptr) return complain("an item could not be begun");
+    std::memcpy(body, item.data(), size);
+    if (writer.end_item()) ++server_.written;
+  }
+  void serve_end() {
+    if (!blocks_) return end_writing(server_, served());
+    blocking_->exchange.put().end_writing();
+    server_.ended = true;
+  }
+  bool serve_read() {
+    if (!blocks_) return read(server_, served());
+    ExchangeReader& reader = blocking_->reader;
+    if (reader.would_wait()) return false;
+    const auto item = reader.next();
+    if (!item) {
+      server_.saw_end = true;
+      return false;
+    }
+    got(server_, *item);
+    return true;
+  }
   /// As a reader does: what was shown before is taken.
   bool read(End& end, StreamSide& side) {
     side.take_item();
@@ -379,7 +431,10 @@ class Run final {
       if (side.incoming().have_ended()) end.saw_end = true;
       return false;
     }
-    const Bytes item = side.incoming().show();
+    got(end, side.incoming().show());
+    return true;
+  }
+  void got(End& end, Bytes item) {
     if (item.size() != kSmall && item.size() != kLarge) {
       complain("an item has another size");
     } else if (load_le<std::uint32_t>(item.data()) != end.got) {
@@ -393,9 +448,16 @@ class Run final {
     } else {
       end.held.pop_front();
     }
-    return true;
   }
   void answer(bool well) {
+    // A worker's end waits until all that was put is on its way, or the stream is over.
+    if (blocking_) {
+      if (!blocking_->exchange.put().have_left()) return;
+      if (!blocking_->exchange.put().flush().ok() && !gave_up_ && !client_.closed) {
+        complain("something was lost");
+      }
+      blocking_.reset();
+    }
     ServedCall* const call = std::exchange(served_, nullptr);
     server_.held.clear();
     if (!call->answered()) answered_ = true;
@@ -468,7 +530,7 @@ class Run final {
       deliver_all();
       moves = false;
       if (stream_) moves = read(client_, stream_->side()) || moves;
-      if (served_ != nullptr) moves = read(server_, served()) || moves;
+      if (served_ != nullptr) moves = serve_read() || moves;
       flush();
       moves = moves || !client_.on_the_way.empty() || !server_.on_the_way.empty();
     }
@@ -482,7 +544,9 @@ class Run final {
       }
       // What was shown at the end counts as read only when it is taken, which go_on() does.
       if (server_.got != client_.written) complain("the server did not get all");
-      for (End* const end : {&client_, &server_}) end_writing(*end, *side_of(*end));
+      end_writing(client_, *side_of(client_));
+      serve_end();
+      settle();
       go_on();
       if (!client_.saw_end && !client_.discarded) complain("the client saw no end");
       if (!server_.saw_end) complain("the server saw no end");
@@ -504,6 +568,7 @@ class Run final {
     if (stream_ && !stream_->done()) stream_.reset();
     stream_.reset();
     deliver_all();
+    blocking_.reset();
     if (served_ != nullptr) late_.push_back(std::exchange(served_, nullptr));
     deliver_all();
     second_.emplace(*target_);
@@ -511,6 +576,7 @@ class Run final {
     deliver_all();
     if (second_->done()) complain("a stream that has ended keeps its place");
     if (served_ == nullptr) complain("there is no place for another stream");
+    blocking_.reset();
     if (served_ != nullptr) late_.push_back(std::exchange(served_, nullptr));
   }
 
@@ -529,6 +595,7 @@ class Run final {
   static void serve(const MethodEntry&, ServedCall& call) {
     call.hold();
     running->served_ = &call;
+    if (running->blocks_) running->blocking_.emplace(call);
   }
   static MethodTable table() {
     MethodEntry entry{kStreamed, {}};
@@ -540,6 +607,7 @@ class Run final {
   inline static Run* running = nullptr;
 
   Ground& ground_;
+  const bool blocks_;
   const RpcLimits limits_;
   MethodTable methods_;
   End server_;
@@ -548,6 +616,7 @@ class Run final {
   std::optional<ModelStream> stream_;
   std::optional<ModelStream> second_;
   ServedCall* served_ = nullptr;
+  std::optional<Blocking> blocking_;
   /// Records that are over and were not let go.
   std::vector<ServedCall*> late_;
   bool gave_up_ = false;
@@ -577,7 +646,7 @@ constexpr std::size_t kFewerSteps = 0;
 
 /// Walks through all that can become of the stream within `depth` of `acts`; returns how many states there
 /// are.
-std::size_t walk(const std::vector<Act>& acts, std::size_t depth) {
+std::size_t walk(const std::vector<Act>& acts, std::size_t depth, bool blocks = false) {
   Ground ground;
   std::deque<Acts> open{{}};
   std::set<std::string> seen;
@@ -585,7 +654,7 @@ std::size_t walk(const std::vector<Act>& acts, std::size_t depth) {
     const Acts path = std::move(open.front());
     open.pop_front();
     for (const Act next : acts) {
-      auto run = std::make_unique<Run>(ground);
+      auto run = std::make_unique<Run>(ground, blocks);
       for (const Act act : path) run->act(act);
       const std::string before = run->state();
       run->act(next);
@@ -622,6 +691,21 @@ TEST(StreamsModel, OfItemsOneWayGoesThroughItsWindowInEveryOrder) {
   EXPECT_GT(walk({Act::kClientWrites, Act::kClientWritesLarge, Act::kClientEnds, Act::kServerReads,
                   Act::kToClient, Act::kToServer},
                  24 - 8 * kFewerSteps),
+            300u);
+}
+
+TEST(StreamsModel, OfAHandlerThatBlocksEndsOnceInEveryOrderOfEventsAndLosesNothing) {
+  EXPECT_GT(walk(all_acts(), 6 - kFewerSteps, true), 1000u);
+}
+
+TEST(StreamsModel, OfAHandlerThatBlocksGoesThroughItsWindowInEveryOrder) {
+  EXPECT_GT(walk({Act::kServerWrites, Act::kServerWritesLarge, Act::kClientReads, Act::kToClient,
+                  Act::kToServer, Act::kServerAnswers},
+                 14 - 4 * kFewerSteps, true),
+            300u);
+  EXPECT_GT(walk({Act::kClientWrites, Act::kClientWritesLarge, Act::kClientEnds, Act::kServerReads,
+                  Act::kToClient, Act::kToServer},
+                 24 - 8 * kFewerSteps, true),
             300u);
 }
 

@@ -17,6 +17,10 @@ class PeerTarget;
 struct DropIncoming {
   void operator()(IncomingTransfer* transfer) const noexcept;
 };
+class ServedExchange;
+struct DropExchange {
+  void operator()(ServedExchange* exchange) const noexcept;
+};
 class GatePass;
 struct DropPass {
   void operator()(GatePass* pass) const noexcept;
@@ -46,6 +50,8 @@ struct CallEnvelope {
   std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
   /// Items of a call that is a stream; else null.
   std::unique_ptr<StreamSide> stream{};
+  /// The same for a handler on a worker's thread; else null.
+  std::unique_ptr<ServedExchange, DropExchange> exchange{};
   /// Of a call that passed interceptors or an adaptive limit, which hear of its end; else null.
   std::unique_ptr<GatePass, DropPass> pass{};
   /// Stands in for the connection's tag when the connection is gone; made for the first who asks.

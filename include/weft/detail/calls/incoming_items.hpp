@@ -34,6 +34,9 @@ class IncomingItems {
   bool have_ended() const noexcept { return ended_; }
   /// Cost of the items that are here.
   std::uint64_t held() const noexcept { return held_; }
+  std::uint32_t window() const noexcept { return window_.window(); }
+  /// Items that are here are not read.
+  bool are_dropped() const noexcept { return dropped_; }
   /// An item that came now would be kept.
   bool are_wanted() const noexcept { return !ended_ && !discards_; }
   /// Returns the item that comes next; valid until take(), whatever ends meanwhile.
@@ -53,8 +56,15 @@ class IncomingItems {
     held_ -= cost;
     return window_.take(cost);
   }
-  /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
-  /// Returns what is to be granted.
+  /// The item that is shown goes elsewhere; it counts as held until settle().
+  void hand_over() noexcept {
+    shown_ = false;
+    items_.pop();
+  }
+  /// Items of this cost, which were handed over, are not needed any more. Returns what is to be granted.
+  std::uint64_t settle(std::uint64_t cost) noexcept;
+  /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown
+  /// and those that were handed over. Returns what is to be granted.
   std::uint64_t discard() noexcept;
 
   /// An item is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in blocks of `chunks`;

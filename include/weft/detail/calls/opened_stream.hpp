@@ -23,6 +23,8 @@ class OpenedStream : OwnedDetails, public PendingCall {
  public:
   /// `details` are those of its options. Once it is under way they are mostly gone: an open stream is small.
   OpenedStream(CallTarget& target, const MethodKey& method, std::unique_ptr<CallDetails> details);
+  /// Fails for options that a stream cannot have.
+  static Status check_options(const CallOptions& options) noexcept;
 
   /// Returns the items, as far as the call itself is now.
   StreamSide& side() noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "weft/base/status.hpp"
@@ -19,8 +20,20 @@ class Loop;
 
 namespace weft::detail {
 
+class MemoryBudget;
 class SessionStreams;
 struct StreamRoomTag;
+
+/// Terms on which the items of a stream that is open go through other threads.
+struct StreamTerms {
+  /// Counts the memory that they take there.
+  std::shared_ptr<MemoryBudget> memory{};
+  /// Bytes of items that the peer may send before it is granted more.
+  std::uint32_t window = 0;
+  /// Largest item that the peer takes.
+  std::uint32_t item_bytes_max = 0;
+  bool answers = false;
+};
 
 /// One side of a stream: the items that it sends and those that it receives under the id of one call, which
 /// its owner begins, ends and answers. Knows no types.
@@ -43,6 +56,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// side answers its request. An end_writing() that came before is sent now.
   void open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept;
   bool is_open() const noexcept { return streams_ != nullptr; }
+  /// Only while it is open.
+  StreamTerms terms() const noexcept;
   /// Nothing more is sent or received: the call has ended, by `why` if that is a failure. Items that arrived
   /// are read still, unless `drops` them. Whoever waits goes on. Does nothing the second time.
   void close(const Status& why, bool drops) noexcept;
@@ -77,6 +92,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
     const std::uint64_t granted = incoming_.take();
     if (granted != 0 || incoming_.held() == 0) took(granted);
   }
+  /// Items of this cost, which incoming() has handed over, are not needed any more; as take_item().
+  void settle_items(std::uint64_t cost) noexcept { took(incoming_.settle(cost)); }
   /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
   void discard() noexcept;
   /// Sets who is scheduled when there is an item, or when reading has ended; null: nobody.

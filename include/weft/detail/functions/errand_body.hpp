@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "weft/base/result.hpp"
 #include "weft/calls/answer.hpp"
 #include "weft/detail/calls/call_errand.hpp"
+#include "weft/detail/calls/stream_errand.hpp"
 #include "weft/functions/call.hpp"
 
 /// Calls of functions that another thread's loop makes: the caller's thread encodes and decodes.
@@ -17,44 +19,63 @@ namespace weft::detail {
 template <typename Its>
 using ErrandPtr = std::unique_ptr<Its, CallErrand::Release>;
 
+/// Gives what `make` makes with room for the arguments of `M`, which are encoded into it; null when that
+/// fails, and `failure` says why. Never throws, whatever the arguments do.
+template <auto M, typename Make, typename... Given>
+std::invoke_result_t<Make, std::size_t> make_encoded(Make make, Status& failure,
+                                                     Given&&... arguments) noexcept {
+  try {
+    typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple kept{
+        std::forward<Given>(arguments)...};
+    return std::apply(
+        [&](const auto&... values) -> std::invoke_result_t<Make, std::size_t> {
+          const std::size_t bytes = encoded_size(values...);
+          if (bytes == kUnencodable) {
+            failure = unencodable_failure();
+            return nullptr;
+          }
+          auto errand = make(bytes);
+          if (errand != nullptr) encode_to(errand->bytes().body().data(), values...);
+          return errand;
+        },
+        kept);
+  } catch (...) {  // a hook of the user's, or a conversion
+    failure = detail::failure_of_encoding();
+    return nullptr;
+  }
+}
+
 /// Makes an `Its` for a call of `M` with its arguments encoded; null when that fails, and `failure` says why.
 /// Never throws, whatever the arguments do.
 template <auto M, typename Its, typename... Given>
 ErrandPtr<Its> make_errand(CallErrand::Request request, Status& failure, Given&&... arguments) noexcept {
   if constexpr (CallableWith<M, Given...>) {
-    try {
-      typename KeptArguments<typename MethodTraits<M>::Arguments, Given...>::Tuple kept{
-          std::forward<Given>(arguments)...};
-      return std::apply(
-          [&](const auto&... values) -> ErrandPtr<Its> {
-            const std::size_t bytes = encoded_size(values...);
-            if (bytes == kUnencodable) {
-              failure = unencodable_failure();
-              return nullptr;
-            }
-            ErrandPtr<Its> errand = CallErrand::make<Its>(bytes, std::move(request));
-            if (errand == nullptr) {
-              failure = Status::of<kOutOfMemory>();
-              failure.mark_unprocessed();
-              return nullptr;
-            }
-            encode_to(errand->bytes().body().data(), values...);
-            return errand;
-          },
-          kept);
-    } catch (...) {  // a hook of the user's, or a conversion
-      failure = detail::failure_of_encoding();
-      return nullptr;
-    }
+    const auto make = [&](std::size_t bytes) {
+      ErrandPtr<Its> errand = CallErrand::make<Its>(bytes, std::move(request));
+      if (errand == nullptr) {
+        failure = Status::of<kOutOfMemory>();
+        failure.mark_unprocessed();
+      }
+      return errand;
+    };
+    return make_encoded<M>(make, failure, std::forward<Given>(arguments)...);
   } else {
     explain_arguments(typename MethodTraits<M>::Arguments{}, TypeList<Given...>{});
     return nullptr;
   }
 }
 
-/// Decodes the answer of a call that did not fail.
-template <typename R>
-Result<R> result_of(CallErrand& errand) {
+/// Makes a stream of `M` in the same way.
+template <auto M, typename... Given>
+StreamErrand::Owner make_stream_errand(StreamErrand::Request request, Status& failure,
+                                       Given&&... arguments) noexcept {
+  const auto make = [&](std::size_t bytes) { return StreamErrand::make(std::move(request), bytes, failure); };
+  return make_encoded<M>(make, failure, std::forward<Given>(arguments)...);
+}
+
+/// Decodes the answer of a call, or of a stream, that did not fail.
+template <typename R, typename Its>
+Result<R> result_of(Its& errand) {
   CodecAnswer<R> answer;
   Status failure;
   answer.read(errand.bytes().answer(), failure);

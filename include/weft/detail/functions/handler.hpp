@@ -11,7 +11,10 @@
 #include "weft/detail/calls/inline_call.hpp"
 #include "weft/detail/calls/method_entry.hpp"
 #include "weft/detail/calls/served_call.hpp"
+#include "weft/detail/calls/served_exchange.hpp"
 #include "weft/detail/functions/views.hpp"
+#include "weft/functions/blocking_reader.hpp"
+#include "weft/functions/blocking_writer.hpp"
 #include "weft/functions/method.hpp"
 #include "weft/functions/reader.hpp"
 #include "weft/functions/reply.hpp"
@@ -84,8 +87,11 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   constexpr bool kIncomingInPlace = !(is_incoming<Declared> || ...);
   constexpr bool kIncomingOfCoroutine = !Traits::chooses_landing || is_task<typename Traits::Returned>;
   constexpr bool kItemsInPlace = !(is_any_item_end<Declared> || ...) && Traits::items_in_place;
-  constexpr bool kItemsOfCoroutine =
-      !has_items<Traits> || is_task<typename Traits::Returned> || is_stream<typename Traits::Returned>;
+  constexpr bool kIsCoroutine =
+      is_task<typename Traits::Returned> || is_stream<typename Traits::Returned>;
+  constexpr bool kItemsOfCoroutine = !has_items<Traits> || Traits::blocks || kIsCoroutine;
+  constexpr bool kBlocksOnWorker =
+      !(Traits::blocks && kIsCoroutine) && !Traits::mixes_items && !(Traits::blocks && Traits::delayed);
   constexpr bool kNothingLost = !((is_lost_output<Declared> && !is_context<Declared> &&
                                    !is_incoming<Declared> && !is_any_item_end<Declared>) ||
                                   ...);
@@ -110,11 +116,17 @@ consteval bool explain_parameters(TypeList<Declared...>) {
       kItemsInPlace,
       "weft cannot serve this handler: it takes its items as one Reader<T>&, and sends items by one "
       "Writer<T>& behind that, or by returning Stream<T>; both stand before the parameters that "
-      "travel (after CallContext&, if there is one)");
+      "travel (after CallContext&, if there is one); so do BlockingReader<T>& and BlockingWriter<T>&");
+  static_assert(
+      kBlocksOnWorker,
+      "weft cannot serve this handler: one with a BlockingReader<T>& or a BlockingWriter<T>& runs on a "
+      "worker's thread, so it is an ordinary function that returns its result, and takes neither Reader<T>& "
+      "nor Writer<T>& nor Reply<R>; a coroutine takes Reader<T>& and Writer<T>&");
   static_assert(
       kItemsOfCoroutine,
       "weft cannot serve this handler: one with a Reader<T>& or a Writer<T>& waits for its caller, so "
-      "it is a coroutine that returns Task<...> or Stream<...>");
+      "it is a coroutine that returns Task<...> or Stream<...>; an ordinary function, which blocks a "
+      "worker's thread, takes BlockingReader<T>& and BlockingWriter<T>&");
   static_assert(kNothingLost,
                 "weft cannot serve this handler: a parameter is a non-const reference, and what is written "
                 "there never reaches the caller; take a value or a const reference, and return the result");
@@ -124,7 +136,7 @@ consteval bool explain_parameters(TypeList<Declared...>) {
       "that owns its memory is gone when the function returns; take a std::string_view, a span or a const "
       "reference, or return a value");
   return kReplyInPlace && kContextInPlace && kIncomingInPlace && kIncomingOfCoroutine && kItemsInPlace &&
-         kItemsOfCoroutine && kNothingLost && kResultStays;
+         kItemsOfCoroutine && kBlocksOnWorker && kNothingLost && kResultStays;
 }
 
 /// Everything the server needs to call the function behind `M`.
@@ -227,9 +239,21 @@ struct HandlerOf {
   struct NotAsked {
     explicit NotAsked(ServedCall&) {}
   };
+  struct NoBlockingEnd {
+    explicit NoBlockingEnd(StreamExchange&) {}
+  };
   using Incoming = std::conditional_t<Traits::chooses_landing, IncomingAttachment, NotAsked>;
   using ItemReader = std::conditional_t<Traits::takes_reader, Reader<typename Traits::Reads>, NotAsked>;
   using ItemWriter = std::conditional_t<Traits::takes_writer, Writer<typename Traits::Writes>, NotAsked>;
+
+  template <bool kAsked, typename T>
+  static auto only_if(T& parameter) {
+    if constexpr (kAsked) {
+      return std::tuple<T&>{parameter};
+    } else {
+      return std::tuple<>{};
+    }
+  }
 
   /// Parameters of a coroutine that the server adds, in their order.
   struct Added {
@@ -259,14 +283,26 @@ struct HandlerOf {
         return End{its_call};
       }
     }
-    template <bool kAsked, typename T>
-    static auto only_if(T& parameter) {
-      if constexpr (kAsked) {
-        return std::tuple<T&>{parameter};
-      } else {
-        return std::tuple<>{};
-      }
+  };
+
+  using BlockingItemReader = std::conditional_t<Traits::takes_reader && Traits::blocks,
+                                                BlockingReader<typename Traits::Reads>, NoBlockingEnd>;
+  using BlockingItemWriter = std::conditional_t<Traits::takes_writer && Traits::blocks,
+                                                BlockingWriter<typename Traits::Writes>, NoBlockingEnd>;
+
+  /// Parameters of a handler that blocks for its items, in their order.
+  struct BlockingEnds {
+    BlockingEnds(ServedCall& its_call, StreamExchange& exchange)
+        : call(its_call), reader(exchange), writer(exchange) {}
+
+    auto parameters() {
+      return std::tuple_cat(only_if<Traits::takes_context>(call.context()), only_if<Traits::takes_reader>(reader),
+                            only_if<Traits::takes_writer>(writer));
     }
+
+    ServedCall& call;
+    BlockingItemReader reader;
+    BlockingItemWriter writer;
   };
 
   static Returned invoke_coroutine(const MethodEntry& method, Arguments& arguments, Added& added) {
@@ -310,6 +346,33 @@ struct HandlerOf {
       co_await room_for(*call);
     }
     call->fail(failure);
+  }
+
+  /// Serves a stream on a worker's thread: what the handler wrote is on its way before its answer is.
+  static void serve_blocking(const MethodEntry& method, ServedCall& call) {
+    StreamExchange& exchange = *call.envelope().exchange;
+    DecodeArena arena;
+    try {
+      Arguments arguments;
+      BlockingEnds ends{call, exchange};
+      if (!decode(method, call, arena, arguments)) return;
+      const auto serve = [&](auto&... parameters) -> Returned {
+        return invoke(method.object, arguments, parameters...);
+      };
+      if constexpr (std::is_void_v<Returned>) {
+        std::apply(serve, ends.parameters());
+        if (const Status lost = exchange.put().flush(); !lost.ok()) return call.fail(lost);
+        answer_with(call);
+      } else {
+        decltype(auto) result = std::apply(serve, ends.parameters());
+        if (const Status lost = exchange.put().flush(); !lost.ok()) return call.fail(lost);
+        answer(call, result);
+      }
+    } catch (...) {
+      const Status failure = status_of_exception();
+      static_cast<void>(exchange.put().flush());
+      call.fail(failure);
+    }
   }
 
   /// Charges `call` for a result that waits for room. Gives the failure to answer in its place: its own, or
@@ -357,6 +420,9 @@ struct HandlerOf {
       entry.kind = HandlerKind::kCoroutine;
       entry.on_loop_only = true;
       entry.serve_coroutine = &serve_coroutine;
+    } else if constexpr (Traits::blocks) {
+      entry.options.blocking = true;
+      entry.serve_record = &serve_blocking;
     } else if constexpr (Traits::delayed) {
       entry.kind = HandlerKind::kRecord;
       entry.delayed = true;
@@ -366,7 +432,7 @@ struct HandlerOf {
       entry.serve_inline = &serve_inline;
       entry.serve_record = &serve_record;
     }
-    if (options.blocking) entry.kind = HandlerKind::kBlocking;
+    if (entry.options.blocking) entry.kind = HandlerKind::kBlocking;
     return entry;
   }
 };

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/base/bytes.hpp"
+#include "weft/detail/calls/item_blocks.hpp"
+#include "weft/detail/calls/stream_exchange.hpp"
+
+namespace weft::detail {
+
+/// Items of a StreamExchange as a thread reads them: one by one, of batches that it takes. Thread: one at a
+/// time.
+class ExchangeReader {
+ public:
+  /// `exchange` outlives it.
+  explicit ExchangeReader(StreamExchange& exchange) noexcept : exchange_(exchange) {}
+  ExchangeReader(const ExchangeReader&) = delete;
+  ExchangeReader& operator=(const ExchangeReader&) = delete;
+
+  /// Blocks until there is an item; nothing behind the last one. It is valid until the next one is asked for.
+  std::optional<Bytes> next() noexcept;
+  /// next() would wait.
+  bool would_wait() const noexcept;
+  StreamExchange& exchange() const noexcept { return exchange_; }
+
+ private:
+  StreamExchange& exchange_;
+  ItemBlocks items_;
+  /// Cost of what was taken since the exchange was told, and of which it is told.
+  std::uint64_t taken_ = 0;
+  std::uint64_t tells_at_ = 0;
+  bool shows_ = false;
+};
+
+}  // namespace weft::detail

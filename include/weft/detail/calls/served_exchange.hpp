@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "weft/detail/calls/exchange_pump.hpp"
+#include "weft/detail/calls/stream_exchange.hpp"
+#include "weft/detail/runtime/posted.hpp"
+
+namespace weft {
+class Loop;
+}  // namespace weft
+
+namespace weft::detail {
+
+/// Exchange of a stream that a handler on a worker's thread serves. Its call's: what the worker posts comes
+/// to the loop before the handler's end does. Thread: that loop's, where nothing else is said.
+class ServedExchange final : public StreamExchange, private ExchangePump, private Posted {
+ public:
+  /// Both outlive it; `side` is open.
+  ServedExchange(Loop& loop, StreamSide& side) noexcept;
+
+ private:
+  void settle() noexcept override {}
+  void end_stream(const Status& why) noexcept override { side_.close(why, true); }
+  void post() noexcept override;
+  void run() override { look(); }
+  void drop() noexcept override {}
+
+  Loop& loop_;
+  StreamSide& side_;
+};
+
+}  // namespace weft::detail

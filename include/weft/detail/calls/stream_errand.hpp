@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/status.hpp"
+#include "weft/calls/call_options.hpp"
+#include "weft/detail/calls/call_door.hpp"
+#include "weft/detail/calls/errand_bytes.hpp"
+#include "weft/detail/calls/exchange_pump.hpp"
+#include "weft/detail/calls/method_key.hpp"
+#include "weft/detail/calls/opened_stream.hpp"
+#include "weft/detail/calls/stream_exchange.hpp"
+#include "weft/detail/runtime/posted.hpp"
+#include "weft/memory/buffer.hpp"
+
+namespace weft::detail {
+
+/// A stream that threads without a loop read and write, on the loop of a client: one record that both sides
+/// share, as with a CallErrand. The stream proper, its options and timers are made and destroyed on the loop;
+/// items and the answer go through the exchange and stay there when the stream, the client or the loop ends.
+///
+///   caller's thread    made -> encoded -> send()                      await_end() -> the outcome
+///                                           |                                ^
+///   client's loop                           '-> begin() -> items -> conclude()
+///
+/// Whoever gives it up does so at once and waits for nobody: its memory is the record's. Thread: the user's,
+/// except where it is said.
+class StreamErrand final : public Errand, public StreamExchange {
+ public:
+  /// Lets go of the user's part, and ends the stream if it goes on still.
+  struct Release {
+    void operator()(StreamErrand* errand) const noexcept { errand->let_go(); }
+  };
+  using Owner = std::unique_ptr<StreamErrand, Release>;
+
+  struct Request {
+    std::shared_ptr<CallDoor> door;
+    const MethodKey* method;
+    CallOptions options{};
+  };
+
+  /// Makes one with room for the encoded arguments; null when that fails, and `failure` says why.
+  static Owner make(Request request, std::size_t body_bytes, Status& failure) noexcept;
+
+  /// Room for the encoded arguments; and the answer's body, once await_end() was ok.
+  const ErrandBytes& bytes() const noexcept { return bytes_; }
+  /// Hands the stream to its loop, and ends it when `stop` is asked to stop. Once.
+  void send(const std::stop_token& stop) noexcept;
+  /// This thread may block for the stream. Otherwise the stream is ended, and failure() says why.
+  bool may_block() noexcept;
+
+ private:
+  /// The stream proper, while the loop has it.
+  class Opened final : public OpenedStream, public ExchangePump {
+   public:
+    /// Throws std::bad_alloc.
+    Opened(StreamErrand& errand, CallTarget& target, const CallOptions& options);
+    ~Opened() = default;
+
+    void start();
+
+   private:
+    struct Ended : Ready {
+      explicit Ended(StreamErrand& its) noexcept
+          : Ready([](Ready* node) noexcept { static_cast<Ended*>(node)->errand.end_begun(); }), errand(its) {}
+      StreamErrand& errand;
+    };
+
+    void settle() noexcept override { side(); }
+    void end_stream(const Status& why) noexcept override { abandon(why); }
+    std::size_t body_bytes() const override { return errand_.bytes_.body().size(); }
+    void encode_body(std::byte* to) const override;
+    void decode_answer(Bytes body, Status& failure) noexcept override {
+      if (!errand_.bytes_.keep_answer(body)) failure = Status::of<kOutOfMemory>();
+    }
+
+    StreamErrand& errand_;
+    Ended ended_;
+  };
+  /// What the user's threads have for the loop, on its way there.
+  class Look final : public Posted {
+   public:
+    explicit Look(StreamErrand& errand) noexcept : errand_(errand) {}
+    void run() override;
+    void drop() noexcept override { errand_.release(); }
+
+   private:
+    StreamErrand& errand_;
+  };
+  struct Stop {
+    StreamErrand* errand;
+    void operator()() const noexcept;
+  };
+
+  explicit StreamErrand(Request request) noexcept;
+  ~StreamErrand() = default;
+
+  bool keep_metadata() noexcept;
+  void copy_body(std::byte* to) const noexcept;
+  void let_go() noexcept;
+  void post() noexcept override;
+  void begin() override;
+  void refuse() noexcept override;
+  void discard() noexcept override { release(); }
+  void end_now() noexcept override;
+  bool is_of(const void* door) const noexcept override { return door_.get() == door; }
+  Status loop_failure() const noexcept;
+  void end_begun() noexcept;
+  void end(const Status& failure) noexcept;
+  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept;
+
+  const std::shared_ptr<CallDoor> door_;
+  const MethodKey* const method_;
+  CallOptions options_;
+  Deadline deadline_;
+  Buffer metadata_;
+  ErrandBytes bytes_;
+  Look look_{*this};
+  std::atomic<std::uint32_t> holders_{1};
+  std::optional<std::stop_callback<Stop>> stops_;
+  /// The loop's.
+  std::optional<Opened> opened_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/status.hpp"
+#include "weft/detail/calls/arrived_items.hpp"
+#include "weft/detail/calls/exchange_state.hpp"
+#include "weft/detail/calls/put_items.hpp"
+
+namespace weft::detail {
+
+/// Items of one stream between its loop and threads that block for them: one that reads and one that writes
+/// at a time. Knows no types; items are encoded and decoded on those threads, and the loop copies bytes.
+///
+///   kOpen --conclude()--> ended, what has arrived is read still
+///   kOpen --abandon()---> ended, what is here is dropped, and the loop is asked to end the stream
+///
+/// Whatever ends it wakes whoever waits. Threads: those of the user; those of the loop's functions say so.
+class StreamExchange : public ExchangeState {
+ public:
+  ArrivedItems& arrived() noexcept { return arrived_; }
+  PutItems& put() noexcept { return put_; }
+
+  /// Ends the stream on this side at once, and the loop tells the peer; `why` is not ok. Thread: any.
+  void abandon(const Status& why) noexcept;
+  /// Blocks until the stream has ended, and says how.
+  Status await_end() noexcept;
+  bool has_ended() const noexcept;
+  /// Says why it failed; ok while it goes on, and when it ended well.
+  Status failure() const noexcept;
+
+  /// Wishes of the threads since the last time.
+  struct Asked {
+    std::uint64_t taken = 0;
+    bool discards = false;
+    /// Not ok: the stream is to be ended.
+    Status abandoned{};
+  };
+  Asked take_asked() noexcept;
+  /// The stream is open. Thread: the loop's.
+  void open(StreamTerms terms) noexcept;
+  /// The stream has ended, with `outcome`. Thread: the loop's, or the one that ends the loop.
+  void conclude(const Status& outcome) noexcept;
+
+  /// Times that a thread which slept was woken for what has arrived, and for room. Thread: any.
+  struct Wakes {
+    std::uint64_t reader = 0;
+    std::uint64_t writer = 0;
+  };
+  Wakes wakes() const noexcept;
+
+ protected:
+  StreamExchange() = default;
+  ~StreamExchange() = default;
+
+ private:
+  void give_up(Lock& lock, const Status& why) noexcept final;
+  void close(const Status& why, bool drops) noexcept;
+
+  ArrivedItems arrived_{*this};
+  PutItems put_{*this};
+  SleepingThread ender_;
+  Status abandoned_;
+  Status outcome_;
+  bool concluded_ = false;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "weft/base/bytes.hpp"
+#include "weft/base/status.hpp"
+#include "weft/detail/calls/exchange_reader.hpp"
+#include "weft/detail/calls/exchange_writer.hpp"
+
+/// Items of a stream as a thread that blocks reads and writes them. A Format says what they are, as for
+/// ReadItem and WriteItem.
+namespace weft::detail {
+
+/// Blocks until there is an item; an empty Value behind the last one. Bytes that are no item end the stream.
+template <typename Format>
+typename Format::Value read_blocking(ExchangeReader& items, typename Format::Memory& memory) noexcept {
+  Format::clear(memory);
+  const std::optional<Bytes> body = items.next();
+  if (!body) return {};
+  Status failure;
+  typename Format::Value item = Format::read(*body, memory, failure);
+  if (!item) [[unlikely]] {
+    items.exchange().abandon(failure);
+  }
+  return item;
+}
+
+/// Blocks until `item` is taken; false when none is taken any more. Throws what encoding it throws, and has
+/// written nothing then.
+template <typename Format>
+bool write_blocking(ExchangeWriter& items, const typename Format::Item& item) {
+  if (!items.await_room()) return false;
+  const std::size_t bytes = Format::bytes(item);
+  std::byte* const body = items.begin_item(bytes);
+  if (body == nullptr) return false;
+  try {
+    Format::write(body, item);
+  } catch (...) {  // a hook of the user's
+    items.take_back_item();
+    throw;
+  }
+  return items.end_item();
+}
+
+}  // namespace weft::detail

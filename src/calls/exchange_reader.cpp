@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/exchange_reader.hpp"
+
+#include <utility>
+
+#include "weft/detail/wire/heads.hpp"
+
+namespace weft::detail {
+
+std::optional<Bytes> ExchangeReader::next() noexcept {
+  if (std::exchange(shows_, false)) {
+    taken_ += wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
+    items_.pop();
+  }
+  ArrivedItems& arrived = exchange_.arrived();
+  if (items_.empty() || taken_ > tells_at_) tells_at_ = arrived.take(std::exchange(taken_, 0), items_);
+  if (arrived.are_dropped()) [[unlikely]] {
+    items_.clear();
+  }
+  if (items_.empty()) return std::nullopt;
+  shows_ = true;
+  return items_.front();
+}
+
+bool ExchangeReader::would_wait() const noexcept {
+  const bool has_more = !items_.empty() && !(shows_ && items_.has_one());
+  return !has_more && exchange_.arrived().would_wait();
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/detail/calls/stream_exchange.hpp"
+
+#include <utility>
+
+namespace weft::detail {
+
+namespace {
+
+constexpr FixedFailure kInChild{StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
+                                "a child of fork uses a stream of its parent, whose loop is not here; make a "
+                                "client and open one here"};
+
+}  // namespace
+
+void StreamExchange::abandon(const Status& why) noexcept {
+  if (in_child()) return;
+  Lock its_lock = lock();
+  give_up(its_lock, why);
+}
+
+void StreamExchange::give_up(Lock& lock, const Status& why) noexcept {
+  if (concluded_ || !abandoned_.ok()) return;
+  abandoned_ = why;
+  close(why, true);
+  ask(lock);
+}
+
+void StreamExchange::close(const Status& why, bool drops) noexcept {
+  note_failure(why);
+  arrived_.close(drops);
+  put_.close();
+  ender_.wake_now();
+}
+
+Status StreamExchange::await_end() noexcept {
+  if (in_child()) return Status::of<kInChild>();
+  Lock its_lock = lock();
+  wait(its_lock, ender_, [this] { return concluded_ || !abandoned_.ok(); });
+  return abandoned_.ok() ? outcome_ : abandoned_;
+}
+
+bool StreamExchange::has_ended() const noexcept {
+  if (in_child()) return true;
+  const Lock its_lock = lock();
+  return concluded_ || !abandoned_.ok();
+}
+
+Status StreamExchange::failure() const noexcept {
+  if (in_child()) return Status::of<kInChild>();
+  const Lock its_lock = lock();
+  return noted_failure();
+}
+
+StreamExchange::Asked StreamExchange::take_asked() noexcept {
+  const Lock its_lock = lock();
+  looked();
+  return {arrived_.take_counted(), arrived_.are_discarded(), abandoned_};
+}
+
+void StreamExchange::open(StreamTerms terms) noexcept {
+  const Lock its_lock = lock();
+  set_terms(std::move(terms));
+  put_.open();
+}
+
+void StreamExchange::conclude(const Status& outcome) noexcept {
+  const Lock its_lock = lock();
+  concluded_ = true;
+  outcome_ = outcome;
+  ask_no_more();
+  close(outcome, false);
+}
+
+StreamExchange::Wakes StreamExchange::wakes() const noexcept {
+  const Lock its_lock = lock();
+  return {arrived_.wakes(), put_.wakes()};
+}
+
+}  // namespace weft::detail
