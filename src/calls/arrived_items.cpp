@@ -9,13 +9,13 @@ namespace weft::detail {
 
 // Whoever has taken all that there is has told of all but less than half a window, and then the peer may
 // still send (ReceiveWindow).
-std::uint64_t ArrivedItems::take(std::uint64_t taken, ItemBlocks& items) noexcept {
+std::uint64_t ArrivedItems::take(std::uint64_t taken, ItemBlocks& items, bool waits) noexcept {
   if (state_.in_child()) return 0;
   ExchangeState::Lock lock = state_.lock();
   taken_ += taken;
   if (taken_ != 0 && taken_ >= state_.terms().window / 2) state_.ask(lock);
   if (items.empty()) {
-    state_.wait(lock, reader_, [this] { return !items_.empty() || over_; });
+    if (waits) state_.wait(lock, reader_, [this] { return !items_.empty() || over_; });
     items = std::move(items_);
   }
   return state_.terms().window / 8;

@@ -36,7 +36,11 @@ void ExchangePump::receive() noexcept {
   } else if (!items.have_ended()) {
     return;
   }
-  exchange_.arrived().end(side_.failure(), items.are_dropped());
+  if (!side_.failure().ok() && side_.writing() == StreamSide::Writing::kOver) {
+    exchange_.fail(side_.failure(), items.are_dropped());
+  } else {
+    exchange_.arrived().end(side_.failure(), items.are_dropped());
+  }
 }
 
 void ExchangePump::send() noexcept {

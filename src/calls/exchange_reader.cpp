@@ -7,13 +7,13 @@
 
 namespace weft::detail {
 
-std::optional<Bytes> ExchangeReader::next() noexcept {
+std::optional<Bytes> ExchangeReader::next(bool waits) noexcept {
   if (std::exchange(shows_, false)) {
     taken_ += wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
     items_.pop();
   }
   ArrivedItems& arrived = exchange_.arrived();
-  if (items_.empty() || taken_ > tells_at_) tells_at_ = arrived.take(std::exchange(taken_, 0), items_);
+  if (items_.empty() || taken_ > tells_at_) tells_at_ = arrived.take(std::exchange(taken_, 0), items_, waits);
   if (arrived.are_dropped()) [[unlikely]] {
     items_.clear();
   }

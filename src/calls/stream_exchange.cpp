@@ -64,6 +64,11 @@ void StreamExchange::open(StreamTerms terms) noexcept {
   put_.open();
 }
 
+void StreamExchange::fail(const Status& why, bool drops) noexcept {
+  const Lock its_lock = lock();
+  close(why, drops);
+}
+
 void StreamExchange::conclude(const Status& outcome) noexcept {
   const Lock its_lock = lock();
   concluded_ = true;

@@ -415,8 +415,9 @@ class Run final {
   bool serve_read() {
     if (!blocks_) return read(server_, served());
     ExchangeReader& reader = blocking_->reader;
-    if (reader.would_wait()) return false;
-    const auto item = reader.next();
+    const bool would_wait = reader.would_wait();
+    const auto item = reader.try_next();
+    if (would_wait) return false;
     if (!item) {
       server_.saw_end = true;
       return false;

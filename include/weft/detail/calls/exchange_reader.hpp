@@ -20,12 +20,16 @@ class ExchangeReader {
   ExchangeReader& operator=(const ExchangeReader&) = delete;
 
   /// Blocks until there is an item; nothing behind the last one. It is valid until the next one is asked for.
-  std::optional<Bytes> next() noexcept;
+  std::optional<Bytes> next() noexcept { return next(true); }
+  /// The same without blocking: nothing also when would_wait().
+  std::optional<Bytes> try_next() noexcept { return next(false); }
   /// next() would wait.
   bool would_wait() const noexcept;
   StreamExchange& exchange() const noexcept { return exchange_; }
 
  private:
+  std::optional<Bytes> next(bool waits) noexcept;
+
   StreamExchange& exchange_;
   ItemBlocks items_;
   /// Cost of what was taken since the exchange was told, and of which it is told.

@@ -40,6 +40,9 @@ class StreamExchange : public ExchangeState {
   Asked take_asked() noexcept;
   /// The stream is open. Thread: the loop's.
   void open(StreamTerms terms) noexcept;
+  /// Nothing arrives or is sent any more because of `why`, in both directions at once; what has arrived is
+  /// not read if it `drops` that. Thread: the loop's.
+  void fail(const Status& why, bool drops) noexcept;
   /// The stream has ended, with `outcome`. Thread: the loop's, or the one that ends the loop.
   void conclude(const Status& outcome) noexcept;
 
