@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-bool SleepingThread::sleep(std::unique_lock<std::mutex>& lock, Deadline until) noexcept {
+bool SleepingThread::block(std::unique_lock<std::mutex>& lock, Deadline until) noexcept {
   sleeps_ = true;
   bool in_time = true;
   if (until.is_infinite()) {

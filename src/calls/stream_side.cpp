@@ -22,6 +22,10 @@ constexpr FixedFailure kNoMemoryToSend{
 constexpr FixedFailure kClosed{StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
                                "the connection is being closed"};
 
+void wake(Loop& loop, Ready*& waiter) noexcept {
+  if (waiter != nullptr) loop.schedule(*std::exchange(waiter, nullptr));
+}
+
 }  // namespace
 
 StreamSide::~StreamSide() {
@@ -35,7 +39,9 @@ void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) n
   answers_ = answers;
   sent_ = SendWindow{streams.peer_window()};
   incoming_.open(streams.window());
-  if (std::exchange(writing_ended_, false)) end_writing();
+  if (own_items_ != OwnItems::kEnded) return;
+  own_items_ = OwnItems::kOpen;
+  end_writing();
 }
 
 StreamTerms StreamSide::terms() const noexcept {
@@ -46,18 +52,18 @@ StreamTerms StreamSide::terms() const noexcept {
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
   drops ? incoming_.drop() : incoming_.end();
-  writing_over_ = true;
+  own_items_ = OwnItems::kOver;
   if (failure_.ok()) failure_ = why;
   unlink();
   if (SessionStreams* const streams = std::exchange(streams_, nullptr); streams != nullptr && answers_) {
     streams->leave(counted_);
   }
-  wake(reader_);
+  wake(loop_, reader_);
   wake_writer();
 }
 
 StreamSide::Writing StreamSide::writing() noexcept {
-  if (writing_over_ || writing_ended_) return Writing::kOver;
+  if (own_items_ != OwnItems::kOpen) return Writing::kOver;
   const bool ready = streams_ != nullptr && sent_.is_open() && !loop_.turn_time().is_old() &&
                      streams_->output().has_room_for_items();
   return ready ? Writing::kReady : Writing::kWait;
@@ -96,7 +102,8 @@ void StreamSide::take_back_item(const std::byte* body, std::size_t bytes) noexce
 }
 
 void StreamSide::end_writing() noexcept {
-  if (writing_over_ || std::exchange(writing_ended_, true)) return;
+  if (own_items_ != OwnItems::kOpen) return;
+  own_items_ = OwnItems::kEnded;
   wake_writer();
   if (streams_ == nullptr) return;
   streams_->output().send(wire::ItemHead{.id = id_, .of_answer = answers_, .last = true}.header());
@@ -112,15 +119,11 @@ void StreamSide::set_writer(Ready* writer) noexcept {
 }
 
 void StreamSide::wake_writer() noexcept {
-  wake(writer_);
-}
-
-void StreamSide::wake(Ready*& waiter) noexcept {
-  if (waiter != nullptr) loop_.schedule(*std::exchange(waiter, nullptr));
+  wake(loop_, writer_);
 }
 
 void StreamSide::fail_writing(Status why) noexcept {
-  writing_over_ = true;
+  own_items_ = OwnItems::kOver;
   if (failure_.ok()) failure_ = std::move(why);
 }
 
@@ -167,7 +170,7 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
     }
   }
   took(granted);
-  if (incoming_.has_item() || incoming_.have_ended()) wake(reader_);
+  if (incoming_.has_item() || incoming_.have_ended()) wake(loop_, reader_);
   return {};
 }
 
@@ -182,7 +185,7 @@ Status StreamSide::on_credit(const wire::FrameHeader& header) noexcept {
 void StreamSide::fail_for_memory() noexcept {
   if (failure_.ok()) failure_ = Status::of<kNoMemoryForItem>();
   incoming_.end();
-  wake(reader_);
+  wake(loop_, reader_);
 }
 
 }  // namespace weft::detail

@@ -15,6 +15,7 @@
 #include "transport/tls/session.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/memory/chunk_pool.hpp"
+#include "weft/runtime/loop.hpp"
 
 namespace weft {
 namespace {
@@ -28,6 +29,7 @@ struct Authority {
   testing::TestCa ca;
   std::shared_ptr<tls::ServerNames> names;
   Owned<SSL_CTX> client{SSL_CTX_new(TLS_client_method())};
+  std::unique_ptr<Loop> loop = Loop::create().value();
 
   Authority() {
     TlsOptions options{.certificates = {ca.issue()}};
@@ -82,7 +84,8 @@ class Peer {
 class Served {
  public:
   explicit Served(bool old)
-      : session_(chunks_, tls::Side::kServer, Authority::get().names->make(), Authority::get().names),
+      : session_(*Authority::get().loop, tls::Side::kServer, Authority::get().names->make(),
+                 Authority::get().names),
         peer_(old) {
     WEFT_ASSERT(session_.open(), "memory is there");
   }
@@ -155,7 +158,6 @@ class Served {
     }
   }
 
-  ChunkPool chunks_;
   Session session_;
   Peer peer_;
   bool open_ = false;

@@ -16,9 +16,9 @@
 
 namespace weft {
 
-/// A stream whose items block the threads that read and write them: what `weft::blocking(client).open<f>(...)`
-/// gives. Reads items of type `Read` (void: the handler sends none), writes items of type `Written` (void: it
-/// takes none), and ends with an `R`.
+/// A stream whose items block the threads that read and write them: what
+/// `weft::blocking(client).open<f>(...)` gives. Reads items of type `Read` (void: the handler sends none),
+/// writes items of type `Written` (void: it takes none), and ends with an `R`.
 ///
 ///     auto quotes = weft::blocking(client).open<watch>("WFT");
 ///     while (auto quote = quotes.next()) use(*quote);
@@ -122,8 +122,8 @@ BlockingStreamOf<M> open_blocking(const std::shared_ptr<CallDoor>& door, const C
     Status failure = BlockedCall::check_thread(*door);
     StreamErrand::Owner errand;
     if (failure.ok()) {
-      errand = make_stream_errand<M>({door, &method_key<M>, options}, failure,
-                                     std::forward<Given>(arguments)...);
+      errand =
+          make_stream_errand<M>({door, &method_key<M>, options}, failure, std::forward<Given>(arguments)...);
     }
     if (errand == nullptr) return BlockingStreamOf<M>{std::move(failure)};
     StreamErrand& its = *errand;

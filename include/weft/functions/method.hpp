@@ -201,13 +201,15 @@ struct Signature<Returned, Writer<T>&, Parameters...> : Signature<Returned, Para
                                          std::is_void_v<typename Signature<Returned, Parameters...>::Writes>;
 };
 template <typename Returned, typename T, typename... Parameters>
-struct Signature<Returned, BlockingReader<T>&, Parameters...> : Signature<Returned, Reader<T>&, Parameters...> {
+struct Signature<Returned, BlockingReader<T>&, Parameters...>
+    : Signature<Returned, Reader<T>&, Parameters...> {
   static constexpr bool blocks = true;
   static constexpr bool mixes_items =
       Signature<Returned, Parameters...>::takes_writer && !Signature<Returned, Parameters...>::blocks;
 };
 template <typename Returned, typename T, typename... Parameters>
-struct Signature<Returned, BlockingWriter<T>&, Parameters...> : Signature<Returned, Writer<T>&, Parameters...> {
+struct Signature<Returned, BlockingWriter<T>&, Parameters...>
+    : Signature<Returned, Writer<T>&, Parameters...> {
   static constexpr bool blocks = true;
 };
 template <typename R, typename... Parameters>

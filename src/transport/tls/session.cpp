@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "transport/tls/failure.hpp"
+#include "weft/runtime/loop.hpp"
 
 namespace weft::detail::tls {
 
@@ -75,13 +76,13 @@ class Gatherer {
 
 }  // namespace
 
-Session::Session(ChunkPool& chunks, Side side, Owned<SSL> ssl,
-                 std::shared_ptr<const void> owner_of_ssl) noexcept
-    : input_(chunks),
-      output_(chunks),
+Session::Session(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept
+    : input_(loop.chunks()),
+      output_(loop.chunks()),
       side_(side),
       owner_of_ssl_(std::move(owner_of_ssl)),
-      ssl_(std::move(ssl)) {}
+      ssl_(std::move(ssl)),
+      spare_buffers_(loop, *ssl_) {}
 
 // A stream that was lost is no reason not to resume: without this OpenSSL would not. After an alert it does
 // not.
@@ -186,6 +187,7 @@ Session::Outcome Session::shake_hands() noexcept {
 
 Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {
   ERR_clear_error();
+  spare_buffers_.used();
   asks_left_ = kAsksMax;
   const int result = SSL_read_ex(ssl_.get(), into.data(), into.size(), &got);
   if (result == 1) return Outcome::kDone;
@@ -196,6 +198,7 @@ Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {
 
 Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken) noexcept {
   taken = 0;
+  spare_buffers_.used();
   const std::size_t records = (total_of(from) + kRecordBytes - 1) / kRecordBytes;
   // Twelve of the longest records at most: what this side encrypts beyond that the peer could be decrypting.
   if (!output_.open(std::min<std::size_t>(records, 12) * kRecordRoom + kWordsRoom)) {

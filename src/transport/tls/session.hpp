@@ -12,6 +12,7 @@
 #include "transport/tls/cipher_buffer.hpp"
 #include "transport/tls/handles.hpp"
 #include "transport/tls/peer_identity.hpp"
+#include "transport/tls/spare_buffers.hpp"
 #include "weft/base/status.hpp"
 #include "weft/detail/transport/stream_secret.hpp"
 
@@ -30,7 +31,7 @@ class Session final : public StreamSecret {
   };
 
   /// `ssl` refers to `owner_of_ssl`, which is kept as long; null: to nothing.
-  Session(ChunkPool& chunks, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept;
+  Session(Loop& loop, Side side, Owned<SSL> ssl, std::shared_ptr<const void> owner_of_ssl) noexcept;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -49,8 +50,6 @@ class Session final : public StreamSecret {
   /// Encrypts from the beginning of `from` as much as output() has room for, in records as long as they get.
   /// kDone: `taken` bytes, whose memory is the caller's again; at least one when output() was empty.
   Outcome write(std::span<const iovec> from, std::size_t& taken) noexcept;
-  /// Gives OpenSSL's buffers back, 33 KiB, if no record is in them. The next record brings them again.
-  void rest() noexcept { SSL_free_buffers(ssl_.get()); }
   /// Tells the peer that no more comes.
   void end() noexcept;
 
@@ -78,6 +77,7 @@ class Session final : public StreamSecret {
   const Side side_;
   const std::shared_ptr<const void> owner_of_ssl_;
   const Owned<SSL> ssl_;
+  SpareBuffers spare_buffers_;
   /// Times that OpenSSL may still ask for input before it has to have bytes for us.
   int asks_left_ = 0;
   Status failure_;

@@ -22,8 +22,6 @@ constexpr Capabilities kTls{.name = "tls",
                             .gathers = true};
 
 constexpr Duration kLinger = std::chrono::seconds{1};
-/// So long after its last record a connection gives OpenSSL's buffers back, or up to twice as long.
-constexpr Duration kRestAfter = std::chrono::seconds{1};
 
 constexpr FixedFailure kTruncated{
     StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
@@ -67,7 +65,7 @@ TlsCarrier::TlsCarrier(Loop& loop, std::unique_ptr<Carrier> stream, Side side, O
     : Handshake(side == Side::kServer ? address_key(stream->remote_endpoint()) : 0),
       loop_(loop),
       pipe_(std::move(stream)),
-      session_(loop.chunks(), side, std::move(ssl), std::move(owner_of_ssl)),
+      session_(loop, side, std::move(ssl), std::move(owner_of_ssl)),
       terms_(std::move(terms)),
       capabilities_(kTls) {
   pipe_.stream().report_to(*this);
@@ -204,7 +202,6 @@ Moved TlsCarrier::fill() noexcept {
 Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
   if (!is_open())
     return state_ == State::kPlain ? pipe_.receive_plain(session_.input(), into, landing) : Moved::blocked();
-  stay_awake();
   read_waits_ = false;
   std::size_t total = 0;
   const auto so_far = [&](const Moved& otherwise, bool exhausted) {
@@ -258,7 +255,6 @@ Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
   if (!is_open()) {
     return state_ == State::kPlain ? pipe_.stream().send(from, leased) : Moved::blocked();
   }
-  stay_awake();
   if (!pipe_.flush(session_.output()))
     return pipe_.send_error() != 0 ? Moved::failed(pipe_.send_error()) : Moved::blocked();
   std::size_t taken = 0;
@@ -270,12 +266,6 @@ Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
   // The peer may have got a part, so what was taken counts as sent; the next send() says that it failed.
   if (pipe_.send_error() != 0) work_.schedule();
   return Moved::some(taken, !left);
-}
-
-// A timer that is armed now and then, and not with each record, tells that there was none for a while.
-void TlsCarrier::stay_awake() noexcept {
-  used_ = true;
-  if (!armed()) loop_.arm(*this, loop_.now() + kRestAfter);
 }
 
 void TlsCarrier::end_sending() {
@@ -352,10 +342,6 @@ void TlsCarrier::on_failed(Status why) {
 
 void TlsCarrier::on_timer() {
   if (state_ == State::kShaking) return fail(Status::of<kLate>(), &terms_.tally().late);
-  if (state_ == State::kOpen) {
-    if (!std::exchange(used_, false)) return session_.rest();
-    return loop_.arm(*this, loop_.now() + kRestAfter);
-  }
   if (state_ != State::kLingering) return;
   terms_.leave(*this);
   state_ = State::kFailed;

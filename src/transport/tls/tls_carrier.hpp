@@ -73,7 +73,6 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   void shake_hands() noexcept;
   void opened(State state) noexcept;
   Moved fill() noexcept;
-  void stay_awake() noexcept;
   void end_if_due() noexcept;
   /// `counter` of a handshake; null: that of the code.
   void fail(Status why, Tally::Counter* counter = nullptr) noexcept;
@@ -89,7 +88,6 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   State state_ = State::kMade;
   Ending ending_ = Ending::kNo;
   bool looked_ = false;      ///< The first byte is one of TLS.
-  bool used_ = false;        ///< There were records since the timer was armed.
   bool read_waits_ = false;  ///< receive() cannot get on before output has left.
 };
 

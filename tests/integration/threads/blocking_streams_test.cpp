@@ -611,7 +611,9 @@ TEST_F(BlockingStreams, InAChildOfForkItDoesNothing) {
                          stream.status().code() == StatusCode::kFailedPrecondition &&
                          stream.finish().status().code() == StatusCode::kFailedPrecondition &&
                          client.open<sum>().finish().status().code() == StatusCode::kFailedPrecondition;
-    { const auto dropped = std::move(stream); }
+    {
+      const auto dropped = std::move(stream);
+    }
     ::_exit(refused ? 0 : 1);
   }
   int status = 0;

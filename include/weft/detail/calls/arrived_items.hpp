@@ -27,7 +27,7 @@ class ArrivedItems {
   /// arrived, which are there then, or none come any more. Returns the cost of which to tell the next time.
   /// Without `waits` it does all of this but block. Thread: one that reads.
   std::uint64_t take(std::uint64_t taken, ItemBlocks& items, bool waits) noexcept;
-  /// What has arrived is not to be read. Thread: any.
+  /// Says whether all that has arrived is not to be read. Thread: any.
   bool are_dropped() const noexcept { return dropped_.load(std::memory_order_acquire) || state_.in_child(); }
   /// A thread that took some now would wait. Thread: any.
   bool would_wait() const noexcept;

@@ -27,7 +27,7 @@ class SleepingThread {
     if (must_wake()) wake();
   }
   /// Sleeps until it is woken, or something else happens. False when `until` was first.
-  bool sleep(std::unique_lock<std::mutex>& lock, Deadline until) noexcept;
+  bool block(std::unique_lock<std::mutex>& lock, Deadline until) noexcept;
   bool sleeps() const noexcept { return sleeps_; }
   /// Times that it slept and was woken.
   std::uint64_t wakes() const noexcept { return wakes_; }
@@ -38,7 +38,7 @@ class SleepingThread {
   bool sleeps_ = false;
 };
 
-/// What both directions of a StreamExchange share: the lock, the terms, the failure, and the way to the loop.
+/// Common part of both directions of a StreamExchange: the lock, the terms, the failure, the way to the loop.
 /// No code of the user's runs under the lock. Threads: any; what takes a Lock is under it.
 class ExchangeState {
  public:
@@ -55,7 +55,7 @@ class ExchangeState {
   void wait(Lock& lock, SleepingThread& thread, Ready ready) noexcept {
     check_alone(thread);
     while (!ready()) {
-      if (!thread.sleep(lock, until_) && !ready()) return give_up_late(lock);
+      if (!thread.block(lock, until_) && !ready()) return give_up_late(lock);
     }
   }
   /// Has the loop look, unless it was told already or the stream has ended; the lock is free meanwhile.

@@ -44,8 +44,8 @@ class PutItems {
   /// flush() would not wait. Thread: any.
   bool have_left() const noexcept;
 
-  /// Those that it gave before are on their way, and their cost is `sent`. Gives those that were put
-  /// meanwhile; when there are none, `ends` says whether no more come. Thread: the loop's.
+  /// Gives the items that were put since the last time. Those that it gave then are on their way, and their
+  /// cost is `sent`; when there are none, `ends` says whether no more come. Thread: the loop's.
   ItemBlocks take(std::uint64_t sent, bool& ends) noexcept;
   /// Of those that it gave, some are on their way, of this cost. Thread: the loop's.
   void sent(std::uint64_t cost) noexcept;

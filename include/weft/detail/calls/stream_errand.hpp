@@ -86,7 +86,7 @@ class StreamErrand final : public Errand, public StreamExchange {
     StreamErrand& errand_;
     Ended ended_;
   };
-  /// What the user's threads have for the loop, on its way there.
+  /// A look of the loop at what the user's threads have for it, on its way there.
   class Look final : public Posted {
    public:
     explicit Look(StreamErrand& errand) noexcept : errand_(errand) {}

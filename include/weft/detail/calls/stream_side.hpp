@@ -108,8 +108,10 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   void fail_for_memory() noexcept;
 
  private:
+  /// The items that this side sends: the peer was told that no more come, or none may be sent any more.
+  enum class OwnItems : std::uint8_t { kOpen, kEnded, kOver };
+
   void fail_writing(Status why) noexcept;
-  void wake(Ready*& waiter) noexcept;
   /// Items were taken: the peer is told what it is granted, and the connection what is held still.
   void took(std::uint64_t granted) noexcept;
 
@@ -124,8 +126,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// Cost of the items that the connection knows to be held here.
   std::uint64_t counted_ = 0;
   bool answers_ = false;
-  bool writing_ended_ = false;
-  bool writing_over_ = false;
+  OwnItems own_items_ = OwnItems::kOpen;
   bool closed_ = false;
 };
 

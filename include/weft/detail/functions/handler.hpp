@@ -87,8 +87,7 @@ consteval bool explain_parameters(TypeList<Declared...>) {
   constexpr bool kIncomingInPlace = !(is_incoming<Declared> || ...);
   constexpr bool kIncomingOfCoroutine = !Traits::chooses_landing || is_task<typename Traits::Returned>;
   constexpr bool kItemsInPlace = !(is_any_item_end<Declared> || ...) && Traits::items_in_place;
-  constexpr bool kIsCoroutine =
-      is_task<typename Traits::Returned> || is_stream<typename Traits::Returned>;
+  constexpr bool kIsCoroutine = is_task<typename Traits::Returned> || is_stream<typename Traits::Returned>;
   constexpr bool kItemsOfCoroutine = !has_items<Traits> || Traits::blocks || kIsCoroutine;
   constexpr bool kBlocksOnWorker =
       !(Traits::blocks && kIsCoroutine) && !Traits::mixes_items && !(Traits::blocks && Traits::delayed);
@@ -296,8 +295,8 @@ struct HandlerOf {
         : call(its_call), reader(exchange), writer(exchange) {}
 
     auto parameters() {
-      return std::tuple_cat(only_if<Traits::takes_context>(call.context()), only_if<Traits::takes_reader>(reader),
-                            only_if<Traits::takes_writer>(writer));
+      return std::tuple_cat(only_if<Traits::takes_context>(call.context()),
+                            only_if<Traits::takes_reader>(reader), only_if<Traits::takes_writer>(writer));
     }
 
     ServedCall& call;

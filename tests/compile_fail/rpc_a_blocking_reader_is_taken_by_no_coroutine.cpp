@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXPECT: weft cannot serve this handler: one with a BlockingReader<T>& or a BlockingWriter<T>& runs on a
+#include "weft/server.hpp"
+
+#ifdef WEFT_COMPILE_FAIL_CONTROL
+int handler(weft::BlockingReader<int>& numbers);
+#else
+weft::Task<int> handler(weft::BlockingReader<int>& numbers);
+#endif
+
+void serve(weft::Server& server) {
+  server.register_handler<handler>();
+}
