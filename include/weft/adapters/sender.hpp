@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.hpp"
+#include "weft/calls/call_options.hpp"
+#include "weft/detail/adapters/remote.hpp"
+#include "weft/functions/call.hpp"
+#include "weft/runtime/loop.hpp"
+
+/// Calls as senders, in the shape of std::execution (C++26), which this compiler need not have and no library
+/// is needed for.
+namespace weft {
+
+/// Query by which a sender of Weft asks the environment of its receiver for a stop token:
+/// `receiver.get_env().query(weft::get_stop_token)`. Without one nobody stops the call.
+struct GetStopToken {};
+inline constexpr GetStopToken get_stop_token{};
+
+namespace detail {
+
+struct NeverStops {
+  bool stop_requested() const noexcept { return false; }
+};
+
+template <typename Receiver>
+auto stop_token_of(const Receiver& receiver) noexcept {
+  if constexpr (requires { receiver.get_env().query(get_stop_token); }) {
+    return receiver.get_env().query(get_stop_token);
+  } else {
+    return NeverStops{};
+  }
+}
+
+template <typename Token, typename F>
+struct StopCallbackOf {
+  using Type = typename Token::template callback_type<F>;
+};
+template <typename F>
+struct StopCallbackOf<std::stop_token, F> {
+  using Type = std::stop_callback<F>;
+};
+template <typename F>
+struct StopCallbackOf<NeverStops, F> {
+  struct Type {
+    Type(NeverStops, F) noexcept {}
+  };
+};
+
+template <typename Receiver, typename Given>
+concept TakesValue = requires(Receiver&& receiver, Given&& given) {
+  std::move(receiver).set_value(*std::move(given));
+} || (std::same_as<Given, Result<void>> && requires(Receiver&& receiver) { std::move(receiver).set_value(); });
+
+/// What connect() gives: one piece of work and who hears of its end.
+///
+/// The receiver is told when two things have happened, by whichever is last: start() is on its way out, and the
+/// loop has told or a stop has given the work up. So nothing of this object is used after its receiver was told.
+template <typename Remote, typename Receiver>
+class RemoteOperation final : private Told {
+ public:
+  RemoteOperation(Remote remote, Receiver receiver)
+      : remote_(std::move(remote)), receiver_(std::move(receiver)) {}
+  RemoteOperation(const RemoteOperation&) = delete;
+  RemoteOperation& operator=(const RemoteOperation&) = delete;
+
+  /// Begins the work, once. The receiver may be told from within.
+  void start() noexcept {
+    const auto token = stop_token_of(receiver_);
+    if (token.stop_requested()) return std::move(receiver_).set_stopped();
+    if (!remote_.made()) return finish();
+    stop_callback_.emplace(token, Stop{this});
+    remote_.send(*this);
+    arrive();
+  }
+
+ private:
+  struct Stop {
+    void operator()() const noexcept { operation->stop(); }
+    RemoteOperation* operation;
+  };
+  using Token = decltype(stop_token_of(std::declval<const Receiver&>()));
+  using StopCallback = typename StopCallbackOf<Token, Stop>::Type;
+
+  void stop() noexcept {
+    stop_wanted_.store(true, std::memory_order_relaxed);
+    if (!remote_.give_up(CancelReason::kRequested)) return;
+    given_up_ = true;
+    arrive();
+  }
+  void told() noexcept override { arrive(); }
+  void arrive() noexcept {
+    if (awaited_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
+  }
+  void finish() noexcept {
+    // Waits for a stop that is just being heard of on another thread.
+    stop_callback_.reset();
+    if (given_up_) return std::move(receiver_).set_stopped();
+    try {
+      deliver(remote_.take());
+    } catch (...) {
+      if constexpr (Remote::kMayThrow) std::move(receiver_).set_error(std::current_exception());
+    }
+  }
+  void deliver(typename Remote::Given given) {
+    if (given.ok()) {
+      if constexpr (std::is_same_v<typename Remote::Given, Result<void>>) {
+        std::move(receiver_).set_value();
+      } else {
+        std::move(receiver_).set_value(*std::move(given));
+      }
+    } else if (stop_wanted_.load(std::memory_order_relaxed) &&
+               given.status().code() == StatusCode::kCancelled) {
+      std::move(receiver_).set_stopped();
+    } else {
+      std::move(receiver_).set_error(std::move(given).status());
+    }
+  }
+
+  Remote remote_;
+  Receiver receiver_;
+  std::optional<StopCallback> stop_callback_;
+  std::atomic<int> awaited_{2};
+  std::atomic<bool> stop_wanted_{false};
+  bool given_up_ = false;
+};
+
+}  // namespace detail
+
+/// A call, or a coroutine of a loop, that somebody connects and starts:
+///
+///     auto operation = weft::as_sender(client).call<f>(x).connect(receiver);
+///     operation.start();
+///
+/// One of these is called on the receiver, once:
+///
+/// - `set_value(R)`, or `set_value()` for what gives nothing;
+/// - `set_error(weft::Status)`; of run() also `set_error(std::exception_ptr)`;
+/// - `set_stopped()`, when the receiver's stop token asked for it. What was sent may have run. It is called at
+///   once, by whoever stops, unless the call has memory that its options name: then when that is back.
+///
+/// The operation stays where it is from start() until then; a receiver may destroy it. Thread: start(), any; the
+/// receiver is told on the loop's thread, inside a turn, which must not be held up, or from within start(), or on
+/// the thread that stops. Nothing is sent before start(), and the loop or the client may have ended by then.
+template <typename Remote>
+class [[nodiscard("a sender does nothing until it is connected and started")]] RemoteSender {
+ public:
+  using Given = typename Remote::Given;
+
+  explicit RemoteSender(Remote remote) noexcept : remote_(std::move(remote)) {}
+
+  /// Owns `receiver`, which has the functions named above.
+  template <typename Receiver>
+    requires detail::TakesValue<std::decay_t<Receiver>, Given>
+  detail::RemoteOperation<Remote, std::decay_t<Receiver>> connect(Receiver&& receiver) && {
+    return {std::move(remote_), std::forward<Receiver>(receiver)};
+  }
+
+ private:
+  Remote remote_;
+};
+
+/// The way to a client for senders: what `weft::as_sender(client)` gives. May be copied, kept and used by any
+/// thread, also when the client has ended: calls fail with kCancelled then.
+class SenderCaller {
+ public:
+  explicit SenderCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
+
+  /// Gives a call of a function as a sender. Arguments are encoded here, and the answer is decoded where the
+  /// receiver is told. Options of this call come first, if there are any; what they name stays until the receiver
+  /// was told. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped or the
+  /// client has ended; kFailedPrecondition in a child of fork.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  RemoteSender<detail::RemoteCall<ResultOfMethod<M>>> call(Given&&... arguments) const {
+    return RemoteSender{detail::make_remote_call<M>(door_, nullptr, std::forward<Given>(arguments)...)};
+  }
+  template <auto M, typename... Given>
+  RemoteSender<detail::RemoteCall<ResultOfMethod<M>>> call(const CallOptions& options,
+                                                           Given&&... arguments) const {
+    return RemoteSender{detail::make_remote_call<M>(door_, &options, std::forward<Given>(arguments)...)};
+  }
+
+ private:
+  std::shared_ptr<detail::CallDoor> door_;
+};
+
+/// The way to a loop for senders: what `weft::as_sender(loop)` gives. May be copied, kept and used by any thread,
+/// also when the loop has ended.
+class SenderRunner {
+ public:
+  explicit SenderRunner(std::shared_ptr<detail::Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
+
+  /// Gives the coroutine `function(args...)` as a sender, which runs on the loop: a call of a fleet, or whatever
+  /// else coroutines do. It owns copies of `args`, and `function` has no captures. Stopped: the coroutine is
+  /// cancelled. Errors: the failure that it gives; kCancelled when the loop was stopped, which drops it.
+  template <typename Function, typename... Args>
+  auto run(Function&& function, Args&&... args) const {
+    return RemoteSender{
+        detail::make_remote_task(mailbox_, std::forward<Function>(function), std::forward<Args>(args)...)};
+  }
+
+ private:
+  std::shared_ptr<detail::Mailbox> mailbox_;
+};
+
+/// Calls functions of a client whose loop another thread runs, as senders. `client` is anything that calls
+/// functions, such as a Client or a ConnectionPool, which must exist while this is called. Thread: any.
+template <typename Client>
+SenderCaller as_sender(Client& client) {
+  return SenderCaller{detail::door_of(client)};
+}
+/// Runs coroutines on `loop`, as senders. Thread: any, while the loop exists.
+inline SenderRunner as_sender(Loop& loop) {
+  return SenderRunner{loop.mailbox()};
+}
+
+}  // namespace weft
