@@ -7,9 +7,8 @@ namespace {
 
 constexpr FixedFailure kLoopStopped{StatusCode::kCancelled, Layer::kRuntime, Retry::kNever,
                                     "the loop of the coroutine was stopped"};
-constexpr FixedFailure kLoopOfParent{
-    StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
-    "a loop of the parent was given work in a child of fork; make one here"};
+constexpr FixedFailure kLoopOfParent{StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
+                                     "a loop of the parent was given work in a child of fork; make one here"};
 
 }  // namespace
 

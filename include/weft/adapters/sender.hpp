@@ -56,14 +56,15 @@ struct StopCallbackOf<NeverStops, F> {
 };
 
 template <typename Receiver, typename Given>
-concept TakesValue = requires(Receiver&& receiver, Given&& given) {
-  std::move(receiver).set_value(*std::move(given));
-} || (std::same_as<Given, Result<void>> && requires(Receiver&& receiver) { std::move(receiver).set_value(); });
+concept TakesValue =
+    requires(Receiver&& receiver, Given&& given) { std::move(receiver).set_value(*std::move(given)); } ||
+    (std::same_as<Given, Result<void>> && requires(Receiver&& receiver) { std::move(receiver).set_value(); });
 
 /// What connect() gives: one piece of work and who hears of its end.
 ///
-/// The receiver is told when two things have happened, by whichever is last: start() is on its way out, and the
-/// loop has told or a stop has given the work up. So nothing of this object is used after its receiver was told.
+/// The receiver is told when two things have happened, by whichever is last: start() is on its way out, and
+/// the loop has told or a stop has given the work up. So nothing of this object is used after its receiver
+/// was told.
 template <typename Remote, typename Receiver>
 class RemoteOperation final : private Told {
  public:
@@ -144,12 +145,14 @@ class RemoteOperation final : private Told {
 ///
 /// - `set_value(R)`, or `set_value()` for what gives nothing;
 /// - `set_error(weft::Status)`; of run() also `set_error(std::exception_ptr)`;
-/// - `set_stopped()`, when the receiver's stop token asked for it. What was sent may have run. It is called at
+/// - `set_stopped()`, when the receiver's stop token asked for it. What was sent may have run. It is called
+/// at
 ///   once, by whoever stops, unless the call has memory that its options name: then when that is back.
 ///
-/// The operation stays where it is from start() until then; a receiver may destroy it. Thread: start(), any; the
-/// receiver is told on the loop's thread, inside a turn, which must not be held up, or from within start(), or on
-/// the thread that stops. Nothing is sent before start(), and the loop or the client may have ended by then.
+/// The operation stays where it is from start() until then; a receiver may destroy it. Thread: start(), any;
+/// the receiver is told on the loop's thread, inside a turn, which must not be held up, or from within
+/// start(), or on the thread that stops. Nothing is sent before start(), and the loop or the client may have
+/// ended by then.
 template <typename Remote>
 class [[nodiscard("a sender does nothing until it is connected and started")]] RemoteSender {
  public:
@@ -175,9 +178,9 @@ class SenderCaller {
   explicit SenderCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
 
   /// Gives a call of a function as a sender. Arguments are encoded here, and the answer is decoded where the
-  /// receiver is told. Options of this call come first, if there are any; what they name stays until the receiver
-  /// was told. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped or the
-  /// client has ended; kFailedPrecondition in a child of fork.
+  /// receiver is told. Options of this call come first, if there are any; what they name stays until the
+  /// receiver was told. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was
+  /// stopped or the client has ended; kFailedPrecondition in a child of fork.
   template <auto M, typename... Given>
     requires WithoutOptions<Given...>
   RemoteSender<detail::RemoteCall<ResultOfMethod<M>>> call(Given&&... arguments) const {
@@ -193,15 +196,16 @@ class SenderCaller {
   std::shared_ptr<detail::CallDoor> door_;
 };
 
-/// The way to a loop for senders: what `weft::as_sender(loop)` gives. May be copied, kept and used by any thread,
-/// also when the loop has ended.
+/// The way to a loop for senders: what `weft::as_sender(loop)` gives. May be copied, kept and used by any
+/// thread, also when the loop has ended.
 class SenderRunner {
  public:
   explicit SenderRunner(std::shared_ptr<detail::Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
 
-  /// Gives the coroutine `function(args...)` as a sender, which runs on the loop: a call of a fleet, or whatever
-  /// else coroutines do. It owns copies of `args`, and `function` has no captures. Stopped: the coroutine is
-  /// cancelled. Errors: the failure that it gives; kCancelled when the loop was stopped, which drops it.
+  /// Gives the coroutine `function(args...)` as a sender, which runs on the loop: a call of a fleet, or
+  /// whatever else coroutines do. It owns copies of `args`, and `function` has no captures. Stopped: the
+  /// coroutine is cancelled. Errors: the failure that it gives; kCancelled when the loop was stopped, which
+  /// drops it.
   template <typename Function, typename... Args>
   auto run(Function&& function, Args&&... args) const {
     return RemoteSender{

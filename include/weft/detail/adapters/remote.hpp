@@ -12,6 +12,7 @@
 #include "weft/detail/coro/owned_argument.hpp"
 #include "weft/detail/functions/errand_body.hpp"
 #include "weft/detail/runtime/told_task.hpp"
+#include "weft/functions/method.hpp"
 #include "weft/runtime/loop.hpp"
 
 /// What an adapter to another executor awaits: a call of a client, or a coroutine of a loop. Both have
@@ -96,17 +97,13 @@ RemoteCall<ResultOfMethod<M>> make_remote_call(const std::shared_ptr<CallDoor>& 
   return {std::move(call), std::move(failure)};
 }
 
-template <typename T>
-inline constexpr bool is_task = false;
-template <typename T>
-inline constexpr bool is_task<Task<T>> = true;
-
 /// Makes the work of running `function(args...)`, a coroutine, on the loop of `mailbox`.
 template <typename Function, typename... Args>
 auto make_remote_task(const std::shared_ptr<Mailbox>& mailbox, Function&& function, Args&&... args) {
   using F = std::decay_t<Function>;
-  static_assert(StatelessFunction<F>,
-                "a function that runs on a loop has no captures: pass what it needs as arguments, which go with it");
+  static_assert(
+      StatelessFunction<F>,
+      "a function that runs on a loop has no captures: pass what it needs as arguments, which go with it");
   static_assert((OwnedArgument<std::decay_t<Args>> && ...),
                 "a coroutine of a loop owns its arguments: pass a string or a vector instead of a view, a "
                 "value, or a pointer to what outlives it, instead of a reference");

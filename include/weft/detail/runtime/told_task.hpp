@@ -21,8 +21,8 @@
 namespace weft::detail {
 
 /// A coroutine of a loop for which somebody waits on another executor: one record that both sides share, as a
-/// CallErrand is. The coroutine is made, runs and is destroyed on the loop, with its arguments; what it gave or
-/// threw is left in the record before who waits is told.
+/// CallErrand is. The coroutine is made, runs and is destroyed on the loop, with its arguments; what it gave
+/// or threw is left in the record before who waits is told.
 ///
 /// Thread: that of who waits, except where it is said.
 class ToldTask : public Errand {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/async_result.hpp>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "weft/calls/call_options.hpp"
+#include "weft/detail/adapters/asio_operation.hpp"
+#include "weft/detail/adapters/asio_wait.hpp"
+#include "weft/detail/adapters/remote.hpp"
+#include "weft/functions/call.hpp"
+#include "weft/runtime/loop.hpp"
+
+/// Weft beside asio: asio's coroutines and handlers await calls of Weft, and Weft's coroutines await
+/// operations of asio. The two may run on different threads. Needs the library asio without Boost, 1.20 or
+/// later, and is included by those who use it only.
+namespace weft {
+
+/// A call, or a coroutine of a loop, that begins when it is given a completion token of asio:
+///
+///     weft::Result<int> sum = co_await weft::as_asio(client).call<add>(1, 2)(asio::use_awaitable);
+///
+/// The handler gets the Result, by its associated executor. It is cancelled by the slot that the handler has,
+/// whatever kind of cancellation that says: kCancelled, and what was sent may have run. Nothing is sent
+/// before. Thread: any.
+template <typename Remote>
+class [[nodiscard("nothing is sent before it is given a completion token")]] AsioCall {
+ public:
+  using Given = typename Remote::Given;
+
+  explicit AsioCall(Remote remote) noexcept : remote_(std::move(remote)) {}
+
+  /// Begins it, once. Returns what the token says.
+  template <typename Token>
+  auto operator()(Token&& token) && {
+    return asio::async_initiate<Token, void(Given)>(
+        [](auto handler, Remote remote) {
+          detail::AsioOperation<Remote, decltype(handler)>::begin(std::move(handler), std::move(remote));
+        },
+        token, std::move(remote_));
+  }
+
+ private:
+  Remote remote_;
+};
+
+/// The way to a client for asio: what `weft::as_asio(client)` gives. May be copied, kept and used by any
+/// thread, also when the client has ended: calls fail with kCancelled then.
+class AsioCaller {
+ public:
+  explicit AsioCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
+
+  /// Gives a call of a function. Arguments are encoded here, and the answer is decoded where the handler is
+  /// called. Options of this call come first, if there are any; what they name stays until the handler was
+  /// called. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped or the
+  /// client has ended; kFailedPrecondition in a child of fork.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  auto call(Given&&... arguments) const {
+    return AsioCall{detail::make_remote_call<M>(door_, nullptr, std::forward<Given>(arguments)...)};
+  }
+  template <auto M, typename... Given>
+  auto call(const CallOptions& options, Given&&... arguments) const {
+    return AsioCall{detail::make_remote_call<M>(door_, &options, std::forward<Given>(arguments)...)};
+  }
+
+ private:
+  std::shared_ptr<detail::CallDoor> door_;
+};
+
+/// The way to a loop for asio: what `weft::as_asio(loop)` gives. May be copied, kept and used by any thread,
+/// also when the loop has ended.
+class AsioRunner {
+ public:
+  explicit AsioRunner(std::shared_ptr<detail::Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
+
+  /// Gives the coroutine `function(args...)`, which runs on the loop: a call of a fleet, or whatever else
+  /// coroutines do. It owns copies of `args`, and `function` has no captures. The handler gets its Result, or
+  /// a Result of what it gives; what it throws arrives as the failure that a handler's exception is. Errors
+  /// besides: kCancelled when the loop was stopped, which drops it.
+  template <typename Function, typename... Args>
+  auto run(Function&& function, Args&&... args) const {
+    return AsioCall{
+        detail::make_remote_task(mailbox_, std::forward<Function>(function), std::forward<Args>(args)...)};
+  }
+
+ private:
+  std::shared_ptr<detail::Mailbox> mailbox_;
+};
+
+/// Calls functions of a client whose loop another thread runs. `client` is anything that calls functions,
+/// such as a Client or a ConnectionPool, which must exist while this is called. Thread: any.
+template <typename Client>
+AsioCaller as_asio(Client& client) {
+  return AsioCaller{detail::door_of(client)};
+}
+/// Runs coroutines on `loop`. Thread: any, while the loop exists.
+inline AsioRunner as_asio(Loop& loop) {
+  return AsioRunner{loop.mailbox()};
+}
+
+/// Completion token by which a coroutine of Weft awaits an operation of asio:
+///
+///     auto waited = co_await timer.async_wait(weft::UseWeft{timer.get_executor()});          // Result<void>
+///     auto got = co_await socket.async_read_some(buffer, weft::UseWeft{socket.get_executor()});  //
+///     Result<size_t>
+///
+/// The operation is begun on `executor`, that of its object, so that all that happens to the object happens
+/// there. The coroutine goes on on its loop, with a Result of what the handler would get: of nothing, of a
+/// value, or of a tuple; an error_code is its failure, with the number, and kCancelled for operation_aborted.
+/// A cancel of the coroutine cancels the operation, and waits for its end. A coroutine that is *dropped* does
+/// not wait, as no thread of asio's may run any more: what the operation works on must outlive it then.
+class UseWeft {
+ public:
+  explicit UseWeft(asio::any_io_executor executor) noexcept : executor_(std::move(executor)) {}
+  const asio::any_io_executor& executor() const noexcept { return executor_; }
+
+ private:
+  asio::any_io_executor executor_;
+};
+
+}  // namespace weft
+
+namespace asio {
+
+/// Makes the operation into something that a coroutine of Weft awaits; it begins when it is awaited.
+template <typename... Args>
+class async_result<weft::UseWeft, void(Args...)> {
+ public:
+  template <typename Initiation, typename... Given>
+  static auto initiate(Initiation&& initiation, weft::UseWeft token, Given&&... given) {
+    auto begin = [initiation = std::forward<Initiation>(initiation),
+                  given = std::make_tuple(std::forward<Given>(given)...)](auto handler) mutable {
+      std::apply([&](auto&... each) { std::move(initiation)(std::move(handler), std::move(each)...); },
+                 given);
+    };
+    return weft::detail::AsioWait<decltype(begin), Args...>{token.executor(), std::move(begin)};
+  }
+};
+
+}  // namespace asio

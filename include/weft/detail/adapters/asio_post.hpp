@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/post.hpp>
+#include <new>
+#include <thread>
+
+namespace weft::detail {
+
+/// Has `executor` call `function`, also when there is no memory for that now: then there is some in a while,
+/// and this waits. Thread: any.
+template <typename Executor, typename Function>
+void post_surely(const Executor& executor, const Function& function) noexcept {
+  while (true) {
+    try {
+      asio::post(executor, Function{function});
+      return;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::yield();
+    }
+  }
+}
+
+}  // namespace weft::detail
