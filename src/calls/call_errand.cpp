@@ -71,7 +71,7 @@ void CallErrand::begin() {
 
 void CallErrand::refuse() noexcept {
   if (door().mailbox()->in_child()) {
-    return refuse_with(status_in_child());
+    return refuse_with(Status::of<kInChildOfFork>());
   }
   Status closed = door().why_closed();
   refuse_with(closed.ok() ? loop_stopped_status() : std::move(closed));

@@ -17,8 +17,8 @@ namespace {
 /// In front of each item: its size.
 constexpr std::size_t kLengthBytes = 8;
 /// Memory of a block that is alone, and of those behind it: where little waits, little is taken.
-constexpr std::size_t kFirstBlockBytes = 2 * 1024;
-constexpr std::size_t kNextBlockBytes = 16 * 1024;
+constexpr std::size_t kFirstBytes = 2 * 1024;
+constexpr std::size_t kNextBytes = 16 * 1024;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ bool ItemBlocks::add(Bytes item, MemoryBudget* budget) noexcept {
 }
 
 ItemBlocks::Block* ItemBlocks::add_block(std::size_t bytes, MemoryBudget* budget) noexcept {
-  const std::size_t usual = first_ == nullptr ? kFirstBlockBytes : kNextBlockBytes;
+  const std::size_t usual = first_ == nullptr ? kFirstBytes : kNextBytes;
   const std::size_t memory = std::max(usual, sizeof(Block) + bytes);
   if (budget != nullptr && !budget->try_reserve(memory)) return nullptr;
   void* const place = ::operator new(memory, std::nothrow);

@@ -106,7 +106,7 @@ void give_back_attachment(CallsOut& out, CallDetails& details, bool stands) {
 Begun PendingCall::begin(CancelScope* scope, std::size_t body_bytes) {
   if (Loop::current() != target_->home()) [[unlikely]] {
     if (target_->is_over()) return refuse(target_->why_over());
-    if (target_->loop().mailbox()->in_child()) return refuse(status_in_child());
+    if (target_->loop().mailbox()->in_child()) return refuse(Status::of<kInChildOfFork>());
     WEFT_ASSERT(target_->loop().is_used_here(), kWrongThread);
   }
   if (scope != nullptr && scope->cancelled()) [[unlikely]] {

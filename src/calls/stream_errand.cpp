@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "calls/call_status.hpp"
+#include "calls/wrong_thread.hpp"
 #include "weft/detail/calls/blocked_call.hpp"
 #include "weft/detail/calls/errand_time.hpp"
 #include "weft/runtime/loop.hpp"
@@ -15,10 +16,8 @@ namespace {
 
 constexpr FixedFailure kLoopStopped{StatusCode::kCancelled, Layer::kRuntime, Retry::kNever,
                                     "the client's loop was stopped"};
-constexpr FixedFailure kInChild{StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
-                                "a client of the parent was used in a child of fork; make one here"};
 /// How much later than its own end a stream is given up whose loop does not turn.
-constexpr Duration kGrace = std::chrono::seconds{1};
+constexpr Duration kLoopGrace = std::chrono::seconds{1};
 /// Target of metadata without pairs, which tells it from none.
 constexpr std::byte kNoPair{};
 
@@ -35,7 +34,7 @@ StreamErrand::StreamErrand(Request request) noexcept
   ErrandTime time{door_->clock(), kNoTimeout, options_};
   deadline_ = time.on_loop(TimePoint{});
   const Deadline expected = time.expected_by();
-  if (!expected.is_infinite()) expect_end_by(Deadline::after(expected.at(), kGrace));
+  if (!expected.is_infinite()) expect_end_by(Deadline::after(expected.at(), kLoopGrace));
 }
 
 StreamErrand::Owner StreamErrand::make(Request request, std::size_t body_bytes, Status& failure) noexcept {
@@ -143,7 +142,7 @@ void StreamErrand::begin() {
 }
 
 void StreamErrand::refuse() noexcept {
-  conclude(unprocessed(door_->mailbox()->in_child() ? Status::of<kInChild>() : loop_failure()));
+  conclude(unprocessed(door_->mailbox()->in_child() ? Status::of<kInChildOfFork>() : loop_failure()));
 }
 
 Status StreamErrand::loop_failure() const noexcept {

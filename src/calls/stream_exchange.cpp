@@ -7,9 +7,10 @@ namespace weft::detail {
 
 namespace {
 
-constexpr FixedFailure kInChild{StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
-                                "a child of fork uses a stream of its parent, whose loop is not here; make a "
-                                "client and open one here"};
+constexpr FixedFailure kStreamOfParent{
+    StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
+    "a child of fork uses a stream of its parent, whose loop is not here; make a "
+    "client and open one here"};
 
 }  // namespace
 
@@ -34,7 +35,7 @@ void StreamExchange::close(const Status& why, bool drops) noexcept {
 }
 
 Status StreamExchange::await_end() noexcept {
-  if (in_child()) return Status::of<kInChild>();
+  if (in_child()) return Status::of<kStreamOfParent>();
   Lock its_lock = lock();
   wait(its_lock, ender_, [this] { return concluded_ || !abandoned_.ok(); });
   return abandoned_.ok() ? outcome_ : abandoned_;
@@ -47,7 +48,7 @@ bool StreamExchange::has_ended() const noexcept {
 }
 
 Status StreamExchange::failure() const noexcept {
-  if (in_child()) return Status::of<kInChild>();
+  if (in_child()) return Status::of<kStreamOfParent>();
   const Lock its_lock = lock();
   return noted_failure();
 }

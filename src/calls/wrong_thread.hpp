@@ -15,10 +15,9 @@ inline constexpr const char* kWrongThread =
     "client.loop().post(...) for anything else";
 
 /// Refusal of a call by a client or a peer's handle that a child of fork inherited.
-inline Status status_in_child() {
-  return {StatusCode::kFailedPrecondition, Layer::kRuntime,
-          "a client of the parent was used in a child of fork; make one here"};
-}
+inline constexpr FixedFailure kInChildOfFork{
+    StatusCode::kFailedPrecondition, Layer::kRuntime, Retry::kNever,
+    "a client of the parent was used in a child of fork; make one here"};
 
 /// Ends the process, with words, on a thread that must leave everything of `loop` alone. A loop that a child
 /// of fork inherited has no thread there.
