@@ -60,7 +60,7 @@ concept TakesValue =
     requires(Receiver&& receiver, Given&& given) { std::move(receiver).set_value(*std::move(given)); } ||
     (std::same_as<Given, Result<void>> && requires(Receiver&& receiver) { std::move(receiver).set_value(); });
 
-/// What connect() gives: one piece of work and who hears of its end.
+/// One piece of work and who hears of its end, as connect() gives it.
 ///
 /// The receiver is told when two things have happened, by whichever is last: start() is on its way out, and
 /// the loop has told or a stop has given the work up. So nothing of this object is used after its receiver

@@ -15,7 +15,7 @@
 #include "weft/functions/method.hpp"
 #include "weft/runtime/loop.hpp"
 
-/// What an adapter to another executor awaits: a call of a client, or a coroutine of a loop. Both have
+/// Work that an adapter to another executor awaits: a call of a client, or a coroutine of a loop. Both have
 ///
 ///     bool made()            false: there is nothing to send, and take() says why
 ///     void send(Told&)       once; `told` is told, unless it was given up
