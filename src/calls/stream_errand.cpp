@@ -116,6 +116,7 @@ void StreamErrand::post() noexcept {
 }
 
 void StreamErrand::Look::run() {
+  errand_.take_back_post();
   if (errand_.opened_) errand_.opened_->look();
   errand_.release();
 }

@@ -55,7 +55,6 @@ Status StreamExchange::failure() const noexcept {
 
 StreamExchange::Asked StreamExchange::take_asked() noexcept {
   const Lock its_lock = lock();
-  looked();
   return {arrived_.take_counted(), arrived_.are_discarded(), abandoned_};
 }
 

@@ -78,12 +78,18 @@ class ExchangeState {
   /// thread has it.
   void expect_end_by(Deadline until) noexcept { until_ = until; }
   void set_terms(StreamTerms terms) noexcept { terms_ = std::move(terms); }
-  /// The loop looks now; or it need not look any more.
-  void looked() noexcept { posted_ = false; }
+  /// The node that was posted is back: the loop looks after this, and not before, for a look for another
+  /// reason leaves the node where it is.
+  void take_back_post() noexcept {
+    const Lock its_lock = lock();
+    posted_ = false;
+  }
+  /// The loop need not look any more.
   void ask_no_more() noexcept { asks_no_more_ = true; }
 
  private:
-  /// Lets the loop look at the exchange in a later turn. Thread: those of the user.
+  /// Lets the loop look at the exchange in a later turn, which take_back_post() begins. Not called again
+  /// before that. Thread: those of the user.
   virtual void post() noexcept = 0;
 
   static void check_alone(const SleepingThread& thread) noexcept;

@@ -22,7 +22,10 @@ class ServedExchange final : public StreamExchange, private ExchangePump, privat
   void settle() noexcept override {}
   void end_stream(const Status& why) noexcept override { side_.close(why, true); }
   void post() noexcept override;
-  void run() override { look(); }
+  void run() override {
+    take_back_post();
+    look();
+  }
   void drop() noexcept override {}
 
   Loop& loop_;
