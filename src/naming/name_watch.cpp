@@ -12,7 +12,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t kShownBytesMax = 100;
+constexpr std::size_t kNameShownMax = 100;
 
 Result<void> check(const NameOptions& options) {
   if (options.logger == nullptr) return detail::bad_name("NameOptions::logger is null");
@@ -37,7 +37,7 @@ detail::MadeSource make_source(Loop& loop, detail::NameBoard& board, std::string
   if (scheme == "file") return detail::make_file_source(loop, board, rest);
   if (scheme == "dns") return detail::make_dns_source(loop, board, rest);
   if (scheme == "etcd") return detail::make_etcd_source(loop, board, rest);
-  return detail::bad_name("\"" + detail::peer_text(name, kShownBytesMax) +
+  return detail::bad_name("\"" + detail::peer_text(name, kNameShownMax) +
                           "\" begins with none of static:, file:, dns: and etcd:");
 }
 

@@ -21,8 +21,8 @@ namespace {
 
 constexpr unsigned kSubmissionEntries = 64;
 constexpr unsigned kCompletionEntries = 1024;
-constexpr unsigned kEventsPerWait = 256;
-constexpr unsigned kInterest = POLLIN | POLLOUT | POLLRDHUP;
+constexpr unsigned kCompletionsPerLook = 256;
+constexpr unsigned kPolledFor = POLLIN | POLLOUT | POLLRDHUP;
 // What the answers to our own removals carry; no watch has it, its slot would be the last of 2^32.
 constexpr std::uint64_t kIgnored = ~std::uint64_t{0};
 
@@ -77,8 +77,8 @@ class UringPoller final : public FdPoller {
   std::span<const FdEvent> wait(Duration timeout) override {
     flush();
     if (timeout > Duration::zero() && ::io_uring_cq_ready(&ring_) == 0) sleep(timeout);
-    std::array<io_uring_cqe*, kEventsPerWait> completions;
-    const unsigned fetched = ::io_uring_peek_batch_cqe(&ring_, completions.data(), kEventsPerWait);
+    std::array<io_uring_cqe*, kCompletionsPerLook> completions;
+    const unsigned fetched = ::io_uring_peek_batch_cqe(&ring_, completions.data(), kCompletionsPerLook);
     std::size_t count = 0;
     for (unsigned i = 0; i < fetched; ++i) count += take(*completions[i], events_[count]);
     ::io_uring_cq_advance(&ring_, fetched);
@@ -108,7 +108,7 @@ class UringPoller final : public FdPoller {
   Result<void> begin_poll(const Poll& poll) {
     io_uring_sqe* sqe = next_sqe();
     if (sqe == nullptr) return errno_status(Layer::kRuntime, "watching a descriptor", EBUSY);
-    ::io_uring_prep_poll_multishot(sqe, poll.fd, kInterest);
+    ::io_uring_prep_poll_multishot(sqe, poll.fd, kPolledFor);
     ::io_uring_sqe_set_data64(sqe, poll.token);
     return {};
   }
@@ -138,7 +138,7 @@ class UringPoller final : public FdPoller {
   io_uring ring_{};
   bool open_ = false;
   std::vector<Poll> polls_;
-  std::array<FdEvent, kEventsPerWait> events_;
+  std::array<FdEvent, kCompletionsPerLook> events_;
 };
 
 }  // namespace

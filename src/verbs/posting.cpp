@@ -15,7 +15,7 @@ bool goes_to_remote_memory(ibv_wr_opcode opcode) {
   return opcode != IBV_WR_SEND && opcode != IBV_WR_SEND_WITH_IMM;
 }
 
-Refusal check(const Asked& asked) noexcept {
+Refusal refusal_of(const Asked& asked) noexcept {
   if (asked.memory.size() > asked.segments_max) return Refusal::kSegments;
   std::size_t bytes = 0;
   for (const Memory& piece : asked.memory) {
@@ -38,7 +38,7 @@ bool keep_pieces(Operation& operation, std::span<const Memory> memory) noexcept 
 }  // namespace
 
 Operation* prepare(OperationTable& table, const Asked& asked, Refusal& refusal) noexcept {
-  refusal = check(asked);
+  refusal = refusal_of(asked);
   if (refusal != Refusal::kNone) return nullptr;
   Operation* const operation = table.take();
   const bool one = asked.memory.size() == 1;

@@ -32,7 +32,7 @@ Status check(const QueuePairOptions& options) {
   return {};
 }
 
-int flags_of(Access access) {
+int access_flags_of(Access access) {
   int flags = 0;
   if (access.remote_read) flags |= IBV_ACCESS_REMOTE_READ;
   if (access.remote_write) flags |= IBV_ACCESS_REMOTE_WRITE;
@@ -153,7 +153,7 @@ Status QueuePair::initialise(const QueuePairOptions& options) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = port_;
-  attributes.qp_access_flags = static_cast<unsigned>(flags_of(options.access));
+  attributes.qp_access_flags = static_cast<unsigned>(access_flags_of(options.access));
   constexpr int kMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
   const int error = domain_->driver().modify_qp(handle_, &attributes, kMask);
   return error == 0 ? Status{} : call_status(error, "initialising a queue pair");

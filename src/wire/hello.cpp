@@ -38,7 +38,7 @@ constexpr Foreign kForeign[] = {
     {"SSH-", "SSH"},
 };
 
-Status malformed(std::string message, StatusCode code = StatusCode::kInvalidArgument) {
+Status malformed_hello(std::string message, StatusCode code = StatusCode::kInvalidArgument) {
   return {code, Layer::kWire, "hello: " + std::move(message)};
 }
 
@@ -73,15 +73,15 @@ Result<std::vector<CarrierOffer>> decode_carriers(Bytes& rest, std::size_t count
   std::vector<CarrierOffer> carriers;
   std::uint64_t seen[4] = {};
   for (; count > 0; --count) {
-    if (rest.size() < kCarrierHeadBytes) return malformed("the list of carriers is cut short");
+    if (rest.size() < kCarrierHeadBytes) return malformed_hello("the list of carriers is cut short");
     const auto number = load_le<std::uint8_t>(rest.data());
     const std::size_t bytes = load_le<std::uint16_t>(rest.data() + 2);
-    if (rest[1] != std::byte{0}) return malformed("a reserved byte of a carrier is not zero");
+    if (rest[1] != std::byte{0}) return malformed_hello("a reserved byte of a carrier is not zero");
     rest = rest.subspan(kCarrierHeadBytes);
-    if (rest.size() < bytes) return malformed("the parameters of a carrier are cut short");
+    if (rest.size() < bytes) return malformed_hello("the parameters of a carrier are cut short");
     std::uint64_t& word = seen[number / 64];
     const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-    if ((word & bit) != 0) return malformed("carrier " + std::to_string(number) + " is offered twice");
+    if ((word & bit) != 0) return malformed_hello("carrier " + std::to_string(number) + " is offered twice");
     word |= bit;
     if (known_carrier(number)) {
       carriers.push_back({static_cast<CarrierKind>(number), std::string{as_text(rest.first(bytes))}});
@@ -94,10 +94,10 @@ Result<std::vector<CarrierOffer>> decode_carriers(Bytes& rest, std::size_t count
 Status check_envelope(Bytes bytes) {
   const std::size_t end = bytes.size() - kChecksumBytes;
   if (load_le<std::uint64_t>(bytes.data() + end) != crc32c(bytes.first(end))) {
-    return malformed("wrong checksum", StatusCode::kDataLoss);
+    return malformed_hello("wrong checksum", StatusCode::kDataLoss);
   }
   if (load_le<std::uint16_t>(bytes.data() + 6) != 0 || load_le<std::uint32_t>(bytes.data() + 12) != 0) {
-    return malformed("reserved bytes are not zero");
+    return malformed_hello("reserved bytes are not zero");
   }
   return {};
 }
@@ -154,17 +154,17 @@ Result<std::size_t> hello_length(Bytes beginning) {
   const std::size_t magic = std::min(text.size(), kMagic.size());
   if (text.substr(0, magic) != kMagic.substr(0, magic)) {
     const std::string_view name = foreign_name(text);
-    if (name.empty()) return malformed("the peer does not speak this protocol");
-    return malformed("the peer speaks " + std::string{name});
+    if (name.empty()) return malformed_hello("the peer does not speak this protocol");
+    return malformed_hello("the peer speaks " + std::string{name});
   }
   if (beginning.size() < kHelloPrefixBytes) return std::size_t{0};
   const std::uint64_t length =
       std::uint64_t{load_le<std::uint32_t>(beginning.data() + 8)} + kHelloPrefixBytes;
   if (length > kHelloBytesMax) {
-    return malformed(std::to_string(length) + " bytes of at most " + std::to_string(kHelloBytesMax));
+    return malformed_hello(std::to_string(length) + " bytes of at most " + std::to_string(kHelloBytesMax));
   }
   if (length < kCarriersAt + kChecksumBytes || length % 8 != 0) {
-    return malformed(std::to_string(length) + " bytes cannot be a hello's length");
+    return malformed_hello(std::to_string(length) + " bytes cannot be a hello's length");
   }
   return static_cast<std::size_t>(length);
 }
@@ -172,16 +172,16 @@ Result<std::size_t> hello_length(Bytes beginning) {
 Result<Hello> decode_hello(Bytes bytes) {
   auto length = hello_length(bytes);
   if (!length) return std::move(length).status();
-  if (*length == 0 || *length != bytes.size()) return malformed("cut short or followed by more");
+  if (*length == 0 || *length != bytes.size()) return malformed_hello("cut short or followed by more");
   Status envelope = check_envelope(bytes);
   if (!envelope.ok()) return envelope;
   Hello hello;
   const std::byte* at = bytes.data();
   hello.version = load_le<std::uint16_t>(at + 4);
   if (hello.version != kVersion) {
-    return malformed("the peer speaks version " + std::to_string(hello.version) + ", this build version " +
-                         std::to_string(kVersion),
-                     StatusCode::kFailedPrecondition);
+    return malformed_hello("the peer speaks version " + std::to_string(hello.version) +
+                               ", this build version " + std::to_string(kVersion),
+                           StatusCode::kFailedPrecondition);
   }
   hello.features_supported = load_le<std::uint64_t>(at + 16);
   hello.features_required = load_le<std::uint64_t>(at + 24);
@@ -189,14 +189,14 @@ Result<Hello> decode_hello(Bytes bytes) {
   hello.body_bytes_max = load_le<std::uint32_t>(at + 40);
   hello.calls_in_flight_max = load_le<std::uint32_t>(at + 44);
   if ((hello.features_required & ~hello.features_supported) != 0) {
-    return malformed("requires a feature that it does not support");
+    return malformed_hello("requires a feature that it does not support");
   }
   const std::uint64_t unknown = hello.features_required & ~Features::kAll;
   if (unknown != 0) {
-    return malformed("the peer requires " + feature_names(unknown) + ", which this build lacks",
-                     StatusCode::kFailedPrecondition);
+    return malformed_hello("the peer requires " + feature_names(unknown) + ", which this build lacks",
+                           StatusCode::kFailedPrecondition);
   }
-  if (load_le<std::uint64_t>(at + 48) >> 16 != 0) return malformed("reserved bytes are not zero");
+  if (load_le<std::uint64_t>(at + 48) >> 16 != 0) return malformed_hello("reserved bytes are not zero");
   Bytes rest = bytes.subspan(kCarriersAt, bytes.size() - kCarriersAt - kChecksumBytes);
   auto carriers = decode_carriers(rest, load_le<std::uint16_t>(at + 48));
   if (!carriers) return std::move(carriers).status();
@@ -204,7 +204,7 @@ Result<Hello> decode_hello(Bytes bytes) {
   if ((hello.features_supported & Features::kStreams) != 0) {
     // The hello is as long as a multiple of 8, so what is left behind the zeros is too.
     rest = rest.last(rest.size() / 8 * 8);
-    if (rest.size() < kStreamsBytes) return malformed("the window of streams is missing");
+    if (rest.size() < kStreamsBytes) return malformed_hello("the window of streams is missing");
     hello.stream_window_bytes = load_le<std::uint32_t>(rest.data());
   }
   return hello;
@@ -213,13 +213,13 @@ Result<Hello> decode_hello(Bytes bytes) {
 Result<std::uint64_t> agree_features(const Hello& ours, const Hello& theirs) {
   const std::uint64_t they_lack = ours.features_required & ~theirs.features_supported;
   if (they_lack != 0) {
-    return malformed("we require " + feature_names(they_lack) + ", which the peer lacks",
-                     StatusCode::kFailedPrecondition);
+    return malformed_hello("we require " + feature_names(they_lack) + ", which the peer lacks",
+                           StatusCode::kFailedPrecondition);
   }
   const std::uint64_t we_lack = theirs.features_required & ~ours.features_supported;
   if (we_lack != 0) {
-    return malformed("the peer requires " + feature_names(we_lack) + ", which we lack",
-                     StatusCode::kFailedPrecondition);
+    return malformed_hello("the peer requires " + feature_names(we_lack) + ", which we lack",
+                           StatusCode::kFailedPrecondition);
   }
   return ours.features_supported & theirs.features_supported;
 }

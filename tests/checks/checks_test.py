@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the checks that compute something: the sizes of classes, and the sources that a change concerns."""
+"""Tests of the checks that compute something: sizes of classes, names, and the sources that a change concerns."""
 
 import unittest
 
 from changed_sources import choose, includers_of
+from rules import names_in_unnamed_spaces
 from class_sizes import class_sizes
 from project_files import project_files
 
@@ -41,6 +42,36 @@ class ClassSizes(unittest.TestCase):
 
     def test_a_declaration_without_a_body_is_no_class(self) -> None:
         self.assertEqual(list(class_sizes("x.hpp", "class Later;\nstruct Also;\nvoid f(struct Also&) {}\n")), [])
+
+
+UNNAMED = """
+namespace weft {
+namespace {
+
+constexpr int kMost = 3;
+constexpr Failure kGone{Code::kGone,
+                        "gone"};
+static_assert(kMost > 0);
+
+class Helper final : public Base {
+  int inside(int);
+};
+
+// What helps.
+Status wrong(std::string_view why) {
+  return make(why);
+}
+
+}  // namespace
+
+Status kept(int kNotHere);
+}  // namespace weft
+"""
+
+
+class UnnamedNames(unittest.TestCase):
+    def test_those_that_joined_sources_would_share_are_found(self) -> None:
+        self.assertEqual(names_in_unnamed_spaces(UNNAMED), {"kMost", "kGone", "Helper", "wrong"})
 
 
 class ChangedSources(unittest.TestCase):

@@ -9,6 +9,7 @@ A line of C++ that breaks a rule for a good reason says so: `// allow(<rule>): <
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import capabilities
 import class_sizes
@@ -146,6 +147,29 @@ def test_names() -> Iterator[str]:
                 yield f"{path}: the test {suite}.{name} does not say in PascalCase what holds"
 
 
+UNNAMED_SPACE = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+UNNAMED_NAME = re.compile(
+    r"^(?![\s}#/]|static_assert).*?(?:\b(?:class|struct|enum class)\s+(\w+)|\b(k[A-Z]\w*)\s*(?:=|\{|$)|\b(\w+)\()",
+    re.MULTILINE,
+)
+
+
+def names_in_unnamed_spaces(text: str) -> set[str]:
+    return {next(filter(None, names)) for space in UNNAMED_SPACE.findall(text) for names in UNNAMED_NAME.findall(space)}
+
+
+def unnamed_names() -> Iterator[str]:
+    """Builds with sanitizers join the sources of a folder, and with them their unnamed namespaces."""
+    found: dict[tuple[Path, str], list[str]] = {}
+    for path in cpp_files():
+        if path.parts[0] == "src" and path.suffix == ".cpp":
+            for name in names_in_unnamed_spaces(read(path)):
+                found.setdefault((path.parent, name), []).append(path.name)
+    for (folder, name), sources in found.items():
+        if len(sources) > 1:
+            yield f"{folder}: {' and '.join(sorted(sources))} both have a {name} of their own; rename one of them"
+
+
 RULES = {
     "layers": layers.problems,
     "licence_lines": licence_lines,
@@ -157,6 +181,7 @@ RULES = {
     "no_machine_paths": no_machine_paths,
     "capabilities": capabilities.problems,
     "test_names": test_names,
+    "unnamed_names": unnamed_names,
     **{rule: (lambda rule=rule: pattern_problems(rule)) for rule in PATTERNS},
 }
 

@@ -19,14 +19,14 @@ constexpr FixedFailure kPoolClosed{StatusCode::kCancelled, Layer::kRpc, Retry::k
 
 // With options that are no good no call has a timeout: it is refused for them, and not for a time that is
 // over.
-Duration default_timeout(const PoolOptions& options) {
+Duration timeout_of_calls(const PoolOptions& options) {
   return check_options(options).ok() ? options.client.call_timeout : kNoTimeout;
 }
 
 }  // namespace
 
 PoolCore::PoolCore(Loop& loop, PoolOptions options, Transports transports)
-    : CallTarget(loop, default_timeout(options), options.client.carries_metadata,
+    : CallTarget(loop, timeout_of_calls(options), options.client.carries_metadata,
                  gate_to(options.client.connect, options.client.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),

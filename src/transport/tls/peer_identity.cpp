@@ -20,7 +20,7 @@ struct FreeBytes {
 };
 
 // All of its bytes, a zero among them too: Identity takes no such name, and none is cut at one.
-std::string text_of(const ASN1_STRING& string) {
+std::string asn1_text(const ASN1_STRING& string) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(&string)),
           static_cast<std::size_t>(ASN1_STRING_length(&string))};
 }
@@ -34,9 +34,9 @@ void read_alternatives(const X509& certificate, Identity::Certificate& contents)
     // One URI more than are kept: whether there is only one has to be known.
     const bool more_names = contents.dns_names.size() < Identity::kNamesMax;
     const bool more_uris = contents.uris.size() < Identity::kNamesMax;
-    if (name.type == GEN_DNS && more_names) contents.dns_names.push_back(text_of(*name.d.dNSName));
+    if (name.type == GEN_DNS && more_names) contents.dns_names.push_back(asn1_text(*name.d.dNSName));
     if (name.type == GEN_URI && more_uris)
-      contents.uris.push_back(text_of(*name.d.uniformResourceIdentifier));
+      contents.uris.push_back(asn1_text(*name.d.uniformResourceIdentifier));
   }
 }
 
