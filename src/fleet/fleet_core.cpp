@@ -134,11 +134,12 @@ FleetMember* FleetCore::any_ready(std::uint64_t method, std::span<const std::uin
 }
 
 // A handler that asks for time speaks of one call, and not of its method.
-void FleetCore::told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept {
+bool FleetCore::told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept {
   const Duration wait = failure.retry_after();
-  if (wait <= Duration::zero() || !failure.unprocessed() || !options_.waits_as_told) return;
+  if (wait <= Duration::zero() || !failure.unprocessed() || !options_.waits_as_told) return false;
   const TimePoint now = loop_.now();
   member.quiet.tell(method, now + wait, now);
+  return true;
 }
 
 Duration FleetCore::spread(Duration wait) noexcept {

@@ -205,8 +205,8 @@ FleetAttempt::~FleetAttempt() {
 
 void FleetAttempt::end(const Status& outcome) noexcept {
   ended_ = true;
-  core_.told(member_, run_.method().id, outcome);
-  report(is_told_already(outcome) ? CallOutcome::kIgnored : outcome_of(outcome));
+  const bool rests = core_.told(member_, run_.method().id, outcome);
+  report(rests || is_told_already(outcome) ? CallOutcome::kIgnored : outcome_of(outcome));
 }
 
 // A server that goes takes all its calls with it. They say one thing together, or each restart under load

@@ -4,9 +4,9 @@
 import unittest
 
 from changed_sources import choose, includers_of
-from rules import names_in_unnamed_spaces
 from class_sizes import class_sizes
 from project_files import project_files
+from rules import names_in_unnamed_spaces
 
 SHAPE = """
 /// A comment with a { and a ; in it.

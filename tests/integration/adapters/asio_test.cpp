@@ -255,12 +255,12 @@ TEST_F(Asio, AContextThatEndsTellsTheCoroutine) {
   Result<void> outcome;
   Scope scope;
   {
-    auto timer = std::make_unique<asio::steady_timer>(*context, std::chrono::hours{1});
-    loop->post([&] { scope.spawn(&cancelled_wait, timer.get(), &outcome); });
+    asio::steady_timer timer{*context, std::chrono::hours{1}};
+    loop->post([&] { scope.spawn(&cancelled_wait, &timer, &outcome); });
     loop->run_once(0s);
     context->poll();
-    static_cast<void>(timer.release());  // it would cancel the wait; its service frees what it has
   }
+  // The timer's end has cancelled the wait, and nobody runs the context that would say so.
   context.reset();
   loop->block_on(scope.join());
   EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);

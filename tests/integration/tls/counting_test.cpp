@@ -102,6 +102,12 @@ class CountedCallsOverTls : public TlsTest {
     client_ = client(server_->urls().front(), std::move(own));
   }
 
+  ~CountedCallsOverTls() override {
+    client_.reset();
+    server_.reset();
+    loop_.reset();
+  }
+
   void expect_no_allocations(std::size_t in_flight) {
     ASSERT_EQ(replaced, 1);
     Count count;

@@ -108,6 +108,33 @@ TEST_F(FleetWaits, AreThoseOfTheCallAloneIfSoAskedFor) {
   finish(many);
 }
 
+// More of them come than the server bears, so most of what it is asked it refuses.
+TEST_F(FleetWaits, EjectNoServerForItsRefusals) {
+  for (const bool waits : {true, false}) {
+    serve_one_each_second(0);
+    serve(1);
+    FleetOptions options = by_turns();
+    options.outliers.emplace();
+    options.waits_as_told = waits;
+    make(2, std::move(options));
+    std::size_t ejected = 0;
+    const std::uint64_t refused = refused_at(0);
+    for (int round = 0; round < 20; ++round) {
+      Many many;
+      for (int i = 0; i < 20; ++i) begin<&Replica::ask>(many, {.call = {.timeout = 60s}});
+      finish(many);
+      for (const Result<int>& result : many.results) EXPECT_TRUE(result.ok()) << result.status().to_string();
+      ejected = std::max(ejected, fleet_->stats().ejected);
+      testing::pass(*loop_, clock_, 400ms);
+    }
+    EXPECT_GE(refused_at(0) - refused, waits ? 20u : 5u);
+    EXPECT_EQ(ejected, waits ? 0u : 1u);
+    fleet_.reset();
+    crash(0);
+    crash(1);
+  }
+}
+
 TEST_F(FleetWaits, EndWithAServerThatComesMeanwhile) {
   serve_one_each_second(0);
   serve(1);

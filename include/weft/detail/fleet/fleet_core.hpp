@@ -39,8 +39,8 @@ class FleetCore {
   /// `method` is to wait until `quiet_until`, which is in the future then.
   FleetMember* pick(std::uint64_t method, std::uint64_t key_hash, std::span<const std::uint32_t> tried,
                     TimePoint& quiet_until) noexcept;
-  /// Notes how long the server wants to be left alone that refused `method` by `failure`, if it says so.
-  void told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
+  /// Notes how long the server wants to be left alone that refused `method` by `failure`. True if it says so.
+  bool told(FleetMember& member, std::uint64_t method, const Status& failure) noexcept;
   /// Begins to connect `member`, if nobody has; false while it cannot be asked.
   bool connect(FleetMember& member) noexcept { return choice_.usable() && links_.connect(member); }
   /// Says whether there is a server that may be asked.
