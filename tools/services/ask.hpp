@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct Options {
   std::string json = "{}";
   /// KEY=VALUE each, for the call.
   std::vector<std::string> metadata{};
-  double seconds = 10;
+  /// For connecting and each call: ten unless it is given. A stream has none unless it is.
+  std::optional<double> seconds{};
   load::TlsFlags tls = {};
   load::TokenFlags token{};
 };

@@ -122,6 +122,10 @@ std::string request_of(const Options& options) {
   return {std::istreambuf_iterator<char>{std::cin}, {}};
 }
 
+Duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>{seconds});
+}
+
 Task<Result<std::string>> call(protobuf::RemoteServices* services, const Options* options) {
   Metadata metadata;
   for (const std::string& pair : options->metadata) {
@@ -137,6 +141,7 @@ Task<Result<std::string>> call(protobuf::RemoteServices* services, const Options
   if (*streams == protobuf::Streams::kNone) {
     co_return co_await services->call(options->name, request_of(*options), call_options);
   }
+  if (options->seconds) call_options.timeout = duration_of(*options->seconds);
   const bool has_request = *streams == protobuf::Streams::kResponses;
   const std::string request = has_request ? request_of(*options) : "{}";
   Result<protobuf::RemoteStream> stream = co_await services->open(options->name, request, call_options);
@@ -161,7 +166,7 @@ Task<Result<std::string>> ask(protobuf::RemoteServices* services, Question quest
 Result<std::string> blocking_ask(Question question, const Options& options) {
   auto loop = Loop::create();
   if (!loop.ok()) return std::move(loop).status();
-  const auto timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>{options.seconds});
+  const Duration timeout = duration_of(options.seconds.value_or(10));
   ClientOptions client_options;
   client_options.connect = options.url;
   client_options.connect_timeout = timeout;

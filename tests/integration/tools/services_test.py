@@ -74,7 +74,19 @@ def check_streams(program: str, url: str) -> None:
     expect("streams of both sides", done.returncode == 0 and done.stdout == many, done)
     done = weft(program, "call", url, "demo.Words/SayAll", given=lines_of("first") + "{")
     expect("a line that is no request", done.returncode == 1 and "not from this JSON" in done.stderr, done)
+    check_timeout(program, url)
     check_cancel(program, url)
+
+
+def check_timeout(program: str, url: str) -> None:
+    """A stream ends at the time that was given, while its caller has not ended his input."""
+    command = [program, "call", url, "demo.Words/SayAll", "--timeout", "0.3"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code = process.wait(timeout=SECONDS)
+    said = process.stderr.read()
+    process.stdin.close()
+    if code != 1 or "DEADLINE_EXCEEDED" not in said:
+        sys.exit(f"--timeout of a stream: exit code {code}, {said!r}")
 
 
 def check_cancel(program: str, url: str) -> None:
