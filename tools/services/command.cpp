@@ -32,7 +32,9 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, Question questi
   CLI::App* command = app.add_subcommand(name, what);
   command->add_option("URL", options->url, "Where the server is, such as tcp://127.0.0.1:9000")->required();
   command
-      ->add_option("--timeout", options->seconds, "How long connecting and each call may take (default 10), and a stream (default: without end)")
+      ->add_option(
+          "--timeout", options->seconds,
+          "How long connecting and each call may take (default 10), and a stream (default: without end)")
       ->check(load::seconds_between(0.01, 3'600))
       ->type_name("SECONDS");
   load::add_tls_client_flags(*command, options->tls);
@@ -73,7 +75,8 @@ void add_commands(CLI::App& app, int& exit_code) {
       "The server describes its services to these commands itself (reflection), unless that was switched\n"
       "off there. The answer goes to standard output, a failure to standard error, with exit code 1.\n"
       "A method that streams its requests takes them from standard input, and one that streams its answers\n"
-      "prints them, each in one line, as they come. It has no timeout unless one is given; Ctrl-C cancels it.\n"
+      "prints them, each in one line, as they come. It has no timeout unless one is given; Ctrl-C cancels "
+      "it.\n"
       "\n"
       "Examples:\n"
       "  weft call tcp://127.0.0.1:9000 demo.Echo/Say '{\"message\": \"hi\"}'\n"

@@ -103,7 +103,7 @@ class AsioOperation final : Told, AsioWaiter {
     }
   }
   void abandon() noexcept override {
-    if (!is_over_ && !remote_.give_up(CancelReason::kScopeClosed)) {
+    if (!pending_.is_over(is_over_) && !remote_.give_up(CancelReason::kScopeClosed)) {
       if (remote_.is_waited_for_in_vain()) {
         is_orphan_ = true;
         handler_.reset();

@@ -51,6 +51,11 @@ class AsioPending final : public asio::execution_context::service {
     --telling_;
     changed_.notify_all();
   }
+  /// begin_telling() was called for a waiter.
+  bool is_over(const bool& is_over) noexcept {
+    const std::lock_guard lock(mutex_);
+    return is_over;
+  }
   /// Waits until begin_telling() was called for a waiter.
   void await_over(const bool& is_over) noexcept {
     std::unique_lock lock(mutex_);
