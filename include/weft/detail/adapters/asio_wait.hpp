@@ -6,6 +6,7 @@
 #include <asio/error.hpp>
 #include <asio/error_code.hpp>
 #include <asio/post.hpp>
+#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
@@ -100,14 +101,17 @@ class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args..
   /// The operation's executor: begins it, asks it to end.
   asio::cancellation_slot slot() noexcept { return signal_.slot(); }
   void cancel() noexcept {
-    post_surely(executor_,
-                [self = this->shared_from_this()] { self->signal_.emit(asio::cancellation_type::terminal); });
+    if (has_ended()) return;  // with its context, maybe
+    post_surely(executor_, [self = this->shared_from_this()] {
+      if (!self->has_ended()) self->signal_.emit(asio::cancellation_type::terminal);
+    });
   }
   const asio::any_io_executor& executor() const noexcept { return executor_; }
 
   /// The operation gave `given`, or was dropped. Thread: any, once.
   void end(std::optional<Given> given) noexcept {
     given_ = std::move(given);
+    ended_.store(true, std::memory_order_release);
     self_ = this->shared_from_this();
     mailbox_->post(*this);
   }
@@ -121,6 +125,7 @@ class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args..
   std::optional<Given>& given() noexcept { return given_; }
 
  private:
+  bool has_ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   void run() override {
     const auto self = std::move(self_);
     if (waiter_ != nullptr) loop_->schedule(*std::exchange(waiter_, nullptr));
@@ -131,6 +136,7 @@ class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args..
   const asio::any_io_executor executor_;
   asio::cancellation_signal signal_;
   std::optional<Given> given_;
+  std::atomic<bool> ended_ = false;
   std::shared_ptr<AsioWaiting> self_;
   Loop* loop_ = nullptr;
   Resumption* waiter_ = nullptr;
