@@ -2,10 +2,12 @@
 #include "perf/command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "load/cpu.hpp"
 #include "load/flags.hpp"
@@ -58,16 +60,18 @@ struct FlagOfScheme {
   const char* scheme;
   /// Of a client: lets other URLs have what the flag is about; null: nothing does.
   const char* prefer;
+  /// Lets tls:// have it, as a value of --beside-tls; null: nothing does.
+  const char* beside = nullptr;
 };
 constexpr FlagOfScheme kFlagsOfSchemes[] = {
-    {"--ucx-tls", "ucx://", kPreferUcx},
-    {"--ucx-devices", "ucx://", kPreferUcx},
-    {"--ucx-trusted-network", "ucx://", kPreferUcx},
-    {"--ucx-error-mode-none", "ucx://", kPreferUcx},
-    {"--rdma-device", "verbs://", kPreferRdma},
-    {"--rdma-gid-index", "verbs://", kPreferRdma},
-    {"--rdma-cm", "verbs://", kPreferRdma},
-    {kRegister, "verbs://", kPreferRdma},
+    {"--ucx-tls", "ucx://", kPreferUcx, "ucx"},
+    {"--ucx-devices", "ucx://", kPreferUcx, "ucx"},
+    {"--ucx-trusted-network", "ucx://", kPreferUcx, "ucx"},
+    {"--ucx-error-mode-none", "ucx://", kPreferUcx, "ucx"},
+    {"--rdma-device", "verbs://", kPreferRdma, "rdma"},
+    {"--rdma-gid-index", "verbs://", kPreferRdma, "rdma"},
+    {"--rdma-cm", "verbs://", kPreferRdma, "rdma"},
+    {kRegister, "verbs://", kPreferRdma, "rdma"},
     {"--ca", "tls://", nullptr},
     {"--cert", "tls://", nullptr},
     {"--key", "tls://", nullptr},
@@ -79,6 +83,20 @@ bool given(const CLI::App& command, const char* flag) {
   return command.get_option_no_throw(flag) != nullptr && command.count(flag) != 0;
 }
 
+bool lets_beside_tls(const CLI::App& command, const char* carrier) {
+  if (!given(command, kBesideTls)) return false;
+  const auto carriers = command.get_option(kBesideTls)->as<std::vector<std::string>>();
+  return std::find(carriers.begin(), carriers.end(), carrier) != carriers.end();
+}
+
+/// Says which flag would let `url` have what a flag of another scheme is about; empty: none would.
+std::string or_with(const CLI::App& command, const FlagOfScheme& flag, const std::string& url) {
+  if (flag.beside != nullptr && url.starts_with("tls://"))
+    return std::string{", or with "} + kBesideTls + " " + flag.beside;
+  const bool is_client = flag.prefer != nullptr && command.get_option_no_throw(flag.prefer) != nullptr;
+  return is_client ? std::string{", or with "} + flag.prefer : std::string{};
+}
+
 /// Refuses flags that would say nothing.
 void check_flags(const CLI::App& command, const std::string& url) {
   const bool has_scheme = url.find("://") != std::string::npos;  // without one it is of tcp
@@ -87,15 +105,14 @@ void check_flags(const CLI::App& command, const std::string& url) {
     if (!given(command, flag) || is_stream) continue;
     throw CLI::ValidationError(flag, "is about tcp:// and unix:// URLs only, and \"" + url + "\" is none");
   }
-  const bool has_beside = url.starts_with("tls://") && given(command, kBesideTls);
-  for (const auto& [flag, scheme, prefer] : kFlagsOfSchemes) {
+  const bool is_tls = url.starts_with("tls://");
+  for (const FlagOfScheme& known : kFlagsOfSchemes) {
+    const auto& [flag, scheme, prefer, beside] = known;
     if (!given(command, flag) || url.starts_with(scheme)) continue;
-    if (prefer != nullptr && has_beside) continue;
+    if (beside != nullptr && is_tls && lets_beside_tls(command, beside)) continue;
     if (prefer != nullptr && given(command, prefer)) continue;
-    const bool is_client = prefer != nullptr && command.get_option_no_throw(prefer) != nullptr;
     throw CLI::ValidationError(flag, std::string{"is about "} + scheme + " URLs only" +
-                                         (is_client ? std::string{", or with "} + prefer : std::string{}) +
-                                         ", and \"" + url + "\" is none");
+                                         or_with(command, known, url) + ", and \"" + url + "\" is none");
   }
 }
 

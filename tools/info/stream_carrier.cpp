@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "info/stream_carrier.hpp"
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "info/json.hpp"
 #include "info/words.hpp"
@@ -24,8 +26,10 @@ class StreamCarrier final : public CarrierFacts {
   }
   void add_json(const Options&, Json& report) const override {
     if (!kernel_) return;
-    for (const Word& word : kernel_tls_words(*kernel_)) {
-      report["tls"][word.name] = word.note.empty() ? word.value : word.value + ": " + word.note;
+    constexpr const char* kNames[] = {"kernel", "kernel_is_used"};
+    const std::vector<Word> words = kernel_tls_words(*kernel_);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      report["tls"][kNames[i]] = words[i].value + (words[i].note.empty() ? "" : ": " + words[i].note);
     }
   }
   std::string carries_text(const Probe& probe) const override {

@@ -54,10 +54,12 @@ Word there(const KernelAnswer& answer) {
 
 KernelAnswer ask_kernel() {
   constexpr char kName[] = "tls";
-  KernelAnswer answer{.listed = listed_by_the_kernel()};
+  KernelAnswer answer;
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0 || ::setsockopt(fd, IPPROTO_TCP, TCP_ULP, kName, sizeof kName) != 0) answer.error = errno;
   if (fd >= 0) ::close(fd);
+  // Asking may have loaded the module.
+  answer.listed = listed_by_the_kernel();
   return answer;
 }
 
