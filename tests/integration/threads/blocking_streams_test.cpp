@@ -106,6 +106,7 @@ class Watched {
     reading.notify_all();
     while (numbers.next()) got.fetch_add(1);
     end(numbers.status());
+    if (!numbers.status().ok()) throw numbers.status();
   }
   /// Writes until nobody takes it.
   void write(BlockingWriter<std::string>& texts) {
@@ -115,6 +116,7 @@ class Watched {
       written.notify_all();
     }
     end(texts.status());
+    if (!texts.status().ok()) throw texts.status();
   }
   /// Reads nothing until it may.
   long read_later(BlockingReader<int>& numbers) {
