@@ -347,6 +347,21 @@ struct HandlerOf {
     call->fail(failure);
   }
 
+  template <typename R>
+  static bool is_good(const R& result) noexcept {
+    if constexpr (is_result<R>) {
+      return result.ok();
+    } else {
+      return true;
+    }
+  }
+  /// Waits until what the handler wrote is on its way. Returns why that, or what it read, is not the whole:
+  /// a good answer would hide it. A handler that failed has said so itself, unless items were lost.
+  static Status why_cut(StreamExchange& exchange, bool good) noexcept {
+    Status lost = exchange.put().flush();
+    return lost.ok() && good ? exchange.failure() : lost;
+  }
+
   /// Serves a stream on a worker's thread: what the handler wrote is on its way before its answer is.
   static void serve_blocking(const MethodEntry& method, ServedCall& call) {
     StreamExchange& exchange = *call.envelope().exchange;
@@ -360,11 +375,11 @@ struct HandlerOf {
       };
       if constexpr (std::is_void_v<Returned>) {
         std::apply(serve, ends.parameters());
-        if (const Status lost = exchange.put().flush(); !lost.ok()) return call.fail(lost);
+        if (const Status cut = why_cut(exchange, true); !cut.ok()) return call.fail(cut);
         answer_with(call);
       } else {
         decltype(auto) result = std::apply(serve, ends.parameters());
-        if (const Status lost = exchange.put().flush(); !lost.ok()) return call.fail(lost);
+        if (const Status cut = why_cut(exchange, is_good(result)); !cut.ok()) return call.fail(cut);
         answer(call, result);
       }
     } catch (...) {
