@@ -77,9 +77,4 @@ void StreamExchange::conclude(const Status& outcome) noexcept {
   close(outcome, false);
 }
 
-StreamExchange::Wakes StreamExchange::wakes() const noexcept {
-  const Lock its_lock = lock();
-  return {arrived_.wakes(), put_.wakes()};
-}
-
 }  // namespace weft::detail

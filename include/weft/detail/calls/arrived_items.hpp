@@ -44,7 +44,6 @@ class ArrivedItems {
   std::uint64_t take_counted() noexcept { return std::exchange(taken_, 0); }
   bool are_discarded() const noexcept { return discarded_; }
   void close(bool drops) noexcept;
-  std::uint64_t wakes() const noexcept { return reader_.wakes(); }
 
  private:
   ExchangeState& state_;

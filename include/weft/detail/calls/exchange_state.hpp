@@ -17,11 +17,7 @@ namespace weft::detail {
 class SleepingThread {
  public:
   /// It is to be woken, by wake(), which may come when the lock is free again. False when it does not sleep.
-  bool must_wake() noexcept {
-    if (!std::exchange(sleeps_, false)) return false;
-    ++wakes_;
-    return true;
-  }
+  bool must_wake() noexcept { return std::exchange(sleeps_, false); }
   void wake() noexcept { goes_on_.notify_one(); }
   void wake_now() noexcept {
     if (must_wake()) wake();
@@ -29,12 +25,9 @@ class SleepingThread {
   /// Sleeps until it is woken, or something else happens. False when `until` was first.
   bool block(std::unique_lock<std::mutex>& lock, Deadline until) noexcept;
   bool sleeps() const noexcept { return sleeps_; }
-  /// Times that it slept and was woken.
-  std::uint64_t wakes() const noexcept { return wakes_; }
 
  private:
   std::condition_variable goes_on_;
-  std::uint64_t wakes_ = 0;
   bool sleeps_ = false;
 };
 

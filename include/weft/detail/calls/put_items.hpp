@@ -55,7 +55,6 @@ class PutItems {
   /// Under the lock, like what follows. The stream is open.
   void open() noexcept { writer_.wake_now(); }
   void close() noexcept;
-  std::uint64_t wakes() const noexcept { return writer_.wakes(); }
 
  private:
   bool is_over() const noexcept { return ended_ || over_; }

@@ -46,13 +46,6 @@ class StreamExchange : public ExchangeState {
   /// The stream has ended, with `outcome`. Thread: the loop's, or the one that ends the loop.
   void conclude(const Status& outcome) noexcept;
 
-  /// Times that a thread which slept was woken for what has arrived, and for room. Thread: any.
-  struct Wakes {
-    std::uint64_t reader = 0;
-    std::uint64_t writer = 0;
-  };
-  Wakes wakes() const noexcept;
-
  protected:
   StreamExchange() = default;
   ~StreamExchange() = default;
