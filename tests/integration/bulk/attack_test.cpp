@@ -272,12 +272,15 @@ TEST_F(BulkFaults, AWriteThatIsAnnouncedAndNotSentHoldsRevokedMemoryNoLongerThan
   HostilePeer peer = greeted();
   wire::FrameHeader header = faults::request_header<raw_write>(5);
   const std::string body = faults::body_of(region.handle(), std::uint64_t{0});
-  header.flags = FrameFlags::kAttachment | FrameFlags::kInPieces;
+  header.flags = FrameFlags::kAttachment | FrameFlags::kInPieces | FrameFlags::kExpectsContinue;
   header.body_bytes = static_cast<std::uint32_t>(body.size());
   header.attachment_bytes = kRegion;
   std::string begun = faults::header_bytes(header);
   faults::append_padded(begun, body);
-  begun += faults::header_bytes(wire::PieceHead{.id = 5, .offset = 0, .bytes = 100'000}.header());
+  ASSERT_TRUE(peer.send(begun));
+  const auto asked = peer.receive_frame();
+  ASSERT_TRUE(asked && asked->header.type == FrameType::kContinue);
+  begun = faults::header_bytes(wire::PieceHead{.id = 5, .offset = 0, .bytes = 100'000}.header());
   faults::append_padded(begun, std::string(100'000, 'w'));
   ASSERT_TRUE(peer.send(begun));
   ASSERT_TRUE(turn_until(loop(), [&] { return region.memory()[79] == std::byte{'w'}; }));
