@@ -317,7 +317,7 @@ TEST_F(BulkFaults, ReadsOfNothingAndGuessesByTheHundredThousandAreAnsweredAndLea
   EXPECT_EQ(live, 0);
 }
 
-/// What the answer of a server of bytes to a read of 64 bytes makes of it.
+/// Outcome of a read of 64 bytes from a server of bytes that answers it.
 class BulkReadsOfAServer : public BulkFaults {
  protected:
   template <typename Answer>

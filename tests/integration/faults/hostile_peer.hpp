@@ -92,7 +92,7 @@ class HostilePeer {
     }
     return bytes;
   }
-  /// What is there, or comes first; empty at the end of the stream.
+  /// Returns what is there, or comes first; empty at the end of the stream.
   std::string receive_some() {
     std::string bytes(16384, '\0');
     const ssize_t got = ::recv(fd_, bytes.data(), bytes.size(), 0);
