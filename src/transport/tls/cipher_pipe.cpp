@@ -40,6 +40,17 @@ bool CipherPipe::drop_input() noexcept {
   return false;
 }
 
+int CipherPipe::error_behind_end() noexcept {
+  std::byte scratch[4096];
+  const iovec into{scratch, sizeof scratch};
+  for (int looks = 0; looks < 16; ++looks) {
+    const Moved moved = stream_->receive({&into, 1}, {});
+    if (moved.kind == Moved::Kind::kFailed) return moved.error;
+    if (moved.kind != Moved::Kind::kSome) break;
+  }
+  return 0;
+}
+
 bool CipherPipe::flush(CipherBuffer& output) noexcept {
   while (!output.empty()) {
     if (send_error_ != 0) return false;

@@ -22,6 +22,9 @@ class CipherPipe {
   void on_readable() noexcept { drained_ = false; }
   /// Drops what comes, for a while. False when nothing comes any more.
   bool drop_input() noexcept;
+  /// Returns why the stream failed behind the end that TLS told; zero when it did not, or ended as it should.
+  /// What comes there is of no use to anybody, and dropped.
+  int error_behind_end() noexcept;
   /// Receives bytes that are not encrypted: first those that `kept` holds from before that was known.
   Moved receive_plain(CipherBuffer& kept, std::span<const iovec> into, MutableBytes landing);
   /// Sends what is in `output`. True when all of it has left.

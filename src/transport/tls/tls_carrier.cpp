@@ -241,7 +241,11 @@ Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
           read_waits_ = true;
           return so_far(Moved::blocked(), true);
         case Session::Outcome::kEnded:
-          return so_far(Moved::ended(), false);
+          if (total > 0) return Moved::some(total, false);  // the next one meets it again
+          // A peer that has gone said goodbye and then reset the stream. That is reported once, and nobody
+          // receives from the stream any more who would meet it.
+          if (const int error = pipe_.error_behind_end(); error != 0) return Moved::failed(error);
+          return Moved::ended();
         case Session::Outcome::kFailed:
           fail(session_.failure());
           return so_far(Moved::blocked(), true);

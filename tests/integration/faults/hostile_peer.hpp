@@ -92,6 +92,13 @@ class HostilePeer {
     }
     return bytes;
   }
+  /// Returns what is there, or comes first; empty at the end of the stream.
+  std::string receive_some() {
+    std::string bytes(16384, '\0');
+    const ssize_t got = ::recv(fd_, bytes.data(), bytes.size(), 0);
+    bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return bytes;
+  }
   bool receive_hello() {
     const std::optional<std::string> begin = receive(wire::kHelloPrefixBytes);
     if (!begin) return false;

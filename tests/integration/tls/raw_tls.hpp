@@ -51,6 +51,11 @@ class RawTls {
     char bytes[16384];
     return SSL_read(ssl_.get(), bytes, sizeof bytes) > 0;
   }
+  bool write(const std::string& bytes) {
+    return SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
+  }
+  /// Says goodbye.
+  void end() { SSL_shutdown(ssl_.get()); }
   std::string take() {
     std::string bytes(BIO_ctrl_pending(SSL_get_wbio(ssl_.get())), '\0');
     if (!bytes.empty()) BIO_read(SSL_get_wbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));

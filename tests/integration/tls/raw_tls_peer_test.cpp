@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "integration/faults/hostile_peer.hpp"
 #include "integration/tls/raw_tls.hpp"
 #include "integration/tls/tls_testing.hpp"
 #include "support/raw_socket.hpp"
@@ -123,6 +124,43 @@ TEST_F(RawTlsPeer, WhoSendsDataWithItsFirstMessageIsNotHeard) {
   }
   EXPECT_EQ(credentials->stats().handshakes, 2u);
   EXPECT_EQ(notes_.text(), "");
+}
+
+/// Ends when nobody wants its answer any more.
+Task<int> wait_long() {
+  [[maybe_unused]] const auto outcome = co_await sleep_for(1h);
+  co_return 0;
+}
+
+// The goodbye alone would be an end of one side, behind which the answer is still wanted. Nobody pings here,
+// so that only the reset tells that the peer has gone.
+TEST_F(RawTlsPeer, WhoSaysGoodbyeAndResetsItsStreamAtOnceHasGone) {
+  ServerOptions options{
+      .listen = {"tls://127.0.0.1:0"}, .threads = 0, .loop = loop_.get(), .logger = &notes_};
+  options.limits.ping_interval = 0s;
+  Server server{std::move(options), with(of_server())};
+  server.register_handler<&wait_long>();
+  ASSERT_TRUE(server.start().ok());
+  const auto turn_until = [this](auto condition) {
+    const auto patience = std::chrono::steady_clock::now() + 20s;
+    while (!condition() && std::chrono::steady_clock::now() < patience) loop_->run_once(1ms);
+    return condition();
+  };
+  RawTls tls;
+  faults::HostilePeer socket{testing::connected_socket(plain(server.urls().front()), 0)};
+  while (!tls.shake_hands()) {
+    ASSERT_TRUE(socket.send(tls.take()));
+    ASSERT_TRUE(turn_until([&] { return socket.readable_within(0ms); }));
+    tls.give(socket.receive_some());
+  }
+  ASSERT_TRUE(tls.write(hello_bytes() + faults::request_bytes<&wait_long>(1)));
+  ASSERT_TRUE(socket.send(tls.take()));
+  ASSERT_TRUE(turn_until([&] { return server.stats().calls_running == 1; }));
+  tls.end();
+  ASSERT_TRUE(socket.send(tls.take()));
+  socket.reset();
+  EXPECT_TRUE(turn_until([&] { return server.stats().connections == 0; }));
+  EXPECT_TRUE(turn_until([&] { return server.stats().calls_running == 0; }));
 }
 
 }  // namespace
