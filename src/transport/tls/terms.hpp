@@ -5,6 +5,7 @@
 
 #include "transport/tls/credentials.hpp"
 #include "transport/tls/handles.hpp"
+#include "transport/tls/handshake_turns.hpp"
 #include "transport/tls/handshakes.hpp"
 #include "weft/base/time.hpp"
 
@@ -16,6 +17,8 @@ struct Terms {
   std::shared_ptr<Credentials> credentials;
   /// Null: a client's.
   std::shared_ptr<Handshakes> under_way;
+  /// Those of the loop.
+  std::shared_ptr<HandshakeTurns> turns;
 
   const TlsOptions& options() const noexcept { return credentials->options(); }
   Tally& tally() const noexcept { return credentials->tally(); }

@@ -22,6 +22,8 @@ constexpr Capabilities kTls{.name = "tls",
                             .gathers = true};
 
 constexpr Duration kLinger = std::chrono::seconds{1};
+/// A part of a handshake that took so long is followed by others' turn.
+constexpr Duration kLongStep = std::chrono::microseconds{50};
 
 constexpr FixedFailure kTruncated{
     StatusCode::kUnavailable, Layer::kTransport, Retry::kReconnect,
@@ -116,18 +118,20 @@ bool TlsCarrier::is_open() noexcept {
     state_ = State::kShaking;
     loop_.arm(*this, Deadline::after(loop_.now(), terms_.options().handshake_timeout).at());
     terms_.enter(*this);
-    shake_hands();
+    go_on_shaking();
   }
   return state_ == State::kOpen;
 }
 
+void TlsCarrier::go_on_shaking() noexcept {
+  if (!work_.is_scheduled()) terms_.turns->wait(work_);
+}
+
 // A step of a handshake takes up to a millisecond, so others get on between two of them.
 void TlsCarrier::shake_hands() noexcept {
+  const TimePoint began = loop_.read_clock();
   while (state_ == State::kShaking) {
-    if (loop_.turn_time().is_old()) {
-      if (!work_.is_scheduled()) loop_.turn_time().put_off(work_);
-      return;
-    }
+    if (loop_.now() - began >= kLongStep) return go_on_shaking();
     const Session::Outcome outcome = session_.shake_hands();
     loop_.read_clock();
     const bool flushed = pipe_.flush(session_.output());
@@ -314,7 +318,7 @@ void TlsCarrier::on_readable() {
   pipe_.on_readable();
   switch (state_) {
     case State::kShaking:
-      return shake_hands();
+      return go_on_shaking();
     case State::kOpen:
     case State::kPlain:
       return owner().on_readable();
@@ -327,7 +331,7 @@ void TlsCarrier::on_readable() {
 }
 
 void TlsCarrier::on_writable() {
-  if (state_ == State::kShaking) return shake_hands();
+  if (state_ == State::kShaking) return go_on_shaking();
   if (state_ == State::kPlain) return owner().on_writable();
   if (state_ != State::kOpen) return;
   if (!pipe_.flush(session_.output()) && pipe_.send_error() == 0) return;

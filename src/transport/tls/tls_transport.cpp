@@ -41,7 +41,7 @@ class ClientFilter final : public StreamFilter {
     auto target = std::make_shared<ClientTarget>(context_, target_);
     Owned<SSL> ssl = make_client_ssl(context_->context(), host_, !credentials_->options().insecure);
     if (ssl != nullptr && !target->begin(*ssl)) ssl.reset();
-    Terms terms{credentials_, nullptr};
+    Terms terms{credentials_, nullptr, HandshakeTurns::of(loop)};
     return carrier_over(loop, std::move(stream), Side::kClient, std::move(ssl), std::move(target),
                         std::move(terms));
   }
@@ -63,7 +63,7 @@ class ServerFilter final : public StreamFilter {
     auto names = credentials_->server(loop.now());
     if (!names.ok()) return std::move(names).status();
     Owned<SSL> ssl = (*names)->make();
-    Terms terms{credentials_, handshakes_.of(loop)};
+    Terms terms{credentials_, handshakes_.of(loop), HandshakeTurns::of(loop)};
     return carrier_over(loop, std::move(stream), Side::kServer, std::move(ssl), *std::move(names),
                         std::move(terms));
   }
