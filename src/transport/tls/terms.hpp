@@ -17,7 +17,7 @@ struct Terms {
   std::shared_ptr<Credentials> credentials;
   /// Null: a client's.
   std::shared_ptr<Handshakes> under_way;
-  /// Those of the loop.
+  /// Steps of the loop's handshakes, one by one.
   std::shared_ptr<HandshakeTurns> turns;
 
   const TlsOptions& options() const noexcept { return credentials->options(); }

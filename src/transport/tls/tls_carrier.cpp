@@ -58,6 +58,10 @@ constexpr unsigned char kAlert[] = {0x15, 3, 3, 0, 2, 2, 10};
 TlsCarrier::Work::Work(TlsCarrier& its) noexcept
     : Ready([](Ready* node) noexcept { static_cast<Work*>(node)->carrier.work(); }), carrier(its) {}
 
+void TlsCarrier::Work::await_turn() noexcept {
+  if (!is_scheduled()) carrier.terms_.turns->wait(*this);
+}
+
 void TlsCarrier::Work::schedule() noexcept {
   if (!is_scheduled()) carrier.loop_.schedule(*this);
 }
@@ -118,20 +122,16 @@ bool TlsCarrier::is_open() noexcept {
     state_ = State::kShaking;
     loop_.arm(*this, Deadline::after(loop_.now(), terms_.options().handshake_timeout).at());
     terms_.enter(*this);
-    go_on_shaking();
+    work_.await_turn();
   }
   return state_ == State::kOpen;
-}
-
-void TlsCarrier::go_on_shaking() noexcept {
-  if (!work_.is_scheduled()) terms_.turns->wait(work_);
 }
 
 // A step of a handshake takes up to a millisecond, so others get on between two of them.
 void TlsCarrier::shake_hands() noexcept {
   const TimePoint began = loop_.read_clock();
   while (state_ == State::kShaking) {
-    if (loop_.now() - began >= kLongStep) return go_on_shaking();
+    if (loop_.now() - began >= kLongStep) return work_.await_turn();
     const Session::Outcome outcome = session_.shake_hands();
     loop_.read_clock();
     const bool flushed = pipe_.flush(session_.output());
@@ -318,7 +318,7 @@ void TlsCarrier::on_readable() {
   pipe_.on_readable();
   switch (state_) {
     case State::kShaking:
-      return go_on_shaking();
+      return work_.await_turn();
     case State::kOpen:
     case State::kPlain:
       return owner().on_readable();
@@ -331,7 +331,7 @@ void TlsCarrier::on_readable() {
 }
 
 void TlsCarrier::on_writable() {
-  if (state_ == State::kShaking) return go_on_shaking();
+  if (state_ == State::kShaking) return work_.await_turn();
   if (state_ == State::kPlain) return owner().on_writable();
   if (state_ != State::kOpen) return;
   if (!pipe_.flush(session_.output()) && pipe_.send_error() == 0) return;

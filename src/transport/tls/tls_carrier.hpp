@@ -55,6 +55,8 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   struct Work : Ready {
     explicit Work(TlsCarrier& its) noexcept;
     void schedule() noexcept;
+    /// For the next step of a handshake, see HandshakeTurns.
+    void await_turn() noexcept;
     TlsCarrier& carrier;
   };
 
@@ -70,8 +72,6 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   void on_pushed_out() noexcept override;
 
   bool is_open() noexcept;
-  /// Lets the next step of the handshake have its turn.
-  void go_on_shaking() noexcept;
   void shake_hands() noexcept;
   void opened(State state) noexcept;
   Moved fill() noexcept;
