@@ -8,6 +8,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/calls/blocked_call.hpp"
 #include "weft/detail/calls/stream_errand.hpp"
 #include "weft/detail/functions/codec_items.hpp"
 #include "weft/detail/functions/errand_body.hpp"
