@@ -29,9 +29,10 @@ Status misuse_of(const MethodEntry& entry, std::string_view why) {
 
 Status check_entry(const MethodEntry& entry) {
   if (entry.options.blocking && entry.on_loop_only) {
-    return misuse_of(entry,
-                     "is a coroutine and cannot be blocking: it runs on a loop; let it be an ordinary function, "
-                     "or not blocking");
+    return misuse_of(
+        entry,
+        "is a coroutine and cannot be blocking: it runs on a loop; let it be an ordinary function, "
+        "or not blocking");
   }
   if (entry.options.running_max != 0 && entry.kind == HandlerKind::kInline) {
     return misuse_of(entry,
