@@ -4,6 +4,7 @@
 // once.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -47,10 +48,9 @@ constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 /// A host on two loops of its own, and clients on the test's loop.
 class BulkFaults : public faults::FaultTest {
  protected:
-  void host_on(const std::string& url, RpcLimits limits = {}, bool checksums = false) {
+  void host_on(const std::string& url, RpcLimits limits = {}) {
     ServerOptions options{.listen = {url}, .threads = 2};
     options.limits = limits;
-    options.checksums = checksums;
     options.logger = &logger();
     server = std::make_unique<Server>(std::move(options), transport(true));
     host.emplace(*server);
@@ -141,7 +141,7 @@ TEST_P(BulkFaultsOver, EndAtAnyMomentOfTheirUseAndLeaveNothing) {
   const std::vector<std::byte> expected = pattern(kRegion);
   int whole = 0;
   int ended = 0;
-  for (int moment = 0; moment < 48; ++moment) {
+  for (int moment = 0; moment < 32; ++moment) {
     SCOPED_TRACE("moment " + std::to_string(moment));
     const auto caller = new_client();
     ASSERT_TRUE(loop().block_on(caller->connect()).ok());
@@ -211,7 +211,7 @@ TEST_P(BulkFaultsOver, AreReadByThousandsAtOnceBesideOthers) {
   loop().block_on(faults::join(scope));
   for (std::size_t i = 0; i < accesses.size(); ++i) {
     ASSERT_TRUE(accesses[i].outcome->ok()) << i << ": " << accesses[i].outcome->status().to_string();
-    ASSERT_TRUE(std::ranges::equal(accesses[i].memory, Bytes{expected}.subspan(i * 301, kBytes))) << i;
+    ASSERT_EQ(std::memcmp(accesses[i].memory.data(), expected.data() + i * 301, kBytes), 0) << i;
   }
   region.revoke();
   EXPECT_TRUE(turn_until(loop(), [&] { return live == 0; }));
@@ -369,35 +369,6 @@ TEST_F(BulkReadsOfAServer, ThatSendsMoreOrFewerBytesOrNoneFailAndWriteNothingEls
               return bytes;
             }).code(),
             StatusCode::kDeadlineExceeded);
-}
-
-// Checksums cover what was sent, so that who writes to a region does not end the connections of those who
-// read it.
-TEST_F(BulkFaults, AreWrittenToWhileOthersReadThemWithChecksums) {
-  host_on(faults::kAnyPort, {}, true);
-  BulkRegion region = share(kRegion);
-  const auto reader = new_client();
-  const auto writer = new_client();
-  BulkPeer reads{*reader};
-  int failed = 0;
-  for (int round = 0; round < 100; ++round) {
-    std::vector<std::byte> into(kRegion);
-    const std::vector<std::byte> from(kRegion, std::byte(round));
-    Access write;
-    Scope scope;
-    scope.spawn(
-        &note_end,
-        writer->start<raw_write>(CallOptions{.attachment = Bytes{from}}, region.handle(), std::uint64_t{0}),
-        &write);
-    const Result<void> outcome = loop().block_on(reads.read(region.handle(), 0, into));
-    if (!outcome.ok()) {
-      ++failed;
-      EXPECT_TRUE(outcome.ok()) << round << ": " << outcome.status().to_string();
-    }
-    loop().block_on(faults::join(scope));
-    EXPECT_TRUE(write.outcome->ok()) << write.outcome->status().to_string();
-  }
-  EXPECT_EQ(failed, 0);
 }
 
 }  // namespace
