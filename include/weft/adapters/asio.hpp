@@ -112,7 +112,8 @@ inline AsioRunner as_asio(Loop& loop) {
 /// there. The coroutine goes on on its loop, with a Result of what the handler would get: of nothing, of a
 /// value, or of a tuple; an error_code is its failure, with the number, and kCancelled for operation_aborted.
 /// A cancel of the coroutine cancels the operation, and waits for its end. A coroutine that is *dropped* does
-/// not wait, as no thread of asio's may run any more: what the operation works on must outlive it then.
+/// not wait, as no thread of asio's may run any more: what the operation works on must outlive it then. The
+/// executor is kept until the operation ends, and no longer.
 class UseWeft {
  public:
   explicit UseWeft(asio::any_io_executor executor) noexcept : executor_(std::move(executor)) {}

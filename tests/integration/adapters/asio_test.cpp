@@ -14,11 +14,15 @@
 #include <asio/local/stream_protocol.hpp>
 #include <asio/read.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/strand.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/use_future.hpp>
 #include <asio/write.hpp>
+#include <latch>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "integration/threads/threads_testing.hpp"
 
@@ -264,6 +268,74 @@ TEST_F(Asio, AContextThatEndsTellsTheCoroutine) {
   context.reset();
   loop->block_on(scope.join());
   EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
+}
+
+Task<void> wait_on(asio::steady_timer* timer, asio::any_io_executor executor, Result<void>* outcome) {
+  *outcome = co_await timer->async_wait(UseWeft{std::move(executor)});
+}
+
+// A strand that outlives its context touches what is gone.
+TEST_F(Asio, NoStrandOutlivesItsContext) {
+  const auto loop = Loop::create().value();
+  auto context = std::make_unique<asio::io_context>();
+  Result<void> outcome;
+  Scope scope;
+  {
+    asio::steady_timer timer{*context, std::chrono::hours{1}};
+    loop->post([&] { scope.spawn(&wait_on, &timer, asio::make_strand(*context), &outcome); });
+    loop->run_once(0s);
+    context->poll();
+  }
+  context.reset();
+  loop->block_on(scope.join());
+  EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(Asio, ACancelMeetsTheEndOfTheContext) {
+  const auto loop = Loop::create().value();
+  for (int round = 0; round < 200; ++round) {
+    auto context = std::make_unique<asio::io_context>();
+    Result<void> outcome;
+    Scope scope;
+    {
+      asio::steady_timer timer{*context, std::chrono::hours{1}};
+      loop->post([&] { scope.spawn(&wait_on, &timer, asio::make_strand(*context), &outcome); });
+      loop->run_once(0s);
+      if (round % 2 == 0) context->poll();
+    }
+    std::latch both{2};
+    std::thread ends{[&] {
+      both.arrive_and_wait();
+      context.reset();
+    }};
+    loop->post([&] {
+      both.arrive_and_wait();
+      scope.cancel(CancelReason::kRequested);
+    });
+    loop->block_on(scope.join());
+    ends.join();
+    EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
+  }
+}
+
+// The handler's strand goes with the context, though the call, whose loop this thread drives, ends later.
+TEST_F(Asio, AContextThatEndsOnTheLoopsThreadDoesNotWaitForIt) {
+  const auto loop = Loop::create().value();
+  Client client{*loop, {.connect = served.url()}};
+  auto context = std::make_unique<asio::io_context>();
+  auto bytes = pattern(4 << 20);
+  const CallOptions options{.attachment = Bytes{bytes}};
+  bool called = false;
+  loop->post([&] {
+    as_asio(client).call<&Silence::ask>(options)(
+        asio::bind_executor(asio::make_strand(*context), [&](const Result<int>&) { called = true; }));
+  });
+  loop->run_once(0s);
+  loop->post([&] { context.reset(); });
+  loop->run_once(0s);
+  EXPECT_EQ(context, nullptr);
+  client.close();
+  EXPECT_FALSE(called);
 }
 
 }  // namespace

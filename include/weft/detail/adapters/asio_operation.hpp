@@ -52,9 +52,8 @@ class AsioOperation final : Told, AsioWaiter {
   };
 
   AsioOperation(Handler handler, Remote remote)
-      : executor_(asio::get_associated_executor(handler)),
-        pending_(pending_of(executor_)),
-        work_(executor_),
+      : work_(asio::get_associated_executor(handler)),
+        pending_(pending_of(work_->get_executor())),
         remote_(std::move(remote)),
         handler_(std::move(handler)) {}
   friend struct std::default_delete<AsioOperation>;
@@ -79,7 +78,7 @@ class AsioOperation final : Told, AsioWaiter {
     if (is_orphan_) return delete this;
     AsioPending& pending = pending_;
     if (!pending.begin_telling(is_over_)) return;
-    post_surely(executor_, Finish{this});
+    post_surely(work_->get_executor(), Finish{this});
     pending.end_telling();
   }
 
@@ -115,9 +114,10 @@ class AsioOperation final : Told, AsioWaiter {
     delete this;
   }
 
-  Executor executor_;
+  /// The handler's executor, with work counted there; none when its context has ended, which a strand must
+  /// not outlive.
+  std::optional<asio::executor_work_guard<Executor>> work_;
   AsioPending& pending_;
-  asio::executor_work_guard<Executor> work_;
   Remote remote_;
   std::optional<Handler> handler_;
   bool given_up_ = false;

@@ -46,6 +46,12 @@ class AsioPending final : public asio::execution_context::service {
     changed_.notify_all();
     return !closed_;
   }
+  /// The same for work that is no waiter.
+  bool begin_telling() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) ++telling_;
+    return !closed_;
+  }
   void end_telling() noexcept {
     const std::lock_guard lock(mutex_);
     --telling_;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -18,6 +19,7 @@
 
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
+#include "weft/detail/adapters/asio_pending.hpp"
 #include "weft/detail/adapters/asio_post.hpp"
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -90,29 +92,44 @@ struct AsioOutcome<std::exception_ptr, Args...> {
 
 /// An operation of asio for which a coroutine of a loop waits; shared by the two threads. The operation's
 /// executor begins and cancels it; the loop is told of its end by the mailbox, which keeps this meanwhile.
+/// The executor is let go of with the operation, because its context may end then, which a strand must not
+/// outlive.
 template <typename... Args>
 class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args...>>, Posted {
  public:
   using Given = std::tuple<std::decay_t<Args>...>;
 
   AsioWaiting(std::shared_ptr<Mailbox> mailbox, asio::any_io_executor executor)
-      : mailbox_(std::move(mailbox)), executor_(std::move(executor)) {}
+      : mailbox_(std::move(mailbox)), executor_(std::move(executor)), pending_(pending_of(executor_)) {}
 
-  /// The operation's executor: begins it, asks it to end.
-  asio::cancellation_slot slot() noexcept { return signal_.slot(); }
+  /// Has the operation's executor call `begin`, or destroys that when the context ends.
+  template <typename Begin>
+  void begin(Begin begin) {
+    const Telling telling{*this};
+    if (telling.executor) asio::post(*telling.executor, std::move(begin));
+  }
+  /// Asks the operation to end, if it has not and its context does not.
   void cancel() noexcept {
-    if (has_ended()) return;  // with its context, maybe
-    post_surely(executor_, [self = this->shared_from_this()] {
+    const Telling telling{*this};
+    if (!telling.executor) return;
+    post_surely(*telling.executor, [self = this->shared_from_this()] {
       if (!self->has_ended()) self->signal_.emit(asio::cancellation_type::terminal);
     });
   }
+
+  /// Thread: the operation's.
+  asio::cancellation_slot slot() noexcept { return signal_.slot(); }
   const asio::any_io_executor& executor() const noexcept { return executor_; }
 
   /// The operation gave `given`, or was dropped. Thread: any, once.
   void end(std::optional<Given> given) noexcept {
     given_ = std::move(given);
-    ended_.store(true, std::memory_order_release);
     self_ = this->shared_from_this();
+    {
+      const std::lock_guard lock(mutex_);
+      ended_.store(true, std::memory_order_release);
+      executor_ = {};
+    }
     mailbox_->post(*this);
   }
 
@@ -125,6 +142,25 @@ class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args..
   std::optional<Given>& given() noexcept { return given_; }
 
  private:
+  /// The executor, while it is told something; none when the operation has ended or its context ends. A
+  /// context that ends drops the operation, which waits for the lock: so it is there while the operation has
+  /// not ended.
+  struct Telling {
+    explicit Telling(AsioWaiting& its) noexcept : waiting(its) {
+      const std::lock_guard lock(waiting.mutex_);
+      if (!waiting.has_ended() && waiting.pending_.begin_telling()) executor = waiting.executor_;
+    }
+    Telling(const Telling&) = delete;
+    Telling& operator=(const Telling&) = delete;
+    ~Telling() {
+      if (!executor) return;
+      executor.reset();
+      waiting.pending_.end_telling();
+    }
+    AsioWaiting& waiting;
+    std::optional<asio::any_io_executor> executor;
+  };
+
   bool has_ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   void run() override {
     const auto self = std::move(self_);
@@ -133,7 +169,10 @@ class AsioWaiting final : public std::enable_shared_from_this<AsioWaiting<Args..
   void drop() noexcept override { const auto self = std::move(self_); }
 
   const std::shared_ptr<Mailbox> mailbox_;
-  const asio::any_io_executor executor_;
+  std::mutex mutex_;
+  /// None once it has ended, which is under the lock.
+  asio::any_io_executor executor_;
+  AsioPending& pending_;
   asio::cancellation_signal signal_;
   std::optional<Given> given_;
   std::atomic<bool> ended_ = false;
@@ -208,9 +247,9 @@ class [[nodiscard("the operation begins when it is awaited")]] AsioWait final : 
       failure_ = to_status(scope->reason());
       return false;
     }
-    waiting_ = std::make_shared<AsioWaiting<Args...>>(loop->mailbox(), executor_);
+    waiting_ = std::make_shared<AsioWaiting<Args...>>(loop->mailbox(), std::move(executor_));
     waiting_->await(*loop, resumption_);
-    asio::post(executor_, [begin = std::move(begin_), handler = AsioHandler<Args...>{waiting_}]() mutable {
+    waiting_->begin([begin = std::move(begin_), handler = AsioHandler<Args...>{waiting_}]() mutable {
       begin(std::move(handler));
     });
     if (scope != nullptr) scope->add(*this);
