@@ -46,6 +46,11 @@ class RawSocket {
     const ssize_t got = ::recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
     return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
   }
+  /// There is something to receive.
+  bool has_input() {
+    char byte;
+    return ::recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+  }
   void end_sending() { ::shutdown(fd_, SHUT_WR); }
   /// Ends the connection with a reset, as a crashed machine's kernel does.
   void reset() {

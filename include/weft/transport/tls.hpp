@@ -11,6 +11,7 @@
 
 #include "weft/base/log.hpp"
 #include "weft/base/time.hpp"
+#include "weft/detail/base/secret.hpp"
 #include "weft/detail/transport/transport.hpp"
 #include "weft/limits/token_bucket.hpp"
 
@@ -21,6 +22,9 @@ class TlsCredentials;
 /// A certificate and its private key, each from a file or from memory (PEM). The chain begins with the
 /// certificate itself, and the CAs between it and the root follow. The key has no password.
 struct TlsCertificate {
+  // The key's text leaves nothing behind. There is no move, so each copy does this.
+  ~TlsCertificate() { detail::wipe_memory(key_pem.data(), key_pem.size()); }
+
   std::string chain_file{};
   std::string key_file{};
   /// In place of the files.

@@ -25,11 +25,20 @@ Status wrong(const std::string& text) {
 
 // A text that may be a key: its memory is zeroed at the end.
 struct Text {
-  Text() = default;
+  /// A string that grew would leave its beginning behind.
+  explicit Text(std::size_t room = 0) { bytes.reserve(room); }
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
   Text(Text&&) = default;
   ~Text() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+  void append(const char* part, std::size_t size) {
+    if (size > bytes.capacity() - bytes.size()) {
+      Text larger{2 * (bytes.size() + size)};
+      larger.bytes = bytes;
+      bytes.swap(larger.bytes);
+    }
+    bytes.append(part, size);
+  }
   std::string bytes;
 };
 
@@ -39,8 +48,8 @@ struct CloseFile {
 
 // Of an option that is a file or, beside it, its contents.
 Result<Text> read_text(const std::string& option, const std::string& file, const std::string& pem) {
-  Text text;
   if (!pem.empty()) {
+    Text text{pem.size()};
     text.bytes = pem;
     return text;
   }
@@ -50,9 +59,11 @@ Result<Text> read_text(const std::string& option, const std::string& file, const
                   errno_status(Layer::kTransport, option + " \"" + file + "\"", errno).message(), errno};
   };
   if (opened == nullptr) return unreadable();
+  std::setvbuf(opened.get(), nullptr, _IONBF, 0);  // its buffer would be left with the text in it
+  Text text;
   char part[4096];
   std::size_t got = 0;
-  while ((got = std::fread(part, 1, sizeof part, opened.get())) > 0) text.bytes.append(part, got);
+  while ((got = std::fread(part, 1, sizeof part, opened.get())) > 0) text.append(part, got);
   OPENSSL_cleanse(part, sizeof part);
   if (std::ferror(opened.get()) != 0) return unreadable();
   return text;

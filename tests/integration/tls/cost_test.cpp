@@ -113,6 +113,69 @@ TEST_F(Costs, TenThousandHalfDoneHandshakesLeaveRoomForWhoeverIsThere) {
   EXPECT_GT(stats.pushed_out, 0u);
 }
 
+// Server and client on one loop whose clock stands, so that no turn is ever old.
+class HandshakesAtOnce : public Costs {
+ protected:
+  static constexpr std::size_t kComing = 50;
+
+  HandshakesAtOnce() {
+    loop_ = Loop::create({.mode = WaitMode::kWait, .clock = &clock_}).value();
+    server_ = std::make_unique<Server>(
+        ServerOptions{.listen = {"tls://127.0.0.1:0"}, .threads = 0, .loop = loop_.get()}, with(of_server()));
+    server_->register_handler<echoed>();
+    server_->start().value();
+    client_ = client(server_->urls().front(), of_client());
+  }
+  ~HandshakesAtOnce() override {
+    client_.reset();
+    server_.reset();
+    loop_.reset();
+  }
+  static Task<void> ask_and_note(Client* caller, bool* done) {
+    const Result<std::string> answer = co_await caller->call<echoed>("in the midst of them");
+    *done = answer.ok() && *answer == "in the midst of them";
+  }
+  static Task<void> begin_asking(Scope* scope, Client* caller, bool* done) {
+    scope->spawn(&ask_and_note, caller, done);
+    co_return;
+  }
+  void send_hellos() {
+    for (std::size_t i = 0; i < kComing; ++i) {
+      coming_.emplace_back(plain(server_->urls().front()));
+      ASSERT_TRUE(coming_.back().send(hello()));
+    }
+  }
+  std::size_t answered() {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(coming_, [](RawSocket& socket) { return socket.has_input(); }));
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<Client> client_;
+  std::deque<RawSocket> coming_;
+};
+
+TEST_F(HandshakesAtOnce, HaveOneStepInEachTurnAndCallsGoOnBetweenThem) {
+  ASSERT_TRUE(ask(*client_).ok());
+  send_hellos();
+  bool done = false;
+  Scope scope;
+  loop_->block_on(begin_asking(&scope, client_.get(), &done));
+  std::size_t turns_of_call = 0;
+  std::size_t before = 0;
+  for (std::size_t turns = 1; answered() < kComing && turns < 10 * kComing; ++turns) {
+    loop_->run_once(0s);
+    const std::size_t now = answered();
+    EXPECT_LE(now, before + 1) << "in one turn";
+    before = now;
+    if (turns_of_call == 0 && done) turns_of_call = turns;
+  }
+  EXPECT_EQ(answered(), kComing);
+  EXPECT_GT(turns_of_call, 0u);
+  EXPECT_LT(turns_of_call, 10u);
+  loop_->block_on(scope.join());
+}
+
 TEST_F(Costs, ConnectionsBeyondTheRateOfAnAddressAreClosed) {
   TlsOptions slow = of_server();
   slow.handshake_rate_of_address = Rate{.per_second = 0.001, .burst = 3};

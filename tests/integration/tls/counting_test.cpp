@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
@@ -131,6 +132,31 @@ TEST_F(CountedCallsOverTls, OneAtATimeAllocateNothing) {
 }
 TEST_F(CountedCallsOverTls, ManyInFlightAllocateNothing) {
   expect_no_allocations(256);
+}
+
+// Both ends together, each after a call. What OpenSSL takes is not in this.
+TEST_F(CountedCallsOverTls, AnIdleConnectionCostsLittleBesideWhatOpensslTakes) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
+  constexpr std::size_t kConnections = 64;
+  Server both{{.listen = {"tls://127.0.0.1:0", "tcp://127.0.0.1:0"}, .threads = 0, .loop = loop_.get()},
+              with(of_server())};
+  both.register_handler<next>();
+  ASSERT_TRUE(both.start().ok());
+  const auto own = shared(of_client());
+  const auto bytes_of_one = [&](const std::string& url) {
+    std::vector<std::unique_ptr<Client>> idle;
+    std::size_t before = 0;
+    for (std::size_t i = 0; i <= kConnections; ++i) {
+      idle.push_back(std::make_unique<Client>(*loop_, ClientOptions{.connect = url}, with(own)));
+      EXPECT_TRUE(loop_->block_on(idle.back()->call<next>(Payload{})).ok());
+      if (i == 0) before = heap_bytes();
+    }
+    return (heap_bytes() - before) / kConnections;
+  };
+  const std::size_t of_tcp = bytes_of_one(both.urls().back());
+  const std::size_t of_tls = bytes_of_one(both.urls().front());
+  std::printf("TLS adds %zu bytes to the %zu of both ends\n", of_tls - of_tcp, of_tcp);
+  EXPECT_LE(of_tls, of_tcp + 2 * 4096);
 }
 
 TEST_F(CountedCallsOverTls, AnIdleConnectionGivesOpensslsBuffersBack) {
