@@ -196,6 +196,10 @@ Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {
   return Outcome::kFailed;
 }
 
+bool Session::takes_more() const noexcept {
+  return !output_.empty() && output_.bytes().size() <= kWordsRoom && output_.room().size() >= kRecordRoom;
+}
+
 Session::Outcome Session::write(std::span<const iovec> from, std::size_t& taken) noexcept {
   taken = 0;
   spare_buffers_.used();

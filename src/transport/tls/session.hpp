@@ -47,8 +47,11 @@ class Session final : public StreamSecret {
   Outcome shake_hands() noexcept;
   /// Decrypts into `into`. kDone: `got` bytes, at least one.
   Outcome read(MutableBytes into, std::size_t& got) noexcept;
+  /// Little is in output(), and a record has room behind it.
+  bool takes_more() const noexcept;
   /// Encrypts from the beginning of `from` as much as output() has room for, in records as long as they get.
-  /// kDone: `taken` bytes, whose memory is the caller's again; at least one when output() was empty.
+  /// kDone: `taken` bytes, whose memory is the caller's again; at least one when output() was empty, or
+  /// takes_more().
   Outcome write(std::span<const iovec> from, std::size_t& taken) noexcept;
   /// Tells the peer that no more comes.
   void end() noexcept;

@@ -107,6 +107,8 @@ void TlsCarrier::work() noexcept {
     case State::kOpen:
     case State::kPlain:
       owner().on_writable();
+      // The last words of the handshake, if the owner had none to send behind them.
+      pipe_.flush(session_.output());
       if (state_ == State::kOpen || state_ == State::kPlain) owner().on_readable();
       return;
     case State::kFailed:
@@ -134,12 +136,14 @@ void TlsCarrier::shake_hands() noexcept {
     if (loop_.now() - began >= kLongStep) return work_.await_turn();
     const Session::Outcome outcome = session_.shake_hands();
     loop_.read_clock();
+    // What is said last leaves with the owner's first bytes.
+    if (outcome == Session::Outcome::kDone) return opened(State::kOpen);
     const bool flushed = pipe_.flush(session_.output());
     if (pipe_.send_error() != 0)
       return fail(connection_lost("TLS handshake with ", "the peer", pipe_.send_error()));
     switch (outcome) {
       case Session::Outcome::kDone:
-        return opened(State::kOpen);
+        return;
       case Session::Outcome::kWantsInput: {
         const Moved moved = fill();
         if (state_ != State::kShaking || moved.waits()) return;
@@ -263,7 +267,8 @@ Moved TlsCarrier::send(std::span<const iovec> from, std::size_t leased) {
   if (!is_open()) {
     return state_ == State::kPlain ? pipe_.stream().send(from, leased) : Moved::blocked();
   }
-  if (!pipe_.flush(session_.output()))
+  const bool joins = session_.takes_more() && pipe_.send_error() == 0;
+  if (!joins && !pipe_.flush(session_.output()))
     return pipe_.send_error() != 0 ? Moved::failed(pipe_.send_error()) : Moved::blocked();
   std::size_t taken = 0;
   if (session_.write(from, taken) != Session::Outcome::kDone && taken == 0) {
