@@ -30,7 +30,7 @@ void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop) noexcept {
   const bool has_rate = rate_max_ != 0 || transfer.pace().is_limited();
   if (has_rate && pacing_ == nullptr && !make_pacing(loop))
     connection_.close(Status::of<kNoMemoryForPiece>());
-  if (transfer.of_answer()) {
+  if (is_answer(transfer)) {
     ++answers_;
     answer_bytes_ += transfer.bytes_left();
     look_whether_crowded();
@@ -45,7 +45,7 @@ void OutgoingTransfers::remove(OutgoingTransfer& transfer) noexcept {
 void OutgoingTransfers::leave(OutgoingTransfer& transfer) noexcept {
   transfer.unlink();
   if (pacing_ != nullptr) pacing_->left();
-  if (!transfer.of_answer()) return;
+  if (!is_answer(transfer)) return;
   --answers_;
   answer_bytes_ -= transfer.bytes_left();
   look_whether_crowded();
@@ -109,14 +109,15 @@ std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
                              .offset = transfer.offset(),
                              .bytes = bytes,
                              .of_answer = transfer.of_answer(),
-                             .last = last};
+                             .last = last,
+                             .of_item = transfer.of_item()};
   if (output_.begin(head.header()) == nullptr) return 0;
   output_.end();
   if (pacing_ != nullptr) pacing_->take(transfer, bytes);
   turn_left_ -= static_cast<std::uint32_t>(std::min<std::size_t>(turn_left_, bytes));
   if (last) {
     leave(transfer);
-  } else if (transfer.of_answer()) {
+  } else if (is_answer(transfer)) {
     answer_bytes_ -= bytes;
     look_whether_crowded();
   }
@@ -124,8 +125,10 @@ std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
     turn_left_ = kTurnBytes;
     if (!last) waiting_.push_back(waiting_.pop_front());
   }
+  const bool tells = last && transfer.of_item();
   if (transfer.queue(connection_.outbox(), bytes)) {
     own_until_ = connection_.outbox().position();
+    if (tells) transfer.on_queued();
     return bytes;
   }
   if (last) waiting_.push_back(transfer);

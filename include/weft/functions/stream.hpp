@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 #include "weft/base/status.hpp"
@@ -17,6 +18,19 @@ namespace weft {
 template <typename T>
 class Stream;
 
+/// An item and its attachment, for `co_yield`: with_attachment() makes it.
+template <typename T>
+struct ItemWithAttachment {
+  T item;
+  Buffer attachment;
+};
+
+/// Gives `item` an attachment, which is given away: `co_yield weft::with_attachment(item, std::move(pages))`.
+template <typename T>
+ItemWithAttachment<std::decay_t<T>> with_attachment(T&& item, Buffer attachment) {
+  return {std::forward<T>(item), std::move(attachment)};
+}
+
 namespace detail {
 
 template <typename T>
@@ -24,15 +38,17 @@ class StreamPromise;
 template <typename T>
 class StreamRun;
 
-/// Awaited by `co_yield item`: goes on when the item is on its way. When nobody takes items any more the
-/// coroutine does not go on; whoever runs it drops it.
+/// Awaited by `co_yield item`: goes on when the item is on its way, and its attachment. When nobody takes
+/// items any more the coroutine does not go on; whoever runs it drops it.
 template <typename T>
 class YieldItem final : Ready {
  public:
-  YieldItem(StreamPromise<T>& promise, const T& item) noexcept
+  /// Both outlive the await; `attachment` is taken, and null when there is none.
+  YieldItem(StreamPromise<T>& promise, const T& item, Buffer* attachment = nullptr) noexcept
       : Ready([](Ready* node) noexcept { static_cast<YieldItem*>(node)->on_turn(); }),
         promise_(promise),
-        item_(item) {}
+        item_(item),
+        attachment_(attachment) {}
   ~YieldItem() {
     if (waits_ && promise_.side->writer() == this) promise_.side->set_writer(nullptr);
   }
@@ -53,9 +69,20 @@ class YieldItem final : Ready {
   enum class Step : std::uint8_t { kSent, kWait, kOver };
 
   Step settle() {
-    const StreamSide::Writing writing = promise_.side->writing();
+    StreamSide& side = *promise_.side;
+    if (attached_) {
+      if (side.sends_attachment()) return step_;
+      return step_ = side.writing() == StreamSide::Writing::kOver ? Step::kOver : Step::kSent;
+    }
+    const StreamSide::Writing writing = side.writing();
     if (writing == StreamSide::Writing::kReady) [[likely]] {
-      step_ = send_item<CodecItems<T>>(*promise_.side, item_) ? Step::kSent : Step::kOver;
+      if (attachment_ == nullptr) [[likely]] {
+        step_ = send_item<CodecItems<T>>(side, item_) ? Step::kSent : Step::kOver;
+      } else {
+        step_ = send_attached<CodecItems<T>>(side, item_, *attachment_) ? Step::kSent : Step::kOver;
+        attached_ = step_ == Step::kSent && side.sends_attachment();
+        if (attached_) step_ = Step::kWait;
+      }
     } else {
       step_ = writing == StreamSide::Writing::kWait ? Step::kWait : Step::kOver;
     }
@@ -80,9 +107,12 @@ class YieldItem final : Ready {
 
   StreamPromise<T>& promise_;
   const T& item_;
+  Buffer* attachment_;
   std::exception_ptr thrown_;
   Step step_ = Step::kWait;
   bool waits_ = false;
+  /// The item was sent, and its attachment is leaving.
+  bool attached_ = false;
 };
 
 template <typename T>
@@ -91,6 +121,9 @@ class StreamPromise final : public TaskPromiseBase {
   Stream<T> get_return_object() noexcept;
   void return_void() const noexcept {}
   YieldItem<T> yield_value(const T& item) noexcept { return YieldItem<T>{*this, item}; }
+  YieldItem<T> yield_value(ItemWithAttachment<T>&& item) noexcept {
+    return YieldItem<T>{*this, item.item, &item.attachment};
+  }
   /// It goes no further: whoever runs it takes over.
   void end_early() noexcept {
     over = true;
