@@ -24,7 +24,8 @@ ArrivingItem::ArrivingItem(ArrivingItems& items, StreamSide& side, wire::ItemVie
       body_(std::move(body)),
       memory_(std::move(memory)),
       bytes_(memory_.size()),
-      cost_(item.cost()) {
+      cost_(item.cost()),
+      is_served_(side.place().answers) {
   getting_on_.begin(items_->session().connection().stats().bytes_received);
   arm();
 }

@@ -84,15 +84,18 @@ void ArrivingItems::drop(ArrivingItem* item) noexcept {
 
 void ArrivingItems::leave(const ArrivingItem& item) noexcept {
   announced_ -= item.bytes();
-  held_ -= item.charged();
+  count_held(item, item.charged(), 0);
+}
+
+void ArrivingItems::count_held(const ArrivingItem& item, std::size_t before, std::size_t now) noexcept {
+  if (item.is_served()) session_.streams().count_held(before, now);
 }
 
 bool ArrivingItems::charge(ArrivingItem& item, std::size_t arrived) noexcept {
   const std::size_t before = item.charged();
-  const bool is_served = item.side()->place().answers;
-  const bool has_room = !is_served || session_.streams().may_hold(arrived - std::min(arrived, before));
-  if (has_room && item.charge(arrived)) {
-    held_ += item.charged() - before;
+  const std::size_t more = arrived - std::min(arrived, before);
+  if ((!item.is_served() || session_.streams().may_hold(more)) && item.charge(arrived)) {
+    count_held(item, before, item.charged());
     return true;
   }
   item.side()->fail_reading(Status::of<kNoMemoryForItem>());

@@ -35,8 +35,6 @@ class ArrivingItems {
 
   /// Takes `item`, which announces an attachment and belongs to `side`. Null when there is no memory for it.
   OwnedArrivingItem begin(StreamSide& side, const Frame& item) noexcept;
-  /// Bytes that have arrived.
-  std::uint64_t held() const noexcept { return held_; }
   Session& session() const noexcept { return session_; }
 
   /// Chooses the place of a piece for the stream `side`. A failure is the peer's breach of the protocol.
@@ -53,9 +51,11 @@ class ArrivingItems {
   /// `item` is gone.
   void leave(const ArrivingItem& item) noexcept;
   /// `item` gives its attachment away, which is not arriving any more.
-  void count_taken(const ArrivingItem& item) noexcept { held_ -= item.charged(); }
+  void count_taken(const ArrivingItem& item) noexcept { count_held(item, item.charged(), 0); }
 
  private:
+  /// The connection holds `now` bytes of `item`, and held `before`.
+  void count_held(const ArrivingItem& item, std::size_t before, std::size_t now) noexcept;
   /// Charges the first `arrived` bytes. False when there is no room for them: its stream has failed then.
   bool charge(ArrivingItem& item, std::size_t arrived) noexcept;
 
@@ -66,7 +66,6 @@ class ArrivingItems {
   std::unique_ptr<ArrivingItem> unwanted_;
   std::size_t landing_bytes_ = 0;
   std::uint64_t announced_ = 0;
-  std::uint64_t held_ = 0;
 };
 
 }  // namespace weft::detail

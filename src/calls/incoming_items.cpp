@@ -43,8 +43,11 @@ bool IncomingItems::keep_arrived(LocalBudget& budget, ChunkPool& chunks) noexcep
   return true;
 }
 
-std::uint64_t IncomingItems::attachment_cost() const noexcept {
-  return front_is_attached() ? wire::item_cost(0, attached_->front().bytes) - wire::item_cost(0) : 0;
+std::uint64_t IncomingItems::drop_attachment() noexcept {
+  if (!front_is_attached()) return 0;
+  const std::uint64_t cost = wire::item_cost(0, attached_->front().bytes) - wire::item_cost(0);
+  attached_->pop_front();
+  return cost;
 }
 
 // What is dropped or discarded was counted then.

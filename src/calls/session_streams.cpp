@@ -106,9 +106,8 @@ LocalBudget& SessionStreams::memory() const {
 }
 
 bool SessionStreams::has_share_for(std::uint64_t cost) const {
-  const std::uint64_t held = held_ + arriving_.held();
-  return held + cost <= session_.limits().connection_memory_max &&
-         leaves_others_a_share(held, cost, memory().free());
+  return held_ + cost <= session_.limits().connection_memory_max &&
+         leaves_others_a_share(held_, cost, memory().free());
 }
 
 SessionStreams::Rest::Rest(SessionStreams& its_streams) noexcept

@@ -65,9 +65,7 @@ class SessionStreams {
   }
   /// An item of this cost may be kept on one that the peer opened: all of them together keep to a
   /// connection's share of the memory.
-  bool may_hold(std::uint64_t cost) const {
-    return held_ + arriving_.held() + cost <= kHeldAlways || has_share_for(cost);
-  }
+  bool may_hold(std::uint64_t cost) const { return held_ + cost <= kHeldAlways || has_share_for(cost); }
   /// One that the peer opened holds items of the cost `now`, and held `before`.
   void count_held(std::uint64_t before, std::uint64_t now) { held_ += now - before; }
 

@@ -98,25 +98,32 @@ std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_by
                             place_.answers ? kClientsBodyOption : kServersBodyOption));
     return nullptr;
   }
-  if (attachment_bytes > streams.peer().attachment_bytes_max) [[unlikely]] {
-    fail_writing(attachment_refusal(attachment_bytes, streams.peer().attachment_bytes_max, place_.answers));
-    return nullptr;
-  }
   FrameOutput& output = streams.output();
   if (bytes > FrameOutput::kSmallBytes && !output.reserve(bytes + wire::kHeaderBytes)) [[unlikely]] {
     fail_writing(Status::of<kNoMemoryToSend>());
     return nullptr;
   }
-  const wire::ItemHead head{.body_bytes = static_cast<std::uint32_t>(bytes),
-                            .id = place_.id,
-                            .of_answer = place_.answers,
-                            .attachment_bytes = attachment_bytes};
-  std::byte* const body = output.begin(head.header());
+  wire::ItemHead head{
+      .body_bytes = static_cast<std::uint32_t>(bytes), .id = place_.id, .of_answer = place_.answers};
+  std::uint64_t cost = wire::item_cost(head.body_bytes);
+  std::byte* body = nullptr;
+  if (attachment_bytes == 0) [[likely]] {
+    body = output.begin(head.header());
+  } else {
+    const std::uint64_t most = streams.peer().attachment_bytes_max;
+    if (attachment_bytes > most) {
+      fail_writing(attachment_refusal(attachment_bytes, most, place_.answers));
+      return nullptr;
+    }
+    head.attachment_bytes = attachment_bytes;
+    cost = wire::item_cost(head.body_bytes, attachment_bytes);
+    body = output.begin(head.header());
+  }
   if (body == nullptr) [[unlikely]] {
     fail_writing(Status::of<kClosed>());
     return nullptr;
   }
-  sent_.send(wire::item_cost(head.body_bytes, attachment_bytes));
+  sent_.send(cost);
   return body;
 }
 
@@ -192,11 +199,7 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
     if (incoming_.arriving() != nullptr) [[unlikely]] {
       return misplaced_item("an item before the attachment of the one before it was whole");
     }
-    const wire::ItemView view{item.header};
-    if (view.attachment_bytes() != 0 && !place_.streams->peer().knows_attachments) [[unlikely]] {
-      return misplaced_item("an item with an attachment, which the sides did not agree on");
-    }
-    if (view.is_last()) [[unlikely]] {
+    if (wire::ItemView{item.header}.is_last()) [[unlikely]] {
       incoming_.end();
       continue;
     }
@@ -205,10 +208,14 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
       fail_reading(Status::of<kNoMemoryForItem>());
       continue;
     }
-    const IncomingItems::Arrival arrival =
-        view.attachment_bytes() == 0
-            ? incoming_.arrive(item, chunk, place_.streams->memory(), loop_.chunks(), granted)
-            : await_attachment(*this, item, granted);
+    IncomingItems::Arrival arrival;
+    if (item.header.attachment_bytes == 0) [[likely]] {
+      arrival = incoming_.arrive(item, chunk, place_.streams->memory(), loop_.chunks(), granted);
+    } else if (place_.streams->peer().knows_attachments) {
+      arrival = await_attachment(*this, item, granted);
+    } else {
+      return misplaced_item("an item with an attachment, which the sides did not agree on");
+    }
     switch (arrival) {
       case IncomingItems::Arrival::kNoCredit:
         return misplaced_item("an item for which its stream has no credit");

@@ -66,27 +66,38 @@ class YieldItem final : Ready {
   }
 
  private:
-  enum class Step : std::uint8_t { kSent, kWait, kOver };
+  enum class Step : std::uint8_t {
+    kSent,
+    kWait,
+    kAttach,  ///< the item was sent, and its attachment is leaving
+    kOver,
+  };
 
   Step settle() {
-    StreamSide& side = *promise_.side;
-    if (attached_) {
-      if (side.sends_attachment()) return step_;
-      return step_ = side.writing() == StreamSide::Writing::kOver ? Step::kOver : Step::kSent;
+    if (attachment_ != nullptr) [[unlikely]] {
+      return step_ = settle_attached();
     }
-    const StreamSide::Writing writing = side.writing();
+    const StreamSide::Writing writing = promise_.side->writing();
     if (writing == StreamSide::Writing::kReady) [[likely]] {
-      if (attachment_ == nullptr) [[likely]] {
-        step_ = send_item<CodecItems<T>>(side, item_) ? Step::kSent : Step::kOver;
-      } else {
-        step_ = send_attached<CodecItems<T>>(side, item_, *attachment_) ? Step::kSent : Step::kOver;
-        attached_ = step_ == Step::kSent && side.sends_attachment();
-        if (attached_) step_ = Step::kWait;
-      }
+      step_ = send_item<CodecItems<T>>(*promise_.side, item_) ? Step::kSent : Step::kOver;
     } else {
       step_ = writing == StreamSide::Writing::kWait ? Step::kWait : Step::kOver;
     }
     return step_;
+  }
+  // Out of line, so that items without attachment are sent inline.
+  [[gnu::noinline]] Step settle_attached() {
+    StreamSide& side = *promise_.side;
+    if (step_ == Step::kAttach) {
+      if (side.sends_attachment()) return Step::kAttach;
+      return side.writing() == StreamSide::Writing::kOver ? Step::kOver : Step::kSent;
+    }
+    const StreamSide::Writing writing = side.writing();
+    if (writing == StreamSide::Writing::kWait) return Step::kWait;
+    const bool sent =
+        writing == StreamSide::Writing::kReady && send_attached<CodecItems<T>>(side, item_, *attachment_);
+    if (!sent) return Step::kOver;
+    return side.sends_attachment() ? Step::kAttach : Step::kSent;
   }
   void wait() noexcept {
     waits_ = true;
@@ -99,7 +110,7 @@ class YieldItem final : Ready {
       thrown_ = std::current_exception();
       step_ = Step::kSent;
     }
-    if (step_ == Step::kWait) return wait();
+    if (step_ == Step::kWait || step_ == Step::kAttach) return wait();
     if (step_ == Step::kSent) return resume(std::coroutine_handle<StreamPromise<T>>::from_promise(promise_));
     promise_.over = true;
     resume(promise_.continuation);
@@ -111,8 +122,6 @@ class YieldItem final : Ready {
   std::exception_ptr thrown_;
   Step step_ = Step::kWait;
   bool waits_ = false;
-  /// The item was sent, and its attachment is leaving.
-  bool attached_ = false;
 };
 
 template <typename T>

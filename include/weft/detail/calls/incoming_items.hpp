@@ -73,7 +73,7 @@ class IncomingItems {
     }
     std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
     if (attached_ != nullptr) [[unlikely]] {
-      cost += attachment_cost();
+      cost += drop_attachment();
     }
     pop();
     held_ -= cost;
@@ -82,6 +82,9 @@ class IncomingItems {
   /// The item that is shown goes elsewhere; it counts as held until settle().
   void hand_over() noexcept {
     shown_ = false;
+    if (attached_ != nullptr) [[unlikely]] {
+      drop_attachment();
+    }
     pop();
   }
   /// Items of this cost, which were handed over, are not needed any more. Returns what is to be granted.
@@ -90,11 +93,11 @@ class IncomingItems {
   /// and those that were handed over. Returns what is to be granted.
   std::uint64_t discard() noexcept;
 
-  /// An item is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in blocks of `chunks`;
-  /// `granted` grows to what is to be granted.
+  /// An item without attachment is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in
+  /// blocks of `chunks`; `granted` grows to what is to be granted.
   Arrival arrive(const Frame& frame, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks,
                  std::uint64_t& granted) noexcept {
-    const std::uint64_t cost = wire::ItemView{frame.header}.cost();
+    const std::uint64_t cost = wire::item_cost(frame.header.body_bytes);
     const Arrival admitted = admit(cost, granted);
     if (admitted != Arrival::kKept) [[unlikely]] {
       return admitted;
@@ -143,13 +146,11 @@ class IncomingItems {
   bool front_is_attached() const noexcept {
     return !attached_->empty() && attached_->front().item == popped_;
   }
-  /// Part of the cost of the item that comes next which is its attachment's.
-  std::uint64_t attachment_cost() const noexcept;
+  /// Drops what is left of the attachment of the item that comes next, if it has one. Returns the part of the
+  /// item's cost that is its attachment's.
+  std::uint64_t drop_attachment() noexcept;
   void pop() noexcept {
     items_.pop();
-    if (attached_ != nullptr && front_is_attached()) [[unlikely]] {
-      attached_->pop_front();
-    }
     ++popped_;
   }
 
