@@ -26,8 +26,9 @@ struct Reads {
     if (!found.ok()) return found.status();
     if (bytes == 0) return {};
     const MutableBytes part = part_of(*found, offset, bytes);
-    // The answer holds the region until all of it has left.
-    context.set_attachment(Buffer::adopt(part, new Region{*std::move(found)},
+    // The answer holds the region until all of it has left. Others may write there meanwhile: peers, and whoever
+    // shared it.
+    context.set_shared_attachment(Buffer::adopt(part, new Region{*std::move(found)},
                                          [](void* owner) noexcept { delete static_cast<Region*>(owner); }));
     return {};
   }
@@ -42,7 +43,7 @@ struct Writes {
     Result<Region> found = table->find(handle, BulkRights::kWrite, offset, bytes);
     if (!found.ok()) co_return found.status();
     const Region region = *std::move(found);
-    co_return co_await data.into(part_of(region, offset, bytes));
+    co_return co_await data.into(LandingView{part_of(region, offset, bytes)}.shared());
   }
 };
 

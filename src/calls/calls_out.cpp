@@ -92,6 +92,12 @@ Status CallsOut::admit_body(std::size_t body_bytes) {
   return Status::of<kNoRoomForRequest>();
 }
 
+// One that goes in pieces has few of them copied at a time, which OutgoingTransfers sees to.
+bool CallsOut::reserve_copy(std::size_t attachment_bytes) {
+  if (!session_.output().needs_end() || session_.transfers().splits(attachment_bytes)) return true;
+  return session_.output().reserve(attachment_bytes);
+}
+
 Begun refuse_for_memory(PendingCall& call) {
   return call.refuse({StatusCode::kResourceExhausted, Layer::kRpc, "out of memory for a request"});
 }
@@ -131,6 +137,9 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     }
     if (Status misused = check_call_options(options, attachment_bytes, session_); !misused.ok()) {
       return call.refuse(std::move(misused));
+    }
+    if (options.attachment.is_shared() && !reserve_copy(attachment_bytes)) [[unlikely]] {
+      return call.refuse(Status::of<kNoRoomForRequest>());
     }
     if (attachment_bytes != 0) {
       head.flags |= wire::FrameFlags::kAttachment;

@@ -2,6 +2,7 @@
 #include "weft/detail/calls/outgoing_attachment.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/detail/base/assert.hpp"
 
@@ -20,6 +21,7 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   ++leases_;
   const std::size_t whole = bytes;
   bool queued = true;
+  if (is_copied_by(outbox)) queued = copy(outbox, std::exchange(bytes, 0));
   while (bytes > 0) {
     const Bytes rest = memory_.rest();
     std::size_t part = std::min(bytes, rest.size());
@@ -46,6 +48,18 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
     --leases_;
   }
   return queued;
+}
+
+bool OutgoingAttachment::copy(Outbox& outbox, std::size_t bytes) noexcept {
+  while (bytes > 0) {
+    const Bytes rest = memory_.rest();
+    const std::size_t part = std::min({bytes, rest.size(), Outbox::kCopyMax});
+    if (!outbox.append_copied(rest.first(part), part < bytes)) return false;
+    memory_.pass(part);
+    bytes -= part;
+    left_ -= part;
+  }
+  return true;
 }
 
 bool OutgoingAttachment::take_over(Outbox& outbox) noexcept {

@@ -199,12 +199,22 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (envelope_.pass != nullptr) [[unlikely]] {
     envelope_.pass->will_answer(bytes);
   }
+  if (copies_too_much()) [[unlikely]] {
+    fail(Status::of<kNoMemoryForAnswer>());
+    return nullptr;
+  }
   std::byte* body = sink_->begin_answer(id(), bytes, envelope_.answer_attachment.size());
   if (body == nullptr) {
     note_failure(envelope_, Status::of<kAnswerNotSent>());
     conclude();
   }
   return body;
+}
+
+bool ServedCall::copies_too_much() {
+  const AnswerWishes* const wishes = envelope_.wishes.get();
+  return wishes != nullptr && wishes->attachment_is_shared &&
+         !sink_->reserve_copy(envelope_.answer_attachment.size());
 }
 
 void ServedCall::end_answer() {

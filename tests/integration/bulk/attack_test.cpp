@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "integration/bulk/counted_pattern.hpp"
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "support/pattern.hpp"
@@ -60,20 +61,9 @@ class BulkFaults : public faults::FaultTest {
     return std::make_unique<Client>(
         loop(), ClientOptions{.connect = server->urls().front(), .logger = &logger()}, transport(false));
   }
-  /// Shares a pattern; `live` counts those whose memory is there. What is freed is made useless first.
+  /// Shares a pattern; `live` counts those whose memory is there.
   BulkRegion share(std::size_t bytes, BulkRights rights = BulkRights::kReadAndWrite) {
-    struct Owner {
-      std::vector<std::byte> memory;
-      std::atomic<int>* live;
-    };
-    auto* const owner = new Owner{pattern(bytes), &live};
-    ++live;
-    const auto end = [](void* each) noexcept {
-      const std::unique_ptr<Owner> ended{static_cast<Owner*>(each)};
-      std::ranges::fill(ended->memory, std::byte{0xDD});
-      --*ended->live;
-    };
-    return host->share(Buffer::adopt(owner->memory, owner, end), rights).value();
+    return host->share(testing::counted_pattern(bytes, live), rights).value();
   }
   /// A peer of bytes that said hello, and was greeted.
   HostilePeer greeted() const {

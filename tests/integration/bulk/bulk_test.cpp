@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <memory>
 #include <thread>
 #include <vector>
 
+#include "integration/bulk/counted_pattern.hpp"
 #include "integration/rpc/rpc_testing.hpp"
 #include "weft/bulk/bulk_host.hpp"
 #include "weft/bulk/bulk_peer.hpp"
@@ -33,20 +33,7 @@ class BulkHandles : public testing::RpcTest, public ::testing::WithParamInterfac
   }
   /// Shares a pattern of `bytes`, which counts down when nobody has it any more.
   BulkRegion share(std::size_t bytes, BulkRights rights = BulkRights::kReadAndWrite) {
-    struct Owner {
-      std::vector<std::byte> memory;
-      std::atomic<int>* live;
-    };
-    auto* const owner = new Owner{pattern(bytes), &live};
-    ++live;
-    return host
-        ->share(Buffer::adopt(owner->memory, owner,
-                              [](void* each) noexcept {
-                                const std::unique_ptr<Owner> ended{static_cast<Owner*>(each)};
-                                --*ended->live;
-                              }),
-                rights)
-        .value();
+    return host->share(testing::counted_pattern(bytes, live), rights).value();
   }
   Result<void> read(BulkHandle handle, std::uint64_t offset, LandingView into) {
     return loop().block_on(peer->read(handle, offset, into));

@@ -89,6 +89,10 @@ class Outbox {
   /// it). Sent at once, once it is whole, when it is much. Returns false when memory is out; nothing was
   /// queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
+  /// Queues a copy of `bytes` in place of append_leased(), of memory that others may write to: its checksum is
+  /// that of the copy. At most kCopyMax.
+  bool append_copied(Bytes bytes, bool more_follows = false) noexcept;
+  static constexpr std::size_t kCopyMax = 32 * 1024;
   /// A piece of `bytes` is worth append_gathered().
   bool gathers(std::size_t bytes) const noexcept { return lease_policy_.gathers(bytes); }
   /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
@@ -139,6 +143,7 @@ class Outbox {
   }
   /// Attachments queued from now on are followed by their checksum.
   void use_checksums() noexcept { attachment_.use_checksums(); }
+  bool has_checksums() const noexcept { return attachment_.has_checksums(); }
   /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
   std::size_t segments(std::span<iovec> into) const noexcept;
   /// A carrier has begun the first `bytes` of what is queued: they count as handed over, though they are
@@ -155,6 +160,8 @@ class Outbox {
  private:
   bool make_room(std::size_t bytes, std::size_t misalignment) noexcept;
   bool extend_limit(std::size_t bytes) noexcept;
+  bool make_attachment_room(std::size_t bytes) noexcept;
+  void copy_attachment(Bytes bytes, bool more_follows) noexcept;
   bool queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noexcept;
   void tell_queued() noexcept;
   void tell_much() noexcept;
