@@ -107,7 +107,6 @@ class CallsOut {
   [[gnu::cold]] void drop_late_answer(const wire::FrameHeader& header);
   /// Looks whether a large body may be sent, and reserves memory for it.
   [[gnu::cold]] Status admit_body(std::size_t body_bytes);
-  [[gnu::cold]] bool reserve_copy(std::size_t attachment_bytes);
   Begun begin_with_options(PendingCall& call, std::size_t arguments_bytes);
   static wire::RequestHead request_head(const MethodKey& method, std::size_t body_bytes);
   Begun queue(PendingCall& call, wire::RequestHead head, bool needs_sent);

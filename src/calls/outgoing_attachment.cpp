@@ -26,7 +26,7 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
     const Bytes rest = memory_.rest();
     std::size_t part = std::min(bytes, rest.size());
     ++leases_;
-    if (outbox.gathers(part)) {
+    if (outbox.lease_policy().gathers(part)) {
       part = outbox.append_gathered(memory_, bytes, *this);
     } else if (outbox.append_leased(rest.first(part), *this, part < bytes)) {
       memory_.pass(part);
@@ -50,11 +50,16 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   return queued;
 }
 
+// In parts that the outbox copies.
 bool OutgoingAttachment::copy(Outbox& outbox, std::size_t bytes) noexcept {
   while (bytes > 0) {
     const Bytes rest = memory_.rest();
-    const std::size_t part = std::min({bytes, rest.size(), Outbox::kCopyMax});
-    if (!outbox.append_copied(rest.first(part), part < bytes)) return false;
+    const std::size_t part = std::min({bytes, rest.size(), outbox.lease_policy().copied_max()});
+    ++leases_;
+    if (!outbox.append_leased(rest.first(part), *this, part < bytes)) {
+      --leases_;
+      return false;
+    }
     memory_.pass(part);
     bytes -= part;
     left_ -= part;

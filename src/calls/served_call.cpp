@@ -49,6 +49,13 @@ void keep_peer(CallEnvelope& envelope, const AnswerSink& sink) noexcept {
   }
 }
 
+/// There is no memory for the copy of the answer's attachment that `sink` needs.
+bool copies_too_much(AnswerSink& sink, const CallEnvelope& envelope) {
+  const AnswerWishes* const wishes = envelope.wishes.get();
+  return wishes != nullptr && wishes->attachment_is_shared &&
+         !sink.reserve_copy(envelope.answer_attachment.size());
+}
+
 }  // namespace
 
 Status status_of_exception() {
@@ -199,7 +206,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (envelope_.pass != nullptr) [[unlikely]] {
     envelope_.pass->will_answer(bytes);
   }
-  if (copies_too_much()) [[unlikely]] {
+  if (copies_too_much(*sink_, envelope_)) [[unlikely]] {
     fail(Status::of<kNoMemoryForAnswer>());
     return nullptr;
   }
@@ -209,12 +216,6 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
     conclude();
   }
   return body;
-}
-
-bool ServedCall::copies_too_much() {
-  const AnswerWishes* const wishes = envelope_.wishes.get();
-  return wishes != nullptr && wishes->attachment_is_shared &&
-         !sink_->reserve_copy(envelope_.answer_attachment.size());
 }
 
 void ServedCall::end_answer() {

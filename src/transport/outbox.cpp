@@ -123,43 +123,25 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
     return true;
   }
   const bool copied = bytes.empty() || lease_policy_.copies(bytes.size());
-  if (!make_attachment_room(copied ? bytes.size() : 8)) return false;
-  if (copied) {
-    copy_attachment(bytes, more_follows);
-    lease.on_released(true);
-    return true;
+  const std::size_t room = (copied ? bytes.size() : 8) + QueuedAttachment::kEndBytesMax;
+  // Two pieces: the open one may be sealed, and the lease is one.
+  if (!pieces_.reserve(2)) return false;
+  if (!open_chunk_ || room > static_cast<std::size_t>(limit_ - cursor_)) {
+    if (!make_room(room, attachment_.misalignment()) || !pieces_.reserve(2)) return false;
   }
   tell_queued();
-  attachment_.add(bytes);
-  seal_and_push({bytes.data(), bytes.size(), &lease}, aligned_up(cursor_) + attachment_.misalignment());
+  if (copied) {
+    // Others may write to the memory meanwhile, so the copy is what counts.
+    if (!bytes.empty()) std::memcpy(cursor_, bytes.data(), bytes.size());
+    attachment_.add({cursor_, bytes.size()});
+    cursor_ += bytes.size();
+  } else {
+    attachment_.add(bytes);
+    seal_and_push({bytes.data(), bytes.size(), &lease}, aligned_up(cursor_) + attachment_.misalignment());
+  }
   if (!more_follows) cursor_ = attachment_.end(cursor_);
+  if (copied) lease.on_released(true);
   return true;
-}
-
-bool Outbox::append_copied(Bytes bytes, bool more_follows) noexcept {
-  WEFT_ASSERT(bytes.size() <= kCopyMax, "more is copied in steps");
-  if (!make_attachment_room(bytes.size())) return false;
-  copy_attachment(bytes, more_follows);
-  if (!more_follows) tell_much();
-  return true;
-}
-
-// Room for `bytes` of an attachment and its end, and for two pieces: the open one may be sealed, and a lease
-// is one.
-bool Outbox::make_attachment_room(std::size_t bytes) noexcept {
-  const std::size_t room = bytes + QueuedAttachment::kEndBytesMax;
-  if (!pieces_.reserve(2)) return false;
-  if (open_chunk_ && room <= static_cast<std::size_t>(limit_ - cursor_)) return true;
-  return make_room(room, attachment_.misalignment()) && pieces_.reserve(2);
-}
-
-// The checksum is that of the copy: somebody may write to the memory meanwhile.
-void Outbox::copy_attachment(Bytes bytes, bool more_follows) noexcept {
-  tell_queued();
-  if (!bytes.empty()) std::memcpy(cursor_, bytes.data(), bytes.size());
-  attachment_.add({cursor_, bytes.size()});
-  cursor_ += bytes.size();
-  if (!more_follows) cursor_ = attachment_.end(cursor_);
 }
 
 // The list of the runs lies in the open chunk, in front of what is queued next there.
@@ -178,7 +160,7 @@ std::size_t Outbox::append_gathered(RunCursor<const std::byte>& from, std::size_
   while (queued < bytes && behind < list + kListBytes) {
     Bytes run = from.rest();
     run = run.first(std::min(run.size(), bytes - queued));
-    if (queued > 0 && !gathers(run.size())) break;
+    if (queued > 0 && !lease_policy_.gathers(run.size())) break;
     behind =
         reinterpret_cast<std::byte*>(new (behind) iovec{const_cast<std::byte*>(run.data()), run.size()} + 1);
     attachment_.add(run);

@@ -193,6 +193,26 @@ TEST_P(BulkHandles, AreSharedForSomeMemoryAndSomeRightOnly) {
   }
 }
 
+TEST_P(BulkHandles, AreNoMoreAtATimeThanTheHostMayShare) {
+  constexpr std::size_t kMost = 5;
+  Server other{ServerOptions{.listen = {std::string{GetParam()} + "://127.0.0.1:0"}}};
+  BulkHost few{other, BulkHostOptions{.regions_max = kMost}};
+  std::vector<BulkRegion> regions;
+  const auto share_one = [&] { return few.share(testing::counted_pattern(100, live), BulkRights::kRead); };
+  for (std::size_t i = 0; i < kMost; ++i) regions.push_back(share_one().value());
+  for (int again = 0; again < 3; ++again) {
+    const Status refused = share_one().status();
+    EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("regions_max"));
+    EXPECT_EQ(live, static_cast<int>(kMost)) << "what is not shared is given back";
+    regions[1].revoke();
+    regions[1] = share_one().value();
+  }
+  regions.clear();
+  EXPECT_EQ(live, 0);
+  EXPECT_TRUE(share_one().ok());
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, BulkHandles, ::testing::Values(WEFT_BULK_SCHEMES),
                          [](const auto& its) { return std::string{its.param}; });
 

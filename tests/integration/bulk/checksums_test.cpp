@@ -70,8 +70,7 @@ class BulkChecksums : public testing::RpcTest, public ::testing::WithParamInterf
                   static_cast<int>(sizes.size()), &each);
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      scope.spawn(&BulkChecksums::read_often, this, &client(*server), region.handle(), sizes[i],
-                  &reading[i]);
+      scope.spawn(&BulkChecksums::read_often, this, &client(*server), region.handle(), sizes[i], &reading[i]);
     }
     loop().block_on(join(scope));
     for (const Course& each : writing) EXPECT_TRUE(each.failure.ok()) << each.failure.to_string();
@@ -100,8 +99,8 @@ TEST_P(BulkChecksums, CostNobodyTheConnectionWhenSeveralWriteToOnePlace) {
   write_and_read(3);
 }
 
-// Accesses of two loops are data races on the region, which its owner asked for; the thread sanitizer is told of
-// no such thing.
+// Accesses of two loops are data races on the region, which its owner asked for; the thread sanitizer is told
+// of no such thing.
 #if !defined(__SANITIZE_THREAD__)
 TEST_P(BulkChecksums, CostNobodyTheConnectionWhenLoopsWriteAtTheSameTime) {
   host_on(2);

@@ -12,8 +12,8 @@
 
 namespace weft::testing {
 
-/// Makes a pattern of `bytes`, which counts in `live` until nobody has it any more. What is freed is made useless
-/// first.
+/// Makes a pattern of `bytes`, which counts in `live` until nobody has it any more. What is freed is made
+/// useless first.
 inline Buffer counted_pattern(std::size_t bytes, std::atomic<int>& live) {
   struct Owner {
     std::vector<std::byte> memory;

@@ -33,8 +33,8 @@ class OutgoingAttachment : private SendLease {
   bool is_marked() const noexcept { return has_marks(); }
 
   /// Nothing of it is lent to `outbox`: it is shared memory, and what is queued there has a checksum.
-  bool is_copied_by(const Outbox& outbox) const noexcept {
-    return memory_.is_shared() && outbox.has_checksums();
+  bool is_copied_by(Outbox& outbox) const noexcept {
+    return memory_.is_shared() && outbox.attachment().has_checksums();
   }
   std::size_t bytes_left() const noexcept { return left_; }
   /// Queues the next `bytes`, of those that are left. False when memory is out: what was queued stays lent,

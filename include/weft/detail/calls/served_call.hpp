@@ -163,7 +163,6 @@ class ServedCall final : public ListHook<ServedCallTag>,
   void on_timer() override;
   void hand_to_worker();
   void cancel(CancelReason reason);
-  bool copies_too_much();
   void conclude(State state = State::kAnswered);
 
   AnswerSink* sink_;
