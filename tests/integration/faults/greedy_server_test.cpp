@@ -59,6 +59,11 @@ std::string answer_head(std::uint64_t id, std::uint32_t body_bytes, std::uint64_
   return header_bytes(header);
 }
 
+/// The most that the heap grew beyond `before`; nothing where it is not counted.
+std::size_t grown_since(std::size_t before) {
+  return kHeapIsCounted ? heap_peak_bytes() - before : 0;
+}
+
 class GreedyServers : public FaultTest {
  protected:
   /// Turns the loop until `server` has done with `count` connections.
@@ -94,15 +99,15 @@ TEST_F(GreedyServers, ThatAnnounceLargeAnswersAndSendLittleGetNoMemoryForIt) {
   restart_heap_peak();
   for (Tally& tally : tallies) {
     callers.push_back(&client(server.url()));
-    scope.spawn(&count_end<int>, callers.back()->start<&add>(CallOptions{.timeout = 400ms}, 1, 2), 3, &tally);
+    scope.spawn(&count_end<int>, callers.back()->start<&add>(CallOptions{.timeout = 1s}, 1, 2), 3, &tally);
+    ASSERT_TRUE(done(server, static_cast<int>(callers.size())));
   }
-  ASSERT_TRUE(done(server, kClients));
   loop().block_on(join(scope));
   for (const Tally& tally : tallies) {
     EXPECT_EQ(tally.ended, 1);
     EXPECT_EQ(tally.right, 0);
   }
-  if (kHeapIsCounted) EXPECT_LT(heap_peak_bytes() - before, kClients * std::size_t{100'000});
+  EXPECT_LT(grown_since(before), kClients * std::size_t{100'000});
   for (Client* each : callers) each->close();
 }
 
@@ -121,7 +126,7 @@ TEST_F(GreedyServers, ThatAnnounceMoreThanAnyLimitAreLeftAtTheHead) {
       EXPECT_EQ(outcome.code(), StatusCode::kUnavailable) << bytes << ": " << outcome.to_string();
     }
   }
-  if (kHeapIsCounted) EXPECT_LT(heap_peak_bytes() - before, 2 * kMiB);
+  EXPECT_LT(grown_since(before), 2 * kMiB);
 }
 
 // It is as large as it may be, and no call has room for it.
@@ -138,7 +143,7 @@ TEST_F(GreedyServers, ThatAnnounceAnAttachmentForWhichNobodyHasRoomGetNoneForIt)
                 outcome.code() == StatusCode::kDeadlineExceeded)
         << outcome.to_string();
   }
-  if (kHeapIsCounted) EXPECT_LT(heap_peak_bytes() - before, 2 * kMiB);
+  EXPECT_LT(grown_since(before), 2 * kMiB);
 }
 
 TEST_F(GreedyServers, WhoseHelloAllowsNothingHaveCallsRefusedOrEndInTime) {
@@ -241,7 +246,7 @@ TEST_F(GreedyServers, ThatTalkWithoutEndAndReadNothingTakeLittleMemory) {
     restart_heap_peak();
     ASSERT_TRUE(done(server));
     EXPECT_GT(said, 2 * kMiB);
-    if (kHeapIsCounted) EXPECT_LT(heap_peak_bytes() - before, 2 * kMiB);
+    EXPECT_LT(grown_since(before), 2 * kMiB);
     caller.close();
   }
 }
@@ -278,7 +283,7 @@ TEST_F(GreedyServers, ThatTellToWaitForWeeksAreNotWaitedForLongerThanTheCallerWi
   for (int i = 0; i < 3; ++i) {
     const Status outcome = loop().block_on(attempt()).status();
     EXPECT_EQ(outcome.code(), StatusCode::kResourceExhausted) << outcome.to_string();
-    EXPECT_GT(outcome.retry_after(), 1min);
+    EXPECT_GT(outcome.retry_after(), 10s);
     EXPECT_LE(outcome.retry_after(), kRetryAfterMax);
   }
   EXPECT_EQ(requests, 1) << "the others were not sent";
@@ -304,22 +309,18 @@ TEST_F(GreedyServers, ThatAskForARetryAtOnceAndForEverGetAFew) {
   }
 }
 
-// Waits double from 20 ms, a half of which is by chance, so that the sixth connection of a client comes after
-// 20 / 2 * (1 + 2 + 4 + 8 + 16) ms at the earliest.
+// Waits double from 20 ms, a half of which is by chance, so that the sixth connection comes after
+// 20 / 2 * (1 + 2 + 4 + 8 + 16) ms at the earliest, however often it is called.
 TEST_F(GreedyServers, ThatSayHelloAndLeaveAreMetLessAndLessOftenByAPoolToo) {
   constexpr int kConnections = 6;
   ServerOfBytes server{kConnections, [](HostilePeer& peer) { peer.reset(); }};
-  ConnectionPool pool{
-      loop(), PoolOptions{.client = {.connect = server.url(), .logger = &logger()}, .connections_max = 1}};
+  ConnectionPool pool{loop(), PoolOptions{.client = {.connect = server.url(), .logger = &logger()}}};
   const auto begun = std::chrono::steady_clock::now();
-  Tally tally;
-  Scope scope;
-  scope.spawn(&count_end<int>, pool.start<&add>(CallOptions{.timeout = 10s}, 1, 2), 3, &tally);
-  ASSERT_TRUE(done(server, kConnections));
-  EXPECT_GT(std::chrono::steady_clock::now() - begun, 100ms);
-  EXPECT_EQ(tally.right, 0);
+  while (server.served() < kConnections) {
+    EXPECT_FALSE(wait_for(pool.start<&add>(CallOptions{.timeout = 500ms}, 1, 2)).ok());
+  }
+  EXPECT_GT(std::chrono::steady_clock::now() - begun, 200ms);
   pool.close();
-  loop().block_on(join(scope));
 }
 
 }  // namespace
