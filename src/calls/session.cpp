@@ -381,27 +381,19 @@ void Session::on_timer() {
 void Session::watch_peer() {
   const Duration interval = setup_.limits.ping_interval;
   TimePoint since = loop().now();
-  if (state_ == State::kHalfClosed) {  // it cannot answer
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
-  } else if (life_.heard || connection_->is_moving()) {
+  const bool cannot_answer = state_ == State::kHalfClosed;
+  if (!cannot_answer && (life_.heard || connection_->is_moving())) {
     if (life_.heard && !connection_->is_moving()) since = connection_->behind_since();
-    life_.heard = life_.pinged = false;
-    if (Deadline::after(since, interval).at() <= loop().now()) {  // all that it said came an interval ago
-      since = loop().now();
-      ping();
-    }
-  } else if (life_.pinged) {
+    // All that it said may have come an interval ago.
+    life_.pinged = Deadline::after(since, interval).at() <= loop().now();
+    life_.heard = false;
+    if (life_.pinged) since = loop().now();
+  } else if (!cannot_answer && std::exchange(life_.pinged, true)) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
                   "the peer is silent: it answered no ping, so it is taken for dead"});
-  } else {
-    ping();
   }
+  if (cannot_answer || life_.pinged) output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   loop().arm(*this, Deadline::after(since, interval).at());
-}
-
-void Session::ping() {
-  life_.pinged = true;
-  output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
 }
 
 // An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits

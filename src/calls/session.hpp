@@ -160,7 +160,6 @@ class Session final : public ListHook<SessionTag>,
   /// of its stream. Sets `at` to the last one that was taken.
   Status on_other(std::span<const Frame> frames, std::size_t& at, const ChunkRef& chunk);
   void watch_peer();
-  void ping();
 
   SessionSetup setup_;
   std::unique_ptr<Connection> connection_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, part "memory that peers take": what somebody gets of a server who sends 72 bytes and has proven nothing,
-// by each way in that needs no device: memory, descriptors, and the loop's time.
+// Faults, part "memory that peers take": what somebody gets of a server who sends 72 bytes and has proven
+// nothing, by each way in that needs no device: memory, descriptors, and the loop's time.
 #include <malloc.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ constexpr std::size_t kWords = 72;
 /// OpenSSL takes about 77 KB for a handshake that has begun, and our hello waits for its end in a chunk.
 constexpr std::size_t kTlsBytes = 160 * 1024;
 
-/// What was said to the server in this way; bounds for each stranger that says it.
+/// Way in, the words that are said there, and the most memory that each stranger who says them may take.
 struct Way {
   const char* name;
   const char* scheme;
@@ -51,7 +51,8 @@ std::string long_hello() {
   std::memcpy(words.data() + 8, &length, sizeof length);
   return words;
 }
-/// The beginning of the longest record of TLS that may begin a handshake: a ClientHello that goes on for 16 KiB.
+/// The beginning of the longest record of TLS that may begin a handshake: a ClientHello that goes on for 16
+/// KiB.
 std::string client_hello() {
   std::string words{"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03", 11};
   words.resize(kWords, 'r');
@@ -64,7 +65,8 @@ std::int64_t cpu_time_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Memory that malloc has given out, that of OpenSSL too; always 0 under the sanitizers, which have their own.
+/// Memory that malloc has given out, that of OpenSSL too; always 0 under the sanitizers, which have their
+/// own.
 std::size_t memory_in_use() {
   const auto heap = ::mallinfo2();
   return heap.uordblks + heap.hblkhd;
@@ -75,7 +77,8 @@ class StrangersOf : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
     const std::string scheme = GetParam().scheme;
-    const std::string at = scheme == "unix" ? "/tmp/weft-strangers-" + std::to_string(::getpid()) : "127.0.0.1:0";
+    const std::string at =
+        scheme == "unix" ? "/tmp/weft-strangers-" + std::to_string(::getpid()) : "127.0.0.1:0";
     ServerOptions options{.listen = {scheme + "://" + at}, .threads = 0};
     options.loop = &*loop_;
     options.logger = &logger_;
@@ -152,8 +155,10 @@ TEST_P(StrangersOf, AServerTakeLittleOfItAndNotForLong) {
 
 std::vector<Way> ways() {
   std::vector<Way> all{
-      {"tcp_silence", "tcp", {}, 4096},          {"tcp_hello", "tcp", greeting(), 4096},
-      {"tcp_long_hello", "tcp", long_hello(), 4096}, {"unix_silence", "unix", {}, 4096},
+      {"tcp_silence", "tcp", {}, 4096},
+      {"tcp_hello", "tcp", greeting(), 4096},
+      {"tcp_long_hello", "tcp", long_hello(), 4096},
+      {"unix_silence", "unix", {}, 4096},
       {"unix_hello", "unix", greeting(), 4096},
   };
 #if WEFT_HAVE_TLS
