@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, part "resources": as many handlers wait on one connection as may, and all of them end at once. Others are
-// served meanwhile, and nothing of them is left.
+// Faults, part "resources": as many handlers wait on one connection as may, and all of them end at once.
+// Others are served meanwhile, and nothing of them is left.
 #include <time.h>
 
 #include <algorithm>

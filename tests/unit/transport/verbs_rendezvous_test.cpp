@@ -463,10 +463,11 @@ TEST_F(VerbsRendezvous, APeerThatWasAskedForLongIsNotWaitedForAgain) {
   EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
   const TimePoint asked = clock.now();
   while (clock.now() - asked < std::chrono::milliseconds{60}) world.settle();
-  // For one that was not asked before the device is asked for 50 ms, over and over.
+  // For one that was not asked before the device is asked for 50 ms, thousands of times. Here it is once, and
+  // 64 times at the end of the pair.
   const std::uint64_t questions = world.rdma.counters().polls_empty;
   EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kFailed);
-  EXPECT_LE(world.rdma.counters().polls_empty - questions, 2u);
+  EXPECT_LT(world.rdma.counters().polls_empty - questions, 100u);
   world.rdma.release();
 }
 
