@@ -14,8 +14,8 @@
 
 namespace weft::testing {
 
-/// Clients that read parts of a region, so and so often, and others that write all of it meanwhile. Each has to
-/// succeed every time. Thread: the clients' loop.
+/// Clients that read parts of a region, so and so often, and others that write all of it meanwhile. Each has
+/// to succeed every time. Thread: the clients' loop.
 class SharedRegionCourses {
  public:
   /// `rounds`: how often each reader reads.

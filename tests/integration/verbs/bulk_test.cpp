@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CR-8: registered memory that some peers write and others read, over RDMA and with checksums: no connection ends.
+// CR-8: registered memory that some peers write and others read, over RDMA and with checksums: no connection
+// ends.
 #include <atomic>
 #include <deque>
 #include <optional>
@@ -32,8 +33,8 @@ TEST_P(VerbsBulk, WritersCostNoReaderTheConnectionWhereThereAreChecksums) {
     std::deque<Client> clients;
     testing::SharedRegionCourses courses{region.handle(), 10};
     const auto one_more = [&]() -> Client& {
-      return clients.emplace_back(
-          loop(), ClientOptions{.connect = server.urls().front(), .logger = &logger}, transports(this->options()));
+      return clients.emplace_back(loop(), ClientOptions{.connect = server.urls().front(), .logger = &logger},
+                                  transports(this->options()));
     };
     courses.write_by(one_more());
     courses.write_by(one_more());
