@@ -3,8 +3,8 @@
 
 namespace weft::detail {
 
-// Who is told may end its part of the record while this thread is still on its way out of send(), which uses
-// the record, and the mailbox that the record keeps.
+// The Told may end its part of the record while this thread is still on its way out of send(), which uses the
+// record, and the mailbox that the record keeps.
 void ToldCall::send_for(Told& who) noexcept {
   right_.give_to(who);
   hold();

@@ -47,49 +47,11 @@ class [[nodiscard("nothing is sent before it is given a completion token")]] Asi
   Remote remote_;
 };
 
-/// The way to a client for asio: what `weft::as_asio(client)` gives. May be copied, kept and used by any
-/// thread, also when the client has ended: calls fail with kCancelled then.
-class AsioCaller {
- public:
-  explicit AsioCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
-
-  /// Gives a call of a function. Arguments are encoded here, and the answer is decoded where the handler is
-  /// called. Options of this call come first, if there are any; what they name stays until the handler was
-  /// called. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was stopped or the
-  /// client has ended; kFailedPrecondition in a child of fork.
-  template <auto M, typename... Given>
-    requires WithoutOptions<Given...>
-  auto call(Given&&... arguments) const {
-    return AsioCall{detail::make_remote_call<M>(door_, nullptr, std::forward<Given>(arguments)...)};
-  }
-  template <auto M, typename... Given>
-  auto call(const CallOptions& options, Given&&... arguments) const {
-    return AsioCall{detail::make_remote_call<M>(door_, &options, std::forward<Given>(arguments)...)};
-  }
-
- private:
-  std::shared_ptr<detail::CallDoor> door_;
-};
-
-/// The way to a loop for asio: what `weft::as_asio(loop)` gives. May be copied, kept and used by any thread,
-/// also when the loop has ended.
-class AsioRunner {
- public:
-  explicit AsioRunner(std::shared_ptr<detail::Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
-
-  /// Gives the coroutine `function(args...)`, which runs on the loop: a call of a fleet, or whatever else
-  /// coroutines do. It owns copies of `args`, and `function` has no captures. The handler gets its Result, or
-  /// a Result of what it gives; what it throws arrives as the failure that a handler's exception is. Errors
-  /// besides: kCancelled when the loop was stopped, which drops it.
-  template <typename Function, typename... Args>
-  auto run(Function&& function, Args&&... args) const {
-    return AsioCall{
-        detail::make_remote_task(mailbox_, std::forward<Function>(function), std::forward<Args>(args)...)};
-  }
-
- private:
-  std::shared_ptr<detail::Mailbox> mailbox_;
-};
+/// The way to a client for asio: `weft::as_asio(client)` gives it.
+using AsioCaller = detail::RemoteCaller<AsioCall>;
+/// The way to a loop for asio: `weft::as_asio(loop)` gives it. A handler gets the coroutine's Result, or a
+/// Result of its value; an exception of the coroutine arrives as the failure that a handler's exception is.
+using AsioRunner = detail::RemoteRunner<AsioCall>;
 
 /// Calls functions of a client whose loop another thread runs. `client` is anything that calls functions,
 /// such as a Client or a ConnectionPool, which must exist while this is called. Thread: any.
@@ -105,8 +67,8 @@ inline AsioRunner as_asio(Loop& loop) {
 /// Completion token by which a coroutine of Weft awaits an operation of asio:
 ///
 ///     auto waited = co_await timer.async_wait(weft::UseWeft{timer.get_executor()});          // Result<void>
-///     auto got = co_await socket.async_read_some(buffer, weft::UseWeft{socket.get_executor()});  //
-///     Result<size_t>
+///     auto got = co_await socket.async_read_some(buffer, weft::UseWeft{socket.get_executor()});
+///                                                                                      // Result<size_t>
 ///
 /// The operation is begun on `executor`, that of its object, so that all that happens to the object happens
 /// there. The coroutine goes on on its loop, with a Result of what the handler would get: of nothing, of a

@@ -55,10 +55,16 @@ struct StopCallbackOf<NeverStops, F> {
   };
 };
 
+template <typename Given>
+using ValueOf = decltype(*std::declval<Given>());
+
+/// The receiver is told of a value by a function that does not throw: it would be told of that, too.
 template <typename Receiver, typename Given>
-concept TakesValue =
-    requires(Receiver&& receiver, Given&& given) { std::move(receiver).set_value(*std::move(given)); } ||
-    (std::same_as<Given, Result<void>> && requires(Receiver&& receiver) { std::move(receiver).set_value(); });
+concept TakesValue = (std::same_as<Given, Result<void>> && requires(Receiver&& receiver) {
+                       { std::move(receiver).set_value() } noexcept;
+                     }) || requires(Receiver&& receiver, ValueOf<Given>&& value) {
+  { std::move(receiver).set_value(std::forward<ValueOf<Given>>(value)) } noexcept;
+};
 
 /// One piece of work and who hears of its end, as connect() gives it.
 ///
@@ -105,13 +111,20 @@ class RemoteOperation final : private Told {
     // Waits for a stop that is just being heard of on another thread.
     stop_callback_.reset();
     if (given_up_) return std::move(receiver_).set_stopped();
-    try {
+    if constexpr (Remote::kMayThrow) {
+      // The receiver is told outside of the try: what it threw would tell it again.
+      std::optional<typename Remote::Given> given;
+      try {
+        given.emplace(remote_.take());
+      } catch (...) {
+        return std::move(receiver_).set_error(std::current_exception());
+      }
+      deliver(*std::move(given));
+    } else {
       deliver(remote_.take());
-    } catch (...) {
-      if constexpr (Remote::kMayThrow) std::move(receiver_).set_error(std::current_exception());
     }
   }
-  void deliver(typename Remote::Given given) {
+  void deliver(typename Remote::Given given) noexcept {
     if (given.ok()) {
       if constexpr (std::is_same_v<typename Remote::Given, Result<void>>) {
         std::move(receiver_).set_value();
@@ -171,50 +184,10 @@ class [[nodiscard("a sender does nothing until it is connected and started")]] R
   Remote remote_;
 };
 
-/// The way to a client for senders: what `weft::as_sender(client)` gives. May be copied, kept and used by any
-/// thread, also when the client has ended: calls fail with kCancelled then.
-class SenderCaller {
- public:
-  explicit SenderCaller(std::shared_ptr<detail::CallDoor> door) noexcept : door_(std::move(door)) {}
-
-  /// Gives a call of a function as a sender. Arguments are encoded here, and the answer is decoded where the
-  /// receiver is told. Options of this call come first, if there are any; what they name stays until the
-  /// receiver was told. Errors: those of FunctionCaller::call; kCancelled also when the client's loop was
-  /// stopped or the client has ended; kFailedPrecondition in a child of fork.
-  template <auto M, typename... Given>
-    requires WithoutOptions<Given...>
-  RemoteSender<detail::RemoteCall<ResultOfMethod<M>>> call(Given&&... arguments) const {
-    return RemoteSender{detail::make_remote_call<M>(door_, nullptr, std::forward<Given>(arguments)...)};
-  }
-  template <auto M, typename... Given>
-  RemoteSender<detail::RemoteCall<ResultOfMethod<M>>> call(const CallOptions& options,
-                                                           Given&&... arguments) const {
-    return RemoteSender{detail::make_remote_call<M>(door_, &options, std::forward<Given>(arguments)...)};
-  }
-
- private:
-  std::shared_ptr<detail::CallDoor> door_;
-};
-
-/// The way to a loop for senders: what `weft::as_sender(loop)` gives. May be copied, kept and used by any
-/// thread, also when the loop has ended.
-class SenderRunner {
- public:
-  explicit SenderRunner(std::shared_ptr<detail::Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
-
-  /// Gives the coroutine `function(args...)` as a sender, which runs on the loop: a call of a fleet, or
-  /// whatever else coroutines do. It owns copies of `args`, and `function` has no captures. Stopped: the
-  /// coroutine is cancelled. Errors: the failure that it gives; kCancelled when the loop was stopped, which
-  /// drops it.
-  template <typename Function, typename... Args>
-  auto run(Function&& function, Args&&... args) const {
-    return RemoteSender{
-        detail::make_remote_task(mailbox_, std::forward<Function>(function), std::forward<Args>(args)...)};
-  }
-
- private:
-  std::shared_ptr<detail::Mailbox> mailbox_;
-};
+/// The way to a client for senders: `weft::as_sender(client)` gives it.
+using SenderCaller = detail::RemoteCaller<RemoteSender>;
+/// The way to a loop for senders: `weft::as_sender(loop)` gives it. A stop cancels the coroutine.
+using SenderRunner = detail::RemoteRunner<RemoteSender>;
 
 /// Calls functions of a client whose loop another thread runs, as senders. `client` is anything that calls
 /// functions, such as a Client or a ConnectionPool, which must exist while this is called. Thread: any.

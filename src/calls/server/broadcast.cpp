@@ -157,6 +157,7 @@ void BroadcastPart::call_more() noexcept {
     turn.did(1);
     if (turn.is_old() && has_next()) return turn.put_off(*this);
   }
+  PeerWalk::unlink();  // its answers may take long, and peers that leave are nothing to it any more
   has_called_all_ = true;
   if (left_ == 0) delete this;
 }

@@ -23,7 +23,7 @@ class CipherPipe {
   /// Drops what comes, for a while. False when nothing comes any more.
   bool drop_input() noexcept;
   /// Returns why the stream failed behind the end that TLS told; zero when it did not, or ended as it should.
-  /// What comes there is of no use to anybody, and dropped.
+  /// Bytes that come there are of no use to anybody, and are dropped.
   int error_behind_end() noexcept;
   /// Receives bytes that are not encrypted: first those that `kept` holds from before that was known.
   Moved receive_plain(CipherBuffer& kept, std::span<const iovec> into, MutableBytes landing);

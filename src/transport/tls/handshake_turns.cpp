@@ -26,7 +26,7 @@ void HandshakeTurns::wait(Ready& step) noexcept {
   if (!is_scheduled()) loop_.turn_time().put_off(*this);
 }
 
-// Those that wait may have ended meanwhile, all of them.
+// All handshakes that waited may have ended meanwhile.
 void HandshakeTurns::run_one() noexcept {
   if (waiting_.empty()) return;
   loop_.schedule(waiting_.pop_front());

@@ -114,6 +114,8 @@ bool Session::open() noexcept {
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);  // takes it over
+  // A stranger who does not go on with the handshake costs no buffers; after it SpareBuffers sees to them.
+  SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
   if (side_ == Side::kClient) {
     SSL_set_connect_state(ssl_.get());
   } else {
@@ -182,7 +184,9 @@ Session::Outcome Session::shake_hands() noexcept {
   ERR_clear_error();
   asks_left_ = INT_MAX;
   const int result = SSL_do_handshake(ssl_.get());
-  return result == 1 ? Outcome::kDone : outcome_of(result);
+  if (result != 1) return outcome_of(result);
+  SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
+  return Outcome::kDone;
 }
 
 Session::Outcome Session::read(MutableBytes into, std::size_t& got) noexcept {

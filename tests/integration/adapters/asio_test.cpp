@@ -253,41 +253,37 @@ TEST_F(Asio, ACoroutineThatIsDroppedLeavesTheOperation) {
   EXPECT_TRUE(outcome.ok()) << "nobody wrote to it";
 }
 
-TEST_F(Asio, AContextThatEndsTellsTheCoroutine) {
-  const auto loop = Loop::create().value();
-  auto context = std::make_unique<asio::io_context>();
-  Result<void> outcome;
-  Scope scope;
-  {
-    asio::steady_timer timer{*context, std::chrono::hours{1}};
-    loop->post([&] { scope.spawn(&cancelled_wait, &timer, &outcome); });
-    loop->run_once(0s);
-    context->poll();
-  }
-  // The timer's end has cancelled the wait, and nobody runs the context that would say so.
-  context.reset();
-  loop->block_on(scope.join());
-  EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
-}
-
 Task<void> wait_on(asio::steady_timer* timer, asio::any_io_executor executor, Result<void>* outcome) {
   *outcome = co_await timer->async_wait(UseWeft{std::move(executor)});
 }
 
-// A strand that outlives its context touches what is gone.
-TEST_F(Asio, NoStrandOutlivesItsContext) {
+/// Outcome of a wait on an executor of a context that ends meanwhile, with the timer: nobody runs the
+/// context, which would say so.
+template <typename ExecutorOf>
+Result<void> outcome_of_wait_on(ExecutorOf executor_of) {
   const auto loop = Loop::create().value();
   auto context = std::make_unique<asio::io_context>();
   Result<void> outcome;
   Scope scope;
   {
     asio::steady_timer timer{*context, std::chrono::hours{1}};
-    loop->post([&] { scope.spawn(&wait_on, &timer, asio::make_strand(*context), &outcome); });
+    loop->post([&] { scope.spawn(&wait_on, &timer, executor_of(*context), &outcome); });
     loop->run_once(0s);
     context->poll();
   }
   context.reset();
   loop->block_on(scope.join());
+  return outcome;
+}
+
+TEST_F(Asio, AContextThatEndsTellsTheCoroutine) {
+  const auto outcome = outcome_of_wait_on([](asio::io_context& context) { return context.get_executor(); });
+  EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
+}
+// A strand that outlives its context touches what is gone.
+TEST_F(Asio, NoStrandOutlivesItsContext) {
+  const auto outcome =
+      outcome_of_wait_on([](asio::io_context& context) { return asio::make_strand(context); });
   EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
 }
 

@@ -4,6 +4,7 @@
 #include "integration/protobuf/services_testing.hpp"
 #include "support/counting_clock.hpp"
 #include "support/heap_count.hpp"
+#include "support/steady_calls.hpp"
 #include "weft/protobuf/channel.hpp"
 
 namespace weft::testing {
@@ -76,22 +77,7 @@ Task<Frames> count_drop_in_frames(dropin::EchoService_Stub* stub, CountingDropIn
   co_return frames;
 }
 
-struct Count {
-  std::size_t ended = 0;
-  std::size_t before = 0;
-  std::size_t allocated = 0;
-  std::size_t failed = 0;
-
-  static constexpr std::size_t kWarmUp = 4000;
-  static constexpr std::size_t kCounted = 8000;
-  bool more() const { return ended < kWarmUp + kCounted + 1000; }
-  void end_one(bool good) {
-    if (!good) ++failed;
-    ++ended;
-    if (ended == kWarmUp) before = heap_allocations();
-    if (ended == kWarmUp + kCounted) allocated = heap_allocations() - before;
-  }
-};
+using Count = SteadyCalls<heap_allocations>;
 
 Task<void> say_again_and_again(test::EchoStub* stub, Count* count) {
   const test::EchoRequest request = echo_request(std::string(120, 'x'));
@@ -130,8 +116,8 @@ class ProtobufCounts : private OnCountingClock, public ProtobufTest {
     std::vector<Task<void>> callers;
     for (std::size_t i = 0; i < in_flight; ++i) callers.push_back(caller(&stub_, &count));
     loop().block_on(when_all(std::move(callers)));
-    EXPECT_EQ(count.failed, 0u);
-    EXPECT_EQ(count.allocated, 0u);
+    EXPECT_EQ(count.failed(), 0u);
+    EXPECT_EQ(count.growth(0), 0u);
   }
 
   CountingEcho echo_;

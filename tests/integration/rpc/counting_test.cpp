@@ -10,6 +10,7 @@
 #include "support/counting_clock.hpp"
 #include "support/heap_count.hpp"
 #include "support/kernel_calls.hpp"
+#include "support/steady_calls.hpp"
 
 namespace weft {
 namespace {
@@ -33,30 +34,9 @@ std::uint64_t echo_with_context(CallContext& context, std::uint64_t number) {
   return context.deadline().is_infinite() ? 0 : number + 1;
 }
 
-/// Counts of the time in which `kCounted` calls ended, after `kWarmUp` others.
-struct Count {
-  static constexpr std::size_t kWarmUp = 5000;
-  static constexpr std::size_t kCounted = 10'000;
-  static constexpr std::size_t kAfter = 2000;
-  std::size_t ended = 0;
-  std::size_t failed = 0;
-  std::size_t allocations_before = 0;
-  std::size_t kernel_calls_before = 0;
-  std::size_t allocated = 0;
-  std::size_t asked = 0;
-
-  bool more() const { return ended < kWarmUp + kCounted + kAfter; }
-  void end_one(bool good) {
-    if (!good) ++failed;
-    if (++ended == kWarmUp) {
-      allocations_before = testing::heap_allocations();
-      kernel_calls_before = testing::kernel_calls();
-    } else if (ended == kWarmUp + kCounted) {
-      allocated = testing::heap_allocations() - allocations_before;
-      asked = testing::kernel_calls() - kernel_calls_before;
-    }
-  }
-};
+using Count = testing::SteadyCalls<testing::heap_allocations, testing::kernel_calls>;
+constexpr std::size_t kAllocations = 0;
+constexpr std::size_t kKernelCalls = 1;
 
 template <auto M>
 Task<void> call_again_and_again(Client* client, Count* count) {
@@ -123,7 +103,7 @@ class CountedCalls : public ::testing::Test {
     std::vector<Task<void>> callers;
     for (std::size_t i = 0; i < in_flight; ++i) callers.push_back(caller(client_.get(), &count));
     loop_->block_on(when_all(std::move(callers)));
-    EXPECT_EQ(count.failed, 0u);
+    EXPECT_EQ(count.failed(), 0u);
     return count;
   }
 
@@ -137,40 +117,41 @@ class CountedCalls : public ::testing::Test {
 
 TEST_F(CountedCalls, OfOrdinaryHandlersAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(256, call_again_and_again<echo>).allocated, 0u);
+  EXPECT_EQ(count(256, call_again_and_again<echo>).growth(kAllocations), 0u);
 }
 TEST_F(CountedCalls, OfCoroutinesAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(256, call_again_and_again<echo_in_coroutine>).allocated, 0u);
+  EXPECT_EQ(count(256, call_again_and_again<echo_in_coroutine>).growth(kAllocations), 0u);
 }
 TEST_F(CountedCalls, OfCoroutinesThatSuspendAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(256, call_again_and_again<echo_after_a_turn>).allocated, 0u);
+  EXPECT_EQ(count(256, call_again_and_again<echo_after_a_turn>).growth(kAllocations), 0u);
 }
 TEST_F(CountedCalls, OfHandlersWithAContextAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(256, call_with_context).allocated, 0u);
+  EXPECT_EQ(count(256, call_with_context).growth(kAllocations), 0u);
 }
 TEST_F(CountedCalls, OneAtATimeAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(1, call_again_and_again<echo>).allocated, 0u);
+  EXPECT_EQ(count(1, call_again_and_again<echo>).growth(kAllocations), 0u);
 }
 TEST_F(CountedCalls, OfLambdasAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(256, call_a_lambda).allocated, 0u);
+  EXPECT_EQ(count(256, call_a_lambda).growth(kAllocations), 0u);
 }
 TEST_F(CountedCalls, TwoAtOnceAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(64, call_two_at_once).allocated, 0u);
+  EXPECT_EQ(count(64, call_two_at_once).growth(kAllocations), 0u);
 }
 TEST_F(CountedCalls, ThatAreStartedAndAwaitedLaterAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
-  EXPECT_EQ(count(128, start_again_and_again).allocated, 0u);
+  EXPECT_EQ(count(128, start_again_and_again).growth(kAllocations), 0u);
 }
 
 TEST_F(CountedCalls, AskTheKernelLessTheMoreAreInFlight) {
   const auto per_call = [&](std::size_t in_flight) {
-    const double asked = static_cast<double>(count(in_flight, call_again_and_again<echo>).asked);
+    const double asked =
+        static_cast<double>(count(in_flight, call_again_and_again<echo>).growth(kKernelCalls));
     return asked / static_cast<double>(Count::kCounted);
   };
   const double one = per_call(1);

@@ -91,6 +91,11 @@ Result<int> take_picky(BlockingReader<Picky>& items) {
   if (!items.status().ok()) return items.status();
   return count;
 }
+int count_picky(BlockingReader<Picky>& items) {
+  int count = 0;
+  while (items.next()) ++count;
+  return count;
+}
 std::string tenant_of_stream(CallContext& context, BlockingReader<int>& numbers) {
   while (numbers.next()) {
   }
@@ -192,7 +197,7 @@ class BlockingStreams : public ::testing::Test {
     options.limits.stream_window = kWindow;
     server.emplace(std::move(options));
     server->register_handler<sum, count_to, doubled, longest_of, throw_after, fail_after, first_only>();
-    server->register_handler<send_texts, take_texts, take_picky, tenant_of_stream>();
+    server->register_handler<send_texts, take_texts, take_picky, count_picky, tenant_of_stream>();
     server->register_handler<generate, add_up, running_sum, endless>();
     server->register_handler<echoed, add>();
     server->register_handler<&Watched::read>(&watched);
@@ -485,6 +490,15 @@ TEST_F(BlockingStreams, AServerStopsWhoseHandlersBlock) {
 TEST_F(BlockingStreams, BytesThatAreNoItemEndBothSides) {
   BlockingClient client{options()};
   auto stream = client.open<take_picky>();
+  ASSERT_TRUE(stream.write(Picky{1}));
+  ASSERT_TRUE(stream.write(Picky{13}));
+  const Status failure = stream.finish().status();
+  EXPECT_EQ(failure.code(), StatusCode::kInvalidArgument) << failure.to_string();
+}
+
+TEST_F(BlockingStreams, AHandlerThatDoesNotAskWhyItsItemsEndedGivesNoGoodAnswer) {
+  BlockingClient client{options()};
+  auto stream = client.open<count_picky>();
   ASSERT_TRUE(stream.write(Picky{1}));
   ASSERT_TRUE(stream.write(Picky{13}));
   const Status failure = stream.finish().status();

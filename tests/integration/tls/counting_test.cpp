@@ -4,14 +4,19 @@
 #include <malloc.h>
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <vector>
 
+#include "integration/tls/raw_tls.hpp"
 #include "integration/tls/tls_testing.hpp"
 #include "support/heap_count.hpp"
+#include "support/raw_socket.hpp"
+#include "support/steady_calls.hpp"
 #include "weft/access/policy.hpp"
 
 namespace weft::testing::tls_counting_tests {
@@ -54,28 +59,10 @@ Payload next(CallContext& context, Payload payload) {
   return payload;
 }
 
-/// Allocations in the time in which `kCounted` calls ended, after `kWarmUp` others.
-struct Count {
-  static constexpr std::size_t kWarmUp = 5000;
-  static constexpr std::size_t kCounted = 10'000;
-  static constexpr std::size_t kAfter = 2000;
-  std::size_t ended = 0;
-  std::size_t failed = 0;
-  std::size_t by_weft = 0;
-  std::size_t buffers = 0;
-
-  bool more() const { return ended < kWarmUp + kCounted + kAfter; }
-  void end_one(bool good) {
-    failed += good ? 0 : 1;
-    if (++ended == kWarmUp) {
-      by_weft = heap_allocations();
-      buffers = buffers_taken;
-    } else if (ended == kWarmUp + kCounted) {
-      by_weft = heap_allocations() - by_weft;
-      buffers = buffers_taken - buffers;
-    }
-  }
-};
+std::size_t buffers_taken_so_far() noexcept {
+  return buffers_taken;
+}
+using Count = SteadyCalls<heap_allocations, buffers_taken_so_far>;
 
 Task<void> call_again_and_again(Client* client, Count* count) {
   Payload payload{};
@@ -116,10 +103,10 @@ class CountedCallsOverTls : public TlsTest {
     for (std::size_t i = 0; i < in_flight; ++i)
       callers.push_back(call_again_and_again(client_.get(), &count));
     loop_->block_on(when_all(std::move(callers)));
-    EXPECT_EQ(count.failed, 0u);
-    EXPECT_EQ(count.buffers, 0u);
+    EXPECT_EQ(count.failed(), 0u);
+    EXPECT_EQ(count.growth(1), 0u);
     if (kHeapIsCounted && !detail::kFramePoolBypassed) {
-      EXPECT_EQ(count.by_weft, 0u);
+      EXPECT_EQ(count.growth(0), 0u);
     }
   }
 
@@ -169,6 +156,25 @@ TEST_F(CountedCallsOverTls, AnIdleConnectionGivesOpensslsBuffersBack) {
   EXPECT_EQ(buffers_held, busy - 4) << "one for each direction, at both ends";
   ASSERT_TRUE(loop_->block_on(client_->call<next>(Payload{})).ok());
   EXPECT_EQ(buffers_held, busy);
+}
+
+TEST_F(CountedCallsOverTls, AStrangerWhoIsSilentInTheHandshakeHoldsNoRecords) {
+  constexpr std::size_t kStrangers = 16;
+  ASSERT_TRUE(loop_->block_on(client_->call<next>(Payload{})).ok());
+  const std::size_t before = buffers_held;
+  detail::Url url = detail::Url::parse(server_->urls().front()).value();
+  url.scheme = "tcp";
+  std::deque<RawSocket> strangers;
+  for (std::size_t i = 0; i < kStrangers; ++i) {
+    RawTls tls;
+    EXPECT_FALSE(tls.shake_hands());
+    ASSERT_TRUE(strangers.emplace_back(url).send(tls.take()));
+  }
+  const auto answered = [&] {
+    return std::ranges::all_of(strangers, [](RawSocket& each) { return each.has_input(); });
+  };
+  while (!answered()) loop_->run_once(1ms);
+  EXPECT_EQ(buffers_held, before + kStrangers) << "one for the messages of a handshake, none for records";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace weft::info {
 
 namespace {
 
-// What kernels before 5.1 say in place of ENOTCONN; it has no name outside of the kernel.
+// Kernels before 5.1 say this in place of ENOTCONN; it has no name outside of the kernel.
 constexpr int kNotSupported = 524;
 
 constexpr const char* kWhyNotUsed =

@@ -34,6 +34,7 @@ class AsioOperation final : Told, AsioWaiter {
   /// Throws what making it throws; the handler is not called then.
   static void begin(Handler handler, Remote remote) {
     std::unique_ptr<AsioOperation> made{new AsioOperation(std::move(handler), std::move(remote))};
+    if (made->remote_.made()) made->listen();
     made.release()->start();
   }
 
@@ -59,11 +60,14 @@ class AsioOperation final : Told, AsioWaiter {
   friend struct std::default_delete<AsioOperation>;
   ~AsioOperation() = default;
 
-  void start() {
-    pending_.enter(*this);
-    if (!remote_.made()) return told();
+  /// Throws std::bad_alloc.
+  void listen() {
     auto slot = asio::get_associated_cancellation_slot(*handler_);
     if (slot.is_connected()) slot.template emplace<Cancel>(this);
+  }
+  void start() noexcept {
+    pending_.enter(*this);
+    if (!remote_.made()) return told();
     remote_.send(*this);
   }
   // Nobody is told of work that was given up at once.

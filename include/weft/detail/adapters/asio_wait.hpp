@@ -234,8 +234,10 @@ class [[nodiscard("the operation begins when it is awaited")]] AsioWait final : 
     is_over_ = true;
     if (!failure_.ok()) return std::move(failure_);
     auto& given = waiting_->given();
-    if (!given)
-      return Status{StatusCode::kCancelled, Layer::kUser, "asio: the context of the operation has ended"};
+    if (!given) {
+      return Status{StatusCode::kCancelled, Layer::kUser,
+                    "asio dropped the operation: its context has ended, or it could not be begun"};
+    }
     return Outcome::of(std::move(*given));
   }
 

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "weft/calls/answer.hpp"
+#include "weft/calls/call_options.hpp"
 #include "weft/coro/task.hpp"
 #include "weft/detail/calls/told_call.hpp"
 #include "weft/detail/coro/owned_argument.hpp"
 #include "weft/detail/functions/errand_body.hpp"
 #include "weft/detail/runtime/told_task.hpp"
+#include "weft/functions/call.hpp"
 #include "weft/functions/method.hpp"
 #include "weft/runtime/loop.hpp"
 
@@ -119,5 +121,49 @@ auto make_remote_task(const std::shared_ptr<Mailbox>& mailbox, Function&& functi
   }
   return RemoteTask<T>{task};
 }
+
+/// The way to a client for another executor, of which `Begun` is the shape that work has there. May be
+/// copied, kept and used by any thread, also when the client has ended: calls fail with kCancelled then.
+template <template <typename> class Begun>
+class RemoteCaller {
+ public:
+  explicit RemoteCaller(std::shared_ptr<CallDoor> door) noexcept : door_(std::move(door)) {}
+
+  /// Gives a call of a function. Arguments are encoded here, and the answer is decoded where the executor is
+  /// told of it. Options of this call come first, if there are any; what they name stays until then. Errors:
+  /// those of FunctionCaller::call; kCancelled also when the client's loop was stopped or the client has
+  /// ended; kFailedPrecondition in a child of fork.
+  template <auto M, typename... Given>
+    requires WithoutOptions<Given...>
+  Begun<RemoteCall<ResultOfMethod<M>>> call(Given&&... arguments) const {
+    return Begun{make_remote_call<M>(door_, nullptr, std::forward<Given>(arguments)...)};
+  }
+  template <auto M, typename... Given>
+  Begun<RemoteCall<ResultOfMethod<M>>> call(const CallOptions& options, Given&&... arguments) const {
+    return Begun{make_remote_call<M>(door_, &options, std::forward<Given>(arguments)...)};
+  }
+
+ private:
+  std::shared_ptr<CallDoor> door_;
+};
+
+/// The way to a loop for another executor. May be copied, kept and used by any thread, also when the loop has
+/// ended.
+template <template <typename> class Begun>
+class RemoteRunner {
+ public:
+  explicit RemoteRunner(std::shared_ptr<Mailbox> mailbox) noexcept : mailbox_(std::move(mailbox)) {}
+
+  /// Gives the coroutine `function(args...)`, which runs on the loop: a call of a fleet, or whatever else
+  /// coroutines do. It owns copies of `args`, and `function` has no captures. Errors: the failure that it
+  /// gives; kCancelled when the loop was stopped, which drops it.
+  template <typename Function, typename... Args>
+  auto run(Function&& function, Args&&... args) const {
+    return Begun{make_remote_task(mailbox_, std::forward<Function>(function), std::forward<Args>(args)...)};
+  }
+
+ private:
+  std::shared_ptr<Mailbox> mailbox_;
+};
 
 }  // namespace weft::detail
