@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kStrangers = 200;  // fewer than one address may have handshakes
 constexpr std::size_t kWords = 72;
-/// OpenSSL takes about 77 KB for a handshake that has begun, and our hello waits for its end in a chunk.
+/// OpenSSL takes 60 to 77 KB for a handshake that has begun, and our hello waits for its end in a chunk.
 constexpr std::size_t kTlsBytes = 160 * 1024;
 
 /// Way in, the words that are said there, and the most memory that each stranger who says them may take.
