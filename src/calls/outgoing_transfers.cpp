@@ -18,6 +18,8 @@ constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::
 /// With more answers than this, and more of their bytes than that, waiting no more are made.
 constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
+/// Bytes of a piece that is copied: so many are in memory twice.
+constexpr std::size_t kCopiedPieceBytes = 128 * 1024;
 /// The time after which others are not reckoned with: a call that comes then waits for one long piece.
 constexpr Duration kAloneAfter = std::chrono::milliseconds{1};
 
@@ -93,6 +95,9 @@ bool OutgoingTransfers::has_company(std::uint32_t reports) noexcept {
 // The marks of a progress count equally long pieces, and a rate is kept piece by piece.
 std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept {
   const Capabilities& carrier = connection_.capabilities();
+  if (transfer.is_copied_by(connection_.outbox())) {
+    return std::min({transfer.bytes_left(), carrier.piece_bytes, kCopiedPieceBytes});
+  }
   const bool is_long = !has_company && pacing_ == nullptr && !transfer.is_marked();
   return std::min(transfer.bytes_left(), is_long ? carrier.lone_piece_bytes : carrier.piece_bytes);
 }
@@ -105,6 +110,8 @@ std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
   const std::size_t bytes = piece_of(transfer, !may_be_long || has_company(reports));
   const bool last = bytes == transfer.bytes_left();
+  // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.
+  if (transfer.is_copied_by(connection_.outbox())) static_cast<void>(output_.reserve(bytes));
   const wire::PieceHead head{.id = transfer.id(),
                              .offset = transfer.offset(),
                              .bytes = bytes,

@@ -385,22 +385,21 @@ void Session::on_timer() {
 
 // A peer that was heard is pinged one interval after that, and given up another one later.
 void Session::watch_peer() {
+  const Duration interval = setup_.limits.ping_interval;
   TimePoint since = loop().now();
-  if (state_ == State::kHalfClosed) {  // it cannot answer
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
-  } else if (life_.heard || connection_->is_moving()) {
+  const bool cannot_answer = state_ == State::kHalfClosed;
+  if (!cannot_answer && (life_.heard || connection_->is_moving())) {
     if (life_.heard && !connection_->is_moving()) since = connection_->behind_since();
-    life_.heard = life_.pinged = false;
-  } else if (life_.pinged) {
+    // All that it said may have come an interval ago.
+    life_.pinged = Deadline::after(since, interval).at() <= loop().now();
+    life_.heard = false;
+    if (life_.pinged) since = loop().now();
+  } else if (!cannot_answer && std::exchange(life_.pinged, true)) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
                   "the peer is silent: it answered no ping, so it is taken for dead"});
-  } else {
-    life_.pinged = true;
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   }
-  TimePoint next = Deadline::after(since, setup_.limits.ping_interval).at();
-  if (next <= loop().now()) next = Deadline::after(loop().now(), setup_.limits.ping_interval).at();
-  loop().arm(*this, next);
+  if (cannot_answer || life_.pinged) output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
+  loop().arm(*this, Deadline::after(since, interval).at());
 }
 
 // An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
