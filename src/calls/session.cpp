@@ -62,6 +62,15 @@ bool may_put_off(Session& session) {
   return session.connection().outbox().queued_bytes() > limits.outbox_high_water + refusals;
 }
 
+// As with requests that are put off: nothing more is read before the peer has taken what it has caused.
+void stop_reading_if_full(Session& session) {
+  if (session.output().has_room() || !may_put_off(session)) [[likely]] {
+    return;
+  }
+  session.connection().pause_receiving();
+  session.calls_out().hold_back(true);
+}
+
 }  // namespace
 
 std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection) {
@@ -172,9 +181,9 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
       const bool waits = may_put_off(*this);
       if (waits && put_off(frames.subspan(i), chunk)) return {};
-      in_.refuse_request(wire::RequestView{frames[i].header},
-                         waits ? no_memory_to_put_off()
-                               : Refusal{RefusalReason::kOverProcessMemory, Status::of<kMuchToSend>()});
+      in_.refuse_request(
+          wire::RequestView{frames[i].header},
+          waits ? no_memory_to_put_off() : Refusal{RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
       continue;
     }
     if (frames[i].header.type != wire::FrameType::kRequest) [[unlikely]] {
@@ -220,7 +229,12 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
     case wire::FrameType::kItem: {
       const std::span<const Frame> items = SessionStreams::items_at_front_of(frames.subspan(at));
       at += items.size() - 1;
-      return streams_.on_items(items, chunk);
+      Status status = streams_.on_items(items, chunk);
+      // The credits for them are bounded only if the peer reads them.
+      if (connection_->outbox().queued_bytes() > setup_.limits.outbox_high_water) [[unlikely]] {
+        stop_reading_if_full(*this);
+      }
+      return status;
     }
     case wire::FrameType::kCredit:
       return streams_.on_credit(frame.header);
@@ -303,12 +317,8 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
     ++setup_.host.frames_skipped;
   }
   setup_.owner.on_session_room(*this);
-  // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
   const bool asks = frame.header.type == wire::FrameType::kRequest || (is_piece && !piece.of_answer());
-  if (asks && !output_.has_room() && may_put_off(*this)) [[unlikely]] {
-    connection_->pause_receiving();
-    out_.hold_back(true);
-  }
+  if (asks) stop_reading_if_full(*this);
   return status;
 }
 
