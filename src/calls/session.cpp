@@ -150,7 +150,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
   }
   if ((*features & wire::Features::kStreams) != 0) {
-    streams_.allow(theirs.stream_window_bytes, theirs.body_bytes_max);
+    streams_.allow(theirs.stream_window_bytes, theirs.body_bytes_max, !setup_.connecting);
   }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);

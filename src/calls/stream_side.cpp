@@ -29,7 +29,7 @@ void wake(Loop& loop, Ready*& waiter) noexcept {
 }  // namespace
 
 StreamSide::~StreamSide() {
-  if (streams_ != nullptr && answers_) streams_->leave(counted_);
+  if (streams_ != nullptr) streams_->leave(answers_, counted_);
 }
 
 void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept {
@@ -55,9 +55,7 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
   own_items_ = OwnItems::kOver;
   if (failure_.ok()) failure_ = why;
   unlink();
-  if (SessionStreams* const streams = std::exchange(streams_, nullptr); streams != nullptr && answers_) {
-    streams->leave(counted_);
-  }
+  if (SessionStreams* const streams = std::exchange(streams_, nullptr)) streams->leave(answers_, counted_);
   wake(loop_, reader_);
   wake_writer();
 }
@@ -132,7 +130,7 @@ void StreamSide::took(std::uint64_t granted) noexcept {
   if (granted != 0 && !incoming_.have_ended()) {
     streams_->output().send(wire::CreditHead{.id = id_, .granted = granted, .of_answer = answers_}.header());
   }
-  if (!answers_) return;
+  if (!streams_->counts(answers_)) return;
   streams_->count_held(counted_, incoming_.held());
   counted_ = incoming_.held();
 }
@@ -154,7 +152,7 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
       continue;
     }
     const std::uint64_t uncounted = incoming_.held() - counted_ + wire::ItemView{item.header}.cost();
-    if (answers_ && !streams_->may_hold(uncounted)) [[unlikely]] {
+    if (streams_->counts(answers_) && !streams_->may_hold(uncounted)) [[unlikely]] {
       fail_for_memory();
       continue;
     }

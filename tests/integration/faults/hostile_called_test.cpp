@@ -39,6 +39,14 @@ Task<int> take(Reader<std::string>& items) {
   co_return 0;
 }
 
+/// Counts the items that come.
+Task<Result<int>> count_items(Reader<std::string>& items) {
+  int count = 0;
+  while (auto item = co_await items.next()) ++count;
+  if (!items.status().ok()) co_return items.status();
+  co_return count;
+}
+
 /// Handlers of a server that call the client back. What they begin goes on when they, or their caller, have
 /// ended, and notes how it ended.
 struct Asking {
@@ -95,12 +103,12 @@ struct Asking {
 
 class HostileCalled : public StillFaultTest {
  protected:
-  Server& serve_asking(ServerOptions options = {}) {
-    options.limits.stream_window = kWindow;
+  Server& serve_asking(ServerOptions options = {}, std::uint32_t window = kWindow) {
+    options.limits.stream_window = window;
     return serve(std::move(options), [this](Server& server) {
       server.register_handler<&Asking::ask, &Asking::read, &Asking::read_late, &Asking::skip, &Asking::write>(
           &asking_);
-      server.register_handler<add>();
+      server.register_handler<add, count_items>();
     });
   }
   /// A peer that has said hello and made the call `request`; `asked` becomes the id of what the server asks
@@ -311,6 +319,51 @@ TEST_F(HostileCalled, AFloodOfItemsWhoseCreditsNobodyReadsIsNotReadForEver) {
   EXPECT_TRUE(have_ended(1));
   EXPECT_TRUE(asking_.ends.back().ok()) << asking_.ends.back().to_string();
   peer.reset();
+}
+
+// The server reads none of its streams at the peer yet, and the peer fills them all. What it may take of the
+// server's memory is a share: an item of somebody else finds a place.
+TEST_F(HostileCalled, ItemsOfStreamsThatTheServerOpenedLeaveOthersTheirShareOfTheMemory) {
+  constexpr int kStreams = 16;
+  ServerOptions options;
+  options.limits.process_memory_max = 8u << 20;
+  Server& server = serve_asking(std::move(options), 4u << 20);
+  const std::string large(50'000, 'm');
+  FloodingPeer peer{server.urls().front()};
+  peer.say(hello_with_window(kWindow));
+  std::vector<std::uint64_t> asked;
+  for (std::uint64_t i = 0; i < kStreams; ++i) {
+    peer.say(request_bytes<&Asking::read_late>(i));
+    const auto request = peer.await(loop(), FrameType::kRequest);
+    ASSERT_TRUE(request.has_value());
+    asked.push_back(request->header.id);
+  }
+  for (const std::uint64_t id : asked) peer.say(repeated(item_bytes(id, large, true), 40));
+  ASSERT_TRUE(turn_until(loop(), [&] {
+    peer.pour();
+    return peer.has_said_all();
+  }));
+  peer.say(request_bytes<&add>(100, 1, 2));
+  ASSERT_TRUE(
+      peer.await(loop(), FrameType::kAnswer, [](const RawFrame& frame) { return frame.header.id == 100; }));
+  const auto upload = [&](Client& honest) -> Task<Result<int>> {
+    auto stream = honest.open<count_items>();
+    for (int i = 0; i < 4; ++i) {
+      const bool goes_on = co_await stream.write(large);
+      if (!goes_on) break;
+    }
+    Result<int> count = co_await stream.finish();
+    co_return count;
+  };
+  const Result<int> counted = loop().block_on(upload(client()));
+  ASSERT_TRUE(counted.ok()) << counted.status().to_string();
+  EXPECT_EQ(*counted, 4);
+  // Streams that found no place have what came before.
+  asking_.go_on.set();
+  peer.reset();
+  ASSERT_TRUE(have_ended(kStreams));
+  EXPECT_GT(asking_.items, 40);
+  EXPECT_LT(asking_.items, kStreams * 40);
 }
 
 TEST_F(HostileCalled, APeerThatGrantsNothingHoldsTheWriterOfItsStreamAndNobodyElse) {
