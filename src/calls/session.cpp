@@ -32,6 +32,10 @@ constexpr FixedFailure kMuchToSend{StatusCode::kResourceExhausted, Layer::kRpc, 
                                    "too much waits to be sent to this caller (outbox_high_water)"};
 /// Bytes of an answer that refuses a request for that reason.
 constexpr std::size_t kRefusalBytes = 128;
+/// Bytes that a call causes whose peer has not read any of them: such an answer or, of a stream, that and the
+/// three credits that a writer gets at most.
+constexpr std::size_t kCausedBytes = 2 * kRefusalBytes + 32;
+static_assert(kRefusalBytes + 3 * wire::head_bytes(0, true) <= kCausedBytes);
 static_assert(wire::kHeaderBytes + kMuchToSend.message.size() + 16 <= kRefusalBytes);
 
 constexpr FixedFailure kPeerEndedItsSide{
@@ -54,12 +58,13 @@ wire::Hello hello_with_features(const SessionSetup& setup) {
 // answers therefore reads on, and refuses requests meanwhile. So of two that both have too much to send only
 // one stops reading, one that asks for nothing: what fills its outbox is answers, and who they are for waits
 // for answers, and reads. An honest peer has no more requests unanswered than it may have, each of which gets
-// one small refusal; who sends more than that has to read first.
+// one small refusal or is a stream that gets a few credits, as do the streams that this side has opened; who
+// causes more than that has to read first. What was there before does not count: one frame may be large.
 bool may_put_off(Session& session) {
-  if (session.calls_out().awaited() == 0) return true;
-  const RpcLimits& limits = session.limits();
-  const std::size_t refusals = std::size_t{limits.calls_in_flight_max} * kRefusalBytes;
-  return session.connection().outbox().queued_bytes() > limits.outbox_high_water + refusals;
+  const std::size_t awaited = session.calls_out().awaited();
+  if (awaited == 0) return true;
+  const std::size_t caused = (session.limits().calls_in_flight_max + awaited) * kCausedBytes;
+  return session.connection().outbox().queued_bytes() > session.output().full_at() + caused;
 }
 
 // As with requests that are put off: nothing more is read before the peer has taken what it has caused.

@@ -460,6 +460,31 @@ TEST_F(HostileCalled, RequestsBeforeTheHelloAreNoHello) {
   expect_served(server);
 }
 
+// Each says again that the peer wants no requests: what was asked before is answered, and what is asked behind
+// them is refused here.
+TEST_F(HostileCalled, AFloodOfGoawaysLeavesWhatWasAskedBefore) {
+  Server& server = serve_asking();
+  std::uint64_t asked = 0;
+  FloodingPeer peer = asked_peer(server, request_bytes<&Asking::ask>(1, 5), asked);
+  restart_heap_peak();
+  const std::size_t before = heap_bytes();
+  const std::string goaways = repeated(control_bytes(FrameType::kGoaway), 1000);
+  EXPECT_TRUE(flood(loop(), peer, 100, [&](std::uint64_t) { return goaways; }));
+  if (kHeapIsCounted) {
+    EXPECT_LT(heap_peak_bytes() - before, 1u << 20);
+  }
+  expect_served_beside();
+  EXPECT_TRUE(asking_.ends.empty());
+  peer.say(request_bytes<&Asking::ask>(2, 6));
+  ASSERT_TRUE(have_ended(1));
+  EXPECT_EQ(asking_.ends.back().code(), StatusCode::kUnavailable) << asking_.ends.back().to_string();
+  EXPECT_TRUE(asking_.ends.back().unprocessed());
+  peer.say(frame_bytes(wire::AnswerHead{.id = asked}.header(), body_of(10)));
+  ASSERT_TRUE(have_ended(2));
+  EXPECT_EQ(asking_.answers, std::vector<int>{10});
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
+}
+
 TEST_F(HostileCalled, APeerThatResetsItsConnectionEndsAllThatWasAskedOfIt) {
   Server& server = serve_asking();
   constexpr std::uint64_t kEach = 300;
