@@ -70,8 +70,8 @@ class FrameOutput {
     connection_.tell_when_drained(items_room_ / 2);
     return false;
   }
-  /// Bytes that waited when has_room() was first found to be false since it was true last; the high-water mark
-  /// at least.
+  /// Bytes that waited when has_room() was first found to be false since it was true last; the high-water
+  /// mark at least.
   std::size_t full_at() const noexcept { return full_at_; }
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written. False when there is
   /// none.

@@ -272,8 +272,8 @@ TEST(Flood, OfItemsAndRequestsInBothDirectionsNeverStandsStill) {
   }
 }
 
-// What an honest peer causes beyond the mark is a refusal of each of its calls, and credits of each stream that
-// this side has opened: both together, where few calls are allowed.
+// What an honest peer causes beyond the mark is a refusal of each of its calls, and credits of each stream
+// that this side has opened: both together, where few calls are allowed.
 TEST(Flood, OfAsManyStreamsAndRequestsAsMayBeNeverStandsStill) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     for (const std::uint32_t calls_max : {2u, 5u, 20u, 100u}) {

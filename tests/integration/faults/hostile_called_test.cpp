@@ -460,8 +460,8 @@ TEST_F(HostileCalled, RequestsBeforeTheHelloAreNoHello) {
   expect_served(server);
 }
 
-// Each says again that the peer wants no requests: what was asked before is answered, and what is asked behind
-// them is refused here.
+// Each says again that the peer wants no requests: what was asked before is answered, and what is asked
+// behind them is refused here.
 TEST_F(HostileCalled, AFloodOfGoawaysLeavesWhatWasAskedBefore) {
   Server& server = serve_asking();
   std::uint64_t asked = 0;
