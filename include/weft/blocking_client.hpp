@@ -7,6 +7,7 @@
 #include "weft/client.hpp"
 #include "weft/detail/base/fork_mark.hpp"
 #include "weft/functions/blocking.hpp"
+#include "weft/functions/function_server.hpp"
 #include "weft/runtime/loop_thread.hpp"
 
 namespace weft {
@@ -19,7 +20,11 @@ namespace weft {
 /// It serves weft::blocking(client, stop_token) and weft::on_loop_of(client) too. Threads: any for its calls,
 /// any number at a time; none of them may still be making one when it is destroyed, while those that wait
 /// elsewhere for a call, such as a BlockingCall, get kCancelled. In a child of fork it does nothing.
-class BlockingClient final : public BlockingCalls<BlockingClient> {
+///
+/// It serves as a Client does: what is registered before the first call, on any thread but its own, the
+/// server calls. Handlers run on the client's own thread, and hold up its calls as long as they do not
+/// return.
+class BlockingClient final : public BlockingCalls<BlockingClient>, public FunctionServer<BlockingClient> {
  public:
   explicit BlockingClient(ClientOptions options, LoopThreadOptions thread = {});
   /// Uses these transports, which may be shared with other clients and servers.
@@ -27,6 +32,9 @@ class BlockingClient final : public BlockingCalls<BlockingClient> {
   ~BlockingClient();
   BlockingClient(const BlockingClient&) = delete;
   BlockingClient& operator=(const BlockingClient&) = delete;
+
+  /// As CallClient::register_method(), from another thread than the client's own. Throws std::bad_alloc.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// The seam for BlockingCalls.
   const std::shared_ptr<detail::CallDoor>& door() const noexcept { return door_; }

@@ -12,6 +12,8 @@
 #include "weft/calls/client/call_pool.hpp"
 #include "weft/calls/transfer_progress.hpp"
 #include "weft/functions/function_caller.hpp"
+#include "weft/functions/function_server.hpp"
+#include "weft/functions/peer.hpp"
 #include "weft/transports.hpp"
 
 namespace weft {
@@ -19,7 +21,13 @@ namespace weft {
 /// Calls functions of one server over several connections: a CallPool whose arguments and results are written
 /// and read by the codec: `Result<R> reply = co_await pool.call<f>(arguments...);`. Thread, life: as
 /// CallPool.
-class ConnectionPool final : public CallPool, public FunctionCaller<ConnectionPool> {
+///
+/// A pool serves too, as a Client does: what is registered before its first call, or connect(), the server
+/// calls over each of its connections. A connection that serves is not idle; one that the pool leaves tells
+/// the server so, and ends when what runs has been answered.
+class ConnectionPool final : public CallPool,
+                             public FunctionCaller<ConnectionPool>,
+                             public FunctionServer<ConnectionPool> {
  public:
   /// Uses all transports of this build, its own ones. `loop` must outlive the pool.
   ConnectionPool(Loop& loop, PoolOptions options, TransportOptions transports = {});

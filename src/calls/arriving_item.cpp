@@ -25,7 +25,7 @@ ArrivingItem::ArrivingItem(ArrivingItems& items, StreamSide& side, wire::ItemVie
       memory_(std::move(memory)),
       bytes_(memory_.size()),
       cost_(item.cost()),
-      is_served_(side.place().answers) {
+      is_counted_(side.place().streams->counts(side.place().answers)) {
   getting_on_.begin(items_->session().connection().stats().bytes_received);
   arm();
 }

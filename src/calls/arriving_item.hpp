@@ -39,8 +39,8 @@ class ArrivingItem final : public ListHook<ArrivingItemTag>, private Timer {
   void forget_items() noexcept;
   Bytes body() const noexcept { return body_.bytes(); }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// The peer opened its stream.
-  bool is_served() const noexcept { return is_served_; }
+  /// What is here of it counts as held by its connection.
+  bool is_counted() const noexcept { return is_counted_; }
   /// Cost of the item in its stream's window.
   std::uint64_t cost() const noexcept { return cost_; }
 
@@ -68,7 +68,7 @@ class ArrivingItem final : public ListHook<ArrivingItemTag>, private Timer {
   ArrivingBuffer memory_;
   const std::size_t bytes_;
   const std::uint64_t cost_;
-  const bool is_served_;
+  const bool is_counted_;
   std::size_t received_ = 0;
   GettingOn getting_on_;
 };

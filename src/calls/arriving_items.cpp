@@ -88,13 +88,13 @@ void ArrivingItems::leave(const ArrivingItem& item) noexcept {
 }
 
 void ArrivingItems::count_held(const ArrivingItem& item, std::size_t before, std::size_t now) noexcept {
-  if (item.is_served()) session_.streams().count_held(before, now);
+  if (item.is_counted()) session_.streams().count_held(before, now);
 }
 
 bool ArrivingItems::charge(ArrivingItem& item, std::size_t arrived) noexcept {
   const std::size_t before = item.charged();
   const std::size_t more = arrived - std::min(arrived, before);
-  if ((!item.is_served() || session_.streams().may_hold(more)) && item.charge(arrived)) {
+  if ((!item.is_counted() || session_.streams().may_hold(more)) && item.charge(arrived)) {
     count_held(item, before, item.charged());
     return true;
   }

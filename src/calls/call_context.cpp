@@ -18,6 +18,12 @@ detail::AnswerWishes& wishes(detail::ServedCall& call) {
   return *kept;
 }
 
+/// Notes of the connection; null without any.
+const detail::CallEnvelope::Endpoints* endpoints_of(const detail::ServedCall& call) {
+  const detail::CallEnvelope* const envelope = call.envelope_if_any();
+  return envelope != nullptr ? envelope->endpoints.get() : nullptr;
+}
+
 }  // namespace
 
 std::uint64_t CallContext::connection_id() const {
@@ -33,19 +39,19 @@ std::string_view CallContext::method() const {
 }
 
 std::string CallContext::local_endpoint() const {
-  if (const auto& kept = call_->envelope().endpoints) return kept->local;
+  if (const auto* const kept = endpoints_of(*call_)) return kept->local;
   return call_->sink() != nullptr ? call_->sink()->local_endpoint() : std::string{};
 }
 
 std::string CallContext::remote_endpoint() const {
-  if (const auto& kept = call_->envelope().endpoints) return kept->remote;
+  if (const auto* const kept = endpoints_of(*call_)) return kept->remote;
   return call_->sink() != nullptr ? call_->sink()->remote_endpoint() : std::string{};
 }
 
 Identity CallContext::identity() const {
-  const detail::CallEnvelope& envelope = call_->envelope();
-  if (envelope.pass != nullptr) return envelope.pass->caller();
-  if (envelope.endpoints != nullptr) return envelope.endpoints->identity;
+  const detail::CallEnvelope* const envelope = call_->envelope_if_any();
+  if (envelope != nullptr && envelope->pass != nullptr) return envelope->pass->caller();
+  if (const auto* const kept = endpoints_of(*call_)) return kept->identity;
   return call_->sink() != nullptr ? call_->sink()->peer_identity() : Identity{};
 }
 
@@ -64,8 +70,9 @@ MetadataView CallContext::metadata() const {
 }
 
 void* CallContext::find_attached(const std::type_info& type) const noexcept {
-  const auto& pass = call_->envelope().pass;
-  return pass != nullptr ? pass->objects().find(type) : nullptr;
+  const detail::CallEnvelope* const envelope = call_->envelope_if_any();
+  const bool has_passed = envelope != nullptr && envelope->pass != nullptr;
+  return has_passed ? envelope->pass->objects().find(type) : nullptr;
 }
 
 bool CallContext::cancelled() const {
@@ -73,11 +80,12 @@ bool CallContext::cancelled() const {
 }
 
 Bytes CallContext::attachment() const {
-  return call_->envelope().attachment.bytes();
+  const detail::CallEnvelope* const envelope = call_->envelope_if_any();
+  return envelope != nullptr ? envelope->attachment.bytes() : Bytes{};
 }
 
 Buffer CallContext::take_attachment() {
-  return std::move(call_->envelope().attachment);
+  return call_->envelope_if_any() != nullptr ? std::move(call_->envelope().attachment) : Buffer{};
 }
 
 void CallContext::set_attachment(Buffer attachment) {
@@ -102,7 +110,7 @@ void CallContext::set_attachment_rate(std::uint64_t bytes_per_second) {
 }
 
 std::shared_ptr<detail::PeerTarget> CallContext::peer_target() const {
-  if (const auto& kept = call_->envelope().endpoints; kept != nullptr && kept->peer != nullptr) {
+  if (const auto* const kept = endpoints_of(*call_); kept != nullptr && kept->peer != nullptr) {
     return kept->peer;
   }
   std::shared_ptr<detail::PeerTarget> peer;

@@ -30,7 +30,8 @@ bool CallWorkers::withdraw(ServedCall& call) {
 }
 
 bool CallWorkers::Calls::run(ServedCall& call) {
-  if (call.run_until != TimePoint::max() && call.loop().clock().now() > call.run_until) return true;
+  const TimePoint run_until = call.parts().run_until;
+  if (run_until != TimePoint::max() && call.loop().clock().now() > run_until) return true;
   call.run_off_loop();
   return false;
 }

@@ -78,7 +78,8 @@ constexpr std::size_t kCoroutineBytes = 1024;
 std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk) {
   const bool chunk_is_kept = method.keeps_body && stays_in_chunk(frame, chunk);
   const std::size_t exchange_bytes = method.kind == HandlerKind::kBlocking ? sizeof(ServedExchange) : 0;
-  return sizeof(ServedCall) + (method.key.streams ? sizeof(StreamSide) + exchange_bytes : 0) +
+  return sizeof(ServedCall) + sizeof(ServedParts) +
+         (method.key.streams ? sizeof(StreamSide) + exchange_bytes : 0) +
          (method.kind == HandlerKind::kCoroutine ? kCoroutineBytes : 0) +
          (method.keeps_body && method.copies_body ? wire::RequestView{frame.header}.arguments_bytes() : 0) +
          (chunk_is_kept ? chunk->capacity() : frame.body.size());
@@ -206,7 +207,8 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   }
   auto incoming = std::move(arrived.incoming);
   auto pass = std::move(arrived.pass);
-  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(arrived));
+  ServedCall* const call = new_record(method, frame, chunk, charge, std::move(place), std::move(arrived),
+                                      incoming != nullptr || pass != nullptr);
   if (call == nullptr) [[unlikely]] {
     if (pass != nullptr) pass->refused(Status::of<kOutOfMemory>());
     admission_.leave(charge.in_connection());
@@ -221,8 +223,8 @@ Status CallsIn::serve_record(const MethodEntry& method, const Frame& frame, cons
   if (pass != nullptr) [[unlikely]] {
     call->envelope().pass = std::move(pass);
   }
-  if (call->envelope().stream != nullptr) [[unlikely]] {
-    call->envelope().stream->open(session_.streams(), call->id(), true);
+  if (call->stream() != nullptr) [[unlikely]] {
+    call->stream()->open(session_.streams(), call->id(), true);
   }
   call->start();
   return {};
@@ -238,7 +240,7 @@ Status CallsIn::refuse_passed(std::uint64_t id, const Refusal& refusal, const Ow
 // the table; freed by the last who holds it. Metadata is kept in any case. Null when memory is out, and what
 // was reserved for it is given back then.
 ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                                const Charge& charge, RunningPlace place, Arrived arrived) {
+                                const Charge& charge, RunningPlace place, Arrived arrived, bool has_parts) {
   const wire::RequestView head{frame.header};
   const std::size_t metadata = head.metadata_bytes();
   ServedRequest request{.id = head.id(),
@@ -260,10 +262,10 @@ ServedCall* CallsIn::new_record(const MethodEntry& method, const Frame& frame, c
     request.body = (method.keeps_body ? request.kept.bytes() : frame.body).subspan(wire::padded(metadata));
     std::unique_ptr<StreamSide> stream;
     if (method.key.streams) stream = std::make_unique<StreamSide>(session_.loop());
-    ServedCall* const call = new ServedCall(answers_, host_, session_.loop(), method, std::move(request),
-                                            std::move(arrived.attachment));
-    call->envelope().stream = std::move(stream);
-    return call;
+    ServedCall& call = ServedCall::make(answers_, host_, session_.loop(), method, std::move(request),
+                                        std::move(arrived.attachment), has_parts);
+    call.stream() = std::move(stream);
+    return &call;
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -404,7 +406,8 @@ Landing CallsIn::serve_early(const MethodEntry& method, const Frame& frame) {
     return Landing::skip();
   }
   ServedCall* const call = table_.find(request.id());
-  IncomingTransfer* const transfer = call != nullptr ? call->envelope().incoming.get() : nullptr;
+  const CallEnvelope* const envelope = call != nullptr ? call->envelope_if_any() : nullptr;
+  IncomingTransfer* const transfer = envelope != nullptr ? envelope->incoming.get() : nullptr;
   if (transfer == nullptr || !transfer->lands()) return Landing::skip();
   return arriving.land_following(*transfer);
 }

@@ -94,7 +94,7 @@ class CallsIn final : private ArrivingCallsOwner {
   bool is_in_use(std::uint64_t id) const;
   Status serve_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk, Arrived arrived);
   ServedCall* new_record(const MethodEntry& method, const Frame& frame, const ChunkRef& chunk,
-                         const Charge& charge, RunningPlace place, Arrived arrived);
+                         const Charge& charge, RunningPlace place, Arrived arrived, bool has_parts);
 
   Session& session_;
   CallsHost& host_;

@@ -30,7 +30,8 @@ FrameOutput::FrameOutput(Connection& connection, const RpcLimits& limits, LocalB
       process_(process),
       high_water_(limits.outbox_high_water),
       items_room_(std::min(kItemsRoom, high_water_ / 2)),
-      room_(std::min(kSmallBytes, high_water_)) {}
+      room_(std::min(kSmallBytes, high_water_)),
+      full_at_(high_water_) {}
 
 void FrameOutput::take_back(const std::byte* body) noexcept {
   WEFT_ASSERT(body == frame_ + wire::kHeaderBytes, "while a body was encoded, another frame was begun");
@@ -51,9 +52,13 @@ bool FrameOutput::find_room() noexcept {
   if (crowded_) return false;
   const std::size_t queued = outbox_.queued_bytes();
   if (queued > high_water_) {
+    // This function is asked again before anybody who asks for room adds to it.
+    room_ = 0;
+    if (full_at_ == high_water_) full_at_ = queued;
     connection_.tell_when_drained(high_water_ / 2);
     return false;
   }
+  full_at_ = high_water_;
   if (reserve(kStep)) {
     room_ = std::min(queued + kStep, high_water_);
     return true;
@@ -87,6 +92,7 @@ void FrameOutput::drained() noexcept {
     charged_ = wanted;
   }
   if (!crowded_) room_ = std::min(kSmallBytes, high_water_);
+  full_at_ = high_water_;
   if (charged_ != 0) connection_.tell_when_drained(kSmallBytes);
 }
 

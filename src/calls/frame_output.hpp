@@ -70,6 +70,9 @@ class FrameOutput {
     connection_.tell_when_drained(items_room_ / 2);
     return false;
   }
+  /// Bytes that waited when has_room() was first found to be false since it was true last; the high-water
+  /// mark at least.
+  std::size_t full_at() const noexcept { return full_at_; }
   /// Reserves memory for a frame of `bytes`, more than kSmallBytes, before it is written. False when there is
   /// none.
   bool reserve(std::size_t bytes) noexcept;
@@ -90,6 +93,7 @@ class FrameOutput {
   const std::size_t items_room_;
   /// Bytes that may wait before find_room() is asked.
   std::size_t room_;
+  std::size_t full_at_;
   std::size_t charged_ = 0;
   std::byte* frame_ = nullptr;
   std::uint32_t body_bytes_ = 0;

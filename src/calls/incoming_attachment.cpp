@@ -24,7 +24,7 @@ Status too_small(std::size_t bytes, std::size_t room) {
 }  // namespace
 
 IncomingAttachment::IncomingAttachment(detail::ServedCall& call)
-    : transfer_(call.envelope().incoming.get()) {}
+    : transfer_(call.envelope_if_any() != nullptr ? call.envelope().incoming.get() : nullptr) {}
 
 std::size_t IncomingAttachment::size() const noexcept {
   return transfer_ != nullptr ? transfer_->bytes() : 0;

@@ -17,36 +17,52 @@ std::uint64_t IncomingItems::discard() noexcept {
     granted = std::max(granted, take());
   }
   if (held_ != 0) granted = std::max(granted, window_.take(std::exchange(held_, 0)));
-  if (arriving_ != nullptr) {
-    granted = std::max(granted, window_.take(arriving_->cost()));
-    arriving_.reset();
+  if (const ArrivingItem* const awaited = arriving()) {
+    granted = std::max(granted, window_.take(awaited->cost()));
+    attached_->arriving.reset();
   }
   return granted;
 }
 
+bool IncomingItems::await(OwnedArrivingItem item) noexcept {
+  try {
+    if (attached_ == nullptr) {
+      attached_ = std::make_unique<Attachments>();
+      attached_->pushed = static_cast<std::uint32_t>(items_.count());
+    }
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  attached_->arriving = std::move(item);
+  return true;
+}
+
 bool IncomingItems::keep_arrived(LocalBudget& budget, ChunkPool& chunks) noexcept {
-  const OwnedArrivingItem item = std::move(arriving_);
+  Attachments& its = *attached_;
+  const OwnedArrivingItem item = std::move(its.arriving);
   Result<Buffer> attachment = item->take();
   if (!attachment.ok()) return false;
   try {
-    if (attached_ == nullptr) attached_ = std::make_unique<std::deque<Attached>>();
-    attached_->push_back({pushed_, item->bytes(), *std::move(attachment)});
+    its.whole.push_back({its.pushed, item->bytes(), *std::move(attachment)});
   } catch (const std::bad_alloc&) {
     return false;
   }
   if (!items_.push(item->body(), {}, budget, chunks)) {
-    attached_->pop_back();
+    its.whole.pop_back();
     return false;
   }
-  ++pushed_;
+  ++its.pushed;
   held_ += item->cost();
   return true;
 }
 
-std::uint64_t IncomingItems::drop_attachment() noexcept {
-  if (!front_is_attached()) return 0;
-  const std::uint64_t cost = wire::item_cost(0, attached_->front().bytes) - wire::item_cost(0);
-  attached_->pop_front();
+std::uint64_t IncomingItems::Attachments::pop() noexcept {
+  std::uint64_t cost = 0;
+  if (is_next()) {
+    cost = wire::item_cost(0, whole.front().bytes) - wire::item_cost(0);
+    whole.pop_front();
+  }
+  ++popped;
   return cost;
 }
 
@@ -66,7 +82,6 @@ void IncomingItems::drop() noexcept {
 void IncomingItems::forget() noexcept {
   items_.clear();
   attached_.reset();
-  popped_ = pushed_;
   held_ = 0;
 }
 

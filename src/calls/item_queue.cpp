@@ -93,6 +93,17 @@ void ItemQueue::clear() noexcept {
   while (first_ != nullptr) drop_first();
 }
 
+std::size_t ItemQueue::count() const noexcept {
+  std::size_t count = 0;
+  for (const Block* block = first_; block != nullptr; block = block->next) {
+    if (block->is_item) ++count;
+    for (std::size_t at = block->begin; !block->is_item && at != block->end; ++count) {
+      at += kLengthBytes + wire::padded(load_le<std::uint64_t>(block->data + at));
+    }
+  }
+  return count;
+}
+
 void ItemQueue::drop_first() noexcept {
   Block* const block = first_;
   first_ = block->next;

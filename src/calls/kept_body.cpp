@@ -9,14 +9,16 @@ namespace weft::detail {
 
 void KeptBody::copy(Bytes bytes) {
   if (bytes.empty()) return;
-  copied_ = {static_cast<std::byte*>(detail::allocate_frame(bytes.size())), bytes.size()};
-  std::memcpy(copied_.data(), bytes.data(), bytes.size());
-  bytes_ = copied_;
+  auto* const copied = static_cast<std::byte*>(detail::allocate_frame(bytes.size()));
+  std::memcpy(copied, bytes.data(), bytes.size());
+  bytes_ = {copied, bytes.size()};
 }
 
 KeptBody::~KeptBody() {
+  if (!chunk_ && !bytes_.empty()) {
+    detail::release_frame(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
   chunk_.reset();
-  if (!copied_.empty()) detail::release_frame(copied_.data(), copied_.size());
   if (charge_ != 0) budget_->release(charge_);
 }
 

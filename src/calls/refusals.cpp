@@ -36,6 +36,7 @@ std::string_view to_string(RefusalReason why) {
                                                  "attachment for a method that takes none",
                                                  "over the connection's memory",
                                                  "over the process's memory",
+                                                 "over the output that may wait",
                                                  "over the calls in flight",
                                                  "over the open streams",
                                                  "over the calls that may run",

@@ -31,19 +31,26 @@ constexpr FixedFailure kNoMemoryForAnswer{
 constexpr FixedFailure kConnectionGone{StatusCode::kUnavailable, Layer::kRpc, Retry::kNever,
                                        "the caller's connection is gone"};
 
+/// Null for a call that has passed nothing.
+GatePass* pass_of(const ServedCall& call) noexcept {
+  const CallEnvelope* const envelope = call.envelope_if_any();
+  return envelope != nullptr ? envelope->pass.get() : nullptr;
+}
+
 /// Tells those that a call has passed, interceptors and limits, that it fails.
-void note_failure(const CallEnvelope& envelope, const Status& failure) {
-  if (envelope.pass != nullptr) [[unlikely]] {
-    envelope.pass->will_fail(failure);
+void note_failure(ServedCall& call, const Status& failure) {
+  if (GatePass* const pass = pass_of(call)) [[unlikely]] {
+    pass->will_fail(failure);
   }
 }
 
 /// Keeps who the peer of a lost connection was for a handler that goes on. Without memory for it the handler
 /// hears that it was nobody.
-void keep_peer(CallEnvelope& envelope, const AnswerSink& sink) noexcept {
-  if (envelope.endpoints != nullptr || sink.peer_identity().is_anonymous()) return;
+void keep_peer(ServedCall& call, const AnswerSink& sink) noexcept {
+  const CallEnvelope* const envelope = call.envelope_if_any();
+  if ((envelope != nullptr && envelope->endpoints != nullptr) || sink.peer_identity().is_anonymous()) return;
   try {
-    envelope.endpoints = std::make_unique<const CallEnvelope::Endpoints>(
+    call.envelope().endpoints = std::make_unique<const CallEnvelope::Endpoints>(
         CallEnvelope::Endpoints{{}, {}, sink.peer_identity()});
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): nobody
   }
@@ -55,6 +62,12 @@ bool copies_too_much(AnswerSink& sink, const CallEnvelope& envelope) {
   return wishes != nullptr && wishes->attachment_is_shared &&
          !sink.reserve_copy(envelope.answer_attachment.size());
 }
+
+/// Base of a record that has its parts in one block, so that they outlive it.
+struct PartsPlace {
+  explicit PartsPlace(ServedCall& call) noexcept : parts_here(call) {}
+  ServedParts parts_here;
+};
 
 }  // namespace
 
@@ -74,27 +87,47 @@ Status status_of_exception() {
   }
 }
 
+/// A record with its parts in one block.
+class ServedCall::Whole final : private PartsPlace, public ServedCall {
+ public:
+  Whole(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request,
+        Buffer attachment)
+      : PartsPlace(static_cast<ServedCall&>(*this)),
+        ServedCall(sink, host, loop, method, std::move(request), &parts_here) {
+    parts_here.envelope.attachment = std::move(attachment);
+    is_whole_ = true;
+  }
+};
+
+// A guard against growth that nobody meant: an idle stream's record and its side of the items take 512 bytes.
+static_assert(frame_class(sizeof(ServedCall)) + frame_class(sizeof(StreamSide)) <= 512 / kFrameStep);
+
+ServedCall& ServedCall::make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
+                             ServedRequest request, Buffer attachment, bool has_parts) {
+  const bool is_whole = has_parts || !method.key.streams || method.kind == HandlerKind::kBlocking ||
+                        !request.deadline.is_infinite() || !attachment.empty();
+  if (!is_whole) return *new ServedCall(sink, host, loop, method, std::move(request));
+  return *new Whole(sink, host, loop, method, std::move(request), std::move(attachment));
+}
+
 ServedCall::ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
-                       ServedRequest request, Buffer attachment)
+                       ServedRequest request, ServedParts* parts)
     : sink_(&sink),
       host_(&host),
       loop_(&loop),
       method_(&method),
       connection_id_(sink.connection_id()),
       request_(std::move(request)),
-      envelope_{.attachment = std::move(attachment)} {
-  ++host.running;
-  ++host.calls.of(method).running;
-  task_end_.call = this;
-  task_end_.completed = [](Completion& end, TaskPromiseBase&) noexcept {
-    static_cast<TaskEnd&>(end).call->let_go();
-  };
-  if (request_.metadata_bytes != 0) [[unlikely]] {
-    scope_.set_carried(request_.kept.bytes().first(request_.metadata_bytes));
-  }
+      parts_(parts) {
   if (!request_.deadline.is_infinite()) {
     scope_.set_deadline(request_.deadline);
-    loop.arm(*this, request_.deadline.at());
+    loop.arm(this->parts(), request_.deadline.at());
+  }
+  ++host.running;
+  ++host.calls.of(method).running;
+  completed = [](Completion& end, TaskPromiseBase&) noexcept { static_cast<ServedCall&>(end).let_go(); };
+  if (request_.metadata_bytes != 0) [[unlikely]] {
+    scope_.set_carried(request_.kept.bytes().first(request_.metadata_bytes));
   }
 }
 
@@ -103,7 +136,16 @@ ServedCall::~ServedCall() {
     if (state_ == State::kCancelled) sink_->fail(id(), Status::of<kGivenUp>());
     sink_->forget(*this);
   }
-  if (envelope_.wishes != nullptr) envelope_.wishes->end(false);
+  if (parts_ == nullptr) return;
+  if (parts_->envelope.wishes != nullptr) parts_->envelope.wishes->end(false);
+  parts_->envelope.exchange.reset();  // it looks at the stream
+  if (is_whole_) return;
+  task_ = {};  // it looks at the parts
+  delete parts_;
+}
+
+void ServedParts::on_timer() {
+  call->cancel(CancelReason::kDeadline);
 }
 
 void ServedCall::start() {
@@ -111,7 +153,7 @@ void ServedCall::start() {
     switch (method_->kind) {
       case HandlerKind::kCoroutine:
         task_ = method_->serve_coroutine(method_, this);
-        detail::start(task_, &scope_, task_end_);
+        detail::start(task_, &scope_, *this);
         return;
       case HandlerKind::kBlocking:
         return hand_to_worker();
@@ -122,7 +164,7 @@ void ServedCall::start() {
     }
   } catch (const std::bad_alloc&) {
     if (!answered()) {
-      note_failure(envelope_, Status::of<kOutOfMemory>());
+      note_failure(*this, Status::of<kOutOfMemory>());
       sink_->refuse_without_memory(id());
       conclude();
     }
@@ -134,14 +176,12 @@ void ServedCall::start() {
 // before.
 void ServedCall::hand_to_worker() {
   if (method_->takes_attachment) {  // it has a context to ask
-    envelope_.endpoints = std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{
+    envelope().endpoints = std::make_unique<const CallEnvelope::Endpoints>(CallEnvelope::Endpoints{
         sink_->local_endpoint(), sink_->remote_endpoint(), sink_->peer_identity(), sink_->peer()});
   }
-  if (envelope_.stream != nullptr) {
-    envelope_.exchange.reset(new ServedExchange{*loop_, *envelope_.stream});
-  }
+  if (stream_ != nullptr) envelope().exchange.reset(new ServedExchange{*loop_, *stream_});
   const Deadline deadline = scope_.deadline();
-  if (!deadline.is_infinite()) run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;
+  if (!deadline.is_infinite()) parts().run_until = loop_->now() + deadline.remaining(loop_->now()) / 2;
   if (!host_->workers->submit(*this)) refuse_unrun(RefusalReason::kOverWorkerQueue);
 }
 
@@ -153,7 +193,7 @@ void ServedCall::refuse_unrun(RefusalReason reason) {
                                 : "all workers of the server are busy, and their queue has no place for the "
                                   "call (worker_queue_max, or waiting_max of its method)");
     why.mark_unprocessed();
-    note_failure(envelope_, why);
+    note_failure(*this, why);
     sink_->refuse(id(), reason, why);
     conclude();
   }
@@ -164,7 +204,11 @@ bool ServedCall::let_go() {
   if (--holders_ != 0) return false;
   CallsHost& host = *host_;
   --host.calls.of(*method_).running;
-  delete this;
+  if (is_whole_) [[likely]] {
+    delete static_cast<Whole*>(this);
+  } else {
+    delete this;
+  }
   --host.running;
   if (host.running.get() == 0 && host.on_idle) host.on_idle();
   return true;
@@ -196,23 +240,25 @@ Status ServedCall::carry_failure(Status failure, AnswerBody& charge) const noexc
 
 std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (off_loop_) {
-    late_failure_ = make_answer(bytes, late_body_);
+    late_failure_ = make_answer(bytes, parts().late_body);
     if (!late_failure_.ok()) return nullptr;
     // An empty body still has a place: null would say that there is nobody to answer.
     static std::byte nothing;
-    return bytes == 0 ? &nothing : late_body_.data();
+    return bytes == 0 ? &nothing : parts().late_body.data();
   }
   if (state_ != State::kRunning) return nullptr;
-  if (envelope_.pass != nullptr) [[unlikely]] {
-    envelope_.pass->will_answer(bytes);
+  if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
+    pass->will_answer(bytes);
   }
-  if (copies_too_much(*sink_, envelope_)) [[unlikely]] {
+  const CallEnvelope* const envelope = parts_ != nullptr ? &parts_->envelope : nullptr;
+  if (envelope != nullptr && copies_too_much(*sink_, *envelope)) [[unlikely]] {
     fail(Status::of<kNoMemoryForAnswer>());
     return nullptr;
   }
-  std::byte* body = sink_->begin_answer(id(), bytes, envelope_.answer_attachment.size());
+  const std::size_t attached = envelope != nullptr ? envelope->answer_attachment.size() : 0;
+  std::byte* body = sink_->begin_answer(id(), bytes, attached);
   if (body == nullptr) {
-    note_failure(envelope_, Status::of<kAnswerNotSent>());
+    note_failure(*this, Status::of<kAnswerNotSent>());
     conclude();
   }
   return body;
@@ -220,10 +266,11 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
 
 void ServedCall::end_answer() {
   if (off_loop_) return;
-  if (envelope_.answer_attachment.empty() && envelope_.wishes == nullptr) {
+  CallEnvelope* const envelope = parts_ != nullptr ? &parts_->envelope : nullptr;
+  if (envelope == nullptr || (envelope->answer_attachment.empty() && envelope->wishes == nullptr)) {
     sink_->end_answer();
   } else {
-    sink_->end_answer_with(id(), std::move(envelope_.answer_attachment), std::move(envelope_.wishes));
+    sink_->end_answer_with(id(), std::move(envelope->answer_attachment), std::move(envelope->wishes));
   }
   ++host_->calls.of(*method_).answered;
   conclude();
@@ -235,11 +282,11 @@ void ServedCall::take_back_answer(const std::byte* body) {
 
 void ServedCall::fail(const Status& failure) {
   if (off_loop_) {
-    late_failure_ = carry_failure(failure, late_body_);
+    late_failure_ = carry_failure(failure, parts().late_body);
     return;
   }
   if (state_ != State::kRunning) return;
-  note_failure(envelope_, failure);
+  note_failure(*this, failure);
   if (bad_arguments_) {
     sink_->refuse(id(), RefusalReason::kBadArguments, failure);
   } else {
@@ -255,11 +302,12 @@ void ServedCall::refuse_arguments(const Status& failure) {
 
 void ServedCall::conclude(State state) {
   state_ = state;
-  if (armed()) loop_->disarm(*this);
-  if (envelope_.pass != nullptr) [[unlikely]] {
-    envelope_.pass->conclude();
+  if (parts_ != nullptr && parts_->armed()) loop_->disarm(*parts_);
+  if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
+    pass->conclude();
   }
-  if (envelope_.close_after_answer.load(std::memory_order_relaxed)) sink_->finish();
+  if (parts_ != nullptr && parts_->envelope.close_after_answer.load(std::memory_order_relaxed))
+    sink_->finish();
 }
 
 void ServedCall::answer_late(AnswerBody body) {
@@ -279,8 +327,8 @@ void ServedCall::fail_late(Status failure) {
 
 // That nobody makes room is not the handler's fault, so its time is over.
 void ServedCall::when_room(RoomWaiter& waiter) {
-  if (envelope_.pass != nullptr) [[unlikely]] {
-    envelope_.pass->handler_ended();
+  if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
+    pass->handler_ended();
   }
   sink_->add_room_waiter(waiter);
 }
@@ -311,20 +359,16 @@ void ServedCall::run_off_loop() {
 void ServedCall::publish() {
   if (method_->delayed) return let_go_unanswered();
   if (!late_failure_.ok()) {
-    static_cast<void>(std::move(late_body_).take());  // its charge: on the loop the text has another
+    static_cast<void>(std::move(parts().late_body).take());  // its charge: on the loop the text has another
     return fail_late(std::move(late_failure_));
   }
-  answer_late(std::move(late_body_));
-}
-
-void ServedCall::on_timer() {
-  cancel(CancelReason::kDeadline);
+  answer_late(std::move(parts().late_body));
 }
 
 // What waits for a worker needs none any more: its record may be gone afterwards.
 void ServedCall::cancel(CancelReason reason) {
   cancelled_.store(true, std::memory_order_relaxed);
-  if (envelope_.stream != nullptr) envelope_.stream->close(to_status(reason), true);
+  if (stream_ != nullptr) stream_->close(to_status(reason), true);
   scope_.cancel(reason);
   if (method_->kind != HandlerKind::kBlocking || !host_->workers->withdraw(*this)) return;
   fail(to_status(reason).with_context("not run, still waiting for a worker"));
@@ -333,8 +377,8 @@ void ServedCall::cancel(CancelReason reason) {
 
 void ServedCall::cancel_by_peer() {
   if (answered()) return;
-  if (envelope_.pass != nullptr) [[unlikely]] {
-    envelope_.pass->abandon(Status::of<kGivenUp>());
+  if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
+    pass->abandon(Status::of<kGivenUp>());
   }
   conclude(State::kCancelled);
   cancel(CancelReason::kPeerCancelled);
@@ -342,17 +386,18 @@ void ServedCall::cancel_by_peer() {
 
 void ServedCall::orphan() {
   ListHook<ServedCallTag>::unlink();
-  if (envelope_.incoming != nullptr) envelope_.incoming->on_connection_lost();
-  keep_peer(envelope_, *sink_);
+  if (parts_ != nullptr && parts_->envelope.incoming != nullptr)
+    parts_->envelope.incoming->on_connection_lost();
+  keep_peer(*this, *sink_);
   sink_->forget(*this);
   sink_ = nullptr;
   if (state_ != State::kAnswered) ++host_->calls.of(*method_).dropped;
-  if (envelope_.pass != nullptr && state_ == State::kRunning) [[unlikely]] {
-    envelope_.pass->abandon(Status::of<kConnectionGone>());
-    envelope_.pass->conclude();
+  if (GatePass* const pass = pass_of(*this); pass != nullptr && state_ == State::kRunning) [[unlikely]] {
+    pass->abandon(Status::of<kConnectionGone>());
+    pass->conclude();
   }
   state_ = State::kOrphaned;
-  if (armed()) loop_->disarm(*this);
+  if (parts_ != nullptr && parts_->armed()) loop_->disarm(*parts_);
   host_->orphans.push_back(*this);
   cancel(CancelReason::kPeerGone);
 }

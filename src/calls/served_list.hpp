@@ -22,7 +22,7 @@ class ServedList {
     bool some = false;
     while (!calls_.empty()) {
       ServedCall& call = calls_.pop_front();
-      const bool gives_up = call.envelope().stream != nullptr && !call.answered();
+      const bool gives_up = call.stream() != nullptr && !call.answered();
       (gives_up ? answered_ : others).push_back(call);
       if (!gives_up) continue;
       some = true;

@@ -32,6 +32,10 @@ constexpr FixedFailure kMuchToSend{StatusCode::kResourceExhausted, Layer::kRpc, 
                                    "too much waits to be sent to this caller (outbox_high_water)"};
 /// Bytes of an answer that refuses a request for that reason.
 constexpr std::size_t kRefusalBytes = 128;
+/// Bytes that a call causes whose peer has not read any of them: such an answer or, of a stream, that and the
+/// three credits that a writer gets at most.
+constexpr std::size_t kCausedBytes = 2 * kRefusalBytes + 32;
+static_assert(kRefusalBytes + 3 * wire::head_bytes(0, true) <= kCausedBytes);
 static_assert(wire::kHeaderBytes + kMuchToSend.message.size() + 16 <= kRefusalBytes);
 
 constexpr FixedFailure kPeerEndedItsSide{
@@ -54,12 +58,22 @@ wire::Hello hello_with_features(const SessionSetup& setup) {
 // answers therefore reads on, and refuses requests meanwhile. So of two that both have too much to send only
 // one stops reading, one that asks for nothing: what fills its outbox is answers, and who they are for waits
 // for answers, and reads. An honest peer has no more requests unanswered than it may have, each of which gets
-// one small refusal; who sends more than that has to read first.
+// one small refusal or is a stream that gets a few credits, as do the streams that this side has opened; who
+// causes more than that has to read first. What was there before does not count: one frame may be large.
 bool may_put_off(Session& session) {
-  if (session.calls_out().awaited() == 0) return true;
-  const RpcLimits& limits = session.limits();
-  const std::size_t refusals = std::size_t{limits.calls_in_flight_max} * kRefusalBytes;
-  return session.connection().outbox().queued_bytes() > limits.outbox_high_water + refusals;
+  const std::size_t awaited = session.calls_out().awaited();
+  if (awaited == 0) return true;
+  const std::size_t caused = (session.limits().calls_in_flight_max + awaited) * kCausedBytes;
+  return session.connection().outbox().queued_bytes() > session.output().full_at() + caused;
+}
+
+// As with requests that are put off: nothing more is read before the peer has taken what it has caused.
+void stop_reading_if_full(Session& session) {
+  if (session.output().has_room() || !may_put_off(session)) [[likely]] {
+    return;
+  }
+  session.connection().pause_receiving();
+  session.calls_out().hold_back(true);
 }
 
 }  // namespace
@@ -143,7 +157,8 @@ Status Session::on_hello(const wire::Hello& theirs) {
   if ((*features & wire::Features::kStreams) != 0) {
     const bool attached = (*features & wire::Features::kItemAttachments) != 0;
     streams_.allow({theirs.stream_window_bytes, theirs.body_bytes_max,
-                    attached ? theirs.attachment_bytes_max : 0, attached});
+                    attached ? theirs.attachment_bytes_max : 0, attached},
+                   !setup_.connecting);
   }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);
@@ -174,9 +189,9 @@ Status Session::take_frames(std::span<const Frame> frames, const ChunkRef& chunk
     if (frames[i].header.type == wire::FrameType::kRequest && !output_.has_room()) [[unlikely]] {
       const bool waits = may_put_off(*this);
       if (waits && put_off(frames.subspan(i), chunk)) return {};
-      in_.refuse_request(wire::RequestView{frames[i].header},
-                         waits ? no_memory_to_put_off()
-                               : Refusal{RefusalReason::kOverProcessMemory, Status::of<kMuchToSend>()});
+      in_.refuse_request(
+          wire::RequestView{frames[i].header},
+          waits ? no_memory_to_put_off() : Refusal{RefusalReason::kOverOutbox, Status::of<kMuchToSend>()});
       continue;
     }
     if (frames[i].header.type != wire::FrameType::kRequest) [[unlikely]] {
@@ -222,7 +237,12 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
     case wire::FrameType::kItem: {
       const std::span<const Frame> items = SessionStreams::items_at_front_of(frames.subspan(at));
       at += items.size() - 1;
-      return streams_.on_items(items, chunk);
+      Status status = streams_.on_items(items, chunk);
+      // The credits for them are bounded only if the peer reads them.
+      if (connection_->outbox().queued_bytes() > setup_.limits.outbox_high_water) [[unlikely]] {
+        stop_reading_if_full(*this);
+      }
+      return status;
     }
     case wire::FrameType::kCredit:
       return streams_.on_credit(frame.header);
@@ -308,13 +328,9 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
     ++setup_.host.frames_skipped;
   }
   setup_.owner.on_session_room(*this);
-  // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
   const bool asks =
       frame.header.type == wire::FrameType::kRequest || (is_piece && !piece.of_answer() && !piece.of_item());
-  if (asks && !output_.has_room() && may_put_off(*this)) [[unlikely]] {
-    connection_->pause_receiving();
-    out_.hold_back(true);
-  }
+  if (asks) stop_reading_if_full(*this);
   return status;
 }
 

@@ -35,7 +35,7 @@ StreamSide* SessionStreams::find(std::uint64_t id, bool of_answer, std::string_v
   } else {
     ServedCall* const call = session_.calls_in().find(id);
     if (call == nullptr || call->answered()) return nullptr;
-    stream = call->envelope().stream.get();
+    stream = call->stream().get();
   }
   if (stream == nullptr) breach = misplaced_item(what);
   return stream;

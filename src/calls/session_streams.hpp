@@ -48,25 +48,31 @@ class SessionStreams {
   SessionStreams& operator=(const SessionStreams&) = delete;
   ~SessionStreams() { release_begun(); }
 
-  /// Sets what the peer takes of streams, which it knows too.
-  void allow(const PeerStreams& peer) {
+  /// Sets what the peer takes of streams, which it knows too, and whether this side counts the items of those
+  /// that it opens itself.
+  void allow(const PeerStreams& peer, bool counts_opened) {
     allowed_ = true;
+    counts_opened_ = counts_opened;
     peer_ = peer;
   }
   bool are_allowed() const { return allowed_; }
   const PeerStreams& peer() const { return peer_; }
   std::uint32_t window() const;
 
-  /// One that the peer opened has begun, or has ended while it held items of this cost.
+  /// One that the peer opened has begun.
   void enter() { ++served_; }
-  void leave(std::uint64_t held) {
-    --served_;
+  /// One has ended; `held` of its items are counted.
+  void leave(bool peer_opened, std::uint64_t held) {
+    if (peer_opened) --served_;
     held_ -= held;
   }
-  /// An item of this cost may be kept on one that the peer opened: all of them together keep to a
+  /// Items of such streams count: those that the peer opened and, where a server did, those of its own. A
+  /// client has one server and gives it all its memory.
+  bool counts(bool peer_opened) const { return peer_opened || counts_opened_; }
+  /// An item of this cost may be kept on a stream whose items count: all of them together keep to a
   /// connection's share of the memory.
   bool may_hold(std::uint64_t cost) const { return held_ + cost <= kHeldAlways || has_share_for(cost); }
-  /// One that the peer opened holds items of the cost `now`, and held `before`.
+  /// A stream whose items count holds some of the cost `now`, and held `before`.
   void count_held(std::uint64_t before, std::uint64_t now) { held_ += now - before; }
 
   /// Says why the peer may not open one more.
@@ -123,6 +129,7 @@ class SessionStreams {
   PeerStreams peer_;
   std::uint32_t served_ = 0;
   bool allowed_ = false;
+  bool counts_opened_ = false;
   /// Bytes that are charged for an item of which not all is here.
   std::size_t begun_ = 0;
 };

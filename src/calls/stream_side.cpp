@@ -40,15 +40,15 @@ IncomingItems::Arrival await_attachment(StreamSide& side, const Frame& item,
   if (admitted != IncomingItems::Arrival::kKept) return admitted;
   OwnedArrivingItem awaited = side.place().streams->arriving().begin(side, item);
   if (awaited == nullptr) return IncomingItems::Arrival::kNoMemory;
-  side.incoming().await(std::move(awaited));
-  return IncomingItems::Arrival::kKept;
+  return side.incoming().await(std::move(awaited)) ? IncomingItems::Arrival::kKept
+                                                   : IncomingItems::Arrival::kNoMemory;
 }
 
 }  // namespace
 
 StreamSide::~StreamSide() {
   if (attachment_ != nullptr) attachment_->stop();
-  if (place_.is_open() && place_.answers) place_.streams->leave(counted_);
+  if (place_.is_open()) place_.streams->leave(place_.answers, counted_);
 }
 
 void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept {
@@ -78,7 +78,7 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
   if (failure_.ok()) failure_ = is_cut ? Status::of<kCutAttachment>() : why;
   unlink();
   if (SessionStreams* const streams = std::exchange(place_.streams, nullptr)) {
-    if (place_.answers) streams->leave(counted_);
+    streams->leave(place_.answers, counted_);
   }
   wake(loop_, reader_);
   wake_writer();
@@ -183,7 +183,7 @@ void StreamSide::took(std::uint64_t granted) noexcept {
     const wire::CreditHead credit{.id = place_.id, .granted = granted, .of_answer = place_.answers};
     place_.streams->output().send(credit.header());
   }
-  if (!place_.answers) return;
+  if (!place_.streams->counts(place_.answers)) return;
   place_.streams->count_held(counted_, incoming_.held());
   counted_ = incoming_.held();
 }
@@ -204,7 +204,7 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
       continue;
     }
     const std::uint64_t uncounted = incoming_.held() - counted_ + wire::item_cost(item.header.body_bytes);
-    if (place_.answers && !place_.streams->may_hold(uncounted)) [[unlikely]] {
+    if (place_.streams->counts(place_.answers) && !place_.streams->may_hold(uncounted)) [[unlikely]] {
       fail_reading(Status::of<kNoMemoryForItem>());
       continue;
     }

@@ -16,7 +16,7 @@ bool WorkerQueue::add(ServedCall& call, ServedCall*& gone) {
     if (lane.count == 0) lanes_.erase(call.connection_id());
     return false;
   }
-  lane.calls.push_back(call);
+  lane.calls.push_back(call.parts());
   if (lane.count++ == 0) turns_.push_back(lane);
   ++calls_;
   if (load != nullptr) ++load->waiting;
@@ -28,7 +28,7 @@ bool WorkerQueue::make_place(const Lane& lane, ServedCall*& gone) {
   const std::size_t share = calls_max_ / lanes_.size();
   if (lane.count >= share) return false;
   turns_.for_each([&](Lane& other) {
-    if (gone == nullptr && other.count > share) gone = &other.calls.front();
+    if (gone == nullptr && other.count > share) gone = other.calls.front().call;
   });
   if (gone == nullptr) return false;
   leave(lanes_.at(gone->connection_id()), *gone);
@@ -49,13 +49,13 @@ ServedCall* WorkerQueue::next() {
 // Only where a method is at its limit are calls passed over, and no more than the queue's bound.
 ServedCall* WorkerQueue::find_next() {
   if (turns_.empty()) return nullptr;
-  ServedCall& first = turns_.front().calls.front();
+  ServedCall& first = *turns_.front().calls.front().call;
   if (may_run(first.method())) return &first;
   ServedCall* found = nullptr;
   turns_.for_each([&](Lane& lane) {
     if (found != nullptr) return;
-    lane.calls.for_each([&](ServedCall& call) {
-      if (found == nullptr && may_run(call.method())) found = &call;
+    lane.calls.for_each([&](ServedParts& waiting) {
+      if (found == nullptr && may_run(waiting.call->method())) found = waiting.call;
     });
   });
   return found;
@@ -74,13 +74,13 @@ bool WorkerQueue::ended(const MethodEntry& method) {
 }
 
 bool WorkerQueue::remove(ServedCall& call) {
-  if (!static_cast<ListHook<WorkerQueueTag>&>(call).linked()) return false;
+  if (!call.parts().ListHook<WorkerQueueTag>::linked()) return false;
   leave(lanes_.at(call.connection_id()), call);
   return true;
 }
 
 void WorkerQueue::leave(Lane& lane, ServedCall& call) {
-  static_cast<ListHook<WorkerQueueTag>&>(call).unlink();
+  call.parts().ListHook<WorkerQueueTag>::unlink();
   const auto load = loads_.find(&call.method());
   if (load != loads_.end()) --load->second.waiting;
   --calls_;

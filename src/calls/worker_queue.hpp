@@ -35,7 +35,7 @@ class WorkerQueue {
   struct LaneTag;
   /// The waiting calls of one connection.
   struct Lane : ListHook<LaneTag> {
-    IntrusiveList<ServedCall, WorkerQueueTag> calls;
+    IntrusiveList<ServedParts, WorkerQueueTag> calls;
     std::size_t count = 0;
   };
   /// Calls of a method that has limits of its own.

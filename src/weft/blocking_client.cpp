@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/blocking_client.hpp"
 
+#include <exception>
+#include <latch>
 #include <utility>
 
 namespace weft {
@@ -17,6 +19,23 @@ BlockingClient::BlockingClient(ClientOptions options, Transports transports, Loo
   thread_ = std::move(*started);
   client_ = std::make_unique<Client>(thread_->loop(), std::move(options), std::move(transports));
   door_ = client_->target().door();
+}
+
+// A client without a thread serves nobody; its calls say why.
+void BlockingClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+  if (thread_ == nullptr || made_in_.in_child()) return;
+  std::latch added{1};
+  std::exception_ptr failure;
+  thread_->post([&] {
+    try {
+      client_->register_method(entry, std::move(owner));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    added.count_down();
+  });
+  added.wait();
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 // What the parent's thread was doing with the client when it was copied is in no state to be ended.

@@ -37,9 +37,27 @@ class CountingNetwork final : public Transport {
   std::vector<TimePoint> attempts;
 };
 
+/// Handlers of a pool.
+struct Field {
+  std::uint32_t asked = 0;
+  Event gate;
+
+  std::uint32_t thrice(std::uint32_t number) {
+    ++asked;
+    return number * 3;
+  }
+  Task<std::uint32_t> thrice_later(std::uint32_t number) {
+    ++asked;
+    Result<void> opened = co_await gate.wait();
+    static_cast<void>(opened);
+    co_return number * 3;
+  }
+};
+
 /// Handlers that count what ran.
 struct Kept {
   std::map<std::uint32_t, int> ran;
+  std::vector<Peer> peers;
   Event gate;
 
   std::uint32_t twice(std::uint32_t number) {
@@ -48,6 +66,14 @@ struct Kept {
   }
   std::uint32_t weigh(CallContext& context, std::uint32_t number) {
     return number + static_cast<std::uint32_t>(context.attachment().size());
+  }
+  /// Asks the one who called; waits at the gate before, so that many calls are under way together.
+  Task<Result<std::uint32_t>> ask_back(CallContext& context, std::uint32_t number) {
+    peers.push_back(context.peer());
+    Result<void> opened = co_await gate.wait();
+    static_cast<void>(opened);
+    Result<std::uint32_t> answer = co_await context.peer().call<&Field::thrice>(number);
+    co_return answer;
   }
   Task<std::uint32_t> held(std::uint32_t number) {
     ++ran[number];
@@ -93,6 +119,7 @@ class Pools : public ::testing::Test {
     server_->register_handler<&Kept::twice>(&kept_);
     server_->register_handler<&Kept::weigh>(&kept_);
     server_->register_handler<&Kept::held>(&kept_);
+    server_->register_handler<&Kept::ask_back>(&kept_);
     server_->start().value();
   }
   void crash() { server_.reset(); }
@@ -120,7 +147,25 @@ class Pools : public ::testing::Test {
     return result;
   }
 
+  Result<std::uint32_t> ask_peer(std::size_t peer, bool later = false) {
+    Result<std::uint32_t> result{0};
+    bool told = false;
+    scope_.spawn(&Pools::keep_peers_answer, kept_.peers.at(peer), later, &result, &told);
+    settle();
+    EXPECT_TRUE(told) << "the call has not ended";
+    return result;
+  }
+  static Task<void> keep_peers_answer(Peer peer, bool later, Result<std::uint32_t>* result, bool* told) {
+    if (later) {
+      *result = co_await peer.call<&Field::thrice_later>(7u);
+    } else {
+      *result = co_await peer.call<&Field::thrice>(7u);
+    }
+    *told = true;
+  }
+
   Kept kept_;
+  Field field_;
   CountingNetwork* network_ = nullptr;
 
  private:
@@ -377,6 +422,69 @@ TEST_F(Pools, ACallOnAConnectionThatIsRenewedGoesOnToItsEnd) {
   kept_.gate.set();
   settle();
   EXPECT_EQ(outcome(slow[0]).value(), 18u);
+  pass(1s);
+  EXPECT_EQ(stats().connections_leaving, 0u);
+}
+
+TEST_F(Pools, WhatAPoolServesIsCalledOverEachOfItsConnections) {
+  serve();
+  PoolOptions its = options();
+  its.calls_per_connection = 1;
+  make(its).register_handler<&Field::thrice>(&field_);
+  auto calls = begin<&Kept::ask_back>(5);
+  EXPECT_EQ(stats().connections, 5u);
+  ASSERT_EQ(kept_.peers.size(), 5u);
+  kept_.gate.set();
+  settle();
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(outcome(calls[i]).value(), 3 * i);
+  EXPECT_EQ(field_.asked, 5u);
+  EXPECT_EQ(ask_peer(2).value(), 21u) << "a handle that was kept reaches its connection";
+  pass(60s);
+  EXPECT_EQ(stats().connections, 0u);
+  EXPECT_EQ(ask_peer(2).status().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(Pools, APoolThatServesNothingRefusesTheServersCalls) {
+  serve();
+  make(options());
+  auto calls = begin<&Kept::ask_back>(1);
+  kept_.gate.set();
+  settle();
+  EXPECT_EQ(outcome(calls[0]).status().code(), StatusCode::kUnimplemented);
+}
+
+TEST_F(Pools, AMistakeInWhatAPoolServesFailsItsCalls) {
+  serve();
+  ConnectionPool& its = make(options());
+  its.register_handler<&Field::thrice>(&field_);
+  its.register_handler<&Field::thrice>(&field_);
+  auto calls = begin<&Kept::twice>(1);
+  const Result<std::uint32_t> refused = outcome(calls[0]);
+  EXPECT_EQ(refused.status().code(), StatusCode::kAlreadyExists) << refused.status().to_string();
+  EXPECT_EQ(stats().connects, 0u);
+}
+
+TEST_F(Pools, AConnectionThatServesIsNotIdleAndOneThatIsLeftEndsBehindItsAnswers) {
+  serve();
+  PoolOptions its = options();
+  its.client.call_timeout = kNoTimeout;
+  make(its).register_handler<&Field::thrice, &Field::thrice_later>(&field_);
+  kept_.gate.set();
+  auto calls = begin<&Kept::ask_back>(1, 1);
+  EXPECT_EQ(outcome(calls[0]).value(), 3u);
+  CallOptions forever;
+  forever.timeout = 3600s;
+  auto asked = kept_.peers.at(0).start<&Field::thrice_later>(forever, 7u);
+  pass(100s);
+  EXPECT_EQ(stats().connections, 1u) << "it serves";
+  pass(300s);
+  EXPECT_EQ(stats().connections_renewed, 1u);
+  EXPECT_EQ(stats().connections_leaving, 1u) << "it serves still";
+  EXPECT_EQ(ask_peer(0).status().code(), StatusCode::kUnavailable) << "the server was told to ask no more";
+  EXPECT_FALSE(asked.done());
+  field_.gate.set();
+  settle();
+  EXPECT_EQ(outcome(asked).value(), 21u);
   pass(1s);
   EXPECT_EQ(stats().connections_leaving, 0u);
 }

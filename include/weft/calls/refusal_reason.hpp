@@ -35,6 +35,7 @@ enum class RefusalReason : std::uint8_t {
   kAttachmentNotTaken,     ///< for a method that takes none
   kOverConnectionMemory,   ///< over connection_memory_max
   kOverProcessMemory,      ///< over process_memory_max, or the system has no memory
+  kOverOutbox,             ///< more than outbox_high_water waits to be sent to the peer, which owes answers
   kOverCallsInFlight,      ///< over calls_in_flight_max
   kOverStreams,            ///< over streams_max
   kOverRunning,            ///< over HandlerOptions::running_max, or calls_running_max

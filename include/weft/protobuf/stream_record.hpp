@@ -82,7 +82,7 @@ Task<void> serve_stream(const weft::detail::MethodEntry* method, weft::detail::S
   using Traits = StreamHandler<decltype(Handler)>;
   Status failure;
   try {
-    typename Traits::Messages messages{*call->envelope().stream};
+    typename Traits::Messages messages{*call->stream()};
     if (!messages.read(*method, *call)) co_return;
     auto& object = *static_cast<typename Traits::Object*>(method->object);
     const Result<void> outcome = co_await messages.run(Handler, object, call->context());

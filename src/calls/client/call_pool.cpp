@@ -18,6 +18,11 @@ CallPool::~CallPool() {
   detail::check_thread(loop());
 }
 
+void CallPool::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {
+  detail::check_thread(loop());
+  core_->host().add(entry, std::move(owner));
+}
+
 Task<Result<void>> CallPool::connect() {
   detail::check_thread(loop());
   return detail::await_connection(*core_);

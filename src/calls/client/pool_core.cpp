@@ -30,12 +30,13 @@ PoolCore::PoolCore(Loop& loop, PoolOptions options, Transports transports)
                  gate_to(options.client.connect, options.client.interceptors)),
       transports_(std::move(transports)),
       options_(std::move(options)),
-      misuse_(check_options(options_)),
-      shared_(options_, {loop, transports_, options_.client, host_, logger(), options_.calls_per_connection}),
+      host_(ClientHost::make(loop, options_.client.limits, timeout_of_calls(options_),
+                             check_options(options_))),
+      shared_(options_,
+              {loop, transports_, options_.client, host_->calls(), logger(), options_.calls_per_connection}),
       small_(shared_, *this, options_.connections_max),
       bulk_(shared_, *this, options_.bulk_connections_max) {
-  host_.memory.emplace(std::make_shared<MemoryBudget>(options_.client.limits.process_memory_max));
-  if (!misuse_.ok()) return;
+  if (!check_options(options_).ok()) return;
   budget_.emplace(options_.retry_budget, loop.now());
   if (options_.retries_max != 0) repeat_calls();
   if (options_.bulk_bytes_min != 0) ask_about_options();
@@ -53,7 +54,7 @@ PoolLane& PoolCore::lane_of(const PendingCall& call) {
 
 Begun PoolCore::begin_without_session(PendingCall& call, std::size_t body_bytes) {
   if (closed_) return call.refuse(Status::of<kPoolClosed>());
-  if (!misuse_.ok()) return call.refuse(misuse_);
+  if (const Status& misuse = host_->prepare(); !misuse.ok()) return call.refuse(misuse);
   const RpcLimits& limits = options_.client.limits;
   if (body_bytes > limits.body_bytes_max) {
     return call.refuse(
@@ -88,8 +89,8 @@ void PoolCore::count_for_budget() noexcept {
 }
 
 void PoolCore::add_connect_waiter(ConnectWaiter& waiter) {
-  if (closed_ || !misuse_.ok()) {
-    waiter.outcome = closed_ ? Status::of<kPoolClosed>() : misuse_;
+  if (closed_ || !host_->prepare().ok()) {
+    waiter.outcome = closed_ ? Status::of<kPoolClosed>() : host_->prepare();
     return loop().schedule(waiter.resumption);
   }
   small_.add_connect_waiter(waiter);
@@ -106,7 +107,7 @@ PoolStats PoolCore::stats() const noexcept {
   PoolStats stats = shared_.counted;
   small_.add_to(stats);
   bulk_.add_to(stats);
-  stats.traffic = host_.traffic.sum();
+  stats.traffic = host_->calls().traffic.sum();
   return stats;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "calls/calls_host.hpp"
+#include "calls/client/client_host.hpp"
 #include "calls/client/pool_lane.hpp"
 #include "weft/calls/client/pool_options.hpp"
 #include "weft/calls/transports.hpp"
@@ -32,6 +32,8 @@ class PoolCore final : public CallTarget, private PoolLaneOwner {
   void close();
 
   const PoolOptions& options() const { return options_; }
+  /// Host of the handlers that its connections serve; one for all of them.
+  ClientHost& host() { return *host_; }
   bool ready() const { return small_.is_up(); }
   Result<MemoryLease> register_memory(MutableBytes memory) const {
     return transports_.register_memory({&options_.client.connect, 1}, memory);
@@ -50,9 +52,7 @@ class PoolCore final : public CallTarget, private PoolLaneOwner {
 
   const Transports transports_;
   const PoolOptions options_;
-  /// Why no call can be made with these options.
-  const Status misuse_;
-  CallsHost host_;
+  OwnedClientHost host_;
   PoolShared shared_;
   std::optional<RetryBudget> budget_;
   /// Calls that the budget was told of.

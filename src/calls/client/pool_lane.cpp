@@ -241,7 +241,7 @@ void PoolLane::look_after() {
   if (options.idle_timeout != Duration::zero()) {
     all_.up.for_each([&](PooledConnection& each) {
       const Duration limit = all_.up.count() > usual ? options.spare_idle_timeout : options.idle_timeout;
-      if (each.in_flight() != 0 || each.idle_time(now()) < limit) return;
+      if (each.is_used() || each.idle_time(now()) < limit) return;
       ++shared_.counted.connections_idle;
       leave(each);
     });

@@ -7,12 +7,14 @@ namespace weft::detail {
 
 void PooledConnection::leave() {
   state_ = State::kLeaving;
+  // The server may have calls of its own, which this side goes on serving, and is to begin no more.
+  if (setup_.host.methods != nullptr) session_->send_goaway("a pool's connection that it leaves");
   finish_when_empty();
 }
 
 Duration PooledConnection::idle_time(TimePoint now) {
   const std::uint64_t begun = session_->calls_out().table().entered();
-  if (begun != begun_ || in_flight() != 0) used_at_ = now;
+  if (begun != begun_ || is_used()) used_at_ = now;
   begun_ = begun;
   return now - used_at_;
 }
@@ -65,7 +67,7 @@ void PooledConnection::on_session_closed(Session&, const Status& why) {
 }
 
 void PooledConnection::finish_when_empty() {
-  if (in_flight() == 0) session_->finish();
+  if (!is_used()) session_->finish();
 }
 
 void PooledConnection::end(const Status& why) {

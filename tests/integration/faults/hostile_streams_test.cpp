@@ -11,6 +11,7 @@
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/heap_count.hpp"
 #include "integration/faults/hostile_peer.hpp"
+#include "integration/faults/stream_bytes.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/detail/wire/crc32c.hpp"
 
@@ -56,12 +57,6 @@ Task<int> outlive_reading(Reader<std::string>& items) {
   co_return 0;
 }
 
-std::string item_bytes(std::uint64_t id, const std::string& text = kItem, bool of_answer = false) {
-  return frame_bytes(wire::ItemHead{.id = id, .of_answer = of_answer}.header(), body_of(text));
-}
-std::string last_bytes(std::uint64_t id, bool of_answer = false) {
-  return frame_bytes(wire::ItemHead{.id = id, .of_answer = of_answer, .last = true}.header());
-}
 /// An item whose attachment of `attachment` bytes is announced.
 std::string attached_bytes(std::uint64_t id, std::uint64_t attachment, bool of_answer = false) {
   const wire::ItemHead head{.id = id, .of_answer = of_answer, .attachment_bytes = attachment};
@@ -81,23 +76,11 @@ std::string piece_bytes(std::uint64_t id, std::uint64_t offset, std::size_t byte
   append_padded(frame, std::string(bytes, 'p'));
   return frame;
 }
-std::string credit_bytes(std::uint64_t id, std::uint64_t granted, bool of_answer = false) {
-  return frame_bytes(wire::CreditHead{.id = id, .granted = granted, .of_answer = of_answer}.header());
+/// An item of the usual text.
+std::string item_bytes(std::uint64_t id) {
+  return faults::item_bytes(id, kItem);
 }
-std::string repeated(const std::string& text, int times) {
-  std::string all;
-  for (int i = 0; i < times; ++i) all += text;
-  return all;
-}
-std::string hello_with_window(std::uint32_t window) {
-  wire::Hello hello;
-  hello.features_supported = wire::Features::kAll;
-  hello.body_bytes_max = 16u << 20;
-  hello.attachment_bytes_max = 1u << 30;
-  hello.calls_in_flight_max = 1u << 20;
-  hello.stream_window_bytes = window;
-  return wire::encode_hello(hello);
-}
+using faults::item_bytes;
 /// Items that a window of kWindow lets through when none is read.
 constexpr int items_in_window() {
   return kWindow / static_cast<int>(wire::item_cost(64)) + 1;

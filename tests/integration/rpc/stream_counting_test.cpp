@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 #include <weft/weft.hpp>
 
 #include "support/counting_clock.hpp"
@@ -66,12 +67,16 @@ class Side {
   void turn() {
     const std::size_t allocations = testing::heap_allocations();
     const std::size_t kernel_calls = testing::kernel_calls();
+    const std::size_t bytes = testing::heap_bytes();
     loop_->run_once(Duration{});
     allocated_ += testing::heap_allocations() - allocations;
+    bytes_ += testing::heap_bytes() - bytes;
     asked_ += testing::kernel_calls() - kernel_calls;
   }
-  void restart() { allocated_ = asked_ = 0; }
+  void restart() { allocated_ = asked_ = bytes_ = 0; }
   std::size_t allocated() const { return allocated_; }
+  /// Bytes that were taken and not given back.
+  std::size_t bytes() const { return bytes_; }
   double asked_per(std::size_t items) const {
     return static_cast<double>(asked_) / static_cast<double>(items);
   }
@@ -80,6 +85,7 @@ class Side {
   std::unique_ptr<Loop> loop_;
   std::size_t allocated_ = 0;
   std::size_t asked_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 class CountedItems : public ::testing::Test {
@@ -102,13 +108,26 @@ class CountedItems : public ::testing::Test {
       for (std::size_t i = 0; i < streams; ++i) users_.spawn(use, &*client_);
     });
     ASSERT_NO_FATAL_FAILURE(turn_until_arrived(kWarmUp));
-    client_side_.restart();
-    server_side_.restart();
+    restart();
     const std::size_t before = arrived;
     ASSERT_NO_FATAL_FAILURE(turn_until_arrived(kCounted));
     items_ = arrived - before;
     EXPECT_EQ(users_.count(), streams) << "a stream ended";
   }
+
+  void restart() {
+    client_side_.restart();
+    server_side_.restart();
+  }
+  void turn() {
+    client_side_.turn();
+    server_side_.turn();
+  }
+  Client& client() { return *client_; }
+  Loop& client_loop() { return client_side_.loop(); }
+  std::uint64_t running_streams() const { return server_.stats().calls_running; }
+  std::size_t client_bytes() const { return client_side_.bytes(); }
+  std::size_t server_bytes() const { return server_side_.bytes(); }
 
   void expect_no_allocations() const {
     if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
@@ -130,10 +149,6 @@ class CountedItems : public ::testing::Test {
   static constexpr std::size_t kCounted = 20'000;
   static constexpr int kIdleTurnsMax = 10'000;
 
-  void turn() {
-    client_side_.turn();
-    server_side_.turn();
-  }
   void turn_until_arrived(std::size_t more) {
     const std::size_t enough = arrived + more;
     int idle_turns = 0;
@@ -184,6 +199,47 @@ TEST_F(CountedItems, FromTheClientHardlyAskTheKernel) {
 TEST_F(CountedItems, OfAHundredStreamsHardlyAskTheKernel) {
   ASSERT_NO_FATAL_FAILURE(count(100, read_items));
   expect_few_kernel_calls();
+}
+
+/// Streams that are open and on which nothing happens.
+class IdleStreams : public CountedItems {
+ protected:
+  /// Opens so many, and turns until their handlers wait for items.
+  void open(std::size_t streams) {
+    const std::uint64_t running = running_streams() + streams;
+    opened_.reserve(opened_.size() + streams);
+    client_loop().post([this, streams] {
+      for (std::size_t i = 0; i < streams; ++i) opened_.push_back(client().open<take_items>());
+    });
+    for (int i = 0; i < 1000 && running_streams() < running; ++i) turn();
+    ASSERT_EQ(running_streams(), running);
+    for (int i = 0; i < 10; ++i) turn();
+  }
+  ~IdleStreams() override {
+    client_loop().post([this] { opened_.clear(); });
+    for (int i = 0; i < 10'000 && running_streams() > 0; ++i) turn();
+  }
+
+ private:
+  std::vector<ClientStream<void, Item, void>> opened_;
+};
+
+TEST_F(IdleStreams, TakeABlockOnTheClientAndTwoOnTheServer) {
+  if (!testing::kHeapIsCounted || detail::kFramePoolBypassed) GTEST_SKIP() << "this build cannot count";
+  constexpr std::size_t kStreams = 4096;
+  // Of each: a place in the tables of calls, which grow by doubling; and on the server the coroutine of
+  // take_items() with ours around it.
+  constexpr std::size_t kTables = 48;
+  constexpr std::size_t kCoroutines = 704;
+  open(kStreams);  // these take what the threads' caches have
+  restart();
+  open(kStreams);
+  RecordProperty("bytes_of_the_client", std::to_string(client_bytes() / kStreams));
+  RecordProperty("bytes_of_the_server", std::to_string(server_bytes() / kStreams));
+  EXPECT_LE(client_bytes() / kStreams, 512 + kTables);
+  EXPECT_LE(server_bytes() / kStreams, 512 + kTables + kCoroutines);
+  EXPECT_GE(client_bytes() / kStreams, 512u) << "not all was counted";
+  EXPECT_GE(server_bytes() / kStreams, 512u) << "not all was counted";
 }
 
 }  // namespace

@@ -86,6 +86,35 @@ TEST_F(Blocking, AClientWithoutALoopIsThreeLines) {
   EXPECT_TRUE(client.call<nothing>().ok());
 }
 
+TEST_F(Blocking, AClientServesItsServerOnItsOwnThread) {
+  Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 1}};
+  server.register_handler("ask_back", [](CallContext& context, int number) -> Task<Result<int>> {
+    Peer peer = context.peer();
+    Result<int> sum = co_await peer.call<add>(number, 1);
+    if (!sum.ok()) co_return sum;
+    Result<int> noted = co_await peer.call<remote<"note", int(int)>>(*sum);
+    co_return noted;
+  });
+  server.start().value();
+  std::thread::id served_by;
+  {
+    BlockingClient client{{.connect = server.urls().front()}};
+    client.register_handler<add>();
+    client.register_handler("note", [&served_by](int number) {
+      served_by = std::this_thread::get_id();
+      return 10 * number;
+    });
+    auto asked = client.call<remote<"ask_back", int(int)>>(4);
+    ASSERT_TRUE(asked.ok()) << asked.status().to_string();
+    EXPECT_EQ(*asked, 50);
+  }
+  EXPECT_NE(served_by, std::thread::id{});
+  EXPECT_NE(served_by, std::this_thread::get_id());
+  BlockingClient without{{.connect = server.urls().front()}, LoopThreadOptions{.cpu = 1'000'000}};
+  without.register_handler<add>();
+  EXPECT_FALSE((without.call<remote<"ask_back", int(int)>>(4).ok()));
+}
+
 TEST_F(Blocking, AnyThreadCallsThroughTheClientOfAnyLoop) {
   RemoteLoop remote{served.url()};
   BlockingCaller caller = blocking(remote.client());

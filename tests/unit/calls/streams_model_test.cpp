@@ -178,7 +178,7 @@ struct End : private SessionOwner {
 
 /// The served side as a worker's thread has it.
 struct Blocking {
-  explicit Blocking(ServedCall& call) : exchange(call.loop(), *call.envelope().stream) {}
+  explicit Blocking(ServedCall& call) : exchange(call.loop(), *call.stream()) {}
 
   ServedExchange exchange;
   ExchangeReader reader{exchange};
@@ -360,7 +360,7 @@ class Run final {
   void complain(std::string_view text) {
     if (wrong_.empty()) wrong_ = text;
   }
-  StreamSide& served() { return *served_->envelope().stream; }
+  StreamSide& served() { return *served_->stream(); }
   StreamSide* side_of(End& end) {
     if (&end == &server_) return served_ != nullptr ? &served() : nullptr;
     return stream_ ? &stream_->side() : nullptr;

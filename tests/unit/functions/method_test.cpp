@@ -40,7 +40,8 @@ namespace {
 
 // A guard against growth that nobody meant; raise one only with a reason.
 static_assert(sizeof(PendingCall) <= 280);
-static_assert(sizeof(ServedCall) <= 640);
+static_assert(sizeof(ServedCall) <= 320);
+static_assert(sizeof(ServedCall) + sizeof(ServedParts) <= 640);
 // 216 for attachments in pieces, their rates, and memory that is waited for; 48 for what calls pass on a
 // server with limits or interceptors; 96 for what streams share, 32 for who calls, 24 for calls to the peer.
 static_assert(sizeof(Session) <= 1168);

@@ -14,6 +14,7 @@ namespace weft {
 
 namespace detail {
 class PoolCore;
+struct MethodEntry;
 }  // namespace detail
 
 /// Calls methods of one server over several connections, which it makes when calls need them, renews, and
@@ -27,6 +28,9 @@ class CallPool : public Caller {
   /// `loop` must outlive the pool.
   CallPool(Loop& loop, PoolOptions options, Transports transports);
   ~CallPool();
+
+  /// As CallClient::register_method(), for all connections, each of which is a peer of the server's own.
+  void register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner = nullptr);
 
   /// Waits for the first connection, without calling anything; at once when one is up. Errors: those of the
   /// attempt that it waited for, whatever `waits_for_ready` says. Cancel: total.

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "weft/detail/calls/answer_wishes.hpp"
-#include "weft/detail/calls/stream_side.hpp"
 #include "weft/memory/buffer.hpp"
 #include "weft/transport/identity.hpp"
 
@@ -48,9 +47,7 @@ struct CallEnvelope {
   /// The request's attachment, in place of `attachment`, for a handler that receives it itself; null without
   /// one.
   std::unique_ptr<IncomingTransfer, DropIncoming> incoming{};
-  /// Items of a call that is a stream; else null.
-  std::unique_ptr<StreamSide> stream{};
-  /// The same for a handler on a worker's thread; else null.
+  /// Items of a stream for a handler on a worker's thread; else null.
   std::unique_ptr<ServedExchange, DropExchange> exchange{};
   /// Of a call that passed interceptors or an adaptive limit, which hear of its end; else null.
   std::unique_ptr<GatePass, DropPass> pass{};

@@ -51,7 +51,9 @@ class IncomingItems {
   /// An item that came now would be kept.
   bool are_wanted() const noexcept { return !ended_ && !discards_; }
   /// The item that was announced last and whose attachment is coming; null: none.
-  ArrivingItem* arriving() const noexcept { return arriving_.get(); }
+  ArrivingItem* arriving() const noexcept {
+    return attached_ != nullptr ? attached_->arriving.get() : nullptr;
+  }
   /// Returns the item that comes next; valid until take(), whatever ends meanwhile.
   Bytes show() noexcept {
     shown_ = true;
@@ -62,7 +64,7 @@ class IncomingItems {
     if (attached_ == nullptr) [[likely]] {
       return nullptr;
     }
-    return shown_ && front_is_attached() ? &attached_->front().attachment : nullptr;
+    return shown_ && attached_->is_next() ? &attached_->whole.front().attachment : nullptr;
   }
   /// The item that is shown, if one is, is not needed any more. Returns what is to be granted.
   std::uint64_t take() noexcept {
@@ -73,9 +75,9 @@ class IncomingItems {
     }
     std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
     if (attached_ != nullptr) [[unlikely]] {
-      cost += drop_attachment();
+      cost += attached_->pop();
     }
-    pop();
+    items_.pop();
     held_ -= cost;
     return window_.take(cost);
   }
@@ -83,9 +85,9 @@ class IncomingItems {
   void hand_over() noexcept {
     shown_ = false;
     if (attached_ != nullptr) [[unlikely]] {
-      drop_attachment();
+      attached_->pop();
     }
-    pop();
+    items_.pop();
   }
   /// Items of this cost, which were handed over, are not needed any more. Returns what is to be granted.
   std::uint64_t settle(std::uint64_t cost) noexcept;
@@ -107,7 +109,9 @@ class IncomingItems {
     if (!kept) [[unlikely]] {
       return Arrival::kNoMemory;
     }
-    ++pushed_;
+    if (attached_ != nullptr) [[unlikely]] {
+      ++attached_->pushed;
+    }
     held_ += cost;
     return Arrival::kKept;
   }
@@ -122,47 +126,48 @@ class IncomingItems {
     }
     return Arrival::kKept;
   }
-  /// Waits for the attachment of `item`, which was admitted.
-  void await(OwnedArrivingItem item) noexcept { arriving_ = std::move(item); }
+  /// Waits for the attachment of `item`, which was admitted. False when there is no memory for that.
+  bool await(OwnedArrivingItem item) noexcept;
   /// The attachment that is awaited is here: its item may be read. False when there is no memory to keep it.
   bool keep_arrived(LocalBudget& budget, ChunkPool& chunks) noexcept;
   /// No more come, not even one whose attachment is awaited.
   void end() noexcept {
     ended_ = true;
-    arriving_.reset();
+    if (attached_ != nullptr) attached_->arriving.reset();
   }
   /// The same, and those that are here are not read; they stay as long as one is shown.
   void drop() noexcept;
 
  private:
-  /// Attachment of an item that waits to be read: the `item`-th that was ever kept, modulo 2^32.
-  struct Attached {
-    std::uint32_t item;
-    std::size_t bytes;
-    Buffer attachment;
+  /// Attachments of items, since there was one.
+  struct Attachments {
+    /// Of an item that waits to be read: the `item`-th that was pushed, modulo 2^32.
+    struct Whole {
+      std::uint32_t item;
+      std::size_t bytes;
+      Buffer attachment;
+    };
+
+    /// The item that comes next has one.
+    bool is_next() const noexcept { return !whole.empty() && whole.front().item == popped; }
+    /// The item that comes next goes, and its attachment, if it has one. Returns that one's part of the cost.
+    std::uint64_t pop() noexcept;
+
+    OwnedArrivingItem arriving{};
+    /// In the order of their items.
+    std::deque<Whole> whole{};
+    /// Items that were kept, from those on that were here at first; and of these, those that have gone.
+    std::uint32_t pushed = 0;
+    std::uint32_t popped = 0;
   };
 
   void forget() noexcept;
-  bool front_is_attached() const noexcept {
-    return !attached_->empty() && attached_->front().item == popped_;
-  }
-  /// Drops what is left of the attachment of the item that comes next, if it has one. Returns the part of the
-  /// item's cost that is its attachment's.
-  std::uint64_t drop_attachment() noexcept;
-  void pop() noexcept {
-    items_.pop();
-    ++popped_;
-  }
 
   ReceiveWindow window_{1};
   ItemQueue items_;
-  OwnedArrivingItem arriving_;
-  /// In the order of their items; null until there was one.
-  std::unique_ptr<std::deque<Attached>> attached_;
+  /// Null until there was one.
+  std::unique_ptr<Attachments> attached_;
   std::uint64_t held_ = 0;
-  /// Items that were kept so far, and of these, those that are not here any more.
-  std::uint32_t pushed_ = 0;
-  std::uint32_t popped_ = 0;
   bool ended_ = false;
   bool discards_ = false;
   bool shown_ = false;

@@ -52,6 +52,8 @@ class ItemQueue {
     drop_first();
   }
   void clear() noexcept;
+  /// Returns how many there are, by a walk along all of them.
+  std::size_t count() const noexcept;
 
  private:
   /// In front of each item that was copied: its size.

@@ -19,7 +19,6 @@ class KeptBody {
   KeptBody(LocalBudget& budget, std::size_t charge) : budget_(&budget), charge_(charge) {}
   KeptBody(KeptBody&& other) noexcept
       : bytes_(std::exchange(other.bytes_, {})),
-        copied_(std::exchange(other.copied_, {})),
         chunk_(std::move(other.chunk_)),
         budget_(std::exchange(other.budget_, nullptr)),
         charge_(std::exchange(other.charge_, 0)) {}
@@ -34,10 +33,7 @@ class KeptBody {
 
   Bytes bytes() const { return bytes_; }
   /// The first `count` of them, to be changed before anybody looks.
-  MutableBytes first(std::size_t count) noexcept {
-    if (!chunk_) return copied_.first(count);
-    return {chunk_->data() + (bytes_.data() - chunk_->data()), count};
-  }
+  MutableBytes first(std::size_t count) noexcept { return {const_cast<std::byte*>(bytes_.data()), count}; }
   /// Keeps a copy of `bytes`. Once; throws std::bad_alloc.
   void copy(Bytes bytes);
   /// Keeps `bytes` where they are, in `chunk`. Once.
@@ -47,8 +43,8 @@ class KeptBody {
   }
 
  private:
+  /// In `chunk_`; without one a copy, which is this object's.
   Bytes bytes_;
-  MutableBytes copied_;
   ChunkRef chunk_;
   LocalBudget* budget_ = nullptr;
   std::size_t charge_ = 0;

@@ -13,12 +13,12 @@
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/answer_body.hpp"
 #include "weft/detail/calls/answer_sink.hpp"
-#include "weft/detail/calls/call_envelope.hpp"
 #include "weft/detail/calls/id_table_node.hpp"
 #include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/calls/running_limit.hpp"
+#include "weft/detail/calls/served_parts.hpp"
+#include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/executor.hpp"
-#include "weft/detail/runtime/timer.hpp"
 
 namespace weft {
 class Loop;
@@ -29,7 +29,6 @@ namespace weft::detail {
 struct CallsHost;
 struct MethodEntry;
 struct ServedCallTag;
-struct WorkerQueueTag;
 
 /// Request of a call that is to be served with a record, which keeps it.
 struct ServedRequest {
@@ -49,12 +48,6 @@ struct ServedRequest {
   RunningPlace place{};
 };
 
-/// Place of a call that waits for a worker; the queue's.
-struct WorkerQueueNode : ListHook<WorkerQueueTag> {
-  /// A worker that takes the call later does not run it.
-  TimePoint run_until = TimePoint::max();
-};
-
 /// A request that outlives the receiving of its bytes: a coroutine's, a delayed reply's, a worker's, or one
 /// whose handler asked for its CallContext. The operation record: owns what the handler looks at, knows its
 /// connection (the sink) as long as there is one, and is gone only when both the answer was given and the
@@ -65,14 +58,16 @@ struct WorkerQueueNode : ListHook<WorkerQueueTag> {
 ///   kRunning --connection lost----> kOrphaned --last holder lets go--> (freed); an answer is dropped
 ///
 /// Thread: the connection's loop, but for what says otherwise.
-class ServedCall final : public ListHook<ServedCallTag>,
-                         public WorkerQueueNode,
-                         public IdTableNode<ServedCall>,
-                         private Timer {
+class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall>, private Completion {
  public:
-  /// `sink` is told by forget() that the call uses it no longer; the others outlive the call.
+  /// Makes a record, with its parts where it is known that the call will need them: `has_parts` says so too.
+  /// `sink` is told by forget() that the call
+  /// uses it no longer; the others outlive the call. Throws std::bad_alloc.
+  static ServedCall& make(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method,
+                          ServedRequest request, Buffer attachment = {}, bool has_parts = false);
+  /// The same in place; `parts` outlive the record, or are null.
   ServedCall(AnswerSink& sink, CallsHost& host, Loop& loop, const MethodEntry& method, ServedRequest request,
-             Buffer attachment = {});
+             ServedParts* parts = nullptr);
   ~ServedCall();
   ServedCall(const ServedCall&) = delete;
   ServedCall& operator=(const ServedCall&) = delete;
@@ -81,11 +76,20 @@ class ServedCall final : public ListHook<ServedCallTag>,
 
   std::uint64_t id() const { return request_.id; }
   Bytes body() const { return request_.body; }
-  /// Keeps what the handler's arguments point into until the record ends. Where the handler runs, once.
-  void keep(std::shared_ptr<void> memory) { kept_by_handler_ = std::move(memory); }
   CancelScope& scope() { return scope_; }
   CallContext& context() { return context_; }
-  CallEnvelope& envelope() { return envelope_; }
+  /// Returns the parts; makes them, if there are none, where the handler runs. Throws std::bad_alloc.
+  ServedParts& parts() {
+    if (parts_ == nullptr) [[unlikely]] {
+      parts_ = new ServedParts(*this);
+    }
+    return *parts_;
+  }
+  CallEnvelope& envelope() { return parts().envelope; }
+  /// Null when there is nothing in it.
+  CallEnvelope* envelope_if_any() const { return parts_ != nullptr ? &parts_->envelope : nullptr; }
+  /// Items of a call that is a stream; else null.
+  std::unique_ptr<StreamSide>& stream() { return stream_; }
   const MethodEntry& method() const { return *method_; }
   Loop& loop() const { return *loop_; }
   /// Null when the connection is gone.
@@ -156,11 +160,9 @@ class ServedCall final : public ListHook<ServedCallTag>,
  private:
   enum class State : std::uint8_t { kRunning, kAnswered, kCancelled, kOrphaned };
 
-  struct TaskEnd : Completion {
-    ServedCall* call;
-  };
+  friend struct ServedParts;
+  class Whole;
 
-  void on_timer() override;
   void hand_to_worker();
   void cancel(CancelReason reason);
   void conclude(State state = State::kAnswered);
@@ -171,19 +173,18 @@ class ServedCall final : public ListHook<ServedCallTag>,
   const MethodEntry* method_;
   std::uint64_t connection_id_;
   ServedRequest request_;
-  CallEnvelope envelope_;
+  /// In one block with the record if `is_whole_`, else the record's if there are any.
+  ServedParts* parts_;
+  std::unique_ptr<StreamSide> stream_;
   CancelScope scope_;
-  std::shared_ptr<void> kept_by_handler_;
   CallContext context_{*this};
   Task<void> task_;
-  TaskEnd task_end_;
-  /// Encoded result of a handler that ran on a worker.
-  AnswerBody late_body_;
   Status late_failure_;
   std::uint32_t holders_ = 1;
   State state_ = State::kRunning;
   bool off_loop_ = false;
   bool bad_arguments_ = false;
+  bool is_whole_ = false;
   std::atomic<bool> cancelled_ = false;
 };
 

@@ -227,7 +227,7 @@ struct HandlerOf {
     const Result<void> decoded =
         std::apply([&](auto&... values) { return decode_from(call.body(), arena, values...); }, arguments);
     // The handler may look at its arguments until it replies.
-    if (!arena.empty()) call.keep(std::make_shared<DecodeArena>(std::move(arena)));
+    if (!arena.empty()) call.parts().kept_by_handler = std::make_shared<DecodeArena>(std::move(arena));
     if (!decoded.ok()) {
       call.unless_answered(decoded.status().with_context(method.key.name), true);
     }
@@ -277,7 +277,7 @@ struct HandlerOf {
     template <typename End>
     static End item_end(ServedCall& its_call) {
       if constexpr (is_item_end<End>) {
-        return End{*its_call.envelope().stream};
+        return End{*its_call.stream()};
       } else {
         return End{its_call};
       }
@@ -318,7 +318,7 @@ struct HandlerOf {
       if (!decode(*method, *call, arena, arguments)) co_return;
       if constexpr (is_stream<Returned>) {
         Returned stream = invoke_coroutine(*method, arguments, added);
-        StreamRun run{stream, *call->envelope().stream};
+        StreamRun run{stream, *call->stream()};
         failure = co_await run;
         if (failure.ok()) {
           co_await room_for(*call);
