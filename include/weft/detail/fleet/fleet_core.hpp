@@ -10,6 +10,7 @@
 #include "weft/detail/base/random_numbers.hpp"
 #include "weft/detail/fleet/fleet_list.hpp"
 #include "weft/detail/fleet/fleet_names.hpp"
+#include "weft/detail/fleet/nobody_ready.hpp"
 #include "weft/fleet/fleet_options.hpp"
 #include "weft/fleet/fleet_stats.hpp"
 
@@ -66,6 +67,8 @@ class FleetCore {
   }
   FleetStats& counted() { return counted_; }
   FleetStats stats() const noexcept;
+  /// Returns how many servers pick() has looked at beyond those that the policy gave.
+  std::uint64_t looks() const noexcept { return looks_; }
   std::vector<FleetEndpointStats> endpoint_stats() const;
   std::uint64_t random() noexcept { return random_.next(); }
   /// Returns `wait` or up to a quarter more, since many may have been told the same.
@@ -81,6 +84,8 @@ class FleetCore {
   RandomNumbers random_;
   RetryBudget budget_;
   FleetStats counted_;
+  NobodyReady nobody_ready_;
+  std::uint64_t looks_ = 0;
   FleetChoice choice_;
   FleetLinks links_;
   FleetList list_{choice_, links_};
