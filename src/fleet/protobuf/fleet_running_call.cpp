@@ -73,8 +73,8 @@ void FleetRunningCall::begin(KeptRequest request, google::protobuf::Message& res
 
 Task<void> FleetRunningCall::run(FleetRunningCall* self) {
   const SharedRequest shared{&self->request_.bytes, self->response_};
-  auto calling = weft::detail::fleet_call<AttemptAtMessage>(self->core_, *self->method_, self->options_, shared,
-                                                            true);
+  auto calling =
+      weft::detail::fleet_call<AttemptAtMessage>(self->core_, *self->method_, self->options_, shared, true);
   auto answer = co_await std::move(calling);
   self->outcome_ = answer.status();
   if (!answer.ok()) co_return;

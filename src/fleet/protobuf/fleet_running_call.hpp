@@ -14,8 +14,8 @@
 
 namespace weft::protobuf::detail {
 
-/// A Channel's call of a fleet. Each attempt has the bytes of the one request, and an answer of its own, which
-/// the caller's response becomes once the call is decided: an attempt that lost leaves nothing there.
+/// A Channel's call of a fleet. Each attempt has the bytes of the one request, and an answer of its own,
+/// which the caller's response becomes once the call is decided: an attempt that lost leaves nothing there.
 class FleetRunningCall final : public RunningCall,
                                private weft::detail::Completion,
                                private weft::detail::Ready,

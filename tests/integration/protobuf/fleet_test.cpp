@@ -66,7 +66,8 @@ class ProtobufFleets : public ProtobufTest {
   /// All servers are connected when this returns.
   EchoService_Stub& make_stub(const FleetCallOptions& options = {}) {
     FleetOptions its;
-    for (const auto& server : servers_) its.name += (its.name.empty() ? "static:" : ",") + server->urls().front();
+    for (const auto& server : servers_)
+      its.name += (its.name.empty() ? "static:" : ",") + server->urls().front();
     its.balancing = std::make_unique<RoundRobin>();
     its.outliers.reset();
     its.pool.spare_idle_timeout = std::chrono::hours{1};
@@ -196,7 +197,8 @@ TEST_F(ProtobufFleets, EndByTheirTimeoutAndByTheDeadlineOfWhoAwaitsThem) {
             StatusCode::kDeadlineExceeded);
   std::string text = "untouched";
   const Deadline soon = Deadline::after(loop().now(), std::chrono::milliseconds{20});
-  EXPECT_EQ(await(with_deadline(soon, held_call(&stub, &text))).status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(await(with_deadline(soon, held_call(&stub, &text))).status().code(),
+            StatusCode::kDeadlineExceeded);
   EXPECT_EQ(text, "") << "no answer of an attempt that lost is in the response";
   ASSERT_TRUE(turn_until(loop(), [&] { return busy() == nullptr; })) << "the servers hear of it";
 }
@@ -216,10 +218,12 @@ TEST_F(ProtobufFleets, AreCancelledFromOtherThreadsAndEndWhenTheirCallerGoes) {
     Scope scope;
     std::string text;
     run_in_turn([&] {
-      scope.spawn([](EchoService_Stub* its, std::string* to) -> Task<void> {
-        auto outcome = co_await held_call(its, to);
-        static_cast<void>(outcome);
-      }, &stub, &text);
+      scope.spawn(
+          [](EchoService_Stub* its, std::string* to) -> Task<void> {
+            auto outcome = co_await held_call(its, to);
+            static_cast<void>(outcome);
+          },
+          &stub, &text);
     });
     ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
     scope.drop_all();
