@@ -160,9 +160,10 @@ int main() {
   threads.push_back({"8 threads that block, a client each",
                      [&] { on_threads([&](std::size_t t) { call_from_thread(*each[t], text); }); },
                      kThreads * kCallsOfThread});
-  threads.push_back({"8 threads that block, one pool",
-                     [&] { on_threads([&](std::size_t) { call_from_thread(weft::blocking(shared), text); }); },
-                     kThreads * kCallsOfThread});
+  threads.push_back(
+      {"8 threads that block, one pool",
+       [&] { on_threads([&](std::size_t) { call_from_thread(weft::blocking(shared), text); }); },
+       kThreads * kCallsOfThread});
   compare(std::move(threads));
   thread->stop();
   return 0;
