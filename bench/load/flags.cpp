@@ -122,12 +122,13 @@ void add_streams_flag(CLI::App& command, Streams& streams, bool all) {
             streams = found->second;
           },
           all ? "In place of calls, items of --size bytes in --depth streams: down, the server sends them\n"
-                "without end; up, the client does; pingpong, each is sent back before the next"
+                "without end; up, the client does; pingpong, each is sent back before the next.\n"
+                "With --attachment they are attachments of small items, for down and up"
               : "In place of calls, messages of --size bytes that the server sends without end")
       ->excludes("--reply")
       ->excludes("--rate")
-      ->excludes("--attachment")
       ->type_name(all ? "down|up|pingpong" : "down");
+  if (!all) command.get_option("--streams")->excludes("--attachment");
 }
 
 void add_ucx_flags(CLI::App& command, UcxFlags& flags) {

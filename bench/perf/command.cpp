@@ -175,6 +175,7 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf client --connect tcp://127.0.0.1:9000 --size 1MiB --attachment --depth 4\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --beside pull --apart\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --streams down --size 4096 --depth 100\n"
+      "  weft perf client --connect tcp://127.0.0.1:9000 --streams up --size 1MiB --attachment\n"
       "  weft perf client --connect tcp://127.0.0.1:9000 --beside items --transfers 100 --transfer-size "
       "4096\n"
       "  weft perf client --connect ucx://127.0.0.1:9000 --ucx-tls posix,cma --ucx-error-mode-none --mode "
@@ -186,6 +187,9 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  weft perf client --connect tcp://127.0.0.1:9000 --rate 20000 --connections 16 --depth 8 --json");
   client->callback([client, client_options, &exit_code] {
     check_flags(*client, client_options->connect);
+    if (client_options->streams == load::Streams::kPingPong && client_options->attachment) {
+      throw CLI::ValidationError("--streams", "\"pingpong\" has no attachments: leave out --attachment");
+    }
     exit_code = measure(*client_options);
   });
 }

@@ -40,6 +40,13 @@ Status too_large(std::uint64_t bytes) {
           "an answer of " + std::to_string(bytes) + " bytes is more than a measurement may ask for"};
 }
 
+/// The pattern itself, which stays while this does.
+Buffer attachment_of(const Pattern& pattern, std::uint64_t bytes) {
+  auto* const owner = new Pattern(pattern);
+  return Buffer::adopt(MutableBytes{pattern->bytes}.first(bytes), owner,
+                       [](void* kept) noexcept { delete static_cast<Pattern*>(kept); });
+}
+
 }  // namespace
 
 Result<TaggedPattern> perf_generate(std::string_view payload, std::uint64_t reply_bytes) {
@@ -65,9 +72,7 @@ Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64
   if (reply_bytes > kPayloadBytesMax) return too_large(reply_bytes);
   auto pattern = pattern_of(reply_bytes, registrar);
   if (!pattern.ok()) return std::move(pattern).status();
-  auto* const owner = new Pattern(*std::move(pattern));
-  context.set_attachment(Buffer::adopt(MutableBytes{(*owner)->bytes}.first(reply_bytes), owner,
-                                       [](void* kept) noexcept { delete static_cast<Pattern*>(kept); }));
+  context.set_attachment(attachment_of(*pattern, reply_bytes));
   return load::read_tag(context.attachment());
 }
 
@@ -76,6 +81,21 @@ Stream<TaggedPattern> perf_send_items(std::uint64_t item_bytes) {
   const Pattern pattern = pattern_of(item_bytes, nullptr).value();
   TaggedPattern item{Bytes{pattern->bytes}.first(item_bytes)};
   for (;; ++item.tag) co_yield item;
+}
+
+Stream<std::uint64_t> perf_send_attachments(std::uint64_t bytes) {
+  if (bytes > kPayloadBytesMax) throw too_large(bytes);
+  const Pattern pattern = pattern_of(bytes, nullptr).value();
+  for (std::uint64_t tag = 0;; ++tag) co_yield with_attachment(tag, attachment_of(pattern, bytes));
+}
+
+Task<Result<std::uint64_t>> perf_take_attachments(Reader<std::uint64_t>& items) {
+  std::uint64_t whole = 0;
+  while (auto item = co_await items.next()) {
+    if (look_at_pattern(items.attachment()).pattern_intact) ++whole;
+  }
+  if (!items.status().ok()) co_return items.status();
+  co_return whole;
 }
 
 Task<Result<std::uint64_t>> perf_take_items(Reader<SeenPayload>& items) {

@@ -29,6 +29,11 @@ Task<TimerLateness> perf_timer_lateness(CallContext& context, std::uint64_t for_
 Result<std::uint64_t> perf_generate_attachment(CallContext& context, std::uint64_t reply_bytes,
                                                const Server* registrar);
 
+/// Sends items without end, each with an attachment of `bytes` of the pattern.
+Stream<std::uint64_t> perf_send_attachments(std::uint64_t bytes);
+/// Takes such items, and returns how many of the attachments were as they should be.
+Task<Result<std::uint64_t>> perf_take_attachments(Reader<std::uint64_t>& items);
+
 /// Sends items of `item_bytes` of the pattern, each with its number as its tag, until nobody takes them.
 Stream<TaggedPattern> perf_send_items(std::uint64_t item_bytes);
 /// Takes items until their end, and answers how many of them were whole.

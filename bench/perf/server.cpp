@@ -29,6 +29,8 @@ Result<std::unique_ptr<Server>> start_server(const load::ServerOptions& options)
   server->register_handler<method<&perf_send_items, "perf/send_items">>();
   server->register_handler<method<&perf_take_items, "perf/take_items">>();
   server->register_handler<method<&perf_echo_items, "perf/echo_items">>();
+  server->register_handler<method<&perf_send_attachments, "perf/send_attachments">>();
+  server->register_handler<method<&perf_take_attachments, "perf/take_attachments">>();
   const Server* const registrar = options.rdma.register_memory ? server.get() : nullptr;
   server->register_handler("perf/generate_attachment",
                            [registrar](CallContext& context, std::uint64_t reply_bytes) {

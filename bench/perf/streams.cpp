@@ -12,6 +12,8 @@ namespace {
 
 using SendItems = Stream<SeenPayload>(std::uint64_t);
 using TakeItems = Task<Result<std::uint64_t>>(Reader<TaggedPattern>&);
+using SendAttachments = Stream<std::uint64_t>(std::uint64_t);
+using TakeAttachments = Task<Result<std::uint64_t>>(Reader<std::uint64_t>&);
 using EchoItems = Task<Result<void>>(Reader<TaggedPattern>&, Writer<SeenPayload>&);
 
 /// Counts what comes at one time of the loop as one, as the limit does with what one receive brings.
@@ -84,6 +86,45 @@ Task<void> write_up(Measurement* measurement, Client* client, std::uint64_t firs
   }
 }
 
+Task<void> read_attachments_down(Measurement* measurement, Client* client) {
+  const std::uint64_t bytes = measurement->options().size_bytes;
+  auto stream = client->open<remote<"perf/send_attachments", SendAttachments>>(bytes);
+  ItemCounter counter{*measurement};
+  for (std::uint64_t tag = 0;; ++tag) {
+    auto item = co_await stream.next();
+    if (!item) break;
+    const SeenPayload seen = look_at_pattern(stream.attachment());
+    if (*item != tag || seen.bytes != bytes || !seen.pattern_intact) [[unlikely]] {
+      measurement->meter().fail();
+    } else if (!counter.count()) {
+      co_return;
+    }
+  }
+  measurement->fail(stream.status());
+}
+
+Task<void> write_attachments_up(Measurement* measurement, Client* client) {
+  auto stream = client->open<remote<"perf/take_attachments", TakeAttachments>>();
+  const Bytes pattern = measurement->pattern();
+  std::uint64_t sent = 0;
+  {
+    ItemCounter counter{*measurement};
+    do {
+      // The measurement's, which outlives what is on its way.
+      Buffer attachment = Buffer::adopt(MutableBytes{const_cast<std::byte*>(pattern.data()), pattern.size()},
+                                        nullptr, [](void*) noexcept {});
+      if (const bool taken = co_await stream.write(sent, std::move(attachment)); !taken) break;
+      ++sent;
+    } while (counter.count());
+  }
+  const Result<std::uint64_t> whole = co_await stream.finish();
+  if (!whole.ok()) {
+    measurement->fail(whole.status());
+  } else if (*whole != sent) {
+    measurement->meter().fail(sent - *whole);
+  }
+}
+
 Task<void> play_ping_pong(Measurement* measurement, Client* client, std::uint64_t first_tag) {
   auto stream = client->open<remote<"perf/echo_items", EchoItems>>();
   load::Meter& meter = measurement->meter();
@@ -108,11 +149,12 @@ Task<void> play_ping_pong(Measurement* measurement, Client* client, std::uint64_
 }  // namespace
 
 Task<void> measure_stream(Measurement* measurement, Client* client, std::uint64_t first_tag) {
+  const bool attached = measurement->options().attachment;
   switch (measurement->options().streams) {
     case load::Streams::kDown:
-      return read_down(measurement, client);
+      return attached ? read_attachments_down(measurement, client) : read_down(measurement, client);
     case load::Streams::kUp:
-      return write_up(measurement, client, first_tag);
+      return attached ? write_attachments_up(measurement, client) : write_up(measurement, client, first_tag);
     default:
       return play_ping_pong(measurement, client, first_tag);
   }

@@ -26,9 +26,11 @@ struct Reads {
     if (!found.ok()) return found.status();
     if (bytes == 0) return {};
     const MutableBytes part = part_of(*found, offset, bytes);
-    // The answer holds the region until all of it has left.
-    context.set_attachment(Buffer::adopt(part, new Region{*std::move(found)},
-                                         [](void* owner) noexcept { delete static_cast<Region*>(owner); }));
+    // The answer holds the region until all of it has left. Others may write there meanwhile: peers, and
+    // whoever shared it.
+    context.set_shared_attachment(
+        Buffer::adopt(part, new Region{*std::move(found)},
+                      [](void* owner) noexcept { delete static_cast<Region*>(owner); }));
     return {};
   }
 };
@@ -42,13 +44,14 @@ struct Writes {
     Result<Region> found = table->find(handle, BulkRights::kWrite, offset, bytes);
     if (!found.ok()) co_return found.status();
     const Region region = *std::move(found);
-    co_return co_await data.into(part_of(region, offset, bytes));
+    co_return co_await data.into(LandingView{part_of(region, offset, bytes)}.shared());
   }
 };
 
 }  // namespace
 
-BulkHost::BulkHost(Server& server) : server_(server), table_(std::make_shared<detail::BulkTable>()) {
+BulkHost::BulkHost(Server& server, BulkHostOptions options)
+    : server_(server), table_(std::make_shared<detail::BulkTable>(options.regions_max)) {
   server.register_handler("weft.bulk/read", Reads{table_});
   server.register_handler("weft.bulk/write", Writes{table_});
 }
@@ -66,7 +69,7 @@ Result<BulkRegion> BulkHost::share(Buffer memory, BulkRights rights) {
   region->lease = *std::move(lease);
   region->handle.bytes = region->memory.size();
   region->handle.rights = rights;
-  table_->add(region);
+  if (Result<void> added = table_->add(region); !added.ok()) return added.status();
   return BulkRegion{table_, std::move(region)};
 }
 

@@ -12,6 +12,11 @@ constexpr FixedFailure kNoSuchRegion{StatusCode::kNotFound, Layer::kRpc, Retry::
                                      "no memory is shared under this bulk handle: it was revoked, or it is "
                                      "another server's"};
 
+constexpr FixedFailure kTooManyRegions{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kNever,
+    "BulkHost::share: as many regions are shared as "
+    "BulkHostOptions::regions_max says; revoke some, or let there be more"};
+
 std::uint64_t random_word(std::random_device& source) {
   return std::uint64_t{source()} << 32 | source();
 }
@@ -31,13 +36,15 @@ Status check_access(const BulkHandle& handle, BulkRights right, std::uint64_t of
           }};
 }
 
-void BulkTable::add(const std::shared_ptr<SharedRegion>& region) {
+Result<void> BulkTable::add(const std::shared_ptr<SharedRegion>& region) {
   std::random_device source;
   region->handle.key_high = random_word(source);
   region->handle.key_low = random_word(source);
   const std::lock_guard lock{mutex_};
+  if (regions_.size() >= regions_max_) return Status::of<kTooManyRegions>();
   region->handle.region = ++last_;
   regions_.emplace(last_, region);
+  return {};
 }
 
 // The memory may end with it, which is not done under the lock: its release is the user's.

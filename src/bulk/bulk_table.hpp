@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -29,8 +30,10 @@ Status check_access(const BulkHandle& handle, BulkRights right, std::uint64_t of
 /// The regions that one host shares. Thread: any.
 class BulkTable {
  public:
-  /// Gives `region` its name. Throws std::bad_alloc.
-  void add(const std::shared_ptr<SharedRegion>& region);
+  explicit BulkTable(std::size_t regions_max) noexcept : regions_max_(regions_max) {}
+
+  /// Gives `region` its name. Throws std::bad_alloc. Errors: kResourceExhausted while it is full.
+  Result<void> add(const std::shared_ptr<SharedRegion>& region);
   void remove(std::uint64_t region) noexcept;
   /// Finds the region of `handle` for an access. What the handle says of length and rights counts for
   /// nothing. Errors: kNotFound, also for a key that is another's; those of check_access().
@@ -38,6 +41,7 @@ class BulkTable {
                                              std::uint64_t bytes);
 
  private:
+  const std::size_t regions_max_;
   std::mutex mutex_;
   std::uint64_t last_ = 0;
   std::unordered_map<std::uint64_t, std::shared_ptr<SharedRegion>> regions_;

@@ -10,8 +10,9 @@ namespace weft::detail {
 AnswerTransfer::AnswerTransfer(Loop& loop, Outbox& outbox, Buffer attachment,
                                std::unique_ptr<AnswerWishes> wishes)
     : outbox_(outbox), attachment_(std::move(attachment)), wishes_(std::move(wishes)) {
-  begin(attachment_.bytes());
-  if (wishes_ == nullptr) return;
+  const AttachmentView memory{attachment_.bytes()};
+  begin(wishes_ != nullptr && wishes_->attachment_is_shared ? memory.shared() : memory);
+  if (wishes_ == nullptr || !wishes_->are_to_be_told()) return;
   TransferProgress* const progress = wishes_->progress.get();
   marks_.begin(*this, attachment_.size(), progress);
   if (progress == nullptr) return;

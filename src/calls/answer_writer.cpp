@@ -99,6 +99,12 @@ void AnswerWriter::end_answer_with(std::uint64_t id, Buffer attachment,
   }
 }
 
+// One that goes in pieces has few of them copied at a time, which OutgoingTransfers sees to.
+bool AnswerWriter::reserve_copy(std::uint64_t bytes) {
+  if (!session_.output().needs_end() || session_.transfers().splits(bytes)) return true;
+  return session_.output().reserve(static_cast<std::size_t>(bytes));
+}
+
 // A slower one could not be told from one that stands still.
 std::uint64_t AnswerWriter::rate_of(const AnswerWishes& wishes, std::size_t bytes) const {
   if (wishes.rate == 0 || wishes.rate > Pace::kRateMax) return 0;

@@ -45,6 +45,7 @@ class AnswerWriter final : public AnswerSink {
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
   void end_answer() override;
   void take_back_answer(const std::byte* body) override;
+  bool reserve_copy(std::uint64_t bytes) override;
   void end_answer_with(std::uint64_t id, Buffer attachment, std::unique_ptr<AnswerWishes> wishes) override;
   bool has_room() const noexcept override;
   void add_room_waiter(RoomWaiter& waiter) override { room_waiters_.push_back(waiter); }

@@ -42,7 +42,8 @@ bool ArrivedItems::deliver(IncomingItems& items) noexcept {
     const ExchangeState::Lock lock = state_.lock();
     if (over_) return true;
     while (all && items.has_item()) {
-      all = items_.add(items.show(), state_.terms().memory.get());
+      const Bytes item = items.show();
+      all = items_.add(item, state_.terms().memory.get(), items.attachment());
       if (all) items.hand_over();
     }
     wakes = !items_.empty() && reader_.must_wake();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "calls/getting_on.hpp"
 #include "calls/refusals.hpp"
 #include "weft/base/status.hpp"
 #include "weft/base/time.hpp"
@@ -48,14 +49,7 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
     on_landed(bytes);
   }
   bool is_whole() const noexcept { return received_ == bytes_; }
-  /// Since this was asked last, it has got on: by 64 KiB, or a 1024th part if that is more. Or its connection
-  /// has, which received so many bytes so far, by 64 KiB: a piece is under way, or it is another's turn. That
-  /// is good for a while only, so that nobody keeps memory for ever by sending a little for something else.
-  bool has_got_on(std::uint64_t received_by_connection) noexcept;
-  /// It is looked at from now on.
-  void begin_looking(std::uint64_t received_by_connection) noexcept {
-    looked_at_connection_ = received_by_connection;
-  }
+  GettingOn& getting_on() noexcept { return getting_on_; }
 
   /// Nobody wants more of it. It stays until no device writes to its memory, at most until `latest`.
   void give_up(TimePoint latest) noexcept { given_up_until_ = latest; }
@@ -92,10 +86,7 @@ class ArrivingAttachment : public IdTableNode<ArrivingAttachment>,
   const Deadline deadline_;
   TimePoint given_up_until_{};
   std::size_t received_;
-  std::size_t looked_at_ = 0;
-  std::uint64_t looked_at_connection_ = 0;
-  /// How often only its connection got on.
-  std::uint32_t waits_ = 0;
+  GettingOn getting_on_;
 };
 
 }  // namespace weft::detail

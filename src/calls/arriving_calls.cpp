@@ -184,7 +184,10 @@ void ArrivingCalls::on_time(ArrivingAttachment& attachment) {
   }
   const TimePoint fair = loop_.turn_time().absence().judge_from(limits_.frame_timeout);
   if (fair > now) return loop_.arm(attachment.timer(), fair);
-  if (attachment.has_got_on(connection_.stats().bytes_received)) return arm(attachment);
+  const std::uint64_t received = connection_.stats().bytes_received;
+  if (attachment.getting_on().look(attachment.received(), attachment.bytes(), received)) {
+    return arm(attachment);
+  }
   remove(attachment);
   attachment.on_failed(Status::of<kStoodStill>());
 }
@@ -193,7 +196,7 @@ void ArrivingCalls::insert(ArrivingAttachment& attachment) noexcept {
   table_.insert(attachment);
   arriving_.push_back(attachment);
   announced_ += attachment.announced();
-  attachment.begin_looking(connection_.stats().bytes_received);
+  attachment.getting_on().begin(connection_.stats().bytes_received);
   arm(attachment);
 }
 

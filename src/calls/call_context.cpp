@@ -84,6 +84,11 @@ void CallContext::set_attachment(Buffer attachment) {
   call_->envelope().answer_attachment = std::move(attachment);
 }
 
+void CallContext::set_shared_attachment(Buffer attachment) {
+  wishes(*call_).attachment_is_shared = true;
+  set_attachment(std::move(attachment));
+}
+
 void CallContext::on_answer_sent(detail::UniqueFunction<void(bool sent)> callback) {
   wishes(*call_).on_sent = std::move(callback);
 }

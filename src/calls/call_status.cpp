@@ -40,6 +40,15 @@ Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limi
           0, Retry::kNever};
 }
 
+Status attachment_refusal(std::uint64_t bytes, std::uint64_t most, bool answers) {
+  if (most == 0) {
+    return {StatusCode::kFailedPrecondition, Layer::kRpc,
+            "the peer's build knows no attachments of items; nothing of the item was sent"};
+  }
+  return over_limit("an item's attachment", bytes, most, "the peer's",
+                    answers ? kClientsAttachmentOption : kServersAttachmentOption);
+}
+
 Status check_runs(std::string_view what, RunsFault fault) {
   if (fault == RunsFault::kNone) [[likely]]
     return {};

@@ -35,6 +35,10 @@ inline constexpr std::string_view kClientsAttachmentOption = "ClientOptions::lim
 Status over_limit(std::string_view what, std::uint64_t bytes, std::uint64_t limit, std::string_view whose,
                   std::string_view option);
 
+/// The failure of a stream to which an item with an attachment of `bytes` was written, of which its peer
+/// takes at most `most`, 0 if it knows none. `answers`: this side answers the stream's request.
+Status attachment_refusal(std::uint64_t bytes, std::uint64_t most, bool answers);
+
 /// Refuses memory that cannot be used as it was named: `what` says which it is. Ok without
 /// a fault.
 Status check_runs(std::string_view what, RunsFault fault);

@@ -81,6 +81,12 @@ std::byte* put_metadata(std::byte* body, Bytes metadata) {
   return body + metadata.size() + padding;
 }
 
+// One that goes in pieces has few of them copied at a time, which OutgoingTransfers sees to.
+[[gnu::cold, gnu::noinline]] bool reserve_copy(Session& session, std::size_t attachment_bytes) {
+  if (!session.output().needs_end() || session.transfers().splits(attachment_bytes)) return true;
+  return session.output().reserve(attachment_bytes);
+}
+
 }  // namespace
 
 Status CallsOut::admit_body(std::size_t body_bytes) {
@@ -131,6 +137,9 @@ Begun CallsOut::begin_with_options(PendingCall& call, std::size_t arguments_byte
     }
     if (Status misused = check_call_options(options, attachment_bytes, session_); !misused.ok()) {
       return call.refuse(std::move(misused));
+    }
+    if (options.attachment.is_shared() && !reserve_copy(session_, attachment_bytes)) [[unlikely]] {
+      return call.refuse(Status::of<kNoRoomForRequest>());
     }
     if (attachment_bytes != 0) {
       head.flags |= wire::FrameFlags::kAttachment;

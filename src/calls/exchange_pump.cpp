@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "calls/session_streams.hpp"
 #include "weft/detail/calls/stream_exchange.hpp"
 #include "weft/detail/wire/heads.hpp"
 
@@ -18,12 +19,12 @@ void ExchangePump::look() noexcept {
   settle();
   const StreamExchange::Asked asked = exchange_.take_asked();
   if (!asked.abandoned.ok() && !std::exchange(gave_up_, true)) end_stream(asked.abandoned);
-  if (!opened_ && side_.is_open()) {
+  if (!opened_ && side_.place().is_open()) {
     opened_ = true;
-    exchange_.open(side_.terms());
+    exchange_.open(StreamTerms::of(side_.place()));
   }
-  if (asked.discards && !std::exchange(discarded_, true)) side_.discard();
-  if (asked.taken != 0) side_.settle_items(asked.taken);
+  if (asked.discards && !std::exchange(discarded_, true)) side_.took(side_.incoming().discard());
+  if (asked.taken != 0) side_.took(side_.incoming().settle(asked.taken));
   receive();
   send();
   listen();
@@ -32,7 +33,7 @@ void ExchangePump::look() noexcept {
 void ExchangePump::receive() noexcept {
   IncomingItems& items = side_.incoming();
   if (items.has_item() && !exchange_.arrived().deliver(items)) {
-    side_.fail_for_memory();
+    side_.fail_reading(Status::of<kNoMemoryForItem>());
   } else if (!items.have_ended()) {
     return;
   }
@@ -43,9 +44,11 @@ void ExchangePump::receive() noexcept {
   }
 }
 
+// An item whose attachment is leaving counts as not sent: whoever waits until all is on its way waits for it.
 void ExchangePump::send() noexcept {
+  if (side_.sends_attachment()) return;
   bool ends = false;
-  std::uint64_t sent = 0;
+  std::uint64_t sent = std::exchange(attached_cost_, 0);
   do {
     while (!hand_.empty()) {
       if (!send_item(sent)) return exchange_.put().sent(sent);
@@ -59,19 +62,23 @@ void ExchangePump::send() noexcept {
 bool ExchangePump::send_item(std::uint64_t& sent) noexcept {
   const StreamSide::Writing writing = side_.writing();
   if (writing == StreamSide::Writing::kWait) return false;
+  const bool ready = writing == StreamSide::Writing::kReady;
   const Bytes item = hand_.front();
-  std::byte* const body = writing == StreamSide::Writing::kReady ? side_.begin_item(item.size()) : nullptr;
-  if (body == nullptr) {
-    if (writing == StreamSide::Writing::kReady && !std::exchange(gave_up_, true)) {
-      end_stream(Status{side_.failure()});
-    }
+  Buffer* const attachment = hand_.attachment();
+  const std::uint64_t attachment_bytes = attachment != nullptr ? attachment->size() : 0;
+  std::byte* const body = ready ? side_.begin_item(item.size(), attachment_bytes) : nullptr;
+  if (body != nullptr) {
+    if (!item.empty()) std::memcpy(body, item.data(), item.size());
+    side_.end_item();
+  }
+  if (body == nullptr || (attachment_bytes != 0 && !side_.send_attachment(std::move(*attachment)))) {
+    if (ready && !std::exchange(gave_up_, true)) end_stream(Status{side_.failure()});
     exchange_.put().end(side_.failure());
     hand_.clear();
     return false;
   }
-  if (!item.empty()) std::memcpy(body, item.data(), item.size());
-  side_.end_item();
-  sent += wire::item_cost(static_cast<std::uint32_t>(item.size()));
+  const std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(item.size()), attachment_bytes);
+  (side_.sends_attachment() ? attached_cost_ : sent) += cost;
   hand_.pop();
   return true;
 }
@@ -79,8 +86,8 @@ bool ExchangePump::send_item(std::uint64_t& sent) noexcept {
 // When nobody is to be told of items any more, the reader's place is told still when the stream is over.
 void ExchangePump::listen() noexcept {
   if (side_.reader() != &reader_ && !reader_.is_scheduled()) side_.set_reader(&reader_);
-  const bool waits = side_.writing() == StreamSide::Writing::kWait && (!opened_ || !hand_.empty());
-  if (waits) {
+  const bool has_more = !opened_ || !hand_.empty();
+  if (side_.sends_attachment() || (has_more && side_.writing() == StreamSide::Writing::kWait)) {
     if (side_.writer() != &writer_ && !writer_.is_scheduled()) side_.set_writer(&writer_);
   } else if (side_.writer() == &writer_) {
     side_.set_writer(nullptr);

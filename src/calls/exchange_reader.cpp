@@ -9,7 +9,7 @@ namespace weft::detail {
 
 std::optional<Bytes> ExchangeReader::next(bool waits) noexcept {
   if (std::exchange(shows_, false)) {
-    taken_ += wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
+    taken_ += shown_;
     items_.pop();
   }
   ArrivedItems& arrived = exchange_.arrived();
@@ -19,7 +19,11 @@ std::optional<Bytes> ExchangeReader::next(bool waits) noexcept {
   }
   if (items_.empty()) return std::nullopt;
   shows_ = true;
-  return items_.front();
+  const Bytes item = items_.front();
+  const Buffer* const attachment = items_.attachment();
+  shown_ = wire::item_cost(static_cast<std::uint32_t>(item.size()),
+                           attachment != nullptr ? attachment->size() : 0);
+  return item;
 }
 
 bool ExchangeReader::would_wait() const noexcept {

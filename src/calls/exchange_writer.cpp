@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-std::byte* ExchangeWriter::begin_item(std::size_t bytes) noexcept {
+std::byte* ExchangeWriter::begin_item(std::size_t bytes, Buffer* attachment) noexcept {
   if (exchange_.in_child()) return nullptr;
   const StreamTerms& terms = exchange_.terms();
   if (bytes > terms.item_bytes_max) [[unlikely]] {
@@ -16,9 +16,13 @@ std::byte* ExchangeWriter::begin_item(std::size_t bytes) noexcept {
                                  terms.answers ? kClientsBodyOption : kServersBodyOption));
     return nullptr;
   }
+  if (attachment != nullptr && attachment->size() > terms.attachment_bytes_max) [[unlikely]] {
+    exchange_.abandon(attachment_refusal(attachment->size(), terms.attachment_bytes_max, terms.answers));
+    return nullptr;
+  }
   small_bytes_ = bytes;
-  if (bytes <= kSmallBytes) return small_.data();
-  std::byte* const place = large_.add(bytes, terms.memory.get());
+  if (bytes <= kSmallBytes && attachment == nullptr) return small_.data();
+  std::byte* const place = large_.add(bytes, terms.memory.get(), attachment);
   if (place == nullptr) exchange_.abandon(Status::of<PutItems::kNoMemory>());
   return place;
 }

@@ -31,6 +31,7 @@ class InterceptedSink final : public AnswerSink {
   bool has_room() const noexcept override { return sink_.has_room(); }
   void add_room_waiter(RoomWaiter& waiter) override { sink_.add_room_waiter(waiter); }
   bool charge_answer(std::size_t bytes) override { return sink_.charge_answer(bytes); }
+  bool reserve_copy(std::uint64_t bytes) override { return sink_.reserve_copy(bytes); }
   void wake_room_waiter() override { sink_.wake_room_waiter(); }
   void forget(ServedCall& call) override { sink_.forget(call); }
   std::string local_endpoint() const override { return sink_.local_endpoint(); }

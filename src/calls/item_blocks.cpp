@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "weft/detail/memory/budget.hpp"
 #include "weft/detail/wire/frame.hpp"
@@ -14,8 +15,14 @@ namespace weft::detail {
 
 namespace {
 
-/// In front of each item: its size.
+/// In front of each item: its size, and whether the Buffer of its attachment follows that.
 constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kAttached = std::uint64_t{1} << 63;
+static_assert(alignof(Buffer) <= 8 && sizeof(Buffer) % 8 == 0);
+
+std::size_t head_bytes_of(const std::byte* item) noexcept {
+  return kLengthBytes + ((load_le<std::uint64_t>(item) & kAttached) != 0 ? sizeof(Buffer) : 0);
+}
 /// Memory of a block that is alone, and of those behind it: where little waits, little is taken.
 constexpr std::size_t kFirstBytes = 2 * 1024;
 constexpr std::size_t kNextBytes = 16 * 1024;
@@ -34,21 +41,23 @@ struct ItemBlocks::Block {
   MemoryBudget* budget = nullptr;
 };
 
-std::byte* ItemBlocks::add(std::size_t bytes, MemoryBudget* budget) noexcept {
-  const std::size_t needed = kLengthBytes + wire::padded(bytes);
+std::byte* ItemBlocks::add(std::size_t bytes, MemoryBudget* budget, Buffer* attachment) noexcept {
+  const std::size_t head = kLengthBytes + (attachment != nullptr ? sizeof(Buffer) : 0);
+  const std::size_t needed = head + wire::padded(bytes);
   Block* block = last_;
   if (block == nullptr || block->capacity - block->end < needed) {
     block = add_block(needed, budget);
     if (block == nullptr) return nullptr;
   }
   std::byte* const at = block->data() + block->end;
-  store_le<std::uint64_t>(at, bytes);
+  store_le<std::uint64_t>(at, bytes | (attachment != nullptr ? kAttached : 0));
+  if (attachment != nullptr) ::new (static_cast<void*>(at + kLengthBytes)) Buffer{std::move(*attachment)};
   block->end += needed;
-  return at + kLengthBytes;
+  return at + head;
 }
 
-bool ItemBlocks::add(Bytes item, MemoryBudget* budget) noexcept {
-  std::byte* const to = add(item.size(), budget);
+bool ItemBlocks::add(Bytes item, MemoryBudget* budget, Buffer* attachment) noexcept {
+  std::byte* const to = add(item.size(), budget, attachment);
   if (to != nullptr && !item.empty()) std::memcpy(to, item.data(), item.size());
   return to != nullptr;
 }
@@ -76,21 +85,32 @@ void ItemBlocks::append(ItemBlocks& other) noexcept {
 
 Bytes ItemBlocks::front() const noexcept {
   const std::byte* const at = first_->data() + first_->begin;
-  return {at + kLengthBytes, static_cast<std::size_t>(load_le<std::uint64_t>(at))};
+  return {at + head_bytes_of(at), static_cast<std::size_t>(load_le<std::uint64_t>(at) & ~kAttached)};
+}
+
+Buffer* ItemBlocks::attachment() const noexcept {
+  std::byte* const at = first_->data() + first_->begin;
+  if (head_bytes_of(at) == kLengthBytes) return nullptr;
+  return std::launder(reinterpret_cast<Buffer*>(at + kLengthBytes));
+}
+
+std::size_t ItemBlocks::front_bytes() const noexcept {
+  return head_bytes_of(first_->data() + first_->begin) + wire::padded(front().size());
 }
 
 bool ItemBlocks::has_one() const noexcept {
-  const std::size_t bytes = kLengthBytes + wire::padded(front().size());
-  return first_ == last_ && first_->begin + bytes == first_->end;
+  return first_ == last_ && first_->begin + front_bytes() == first_->end;
 }
 
 void ItemBlocks::pop() noexcept {
-  first_->begin += kLengthBytes + wire::padded(front().size());
+  const std::size_t bytes = front_bytes();
+  if (Buffer* const attached = attachment()) std::destroy_at(attached);
+  first_->begin += bytes;
   if (first_->begin == first_->end) drop_first();
 }
 
 void ItemBlocks::clear() noexcept {
-  while (first_ != nullptr) drop_first();
+  while (first_ != nullptr) pop();
 }
 
 void ItemBlocks::drop_first() noexcept {

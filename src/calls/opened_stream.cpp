@@ -50,7 +50,7 @@ void OpenedStream::opened(const Begun& begun) noexcept {
 void OpenedStream::settle() noexcept {
   if (done()) {
     side_.close(failure_, false);
-  } else if (!side_.is_open() && state_ == State::kSent) {
+  } else if (!side_.place().is_open() && state_ == State::kSent) {
     side_.open(out_->session().streams(), id_, false);
   }
 }

@@ -2,6 +2,7 @@
 #include "weft/detail/calls/outgoing_attachment.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/detail/base/assert.hpp"
 
@@ -20,11 +21,12 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
   ++leases_;
   const std::size_t whole = bytes;
   bool queued = true;
+  if (is_copied_by(outbox)) queued = copy(outbox, std::exchange(bytes, 0));
   while (bytes > 0) {
     const Bytes rest = memory_.rest();
     std::size_t part = std::min(bytes, rest.size());
     ++leases_;
-    if (outbox.gathers(part)) {
+    if (outbox.lease_policy().gathers(part)) {
       part = outbox.append_gathered(memory_, bytes, *this);
     } else if (outbox.append_leased(rest.first(part), *this, part < bytes)) {
       memory_.pass(part);
@@ -46,6 +48,23 @@ bool OutgoingAttachment::queue(Outbox& outbox, std::size_t bytes) noexcept {
     --leases_;
   }
   return queued;
+}
+
+// In parts that the outbox copies.
+bool OutgoingAttachment::copy(Outbox& outbox, std::size_t bytes) noexcept {
+  while (bytes > 0) {
+    const Bytes rest = memory_.rest();
+    const std::size_t part = std::min({bytes, rest.size(), outbox.lease_policy().copied_max()});
+    ++leases_;
+    if (!outbox.append_leased(rest.first(part), *this, part < bytes)) {
+      --leases_;
+      return false;
+    }
+    memory_.pass(part);
+    bytes -= part;
+    left_ -= part;
+  }
+  return true;
 }
 
 bool OutgoingAttachment::take_over(Outbox& outbox) noexcept {

@@ -18,6 +18,8 @@ constexpr FixedFailure kNoMemoryForPiece{StatusCode::kResourceExhausted, Layer::
 /// With more answers than this, and more of their bytes than that, waiting no more are made.
 constexpr std::uint32_t kAnswersMax = 16;
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
+/// Bytes of a piece that is copied: so many are in memory twice.
+constexpr std::size_t kCopiedPieceBytes = 128 * 1024;
 /// The time after which others are not reckoned with: a call that comes then waits for one long piece.
 constexpr Duration kAloneAfter = std::chrono::milliseconds{1};
 
@@ -30,7 +32,7 @@ void OutgoingTransfers::add(OutgoingTransfer& transfer, Loop& loop) noexcept {
   const bool has_rate = rate_max_ != 0 || transfer.pace().is_limited();
   if (has_rate && pacing_ == nullptr && !make_pacing(loop))
     connection_.close(Status::of<kNoMemoryForPiece>());
-  if (transfer.of_answer()) {
+  if (is_answer(transfer)) {
     ++answers_;
     answer_bytes_ += transfer.bytes_left();
     look_whether_crowded();
@@ -45,7 +47,7 @@ void OutgoingTransfers::remove(OutgoingTransfer& transfer) noexcept {
 void OutgoingTransfers::leave(OutgoingTransfer& transfer) noexcept {
   transfer.unlink();
   if (pacing_ != nullptr) pacing_->left();
-  if (!transfer.of_answer()) return;
+  if (!is_answer(transfer)) return;
   --answers_;
   answer_bytes_ -= transfer.bytes_left();
   look_whether_crowded();
@@ -93,6 +95,9 @@ bool OutgoingTransfers::has_company(std::uint32_t reports) noexcept {
 // The marks of a progress count equally long pieces, and a rate is kept piece by piece.
 std::size_t OutgoingTransfers::piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept {
   const Capabilities& carrier = connection_.capabilities();
+  if (transfer.is_copied_by(connection_.outbox())) {
+    return std::min({transfer.bytes_left(), carrier.piece_bytes, kCopiedPieceBytes});
+  }
   const bool is_long = !has_company && pacing_ == nullptr && !transfer.is_marked();
   return std::min(transfer.bytes_left(), is_long ? carrier.lone_piece_bytes : carrier.piece_bytes);
 }
@@ -105,18 +110,21 @@ std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
   const bool may_be_long = connection_.capabilities().lone_piece_bytes != 0;
   const std::size_t bytes = piece_of(transfer, !may_be_long || has_company(reports));
   const bool last = bytes == transfer.bytes_left();
+  // One piece of a connection is copied also when there is no memory for it: nobody could wait for some.
+  if (transfer.is_copied_by(connection_.outbox())) static_cast<void>(output_.reserve(bytes));
   const wire::PieceHead head{.id = transfer.id(),
                              .offset = transfer.offset(),
                              .bytes = bytes,
                              .of_answer = transfer.of_answer(),
-                             .last = last};
+                             .last = last,
+                             .of_item = transfer.of_item()};
   if (output_.begin(head.header()) == nullptr) return 0;
   output_.end();
   if (pacing_ != nullptr) pacing_->take(transfer, bytes);
   turn_left_ -= static_cast<std::uint32_t>(std::min<std::size_t>(turn_left_, bytes));
   if (last) {
     leave(transfer);
-  } else if (transfer.of_answer()) {
+  } else if (is_answer(transfer)) {
     answer_bytes_ -= bytes;
     look_whether_crowded();
   }
@@ -124,8 +132,10 @@ std::size_t OutgoingTransfers::queue_part(std::uint32_t reports) noexcept {
     turn_left_ = kTurnBytes;
     if (!last) waiting_.push_back(waiting_.pop_front());
   }
+  const bool tells = last && transfer.of_item();
   if (transfer.queue(connection_.outbox(), bytes)) {
     own_until_ = connection_.outbox().position();
+    if (tells) transfer.on_queued();
     return bytes;
   }
   if (last) waiting_.push_back(transfer);

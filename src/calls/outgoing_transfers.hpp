@@ -60,6 +60,10 @@ class OutgoingTransfers final : public OutboxSource {
   static constexpr std::uint32_t kTurnBytes = 1024 * 1024;
 
   bool make_pacing(Loop& loop) noexcept;
+  /// Answers may be made until too many of them wait; items are held back by their streams' windows.
+  static bool is_answer(const OutgoingTransfer& transfer) noexcept {
+    return transfer.of_answer() && !transfer.of_item();
+  }
   OutgoingTransfer* next() noexcept;
   std::size_t piece_of(const OutgoingTransfer& transfer, bool has_company) const noexcept;
   bool has_company(std::uint32_t reports) noexcept;

@@ -32,13 +32,16 @@ PutItems::Put PutItems::put(Bytes item) noexcept {
 PutItems::Put PutItems::put(ItemBlocks& item) noexcept {
   ExchangeState::Lock lock = state_.lock();
   if (is_over()) return Put::kNotTaken;
+  const Buffer* const attachment = item.attachment();
   const std::size_t bytes = item.front().size();
+  const std::size_t attachment_bytes = attachment != nullptr ? attachment->size() : 0;
   items_.append(item);
-  return count(lock, bytes);
+  return count(lock, bytes, attachment_bytes);
 }
 
-PutItems::Put PutItems::count(ExchangeState::Lock& lock, std::size_t bytes) noexcept {
-  waiting_ += wire::item_cost(static_cast<std::uint32_t>(bytes));
+PutItems::Put PutItems::count(ExchangeState::Lock& lock, std::size_t bytes,
+                              std::size_t attachment_bytes) noexcept {
+  waiting_ += wire::item_cost(static_cast<std::uint32_t>(bytes), attachment_bytes);
   const bool is_full = waiting_ >= kRoom;
   if (!in_hand_) state_.ask(lock);
   return is_full ? Put::kFull : Put::kTaken;

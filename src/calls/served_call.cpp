@@ -49,6 +49,13 @@ void keep_peer(CallEnvelope& envelope, const AnswerSink& sink) noexcept {
   }
 }
 
+/// There is no memory for the copy of the answer's attachment that `sink` needs.
+bool copies_too_much(AnswerSink& sink, const CallEnvelope& envelope) {
+  const AnswerWishes* const wishes = envelope.wishes.get();
+  return wishes != nullptr && wishes->attachment_is_shared &&
+         !sink.reserve_copy(envelope.answer_attachment.size());
+}
+
 }  // namespace
 
 Status status_of_exception() {
@@ -198,6 +205,10 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
   if (state_ != State::kRunning) return nullptr;
   if (envelope_.pass != nullptr) [[unlikely]] {
     envelope_.pass->will_answer(bytes);
+  }
+  if (copies_too_much(*sink_, envelope_)) [[unlikely]] {
+    fail(Status::of<kNoMemoryForAnswer>());
+    return nullptr;
   }
   std::byte* body = sink_->begin_answer(id(), bytes, envelope_.answer_attachment.size());
   if (body == nullptr) {

@@ -141,7 +141,9 @@ Status Session::on_hello(const wire::Hello& theirs) {
     transfers_.allow((*features & wire::Features::kContinue) != 0, setup_.limits.attachment_rate_max);
   }
   if ((*features & wire::Features::kStreams) != 0) {
-    streams_.allow(theirs.stream_window_bytes, theirs.body_bytes_max);
+    const bool attached = (*features & wire::Features::kItemAttachments) != 0;
+    streams_.allow({theirs.stream_window_bytes, theirs.body_bytes_max,
+                    attached ? theirs.attachment_bytes_max : 0, attached});
   }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);
@@ -274,9 +276,10 @@ Landing Session::on_attachment(const Frame& frame) {
   life_.heard = true;
   if (frame.header.type == wire::FrameType::kPiece) {
     const wire::PieceView piece{frame.header};
-    if (piece.of_answer()) return out_.on_piece(piece);
-    if (in_.arriving_calls() == nullptr) return Landing::skip();
-    Result<Landing> landing = in_.arriving_calls()->on_piece(piece);
+    if (piece.of_answer() && !piece.of_item()) return out_.on_piece(piece);
+    if (!piece.of_item() && in_.arriving_calls() == nullptr) return Landing::skip();
+    Result<Landing> landing =
+        piece.of_item() ? streams_.on_piece(piece) : in_.arriving_calls()->on_piece(piece);
     if (landing.ok()) return *landing;
     close(std::move(landing).status());
     return Landing::skip();
@@ -291,7 +294,9 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   Status status;
   const wire::PieceView piece{frame.header};
   const bool is_piece = frame.header.type == wire::FrameType::kPiece;
-  if (is_piece && piece.of_answer()) {
+  if (is_piece && piece.of_item()) {
+    streams_.arriving().on_piece_end();
+  } else if (is_piece && piece.of_answer()) {
     out_.on_piece_end(piece);
   } else if (is_piece) {
     if (in_.arriving_calls() != nullptr) in_.arriving_calls()->on_piece_end(piece);
@@ -304,7 +309,8 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   }
   setup_.owner.on_session_room(*this);
   // As with requests that are put off: nothing more is read before the peer has taken what it asked for.
-  const bool asks = frame.header.type == wire::FrameType::kRequest || (is_piece && !piece.of_answer());
+  const bool asks =
+      frame.header.type == wire::FrameType::kRequest || (is_piece && !piece.of_answer() && !piece.of_item());
   if (asks && !output_.has_room() && may_put_off(*this)) [[unlikely]] {
     connection_->pause_receiving();
     out_.hold_back(true);
@@ -379,22 +385,21 @@ void Session::on_timer() {
 
 // A peer that was heard is pinged one interval after that, and given up another one later.
 void Session::watch_peer() {
+  const Duration interval = setup_.limits.ping_interval;
   TimePoint since = loop().now();
-  if (state_ == State::kHalfClosed) {  // it cannot answer
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
-  } else if (life_.heard || connection_->is_moving()) {
+  const bool cannot_answer = state_ == State::kHalfClosed;
+  if (!cannot_answer && (life_.heard || connection_->is_moving())) {
     if (life_.heard && !connection_->is_moving()) since = connection_->behind_since();
-    life_.heard = life_.pinged = false;
-  } else if (life_.pinged) {
+    // All that it said may have come an interval ago.
+    life_.pinged = Deadline::after(since, interval).at() <= loop().now();
+    life_.heard = false;
+    if (life_.pinged) since = loop().now();
+  } else if (!cannot_answer && std::exchange(life_.pinged, true)) {
     return close({StatusCode::kUnavailable, Layer::kRpc,
                   "the peer is silent: it answered no ping, so it is taken for dead"});
-  } else {
-    life_.pinged = true;
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
   }
-  TimePoint next = Deadline::after(since, setup_.limits.ping_interval).at();
-  if (next <= loop().now()) next = Deadline::after(loop().now(), setup_.limits.ping_interval).at();
-  loop().arm(*this, next);
+  if (cannot_answer || life_.pinged) output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
+  loop().arm(*this, Deadline::after(since, interval).at());
 }
 
 // An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits

@@ -137,7 +137,10 @@ class Session final : public ListHook<SessionTag>,
   Status on_frames(std::span<const Frame> frames, const ChunkRef& chunk) override;
   bool wants_body(const wire::FrameHeader& header, Bytes arrived) override;
   Landing on_attachment(const Frame& frame) override;
-  void on_attachment_progress(std::uint64_t left) override { in_.on_request_attachment_progress(left); }
+  void on_attachment_progress(std::uint64_t left) override {
+    in_.on_request_attachment_progress(left);
+    streams_.arriving().on_progress(left);
+  }
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
   void on_drained() override;
   bool owes_more() override;

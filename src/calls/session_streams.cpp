@@ -52,7 +52,7 @@ std::span<const Frame> SessionStreams::items_at_front_of(std::span<const Frame> 
 }
 
 Status SessionStreams::on_items(std::span<const Frame> items, const ChunkRef& chunk) {
-  if (arriving_ != 0) release_arriving();
+  if (begun_ != 0) release_begun();
   const wire::ItemView first{items.front().header};
   Status breach;
   StreamSide* const stream = find(first.id(), first.of_answer(), "an item for a call of one answer", breach);
@@ -72,18 +72,29 @@ bool SessionStreams::wants_item(wire::ItemView item, std::size_t arrived) {
   Status breach;
   StreamSide* const stream = find(item.id(), item.of_answer(), {}, breach);
   if (stream == nullptr || !stream->incoming().are_wanted()) return false;
-  const std::size_t more = arrived - std::min(arrived, arriving_);
+  const std::size_t more = arrived - std::min(arrived, begun_);
   if (memory().try_reserve(more)) {
-    arriving_ += more;
+    begun_ += more;
     return true;
   }
-  release_arriving();
-  stream->fail_for_memory();
+  release_begun();
+  stream->fail_reading(Status::of<kNoMemoryForItem>());
   return false;
 }
 
-void SessionStreams::release_arriving() {
-  memory().release(std::exchange(arriving_, 0));
+// Pieces for a stream that has ended on this side may be on their way, and are dropped.
+Result<Landing> SessionStreams::on_piece(wire::PieceView piece) {
+  Status breach;
+  StreamSide* const stream =
+      find(piece.id(), piece.of_answer(), "a piece of an item for a call of one answer", breach);
+  if (stream != nullptr) return arriving_.on_piece(piece, *stream);
+  arriving_.on_nothing();
+  if (!breach.ok()) return breach;
+  return Landing::skip();
+}
+
+void SessionStreams::release_begun() {
+  memory().release(std::exchange(begun_, 0));
 }
 
 Loop& SessionStreams::loop() const {

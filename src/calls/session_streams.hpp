@@ -7,7 +7,9 @@
 #include <span>
 #include <string_view>
 
+#include "calls/arriving_items.hpp"
 #include "calls/refusals.hpp"
+#include "weft/base/result.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/executor.hpp"
@@ -24,27 +26,36 @@ namespace weft::detail {
 class FrameOutput;
 class Session;
 
+/// Limits that the peer's hello named for what is sent to it on streams.
+struct PeerStreams {
+  /// Bytes of each that it takes before it grants more.
+  std::uint32_t window = 0;
+  std::uint32_t item_bytes_max = 0;
+  /// Of an item; 0: it takes none.
+  std::uint64_t attachment_bytes_max = 0;
+  /// Its build knows attachments of items.
+  bool knows_attachments = false;
+};
+
 /// Things that the streams of one connection share, in both directions: what both hellos said of streams, how
 /// many the peer has opened, and who waits for room to send. Thread: the connection's loop.
 class SessionStreams {
  public:
   /// Both outlive it.
-  SessionStreams(Session& session, FrameOutput& output) : session_(session), output_(output), rest_(*this) {}
+  SessionStreams(Session& session, FrameOutput& output)
+      : session_(session), output_(output), arriving_(session), rest_(*this) {}
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;
-  ~SessionStreams() { release_arriving(); }
+  ~SessionStreams() { release_begun(); }
 
-  /// The peer knows streams too, and takes so much of each before it grants more, and items so large.
-  void allow(std::uint32_t peer_window, std::uint32_t item_bytes_max) {
+  /// Sets what the peer takes of streams, which it knows too.
+  void allow(const PeerStreams& peer) {
     allowed_ = true;
-    peer_window_ = peer_window;
-    item_bytes_max_ = item_bytes_max;
+    peer_ = peer;
   }
   bool are_allowed() const { return allowed_; }
-  std::uint32_t peer_window() const { return peer_window_; }
+  const PeerStreams& peer() const { return peer_; }
   std::uint32_t window() const;
-  /// Largest item that the peer takes.
-  std::uint32_t item_bytes_max() const { return item_bytes_max_; }
 
   /// One that the peer opened has begun, or has ended while it held items of this cost.
   void enter() { ++served_; }
@@ -70,7 +81,12 @@ class SessionStreams {
   /// An item that is larger than a chunk has begun to come, and `arrived` bytes of it are here. False when it
   /// would be dropped, or when there is no memory for it.
   bool wants_item(wire::ItemView item, std::size_t arrived);
+  /// The place of a piece of an item's attachment. A failure is the peer's breach of the protocol.
+  Result<Landing> on_piece(wire::PieceView piece);
+  /// Items whose attachments are coming.
+  ArrivingItems& arriving() { return arriving_; }
 
+  Session& session() const { return session_; }
   Loop& loop() const;
   FrameOutput& output() const { return output_; }
   LocalBudget& memory() const;
@@ -93,23 +109,27 @@ class SessionStreams {
   };
 
   bool has_share_for(std::uint64_t cost) const;
-  void release_arriving();
+  void release_begun();
   /// Finds the stream of a frame; null when its call has ended. A call of one answer has none, and then
   /// `breach` says that `what` is misplaced.
   StreamSide* find(std::uint64_t id, bool of_answer, std::string_view what, Status& breach) const;
 
   Session& session_;
   FrameOutput& output_;
+  ArrivingItems arriving_;
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
   Rest rest_;
   std::uint64_t held_ = 0;
-  std::uint32_t peer_window_ = 0;
-  std::uint32_t item_bytes_max_ = 0;
+  PeerStreams peer_;
   std::uint32_t served_ = 0;
   bool allowed_ = false;
-  /// Bytes that are charged for an item that is coming.
-  std::size_t arriving_ = 0;
+  /// Bytes that are charged for an item of which not all is here.
+  std::size_t begun_ = 0;
 };
+
+inline constexpr FixedFailure kNoMemoryForItem{
+    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
+    "out of memory for the items of a stream that were not read yet (process_memory_max)"};
 
 /// The failure that ends a connection whose peer sent an item or a credit that its stream does not allow.
 Status misplaced_item(std::string_view why);

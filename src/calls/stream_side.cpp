@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/detail/calls/stream_side.hpp"
 
+#include <new>
 #include <utility>
 
 #include "calls/call_status.hpp"
 #include "calls/frame_output.hpp"
+#include "calls/item_transfer.hpp"
 #include "calls/session_streams.hpp"
 #include "weft/detail/wire/heads.hpp"
 #include "weft/runtime/loop.hpp"
@@ -13,50 +15,70 @@ namespace weft::detail {
 
 namespace {
 
-constexpr FixedFailure kNoMemoryForItem{
-    StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
-    "out of memory for the items of a stream that were not read yet (process_memory_max)"};
 constexpr FixedFailure kNoMemoryToSend{
     StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
     "what waits to be sent fills the memory, or this connection's share of it (process_memory_max)"};
 constexpr FixedFailure kClosed{StatusCode::kUnavailable, Layer::kRpc, Retry::kReconnect,
                                "the connection is being closed"};
+constexpr FixedFailure kCutAttachment{StatusCode::kDataLoss, Layer::kRpc, Retry::kNever,
+                                      "the stream ended in the middle of an item's attachment"};
 
 void wake(Loop& loop, Ready*& waiter) noexcept {
   if (waiter != nullptr) loop.schedule(*std::exchange(waiter, nullptr));
 }
 
+// Says that no more items come.
+void send_end(const StreamPlace& place) noexcept {
+  place.streams->output().send(
+      wire::ItemHead{.id = place.id, .of_answer = place.answers, .last = true}.header());
+}
+
+// Takes an item that announces an attachment.
+IncomingItems::Arrival await_attachment(StreamSide& side, const Frame& item,
+                                        std::uint64_t& granted) noexcept {
+  const IncomingItems::Arrival admitted = side.incoming().admit(wire::ItemView{item.header}.cost(), granted);
+  if (admitted != IncomingItems::Arrival::kKept) return admitted;
+  OwnedArrivingItem awaited = side.place().streams->arriving().begin(side, item);
+  if (awaited == nullptr) return IncomingItems::Arrival::kNoMemory;
+  side.incoming().await(std::move(awaited));
+  return IncomingItems::Arrival::kKept;
+}
+
 }  // namespace
 
 StreamSide::~StreamSide() {
-  if (streams_ != nullptr && answers_) streams_->leave(counted_);
+  if (attachment_ != nullptr) attachment_->stop();
+  if (place_.is_open() && place_.answers) place_.streams->leave(counted_);
 }
 
 void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept {
-  streams_ = &streams;
+  place_ = {&streams, id, answers};
   if (answers) streams.enter();
-  id_ = id;
-  answers_ = answers;
-  sent_ = SendWindow{streams.peer_window()};
+  sent_ = SendWindow{streams.peer().window};
   incoming_.open(streams.window());
   if (own_items_ != OwnItems::kEnded) return;
   own_items_ = OwnItems::kOpen;
   end_writing();
 }
 
-StreamTerms StreamSide::terms() const noexcept {
-  return {streams_->memory().shared(), incoming_.window(), streams_->item_bytes_max(), answers_};
+StreamTerms StreamTerms::of(const StreamPlace& place) noexcept {
+  const SessionStreams& streams = *place.streams;
+  const PeerStreams& peer = streams.peer();
+  return {streams.memory().shared(), streams.window(), peer.item_bytes_max, peer.attachment_bytes_max,
+          place.answers};
 }
 
 // A side that began its call is told of the end when its connection may be gone already.
 void StreamSide::close(const Status& why, bool drops) noexcept {
   if (std::exchange(closed_, true)) return;
+  if (attachment_ != nullptr) std::exchange(attachment_, nullptr)->stop();
+  const bool is_cut = incoming_.arriving() != nullptr && why.ok() && !drops;
   drops ? incoming_.drop() : incoming_.end();
   own_items_ = OwnItems::kOver;
-  if (failure_.ok()) failure_ = why;
+  if (failure_.ok()) failure_ = is_cut ? Status::of<kCutAttachment>() : why;
   unlink();
-  if (SessionStreams* const streams = std::exchange(streams_, nullptr); streams != nullptr && answers_) {
-    streams->leave(counted_);
+  if (SessionStreams* const streams = std::exchange(place_.streams, nullptr)) {
+    if (place_.answers) streams->leave(counted_);
   }
   wake(loop_, reader_);
   wake_writer();
@@ -64,58 +86,86 @@ void StreamSide::close(const Status& why, bool drops) noexcept {
 
 StreamSide::Writing StreamSide::writing() noexcept {
   if (own_items_ != OwnItems::kOpen) return Writing::kOver;
-  const bool ready = streams_ != nullptr && sent_.is_open() && !loop_.turn_time().is_old() &&
-                     streams_->output().has_room_for_items();
+  const bool ready = place_.is_open() && sent_.is_open() && attachment_ == nullptr &&
+                     !loop_.turn_time().is_old() && place_.streams->output().has_room_for_items();
   return ready ? Writing::kReady : Writing::kWait;
 }
 
-std::byte* StreamSide::begin_item(std::size_t bytes) noexcept {
-  if (bytes > streams_->item_bytes_max()) [[unlikely]] {
-    fail_writing(over_limit("an item", bytes, streams_->item_bytes_max(), "the peer's",
-                            answers_ ? kClientsBodyOption : kServersBodyOption));
+std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_bytes) noexcept {
+  SessionStreams& streams = *place_.streams;
+  if (bytes > streams.peer().item_bytes_max) [[unlikely]] {
+    fail_writing(over_limit("an item", bytes, streams.peer().item_bytes_max, "the peer's",
+                            place_.answers ? kClientsBodyOption : kServersBodyOption));
     return nullptr;
   }
-  FrameOutput& output = streams_->output();
+  FrameOutput& output = streams.output();
   if (bytes > FrameOutput::kSmallBytes && !output.reserve(bytes + wire::kHeaderBytes)) [[unlikely]] {
     fail_writing(Status::of<kNoMemoryToSend>());
     return nullptr;
   }
-  const wire::ItemHead head{
-      .body_bytes = static_cast<std::uint32_t>(bytes), .id = id_, .of_answer = answers_};
-  std::byte* const body = output.begin(head.header());
+  wire::ItemHead head{
+      .body_bytes = static_cast<std::uint32_t>(bytes), .id = place_.id, .of_answer = place_.answers};
+  std::uint64_t cost = wire::item_cost(head.body_bytes);
+  std::byte* body = nullptr;
+  if (attachment_bytes == 0) [[likely]] {
+    body = output.begin(head.header());
+  } else {
+    const std::uint64_t most = streams.peer().attachment_bytes_max;
+    if (attachment_bytes > most) {
+      fail_writing(attachment_refusal(attachment_bytes, most, place_.answers));
+      return nullptr;
+    }
+    head.attachment_bytes = attachment_bytes;
+    cost = wire::item_cost(head.body_bytes, attachment_bytes);
+    body = output.begin(head.header());
+  }
   if (body == nullptr) [[unlikely]] {
     fail_writing(Status::of<kClosed>());
     return nullptr;
   }
-  sent_.send(wire::item_cost(head.body_bytes));
+  sent_.send(cost);
   return body;
 }
 
 void StreamSide::end_item() noexcept {
-  streams_->output().end();
+  place_.streams->output().end();
   loop_.turn_time().did(1);
 }
 
-void StreamSide::take_back_item(const std::byte* body, std::size_t bytes) noexcept {
-  streams_->output().take_back(body);
-  sent_.take_back(wire::item_cost(static_cast<std::uint32_t>(bytes)));
+bool StreamSide::send_attachment(Buffer attachment) noexcept {
+  attachment_ = new (std::nothrow) ItemTransfer(std::move(attachment), *this);
+  if (attachment_ != nullptr && attachment_->begin(place_)) return true;
+  attachment_ = nullptr;
+  fail_writing(Status::of<kNoMemoryToSend>());
+  return false;
+}
+
+void StreamSide::on_attachment_queued() noexcept {
+  attachment_ = nullptr;
+  if (own_items_ == OwnItems::kEnded) send_end(place_);
+  wake_writer();
+}
+
+void StreamSide::take_back_item(const std::byte* body, std::size_t bytes,
+                                std::uint64_t attachment_bytes) noexcept {
+  place_.streams->output().take_back(body);
+  sent_.take_back(wire::item_cost(static_cast<std::uint32_t>(bytes), attachment_bytes));
 }
 
 void StreamSide::end_writing() noexcept {
   if (own_items_ != OwnItems::kOpen) return;
   own_items_ = OwnItems::kEnded;
   wake_writer();
-  if (streams_ == nullptr) return;
-  streams_->output().send(wire::ItemHead{.id = id_, .of_answer = answers_, .last = true}.header());
+  if (place_.is_open() && attachment_ == nullptr) send_end(place_);
 }
 
 // However much the peer takes, and however fast, one stream does not make a turn long.
 void StreamSide::set_writer(Ready* writer) noexcept {
-  const bool may_send = writer != nullptr && streams_ != nullptr && sent_.is_open();
+  const bool may_send = writer != nullptr && place_.is_open() && sent_.is_open() && attachment_ == nullptr;
   if (may_send && loop_.turn_time().is_old()) return loop_.turn_time().put_off(*writer);
   writer_ = writer;
   if (writer == nullptr) return unlink();
-  if (may_send) streams_->wait_for_room(*this);
+  if (may_send) place_.streams->wait_for_room(*this);
 }
 
 void StreamSide::wake_writer() noexcept {
@@ -128,41 +178,49 @@ void StreamSide::fail_writing(Status why) noexcept {
 }
 
 void StreamSide::took(std::uint64_t granted) noexcept {
-  if (streams_ == nullptr) return;
+  if (!place_.is_open()) return;
   if (granted != 0 && !incoming_.have_ended()) {
-    streams_->output().send(wire::CreditHead{.id = id_, .granted = granted, .of_answer = answers_}.header());
+    const wire::CreditHead credit{.id = place_.id, .granted = granted, .of_answer = place_.answers};
+    place_.streams->output().send(credit.header());
   }
-  if (!answers_) return;
-  streams_->count_held(counted_, incoming_.held());
+  if (!place_.answers) return;
+  place_.streams->count_held(counted_, incoming_.held());
   counted_ = incoming_.held();
-}
-
-void StreamSide::discard() noexcept {
-  took(incoming_.discard());
 }
 
 // The reader is woken once for all of them.
 Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk) noexcept {
-  if (streams_ == nullptr) return {};  // given up; the call has not ended yet
+  if (!place_.is_open()) return {};  // given up; the call has not ended yet
   std::uint64_t granted = 0;
   for (const Frame& item : items) {
     if (incoming_.have_ended() && failure_.ok()) [[unlikely]] {
       return misplaced_item("an item behind the last one of its stream");
     }
+    if (incoming_.arriving() != nullptr) [[unlikely]] {
+      return misplaced_item("an item before the attachment of the one before it was whole");
+    }
     if (wire::ItemView{item.header}.is_last()) [[unlikely]] {
       incoming_.end();
       continue;
     }
-    const std::uint64_t uncounted = incoming_.held() - counted_ + wire::ItemView{item.header}.cost();
-    if (answers_ && !streams_->may_hold(uncounted)) [[unlikely]] {
-      fail_for_memory();
+    const std::uint64_t uncounted = incoming_.held() - counted_ + wire::item_cost(item.header.body_bytes);
+    if (place_.answers && !place_.streams->may_hold(uncounted)) [[unlikely]] {
+      fail_reading(Status::of<kNoMemoryForItem>());
       continue;
     }
-    switch (incoming_.arrive(item, chunk, streams_->memory(), streams_->loop().chunks(), granted)) {
+    IncomingItems::Arrival arrival;
+    if (item.header.attachment_bytes == 0) [[likely]] {
+      arrival = incoming_.arrive(item, chunk, place_.streams->memory(), loop_.chunks(), granted);
+    } else if (place_.streams->peer().knows_attachments) {
+      arrival = await_attachment(*this, item, granted);
+    } else {
+      return misplaced_item("an item with an attachment, which the sides did not agree on");
+    }
+    switch (arrival) {
       case IncomingItems::Arrival::kNoCredit:
         return misplaced_item("an item for which its stream has no credit");
       case IncomingItems::Arrival::kNoMemory:
-        fail_for_memory();
+        fail_reading(Status::of<kNoMemoryForItem>());
         break;
       case IncomingItems::Arrival::kDropped:
       case IncomingItems::Arrival::kKept:
@@ -174,6 +232,14 @@ Status StreamSide::on_items(std::span<const Frame> items, const ChunkRef& chunk)
   return {};
 }
 
+void StreamSide::on_attachment_whole() noexcept {
+  if (!incoming_.keep_arrived(place_.streams->memory(), loop_.chunks())) {
+    return fail_reading(Status::of<kNoMemoryForItem>());
+  }
+  took(0);
+  wake(loop_, reader_);
+}
+
 Status StreamSide::on_credit(const wire::FrameHeader& header) noexcept {
   if (!sent_.grant(wire::CreditView{header}.granted())) {
     return misplaced_item("a credit that grants no more than the one before");
@@ -182,8 +248,8 @@ Status StreamSide::on_credit(const wire::FrameHeader& header) noexcept {
   return {};
 }
 
-void StreamSide::fail_for_memory() noexcept {
-  if (failure_.ok()) failure_ = Status::of<kNoMemoryForItem>();
+void StreamSide::fail_reading(Status why) noexcept {
+  if (failure_.ok()) failure_ = std::move(why);
   incoming_.end();
   wake(loop_, reader_);
 }

@@ -215,7 +215,7 @@ void Connection::on_much_queued() noexcept {
 }
 
 void Connection::use_checksums() {
-  outbox_.use_checksums();
+  outbox_.attachment().use_checksums();
   framer_.use_checksums();
 }
 

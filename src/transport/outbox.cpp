@@ -130,11 +130,13 @@ bool Outbox::queue_leased(Bytes bytes, SendLease& lease, bool more_follows) noex
     if (!make_room(room, attachment_.misalignment()) || !pieces_.reserve(2)) return false;
   }
   tell_queued();
-  attachment_.add(bytes);
   if (copied) {
+    // Others may write to the memory meanwhile, so the copy is what counts.
     if (!bytes.empty()) std::memcpy(cursor_, bytes.data(), bytes.size());
+    attachment_.add({cursor_, bytes.size()});
     cursor_ += bytes.size();
   } else {
+    attachment_.add(bytes);
     seal_and_push({bytes.data(), bytes.size(), &lease}, aligned_up(cursor_) + attachment_.misalignment());
   }
   if (!more_follows) cursor_ = attachment_.end(cursor_);
@@ -158,7 +160,7 @@ std::size_t Outbox::append_gathered(RunCursor<const std::byte>& from, std::size_
   while (queued < bytes && behind < list + kListBytes) {
     Bytes run = from.rest();
     run = run.first(std::min(run.size(), bytes - queued));
-    if (queued > 0 && !gathers(run.size())) break;
+    if (queued > 0 && !lease_policy_.gathers(run.size())) break;
     behind =
         reinterpret_cast<std::byte*>(new (behind) iovec{const_cast<std::byte*>(run.data()), run.size()} + 1);
     attachment_.add(run);

@@ -72,7 +72,7 @@ class StreamFramer::Batch {
 
 std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
-  direct_ = state_ == State::kAttachment && place_.lands();
+  direct_ = state_ == State::kAttachment && place_.lands() && !(checksums_ && place_.is_shared());
   if (!unpark() || !have_room()) return 0;
   if (direct_) [[unlikely]] {
     return receive_into_landing(places);

@@ -67,12 +67,16 @@ FrameFault check_header_slow_path(const FrameHeader& header, const FrameLimits& 
   } else {
     const bool uses64 = header.type == FrameType::kGoaway || header.type == FrameType::kPiece ||
                         header.type == FrameType::kCredit;
-    plausible = (header.typed16 | header.timeout | header.schema) == 0 && (header.typed64 == 0 || uses64);
+    const unsigned own16 = header.type == FrameType::kPiece ? 1 : 0;  // it is of an item
+    plausible =
+        ((header.typed16 & ~own16) | header.timeout | header.schema) == 0 && (header.typed64 == 0 || uses64);
     if (header.type == FrameType::kPiece) plausible = plausible && header.attachment_bytes != 0;
     if (header.type == FrameType::kGoaway || header.type == FrameType::kCarrier) {
       plausible = plausible && header.id == kNoId;
     } else if (header.type == FrameType::kItem) {
-      plausible = plausible && (header.body_bytes == 0 || !ItemView{header}.is_last());
+      const bool is_empty = header.body_bytes == 0 && header.attachment_bytes == 0;
+      const bool in_pieces = header.following_bytes() == 0;
+      plausible = plausible && in_pieces && (is_empty || !ItemView{header}.is_last());
     } else {
       plausible = plausible && header.body_bytes == 0;
     }

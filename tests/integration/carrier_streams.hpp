@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <weft/weft.hpp>
+
+#include "support/pattern.hpp"
 
 /// Streams of all shapes, that the tests of each carrier open on a server with these handlers.
 namespace weft::carrier_testing {
@@ -42,8 +45,33 @@ inline Task<Result<std::size_t>> swap_items(Reader<std::string>& items, Writer<s
   co_return count;
 }
 
+/// Attachment of the item with this number: each fourth item has none, and some are longer than a piece.
+inline Buffer attachment_of(std::size_t number) {
+  constexpr std::size_t kSizes[] = {0, 1, 7000, 130'000, 0, 64 * 1024, 700'001};
+  const std::size_t bytes = kSizes[number % std::size(kSizes)];
+  return bytes == 0 ? Buffer{} : Buffer::adopt(testing::pattern(bytes, static_cast<std::uint32_t>(number)));
+}
+inline bool has_attachment_of(std::size_t number, Bytes attachment) {
+  const Buffer expected = attachment_of(number);
+  return std::ranges::equal(expected.bytes(), attachment);
+}
+inline Stream<std::size_t> send_attached(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) co_yield with_attachment(i, attachment_of(i));
+}
+/// Gives back what comes, as it came.
+inline Task<Result<std::size_t>> repeat_attached(Reader<std::size_t>& items, Writer<std::size_t>& back) {
+  std::size_t right = 0;
+  while (auto number = co_await items.next()) {
+    if (has_attachment_of(*number, items.attachment())) ++right;
+    Buffer attachment = items.take_attachment();
+    if (const bool taken = co_await back.write(*number, std::move(attachment)); !taken)
+      co_return back.status();
+  }
+  co_return right;
+}
+
 inline void register_streams(Server& server) {
-  server.register_handler<send_items, take_items, repeat_items, swap_items>();
+  server.register_handler<send_items, take_items, repeat_items, swap_items, send_attached, repeat_attached>();
 }
 
 inline Task<std::size_t> received_of(Client& caller, std::size_t count) {
@@ -95,12 +123,41 @@ inline Task<std::size_t> swapped_of(Client& caller, std::size_t count) {
   co_return end.ok() ? *end : 0;
 }
 
+inline Task<std::size_t> attached_of(Client& caller, std::size_t count) {
+  auto stream = caller.open<send_attached>(count);
+  std::size_t right = 0;
+  std::size_t number = 0;
+  while (auto item = co_await stream.next()) {
+    if (*item == number && has_attachment_of(number, stream.attachment())) ++right;
+    ++number;
+  }
+  EXPECT_TRUE(stream.status().ok()) << stream.status().to_string();
+  EXPECT_EQ(number, count);
+  co_return right;
+}
+inline Task<std::size_t> repeated_attached_of(Client& caller, std::size_t count) {
+  auto stream = caller.open<repeat_attached>();
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool taken = co_await stream.write(i, attachment_of(i));
+    if (!taken) break;
+    auto back = co_await stream.next();
+    if (back && *back == i && has_attachment_of(i, stream.attachment())) ++right;
+  }
+  Result<std::size_t> end = co_await stream.finish();
+  EXPECT_TRUE(end.ok()) << end.status().to_string();
+  EXPECT_EQ(end.ok() ? *end : 0, count);
+  co_return right;
+}
+
 /// All shapes, items of every size, more than the windows are.
 inline void expect_streams_of_all_shapes(Loop& loop, Client& caller, std::size_t count = 70) {
   EXPECT_EQ(loop.block_on(received_of(caller, count)), count);
   EXPECT_EQ(loop.block_on(taken_of(caller, count)), count);
   EXPECT_EQ(loop.block_on(repeated_of(caller, count)), count);
   EXPECT_EQ(loop.block_on(swapped_of(caller, count)), count);
+  EXPECT_EQ(loop.block_on(attached_of(caller, count / 4)), count / 4);
+  EXPECT_EQ(loop.block_on(repeated_attached_of(caller, count / 4)), count / 4);
 }
 
 }  // namespace weft::carrier_testing

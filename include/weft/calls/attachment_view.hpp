@@ -40,6 +40,15 @@ class AttachmentView : public detail::MemoryRuns<const std::byte> {
     return AttachmentView{MemoryRuns{memory, count, bytes, stride, true}};
   }
 
+  /// Returns the same for memory that others may write to while it is sent. A connection with checksums
+  /// copies it, a piece at a time, so that the checksum is that of the bytes that leave; without it such a
+  /// write ends the connection ("wrong checksum").
+  AttachmentView shared() const {
+    AttachmentView same = *this;
+    same.set_shared();
+    return same;
+  }
+
  private:
   explicit AttachmentView(const MemoryRuns& runs) : MemoryRuns(runs) {}
 };

@@ -69,6 +69,8 @@ class CallContext {
   /// Goes out behind the answer without being copied; a borrowed memory travels as Buffer::adopt(memory,
   /// ...).
   void set_attachment(Buffer attachment);
+  /// The same for memory that others may write to until it has left: see AttachmentView::shared().
+  void set_shared_attachment(Buffer attachment);
   /// Called on the loop once: `sent` when the answer and its attachment have left for the peer, false when
   /// they never will.
   void on_answer_sent(detail::UniqueFunction<void(bool sent)> callback);

@@ -38,6 +38,15 @@ class LandingView : public detail::MemoryRuns<std::byte> {
     return LandingView{MemoryRuns{memory, count, bytes, stride, false}};
   }
 
+  /// Returns the same for memory that others may write to while something lands there. A connection with
+  /// checksums receives elsewhere, and copies, so that the checksum is that of the bytes that came; without
+  /// it such a write ends the connection ("wrong checksum").
+  LandingView shared() const {
+    LandingView same = *this;
+    same.set_shared();
+    return same;
+  }
+
  private:
   explicit LandingView(const MemoryRuns& runs) : MemoryRuns(runs) {}
 };

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/blocked_call.hpp"
@@ -48,6 +49,20 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
     return detail::read_blocking<detail::CodecItems<Read>>(ends_->reader, ends_->arena);
   }
 
+  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
+  /// next() or finish() is called.
+  Bytes attachment() const noexcept
+    requires(!std::is_void_v<Read>)
+  {
+    return ends_ != nullptr ? detail::shown_attachment(ends_->reader) : Bytes{};
+  }
+  /// The same, as the caller's own; attachment() is empty then.
+  Buffer take_attachment() noexcept
+    requires(!std::is_void_v<Read>)
+  {
+    return ends_ != nullptr ? detail::take_shown_attachment(ends_->reader) : Buffer{};
+  }
+
   /// Sends an item. Blocks while the handler is behind with reading, or until there is a connection; 64 KiB
   /// of items are taken before that. False when the handler takes no more items: it has ended, and finish()
   /// says how. Throws what encoding `item` throws, and nothing is sent then.
@@ -55,6 +70,13 @@ class [[nodiscard("dropping a BlockingStream cancels it")]] BlockingStream {
     requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
   bool write(const Item& item) {
     return may_block() && detail::write_blocking<detail::CodecItems<Written>>(ends_->writer, item);
+  }
+  /// The same, and `attachment` goes behind the item and is given away; it counts in the 64 KiB.
+  template <typename Item = Written>
+    requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
+  bool write(const Item& item, Buffer attachment) {
+    return may_block() &&
+           detail::write_blocking<detail::CodecItems<Written>>(ends_->writer, item, &attachment);
   }
   /// Says that no more items are written: the handler's reader sees their end. Reading goes on.
   void end_writing() noexcept

@@ -30,6 +30,10 @@ class BlockingWriter {
   /// False when nobody takes items any more, and status() says why. Throws what encoding `item` throws, and
   /// nothing is sent then.
   bool write(const T& item) { return detail::write_blocking<detail::CodecItems<T>>(items_, item); }
+  /// The same, and `attachment` goes behind the item and is given away; it counts in the 64 KiB.
+  bool write(const T& item, Buffer attachment) {
+    return detail::write_blocking<detail::CodecItems<T>>(items_, item, &attachment);
+  }
   /// Says why items are not taken; ok while they are. Thread: any.
   Status status() const noexcept { return items_.exchange().failure(); }
 

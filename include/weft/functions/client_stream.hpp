@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/bytes.hpp"
 #include "weft/base/result.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/finish_stream.hpp"
@@ -101,6 +102,20 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
     return detail::ReadItem<detail::CodecItems<Read>, detail::OpenedItems>{items(), arena_};
   }
 
+  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
+  /// next() or finish() is called.
+  Bytes attachment() const noexcept
+    requires(!std::is_void_v<Read>)
+  {
+    return detail::shown_attachment(record().side());
+  }
+  /// The same, as the caller's own; attachment() is empty then.
+  Buffer take_attachment() noexcept
+    requires(!std::is_void_v<Read>)
+  {
+    return detail::take_shown_attachment(record().side());
+  }
+
   /// Sends an item: `co_await stream.write(item)`. Waits while the handler is behind with reading, or for the
   /// connection. Gives false when the handler takes no more items: it has ended, and finish() says how.
   /// `item` is encoded before it goes on. Cancel: the stream is cancelled.
@@ -108,6 +123,14 @@ class [[nodiscard("dropping a ClientStream cancels it")]] ClientStream {
     requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
   auto write(const Item& item) noexcept {
     return detail::WriteItem<detail::CodecItems<Written>, detail::OpenedItems>{items(), item};
+  }
+  /// The same, and `attachment` goes behind the item and is given away. Waits until it is on its way, too:
+  /// other frames pass between its pieces, other items of this stream do not.
+  template <typename Item = Written>
+    requires(!std::is_void_v<Written> && std::is_same_v<Item, Written>)
+  auto write(const Item& item, Buffer attachment) noexcept {
+    return detail::WriteItem<detail::CodecItems<Written>, detail::OpenedItems, Buffer>{items(), item,
+                                                                                       std::move(attachment)};
   }
   /// Says that no more items are written: the handler's reader sees their end. Reading goes on.
   void end_writing() noexcept

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/read_item.hpp"
@@ -35,6 +36,11 @@ class Reader {
   auto next() noexcept {
     return detail::ReadItem<detail::CodecItems<T>, detail::ServedItems>{items_, arena_};
   }
+  /// Attachment of the item that next() gave last, all of which is here; empty when it has none. Lives until
+  /// next() is called again.
+  Bytes attachment() const noexcept { return detail::shown_attachment(items_.side()); }
+  /// The same, as the caller's own; attachment() is empty then.
+  Buffer take_attachment() noexcept { return detail::take_shown_attachment(items_.side()); }
   /// Behind the end: ok when the caller sent its last item; else why no more of them came: kCancelled, or
   /// kInvalidArgument for bytes that are no T, or kResourceExhausted.
   Status status() const { return items_.side().failure(); }

@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 #include "weft/base/status.hpp"
@@ -17,6 +18,19 @@ namespace weft {
 template <typename T>
 class Stream;
 
+/// An item and its attachment, for `co_yield`: with_attachment() makes it.
+template <typename T>
+struct ItemWithAttachment {
+  T item;
+  Buffer attachment;
+};
+
+/// Gives `item` an attachment, which is given away: `co_yield weft::with_attachment(item, std::move(pages))`.
+template <typename T>
+ItemWithAttachment<std::decay_t<T>> with_attachment(T&& item, Buffer attachment) {
+  return {std::forward<T>(item), std::move(attachment)};
+}
+
 namespace detail {
 
 template <typename T>
@@ -24,15 +38,17 @@ class StreamPromise;
 template <typename T>
 class StreamRun;
 
-/// Awaited by `co_yield item`: goes on when the item is on its way. When nobody takes items any more the
-/// coroutine does not go on; whoever runs it drops it.
+/// Awaited by `co_yield item`: goes on when the item is on its way, and its attachment. When nobody takes
+/// items any more the coroutine does not go on; whoever runs it drops it.
 template <typename T>
 class YieldItem final : Ready {
  public:
-  YieldItem(StreamPromise<T>& promise, const T& item) noexcept
+  /// Both outlive the await; `attachment` is taken, and null when there is none.
+  YieldItem(StreamPromise<T>& promise, const T& item, Buffer* attachment = nullptr) noexcept
       : Ready([](Ready* node) noexcept { static_cast<YieldItem*>(node)->on_turn(); }),
         promise_(promise),
-        item_(item) {}
+        item_(item),
+        attachment_(attachment) {}
   ~YieldItem() {
     if (waits_ && promise_.side->writer() == this) promise_.side->set_writer(nullptr);
   }
@@ -50,9 +66,17 @@ class YieldItem final : Ready {
   }
 
  private:
-  enum class Step : std::uint8_t { kSent, kWait, kOver };
+  enum class Step : std::uint8_t {
+    kSent,
+    kWait,
+    kAttach,  ///< the item was sent, and its attachment is leaving
+    kOver,
+  };
 
   Step settle() {
+    if (attachment_ != nullptr) [[unlikely]] {
+      return step_ = settle_attached();
+    }
     const StreamSide::Writing writing = promise_.side->writing();
     if (writing == StreamSide::Writing::kReady) [[likely]] {
       step_ = send_item<CodecItems<T>>(*promise_.side, item_) ? Step::kSent : Step::kOver;
@@ -60,6 +84,20 @@ class YieldItem final : Ready {
       step_ = writing == StreamSide::Writing::kWait ? Step::kWait : Step::kOver;
     }
     return step_;
+  }
+  // Out of line, so that items without attachment are sent inline.
+  [[gnu::noinline]] Step settle_attached() {
+    StreamSide& side = *promise_.side;
+    if (step_ == Step::kAttach) {
+      if (side.sends_attachment()) return Step::kAttach;
+      return side.writing() == StreamSide::Writing::kOver ? Step::kOver : Step::kSent;
+    }
+    const StreamSide::Writing writing = side.writing();
+    if (writing == StreamSide::Writing::kWait) return Step::kWait;
+    const bool sent =
+        writing == StreamSide::Writing::kReady && send_attached<CodecItems<T>>(side, item_, *attachment_);
+    if (!sent) return Step::kOver;
+    return side.sends_attachment() ? Step::kAttach : Step::kSent;
   }
   void wait() noexcept {
     waits_ = true;
@@ -72,7 +110,7 @@ class YieldItem final : Ready {
       thrown_ = std::current_exception();
       step_ = Step::kSent;
     }
-    if (step_ == Step::kWait) return wait();
+    if (step_ == Step::kWait || step_ == Step::kAttach) return wait();
     if (step_ == Step::kSent) return resume(std::coroutine_handle<StreamPromise<T>>::from_promise(promise_));
     promise_.over = true;
     resume(promise_.continuation);
@@ -80,6 +118,7 @@ class YieldItem final : Ready {
 
   StreamPromise<T>& promise_;
   const T& item_;
+  Buffer* attachment_;
   std::exception_ptr thrown_;
   Step step_ = Step::kWait;
   bool waits_ = false;
@@ -91,6 +130,9 @@ class StreamPromise final : public TaskPromiseBase {
   Stream<T> get_return_object() noexcept;
   void return_void() const noexcept {}
   YieldItem<T> yield_value(const T& item) noexcept { return YieldItem<T>{*this, item}; }
+  YieldItem<T> yield_value(ItemWithAttachment<T>&& item) noexcept {
+    return YieldItem<T>{*this, item.item, &item.attachment};
+  }
   /// It goes no further: whoever runs it takes over.
   void end_early() noexcept {
     over = true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "weft/base/status.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/write_item.hpp"
@@ -26,6 +28,12 @@ class Writer {
   /// writing ends.
   auto write(const T& item) noexcept {
     return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems>{items_, item};
+  }
+  /// The same, and `attachment` goes behind the item and is given away. Waits until it is on its way, too:
+  /// other frames pass between its pieces, other items of this stream do not.
+  auto write(const T& item, Buffer attachment) noexcept {
+    return detail::WriteItem<detail::CodecItems<T>, detail::ServedItems, Buffer>{items_, item,
+                                                                                 std::move(attachment)};
   }
   /// Says why items are not taken; ok while they are.
   Status status() const { return items_.side().failure(); }

@@ -12,11 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "integration/bulk/counted_pattern.hpp"
 #include "integration/faults/faults_testing.hpp"
 #include "integration/faults/hostile_peer.hpp"
 #include "support/pattern.hpp"
 #include "weft/bulk/bulk_host.hpp"
 #include "weft/bulk/bulk_peer.hpp"
+#include "weft/detail/wire/crc32c.hpp"
 #if WEFT_BULK_OVER_TLS
 #include "support/test_ca.hpp"
 #endif
@@ -48,8 +50,9 @@ constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 /// A host on two loops of its own, and clients on the test's loop.
 class BulkFaults : public faults::FaultTest {
  protected:
-  void host_on(const std::string& url, RpcLimits limits = {}) {
+  void host_on(const std::string& url, RpcLimits limits = {}, bool checksums = false) {
     ServerOptions options{.listen = {url}, .threads = 2};
+    options.checksums = checksums;
     options.limits = limits;
     options.logger = &logger();
     server = std::make_unique<Server>(std::move(options), transport(true));
@@ -60,20 +63,9 @@ class BulkFaults : public faults::FaultTest {
     return std::make_unique<Client>(
         loop(), ClientOptions{.connect = server->urls().front(), .logger = &logger()}, transport(false));
   }
-  /// Shares a pattern; `live` counts those whose memory is there. What is freed is made useless first.
+  /// Shares a pattern; `live` counts those whose memory is there.
   BulkRegion share(std::size_t bytes, BulkRights rights = BulkRights::kReadAndWrite) {
-    struct Owner {
-      std::vector<std::byte> memory;
-      std::atomic<int>* live;
-    };
-    auto* const owner = new Owner{pattern(bytes), &live};
-    ++live;
-    const auto end = [](void* each) noexcept {
-      const std::unique_ptr<Owner> ended{static_cast<Owner*>(each)};
-      std::ranges::fill(ended->memory, std::byte{0xDD});
-      --*ended->live;
-    };
-    return host->share(Buffer::adopt(owner->memory, owner, end), rights).value();
+    return host->share(testing::counted_pattern(bytes, live), rights).value();
   }
   /// A peer of bytes that said hello, and was greeted.
   HostilePeer greeted() const {
@@ -288,6 +280,38 @@ TEST_F(BulkFaults, AWriteThatIsAnnouncedAndNotSentHoldsRevokedMemoryNoLongerThan
   const auto answer = peer.receive_frame();
   ASSERT_TRUE(answer);
   EXPECT_EQ(wire::AnswerView{answer->header}.code(), static_cast<unsigned>(StatusCode::kUnavailable));
+  EXPECT_TRUE(eventually([&] { return live == 0; }));
+}
+
+/// The same frame, which has no attachment, with its checksum.
+std::string with_checksum(std::string frame) {
+  std::string sum(8, '\0');
+  const std::size_t size = wire::kHeaderBytes + wire::load_header(as_bytes(frame).data()).body_bytes;
+  const std::uint32_t value = wire::crc32c(as_bytes(frame).first(size));
+  std::memcpy(sum.data(), &value, sizeof value);
+  return std::move(frame) + sum;
+}
+
+// What it is sent is copied, for there are checksums, and whole, for it knows no pieces.
+TEST_F(BulkFaults, WhoTakesNoPiecesIsNotCopiedMoreThanThereIsMemoryFor) {
+  RpcLimits limits;
+  limits.process_memory_max = 16 << 20;
+  host_on(faults::kAnyPort, limits, true);
+  BulkRegion region = share(32 << 20);
+  HostilePeer peer{server->urls().front()};
+  peer.send(faults::hello_bytes(wire::Features::kChecksum, wire::Features::kChecksum));
+  ASSERT_TRUE(peer.receive_hello());
+  const auto code_of_read = [&](std::uint64_t id, std::uint64_t bytes) {
+    peer.send(with_checksum(faults::request_bytes<raw_read>(id, region.handle(), std::uint64_t{0}, bytes)));
+    const auto answer = peer.receive_frame(true);
+    if (!answer || answer->header.id != id) return StatusCode::kUnknown;
+    if (answer->header.following_bytes() != 0) peer.receive(8);  // the attachment's checksum
+    return static_cast<StatusCode>(wire::AnswerView{answer->header}.code());
+  };
+  EXPECT_EQ(code_of_read(1, 1 << 20), StatusCode::kOk);
+  EXPECT_EQ(code_of_read(2, 32 << 20), StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of_read(3, 1 << 20), StatusCode::kOk);
+  region.revoke();
   EXPECT_TRUE(eventually([&] { return live == 0; }));
 }
 

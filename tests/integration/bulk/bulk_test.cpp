@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <memory>
 #include <thread>
 #include <vector>
 
+#include "integration/bulk/counted_pattern.hpp"
 #include "integration/rpc/rpc_testing.hpp"
 #include "weft/bulk/bulk_host.hpp"
 #include "weft/bulk/bulk_peer.hpp"
@@ -33,20 +33,7 @@ class BulkHandles : public testing::RpcTest, public ::testing::WithParamInterfac
   }
   /// Shares a pattern of `bytes`, which counts down when nobody has it any more.
   BulkRegion share(std::size_t bytes, BulkRights rights = BulkRights::kReadAndWrite) {
-    struct Owner {
-      std::vector<std::byte> memory;
-      std::atomic<int>* live;
-    };
-    auto* const owner = new Owner{pattern(bytes), &live};
-    ++live;
-    return host
-        ->share(Buffer::adopt(owner->memory, owner,
-                              [](void* each) noexcept {
-                                const std::unique_ptr<Owner> ended{static_cast<Owner*>(each)};
-                                --*ended->live;
-                              }),
-                rights)
-        .value();
+    return host->share(testing::counted_pattern(bytes, live), rights).value();
   }
   Result<void> read(BulkHandle handle, std::uint64_t offset, LandingView into) {
     return loop().block_on(peer->read(handle, offset, into));
@@ -204,6 +191,26 @@ TEST_P(BulkHandles, AreSharedForSomeMemoryAndSomeRightOnly) {
     const auto shared = host->share(std::move(memory), static_cast<BulkRights>(rights));
     EXPECT_EQ(shared.status().code(), StatusCode::kInvalidArgument);
   }
+}
+
+TEST_P(BulkHandles, AreNoMoreAtATimeThanTheHostMayShare) {
+  constexpr std::size_t kMost = 5;
+  Server other{ServerOptions{.listen = {std::string{GetParam()} + "://127.0.0.1:0"}}};
+  BulkHost few{other, BulkHostOptions{.regions_max = kMost}};
+  std::vector<BulkRegion> regions;
+  const auto share_one = [&] { return few.share(testing::counted_pattern(100, live), BulkRights::kRead); };
+  for (std::size_t i = 0; i < kMost; ++i) regions.push_back(share_one().value());
+  for (int again = 0; again < 3; ++again) {
+    const Status refused = share_one().status();
+    EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string{refused.message()}, ::testing::HasSubstr("regions_max"));
+    EXPECT_EQ(live, static_cast<int>(kMost)) << "what is not shared is given back";
+    regions[1].revoke();
+    regions[1] = share_one().value();
+  }
+  regions.clear();
+  EXPECT_EQ(live, 0);
+  EXPECT_TRUE(share_one().ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, BulkHandles, ::testing::Values(WEFT_BULK_SCHEMES),

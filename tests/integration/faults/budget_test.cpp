@@ -41,6 +41,17 @@ struct Store {
   }
 };
 
+/// Takes over what it is given, for as long as it lives.
+struct Shelf {
+  std::vector<Buffer> kept;
+
+  std::uint64_t keep(CallContext& context, bool for_good) {
+    kept.push_back(context.take_attachment());
+    if (for_good) kept.back().leave_budget();
+    return kept.back().size();
+  }
+};
+
 class Budgets : public FaultTest {
  protected:
   Server& serve_with(std::size_t process_memory_max) {
@@ -49,6 +60,7 @@ class Budgets : public FaultTest {
     return serve(std::move(options), [this](Server& server) {
       server.register_handler<&attachment_size>();
       server.register_handler<&Store::hold, &Store::hold_attachment>(&store_);
+      server.register_handler<&Shelf::keep>(&shelf_);
     });
   }
   /// A peer whose request was looked at: it announced an attachment of `bytes` and sent the first 8.
@@ -82,7 +94,29 @@ class Budgets : public FaultTest {
   }
 
   Store store_;
+  Shelf shelf_;
 };
+
+TEST_F(Budgets, WhatIsKeptForGoodLeavesThemByNameAndIsGivenBackOnce) {
+  Server& server = serve_with(32 * kMiB);
+  Client& caller = client(server.urls().front());
+  const std::string memory(20 * kMiB, 'y');
+  const auto keep = [&](bool for_good) {
+    const CallOptions options{.attachment = as_bytes(memory)};
+    return wait_for(caller.start<&Shelf::keep>(options, for_good)).status().code();
+  };
+  EXPECT_EQ(keep(false), StatusCode::kOk);
+  EXPECT_EQ(keep(false), StatusCode::kResourceExhausted) << "the first one counts";
+  shelf_.kept.clear();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(keep(true), StatusCode::kOk) << i;
+  EXPECT_EQ(shelf_.kept.size(), 3u);
+  // What has left is not given back to the budget again, or there would be room for more than the limit.
+  shelf_.kept.clear();
+  EXPECT_EQ(keep(false), StatusCode::kOk);
+  EXPECT_EQ(keep(false), StatusCode::kResourceExhausted);
+  shelf_.kept.clear();
+  EXPECT_EQ(keep(false), StatusCode::kOk);
+}
 
 TEST_F(Budgets, PeersThatAnnounceMuchAndSendLittleDenyNobodyAnything) {
   Server& server = serve_with(32 * kMiB);

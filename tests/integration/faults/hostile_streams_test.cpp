@@ -62,6 +62,25 @@ std::string item_bytes(std::uint64_t id, const std::string& text = kItem, bool o
 std::string last_bytes(std::uint64_t id, bool of_answer = false) {
   return frame_bytes(wire::ItemHead{.id = id, .of_answer = of_answer, .last = true}.header());
 }
+/// An item whose attachment of `attachment` bytes is announced.
+std::string attached_bytes(std::uint64_t id, std::uint64_t attachment, bool of_answer = false) {
+  const wire::ItemHead head{.id = id, .of_answer = of_answer, .attachment_bytes = attachment};
+  wire::FrameHeader header = head.header();
+  const std::string body = body_of(kItem);
+  header.body_bytes = static_cast<std::uint32_t>(body.size());
+  std::string bytes = header_bytes(header);
+  append_padded(bytes, body);
+  return bytes;
+}
+/// A piece of an item's attachment.
+std::string piece_bytes(std::uint64_t id, std::uint64_t offset, std::size_t bytes, bool last,
+                        bool of_answer = false) {
+  const wire::PieceHead head{
+      .id = id, .offset = offset, .bytes = bytes, .of_answer = of_answer, .last = last, .of_item = true};
+  std::string frame = header_bytes(head.header());
+  append_padded(frame, std::string(bytes, 'p'));
+  return frame;
+}
 std::string credit_bytes(std::uint64_t id, std::uint64_t granted, bool of_answer = false) {
   return frame_bytes(wire::CreditHead{.id = id, .granted = granted, .of_answer = of_answer}.header());
 }
@@ -216,7 +235,7 @@ TEST_F(HostileStreams, HeadersThatMakeNoSenseAreRefused) {
   wire::FrameHeader credit = wire::CreditHead{.id = 1, .granted = 5000}.header();
   expect_refused(server, held + frame_bytes(credit, "body"), "a credit with a body");
   wire::FrameHeader item = wire::ItemHead{.id = 1}.header();
-  expect_refused(server, held + frame_bytes(item, "b", "attached"), "an item with an attachment");
+  expect_refused(server, held + frame_bytes(item, "b", "attached"), "an item that an attachment follows");
   expect_refused(server, held + frame_bytes(credit, "", "attached"), "a credit with an attachment");
   for (int bit = 0; bit < 8; ++bit) {
     for (wire::FrameHeader header : {item, credit}) {
@@ -233,6 +252,99 @@ TEST_F(HostileStreams, HeadersThatMakeNoSenseAreRefused) {
   item.typed64 = 1;
   expect_refused(server, held + frame_bytes(item, "b"), "an item that grants");
   expect_served(server);
+}
+
+TEST_F(HostileStreams, AttachmentsThatDoNotGoAsAnnouncedCostTheirSenderTheConnection) {
+  Server& server = serve_all();
+  const std::string held = request_bytes<never_read>(1);
+  expect_refused(server, held + piece_bytes(1, 0, 100, true), "a piece of nothing");
+  expect_refused(server, held + item_bytes(1) + piece_bytes(1, 0, 100, true), "a piece of an item without");
+  expect_refused(server, request_bytes<long_call>(1) + piece_bytes(1, 0, 100, true),
+                 "a piece of an item for a call of one answer");
+  const std::string begun = held + attached_bytes(1, 500);
+  expect_refused(server, begun + item_bytes(1), "an item before the attachment was whole");
+  expect_refused(server, begun + attached_bytes(1, 500), "another before it was whole");
+  expect_refused(server, begun + last_bytes(1), "the last before it was whole");
+  expect_refused(server, begun + piece_bytes(1, 0, 501, true), "more than announced");
+  expect_refused(server, begun + piece_bytes(1, 8, 100, false), "a hole");
+  expect_refused(server, begun + piece_bytes(1, 0, 100, true), "not the last");
+  expect_refused(server, begun + piece_bytes(1, 0, 500, false), "the last, which does not say so");
+  expect_refused(server, begun + piece_bytes(1, 0, 100, false) + piece_bytes(1, 0, 100, false),
+                 "a piece twice");
+  expect_refused(server, begun + piece_bytes(1, 0, 500, true) + piece_bytes(1, 500, 1, true), "one more");
+  expect_refused(server, held + attached_bytes(1, std::uint64_t{1} << 41), "more than any may have");
+  expect_refused(server,
+                 held + attached_bytes(1, 4 * kWindow) + piece_bytes(1, 0, 4 * kWindow, true) + item_bytes(1),
+                 "an item behind one that filled the window");
+  wire::FrameHeader last = wire::ItemHead{.id = 1, .last = true, .attachment_bytes = 8}.header();
+  expect_refused(server, held + header_bytes(last), "a last item with an attachment");
+  wire::FrameHeader promised = wire::ItemHead{.id = 1, .attachment_bytes = 8}.header();
+  promised.attachment_bytes = 0;
+  expect_refused(server, held + header_bytes(promised), "an attachment of nothing");
+  wire::FrameHeader piece = wire::PieceHead{.id = 1, .bytes = 8, .last = true, .of_item = true}.header();
+  piece.typed16 = 2;
+  expect_refused(server, held + header_bytes(piece), "a piece of what nobody knows");
+  expect_served(server);
+}
+
+TEST_F(HostileStreams, AttachmentsNeedAPeerThatSaidThatItKnowsThem) {
+  Server& server = serve_all();
+  wire::Hello hello;
+  hello.features_supported = wire::Features::kAll & ~wire::Features::kItemAttachments;
+  hello.body_bytes_max = 16u << 20;
+  hello.attachment_bytes_max = 1u << 30;
+  hello.calls_in_flight_max = 100;
+  hello.stream_window_bytes = kWindow;
+  HostilePeer peer{server.urls().front()};
+  peer.send(wire::encode_hello(hello) + request_bytes<never_read>(1) + attached_bytes(1, 500));
+  EXPECT_TRUE(peer.closed_by_other_side());
+  EXPECT_TRUE(at_rest(server));
+}
+
+TEST_F(HostileStreams, PiecesOfItemsThatNobodyWantsAreDropped) {
+  Server& server = serve_all();
+  const std::string piece = piece_bytes(99, 0, 70'000, false);
+  expect_taken(server, attached_bytes(99, 1 << 20) + piece + piece, "of no call");
+  expect_taken(server, request_bytes<add>(1, 1, 1) + attached_bytes(1, 100) + piece_bytes(1, 0, 100, true),
+               "behind an answer");
+  const std::string nonsense = frame_bytes(wire::ItemHead{.id = 1}.header(), "\xff\xff\xff\xff");
+  expect_taken(
+      server,
+      request_bytes<outlive_reading>(1) + nonsense + attached_bytes(1, 500) + piece_bytes(1, 0, 100, false),
+      "behind an item of no sense");
+  EXPECT_TRUE(at_rest(server));
+  EXPECT_EQ(server.stats().protocol_errors, 0u);
+  expect_served(server);
+}
+
+// Words take no memory, and what comes is charged as it comes.
+TEST_F(HostileStreams, AttachmentsThatAreAnnouncedAndDoNotComeTakeNoMemoryFromOthers) {
+  ServerOptions options;
+  options.limits.process_memory_max = 8u << 20;
+  options.limits.attachment_bytes_max = std::uint64_t{1} << 40;
+  Server& server = serve_all(std::move(options));
+  HostilePeer peer{server.urls().front()};
+  peer.send(hello_with_window(kWindow));
+  ASSERT_TRUE(peer.receive_hello());
+  for (std::uint64_t id = 1; id <= 64; ++id) {
+    ASSERT_TRUE(peer.send(request_bytes<never_read>(id) + attached_bytes(id, std::uint64_t{1} << 40)));
+  }
+  for (std::uint64_t id = 65; id <= 80; ++id) {
+    ASSERT_TRUE(peer.send(request_bytes<never_read>(id) + attached_bytes(id, 4u << 20) +
+                          piece_bytes(id, 0, 100'000, false)));
+  }
+  ASSERT_TRUE(peer.send(request_bytes<count_items>(200) + attached_bytes(200, 1'000'000) +
+                        piece_bytes(200, 0, 1'000'000, true) + last_bytes(200)));
+  for (;;) {
+    const auto frame = peer.receive_frame();
+    ASSERT_TRUE(frame.has_value());
+    if (frame->header.type != FrameType::kAnswer || frame->header.id != 200) continue;
+    EXPECT_TRUE(wire::AnswerView{frame->header}.succeeded()) << frame->body;
+    break;
+  }
+  expect_served(server);
+  peer.close();
+  EXPECT_TRUE(at_rest(server));
 }
 
 TEST_F(HostileStreams, ItemsAndCreditsOfUnknownStreamsAreDropped) {
@@ -473,6 +585,13 @@ TEST_F(HostileStreams, AClientEndsTheConnectionToAServerThatSendsWhatNoStreamAll
   breach("a last item with a body", [](std::uint64_t id) {
     return frame_bytes(wire::ItemHead{.id = id, .of_answer = true, .last = true}.header(), "x");
   });
+  breach("a piece of nothing", [](std::uint64_t id) { return piece_bytes(id, 0, 100, true, true); });
+  breach("an item before its attachment", [](std::uint64_t id) {
+    return attached_bytes(id, 100, true) + piece_bytes(id, 0, 50, false, true) + item_bytes(id, kItem, true);
+  });
+  breach("more of an attachment than announced", [](std::uint64_t id) {
+    return attached_bytes(id, 100, true) + piece_bytes(id, 0, 101, true, true);
+  });
   breach("a large item that ends in the middle", [](std::uint64_t id) {
     wire::FrameHeader header = wire::ItemHead{.body_bytes = 1u << 30, .id = id, .of_answer = true}.header();
     return header_bytes(header);
@@ -517,6 +636,25 @@ TEST_F(HostileStreams, AClientTellsItemsOfNoSenseFromABrokenConnection) {
   EXPECT_EQ(lost.code(), StatusCode::kUnavailable) << lost.to_string();
 }
 
+TEST_F(HostileStreams, AGoodEndInTheMiddleOfAnAttachmentIsNone) {
+  const Status status = outcome_of_watch([](HostilePeer& peer, std::uint64_t id) {
+    peer.send(item_bytes(id, kItem, true) + attached_bytes(id, 100, true) +
+              piece_bytes(id, 0, 50, false, true) + frame_bytes(wire::AnswerHead{.id = id}.header()));
+  });
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.to_string();
+  EXPECT_EQ(items_read_, 1);
+}
+
+TEST_F(HostileStreams, AClientThatNobodySendsTheRestOfAnAttachmentEndsItsStream) {
+  // A terabyte is announced, and there is no address for it, or the stream waits and is dropped.
+  const Status status = outcome_of_watch([](HostilePeer& peer, std::uint64_t id) {
+    peer.send(attached_bytes(id, std::uint64_t{1} << 40, true) + piece_bytes(id, 0, 1000, false, true));
+    peer.reset();
+  });
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(items_read_, 0);
+}
+
 TEST_F(HostileStreams, ItemsOfNoStreamAreDroppedByAClient) {
   const Status status = outcome_of_watch([](HostilePeer& peer, std::uint64_t id) {
     peer.send(item_bytes(id + 1000, kItem, true) + last_bytes(id + 1000, true) +
@@ -546,6 +684,17 @@ TEST_F(StillHostileStreams, AnItemThatIsAnnouncedAndDoesNotComeCostsTheConnectio
   for (int second = 0; second < 12; ++second) pass(1s);
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().connections == 0; }));
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
+}
+
+TEST_F(StillHostileStreams, AnAttachmentThatDoesNotGetOnCostsItsStream) {
+  Server& server = serve_all();
+  HostilePeer peer{server.urls().front()};
+  peer.send(hello_bytes() + request_bytes<count_items>(1) + attached_bytes(1, 1u << 20) +
+            piece_bytes(1, 0, 1000, false));
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 1; }));
+  for (int second = 0; second < 12; ++second) pass(1s);
+  EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));
+  EXPECT_EQ(server.stats().connections, 1u);
 }
 
 TEST_F(StillHostileStreams, AStreamOnWhichNothingHappensStands) {

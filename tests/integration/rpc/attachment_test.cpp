@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <latch>
 
 #include "integration/rpc/rpc_testing.hpp"
 
@@ -153,6 +154,38 @@ TEST_F(Attachments, WorkWithChecksumsAndOverUnixSockets) {
   const CallOptions options{.attachment = Bytes{memory}, .landing = landing};
   EXPECT_TRUE(exchange<give_back>(caller, options, 1).ok());
   EXPECT_TRUE(landing == memory);
+}
+
+// The server stands still until its client cannot send any more. One whose memory changes then, and is not
+// shared, ends its connection, so the test would see it.
+TEST_F(Attachments, OfSharedMemoryMayChangeUntilTheyHaveLeft) {
+  constexpr int kStill = 200;
+  for (const bool shared : {true, false}) {
+    std::latch released{1};
+    Server& server = serve({.checksums = true}, [&released](Server& its) {
+      fill(its);
+      its.register_handler("stand_still", [&released] { released.wait(); });
+    });
+    Client& caller = client(server);
+    std::vector<std::byte> memory(4 * kLarge);
+    Call<void> still = caller.start<remote<"stand_still", void()>>();
+    const AttachmentView lent{memory};
+    const CallOptions options{.attachment = shared ? lent.shared() : lent};
+    Call<std::uint64_t> call = caller.start<sum_up>(options);
+    std::uint64_t sent = 0;
+    for (int turns = 0; turns < kStill; ++turns) {
+      loop().run_once(0ms);
+      const std::uint64_t so_far = caller.stats().traffic.bytes_sent;
+      if (so_far < 1'000'000 || so_far != sent) turns = 0;
+      sent = so_far;
+    }
+    EXPECT_LT(sent, memory.size());
+    std::ranges::fill(memory, std::byte{9});
+    released.count_down();
+    const Status outcome = wait_for(std::move(call)).status();
+    EXPECT_EQ(outcome.ok(), shared) << outcome.to_string();
+    static_cast<void>(wait_for(std::move(still)));
+  }
 }
 
 TEST_F(Attachments, ThatDoNotFitTheLandingFailThatCallOnly) {

@@ -91,6 +91,24 @@ Result<int> take_picky(BlockingReader<Picky>& items) {
   if (!items.status().ok()) return items.status();
   return count;
 }
+/// Gives back each attachment that comes, with its item.
+Result<std::uint64_t> repeat_blocks(BlockingReader<int>& blocks, BlockingWriter<int>& back) {
+  std::uint64_t bytes = 0;
+  while (auto number = blocks.next()) {
+    Buffer attachment = blocks.take_attachment();
+    bytes += attachment.size();
+    if (!blocks.attachment().empty()) return Status{StatusCode::kInternal, Layer::kUser, "taken twice"};
+    if (!back.write(*number, std::move(attachment))) return back.status();
+  }
+  if (!blocks.status().ok()) return blocks.status();
+  return bytes;
+}
+/// Its answer comes behind all of them.
+int send_blocks(BlockingWriter<int>& blocks, int count, std::size_t bytes) {
+  int written = 0;
+  while (written < count && blocks.write(written, Buffer::adopt(pattern(bytes, 7)))) ++written;
+  return written;
+}
 int count_picky(BlockingReader<Picky>& items) {
   int count = 0;
   while (items.next()) ++count;
@@ -197,7 +215,8 @@ class BlockingStreams : public ::testing::Test {
     options.limits.stream_window = kWindow;
     server.emplace(std::move(options));
     server->register_handler<sum, count_to, doubled, longest_of, throw_after, fail_after, first_only>();
-    server->register_handler<send_texts, take_texts, take_picky, count_picky, tenant_of_stream>();
+    server->register_handler<send_texts, take_texts, take_picky, count_picky, repeat_blocks, send_blocks,
+                             tenant_of_stream>();
     server->register_handler<generate, add_up, running_sum, endless>();
     server->register_handler<echoed, add>();
     server->register_handler<&Watched::read>(&watched);
@@ -512,6 +531,49 @@ TEST_F(BlockingStreams, AnItemThatCannotBeEncodedThrowsAndNothingElse) {
   EXPECT_THROW(stream.write(Picky{14}), std::runtime_error);
   ASSERT_TRUE(stream.write(Picky{2}));
   EXPECT_EQ(stream.finish().value(), 2);
+}
+
+TEST_F(BlockingStreams, AttachmentsOfItemsComeAndGo) {
+  BlockingClient client{options()};
+  auto stream = client.open<repeat_blocks>();
+  std::uint64_t sent = 0;
+  int number = 0;
+  for (const std::size_t bytes : {0, 1, 1000, 150'000, 3'000'000, 10}) {
+    ASSERT_TRUE(stream.write(number, Buffer::adopt(pattern(bytes, 3)))) << stream.status().to_string();
+    sent += bytes;
+    const auto back = stream.next();
+    ASSERT_TRUE(back) << stream.status().to_string();
+    EXPECT_EQ(*back, number++);
+    EXPECT_TRUE(std::ranges::equal(stream.attachment(), pattern(bytes, 3))) << bytes;
+  }
+  const auto outcome = stream.finish();
+  ASSERT_TRUE(outcome.ok()) << outcome.status().to_string();
+  EXPECT_EQ(*outcome, sent);
+}
+
+TEST_F(BlockingStreams, AnAnswerComesBehindTheAttachmentsBeforeIt) {
+  BlockingClient client{options()};
+  auto stream = client.open<send_blocks>(5, 2'000'000);
+  int count = 0;
+  while (stream.next()) {
+    ++count;
+    EXPECT_TRUE(std::ranges::equal(stream.take_attachment().bytes(), pattern(2'000'000, 7)));
+  }
+  EXPECT_TRUE(stream.status().ok()) << stream.status().to_string();
+  EXPECT_EQ(count, 5);
+  EXPECT_EQ(stream.finish().value(), 5);
+}
+
+TEST_F(BlockingStreams, AStreamThatIsDroppedLeavesTheAttachmentsOnTheirWay) {
+  BlockingClient client{options()};
+  for (int round = 0; round < 20; ++round) {
+    auto stream = client.open<send_blocks>(50, 2'000'000);
+    if (round % 2 == 0) {
+      EXPECT_TRUE(stream.next());
+    }
+  }
+  auto after = client.open<send_blocks>(1, 1000);
+  EXPECT_TRUE(after.next());
 }
 
 TEST_F(BlockingStreams, MetadataIsKeptAndMemoryIsRefused) {

@@ -227,7 +227,7 @@ class Run final {
         if (!stream_) break;
         client_.discarded = true;
         client_.held.clear();
-        stream_->side().discard();
+        stream_->side().took(stream_->side().incoming().discard());
         break;
       case Act::kClientCancels:
         if (!stream_ || stream_->done()) break;

@@ -102,7 +102,8 @@ class PendingCalls : public ::testing::Test {
  protected:
   void SetUp() override { rig_.greet(); }
 
-  SessionRig rig_;
+  /// Nobody pings, so that a peer may be silent for as long as a call waits.
+  SessionRig rig_{RpcLimits{.ping_interval = Duration::zero()}};
   Target target_{rig_};
 };
 

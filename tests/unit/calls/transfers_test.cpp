@@ -88,6 +88,7 @@ TEST_F(Transfers, TakeTheirTimeFromTheCallsDeadline) {
 TEST_F(Transfers, ThatStandStillEndTheirCallAndOthersGoOn) {
   rig_->peer_sends(announcement(1) + announcement(2) + piece(2, 0));
   rig_->pass(rig_->limits.frame_timeout);
+  rig_->peer_sends(testing::control_bytes(wire::FrameType::kPong, 7));
   rig_->pass(rig_->limits.frame_timeout);
   EXPECT_EQ(answers(), (std::vector{kUnavailable, kUnavailable}));
   EXPECT_TRUE(rig_->closed.empty());

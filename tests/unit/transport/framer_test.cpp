@@ -38,7 +38,11 @@ struct Transcript final : FrameSink {
     memory.assign(frame.header.attachment_bytes, '?');
     if (skip) return Landing::skip();
     if (!shape.empty()) return in_runs();
-    return Landing::into({reinterpret_cast<std::byte*>(memory.data()), memory.size()});
+    const MutableBytes place{reinterpret_cast<std::byte*>(memory.data()), memory.size()};
+    if (!shared) return Landing::into(place);
+    MemoryRuns<std::byte> runs_of_others{place};
+    runs_of_others.set_shared();
+    return Landing::into(RunCursor{runs_of_others}, memory.size());
   }
   // Runs of the sizes in `shape`, over and over, in memory that has a byte of its own behind each.
   Landing in_runs() {
@@ -84,6 +88,8 @@ struct Transcript final : FrameSink {
   StreamFramer* framer = nullptr;
   bool checksums = false;
   bool skip = false;
+  /// Others write to the memory.
+  bool shared = false;
   bool retain = false;
   std::uint64_t unwanted = 0;
   /// Not empty: attachments land in runs of these sizes.
@@ -325,6 +331,42 @@ TEST_F(Framers, ALandingInRunsThatIsAbandonedIsNotWrittenToAnyMore) {
   }
   EXPECT_EQ(sink.apart, seen);
   EXPECT_NE(sink.text.find("skipped"), std::string::npos);
+}
+
+// The memory changes after each receive, as if somebody wrote there: what is checked is what has come.
+TEST_F(Framers, AChecksumIsNotMadeOfMemoryThatOthersWriteTo) {
+  std::string stream = wire::encode_hello({});
+  stream += frame_text(
+      {.type = FrameType::kAnswer, .flags = wire::FrameFlags::kAttachment, .id = 5, .attachment_bytes = 9000},
+      {}, true);
+  const std::size_t head = stream.size();
+  stream += attachment_text(std::string(9000, 'a'), true);
+  for (const bool shared : {false, true}) {
+    StreamFramer framer{pool_, limits_, frames_left_};
+    Transcript sink;
+    sink.framer = &framer;
+    sink.checksums = true;
+    sink.shared = shared;
+    Status outcome;
+    for (std::size_t at = 0; at < stream.size() && outcome.ok();) {
+      iovec places[AttachmentPlace::kPlacesMax];
+      ASSERT_GT(framer.receive_into(places), 0u);
+      const auto* const memory = reinterpret_cast<const std::byte*>(sink.memory.data());
+      const bool straight = places[0].iov_base == memory + (at - std::min(at, head));
+      EXPECT_EQ(straight, !shared && at >= head && at < head + 9000) << at;
+      const std::size_t limit = at < head ? head - at : std::size_t{1000};
+      const std::size_t part = std::min({places[0].iov_len, limit, stream.size() - at});
+      std::memcpy(places[0].iov_base, stream.data() + at, part);
+      // Somebody writes where it has just landed, before anything is made of it.
+      if (straight) std::memset(places[0].iov_base, 'b', part);
+      at += part;
+      outcome = framer.received(part, sink);
+      std::ranges::fill(sink.memory, 'c');
+    }
+    EXPECT_EQ(outcome.ok(), shared) << outcome.to_string();
+    EXPECT_EQ(sink.text.find("landed") != std::string::npos, shared);
+    framer.release();
+  }
 }
 
 TEST_F(Framers, SkippingLeavesTheSameFrames) {

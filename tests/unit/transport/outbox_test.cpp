@@ -83,7 +83,7 @@ TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {
   int gathered = 0;
   for (int round = 0; round < 300; ++round) {
     Outbox outbox{pool_, &drain_, LeasePolicy{16 * 1024, true}};
-    if (round % 2 == 0) outbox.use_checksums();
+    if (round % 2 == 0) outbox.attachment().use_checksums();
     std::string expected;
     std::string sent;
     Lease lease{""};
@@ -120,7 +120,7 @@ TEST_F(Outboxes, WhatIsGatheredLeavesAsACopyOfItWould) {
         const Bytes rest = cursor.rest();
         std::size_t part = rest.size();
         ++leases;
-        if (outbox.gathers(part)) {
+        if (outbox.lease_policy().gathers(part)) {
           ++gathered;
           part = outbox.append_gathered(cursor, left, lease);
           ASSERT_GT(part, 0u);
@@ -378,7 +378,7 @@ TEST_F(Outboxes, AttachmentsOfEveryLengthAndPiecesArePaddedAndFramesBehindThemAl
 }
 
 TEST_F(Outboxes, ChecksumsFollowTheWholeAttachment) {
-  outbox_.use_checksums();
+  outbox_.attachment().use_checksums();
   Lease one{std::string(101, 'a')};
   Lease two{"bc"};
   ASSERT_TRUE(outbox_.append_leased(as_bytes(one.bytes), one, true));
@@ -389,6 +389,28 @@ TEST_F(Outboxes, ChecksumsFollowTheWholeAttachment) {
             wire::crc32c(as_bytes(one.bytes + two.bytes)));
   outbox_.consume(text.size());
   EXPECT_EQ(one.released, 1);
+}
+
+TEST_F(Outboxes, WhatIsCopiedInPartsHasItsChecksumWhateverBecomesOfTheMemory) {
+  outbox_.attachment().use_checksums();
+  Lease lease{std::string(6001, 'a')};
+  std::string& memory = lease.bytes;
+  const std::string before = memory;
+  const std::size_t most = outbox_.lease_policy().copied_max();
+  ASSERT_GT(most, 0u);
+  put("before..");
+  for (std::size_t at = 0; at < memory.size(); at += most) {
+    const std::size_t part = std::min(most, memory.size() - at);
+    const bool more_follows = at + part < memory.size();
+    ASSERT_TRUE(outbox_.append_leased(as_bytes(memory).subspan(at, part), lease, more_follows));
+    std::fill_n(memory.begin(), at + part, 'b');
+  }
+  put("behind..");
+  const std::string text = queued();
+  ASSERT_EQ(text.size(), 8 + 6008 + 8 + 8u);
+  EXPECT_EQ(text.substr(8, 6001), before);
+  EXPECT_EQ(load_le<std::uint64_t>(as_bytes(text).data() + 8 + 6008), wire::crc32c(as_bytes(before)));
+  EXPECT_TRUE(text.ends_with("behind.."));
 }
 
 TEST_F(Outboxes, TakingALeaseOverKeepsItsUnsentBytes) {
@@ -420,7 +442,7 @@ TEST_F(Outboxes, WhoSendsIsAskedForALeaseOnlyWhenItMayBeReadingIt) {
 }
 
 TEST_F(Outboxes, ALeaseOfNoBytesIsReleasedOnceEverythingBeforeItHasLeft) {
-  outbox_.use_checksums();
+  outbox_.attachment().use_checksums();
   Lease at_once{""};
   ASSERT_TRUE(outbox_.append_leased({}, at_once));
   EXPECT_EQ(at_once.released, 1);

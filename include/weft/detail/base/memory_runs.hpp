@@ -71,6 +71,9 @@ class MemoryRuns {
     }
     return true;
   }
+  /// Others may write to the memory while it is used, so nobody relies on reading the same twice.
+  bool is_shared() const noexcept { return is_shared_; }
+  void set_shared() noexcept { is_shared_ = true; }
   RunsFault fault() const noexcept {
     if (fault_ != RunsFault::kNone) return fault_;
     return bytes() == kMost ? RunsFault::kTooMany : RunsFault::kNone;
@@ -101,6 +104,7 @@ class MemoryRuns {
   std::size_t bytes_ = 0;
   std::size_t stride_ = 0;
   bool is_list_ = false;
+  bool is_shared_ = false;
   RunsFault fault_ = RunsFault::kNone;
 };
 

@@ -21,6 +21,8 @@ class RunCursor {
   RunCursor() = default;
   explicit RunCursor(const MemoryRuns<Byte>& runs) noexcept : runs_(runs) {}
 
+  /// See MemoryRuns::is_shared().
+  bool is_shared() const noexcept { return runs_.is_shared(); }
   /// The rest of the run that it is in; empty only at the end of all.
   Run rest() noexcept {
     while (run_ < runs_.pieces()) {

@@ -55,6 +55,12 @@ class AnswerSink {
   /// there (ServedCall::connection_charge()), and in the process's memory, where whoever keeps the answer
   /// gives them back. False when there is no memory for it.
   virtual bool charge_answer(std::size_t bytes) = 0;
+  /// Reserves memory for what is copied of an answer's attachment of `bytes`, memory that others may write
+  /// to, before the answer is begun. False when there is none.
+  virtual bool reserve_copy(std::uint64_t bytes) {
+    static_cast<void>(bytes);
+    return true;
+  }
   /// The next answer that waited goes on, if there is room. The end of its call wakes another, so that all
   /// who waited do not fill the queue at once.
   virtual void wake_room_waiter() = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "weft/base/status.hpp"
 #include "weft/detail/calls/item_blocks.hpp"
 #include "weft/detail/calls/stream_side.hpp"
@@ -51,6 +53,8 @@ class ExchangePump {
   Turn writer_;
   /// Items that were put and are being sent.
   ItemBlocks hand_;
+  /// Cost of the last one, while its attachment is leaving.
+  std::uint64_t attached_cost_ = 0;
   bool opened_ = false;
   bool gave_up_ = false;
   bool discarded_ = false;

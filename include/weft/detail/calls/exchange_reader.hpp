@@ -23,6 +23,8 @@ class ExchangeReader {
   std::optional<Bytes> next() noexcept { return next(true); }
   /// The same without blocking: nothing also when would_wait().
   std::optional<Bytes> try_next() noexcept { return next(false); }
+  /// Attachment of the item that was given last, which may be moved from; null when it has none.
+  Buffer* attachment() const noexcept { return shows_ ? items_.attachment() : nullptr; }
   /// next() would wait.
   bool would_wait() const noexcept;
   StreamExchange& exchange() const noexcept { return exchange_; }
@@ -35,6 +37,8 @@ class ExchangeReader {
   /// Cost of what was taken since the exchange was told, and of which it is told.
   std::uint64_t taken_ = 0;
   std::uint64_t tells_at_ = 0;
+  /// Cost of the item that was given last.
+  std::uint64_t shown_ = 0;
   bool shows_ = false;
 };
 

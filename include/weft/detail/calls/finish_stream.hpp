@@ -25,7 +25,7 @@ class [[nodiscard]] FinishStream final : CancelListener {
   bool await_ready() noexcept {
     StreamSide& side = stream_.side();
     side.end_writing();
-    side.discard();
+    side.took(side.incoming().discard());
     // What failed on this side only: the peer would wait for credit, and has to be told.
     if (const Status& why = side.failure(); !why.ok()) stream_.abandon(Status{why});
     return stream_.done();

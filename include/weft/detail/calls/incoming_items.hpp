@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <utility>
 
 #include "weft/base/bytes.hpp"
@@ -10,8 +13,16 @@
 #include "weft/detail/calls/stream_windows.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
+#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
+
+class ArrivingItem;
+
+struct DropArrivingItem {
+  void operator()(ArrivingItem* item) const noexcept;
+};
+using OwnedArrivingItem = std::unique_ptr<ArrivingItem, DropArrivingItem>;
 
 /// Items that the peer sends on one stream: those that wait to be read, and what it may send. Tells what is
 /// to be granted, as a sum for wire::CreditHead; 0: nothing. Thread: its loop's.
@@ -39,10 +50,19 @@ class IncomingItems {
   bool are_dropped() const noexcept { return dropped_; }
   /// An item that came now would be kept.
   bool are_wanted() const noexcept { return !ended_ && !discards_; }
+  /// The item that was announced last and whose attachment is coming; null: none.
+  ArrivingItem* arriving() const noexcept { return arriving_.get(); }
   /// Returns the item that comes next; valid until take(), whatever ends meanwhile.
   Bytes show() noexcept {
     shown_ = true;
     return items_.front();
+  }
+  /// Attachment of the item that is shown, which may be moved from; null when it has none.
+  Buffer* attachment() noexcept {
+    if (attached_ == nullptr) [[likely]] {
+      return nullptr;
+    }
+    return shown_ && front_is_attached() ? &attached_->front().attachment : nullptr;
   }
   /// The item that is shown, if one is, is not needed any more. Returns what is to be granted.
   std::uint64_t take() noexcept {
@@ -51,15 +71,21 @@ class IncomingItems {
       forget();
       return 0;
     }
-    const std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
-    items_.pop();
+    std::uint64_t cost = wire::item_cost(static_cast<std::uint32_t>(items_.front().size()));
+    if (attached_ != nullptr) [[unlikely]] {
+      cost += drop_attachment();
+    }
+    pop();
     held_ -= cost;
     return window_.take(cost);
   }
   /// The item that is shown goes elsewhere; it counts as held until settle().
   void hand_over() noexcept {
     shown_ = false;
-    items_.pop();
+    if (attached_ != nullptr) [[unlikely]] {
+      drop_attachment();
+    }
+    pop();
   }
   /// Items of this cost, which were handed over, are not needed any more. Returns what is to be granted.
   std::uint64_t settle(std::uint64_t cost) noexcept;
@@ -67,11 +93,26 @@ class IncomingItems {
   /// and those that were handed over. Returns what is to be granted.
   std::uint64_t discard() noexcept;
 
-  /// An item is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in blocks of `chunks`;
-  /// `granted` grows to what is to be granted.
+  /// An item without attachment is here: `frame`, in `chunk`. It is kept in memory that `budget` counts, in
+  /// blocks of `chunks`; `granted` grows to what is to be granted.
   Arrival arrive(const Frame& frame, const ChunkRef& chunk, LocalBudget& budget, ChunkPool& chunks,
                  std::uint64_t& granted) noexcept {
-    const std::uint64_t cost = wire::ItemView{frame.header}.cost();
+    const std::uint64_t cost = wire::item_cost(frame.header.body_bytes);
+    const Arrival admitted = admit(cost, granted);
+    if (admitted != Arrival::kKept) [[unlikely]] {
+      return admitted;
+    }
+    const bool kept =
+        frame.body.size() == frame.header.body_bytes && items_.push(frame.body, chunk, budget, chunks);
+    if (!kept) [[unlikely]] {
+      return Arrival::kNoMemory;
+    }
+    ++pushed_;
+    held_ += cost;
+    return Arrival::kKept;
+  }
+  /// The same for an item that costs so much and is kept elsewhere: by await() until its attachment is here.
+  Arrival admit(std::uint64_t cost, std::uint64_t& granted) noexcept {
     if (!window_.arrive(cost)) [[unlikely]] {
       return Arrival::kNoCredit;
     }
@@ -79,25 +120,49 @@ class IncomingItems {
       if (!ended_) granted = std::max(granted, window_.take(cost));
       return Arrival::kDropped;
     }
-    const bool kept =
-        frame.body.size() == frame.header.body_bytes && items_.push(frame.body, chunk, budget, chunks);
-    if (!kept) [[unlikely]] {
-      return Arrival::kNoMemory;
-    }
-    held_ += cost;
     return Arrival::kKept;
   }
-  /// No more come.
-  void end() noexcept { ended_ = true; }
+  /// Waits for the attachment of `item`, which was admitted.
+  void await(OwnedArrivingItem item) noexcept { arriving_ = std::move(item); }
+  /// The attachment that is awaited is here: its item may be read. False when there is no memory to keep it.
+  bool keep_arrived(LocalBudget& budget, ChunkPool& chunks) noexcept;
+  /// No more come, not even one whose attachment is awaited.
+  void end() noexcept {
+    ended_ = true;
+    arriving_.reset();
+  }
   /// The same, and those that are here are not read; they stay as long as one is shown.
   void drop() noexcept;
 
  private:
+  /// Attachment of an item that waits to be read: the `item`-th that was ever kept, modulo 2^32.
+  struct Attached {
+    std::uint32_t item;
+    std::size_t bytes;
+    Buffer attachment;
+  };
+
   void forget() noexcept;
+  bool front_is_attached() const noexcept {
+    return !attached_->empty() && attached_->front().item == popped_;
+  }
+  /// Drops what is left of the attachment of the item that comes next, if it has one. Returns the part of the
+  /// item's cost that is its attachment's.
+  std::uint64_t drop_attachment() noexcept;
+  void pop() noexcept {
+    items_.pop();
+    ++popped_;
+  }
 
   ReceiveWindow window_{1};
   ItemQueue items_;
+  OwnedArrivingItem arriving_;
+  /// In the order of their items; null until there was one.
+  std::unique_ptr<std::deque<Attached>> attached_;
   std::uint64_t held_ = 0;
+  /// Items that were kept so far, and of these, those that are not here any more.
+  std::uint32_t pushed_ = 0;
+  std::uint32_t popped_ = 0;
   bool ended_ = false;
   bool discards_ = false;
   bool shown_ = false;

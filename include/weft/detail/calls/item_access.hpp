@@ -2,11 +2,14 @@
 #pragma once
 
 #include <coroutine>
+#include <utility>
 
+#include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/opened_stream.hpp"
 #include "weft/detail/calls/stream_side.hpp"
+#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
 
@@ -36,6 +39,17 @@ class OpenedItems {
  private:
   OpenedStream* stream_;
 };
+
+/// Attachment of the item that `side` shows, which stays there; empty when it has none.
+inline Bytes shown_attachment(StreamSide& side) noexcept {
+  const Buffer* const attachment = side.incoming().attachment();
+  return attachment != nullptr ? attachment->bytes() : Bytes{};
+}
+/// The same, and it is its taker's.
+inline Buffer take_shown_attachment(StreamSide& side) noexcept {
+  Buffer* const attachment = side.incoming().attachment();
+  return attachment != nullptr ? std::move(*attachment) : Buffer{};
+}
 
 /// Lets `wait`, which ends the stream when it hears of a cancel, hear of that of the awaiting coroutine.
 /// False when that is cancelled already, and so is the stream.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/bytes.hpp"
+#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
 
@@ -28,12 +29,15 @@ class ItemBlocks {
   bool empty() const noexcept { return first_ == nullptr; }
   /// Adds an item of `bytes` and returns its place, at an address that is a multiple of 8. Null when there is
   /// no memory for it: of `budget`, which outlives the item and may be null, or of the system.
-  std::byte* add(std::size_t bytes, MemoryBudget* budget) noexcept;
-  bool add(Bytes item, MemoryBudget* budget) noexcept;
+  /// `attachment`, which may be null, goes with it, and is taken then.
+  std::byte* add(std::size_t bytes, MemoryBudget* budget, Buffer* attachment = nullptr) noexcept;
+  bool add(Bytes item, MemoryBudget* budget, Buffer* attachment = nullptr) noexcept;
   /// Takes all that `other` has to its end.
   void append(ItemBlocks& other) noexcept;
   /// Returns the item that comes next; valid until pop(). Not when empty.
   Bytes front() const noexcept;
+  /// Attachment of the same item, which may be moved from; null when it has none.
+  Buffer* attachment() const noexcept;
   void pop() noexcept;
   /// It has no item behind the one that comes next. Not when empty.
   bool has_one() const noexcept;
@@ -42,6 +46,8 @@ class ItemBlocks {
  private:
   struct Block;
 
+  /// Bytes of the item that comes next, with what is in front of it.
+  std::size_t front_bytes() const noexcept;
   Block* add_block(std::size_t bytes, MemoryBudget* budget) noexcept;
   void drop_first() noexcept;
 

@@ -32,6 +32,10 @@ class OutgoingAttachment : private SendLease {
   /// Its parts are counted by marks, so all but the last have to be equally long.
   bool is_marked() const noexcept { return has_marks(); }
 
+  /// Nothing of it is lent to `outbox`: it is shared memory, and what is queued there has a checksum.
+  bool is_copied_by(Outbox& outbox) const noexcept {
+    return memory_.is_shared() && outbox.attachment().has_checksums();
+  }
   std::size_t bytes_left() const noexcept { return left_; }
   /// Queues the next `bytes`, of those that are left. False when memory is out: what was queued stays lent,
   /// and the connection is of no further use.
@@ -58,6 +62,7 @@ class OutgoingAttachment : private SendLease {
   virtual void on_returned(bool sent) noexcept { static_cast<void>(sent); }
 
  private:
+  bool copy(Outbox& outbox, std::size_t bytes) noexcept;
   void on_released(bool sent) noexcept final;
   bool is_over() const noexcept { return leases_ == 0 && left_ == 0 && (!has_marks() || !marks_->is_lent()); }
   /// Its marks may have been given to another attachment meanwhile.

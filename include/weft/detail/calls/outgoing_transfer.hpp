@@ -24,8 +24,11 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
   /// Of the call that it belongs to.
   std::uint64_t id() const noexcept { return id_; }
   bool of_answer() const noexcept { return of_answer_; }
+  bool of_item() const noexcept { return of_item_; }
   /// It has left the list because its connection is gone. May destroy it.
   virtual void on_dropped() noexcept {}
+  /// Its last piece is queued. Only one of an item hears of that, and it is there until then.
+  virtual void on_queued() noexcept {}
   /// It goes, or went, in pieces, of which few are lent at a time.
   bool in_pieces() const noexcept { return whole_ != 0; }
   /// Bytes of it that were queued.
@@ -54,6 +57,9 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
  protected:
   ~OutgoingTransfer() = default;
 
+  /// It belongs to an item of the call's stream.
+  void set_of_item() noexcept { of_item_ = true; }
+
  private:
   std::uint64_t id_ = 0;
   std::uint64_t whole_ = 0;
@@ -61,6 +67,7 @@ class OutgoingTransfer : public OutgoingAttachment, public ListHook<OutgoingTran
   enum class Wait : std::uint8_t { kNone, kHeld, kAskedFor };
 
   bool of_answer_ = false;
+  bool of_item_ = false;
   Wait wait_ = Wait::kNone;
 };
 

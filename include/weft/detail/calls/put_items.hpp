@@ -59,7 +59,7 @@ class PutItems {
  private:
   bool is_over() const noexcept { return ended_ || over_; }
   bool has_room() const noexcept { return state_.is_open() && waiting_ < kRoom; }
-  Put count(ExchangeState::Lock& lock, std::size_t bytes) noexcept;
+  Put count(ExchangeState::Lock& lock, std::size_t bytes, std::size_t attachment_bytes = 0) noexcept;
 
   ExchangeState& state_;
   SleepingThread writer_;

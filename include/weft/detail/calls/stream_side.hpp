@@ -9,6 +9,7 @@
 #include "weft/base/status.hpp"
 #include "weft/detail/base/intrusive_list.hpp"
 #include "weft/detail/calls/incoming_items.hpp"
+#include "weft/detail/calls/stream_place.hpp"
 #include "weft/detail/calls/stream_windows.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/detail/coro/frame_pool.hpp"
@@ -20,18 +21,23 @@ class Loop;
 
 namespace weft::detail {
 
+class ItemTransfer;
 class MemoryBudget;
 class SessionStreams;
 struct StreamRoomTag;
 
 /// Terms on which the items of a stream that is open go through other threads.
 struct StreamTerms {
+  /// Of the stream at `place`, which is open.
+  static StreamTerms of(const StreamPlace& place) noexcept;
+
   /// Counts the memory that they take there.
   std::shared_ptr<MemoryBudget> memory{};
   /// Bytes of items that the peer may send before it is granted more.
   std::uint32_t window = 0;
-  /// Largest item that the peer takes.
+  /// Largest item that the peer takes, and largest attachment of one.
   std::uint32_t item_bytes_max = 0;
+  std::uint64_t attachment_bytes_max = 0;
   bool answers = false;
 };
 
@@ -55,9 +61,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// The call `id` is under way on the connection of `streams`, which stays until close(). `answers`: this
   /// side answers its request. An end_writing() that came before is sent now.
   void open(SessionStreams& streams, std::uint64_t id, bool answers) noexcept;
-  bool is_open() const noexcept { return streams_ != nullptr; }
-  /// Only while it is open.
-  StreamTerms terms() const noexcept;
+  const StreamPlace& place() const noexcept { return place_; }
   /// Nothing more is sent or received: the call has ended, by `why` if that is a failure. Items that arrived
   /// are read still, unless `drops` them. Whoever waits goes on. Does nothing the second time.
   void close(const Status& why, bool drops) noexcept;
@@ -67,17 +71,24 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
 
   enum class Writing : std::uint8_t {
     kReady,  ///< an item may be sent now
-    kWait,   ///< for the peer's credit, for room, or for the connection
+    kWait,   ///< for the peer's credit, for room, for the connection, or for an attachment to leave
     kOver,   ///< nothing is sent any more
   };
   Writing writing() noexcept;
   /// Returns the place for the body of an item, to be written at once, and then end_item(). Only when kReady.
   /// Null when it cannot be sent: writing is over then, and failure() says why.
-  std::byte* begin_item(std::size_t bytes) noexcept;
+  /// `attachment_bytes`, if not 0, says that send_attachment() follows end_item().
+  std::byte* begin_item(std::size_t bytes, std::uint64_t attachment_bytes = 0) noexcept;
   void end_item() noexcept;
+  /// Sends the attachment of the item that ended last, piece by piece. False when there is no memory: writing
+  /// is over then, and failure() says why.
+  bool send_attachment(Buffer attachment) noexcept;
+  /// Some of an attachment is still to be queued: the writer is woken when it is.
+  bool sends_attachment() const noexcept { return attachment_ != nullptr; }
+  void on_attachment_queued() noexcept;
   /// In place of end_item(): nothing is sent.
-  void take_back_item(const std::byte* body, std::size_t bytes) noexcept;
-  /// This side sends no more items.
+  void take_back_item(const std::byte* body, std::size_t bytes, std::uint64_t attachment_bytes = 0) noexcept;
+  /// This side sends no more items; the peer is told behind the last attachment.
   void end_writing() noexcept;
   /// Sets who is scheduled when writing() may say something else than kWait, in a later turn if this one is
   /// old; null: nobody.
@@ -92,10 +103,9 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
     const std::uint64_t granted = incoming_.take();
     if (granted != 0 || incoming_.held() == 0) took(granted);
   }
-  /// Items of this cost, which incoming() has handed over, are not needed any more; as take_item().
-  void settle_items(std::uint64_t cost) noexcept { took(incoming_.settle(cost)); }
-  /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown.
-  void discard() noexcept;
+  /// Items of incoming() were taken, settled or discarded, and `granted` is what that said: the peer is told
+  /// what it is granted, and the connection what is held still.
+  void took(std::uint64_t granted) noexcept;
   /// Sets who is scheduled when there is an item, or when reading has ended; null: nobody.
   void set_reader(Ready* reader) noexcept { reader_ = reader; }
   const Ready* reader() const noexcept { return reader_; }
@@ -104,20 +114,19 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   /// connection.
   Status on_items(std::span<const Frame> items, const ChunkRef& chunk) noexcept;
   Status on_credit(const wire::FrameHeader& header) noexcept;
-  /// Reads no more, for there is no memory for what comes. The peer goes on until its call is ended.
-  void fail_for_memory() noexcept;
+  /// The attachment that incoming() awaits is here.
+  void on_attachment_whole() noexcept;
+  /// Reads no more, because of `why`. The peer goes on until its call is ended.
+  void fail_reading(Status why) noexcept;
 
  private:
   /// The items that this side sends: the peer was told that no more come, or none may be sent any more.
   enum class OwnItems : std::uint8_t { kOpen, kEnded, kOver };
 
   void fail_writing(Status why) noexcept;
-  /// Items were taken: the peer is told what it is granted, and the connection what is held still.
-  void took(std::uint64_t granted) noexcept;
 
   Loop& loop_;
-  SessionStreams* streams_ = nullptr;
-  std::uint64_t id_ = 0;
+  StreamPlace place_;
   SendWindow sent_;
   IncomingItems incoming_;
   Ready* reader_ = nullptr;
@@ -125,7 +134,8 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
   Status failure_;
   /// Cost of the items that the connection knows to be held here.
   std::uint64_t counted_ = 0;
-  bool answers_ = false;
+  /// Null when all of it is queued.
+  ItemTransfer* attachment_ = nullptr;
   OwnItems own_items_ = OwnItems::kOpen;
   bool closed_ = false;
 };

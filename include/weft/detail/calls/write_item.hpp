@@ -3,45 +3,61 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/calls/item_access.hpp"
 #include "weft/detail/calls/stream_side.hpp"
 #include "weft/detail/coro/executor.hpp"
+#include "weft/memory/buffer.hpp"
 
 namespace weft::detail {
 
 /// Sends `item`: as many bytes as Format::bytes() says, which Format::write() writes. False when it cannot be
-/// sent, and then writing is over. Throws what these throw. Only while `side` is kReady.
+/// sent, and then writing is over. Throws what these throw. Only while `side` is kReady. With
+/// `attachment_bytes` StreamSide::send_attachment() follows.
 template <typename Format>
-bool send_item(StreamSide& side, const typename Format::Item& item) {
+bool send_item(StreamSide& side, const typename Format::Item& item, std::uint64_t attachment_bytes = 0) {
   const std::size_t bytes = Format::bytes(item);
-  std::byte* const body = side.begin_item(bytes);
+  std::byte* const body = side.begin_item(bytes, attachment_bytes);
   if (body == nullptr) [[unlikely]] {
     return false;
   }
   try {
     Format::write(body, item);
   } catch (...) {  // a hook of the user's
-    side.take_back_item(body, bytes);
+    side.take_back_item(body, bytes, attachment_bytes);
     throw;
   }
   side.end_item();
   return true;
 }
+/// Sends `item` with `attachment`, which may be empty. While the side sends_attachment(), that is still on
+/// its way to the connection.
+template <typename Format>
+bool send_attached(StreamSide& side, const typename Format::Item& item, Buffer& attachment) {
+  if (!send_item<Format>(side, item, attachment.size())) return false;
+  return attachment.empty() || side.send_attachment(std::move(attachment));
+}
 
-/// Awaited until an item is on its way: at once while the reader's window has room for it. Gives false when
-/// the stream takes no more items. A cancelled wait ends the stream. A Format that has a check() is asked
-/// first, and its failure ends the stream.
-template <typename Format, typename Access>
+/// Attachment of an item that has none.
+struct NoAttachment {};
+
+/// Awaited until an item is on its way, and its `Attachment`, if that is a Buffer: at once while the reader's
+/// window has room for it, and the attachment is no longer than a piece. Gives false when the stream takes no
+/// more items. A cancelled wait ends the stream. A Format that has a check() is asked first, and its failure
+/// ends the stream.
+template <typename Format, typename Access, typename Attachment = NoAttachment>
 class [[nodiscard("an item is written when it is awaited")]] WriteItem final : CancelListener {
  public:
   using Item = typename Format::Item;
 
   /// `item` stays until the await is over.
-  WriteItem(Access access, const Item& item) noexcept : access_(access), item_(item), turn_(*this) {}
+  WriteItem(Access access, const Item& item, Attachment attachment = {}) noexcept
+      : access_(access), item_(item), attachment_(std::move(attachment)), turn_(*this) {}
   ~WriteItem() {
     if (turn_.coroutine && access_.side().writer() == &turn_) access_.side().set_writer(nullptr);
   }
@@ -76,6 +92,11 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   /// Writes the item if it can be; false when it has to wait.
   bool settle() {
     StreamSide& side = access_.side();
+    if (kAttached && written_) {
+      if (side.sends_attachment()) return false;
+      written_ = side.writing() != StreamSide::Writing::kOver;
+      return true;
+    }
     const StreamSide::Writing writing = side.writing();
     if (writing == StreamSide::Writing::kReady) [[likely]] {
       if constexpr (requires { Format::check(item_); }) {
@@ -84,9 +105,13 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
           return true;
         }
       }
-      written_ = send_item<Format>(side, item_);
+      if constexpr (kAttached) {
+        written_ = send_attached<Format>(side, item_, attachment_);
+      } else {
+        written_ = send_item<Format>(side, item_);
+      }
       if (!written_) access_.abandon(Status{side.failure()});
-      return true;
+      return !kAttached || !side.sends_attachment();
     }
     return writing == StreamSide::Writing::kOver;
   }
@@ -100,8 +125,11 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   }
   void on_cancel(CancelReason reason) noexcept override { access_.cancel(reason); }
 
+  static constexpr bool kAttached = !std::is_same_v<Attachment, NoAttachment>;
+
   Access access_;
   const Item& item_;
+  [[no_unique_address]] Attachment attachment_;
   Turn turn_;
   std::exception_ptr thrown_;
   bool written_ = false;

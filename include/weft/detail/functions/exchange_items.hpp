@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "weft/base/bytes.hpp"
 #include "weft/base/status.hpp"
@@ -27,13 +28,25 @@ typename Format::Value read_blocking(ExchangeReader& items, typename Format::Mem
   return item;
 }
 
-/// Blocks until `item` is taken; false when none is taken any more. Throws what encoding it throws, and has
-/// written nothing then.
+/// Attachment of the item that `items` gave last, which stays there; empty when it has none.
+inline Bytes shown_attachment(const ExchangeReader& items) noexcept {
+  const Buffer* const attachment = items.attachment();
+  return attachment != nullptr ? attachment->bytes() : Bytes{};
+}
+/// The same, and it is its taker's.
+inline Buffer take_shown_attachment(const ExchangeReader& items) noexcept {
+  Buffer* const attachment = items.attachment();
+  return attachment != nullptr ? std::move(*attachment) : Buffer{};
+}
+
+/// Blocks until `item` is taken, with `attachment` unless that is null or empty; false when none is taken any
+/// more. Throws what encoding it throws, and has written nothing then.
 template <typename Format>
-bool write_blocking(ExchangeWriter& items, const typename Format::Item& item) {
+bool write_blocking(ExchangeWriter& items, const typename Format::Item& item, Buffer* attachment = nullptr) {
   if (!items.await_room()) return false;
+  if (attachment != nullptr && attachment->empty()) attachment = nullptr;
   const std::size_t bytes = Format::bytes(item);
-  std::byte* const body = items.begin_item(bytes);
+  std::byte* const body = items.begin_item(bytes, attachment);
   if (body == nullptr) return false;
   try {
     Format::write(body, item);

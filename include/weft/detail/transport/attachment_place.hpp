@@ -26,6 +26,8 @@ class AttachmentPlace {
   }
   /// It lands somewhere; otherwise it is dropped.
   bool lands() const noexcept { return lands_; }
+  /// Others may write there, so a checksum cannot be made of what has landed.
+  bool is_shared() const noexcept { return runs_.is_shared(); }
   /// Nothing lands from now on. Returns whether something did.
   bool end() noexcept { return std::exchange(lands_, false); }
 

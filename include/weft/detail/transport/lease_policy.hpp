@@ -13,10 +13,15 @@ class LeasePolicy {
   /// Pieces of fewer than `bytes_min` bytes are copied, or, with `gathers`, when they come alone or are very
   /// short.
   explicit LeasePolicy(std::size_t bytes_min = 16 * 1024, bool gathers = false) noexcept
-      : bytes_min_(static_cast<std::uint32_t>(std::min<std::size_t>(bytes_min, kMost))), gathers_(gathers) {}
+      : bytes_min_(static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes_min, kLeast, kMost))),
+        gathers_(gathers) {}
 
   /// A piece of `bytes` is copied.
   bool copies(std::size_t bytes) const noexcept { return bytes < bytes_min_; }
+  /// The longest piece that is copied, or a part of it: in such parts all is copied that must be.
+  std::size_t copied_max() const noexcept {
+    return std::min<std::size_t>(bytes_min_ - 1, kCopiedAtATime) & ~std::size_t{63};
+  }
   /// A piece of `bytes` is worth being sent together with its neighbours instead.
   bool gathers(std::size_t bytes) const noexcept {
     return gathers_ != 0 && bytes >= kGatheredMin && copies(bytes);
@@ -25,6 +30,8 @@ class LeasePolicy {
  private:
   /// Copying less costs no more than a segment of its own.
   static constexpr std::size_t kGatheredMin = 2048;
+  static constexpr std::size_t kLeast = 65;
+  static constexpr std::size_t kCopiedAtATime = 32 * 1024;
   static constexpr std::uint32_t kMost = 0x7FFFFFFF;
 
   std::uint32_t bytes_min_ : 31;

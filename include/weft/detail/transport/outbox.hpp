@@ -86,11 +86,11 @@ class Outbox {
   /// pieces, each with its own lease; all but the last say `more_follows`, and nothing else comes between
   /// them. The last piece's padding, and checksum when there are checksums, are queued here, not by the
   /// caller. Small pieces are copied (the lease is then released at once, sent = false is never reported for
-  /// it). Sent at once, once it is whole, when it is much. Returns false when memory is out; nothing was
-  /// queued then.
+  /// it), and their checksum is that of the copy. Sent at once, once it is whole, when it is much. Returns
+  /// false when memory is out; nothing was queued then.
   bool append_leased(Bytes bytes, SendLease& lease, bool more_follows = false) noexcept;
-  /// A piece of `bytes` is worth append_gathered().
-  bool gathers(std::size_t bytes) const noexcept { return lease_policy_.gathers(bytes); }
+  /// Tells what of leased memory is copied, and what is worth append_gathered().
+  const LeasePolicy& lease_policy() const noexcept { return lease_policy_; }
   /// Queues, as append_leased() does, of the next `bytes` behind `from` those runs that are worth it, with
   /// one lease: the first is. Passes them in `from`, and returns how many bytes they have; more of the
   /// attachment follows if that is not all. 0 when memory is out; nothing was queued then.
@@ -137,8 +137,8 @@ class Outbox {
     if (index == pieces_.size() || pieces_[index].lease == nullptr || pieces_[index].is_gathered()) return 0;
     return pieces_[index].size;
   }
-  /// Attachments queued from now on are followed by their checksum.
-  void use_checksums() noexcept { attachment_.use_checksums(); }
+  /// State of the attachment that is being queued, which knows whether there are checksums.
+  QueuedAttachment& attachment() noexcept { return attachment_; }
   /// Fills `into` with what comes first, and returns how many entries there are. Valid until the next call.
   std::size_t segments(std::span<iovec> into) const noexcept;
   /// A carrier has begun the first `bytes` of what is queued: they count as handed over, though they are

@@ -17,6 +17,7 @@ class QueuedAttachment {
 
   /// Attachments are followed by their checksum from now on.
   void use_checksums() noexcept { checksums_ = true; }
+  bool has_checksums() const noexcept { return checksums_; }
   /// The next piece is `bytes`.
   void add(Bytes bytes) noexcept;
   /// Some bytes of it are queued, and its end is not.

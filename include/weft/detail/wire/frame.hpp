@@ -40,15 +40,15 @@ std::string_view to_string(FrameType type);
 /// Bits of FrameHeader::flags. Of the bits that are not named here those of kOptional are ignored, and the
 /// others must be zero.
 struct FrameFlags {
-  /// A request or answer: an attachment of FrameHeader::attachment_bytes follows the body. Set exactly when
-  /// that length is not 0: an empty attachment is none.
+  /// A request, answer or item: it has an attachment of FrameHeader::attachment_bytes. Set exactly when that
+  /// length is not 0: an empty attachment is none.
   static constexpr std::uint8_t kAttachment = 0x01;
   /// A request: the remaining time is in units of a second instead of a microsecond.
   static constexpr std::uint8_t kTimeoutInSeconds = 0x02;
   /// A request: the caller wants no answer bytes copied; it named a buffer for the attachment of the answer.
   static constexpr std::uint8_t kLandingNamed = 0x04;
-  /// A request or answer: the attachment does not follow the body but comes in frames of type kPiece, between
-  /// which others may come.
+  /// A request, an answer, or always an item that has one: the attachment does not follow the body but comes
+  /// in frames of type kPiece, between which others may come.
   static constexpr std::uint8_t kInPieces = 0x08;
   static constexpr std::uint8_t kAll = 0x0F;
   /// A request whose attachment comes in pieces: they come when the receiver has asked for them by a
@@ -56,7 +56,7 @@ struct FrameFlags {
   static constexpr std::uint8_t kExpectsContinue = 0x10;
   /// An answer that is a failure: the call was refused before its handler ran.
   static constexpr std::uint8_t kUnprocessed = 0x10;
-  /// A piece: of an answer's attachment, not of a request's.
+  /// A piece: of an answer's attachment, not of a request's; of an item, that its sender is who answers.
   /// An item or a credit: its sender is who answers the stream's request, not who sent it.
   static constexpr std::uint8_t kOfAnswer = 0x02;
   /// A piece: the last one of its attachment.
@@ -76,7 +76,7 @@ struct FrameFlags {
                                              0,
                                              kAttachment | kOfAnswer | kLastPiece,
                                              0,
-                                             kOfAnswer | kLastItem,
+                                             kAttachment | kInPieces | kOfAnswer | kLastItem,
                                              kOfAnswer};
 };
 
@@ -97,7 +97,7 @@ struct FrameHeader {
   std::uint32_t body_bytes = 0;
   FrameType type{};
   std::uint8_t flags = 0;
-  /// Of requests, answers, goaways, pieces and credits, this and typed64 are what wire/heads.hpp says.
+  /// Of requests, answers, goaways, pieces, items and credits, this and typed64 are what wire/heads.hpp says.
   /// Otherwise 0.
   std::uint16_t typed16 = 0;
   /// Request: chosen by the caller. Answer, cancel, piece, continue, item and credit: the request's. Pong:

@@ -131,14 +131,18 @@ struct PieceHead {
   /// The bytes of the attachment that came before.
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  /// Of an answer, or of an item of who answers the request.
   bool of_answer = false;
   bool last = false;
+  /// Of an item of the request's stream: the one that was sent last in its direction.
+  bool of_item = false;
 
   constexpr FrameHeader header() const noexcept {
     const unsigned flags = FrameFlags::kAttachment | (of_answer ? FrameFlags::kOfAnswer : 0u) |
                            (last ? FrameFlags::kLastPiece : 0u);
     return {.type = FrameType::kPiece,
             .flags = static_cast<std::uint8_t>(flags),
+            .typed16 = static_cast<std::uint16_t>(of_item ? 1 : 0),
             .id = id,
             .typed64 = offset,
             .attachment_bytes = bytes};
@@ -154,6 +158,7 @@ class PieceView {
   std::uint64_t offset() const noexcept { return header_->typed64; }
   std::uint64_t bytes() const noexcept { return header_->attachment_bytes; }
   bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
+  bool of_item() const noexcept { return header_->typed16 != 0; }
   /// The header is of a piece behind which others of its attachment come.
   static bool is_followed(const FrameHeader& header) noexcept {
     return header.type == FrameType::kPiece && (header.flags & FrameFlags::kLastPiece) == 0;
@@ -176,13 +181,17 @@ struct ItemHead {
   /// Its sender answers the stream's request.
   bool of_answer = false;
   bool last = false;
+  /// Its attachment's, which follows in pieces before the next item of its stream; 0: it has none.
+  std::uint64_t attachment_bytes = 0;
 
   constexpr FrameHeader header() const noexcept {
-    const unsigned flags = (of_answer ? FrameFlags::kOfAnswer : 0u) | (last ? FrameFlags::kLastItem : 0u);
+    const unsigned flags = (of_answer ? FrameFlags::kOfAnswer : 0u) | (last ? FrameFlags::kLastItem : 0u) |
+                           (attachment_bytes != 0 ? FrameFlags::kAttachment | FrameFlags::kInPieces : 0u);
     return {.body_bytes = body_bytes,
             .type = FrameType::kItem,
             .flags = static_cast<std::uint8_t>(flags),
-            .id = id};
+            .id = id,
+            .attachment_bytes = attachment_bytes};
   }
 };
 
@@ -190,6 +199,12 @@ struct ItemHead {
 /// so that empty items are bounded too.
 constexpr std::uint64_t item_cost(std::uint32_t body_bytes) {
   return kHeaderBytes + padded(body_bytes);
+}
+/// The same of an item with an attachment, whose pieces' heads are not counted. A sum of these does not
+/// overflow before the peer has sent as much.
+constexpr std::uint64_t item_cost(std::uint32_t body_bytes, std::uint64_t attachment_bytes) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
+  return item_cost(body_bytes) + padded(attachment_bytes < kMost ? attachment_bytes : kMost);
 }
 
 /// Names the fields of an item.
@@ -200,7 +215,8 @@ class ItemView {
   std::uint64_t id() const noexcept { return header_->id; }
   bool of_answer() const noexcept { return (header_->flags & FrameFlags::kOfAnswer) != 0; }
   bool is_last() const noexcept { return (header_->flags & FrameFlags::kLastItem) != 0; }
-  std::uint64_t cost() const noexcept { return item_cost(header_->body_bytes); }
+  std::uint64_t attachment_bytes() const noexcept { return header_->attachment_bytes; }
+  std::uint64_t cost() const noexcept { return item_cost(header_->body_bytes, header_->attachment_bytes); }
 
  private:
   const FrameHeader* header_;

@@ -21,8 +21,10 @@ struct Features {
   static constexpr std::uint64_t kContinue = 1u << 2;
   /// Methods may be streams: items and credits follow their requests. The hello has stream_window_bytes.
   static constexpr std::uint64_t kStreams = 1u << 3;
+  /// Items of streams may have attachments, which come in pieces.
+  static constexpr std::uint64_t kItemAttachments = 1u << 4;
   /// Features that this build knows.
-  static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue | kStreams;
+  static constexpr std::uint64_t kAll = kChecksum | kPieces | kContinue | kStreams | kItemAttachments;
 };
 
 /// A way by which frames may travel beside the stream the hello came on.

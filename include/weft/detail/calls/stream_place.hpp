@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace weft::detail {
+
+class SessionStreams;
+
+/// Place of a stream that is open: its connection, and the call whose items go there.
+struct StreamPlace {
+  /// Null before the stream is open, and when it is closed.
+  SessionStreams* streams = nullptr;
+  std::uint64_t id = 0;
+  /// This side answers its request.
+  bool answers = false;
+
+  bool is_open() const noexcept { return streams != nullptr; }
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/arriving_item.hpp"
+
+#include <utility>
+
+#include "calls/arriving_items.hpp"
+#include "calls/session.hpp"
+#include "weft/detail/calls/stream_side.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr FixedFailure kItemStoodStill{
+    StatusCode::kUnavailable, Layer::kRpc, Retry::kBackoff,
+    "the attachment of a stream's item did not get on for this side's frame_timeout"};
+
+}  // namespace
+
+ArrivingItem::ArrivingItem(ArrivingItems& items, StreamSide& side, wire::ItemView item, KeptBody body,
+                           ArrivingBuffer memory) noexcept
+    : items_(&items),
+      side_(&side),
+      body_(std::move(body)),
+      memory_(std::move(memory)),
+      bytes_(memory_.size()),
+      cost_(item.cost()),
+      is_served_(side.place().answers) {
+  getting_on_.begin(items_->session().connection().stats().bytes_received);
+  arm();
+}
+
+ArrivingItem::~ArrivingItem() {
+  if (items_ != nullptr) items_->leave(*this);
+}
+
+void ArrivingItem::forget_side() noexcept {
+  side_ = nullptr;
+  if (armed()) items_->session().loop().disarm(*this);
+}
+
+void ArrivingItem::forget_items() noexcept {
+  if (armed()) items_->session().loop().disarm(*this);
+  items_ = nullptr;
+}
+
+Result<Buffer> ArrivingItem::take() {
+  items_->count_taken(*this);
+  return memory_.take();
+}
+
+void ArrivingItem::arm() noexcept {
+  const Session& session = items_->session();
+  session.loop().arm(*this, Deadline::after(session.loop().now(), session.limits().frame_timeout).at());
+}
+
+// After an absence of this side's own the pieces may be there, and are looked for first.
+void ArrivingItem::on_timer() {
+  Session& session = items_->session();
+  Loop& loop = session.loop();
+  const TimePoint fair = loop.turn_time().absence().judge_from(session.limits().frame_timeout);
+  if (fair > loop.now()) return loop.arm(*this, fair);
+  if (getting_on_.look(received_, bytes(), session.connection().stats().bytes_received)) return arm();
+  side_->fail_reading(Status::of<kItemStoodStill>());
+}
+
+}  // namespace weft::detail

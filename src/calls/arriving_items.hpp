@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "calls/arriving_item.hpp"
+#include "weft/base/result.hpp"
+#include "weft/detail/calls/incoming_items.hpp"
+#include "weft/detail/transport/frame_sink.hpp"
+#include "weft/detail/wire/heads.hpp"
+
+namespace weft::detail {
+
+class Session;
+class StreamSide;
+
+/// The items of one connection whose attachments are coming, one of each stream at most. Each is charged what
+/// has arrived of it; all together may not announce more than connection_memory_max, which takes addresses
+/// and no memory. One that does not get on for RpcLimits::frame_timeout fails its stream.
+///
+///   begin() --pieces--> arriving --the last one--> its item may be read
+///                          |  dropped
+///                          '--> its memory is free when no piece lands there any more
+///
+/// Thread: the connection's loop.
+class ArrivingItems {
+ public:
+  /// `session` outlives it.
+  explicit ArrivingItems(Session& session) noexcept : session_(session) {}
+  ArrivingItems(const ArrivingItems&) = delete;
+  ArrivingItems& operator=(const ArrivingItems&) = delete;
+  ~ArrivingItems();
+
+  /// Takes `item`, which announces an attachment and belongs to `side`. Null when there is no memory for it.
+  OwnedArrivingItem begin(StreamSide& side, const Frame& item) noexcept;
+  Session& session() const noexcept { return session_; }
+
+  /// Chooses the place of a piece for the stream `side`. A failure is the peer's breach of the protocol.
+  Result<Landing> on_piece(wire::PieceView piece, StreamSide& side);
+  /// No piece lands: what comes is another's, or nobody's.
+  void on_nothing() noexcept;
+  /// Of the piece that lands, if one does, `left` bytes are to come.
+  void on_progress(std::uint64_t left) noexcept;
+  /// The piece is there, unless it was skipped or abandoned.
+  void on_piece_end() noexcept;
+
+  /// Its stream does not want `item` any more.
+  void drop(ArrivingItem* item) noexcept;
+  /// `item` is gone.
+  void leave(const ArrivingItem& item) noexcept;
+  /// `item` gives its attachment away, which is not arriving any more.
+  void count_taken(const ArrivingItem& item) noexcept { count_held(item, item.charged(), 0); }
+
+ private:
+  /// The connection holds `now` bytes of `item`, and held `before`.
+  void count_held(const ArrivingItem& item, std::size_t before, std::size_t now) noexcept;
+  /// Charges the first `arrived` bytes. False when there is no room for them: its stream has failed then.
+  bool charge(ArrivingItem& item, std::size_t arrived) noexcept;
+
+  Session& session_;
+  IntrusiveList<ArrivingItem, ArrivingItemTag> arriving_;
+  /// The one that a piece lands in, or null; and the same when nobody else has it.
+  ArrivingItem* landing_ = nullptr;
+  std::unique_ptr<ArrivingItem> unwanted_;
+  std::size_t landing_bytes_ = 0;
+  std::uint64_t announced_ = 0;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/item_transfer.hpp"
+
+#include <utility>
+
+#include "calls/session.hpp"
+#include "weft/detail/calls/stream_side.hpp"
+
+namespace weft::detail {
+
+ItemTransfer::ItemTransfer(Buffer attachment, StreamSide& side) noexcept
+    : attachment_(std::move(attachment)), side_(&side) {
+  OutgoingTransfer::begin(attachment_.bytes());
+  set_of_item();
+}
+
+// One that is not longer than a piece goes at once, so that who writes does not wait for it.
+bool ItemTransfer::begin(const StreamPlace& place) noexcept {
+  Session& session = place.streams->session();
+  belong_to(place.id, place.answers);
+  if (session.transfers().splits(bytes_left())) {
+    session.transfers().add(*this, session.loop());
+    return true;
+  }
+  if (queue_whole(place)) {
+    on_queued();
+    return true;
+  }
+  side_ = nullptr;
+  queued_ = true;
+  if (returned_ || give_up()) delete this;
+  return false;
+}
+
+bool ItemTransfer::queue_whole(const StreamPlace& place) noexcept {
+  const wire::PieceHead head{.id = place.id,
+                             .offset = 0,
+                             .bytes = bytes_left(),
+                             .of_answer = place.answers,
+                             .last = true,
+                             .of_item = true};
+  FrameOutput& output = place.streams->output();
+  if (output.begin(head.header()) == nullptr) return false;
+  output.end();
+  return queue(place.streams->session().connection().outbox(), bytes_left());
+}
+
+void ItemTransfer::stop() noexcept {
+  if (side_ != nullptr && linked()) side_->place().streams->session().transfers().remove(*this);
+  side_ = nullptr;
+  queued_ = true;
+  if (returned_ || give_up()) delete this;
+}
+
+void ItemTransfer::on_queued() noexcept {
+  queued_ = true;
+  StreamSide* const side = std::exchange(side_, nullptr);
+  const bool returned = returned_;
+  if (side != nullptr) side->on_attachment_queued();
+  if (returned) delete this;
+}
+
+// All of it may have been copied when it was queued.
+void ItemTransfer::on_returned(bool) noexcept {
+  returned_ = true;
+  if (queued_) delete this;
+}
+
+}  // namespace weft::detail
