@@ -14,6 +14,7 @@ set(headers_left_out)
 foreach(layer ucx verbs protobuf)
   if(NOT TARGET weft_${layer})
     list(APPEND headers_left_out PATTERN "weft/${layer}" EXCLUDE)
+    list(APPEND headers_left_out PATTERN "weft/fleet/${layer}" EXCLUDE)
   endif()
 endforeach()
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

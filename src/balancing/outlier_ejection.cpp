@@ -43,6 +43,7 @@ double OutlierEjection::share(std::uint32_t index) const noexcept {
 }
 
 void OutlierEjection::change(std::uint32_t index, const State& state) noexcept {
+  ++changes_;
   State& current = states_[index];
   ejected_ -= static_cast<std::size_t>(current.phase == Phase::kEjected);
   healthy_ -= static_cast<std::size_t>(is_healthy(current));

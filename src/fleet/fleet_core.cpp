@@ -46,10 +46,6 @@ FleetOptions usable(FleetOptions options, const Status& misuse) {
   return options;
 }
 
-bool is_among(std::span<const std::uint32_t> tried, std::uint32_t index) {
-  return std::find(tried.begin(), tried.end(), index) != tried.end();
-}
-
 /// Returns `loop`, which this thread may use: a loop that a child of fork inherited has no thread there.
 Loop& its_own(Loop& loop) noexcept {
   WEFT_ASSERT(Loop::current() == &loop || loop.is_used_here() || loop.mailbox()->in_child(), kWrongThread);
@@ -111,26 +107,8 @@ FleetMember* FleetCore::pick(std::uint64_t method, std::uint64_t key_hash,
     ++dials;
     if (dials > kDialsPerPick || (dials > 1 && links_.ready().empty())) break;
   }
-  return any_ready(method, tried, quiet_until);
-}
-
-// The policy would rather have had one that is only now being connected, or is to be left alone. Of the
-// others it takes whom it would give calls too.
-FleetMember* FleetCore::any_ready(std::uint64_t method, std::span<const std::uint32_t> tried,
-                                  TimePoint& quiet_until) noexcept {
-  quiet_until = TimePoint::max();
-  const TimePoint now = loop_.now();
-  const std::span<FleetMember* const> ready = links_.ready();
-  const std::size_t first = ready.empty() ? 0 : random_.below(static_cast<std::uint32_t>(ready.size()));
-  for (std::size_t i = 0; i < ready.size(); ++i) {
-    FleetMember& member = *ready[(first + i) % ready.size()];
-    if (is_among(tried, member.index) || !choice_.admits(member) || !links_.is_up(member)) continue;
-    const TimePoint quiet = member.quiet.until(method, now);
-    if (quiet <= now) return &member;
-    quiet_until = std::min(quiet_until, quiet);
-  }
-  if (quiet_until == TimePoint::max()) quiet_until = now;
-  return nullptr;
+  // The policy would rather have had one that is only now being connected, or is to be left alone.
+  return search_.find(method, tried, request.now, random_, quiet_until);
 }
 
 // A handler that asks for time speaks of one call, and not of its method.

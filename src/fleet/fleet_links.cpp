@@ -126,6 +126,7 @@ void FleetLinks::dial_failed(FleetMember& member) noexcept {
 }
 
 void FleetLinks::notify() noexcept {
+  ++changes_;
   changed_.set();
   changed_.reset();
 }

@@ -14,6 +14,7 @@
 
 #include "naming/endpoint_text.hpp"
 #include "naming/first_turn.hpp"
+#include "naming/long_answers.hpp"
 #include "naming/name_source.hpp"
 #include "naming/socket_watches.hpp"
 #include "naming/srv_answer.hpp"
@@ -29,6 +30,8 @@ namespace {
 constexpr std::size_t kNameBytesMax = 255;
 /// Targets of SRV records whose addresses are asked for.
 constexpr std::size_t kTargetsMax = 256;
+/// An address as text, about.
+constexpr std::size_t kBytesOfEndpoint = 24;
 
 /// c-ares knows no error here that does not come from the network or from a name.
 Status dns_failure(int code, std::string_view name) {
@@ -107,7 +110,7 @@ class DnsSource final : public NameSource, private Timer {
       Duration wait = std::clamp(self->ttl_, options.ttl_min, options.ttl_max);
       // Some of several targets that have no address are as servers that are not there.
       if (!self->found_.empty() || self->failure_.ok())
-        self->board_.answer(std::move(self->found_));
+        co_await self->tell();
       else if (self->failure_.code() == StatusCode::kUnavailable)
         self->board_.fail(self->failure_);
       else
@@ -120,6 +123,16 @@ class DnsSource final : public NameSource, private Timer {
       auto slept = co_await sleep_for(wait);
       if (!slept.ok()) co_return;
     }
+  }
+
+  /// Gives the board what was found. SRV records may have brought very much.
+  Task<void> tell() {
+    std::vector<Endpoint> found = std::exchange(found_, {});
+    const std::size_t bytes = found.size() * kBytesOfEndpoint;
+    Task<Result<JudgedList>> judging =
+        long_answers_.read(bytes, &judge, std::move(found), board_.limits(), board_.list());
+    Result<JudgedList> list = co_await std::move(judging);
+    board_.take(list.ok() ? std::move(*list) : no_list(list.status()));
   }
 
   /// Waits for all answers that are pending. False when it is to end.
@@ -261,6 +274,7 @@ class DnsSource final : public NameSource, private Timer {
   Status failure_;
   Event answered_;
   SocketWatches sockets_;
+  LongAnswers long_answers_;
   Scope scope_;
   std::optional<FirstTurn> first_turn_;
 };

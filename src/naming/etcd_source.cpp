@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
-#include "naming/endpoint_text.hpp"
 #include "naming/etcd_hosts.hpp"
 #include "naming/etcd_json.hpp"
+#include "naming/etcd_table.hpp"
 #include "naming/first_turn.hpp"
 #include "naming/http_client.hpp"
+#include "naming/long_answers.hpp"
 #include "naming/name_source.hpp"
 #include "weft/coro/scope.hpp"
 #include "weft/limits/backoff.hpp"
@@ -58,12 +59,12 @@ class EtcdSource final : public NameSource {
         co_await client_.post(hosts_.url("kv/range"), range_request(hosts_.prefix(), entries_max + 1),
                               bytes_max_, board_.options().request_timeout);
     if (!listed.ok()) co_return std::move(listed).status();
-    auto range = read_range(*listed);
-    if (!range.ok()) co_return std::move(range).status();
-    entries_.clear();
-    bytes_ = 0;
-    if (Status changed = apply(std::move(range->entries)); !changed.ok()) co_return changed;
-    publish();
+    const auto table = std::make_shared<EtcdTable>(std::string{hosts_.prefix()}, board_.limits(), bytes_max_);
+    const std::size_t listed_bytes = listed->size();
+    Task<Result<EtcdNews>> beginning =
+        long_answers_.read(listed_bytes, &EtcdSource::begin, table, std::move(*listed), board_.list());
+    Result<EtcdNews> range = co_await std::move(beginning);
+    if (Status told = tell(range); !told.ok()) co_return told;
 
     const TimePoint begun = loop_.now();
     HttpRequest request{client_, hosts_.url("watch"), watch_request(hosts_.prefix(), range->revision + 1),
@@ -76,9 +77,16 @@ class EtcdSource final : public NameSource {
         if (waited.status().code() == StatusCode::kDeadlineExceeded) co_return Status{};
         co_return std::move(waited).status();
       }
-      const std::size_t looked_at = text.size();
       text += request.take();
-      if (Status read = read_lines(text, looked_at); !read.ok()) co_return read;
+      std::string lines = take_lines(text);
+      if (text.size() > bytes_max_) co_return too_much();
+      if (!lines.empty()) {
+        const std::size_t bytes = lines.size() + table->bytes();
+        Task<Result<EtcdNews>> following =
+            long_answers_.read(bytes, &EtcdSource::follow, table, std::move(lines), board_.list());
+        Result<EtcdNews> news = co_await std::move(following);
+        if (Status told = tell(news); !told.ok()) co_return told;
+      }
       // One that ends again and again is not to be asked again and again.
       if (loop_.now() - begun >= board_.options().backoff_max) backoff_.reset();
     }
@@ -86,60 +94,33 @@ class EtcdSource final : public NameSource {
     co_return Status{StatusCode::kUnavailable, Layer::kRuntime, "etcd ended the watch; it is begun anew"};
   }
 
-  /// The first `looked_at` bytes of `text` hold no end of a line.
-  Status read_lines(std::string& text, std::size_t looked_at) {
-    std::size_t from = 0;
-    bool changed = false;
-    for (std::size_t end; (end = text.find('\n', std::max(from, looked_at))) != text.npos; from = end + 1) {
-      auto entries = read_watch(std::string_view{text}.substr(from, end - from));
-      if (!entries.ok()) return std::move(entries).status();
-      changed = changed || !entries->empty();
-      if (Status applied = apply(std::move(*entries)); !applied.ok()) return applied;
-    }
-    text.erase(0, from);
-    if (text.size() > bytes_max_) return too_much();
-    if (changed) publish();
-    return {};
+  // Each owns what it is given: the watch may end before they do.
+  static EtcdNews begin(std::shared_ptr<EtcdTable> table, std::string range, NameSnapshot before) {
+    return table->begin(range, before);
+  }
+  static EtcdNews follow(std::shared_ptr<EtcdTable> table, std::string lines, NameSnapshot before) {
+    return table->follow(lines, before);
   }
 
-  Status apply(std::vector<EtcdEntry> entries) {
-    for (EtcdEntry& entry : entries) {
-      if (!entry.key.starts_with(hosts_.prefix()))
-        return bad_name("etcd tells of a key that was not asked for");
-      const auto found = entries_.find(entry.key);
-      if (found != entries_.end()) {
-        bytes_ -= found->second.size();
-        entries_.erase(found);
-      }
-      if (entry.deleted) continue;
-      bytes_ += entry.value.size();
-      entries_.insert_or_assign(std::move(entry.key), std::move(entry.value));
-      if (entries_.size() > board_.options().endpoints_max || bytes_ > bytes_max_) return too_much();
-    }
+  /// Takes the whole lines out of `text`.
+  static std::string take_lines(std::string& text) {
+    const std::size_t end = text.rfind('\n');
+    if (end == text.npos) return {};
+    std::string rest = text.substr(end + 1);
+    text.resize(end + 1);
+    return std::exchange(text, std::move(rest));
+  }
+
+  Status tell(Result<EtcdNews>& news) {
+    if (!news.ok()) return news.status();
+    if (!news->failure.ok()) return news->failure;
+    if (news->changed) board_.take(std::move(news->list));
     return {};
   }
 
   static Status too_much() {
-    return {
-        StatusCode::kResourceExhausted, Layer::kRuntime,
-        "etcd has more servers under the name than NameOptions allows; raise endpoints_max if that is right"};
-  }
-
-  // One server that registers garbage takes no other one with it.
-  void publish() {
-    std::vector<Endpoint> endpoints;
-    for (const auto& [key, value] : entries_) {
-      auto endpoint = parse_endpoint(value);
-      if (endpoint.ok()) {
-        endpoints.push_back(std::move(*endpoint));
-      } else {
-        board_.skip(endpoint.status());
-      }
-    }
-    if (endpoints.empty() && !entries_.empty()) {
-      return board_.refuse(bad_name("no key of etcd under the name holds an endpoint"));
-    }
-    board_.answer(std::move(endpoints));
+    return {StatusCode::kResourceExhausted, Layer::kRuntime,
+            "etcd tells of more at once than NameOptions allows; raise endpoints_max if that is right"};
   }
 
   Loop& loop_;
@@ -147,9 +128,8 @@ class EtcdSource final : public NameSource {
   EtcdHosts hosts_;
   Backoff backoff_;
   const std::size_t bytes_max_;
-  std::map<std::string, std::string> entries_;
-  std::size_t bytes_ = 0;
   HttpClient client_;
+  LongAnswers long_answers_;
   Scope scope_;
   FirstTurn first_turn_;
 };

@@ -8,11 +8,15 @@
 #include <climits>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "naming/endpoint_text.hpp"
+#include "naming/first_turn.hpp"
+#include "naming/long_answers.hpp"
 #include "naming/name_source.hpp"
+#include "weft/coro/scope.hpp"
 #include "weft/detail/base/descriptor.hpp"
 #include "weft/detail/runtime/fd_watch.hpp"
 #include "weft/detail/runtime/timer.hpp"
@@ -47,6 +51,19 @@ Result<std::string> read_all(const std::string& path, std::size_t bytes_max) {
   }
 }
 
+/// Reads the file and judges its list. Any thread.
+JudgedList read_list(const std::string& path, const NameLimits& limits, const NameSnapshot& before) {
+  auto text = read_all(path, limits.bytes_max);
+  if (!text.ok()) {
+    const bool is_too_long =
+        text.status().code() == StatusCode::kResourceExhausted && text.status().native() == 0;
+    return is_too_long ? refused_list(text.status()) : no_list(text.status());
+  }
+  auto endpoints = parse_lines(*text, limits.endpoints_max);
+  if (!endpoints.ok()) return refused_list(endpoints.status().with_context(path));
+  return judge(std::move(*endpoints), limits, before);
+}
+
 /// Watches the file's folder, not the file: who writes a new file and renames it over the old one leaves a
 /// watch of the old one behind. The file may be a symbolic link through another one of the same folder that
 /// is exchanged, so every event of the folder counts, and one of another name only when the file has changed.
@@ -60,6 +77,7 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
         file_name_(path_.substr(path_.rfind('/') + 1)),
         backoff_(board.options().backoff_min, board.options().backoff_max) {}
   ~FileSource() override {
+    scope_.drop_all();
     if (watched()) loop_.unwatch(*this);
   }
 
@@ -139,26 +157,50 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
   }
 
   void read_file() {
+    read_ = identity();
+    if (reading_) {
+      changed_meanwhile_ = true;
+      return;
+    }
     try {
-      read_and_tell();
+      if (!LongAnswers::is_long(static_cast<std::size_t>(read_.size))) {
+        return board_.take(read_list(path_, board_.limits(), board_.list()));
+      }
+      reading_ = true;
+      next_turn_.emplace(loop_, [this] { begin_reading(); });
     } catch (const std::bad_alloc&) {
-      board_.fail(Status::of<kOutOfMemory>());
-      loop_.arm(*this, loop_.now() + backoff_.next(loop_.random().next()));
+      fail_for_memory();
     }
   }
 
-  void read_and_tell() {
-    read_ = identity();
-    auto text = read_all(path_, board_.options().bytes_max);
-    if (!text.ok()) {
-      if (text.status().code() == StatusCode::kResourceExhausted && text.status().native() == 0) {
-        return board_.refuse(text.status());
-      }
-      return board_.fail(text.status());
+  void begin_reading() {
+    try {
+      scope_.spawn(&FileSource::read_long_file, this);
+    } catch (const std::bad_alloc&) {
+      fail_for_memory();
     }
-    auto endpoints = parse_lines(*text, board_.options().endpoints_max);
-    if (!endpoints.ok()) return board_.refuse(endpoints.status().with_context(path_));
-    board_.answer(std::move(*endpoints));
+  }
+
+  static Task<void> read_long_file(FileSource* self) {
+    try {
+      do {
+        self->changed_meanwhile_ = false;
+        Task<Result<JudgedList>> reading =
+            self->long_answers_.read(static_cast<std::size_t>(self->read_.size), &read_list, self->path_,
+                                     self->board_.limits(), self->board_.list());
+        Result<JudgedList> list = co_await std::move(reading);
+        self->board_.take(list.ok() ? std::move(*list) : no_list(list.status()));
+      } while (self->changed_meanwhile_);
+      self->reading_ = false;
+    } catch (const std::bad_alloc&) {
+      self->fail_for_memory();
+    }
+  }
+
+  void fail_for_memory() {
+    reading_ = false;
+    board_.fail(Status::of<kOutOfMemory>());
+    loop_.arm(*this, loop_.now() + backoff_.next(loop_.random().next()));
   }
 
   Loop& loop_;
@@ -170,6 +212,12 @@ class FileSource final : public NameSource, private FdWatch, private Timer {
   Descriptor inotify_;
   int folder_watch_ = -1;
   Identity read_;
+  /// A long file is being read, or will be in the next turn; it has changed since.
+  bool reading_ = false;
+  bool changed_meanwhile_ = false;
+  LongAnswers long_answers_;
+  Scope scope_;
+  std::optional<FirstTurn> next_turn_;
 };
 
 }  // namespace

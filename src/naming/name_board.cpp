@@ -1,48 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "naming/name_board.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "weft/detail/base/peer_text.hpp"
 
 namespace weft::detail {
 
-namespace {
-
-std::size_t bytes_of(const std::vector<Endpoint>& endpoints) {
-  std::size_t bytes = 0;
-  for (const Endpoint& endpoint : endpoints) bytes += endpoint.url.size() + endpoint.zone.size();
-  return bytes;
-}
-
-}  // namespace
-
 NameBoard::NameBoard(Loop& loop, std::string_view name, const NameOptions& options)
     : loop_(loop), name_(peer_text(name, 200)), options_(options) {}
 
 void NameBoard::answer(std::vector<Endpoint> endpoints) {
+  take(judge(std::move(endpoints), limits(), list_));
+}
+
+void NameBoard::take(JudgedList list) {
   if (closed_) return;
-  if (endpoints.empty()) {
-    ++stats_.refused_empty;
-    return report(
-        {StatusCode::kNotFound, Layer::kRuntime,
-         "the answer names no server; the last good list is kept, see that servers are registered"});
+  if (list.skipped != 0) skip(list);
+  switch (list.verdict) {
+    case JudgedList::Verdict::kEmpty:
+      ++stats_.refused_empty;
+      return report(list.failure);
+    case JudgedList::Verdict::kRefused:
+      return refuse(list.failure);
+    case JudgedList::Verdict::kNoAnswer:
+      return fail(list.failure);
+    case JudgedList::Verdict::kGood:
+      break;
   }
-  if (endpoints.size() > options_.endpoints_max || bytes_of(endpoints) > options_.bytes_max) {
-    return refuse(
-        {StatusCode::kResourceExhausted, Layer::kRuntime,
-         "the answer is larger than NameOptions allows; raise endpoints_max or bytes_max if it is right"});
-  }
-  std::sort(endpoints.begin(), endpoints.end());
-  const auto same_url = [](const Endpoint& a, const Endpoint& b) { return a.url == b.url; };
-  const auto last = std::unique(endpoints.begin(), endpoints.end(), same_url);
-  stats_.duplicates += static_cast<std::uint64_t>(endpoints.end() - last);
-  endpoints.erase(last, endpoints.end());
+  stats_.duplicates += list.duplicates;
   ++stats_.answers;
   failure_ = Status{};
-  if (loop_.now() >= next_change_) return publish(std::move(endpoints));
-  held_ = std::move(endpoints);
+  if (loop_.now() >= next_change_) return publish(std::move(list));
+  held_ = std::move(list);
   if (!armed()) loop_.arm(*this, next_change_);
 }
 
@@ -50,10 +40,12 @@ void NameBoard::on_timer() {
   if (held_) publish(*std::exchange(held_, std::nullopt));
 }
 
-void NameBoard::publish(std::vector<Endpoint> endpoints) {
+// Only a list that waited for the interval while another was read has to be compared here.
+void NameBoard::publish(JudgedList list) {
   held_.reset();
-  if (endpoints == list_->endpoints) return;
-  list_ = std::make_shared<const NameList>(NameList{list_->version + 1, std::move(endpoints)});
+  const bool is_compared = list.compared_with == list_->version;
+  if (is_compared ? list.is_same : list.endpoints == list_->endpoints) return;
+  list_ = std::make_shared<const NameList>(NameList{list_->version + 1, std::move(list.endpoints)});
   ++stats_.changes;
   next_change_ = Deadline::after(loop_.now(), options_.change_interval).at();
   event_.set();
@@ -70,10 +62,12 @@ void NameBoard::fail(const Status& why) {
   report(why);
 }
 
-void NameBoard::skip(const Status& why) {
-  ++stats_.skipped;
-  write_line(*options_.logger, LogLevel::kDebug,
-             [&] { return "naming: " + name_ + ": an entry is left out: " + why.to_string(); });
+void NameBoard::skip(const JudgedList& list) {
+  stats_.skipped += list.skipped;
+  write_line(*options_.logger, LogLevel::kDebug, [&] {
+    return "naming: " + name_ + ": " + std::to_string(list.skipped) +
+           " entries are left out: " + list.first_skipped.to_string();
+  });
 }
 
 // Only the first of several failures of one kind in a row is written: a source may fail for days.

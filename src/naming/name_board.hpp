@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "naming/judged_list.hpp"
 #include "weft/base/result.hpp"
 #include "weft/coro/event.hpp"
 #include "weft/coro/task.hpp"
@@ -18,9 +19,9 @@
 
 namespace weft::detail {
 
-/// Holds the last good list of one name: judges what its source says, counts and reports what is not good,
-/// and wakes who waits for changes. Those who wait share it, so that it outlives its watch for them.
-/// Thread: its loop's.
+/// Holds the last good list of one name: judges what its source says, or takes what was judged, counts and
+/// reports what is not good, and wakes who waits for changes. Those who wait share it, so that it outlives
+/// its watch for them. Thread: its loop's.
 class NameBoard final : private Timer {
  public:
   NameBoard(Loop& loop, std::string_view name, const NameOptions& options);
@@ -31,15 +32,17 @@ class NameBoard final : private Timer {
   Status last_failure() const noexcept { return failure_; }
   const NameWatchStats& stats() const noexcept { return stats_; }
 
+  NameLimits limits() const noexcept { return NameLimits{options_}; }
+
   /// Takes the answer of a source: makes it the list, now or when the change interval has passed, or refuses
-  /// it.
+  /// it. What it costs does not depend on the length of the list.
+  void take(JudgedList list);
+  /// Judges an answer that is short, and takes it.
   void answer(std::vector<Endpoint> endpoints);
   /// An answer that could not be read, or was beyond a limit (kResourceExhausted).
   void refuse(const Status& why);
   /// An attempt that had no answer.
   void fail(const Status& why);
-  /// One entry of an answer that is left out.
-  void skip(const Status& why);
   /// Ends all waits; nothing is published any more.
   void close() noexcept;
 
@@ -47,14 +50,15 @@ class NameBoard final : private Timer {
 
  private:
   void on_timer() override;
-  void publish(std::vector<Endpoint> endpoints);
+  void publish(JudgedList list);
+  void skip(const JudgedList& list);
   void report(const Status& why);
 
   Loop& loop_;
   const std::string name_;
   const NameOptions options_;
   NameSnapshot list_ = std::make_shared<const NameList>();
-  std::optional<std::vector<Endpoint>> held_;
+  std::optional<JudgedList> held_;
   TimePoint next_change_ = TimePoint::min();
   Status failure_;
   Event event_;

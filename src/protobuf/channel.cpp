@@ -81,29 +81,45 @@ class LossTeller {
 };
 
 /// By the clock that threads wait by; a deadline is one of the loop's.
-Deadline waiting_deadline(const CallOptions& options, weft::detail::CallTarget& target) {
-  const Duration timeout = options.timeout > Duration::zero() ? options.timeout : target.timeouts().timeout();
-  const Duration left = std::min(timeout, options.deadline.remaining(target.loop().clock().now()));
+Deadline waiting_deadline(const CallOptions& options, const detail::CallMaker& maker) {
+  const Duration timeout = options.timeout > Duration::zero() ? options.timeout : maker.timeout();
+  const Duration left = std::min(timeout, options.deadline.remaining(maker.loop().clock().now()));
   return Deadline::after(std::chrono::steady_clock::now(), left);
 }
 
+/// Makes calls of the one server that a client or a pool calls.
+class CallsOfClient final : public detail::CallMaker {
+ public:
+  explicit CallsOfClient(Caller& client) : client_(client) {}
+
+  Loop& loop() const override { return client_.loop(); }
+  Duration timeout() const override { return client_.target().timeouts().timeout(); }
+  std::shared_ptr<detail::RunningCall> make(std::shared_ptr<const weft::detail::MethodKey> method,
+                                            Controller* controller, const CallOptions& options) override {
+    return std::make_shared<detail::ChannelCall>(client_.target(), std::move(method), controller, options);
+  }
+
+ private:
+  Caller& client_;
+};
+
 }  // namespace
 
-/// The client, and the keys of the methods that were called. Each call keeps it, so that a key outlives them.
-/// Thread: the loop's.
+/// The maker of calls, and the keys of the methods that were called. Each call keeps it, so that a key
+/// outlives them. Thread: the loop's.
 class Channel::Methods {
  public:
-  explicit Methods(Caller& its) : client(&its) {}
+  explicit Methods(detail::CallMaker& its) : maker(&its) {}
 
   /// Null once the channel has ended, and with it perhaps the client.
-  Caller* client;
+  detail::CallMaker* maker;
 
   const weft::detail::MethodKey& of(const google::protobuf::MethodDescriptor& method) {
     return described_.try_emplace(&method, method).first->second.key;
   }
 
   /// A call begins for which a thread waits.
-  void add_blocking(const std::shared_ptr<BlockingDone>& done, std::weak_ptr<detail::ChannelCall> call) {
+  void add_blocking(const std::shared_ptr<BlockingDone>& done, std::weak_ptr<detail::RunningCall> call) {
     std::erase_if(blocking_, [](const Blocking& its) { return its.call.expired(); });
     blocking_.push_back({done, std::move(call)});
   }
@@ -120,17 +136,20 @@ class Channel::Methods {
  private:
   struct Blocking {
     std::shared_ptr<BlockingDone> done;
-    std::weak_ptr<detail::ChannelCall> call;
+    std::weak_ptr<detail::RunningCall> call;
   };
 
   std::vector<Blocking> blocking_;
   std::unordered_map<const google::protobuf::MethodDescriptor*, detail::DescribedMethod> described_;
 };
 
-Channel::Channel(Caller& client) : client_(client), methods_(std::make_shared<Methods>(client)) {}
+Channel::Channel(Caller& client) : Channel(std::make_unique<CallsOfClient>(client)) {}
+
+Channel::Channel(std::unique_ptr<detail::CallMaker> maker)
+    : maker_(std::move(maker)), methods_(std::make_shared<Methods>(*maker_)) {}
 
 Channel::~Channel() {
-  methods_->client = nullptr;
+  methods_->maker = nullptr;
   methods_->end_blocking();
 }
 
@@ -143,7 +162,7 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
     controller->SetFailed("a weft::protobuf::Channel takes a weft::protobuf::Controller, and no other");
     return done != nullptr ? done->Run() : void();
   }
-  Loop& loop = client_.loop();
+  Loop& loop = maker_->loop();
   if (done == nullptr && Loop::current() == &loop) {
     if (ours != nullptr) {
       ours->fail({StatusCode::kFailedPrecondition, Layer::kRpc,
@@ -154,17 +173,16 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
   }
   // Gives the call, ready to be begun; null when that cannot be any more.
   const auto make = [methods = methods_, method, ours] {
-    if (methods->client == nullptr) {
+    if (methods->maker == nullptr) {
       if (ours != nullptr) {
         ours->fail({StatusCode::kCancelled, Layer::kRpc, "the channel ended before the call began"});
       }
-      return std::shared_ptr<detail::ChannelCall>{};
+      return std::shared_ptr<detail::RunningCall>{};
     }
-    Caller& client = *methods->client;
     CallOptions options;
     if (ours != nullptr) options = ours->options_for_call();
-    const std::shared_ptr<const weft::detail::MethodKey> key{methods, &methods->of(*method)};
-    const auto call = std::make_shared<detail::ChannelCall>(client.target(), key, ours, options);
+    std::shared_ptr<const weft::detail::MethodKey> key{methods, &methods->of(*method)};
+    std::shared_ptr<detail::RunningCall> call = methods->maker->make(std::move(key), ours, options);
     if (ours != nullptr) ours->begin(call);
     return call;
   };
@@ -182,8 +200,7 @@ void Channel::CallMethod(const google::protobuf::MethodDescriptor* method,
   }
   const auto blocking = std::make_shared<BlockingDone>();
   // Once the work is posted, channel and client may end.
-  const Deadline at_most =
-      waiting_deadline(ours != nullptr ? ours->options() : CallOptions{}, client_.target());
+  const Deadline at_most = waiting_deadline(ours != nullptr ? ours->options() : CallOptions{}, *maker_);
   loop.post([make, request, response, methods = methods_, teller = LossTeller{blocking}] {
     const std::shared_ptr<BlockingDone>& waiting = teller.done();
     if (!waiting->begin()) return;
@@ -219,13 +236,13 @@ Result<void> Finished::await_resume() const {
 void Finished::attend(CancelScope& scope) {
   const auto call = controller_.running();
   if (call == nullptr) return;
-  if (scope.cancelled()) return call->on_cancel(scope.reason());
+  if (scope.cancelled()) return call->cancel(scope.reason());
   scope.add(*this);
-  call->limit(scope.deadline());
+  call->end_by(scope.deadline());
 }
 
 void Finished::on_cancel(CancelReason reason) noexcept {
-  if (const auto call = controller_.running()) call->on_cancel(reason);
+  if (const auto call = controller_.running()) call->cancel(reason);
 }
 
 }  // namespace weft::protobuf

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/protobuf/controller.hpp"
 
-#include "protobuf/channel_call.hpp"
 #include "protobuf/generic_record.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/protobuf/running_call.hpp"
 
 namespace weft::protobuf {
 
@@ -65,7 +65,7 @@ CallOptions Controller::options_for_call() const {
   return options;
 }
 
-void Controller::begin(const std::shared_ptr<detail::ChannelCall>& call) {
+void Controller::begin(const std::shared_ptr<detail::RunningCall>& call) {
   status_ = Status{};
   {
     const std::lock_guard lock(mutex_);
@@ -80,7 +80,7 @@ void Controller::end() {
   running_.reset();
 }
 
-std::shared_ptr<detail::ChannelCall> Controller::running() const {
+std::shared_ptr<detail::RunningCall> Controller::running() const {
   const std::lock_guard lock(mutex_);
   return running_.lock();
 }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "protobuf/channel_call.hpp"
 #include "protobuf/run_on.hpp"
 #include "weft/detail/base/assert.hpp"
+#include "weft/protobuf/running_call.hpp"
 #include "weft/protobuf/unary_record.hpp"
 
 namespace weft::protobuf::detail {
@@ -102,7 +102,7 @@ void GenericRecord::notify_on_cancel(google::protobuf::Closure* callback) {
   listen_soon();
 }
 
-void GenericRecord::cancel_with_it(const std::shared_ptr<ChannelCall>& nested) {
+void GenericRecord::cancel_with_it(const std::shared_ptr<RunningCall>& nested) {
   {
     const std::lock_guard lock(mutex_);
     if (nested_.size() >= nested_pruned_at_) {
@@ -135,7 +135,7 @@ void GenericRecord::on_cancel(CancelReason) noexcept {
 }
 
 void GenericRecord::tell_cancelled() noexcept {
-  std::vector<std::weak_ptr<ChannelCall>> nested;
+  std::vector<std::weak_ptr<RunningCall>> nested;
   {
     const std::lock_guard lock(mutex_);
     nested.swap(nested_);

@@ -15,7 +15,7 @@
 
 namespace weft::protobuf::detail {
 
-class ChannelCall;
+class RunningCall;
 
 /// A method of a service that protoc itself generated; what MethodEntry::object points to. The server keeps
 /// it.
@@ -50,7 +50,7 @@ class GenericRecord final : public google::protobuf::Closure,
   bool is_cancelled() const { return ended_ ? was_cancelled_ : call_.cancelled_anywhere(); }
   void notify_on_cancel(google::protobuf::Closure* callback);
   /// `nested` is made for this call and cancelled with it. Any thread.
-  void cancel_with_it(const std::shared_ptr<ChannelCall>& nested);
+  void cancel_with_it(const std::shared_ptr<RunningCall>& nested);
 
  private:
   static constexpr std::size_t kNestedPrunedAtMin = 16;
@@ -98,7 +98,7 @@ class GenericRecord final : public google::protobuf::Closure,
   /// Calls that this one made. Ended ones are taken out when there are `nested_pruned_at_`, which is then
   /// set to twice the number that is left: a service that makes calls again and again keeps few, and pays
   /// little for each.
-  std::vector<std::weak_ptr<ChannelCall>> nested_;
+  std::vector<std::weak_ptr<RunningCall>> nested_;
   std::size_t nested_pruned_at_ = kNestedPrunedAtMin;
 };
 

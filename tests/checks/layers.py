@@ -10,7 +10,8 @@ from project_files import ROOT, cpp_files, read
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 # These libraries stay behind our headers, except in the bindings that wrap exactly them.
 FOREIGN = re.compile(r"^(ucp/|uct/|ucs/|infiniband/|rdma/|liburing|openssl/|google/protobuf/)")
-BINDINGS = ("include/weft/ucx/", "include/weft/verbs/", "include/weft/protobuf/")
+BINDINGS = ("include/weft/ucx/", "include/weft/verbs/", "include/weft/protobuf/",
+            "include/weft/fleet/protobuf/")
 
 
 def allowed_edges() -> dict[str, set[str]]:

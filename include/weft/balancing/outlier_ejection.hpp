@@ -38,6 +38,8 @@ class OutlierEjection final : public BalancingPolicy {
   bool is_ejected(std::uint32_t index) const noexcept { return states_[index].phase == Phase::kEjected; }
   std::size_t ejected() const noexcept { return ejected_; }
   bool panics() const noexcept { return panics_; }
+  /// Returns how often a share may have changed.
+  std::uint64_t changes() const noexcept { return changes_; }
   /// Returns the share that the policy within sees.
   double share(std::uint32_t index) const noexcept;
 
@@ -71,6 +73,7 @@ class OutlierEjection final : public BalancingPolicy {
   detail::IndexedHeap<TimePoint> due_;
   std::size_t ejected_ = 0;
   std::size_t healthy_ = 0;
+  std::uint64_t changes_ = 0;
   bool panics_ = false;
 };
 

@@ -124,6 +124,8 @@ class FleetClient final {
   /// Ends the client's calls with kCancelled and closes all connections. Later calls fail.
   void close();
   Loop& loop() const;
+  /// The seam for layers above this one, whose calls have bodies of their own: see detail::fleet_call().
+  const std::shared_ptr<detail::FleetCore>& core() const { return core_; }
   /// Allocates nothing.
   FleetStats stats() const noexcept;
   /// Returns all servers of the list, in its order. Throws std::bad_alloc.

@@ -19,7 +19,10 @@ class NameSource;
 }  // namespace detail
 
 /// The servers behind a name, now and as they change; made by watch_name(). Keeps the last good list whatever
-/// happens to the source. Thread: its loop's. Its end waits for nothing; it ends before its loop does.
+/// happens to the source. Answers of more than some two thousand servers are read, put in order and compared
+/// on a thread of the watch's own, so that the loop goes on meanwhile; a static list is read where it is
+/// watched. Thread: its loop's. Its end waits for nothing but an answer that this thread is just reading; it
+/// ends before its loop does.
 class NameWatch {
   struct Private {
     explicit Private() = default;

@@ -9,10 +9,12 @@
 #include "weft/coro/cancel.hpp"
 #include "weft/detail/coro/executor.hpp"
 #include "weft/protobuf/controller.hpp"
+#include "weft/protobuf/running_call.hpp"
 
 namespace weft::protobuf {
 
-/// Channel for protobuf's own stubs (cc_generic_services): any number of calls at once, from any thread.
+/// Channel for protobuf's own stubs (cc_generic_services) over a client or a pool: any number of calls at
+/// once, from any thread. For many servers see FleetChannel.
 ///
 /// With a `done` a call returns at once, and `done` is run on the client's loop; response and controller stay
 /// until then, the request until CallMethod() has returned. Without one (null) the thread blocks until the
@@ -24,6 +26,8 @@ class Channel final : public google::protobuf::RpcChannel {
  public:
   /// `client` outlives the channel, and its loop the calls.
   explicit Channel(Caller& client);
+  /// The seam for layers above this one. What `maker` calls outlives the channel.
+  explicit Channel(std::unique_ptr<detail::CallMaker> maker);
   /// On the client's loop. Calls that were not begun yet, and those for which threads wait, fail with
   /// kCancelled; others that are under way go on.
   ~Channel() override;
@@ -35,7 +39,7 @@ class Channel final : public google::protobuf::RpcChannel {
  private:
   class Methods;
 
-  Caller& client_;
+  std::unique_ptr<detail::CallMaker> maker_;
   std::shared_ptr<Methods> methods_;
 };
 

@@ -17,7 +17,7 @@
 namespace weft::protobuf {
 
 namespace detail {
-class ChannelCall;
+class RunningCall;
 class GenericRecord;
 }  // namespace detail
 
@@ -70,13 +70,13 @@ class Controller final : public google::protobuf::RpcController {
  private:
   friend class Channel;
   friend class Finished;
-  friend class detail::ChannelCall;
+  friend class detail::RunningCall;
   friend class detail::GenericRecord;
 
-  void begin(const std::shared_ptr<detail::ChannelCall>& call);
+  void begin(const std::shared_ptr<detail::RunningCall>& call);
   void end();
   CallOptions options_for_call() const;
-  std::shared_ptr<detail::ChannelCall> running() const;
+  std::shared_ptr<detail::RunningCall> running() const;
   bool cancel_requested() const { return cancel_requested_.load(std::memory_order_relaxed); }
 
   CallOptions options_{};
@@ -88,7 +88,7 @@ class Controller final : public google::protobuf::RpcController {
   detail::GenericRecord* record_ = nullptr;
 
   mutable std::mutex mutex_;
-  std::weak_ptr<detail::ChannelCall> running_;
+  std::weak_ptr<detail::RunningCall> running_;
   std::atomic<bool> cancel_requested_ = false;
 };
 

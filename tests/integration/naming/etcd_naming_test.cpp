@@ -75,6 +75,26 @@ TEST_F(EtcdNames, FollowPutsAndDeletesAndSkipGarbage) {
   EXPECT_EQ(urls_of(of.list()), Urls{"tcp://10.0.0.3:1"}) << "the last good list is kept";
 }
 
+// Answers of so many bytes are read off the loop.
+TEST_F(EtcdNames, OfManyServersFollowEachChange) {
+  constexpr int kServers = 120;
+  const std::string host(480, 'h');
+  for (int i = 0; i < kServers; ++i) {
+    put("s" + std::to_string(100 + i), "tcp://" + host + std::to_string(100 + i) + ":1");
+  }
+  NameWatch of = watch();
+  EXPECT_EQ(next(of, 0).size(), std::size_t{kServers});
+  remove("s100");
+  EXPECT_EQ(next(of, 1).front(), "tcp://" + host + "101:1");
+  put("s100", "no server");
+  turn_until(*loop, [&] { return of.stats().skipped >= 1; });
+  EXPECT_EQ(of.list()->endpoints.size(), std::size_t{kServers - 1});
+  put("s100", "tcp://" + host + "100:1 zone=b");
+  EXPECT_EQ(next(of, 2).size(), std::size_t{kServers});
+  EXPECT_EQ(of.list()->endpoints.front().zone, "b");
+  EXPECT_EQ(of.stats().failures, 0u);
+}
+
 TEST_F(EtcdNames, LoseServersWhoseLeaseExpires) {
   put("stays", "tcp://10.0.0.1:1");
   auto lease = detail::read_grant(ask("lease/grant", detail::grant_request(2)));

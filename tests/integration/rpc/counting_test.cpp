@@ -38,11 +38,11 @@ using Count = testing::SteadyCalls<testing::heap_allocations, testing::kernel_ca
 constexpr std::size_t kAllocations = 0;
 constexpr std::size_t kKernelCalls = 1;
 
-template <auto M>
-Task<void> call_again_and_again(Client* client, Count* count) {
+template <auto M, typename Calls = Client>
+Task<void> call_again_and_again(Calls* client, Count* count) {
   Payload payload{};
   while (count->more()) {
-    Result<Payload> answer = co_await client->call<M>(payload);
+    Result<Payload> answer = co_await client->template call<M>(payload);
     count->end_one(answer.ok() && (*answer)[0] == payload[0] + 1);
     ++payload[0];
   }
@@ -146,6 +146,20 @@ TEST_F(CountedCalls, TwoAtOnceAllocateNothing) {
 TEST_F(CountedCalls, ThatAreStartedAndAwaitedLaterAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
   EXPECT_EQ(count(128, start_again_and_again).growth(kAllocations), 0u);
+}
+
+TEST_F(CountedCalls, ThroughAPoolAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
+  PoolOptions options;
+  options.client.connect = server_.urls().front();
+  ConnectionPool pool{*loop_, options};
+  Count count;
+  std::vector<Task<void>> callers;
+  for (int i = 0; i < 256; ++i) callers.push_back(call_again_and_again<echo>(&pool, &count));
+  loop_->block_on(when_all(std::move(callers)));
+  EXPECT_EQ(count.failed(), 0u);
+  EXPECT_EQ(count.growth(kAllocations), 0u);
+  EXPECT_GT(pool.stats().connections, 1u) << "the calls were of several connections";
 }
 
 TEST_F(CountedCalls, AskTheKernelLessTheMoreAreInFlight) {

@@ -199,5 +199,95 @@ TEST(QuietMethods, AreAskedAgainAfterAMinuteWhateverTheirServerSays) {
   EXPECT_EQ(quiet.until(1, now), now + 1min);
 }
 
+/// Calls for which there is no server, by the part of a fleet that finds them.
+class CallsThatWait : public FleetTest {
+ protected:
+  static constexpr int kServers = 100;
+  static constexpr std::uint64_t kMethod = 7;
+
+  CallsThatWait() {
+    FleetOptions options;
+    options.pool.idle_timeout = 0s;  // connections stay without calls
+    options.pool.spare_idle_timeout = 1h;
+    options.name = "static:";
+    for (int i = 0; i < kServers; ++i) {
+      serve(i);
+      options.name += (i == 0 ? "" : ",") + url(i);
+    }
+    options.naming.logger = &logger_;
+    options.pool.client.logger = &logger_;
+    options.pool.client.limits.ping_interval = 0s;
+    options.balancing = std::make_unique<RoundRobin>();
+    core_ = std::make_shared<detail::FleetCore>(*loop_, std::move(options), transports_);
+    for (int i = 0; i < 3 * kServers && core_->stats().ready < kServers; ++i) {
+      static_cast<void>(pick());
+      testing::pass(*loop_, clock_, 10ms);
+    }
+    EXPECT_EQ(core_->stats().ready, std::size_t{kServers});
+  }
+  ~CallsThatWait() override {
+    core_->close();
+    core_.reset();
+  }
+
+  detail::FleetMember* pick(std::uint64_t method = kMethod) {
+    return core_->pick(method, 0, {}, quiet_until_);
+  }
+  void tell_to_wait(detail::FleetMember& member, Duration wait) {
+    Status refused{StatusCode::kResourceExhausted, Layer::kRpc, "busy"};
+    refused.set_retry_after(wait);
+    refused.mark_unprocessed();
+    EXPECT_TRUE(core_->told(member, kMethod, refused));
+  }
+  /// The last of them may be called first.
+  void tell_all_to_wait() {
+    Duration wait = 10s;
+    for (const auto& member : core_->list().members()) tell_to_wait(*member, wait -= 10ms);
+  }
+
+  std::shared_ptr<detail::FleetCore> core_;
+  TimePoint quiet_until_;
+};
+
+TEST_F(CallsThatWait, LookAtAllServersOnceTogether) {
+  tell_all_to_wait();
+  const TimePoint first = clock_.now() + 9s;
+  const std::uint64_t looks = core_->looks();
+  for (int i = 0; i < 1000; ++i) {
+    quiet_until_ = {};
+    ASSERT_EQ(pick(), nullptr);
+    EXPECT_EQ(quiet_until_, first);
+  }
+  EXPECT_EQ(core_->looks() - looks, std::uint64_t{kServers});
+  testing::pass(*loop_, clock_, 5s);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(pick(), nullptr);
+    EXPECT_EQ(quiet_until_, first) << "it holds for as long as all of them asked for";
+  }
+  EXPECT_EQ(core_->looks() - looks, std::uint64_t{kServers});
+  EXPECT_NE(pick(kMethod + 1), nullptr) << "other methods may be called";
+}
+
+TEST_F(CallsThatWait, FindAServerAsSoonAsOneMayBeCalled) {
+  tell_all_to_wait();
+  ASSERT_EQ(pick(), nullptr);
+  testing::pass(*loop_, clock_, 9s);
+  EXPECT_EQ(pick(), core_->list().members().back().get());
+  // And one that comes while all others wait.
+  tell_to_wait(*core_->list().members().back(), 10s);
+  testing::pass(*loop_, clock_, 2s);
+  for (const auto& member : core_->list().members()) tell_to_wait(*member, 30s);
+  ASSERT_EQ(pick(), nullptr);
+  crash(3);
+  testing::pass(*loop_, clock_, 1s);
+  detail::FleetMember& fresh = *core_->list().members()[3];
+  fresh.quiet = {};
+  static_cast<void>(core_->connect(fresh));
+  testing::pass(*loop_, clock_, 1s);
+  serve(3);
+  for (int i = 0; i < 100 && pick() == nullptr; ++i) testing::pass(*loop_, clock_, 100ms);
+  EXPECT_EQ(pick(), &fresh);
+}
+
 }  // namespace
 }  // namespace weft::fleet_tests

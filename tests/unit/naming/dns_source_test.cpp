@@ -11,7 +11,7 @@ namespace {
 using Urls = std::vector<std::string>;
 using Mode = DnsServer::Mode;
 
-class DnsNames : public testing::Test {
+class DnsNames : public ::testing::Test {
  protected:
   DnsNames() {
     options.dns_servers = server.address();

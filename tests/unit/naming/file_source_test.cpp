@@ -4,17 +4,19 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "naming_support.hpp"
+#include "support/heap_count.hpp"
 
 namespace weft {
 namespace {
 
 using Urls = std::vector<std::string>;
 
-class FileNames : public testing::Test {
+class FileNames : public ::testing::Test {
  protected:
   FileNames() {
     std::string made = (std::filesystem::temp_directory_path() / "weft_naming_XXXXXX").string();
@@ -111,6 +113,76 @@ TEST_F(FileNames, FollowLinksThatAreExchanged) {
   std::filesystem::create_symlink("two", path("fresh"));
   std::filesystem::rename(path("fresh"), path("data"));
   EXPECT_EQ(next(of, 1), Urls{"tcp://b:1"});
+}
+
+/// Lines of `count` servers, whose URLs are too long to be kept without the heap.
+std::string lines_of(int count, const std::string& zone) {
+  std::string lines;
+  for (int i = count; i-- > 0;) {
+    lines += "tcp://replica-" + std::to_string(1'000'000 + i) + ".kv.example.org:9000 zone=" + zone + "\n";
+  }
+  return lines;
+}
+
+/// The loop's thread may allocate this often: for a list that it reads, it would for each server.
+constexpr std::size_t kOfALoop = 1000;
+
+TEST_F(FileNames, OfAHundredThousandServersAreReadWhileTheLoopDoesOtherThings) {
+  constexpr int kServers = 100'000;
+  options.endpoints_max = kServers;
+  options.bytes_max = std::size_t{16} << 20;
+  write(lines_of(kServers, "a"));
+  const std::string next_lines = lines_of(kServers, "b");
+  testing::fail_allocation(kOfALoop);
+  NameWatch of = watch();
+  EXPECT_EQ(of.list()->version, 0u);
+  turn_until(*loop, [&] { return of.list()->version == 1; });
+  EXPECT_TRUE(testing::allocation_still_to_fail() || !testing::kHeapIsCounted);
+  testing::fail_allocation(0);
+  EXPECT_EQ(of.list()->endpoints.size(), std::size_t{kServers});
+  replace(next_lines);
+  testing::fail_allocation(kOfALoop);
+  turn_until(*loop, [&] { return of.list()->version == 2; });
+  EXPECT_TRUE(testing::allocation_still_to_fail() || !testing::kHeapIsCounted);
+  testing::fail_allocation(0);
+  EXPECT_EQ(of.list()->endpoints.back().zone, "b");
+  EXPECT_TRUE(std::is_sorted(of.list()->endpoints.begin(), of.list()->endpoints.end()));
+  EXPECT_TRUE(of.last_failure().ok());
+  replace(next_lines);
+  turn_until(*loop, [&] { return of.stats().answers == 3; });
+  EXPECT_EQ(of.list()->version, 2u) << "the same list is no change";
+}
+
+TEST_F(FileNames, OfTooManyServersThatFlapKeepTheLastGoodList) {
+  write("tcp://a:1\n");
+  NameWatch of = watch();
+  replace(lines_of(20'000, "a"));
+  turn_until(*loop, [&] { return of.stats().refused_huge == 1; });
+  replace(lines_of(5'000, "a") + std::string(200, '\xff') + "\n");
+  turn_until(*loop, [&] { return of.stats().refused_malformed == 1; });
+  replace(std::string(100'000, '\n'));
+  turn_until(*loop, [&] { return of.stats().refused_empty == 1; });
+  EXPECT_EQ(urls_of(of.list()), Urls{"tcp://a:1"});
+  // The first of them are still being read when the last is there.
+  for (int i = 0; i < 20; ++i) {
+    replace(lines_of(5'000, std::to_string(i)));
+    loop->run_once(Duration::zero());
+  }
+  turn_until(*loop, [&] { return of.list()->endpoints.front().zone == "19"; });
+  EXPECT_EQ(of.list()->endpoints.size(), 5'000u);
+  EXPECT_EQ(of.stats().failures, 0u);
+}
+
+TEST_F(FileNames, MayEndWhileALongFileIsRead) {
+  options.endpoints_max = 50'000;
+  write(lines_of(50'000, "a"));
+  {
+    NameWatch of = watch();
+    loop->run_once(Duration::zero());
+    loop->run_once(Duration::zero());
+    EXPECT_EQ(of.list()->version, 0u);
+  }
+  loop->run_until_idle();
 }
 
 }  // namespace

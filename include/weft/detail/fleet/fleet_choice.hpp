@@ -34,6 +34,8 @@ class FleetChoice {
   std::optional<std::uint32_t> pick(const PickRequest& request) noexcept;
   /// Says whether a member may be asked although the policy did not pick it.
   bool admits(const FleetMember& member) const noexcept;
+  /// Grows where the answer may have become another one.
+  std::uint64_t changes() const noexcept { return outliers_ != nullptr ? outliers_->changes() : 0; }
   /// Gives a member the share of its link.
   void link_changed(const FleetMember& member) noexcept;
   /// Returns whether the policy knows of the attempt, and is to hear of its end.

@@ -10,6 +10,7 @@
 #include "weft/detail/base/random_numbers.hpp"
 #include "weft/detail/fleet/fleet_list.hpp"
 #include "weft/detail/fleet/fleet_names.hpp"
+#include "weft/detail/fleet/ready_search.hpp"
 #include "weft/fleet/fleet_options.hpp"
 #include "weft/fleet/fleet_stats.hpp"
 
@@ -66,15 +67,14 @@ class FleetCore {
   }
   FleetStats& counted() { return counted_; }
   FleetStats stats() const noexcept;
+  /// Returns how many servers pick() has looked at beyond those that the policy gave.
+  std::uint64_t looks() const noexcept { return search_.looks(); }
   std::vector<FleetEndpointStats> endpoint_stats() const;
   std::uint64_t random() noexcept { return random_.next(); }
   /// Returns `wait` or up to a quarter more, since many may have been told the same.
   Duration spread(Duration wait) noexcept;
 
  private:
-  FleetMember* any_ready(std::uint64_t method, std::span<const std::uint32_t> tried,
-                         TimePoint& quiet_until) noexcept;
-
   Loop& loop_;
   FleetOptions options_;
   Status misuse_;
@@ -83,6 +83,7 @@ class FleetCore {
   FleetStats counted_;
   FleetChoice choice_;
   FleetLinks links_;
+  ReadySearch search_{choice_, links_};
   FleetList list_{choice_, links_};
   bool closed_ = false;
   FleetNames names_{loop_, list_, links_, counted_};

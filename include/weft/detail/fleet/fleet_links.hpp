@@ -49,6 +49,8 @@ class FleetLinks {
   /// Set for a moment with each change, to wake those who wait for one.
   Event& changed() noexcept { return changed_; }
   void notify() noexcept;
+  /// Returns how often that has happened.
+  std::uint64_t changes() const noexcept { return changes_; }
 
  private:
   friend struct FleetMember::DialEnd;
@@ -64,6 +66,7 @@ class FleetLinks {
   PoolOptions options_;
   Transports transports_;
   Event changed_;
+  std::uint64_t changes_ = 0;
   std::vector<FleetMember*> ready_;
   std::size_t down_ = 0;
   std::size_t refused_ = 0;

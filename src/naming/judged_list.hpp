@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "weft/base/status.hpp"
+#include "weft/naming/endpoint.hpp"
+#include "weft/naming/name_options.hpp"
+
+namespace weft::detail {
+
+/// The limits of NameOptions, for whoever reads an answer on another thread.
+struct NameLimits {
+  explicit NameLimits(const NameOptions& options)
+      : endpoints_max(options.endpoints_max), bytes_max(options.bytes_max) {}
+
+  std::size_t endpoints_max;
+  std::size_t bytes_max;
+};
+
+/// An answer that was read, put in order and compared with the list before: what is left to do with it costs
+/// the same however long it is.
+struct JudgedList {
+  enum class Verdict : std::uint8_t { kGood, kEmpty, kRefused, kNoAnswer };
+
+  Verdict verdict = Verdict::kGood;
+  /// The reason of any other verdict than kGood.
+  Status failure{};
+  /// Ordered by URL, each URL once.
+  std::vector<Endpoint> endpoints{};
+  std::uint64_t duplicates = 0;
+  /// Entries that were left out, and what was wrong with the first.
+  std::uint64_t skipped = 0;
+  Status first_skipped{};
+  /// Version of the list that it was compared with, and whether it is the same.
+  std::uint64_t compared_with = 0;
+  bool is_same = false;
+};
+
+/// Judges an answer. Any thread.
+JudgedList judge(std::vector<Endpoint> endpoints, const NameLimits& limits, const NameSnapshot& before);
+/// An answer that could not be read, or was beyond a limit (kResourceExhausted).
+JudgedList refused_list(Status why);
+/// An attempt that had no answer.
+JudgedList no_list(Status why);
+
+}  // namespace weft::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/coro/task.hpp"
+#include "weft/runtime/on_worker.hpp"
+
+namespace weft::detail {
+
+/// Reads answers that are too long for a turn of the loop on a thread of its own, which is there from the
+/// first of them on; shorter ones are read where they are. Thread: the loop's. Its end waits for what is
+/// just being read.
+class LongAnswers {
+ public:
+  /// About two thousand servers, which are read in a millisecond.
+  static constexpr std::size_t kInTurnBytesMax = 65536;
+
+  static bool is_long(std::size_t bytes) noexcept { return bytes > kInTurnBytesMax; }
+
+  /// Calls `reader(arguments...)` for an answer of about so many bytes, and gives its result. `reader` throws
+  /// std::bad_alloc only, as this does. Errors: those of on_worker().
+  template <typename F, typename... Args>
+  Task<Result<std::invoke_result_t<F&, Args...>>> read(std::size_t bytes, F reader, Args... arguments) {
+    using R = std::invoke_result_t<F&, Args...>;
+    if (!is_long(bytes) || !has_thread()) co_return Result<R>{std::invoke(reader, std::move(arguments)...)};
+    WorkerCall<R> reading = on_worker(*thread_, reader, std::move(arguments)...);
+    Result<R> outcome = co_await reading;
+    co_return outcome;
+  }
+
+ private:
+  /// A system that gives no thread leaves the work to the loop: late names are better than none.
+  bool has_thread();
+
+  std::unique_ptr<WorkerPool> thread_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/protobuf/running_call.hpp"
+
+#include <new>
+#include <utility>
+
+#include "protobuf/message_bytes.hpp"
+#include "protobuf/run_on.hpp"
+#include "weft/protobuf/message.hpp"
+
+namespace weft::protobuf::detail {
+
+KeptRequest::KeptRequest(const google::protobuf::Message& request) noexcept {
+  try {
+    failure = fault_of(request);
+    if (!failure.ok()) return;
+    const std::size_t size = bytes_of(request);
+    if (size == kUnencodable) {
+      failure = too_large(request, request.ByteSizeLong());
+      return;
+    }
+    bytes.resize(size);
+    write_message(request, bytes.data());
+  } catch (const std::bad_alloc&) {
+    failure = Status::of<kOutOfMemory>();
+  }
+}
+
+void RunningCall::cancel_soon() {
+  run_on(loop_, [call = shared_from_this()] { call->cancel(CancelReason::kRequested); });
+}
+
+bool RunningCall::cancel_requested() const {
+  return controller_ != nullptr && controller_->cancel_requested();
+}
+
+void RunningCall::release_controller(Status outcome, Buffer attachment, std::size_t attachment_bytes) {
+  if (controller_ == nullptr) return;
+  controller_->end();
+  controller_->status_ = std::move(outcome);
+  controller_->answer_attachment_ = std::move(attachment);
+  controller_->answer_attachment_bytes_ = attachment_bytes;
+}
+
+}  // namespace weft::protobuf::detail
