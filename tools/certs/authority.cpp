@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "certs/authority.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -27,6 +28,7 @@ struct Free {
   void operator()(X509_CRL* list) const { X509_CRL_free(list); }
   void operator()(X509_REVOKED* entry) const { X509_REVOKED_free(entry); }
   void operator()(ASN1_TIME* time) const { ASN1_TIME_free(time); }
+  void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
   void operator()(BIO* bio) const { BIO_free(bio); }
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -239,6 +241,44 @@ std::string alternatives_of(const std::vector<std::string>& hosts) {
   return text;
 }
 
+// "DNS:..." or "IP:..."; empty for what is neither, or would be no name here.
+std::string alternative_of(const GENERAL_NAME* name) {
+  int kind = 0;
+  const auto* const value = static_cast<const ASN1_STRING*>(GENERAL_NAME_get0_value(name, &kind));
+  if (kind != GEN_DNS && kind != GEN_IPADD) return {};
+  const unsigned char* const data = ASN1_STRING_get0_data(value);
+  const auto size = static_cast<std::size_t>(ASN1_STRING_length(value));
+  if (kind == GEN_DNS) {
+    const std::string host{reinterpret_cast<const char*>(data), size};
+    return is_plain(host) ? "DNS:" + host : "";
+  }
+  char address[INET6_ADDRSTRLEN] = {};
+  if (size != 4 && size != 16) return {};
+  return inet_ntop(size == 4 ? AF_INET : AF_INET6, data, address, sizeof address) != nullptr
+             ? std::string{"IP:"} + address
+             : "";
+}
+
+// A certificate that is renewed stays good for the hosts that it was good for. Empty when there is none.
+std::string alternatives_that_are_there(const Folder& folder) {
+  if (!folder.has("server.pem")) return {};
+  const Owned<std::FILE> file = folder.read("server.pem");
+  if (file == nullptr) return {};
+  const Owned<X509> server{PEM_read_X509(file.get(), nullptr, nullptr, nullptr)};
+  if (server == nullptr) {
+    ERR_clear_error();
+    return {};
+  }
+  const Owned<GENERAL_NAMES> names{
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(server.get(), NID_subject_alt_name, nullptr, nullptr))};
+  std::string text;
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const std::string one = alternative_of(sk_GENERAL_NAME_value(names.get(), i));
+    if (!one.empty()) text += (text.empty() ? "" : ",") + one;
+  }
+  return text;
+}
+
 Status check(const Options& options) {
   std::vector<std::string> names = options.hosts;
   names.insert(names.end(), options.clients.begin(), options.clients.end());
@@ -264,12 +304,16 @@ Result<std::vector<std::string>> blocking_make(const Options& options) {
   Authority authority{folder};
   if (Status status = authority.open(); !status.ok()) return status;
   if (Status status = authority.revoke(options.revoked, options.days); !status.ok()) return status;
-  Status status = authority.issue("server", {.name = "server",
-                                             .alternatives = alternatives_of(options.hosts),
-                                             .purpose = "serverAuth",
-                                             .days = options.days});
+  std::string hosts =
+      options.hosts.empty() ? alternatives_that_are_there(folder) : alternatives_of(options.hosts);
+  if (hosts.empty()) hosts = alternatives_of({"localhost", "127.0.0.1", "::1"});
+  Status status = authority.issue(
+      "server",
+      {.name = "server", .alternatives = std::move(hosts), .purpose = "serverAuth", .days = options.days});
   if (!status.ok()) return status;
-  for (const std::string& client : options.clients) {
+  std::vector<std::string> clients = options.clients;
+  if (clients.empty() && options.revoked.empty()) clients = {"client"};
+  for (const std::string& client : clients) {
     if (std::ranges::find(options.revoked, client) != options.revoked.end()) continue;
     const std::string id =
         options.spiffe_domain.empty() ? "" : "URI:spiffe://" + options.spiffe_domain + "/" + client;

@@ -11,10 +11,12 @@ namespace weft::certs {
 /// Certificates that are wanted.
 struct Options {
   std::string folder{};
-  /// Names and IP addresses of a server.
-  std::vector<std::string> hosts{"localhost", "127.0.0.1", "::1"};
-  /// Clients; each gets a certificate of its own, and the name of its files.
-  std::vector<std::string> clients{"client"};
+  /// Names and IP addresses of a server. Empty: those of the certificate that is there, else localhost,
+  /// 127.0.0.1 and ::1.
+  std::vector<std::string> hosts{};
+  /// Clients; each gets a certificate of its own, and the name of its files. Empty: one, "client"; none when
+  /// some are revoked.
+  std::vector<std::string> clients{};
   /// Path of a SPIFFE id that clients get before their name: spiffe://DOMAIN/NAME. Empty: none.
   std::string spiffe_domain{};
   /// Clients whose certificates are revoked.

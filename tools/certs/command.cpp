@@ -32,13 +32,15 @@ void add_command(CLI::App& app, int& exit_code) {
   certs->add_option("FOLDER", options->folder, "Where the files go; made when it is not there")->required();
   certs
       ->add_option("--host", options->hosts,
-                   "A name or IP address of the server; may be given several times (default localhost, "
-                   "127.0.0.1 and ::1)")
+                   "A name or IP address of the server; may be given several times (default those that its "
+                   "certificate has, else localhost, 127.0.0.1 and ::1)")
       ->type_name("NAME")
       ->allow_extra_args(false);
   certs
-      ->add_option("--client", options->clients,
-                   "A client; may be given several times, and each gets a certificate (default client)")
+      ->add_option(
+          "--client", options->clients,
+          "A client; may be given several times, and each gets a certificate (default client, and none "
+          "with --revoke)")
       ->type_name("NAME")
       ->allow_extra_args(false);
   certs

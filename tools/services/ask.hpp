@@ -16,7 +16,8 @@ struct Options {
   std::string url;
   /// A service's, message's or method's name.
   std::string name;
-  std::string json = "{}";
+  /// The request; "-": standard input. None when it was not given.
+  std::optional<std::string> json{};
   /// KEY=VALUE each, for the call.
   std::vector<std::string> metadata{};
   /// For connecting and each call: ten unless it is given. A stream has none unless it is.

@@ -54,11 +54,14 @@ Task<Status> print_all(protobuf::RemoteStream* stream, InputLines* lines) {
 
 /// Sends each line of standard input. A line that is no request ends the stream.
 Task<Status> send_all(protobuf::RemoteStream* stream, InputLines* lines) {
+  std::size_t number = 0;
   while (const std::optional<std::string> line = co_await lines->next()) {
     const Result<bool> written = co_await stream->write(*line);
+    ++number;
     if (!written.ok()) {
       stream->cancel();
-      co_return written.status();
+      co_return Status{written.status()}.with_context("request " + std::to_string(number) +
+                                                      " of standard input");
     }
     if (!*written) break;
   }
@@ -116,9 +119,10 @@ Task<Result<std::string>> run(protobuf::RemoteStream* stream) {
   co_return end;
 }
 
-/// The request that was given, or standard input for "-".
+/// Returns the request that was given, or standard input for "-".
 std::string request_of(const Options& options) {
-  if (options.json != "-") return options.json;
+  if (!options.json) return "{}";
+  if (*options.json != "-") return *options.json;
   return {std::istreambuf_iterator<char>{std::cin}, {}};
 }
 
@@ -143,6 +147,10 @@ Task<Result<std::string>> call(protobuf::RemoteServices* services, const Options
   }
   if (options->seconds) call_options.timeout = duration_of(*options->seconds);
   const bool has_request = *streams == protobuf::Streams::kResponses;
+  if (!has_request && options->json && *options->json != "-") {
+    co_return Status{StatusCode::kInvalidArgument, Layer::kUser,
+                     options->name + " streams its requests: give them on standard input, one in each line"};
+  }
   const std::string request = has_request ? request_of(*options) : "{}";
   Result<protobuf::RemoteStream> stream = co_await services->open(options->name, request, call_options);
   if (!stream.ok()) co_return stream.status();

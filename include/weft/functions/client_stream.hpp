@@ -49,12 +49,13 @@ class StartedStream final : public OpenedStream {
     }
   }
 
-  /// Behind the end; once.
+  /// Behind the end. A result is given once, and a failure again.
   Result<R> take_result() {
     if (!status().ok()) return Status{status()};
     if constexpr (std::is_void_v<R>) {
       return {};
     } else {
+      if (std::exchange(given_, true)) return result_was_given();
       return answer_.take();
     }
   }
@@ -69,6 +70,7 @@ class StartedStream final : public OpenedStream {
 
   KeptRequest kept_;
   CodecAnswer<R> answer_;
+  bool given_ = false;
 };
 
 }  // namespace detail

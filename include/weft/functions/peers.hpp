@@ -83,6 +83,10 @@ class Peers {
 
   template <auto M, typename... Given>
   detail::BroadcastAwaiter make_broadcast(const BroadcastOptions& options, Given&&... arguments) const {
+    static_assert(!detail::has_items<detail::MethodTraits<M>>,
+                  "weft cannot make this broadcast: the function is a stream, for it takes a Reader or a "
+                  "Writer or returns a Stream; open one with each peer: auto stream = "
+                  "peer.open<f>(arguments...)");
     if constexpr (CallableWith<M, Given...>) {
       Status failure;
       std::shared_ptr<detail::Broadcast> made =

@@ -70,15 +70,19 @@ class StartedMessageStream final : ResponsePlace<Response>, public MessageStream
   StartedMessageStream(Caller& client, const weft::detail::MethodKey& method, const CallOptions& options)
       : MessageStreamRecord(client, method, options, ResponsePlace<Response>::message()) {}
 
-  /// Behind the end; once.
+  /// Behind the end. A response is given once, and a failure again.
   Result<Response> take_result() {
     if (!status().ok()) return Status{status()};
     if constexpr (std::is_void_v<Response>) {
       return {};
     } else {
+      if (std::exchange(given_, true)) return weft::detail::result_was_given();
       return std::move(this->response);
     }
   }
+
+ private:
+  bool given_ = false;
 };
 
 /// Place of the item that was read last; nothing for a stream that has none.

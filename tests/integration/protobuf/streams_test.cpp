@@ -115,6 +115,8 @@ TEST_F(ProtobufStreams, OfRequestsGiveOneResponse) {
       if (!written) co_return sum.status();
     }
     Result<streams::Number> answer = co_await sum.finish();
+    const Result<streams::Number> again = co_await sum.finish();
+    EXPECT_EQ(again.status().code(), StatusCode::kFailedPrecondition) << "a response is given once";
     co_return answer;
   };
   const Result<streams::Number> sum = await(upload());

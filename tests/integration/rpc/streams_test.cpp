@@ -109,6 +109,31 @@ TEST_F(Streams, ClientSendsItemsAndGetsOneResult) {
   EXPECT_EQ(*sum, 20000L * 20001 / 2);
 }
 
+TEST_F(Streams, GiveTheirResultOnceAndTakeNoItemsBehindTheirEnd) {
+  Client& caller = client(serve_all());
+  const auto misuse = [&]() -> Task<void> {
+    auto numbers = caller.open<add>();
+    const int seven = 7;
+    const bool before = co_await numbers.write(seven);
+    EXPECT_TRUE(before);
+    numbers.end_writing();
+    const bool behind = co_await numbers.write(seven);
+    EXPECT_FALSE(behind);
+    const Result<long> sum = co_await numbers.finish();
+    EXPECT_EQ(sum.value_or(-1), 7);
+    const bool late = co_await numbers.write(seven);
+    EXPECT_FALSE(late);
+    const Result<long> again = co_await numbers.finish();
+    EXPECT_EQ(again.status().code(), StatusCode::kFailedPrecondition) << again.status().to_string();
+    auto broken = caller.open<break_off>(0);
+    for (int i = 0; i < 2; ++i) {
+      const Result<void> failure = co_await broken.finish();
+      EXPECT_EQ(failure.status().code(), StatusCode::kAborted) << "a failure is given again";
+    }
+  };
+  loop().block_on(misuse());
+}
+
 TEST_F(Streams, BothSidesSend) {
   Client& caller = client(serve_all());
   const auto talk = [&]() -> Task<Status> {

@@ -74,6 +74,11 @@ def check_streams(program: str, url: str) -> None:
     expect("streams of both sides", done.returncode == 0 and done.stdout == many, done)
     done = weft(program, "call", url, "demo.Words/SayAll", given=lines_of("first") + "{")
     expect("a line that is no request", done.returncode == 1 and "not from this JSON" in done.stderr, done)
+    expect("the number of the line that is no request", "request 2 of standard input" in done.stderr, done)
+    done = weft(program, "call", url, "demo.Words/Join", '{"message": "lost"}')
+    expect("a request that would not be sent", done.returncode == 1 and "on standard input, one in each line" in done.stderr, done)
+    done = weft(program, "call", url, "demo.Words/Join", "-", given=lines_of("a", "b"))
+    expect("standard input by name", done.returncode == 0 and json.loads(done.stdout) == {"message": "ab"}, done)
     check_timeout(program, url)
     check_cancel(program, url)
 

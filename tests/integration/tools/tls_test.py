@@ -127,6 +127,21 @@ class OverTls(unittest.TestCase):
         self.assertIn(serial("lost.pem").strip().split("=")[1], listed.stdout)
         self.assertEqual(os.stat(self.path("ca.key")).st_mode & 0o777, 0o600)
 
+    def test_certs_keeps_the_names_of_a_server_that_it_renews(self):
+        def names(folder: str) -> str:
+            return subprocess.run(["openssl", "x509", "-in", folder + "/server.pem", "-noout", "-ext", "subjectAltName"], capture_output=True, text=True, check=True).stdout
+
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_weft("certs", folder, "--host", "my.example", "--host", "10.1.2.3", "--host", "fd00::7", "--client", "ann", "--client", "bob")
+            before = names(folder)
+            for name in ("my.example", "10.1.2.3", "FD00:0:0:0:0:0:0:7"):
+                self.assertIn(name, before)
+            self.assertEqual(self.run_weft("certs", folder, "--revoke", "bob").returncode, 0)
+            self.assertEqual(names(folder), before)
+            self.assertFalse(os.path.exists(folder + "/client.pem"), "a client that nobody named")
+            self.run_weft("certs", folder, "--host", "other.example")
+            self.assertNotIn("my.example", names(folder))
+
     def test_certs_refuses_names_that_are_none(self):
         for name in ("../x", "a,b", "", "ca", "server"):
             made = self.run_weft("certs", str(self.folder), "--client", name)

@@ -10,6 +10,14 @@
 
 namespace weft::detail {
 
+/// Returns why a stream has no result any more.
+inline Status result_was_given() noexcept {
+  static constexpr FixedFailure kGiven{
+      StatusCode::kFailedPrecondition, Layer::kRpc, Retry::kNever,
+      "finish() has given the result of this stream before, and gives it once"};
+  return Status::of<kGiven>();
+}
+
 /// Awaited for the end of a stream that this side opened: gives take_result() of its `Record`, which is an
 /// OpenedStream. What was not read is dropped.
 template <typename Record>
