@@ -39,7 +39,7 @@ class ArrivingItem final : public ListHook<ArrivingItemTag>, private Timer {
   void forget_items() noexcept;
   Bytes body() const noexcept { return body_.bytes(); }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// What is here of it counts as held by its connection.
+  /// Its connection counts as held what has arrived of it.
   bool is_counted() const noexcept { return is_counted_; }
   /// Cost of the item in its stream's window.
   std::uint64_t cost() const noexcept { return cost_; }

@@ -15,7 +15,7 @@ std::uint32_t SessionStreams::window() const {
 }
 
 std::optional<Refusal> SessionStreams::refusal() const {
-  if (!allowed_) {
+  if (!are_allowed()) {
     return Refusal{RefusalReason::kWrongSchema,
                    {StatusCode::kFailedPrecondition, Layer::kRpc,
                     "the method is a stream, and the caller's build knows none"}};

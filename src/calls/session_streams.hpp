@@ -28,7 +28,7 @@ class Session;
 
 /// Limits that the peer's hello named for what is sent to it on streams.
 struct PeerStreams {
-  /// Bytes of each that it takes before it grants more.
+  /// Bytes of each that it takes before it grants more; 0: it knows no streams.
   std::uint32_t window = 0;
   std::uint32_t item_bytes_max = 0;
   /// Of an item; 0: it takes none.
@@ -51,11 +51,10 @@ class SessionStreams {
   /// Sets what the peer takes of streams, which it knows too, and whether this side counts the items of those
   /// that it opens itself.
   void allow(const PeerStreams& peer, bool counts_opened) {
-    allowed_ = true;
     counts_opened_ = counts_opened;
     peer_ = peer;
   }
-  bool are_allowed() const { return allowed_; }
+  bool are_allowed() const { return peer_.window != 0; }
   const PeerStreams& peer() const { return peer_; }
   std::uint32_t window() const;
 
@@ -128,7 +127,6 @@ class SessionStreams {
   std::uint64_t held_ = 0;
   PeerStreams peer_;
   std::uint32_t served_ = 0;
-  bool allowed_ = false;
   bool counts_opened_ = false;
   /// Bytes that are charged for an item of which not all is here.
   std::size_t begun_ = 0;
