@@ -61,7 +61,7 @@ TEST_P(BulkChecksums, CostNobodyTheConnectionWhenSeveralWriteToOnePlace) {
 
 // Accesses of two loops are data races on the region, which its owner asked for; the thread sanitizer is told
 // of no such thing.
-#if !defined(__SANITIZE_THREAD__)
+#if WEFT_BULK_OF_SEVERAL_LOOPS
 TEST_P(BulkChecksums, CostNobodyTheConnectionWhenLoopsWriteAtTheSameTime) {
   host_on(2);
   write_and_read(4);
