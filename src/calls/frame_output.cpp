@@ -29,7 +29,6 @@ FrameOutput::FrameOutput(Connection& connection, const RpcLimits& limits, LocalB
       outbox_(connection.outbox()),
       process_(process),
       high_water_(limits.outbox_high_water),
-      items_room_(std::min(kItemsRoom, high_water_ / 2)),
       room_(std::min(kSmallBytes, high_water_)),
       full_at_(high_water_) {}
 
