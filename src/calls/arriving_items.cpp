@@ -45,14 +45,11 @@ OwnedArrivingItem ArrivingItems::begin(StreamSide& side, const Frame& item) noex
   }
 }
 
-Result<Landing> ArrivingItems::on_piece(wire::PieceView piece, StreamSide& side) {
-  on_nothing();
-  ArrivingItem* const item = side.incoming().arriving();
-  if (item == nullptr && !side.incoming().are_wanted()) return Landing::skip();
-  if (item == nullptr || !item->expects(piece)) return misplaced_piece(piece);
-  landing_ = item;
+Result<Landing> ArrivingItems::on_piece(wire::PieceView piece, ArrivingItem& item) {
+  if (!item.expects(piece)) return misplaced_piece(piece);
+  landing_ = &item;
   landing_bytes_ = static_cast<std::size_t>(piece.bytes());
-  return item->place(landing_bytes_);
+  return item.place(landing_bytes_);
 }
 
 void ArrivingItems::on_nothing() noexcept {

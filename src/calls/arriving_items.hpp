@@ -37,8 +37,8 @@ class ArrivingItems {
   OwnedArrivingItem begin(StreamSide& side, const Frame& item) noexcept;
   Session& session() const noexcept { return session_; }
 
-  /// Chooses the place of a piece for the stream `side`. A failure is the peer's breach of the protocol.
-  Result<Landing> on_piece(wire::PieceView piece, StreamSide& side);
+  /// Gives the place of a piece of `item`, which is here. A failure is the peer's breach of the protocol.
+  Result<Landing> on_piece(wire::PieceView piece, ArrivingItem& item);
   /// No piece lands: what comes is another's, or nobody's.
   void on_nothing() noexcept;
   /// Of the piece that lands, if one does, `left` bytes are to come.

@@ -156,9 +156,7 @@ Status Session::on_hello(const wire::Hello& theirs) {
   }
   if ((*features & wire::Features::kStreams) != 0) {
     const bool attached = (*features & wire::Features::kItemAttachments) != 0;
-    streams_.allow({theirs.stream_window_bytes, theirs.body_bytes_max,
-                    attached ? theirs.attachment_bytes_max : 0, attached},
-                   !setup_.connecting);
+    streams_.allow({theirs.stream_window_bytes, theirs.body_bytes_max, attached, !setup_.connecting});
   }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);
@@ -315,7 +313,7 @@ Status Session::on_attachment_end(const Frame& frame, const ChunkRef& chunk, boo
   const wire::PieceView piece{frame.header};
   const bool is_piece = frame.header.type == wire::FrameType::kPiece;
   if (is_piece && piece.of_item()) {
-    streams_.arriving().on_piece_end();
+    if (streams_.arriving() != nullptr) streams_.arriving()->on_piece_end();
   } else if (is_piece && piece.of_answer()) {
     out_.on_piece_end(piece);
   } else if (is_piece) {

@@ -139,7 +139,7 @@ class Session final : public ListHook<SessionTag>,
   Landing on_attachment(const Frame& frame) override;
   void on_attachment_progress(std::uint64_t left) override {
     in_.on_request_attachment_progress(left);
-    streams_.arriving().on_progress(left);
+    if (streams_.arriving() != nullptr) streams_.arriving()->on_progress(left);
   }
   Status on_attachment_end(const Frame& frame, const ChunkRef& chunk, bool landed) override;
   void on_drained() override;

@@ -2,10 +2,12 @@
 #include "calls/session_streams.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "calls/admission.hpp"
+#include "calls/call_status.hpp"
 #include "calls/session.hpp"
 
 namespace weft::detail {
@@ -82,15 +84,23 @@ bool SessionStreams::wants_item(wire::ItemView item, std::size_t arrived) {
   return false;
 }
 
+ArrivingItems* SessionStreams::make_arriving() noexcept {
+  if (arriving_ == nullptr) arriving_.reset(new (std::nothrow) ArrivingItems(session_));
+  return arriving_.get();
+}
+
 // Pieces for a stream that has ended on this side may be on their way, and are dropped.
 Result<Landing> SessionStreams::on_piece(wire::PieceView piece) {
+  if (arriving_ != nullptr) arriving_->on_nothing();
   Status breach;
   StreamSide* const stream =
       find(piece.id(), piece.of_answer(), "a piece of an item for a call of one answer", breach);
-  if (stream != nullptr) return arriving_.on_piece(piece, *stream);
-  arriving_.on_nothing();
   if (!breach.ok()) return breach;
-  return Landing::skip();
+  if (stream == nullptr || (stream->incoming().arriving() == nullptr && !stream->incoming().are_wanted())) {
+    return Landing::skip();
+  }
+  if (stream->incoming().arriving() == nullptr) return misplaced_piece(piece);
+  return arriving_->on_piece(piece, *stream->incoming().arriving());
 }
 
 void SessionStreams::release_begun() {

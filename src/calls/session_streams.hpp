@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -31,10 +32,10 @@ struct PeerStreams {
   /// Bytes of each that it takes before it grants more; 0: it knows no streams.
   std::uint32_t window = 0;
   std::uint32_t item_bytes_max = 0;
-  /// Of an item; 0: it takes none.
-  std::uint64_t attachment_bytes_max = 0;
   /// Its build knows attachments of items.
   bool knows_attachments = false;
+  /// Items that it sends on streams of this side count too: see SessionStreams::counts().
+  bool counts_opened = false;
 };
 
 /// Things that the streams of one connection share, in both directions: what both hellos said of streams, how
@@ -42,18 +43,13 @@ struct PeerStreams {
 class SessionStreams {
  public:
   /// Both outlive it.
-  SessionStreams(Session& session, FrameOutput& output)
-      : session_(session), output_(output), arriving_(session), rest_(*this) {}
+  SessionStreams(Session& session, FrameOutput& output) : session_(session), output_(output), rest_(*this) {}
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;
   ~SessionStreams() { release_begun(); }
 
-  /// Sets what the peer takes of streams, which it knows too, and whether this side counts the items of those
-  /// that it opens itself.
-  void allow(const PeerStreams& peer, bool counts_opened) {
-    counts_opened_ = counts_opened;
-    peer_ = peer;
-  }
+  /// Sets what the peer takes of streams, which it knows too.
+  void allow(const PeerStreams& peer) { peer_ = peer; }
   bool are_allowed() const { return peer_.window != 0; }
   const PeerStreams& peer() const { return peer_; }
   std::uint32_t window() const;
@@ -67,7 +63,7 @@ class SessionStreams {
   }
   /// Items of such streams count: those that the peer opened and, where a server did, those of its own. A
   /// client has one server and gives it all its memory.
-  bool counts(bool peer_opened) const { return peer_opened || counts_opened_; }
+  bool counts(bool peer_opened) const { return peer_opened || peer_.counts_opened; }
   /// An item of this cost may be kept on a stream whose items count: all of them together keep to a
   /// connection's share of the memory.
   bool may_hold(std::uint64_t cost) const { return held_ + cost <= kHeldAlways || has_share_for(cost); }
@@ -88,8 +84,10 @@ class SessionStreams {
   bool wants_item(wire::ItemView item, std::size_t arrived);
   /// The place of a piece of an item's attachment. A failure is the peer's breach of the protocol.
   Result<Landing> on_piece(wire::PieceView piece);
-  /// Items whose attachments are coming.
-  ArrivingItems& arriving() { return arriving_; }
+  /// Items whose attachments are coming; null when there was none so far.
+  ArrivingItems* arriving() { return arriving_.get(); }
+  /// The same, and makes place for the first. Null when there is no memory.
+  ArrivingItems* make_arriving() noexcept;
 
   Session& session() const { return session_; }
   Loop& loop() const;
@@ -121,13 +119,12 @@ class SessionStreams {
 
   Session& session_;
   FrameOutput& output_;
-  ArrivingItems arriving_;
+  std::unique_ptr<ArrivingItems> arriving_;
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
   Rest rest_;
   std::uint64_t held_ = 0;
   PeerStreams peer_;
   std::uint32_t served_ = 0;
-  bool counts_opened_ = false;
   /// Bytes that are charged for an item of which not all is here.
   std::size_t begun_ = 0;
 };

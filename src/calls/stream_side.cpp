@@ -7,6 +7,7 @@
 #include "calls/call_status.hpp"
 #include "calls/frame_output.hpp"
 #include "calls/item_transfer.hpp"
+#include "calls/session.hpp"
 #include "calls/session_streams.hpp"
 #include "weft/detail/wire/heads.hpp"
 #include "weft/runtime/loop.hpp"
@@ -27,6 +28,11 @@ void wake(Loop& loop, Ready*& waiter) noexcept {
   if (waiter != nullptr) loop.schedule(*std::exchange(waiter, nullptr));
 }
 
+// The largest attachment of an item that the peer takes; 0: its build knows none.
+std::uint64_t attachment_limit(const SessionStreams& streams) noexcept {
+  return streams.peer().knows_attachments ? streams.session().peer().attachment_bytes_max : 0;
+}
+
 // Says that no more items come.
 void send_end(const StreamPlace& place) noexcept {
   place.streams->output().send(
@@ -38,7 +44,8 @@ IncomingItems::Arrival await_attachment(StreamSide& side, const Frame& item,
                                         std::uint64_t& granted) noexcept {
   const IncomingItems::Arrival admitted = side.incoming().admit(wire::ItemView{item.header}.cost(), granted);
   if (admitted != IncomingItems::Arrival::kKept) return admitted;
-  OwnedArrivingItem awaited = side.place().streams->arriving().begin(side, item);
+  ArrivingItems* const arriving = side.place().streams->make_arriving();
+  OwnedArrivingItem awaited = arriving != nullptr ? arriving->begin(side, item) : nullptr;
   if (awaited == nullptr) return IncomingItems::Arrival::kNoMemory;
   return side.incoming().await(std::move(awaited)) ? IncomingItems::Arrival::kKept
                                                    : IncomingItems::Arrival::kNoMemory;
@@ -63,9 +70,8 @@ void StreamSide::open(SessionStreams& streams, std::uint64_t id, bool answers) n
 
 StreamTerms StreamTerms::of(const StreamPlace& place) noexcept {
   const SessionStreams& streams = *place.streams;
-  const PeerStreams& peer = streams.peer();
-  return {streams.memory().shared(), streams.window(), peer.item_bytes_max, peer.attachment_bytes_max,
-          place.answers};
+  return {streams.memory().shared(), streams.window(), streams.peer().item_bytes_max,
+          attachment_limit(streams), place.answers};
 }
 
 // A side that began its call is told of the end when its connection may be gone already.
@@ -110,7 +116,7 @@ std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_by
   if (attachment_bytes == 0) [[likely]] {
     body = output.begin(head.header());
   } else {
-    const std::uint64_t most = streams.peer().attachment_bytes_max;
+    const std::uint64_t most = attachment_limit(streams);
     if (attachment_bytes > most) {
       fail_writing(attachment_refusal(attachment_bytes, most, place_.answers));
       return nullptr;

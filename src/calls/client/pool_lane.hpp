@@ -117,7 +117,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   Session* open_ = nullptr;
   Work work_{*this};
   /// Calls in flight that one connection is to have.
-  std::uint32_t calls_each_ = 160;
+  std::uint32_t calls_each_ = 512;
   TimePoint look_at_ = TimePoint::max();
   /// How many were in use at once, on average.
   double usual_ = 0;

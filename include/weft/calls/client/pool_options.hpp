@@ -21,7 +21,7 @@ struct PoolOptions {
   /// Connections that take calls, those of `bulk_connections_max` not counted. Above zero. They are made when
   /// calls need them.
   std::size_t connections_max = 100;
-  /// Calls in flight on one connection from which on the pool uses another; zero: what its carrier says (160;
+  /// Calls in flight on one connection from which on the pool uses another; zero: what its carrier says (512;
   /// 24 for UCX and RDMA). At least what RpcLimits::calls_in_flight_max allows counts.
   std::uint32_t calls_per_connection = 0;
   /// How often one call is begun again after connections that were lost. Zero: never.

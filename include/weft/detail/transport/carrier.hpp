@@ -41,7 +41,7 @@ struct Capabilities {
   /// a time, if these are not very short.
   bool gathers = false;
   /// Calls in flight on one connection from which on another connection is better than more of them.
-  std::uint32_t calls_shared_max = 160;
+  std::uint32_t calls_shared_max = 512;
   /// Carrier::receive_in_place() is worth asking.
   bool receives_in_place = false;
 };
