@@ -29,6 +29,7 @@ FrameOutput::FrameOutput(Connection& connection, const RpcLimits& limits, LocalB
       outbox_(connection.outbox()),
       process_(process),
       high_water_(limits.outbox_high_water),
+      items_room_(std::min(kItemsRoom, high_water_ / 2)),
       room_(std::min(kSmallBytes, high_water_)),
       full_at_(high_water_) {}
 
@@ -48,12 +49,12 @@ void FrameOutput::send(wire::FrameHeader header, std::string_view text) {
 // A caller that is told of no room waits to hear that there is some: also when there is nothing to wait for
 // but other connections' memory, the outbox drains first.
 bool FrameOutput::find_room() noexcept {
-  if (crowded_) return false;
   const std::size_t queued = outbox_.queued_bytes();
+  if (queued > high_water_ && full_at_ == high_water_) full_at_ = queued;
+  if (crowded_) return false;
   if (queued > high_water_) {
     // This function is asked again before anybody who asks for room adds to it.
     room_ = 0;
-    if (full_at_ == high_water_) full_at_ = queued;
     connection_.tell_when_drained(high_water_ / 2);
     return false;
   }

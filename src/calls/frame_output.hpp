@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -67,9 +66,8 @@ class FrameOutput {
   bool has_room() noexcept { return outbox_.queued_bytes() <= room_ || find_room(); }
   /// The same for the items of streams, of which less may wait: however many streams there are, calls pass.
   bool has_room_for_items() noexcept {
-    const std::size_t most = std::min(kItemsRoom, high_water_ / 2);
-    if (outbox_.queued_bytes() <= most) return has_room();
-    connection_.tell_when_drained(most / 2);
+    if (outbox_.queued_bytes() <= items_room_) return has_room();
+    connection_.tell_when_drained(items_room_ / 2);
     return false;
   }
   /// Bytes that waited when has_room() was first found to be false since it was true last; the high-water
@@ -92,6 +90,7 @@ class FrameOutput {
   Outbox& outbox_;
   LocalBudget& process_;
   const std::size_t high_water_;
+  const std::size_t items_room_;
   /// Bytes that may wait before find_room() is asked.
   std::size_t room_;
   std::size_t full_at_;

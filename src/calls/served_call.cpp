@@ -136,12 +136,11 @@ ServedCall::~ServedCall() {
     if (state_ == State::kCancelled) sink_->fail(id(), Status::of<kGivenUp>());
     sink_->forget(*this);
   }
+  if (!is_whole_) task_ = {};  // it looks at the parts, and may make them
   if (parts_ == nullptr) return;
   if (parts_->envelope.wishes != nullptr) parts_->envelope.wishes->end(false);
   parts_->envelope.exchange.reset();  // it looks at the stream
-  if (is_whole_) return;
-  task_ = {};  // it looks at the parts
-  delete parts_;
+  if (!is_whole_) delete parts_;
 }
 
 void ServedParts::on_timer() {

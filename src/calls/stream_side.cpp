@@ -33,6 +33,11 @@ std::uint64_t attachment_limit(const SessionStreams& streams) noexcept {
   return streams.peer().knows_attachments ? streams.session().peer().attachment_bytes_max : 0;
 }
 
+// Out of line, so that items without attachment need not pay for a second way.
+[[gnu::noinline]] std::byte* begin_attached(FrameOutput& output, const wire::ItemHead& head) noexcept {
+  return output.begin(head.header());
+}
+
 // Says that no more items come.
 void send_end(const StreamPlace& place) noexcept {
   place.streams->output().send(
@@ -123,7 +128,7 @@ std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_by
     }
     head.attachment_bytes = attachment_bytes;
     cost = wire::item_cost(head.body_bytes, attachment_bytes);
-    body = output.begin(head.header());
+    body = begin_attached(output, head);
   }
   if (body == nullptr) [[unlikely]] {
     fail_writing(Status::of<kClosed>());

@@ -43,7 +43,14 @@ BlockingClient::~BlockingClient() {
   if (made_in_.in_child()) {
     static_cast<void>(client_.release());  // NOLINT(bugprone-unused-return-value): left to the parent
   }
-  if (thread_ != nullptr) thread_->stop();
+  if (thread_ == nullptr) return;
+  thread_->stop();
+  if (client_ == nullptr) return;
+  // Replies that were used or dropped when the loop stopped give their records back, before and after the
+  // client ends.
+  thread_->loop().run_once(Duration::zero());
+  client_.reset();
+  thread_->loop().run_once(Duration::zero());
 }
 
 }  // namespace weft

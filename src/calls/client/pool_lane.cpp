@@ -200,8 +200,7 @@ bool PoolLane::is_short() const {
 void PoolLane::make_one() {
   try {
     PooledConnectionOwner& owner = *this;
-    auto connection =
-        std::make_unique<PooledConnection>(shared_.connections, owner, shared_.counted.connects + 1);
+    auto connection = std::make_unique<PooledConnection>(shared_.connections, owner, ++shared_.connection_id);
     PooledConnection& made = *connection;
     all_.making.add(std::move(connection));
     made.make();

@@ -100,6 +100,7 @@ void FleetRunningCall::drop(const Status& why) {
   loop().disarm(*this);
   running_.reset();
   if (is_scheduled()) loop().unschedule(*this);
+  const auto core = std::move(core_);
   release_controller(why);
 }
 
@@ -108,6 +109,7 @@ void FleetRunningCall::end() {
   const std::shared_ptr<RunningCall> kept = std::move(self_);
   loop().disarm(*this);
   running_.reset();
+  const auto core = std::move(core_);
   release_controller(std::move(outcome_), std::move(attachment_), attachment_bytes_);
   done_->Run();
 }

@@ -42,7 +42,9 @@ class FleetRunningCall final : public RunningCall,
   void on_timer() override { scope_.cancel(CancelReason::kDeadline); }
   void end();
 
-  const std::shared_ptr<weft::detail::FleetCore> core_;
+  /// Let go of at the end, on the loop: whoever holds this record for a moment on another thread ends no
+  /// fleet.
+  std::shared_ptr<weft::detail::FleetCore> core_;
   const std::shared_ptr<const weft::detail::MethodKey> method_;
   const FleetCallOptions options_;
   KeptRequest request_;

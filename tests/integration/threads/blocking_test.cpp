@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstring>
+#include <future>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -113,6 +115,27 @@ TEST_F(Blocking, AClientServesItsServerOnItsOwnThread) {
   BlockingClient without{{.connect = server.urls().front()}, LoopThreadOptions{.cpu = 1'000'000}};
   without.register_handler<add>();
   EXPECT_FALSE((without.call<remote<"ask_back", int(int)>>(4).ok()));
+}
+
+// The thread that drops a Reply has its loop give the record back, which may just be stopping.
+TEST_F(Blocking, AClientEndsBehindTheRepliesThatWereDroppedBeforeIt) {
+  Server server{{.listen = {"tcp://127.0.0.1:0"}, .threads = 1}};
+  server.register_handler("ask_back", [](CallContext& context) -> Task<int> {
+    Peer peer = context.peer();
+    const auto left = peer.start<remote<"later", int()>>();  // and given up
+    co_return 0;
+  });
+  server.start().value();
+  for (int round = 0; round < 50; ++round) {
+    std::promise<Reply<int>> passed_on;
+    BlockingClient client{{.connect = server.urls().front()}};
+    client.register_handler("later",
+                            [&passed_on](Reply<int> reply) { passed_on.set_value(std::move(reply)); });
+    ASSERT_TRUE((client.call<remote<"ask_back", int()>>().ok()));
+    auto reply = std::make_unique<Reply<int>>(passed_on.get_future().get());
+    if (round % 2 == 0) std::move (*reply)(round);
+    reply.reset();
+  }
 }
 
 TEST_F(Blocking, AnyThreadCallsThroughTheClientOfAnyLoop) {

@@ -63,6 +63,19 @@ class OpenedStream : OwnedDetails, public PendingCall {
   };
 
   StreamSide* stream() noexcept final { return &side(); }
+  // The items end with the call, at once: the connection may be gone when somebody looks.
+  void on_answer(const Frame& frame) final {
+    PendingCall::on_answer(frame);
+    settle();
+  }
+  void on_answer_attachment_end(const Frame& frame, bool landed) final {
+    PendingCall::on_answer_attachment_end(frame, landed);
+    settle();
+  }
+  void on_lost(const Status& failure, bool stands) final {
+    PendingCall::on_lost(failure, stands);
+    settle();
+  }
   /// Opens or closes the items, as the call is.
   void settle() noexcept;
   void tell() noexcept;

@@ -112,15 +112,17 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
 
   Status take_failure() { return std::move(failure_); }
 
+  // Those of an Exchange, for who has more to end with the call.
+  void on_answer(const Frame& frame) override;
+  void on_answer_attachment_end(const Frame& frame, bool landed) override;
+  void on_lost(const Status& failure, bool stands) override;
+
  private:
   friend class OpenedStream;
   enum class State : std::uint8_t { kIdle, kWaiting, kSent, kLeaving, kReturning, kDone };
 
-  void on_answer(const Frame& frame) final;
   Landing on_answer_attachment(const Frame& frame) final;
-  void on_answer_attachment_end(const Frame& frame, bool landed) final;
   CallDetails* details() final { return request_.details; }
-  void on_lost(const Status& failure, bool stands) final;
   void on_timer() override;
 
   void take_answer(const Frame& frame, Status refused);
