@@ -156,7 +156,11 @@ Status Session::on_hello(const wire::Hello& theirs) {
   }
   if ((*features & wire::Features::kStreams) != 0) {
     const bool attached = (*features & wire::Features::kItemAttachments) != 0;
-    streams_.allow({theirs.stream_window_bytes, theirs.body_bytes_max, attached, !setup_.connecting});
+    streams_.allow({.window = theirs.stream_window_bytes,
+                    .item_bytes_max = theirs.body_bytes_max,
+                    .knows_streams = true,
+                    .knows_attachments = attached,
+                    .counts_opened = !setup_.connecting});
   }
   peer_ = {theirs.body_bytes_max, theirs.attachment_bytes_max};
   out_.keep_to(own_calls_max(setup_, *connection_), theirs.calls_in_flight_max);

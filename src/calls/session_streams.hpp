@@ -29,9 +29,10 @@ class Session;
 
 /// Limits that the peer's hello named for what is sent to it on streams.
 struct PeerStreams {
-  /// Bytes of each that it takes before it grants more; 0: it knows no streams.
+  /// Bytes of each that it takes before it grants more.
   std::uint32_t window = 0;
   std::uint32_t item_bytes_max = 0;
+  bool knows_streams = false;
   /// Its build knows attachments of items.
   bool knows_attachments = false;
   /// Items that it sends on streams of this side count too: see SessionStreams::counts().
@@ -50,7 +51,7 @@ class SessionStreams {
 
   /// Sets what the peer takes of streams, which it knows too.
   void allow(const PeerStreams& peer) { peer_ = peer; }
-  bool are_allowed() const { return peer_.window != 0; }
+  bool are_allowed() const { return peer_.knows_streams; }
   const PeerStreams& peer() const { return peer_; }
   std::uint32_t window() const;
 

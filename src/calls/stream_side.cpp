@@ -34,8 +34,13 @@ std::uint64_t attachment_limit(const SessionStreams& streams) noexcept {
 }
 
 // Out of line, so that items without attachment need not pay for a second way.
-[[gnu::noinline]] std::byte* begin_attached(FrameOutput& output, const wire::ItemHead& head) noexcept {
-  return output.begin(head.header());
+[[gnu::noinline]] std::byte* begin_attached(const StreamPlace& place, std::uint32_t body_bytes,
+                                            std::uint64_t attachment_bytes) noexcept {
+  const wire::ItemHead head{.body_bytes = body_bytes,
+                            .id = place.id,
+                            .of_answer = place.answers,
+                            .attachment_bytes = attachment_bytes};
+  return place.streams->output().begin(head.header());
 }
 
 // Says that no more items come.
@@ -114,11 +119,11 @@ std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_by
     fail_writing(Status::of<kNoMemoryToSend>());
     return nullptr;
   }
-  wire::ItemHead head{
-      .body_bytes = static_cast<std::uint32_t>(bytes), .id = place_.id, .of_answer = place_.answers};
-  std::uint64_t cost = wire::item_cost(head.body_bytes);
+  const auto body_bytes = static_cast<std::uint32_t>(bytes);
+  std::uint64_t cost = wire::item_cost(body_bytes);
   std::byte* body = nullptr;
   if (attachment_bytes == 0) [[likely]] {
+    const wire::ItemHead head{.body_bytes = body_bytes, .id = place_.id, .of_answer = place_.answers};
     body = output.begin(head.header());
   } else {
     const std::uint64_t most = attachment_limit(streams);
@@ -126,9 +131,8 @@ std::byte* StreamSide::begin_item(std::size_t bytes, std::uint64_t attachment_by
       fail_writing(attachment_refusal(attachment_bytes, most, place_.answers));
       return nullptr;
     }
-    head.attachment_bytes = attachment_bytes;
-    cost = wire::item_cost(head.body_bytes, attachment_bytes);
-    body = begin_attached(output, head);
+    body = begin_attached(place_, body_bytes, attachment_bytes);
+    cost = wire::item_cost(body_bytes, attachment_bytes);
   }
   if (body == nullptr) [[unlikely]] {
     fail_writing(Status::of<kClosed>());
