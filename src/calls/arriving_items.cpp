@@ -58,8 +58,15 @@ void ArrivingItems::on_nothing() noexcept {
 }
 
 void ArrivingItems::on_progress(std::uint64_t left) noexcept {
-  if (landing_ == nullptr || landing_->side() == nullptr) return;
-  charge(*landing_, landing_->received() + landing_bytes_ - static_cast<std::size_t>(left));
+  if (landing_ == nullptr) return;
+  if (landing_->side() != nullptr) {
+    charge(*landing_, landing_->received() + landing_bytes_ - static_cast<std::size_t>(left));
+  }
+  if (unwanted_ == nullptr) return;
+  // The rest of a piece that nobody wants, or that there is no room for, is read and dropped.
+  landing_ = nullptr;
+  session_.connection().abandon_landing();
+  unwanted_.reset();
 }
 
 void ArrivingItems::on_piece_end() noexcept {

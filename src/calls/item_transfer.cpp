@@ -8,6 +8,13 @@
 
 namespace weft::detail {
 
+namespace {
+
+constexpr FixedFailure kNoMemoryForAttachment{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,
+                                              "out of memory for the attachment of a stream's item"};
+
+}  // namespace
+
 ItemTransfer::ItemTransfer(Buffer attachment, StreamSide& side) noexcept
     : attachment_(std::move(attachment)), side_(&side) {
   OutgoingTransfer::begin(attachment_.bytes());
@@ -26,6 +33,8 @@ bool ItemTransfer::begin(const StreamPlace& place) noexcept {
     on_queued();
     return true;
   }
+  // Its piece has begun: whatever came behind would be taken for the rest of it.
+  session.close(Status::of<kNoMemoryForAttachment>());
   side_ = nullptr;
   queued_ = true;
   if (returned_ || give_up()) delete this;
@@ -42,7 +51,9 @@ bool ItemTransfer::queue_whole(const StreamPlace& place) noexcept {
   FrameOutput& output = place.streams->output();
   if (output.begin(head.header()) == nullptr) return false;
   output.end();
-  return queue(place.streams->session().connection().outbox(), bytes_left());
+  Outbox& outbox = place.streams->session().connection().outbox();
+  if (is_copied_by(outbox)) static_cast<void>(output.reserve(bytes_left()));
+  return queue(outbox, bytes_left());
 }
 
 void ItemTransfer::stop() noexcept {

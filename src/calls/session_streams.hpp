@@ -120,7 +120,6 @@ class SessionStreams {
 
   Session& session_;
   FrameOutput& output_;
-  std::unique_ptr<ArrivingItems> arriving_;
   IntrusiveList<StreamSide, StreamRoomTag> waiting_;
   Rest rest_;
   std::uint64_t held_ = 0;
@@ -128,6 +127,8 @@ class SessionStreams {
   std::uint32_t served_ = 0;
   /// Bytes that are charged for an item of which not all is here.
   std::size_t begun_ = 0;
+  /// Null until there was one; goes first, for what it counts.
+  std::unique_ptr<ArrivingItems> arriving_;
 };
 
 inline constexpr FixedFailure kNoMemoryForItem{

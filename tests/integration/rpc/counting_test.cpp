@@ -152,6 +152,7 @@ TEST_F(CountedCalls, ThroughAPoolAllocateNothing) {
   if (!kCountsAllocations) GTEST_SKIP() << "this build cannot count or bypasses the frame pool";
   PoolOptions options;
   options.client.connect = server_.urls().front();
+  options.calls_per_connection = 100;
   ConnectionPool pool{*loop_, options};
   Count count;
   std::vector<Task<void>> callers;
