@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "calls/getting_on.hpp"
 #include "weft/base/result.hpp"
@@ -38,6 +39,8 @@ class ArrivingItem final : public ListHook<ArrivingItemTag>, private Timer {
   /// The connection is gone.
   void forget_items() noexcept;
   Bytes body() const noexcept { return body_.bytes(); }
+  /// Gives the body away, with what this record is charged.
+  KeptBody take_body() noexcept { return std::move(body_); }
   std::size_t bytes() const noexcept { return bytes_; }
   /// Its connection counts as held what has arrived of it.
   bool is_counted() const noexcept { return is_counted_; }

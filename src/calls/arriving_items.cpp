@@ -16,7 +16,7 @@ void DropArrivingItem::operator()(ArrivingItem* item) const noexcept {
   delete item;
 }
 
-// Those that are left belong to streams which do not know yet that their connection is gone.
+// Items that are left belong to streams which do not know yet that their connection is gone.
 ArrivingItems::~ArrivingItems() {
   unwanted_.reset();
   while (!arriving_.empty()) arriving_.pop_front().forget_items();

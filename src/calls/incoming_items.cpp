@@ -42,12 +42,13 @@ bool IncomingItems::keep_arrived(LocalBudget& budget, ChunkPool& chunks) noexcep
   const OwnedArrivingItem item = std::move(its.arriving);
   Result<Buffer> attachment = item->take();
   if (!attachment.ok()) return false;
+  const Bytes body = item->body();
   try {
-    its.whole.push_back({its.pushed, item->bytes(), *std::move(attachment)});
+    its.whole.push_back({its.pushed, item->bytes(), *std::move(attachment), item->take_body()});
   } catch (const std::bad_alloc&) {
     return false;
   }
-  if (!items_.push(item->body(), {}, budget, chunks)) {
+  if (!items_.push(body, {}, budget, chunks)) {
     its.whole.pop_back();
     return false;
   }

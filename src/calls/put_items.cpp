@@ -95,17 +95,18 @@ void PutItems::sent(std::uint64_t cost) noexcept {
 }
 
 void PutItems::end(const Status& why) noexcept {
+  ItemBlocks dropped;
   const ExchangeState::Lock lock = state_.lock();
   state_.note_failure(why);
-  close();
+  dropped = close();
 }
 
-void PutItems::close() noexcept {
+ItemBlocks PutItems::close() noexcept {
   over_ = true;
   lost_ = lost_ || waiting_ != 0;
   waiting_ = 0;
-  items_.clear();
   writer_.wake_now();
+  return std::move(items_);
 }
 
 }  // namespace weft::detail

@@ -23,15 +23,18 @@ void StreamExchange::abandon(const Status& why) noexcept {
 void StreamExchange::give_up(Lock& lock, const Status& why) noexcept {
   if (concluded_ || !abandoned_.ok()) return;
   abandoned_ = why;
-  close(why, true);
+  ItemBlocks dropped = close(why, true);
   ask(lock);
+  lock.unlock();
+  dropped.clear();
+  lock.lock();
 }
 
-void StreamExchange::close(const Status& why, bool drops) noexcept {
+ItemBlocks StreamExchange::close(const Status& why, bool drops) noexcept {
   note_failure(why);
   arrived_.close(drops);
-  put_.close();
   ender_.wake_now();
+  return put_.close();
 }
 
 Status StreamExchange::await_end() noexcept {
@@ -65,16 +68,18 @@ void StreamExchange::open(StreamTerms terms) noexcept {
 }
 
 void StreamExchange::fail(const Status& why, bool drops) noexcept {
+  ItemBlocks dropped;
   const Lock its_lock = lock();
-  close(why, drops);
+  dropped = close(why, drops);
 }
 
 void StreamExchange::conclude(const Status& outcome) noexcept {
+  ItemBlocks dropped;
   const Lock its_lock = lock();
   concluded_ = true;
   outcome_ = outcome;
   ask_no_more();
-  close(outcome, false);
+  dropped = close(outcome, false);
 }
 
 }  // namespace weft::detail

@@ -90,7 +90,7 @@ class YieldItem final : Ready {
     StreamSide& side = *promise_.side;
     if (step_ == Step::kAttach) {
       if (side.sends_attachment()) return Step::kAttach;
-      return side.writing() == StreamSide::Writing::kOver ? Step::kOver : Step::kSent;
+      return side.place().is_open() ? Step::kSent : Step::kOver;
     }
     const StreamSide::Writing writing = side.writing();
     if (writing == StreamSide::Writing::kWait) return Step::kWait;

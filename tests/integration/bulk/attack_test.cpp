@@ -292,7 +292,7 @@ std::string with_checksum(std::string frame) {
   return std::move(frame) + sum;
 }
 
-// What it is sent is copied, for there are checksums, and whole, for it knows no pieces.
+// The attachment that it is sent is copied, for there are checksums, and whole, for it knows no pieces.
 TEST_F(BulkFaults, WhoTakesNoPiecesIsNotCopiedMoreThanThereIsMemoryFor) {
   RpcLimits limits;
   limits.process_memory_max = 16 << 20;

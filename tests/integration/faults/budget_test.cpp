@@ -110,7 +110,8 @@ TEST_F(Budgets, WhatIsKeptForGoodLeavesThemByNameAndIsGivenBackOnce) {
   shelf_.kept.clear();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(keep(true), StatusCode::kOk) << i;
   EXPECT_EQ(shelf_.kept.size(), 3u);
-  // What has left is not given back to the budget again, or there would be room for more than the limit.
+  // Memory that has left is not given back to the budget again, or there would be room for more than the
+  // limit.
   shelf_.kept.clear();
   EXPECT_EQ(keep(false), StatusCode::kOk);
   EXPECT_EQ(keep(false), StatusCode::kResourceExhausted);

@@ -564,6 +564,32 @@ TEST_F(BlockingStreams, AnAnswerComesBehindTheAttachmentsBeforeIt) {
   EXPECT_EQ(stream.finish().value(), 5);
 }
 
+// Dropped before the loop has taken it: no function of the user's runs under the stream's lock.
+TEST_F(BlockingStreams, TheFunctionThatGivesAnAttachmentBackMayAskItsStream) {
+  BlockingClient client{options()};
+  using Stream = BlockingStreamOf<repeat_blocks>;
+  struct Owner {
+    Stream* stream;
+    std::atomic<int> given_back = 0;
+    std::byte memory{};
+  };
+  for (int round = 0; round < 50; ++round) {
+    Owner owner{nullptr};
+    {
+      auto stream = client.open<repeat_blocks>();
+      owner.stream = &stream;
+      const auto give_back = [](void* its) noexcept {
+        static_cast<void>(static_cast<Owner*>(its)->stream->status());
+        ++static_cast<Owner*>(its)->given_back;
+      };
+      static_cast<void>(stream.write(0, Buffer::adopt({&owner.memory, 1}, &owner, give_back)));
+      stream.cancel();
+      while (owner.given_back == 0) std::this_thread::yield();
+    }
+    EXPECT_EQ(owner.given_back, 1);
+  }
+}
+
 TEST_F(BlockingStreams, AStreamThatIsDroppedLeavesTheAttachmentsOnTheirWay) {
   BlockingClient client{options()};
   for (int round = 0; round < 20; ++round) {

@@ -10,6 +10,7 @@
 
 #include "weft/base/bytes.hpp"
 #include "weft/detail/calls/item_queue.hpp"
+#include "weft/detail/calls/kept_body.hpp"
 #include "weft/detail/calls/stream_windows.hpp"
 #include "weft/detail/transport/frame_sink.hpp"
 #include "weft/detail/wire/heads.hpp"
@@ -146,6 +147,8 @@ class IncomingItems {
       std::uint32_t item;
       std::size_t bytes;
       Buffer attachment;
+      /// Charges what is kept beside the attachment, which may be a byte, and the item in its block.
+      KeptBody charge;
     };
 
     /// The item that comes next has one.

@@ -112,7 +112,7 @@ class PendingCall : public Exchange, public ListHook<TargetCallTag>, private Can
 
   Status take_failure() { return std::move(failure_); }
 
-  // Those of an Exchange, for who has more to end with the call.
+  // Functions of an Exchange that a derived class adds to when it has more to end with the call.
   void on_answer(const Frame& frame) override;
   void on_answer_attachment_end(const Frame& frame, bool landed) override;
   void on_lost(const Status& failure, bool stands) override;

@@ -54,7 +54,9 @@ class PutItems {
 
   /// Under the lock, like what follows. The stream is open.
   void open() noexcept { writer_.wake_now(); }
-  void close() noexcept;
+  /// Returns what was put and is dropped: attachments among it are given back by functions of the user's, and
+  /// none of these runs under the lock.
+  [[nodiscard]] ItemBlocks close() noexcept;
 
  private:
   bool is_over() const noexcept { return ended_ || over_; }

@@ -52,7 +52,8 @@ class StreamExchange : public ExchangeState {
 
  private:
   void give_up(Lock& lock, const Status& why) noexcept final;
-  void close(const Status& why, bool drops) noexcept;
+  /// Returns what is to be dropped without the lock.
+  [[nodiscard]] ItemBlocks close(const Status& why, bool drops) noexcept;
 
   ArrivedItems arrived_{*this};
   PutItems put_{*this};

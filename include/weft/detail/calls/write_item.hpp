@@ -67,7 +67,10 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   bool await_ready() { return settle(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    if (!listen_to_scope(coroutine, *this, access_)) return false;
+    if (!listen_to_scope(coroutine, *this, access_)) {
+      written_ = false;
+      return false;
+    }
     WEFT_ASSERT(access_.side().writer() == nullptr, "one coroutine at a time writes to a stream");
     turn_.coroutine = coroutine;
     access_.side().set_writer(&turn_);
@@ -94,7 +97,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
     StreamSide& side = access_.side();
     if (kAttached && written_) {
       if (side.sends_attachment()) return false;
-      written_ = side.writing() != StreamSide::Writing::kOver;
+      written_ = side.place().is_open();
       return true;
     }
     const StreamSide::Writing writing = side.writing();
