@@ -6,12 +6,12 @@
 // process, both sides of it, which other processes disturb less. The server is on processor 0, the loops
 // that call on processor 1; threads that block are where the system puts them.
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <thread>

@@ -94,7 +94,7 @@ template <typename... Args>
 class async_result<weft::UseWeft, void(Args...)> {
  public:
   template <typename Initiation, typename... Given>
-  static auto initiate(Initiation&& initiation, weft::UseWeft token, Given&&... given) {
+  static auto initiate(Initiation&& initiation, const weft::UseWeft& token, Given&&... given) {
     auto begin = [initiation = std::forward<Initiation>(initiation),
                   given = std::make_tuple(std::forward<Given>(given)...)](auto handler) mutable {
       std::apply([&](auto&... each) { std::move(initiation)(std::move(handler), std::move(each)...); },
