@@ -94,11 +94,13 @@ class EtcdSource final : public NameSource {
     co_return Status{StatusCode::kUnavailable, Layer::kRuntime, "etcd ended the watch; it is begun anew"};
   }
 
-  // Each owns what it is given: the watch may end before they do.
-  static EtcdNews begin(std::shared_ptr<EtcdTable> table, std::string range, NameSnapshot before) {
+  // The worker's call owns the arguments: the watch may end before it.
+  static EtcdNews begin(const std::shared_ptr<EtcdTable>& table, const std::string& range,
+                        const NameSnapshot& before) {
     return table->begin(range, before);
   }
-  static EtcdNews follow(std::shared_ptr<EtcdTable> table, std::string lines, NameSnapshot before) {
+  static EtcdNews follow(const std::shared_ptr<EtcdTable>& table, const std::string& lines,
+                         const NameSnapshot& before) {
     return table->follow(lines, before);
   }
 

@@ -79,7 +79,8 @@ inline AsioRunner as_asio(Loop& loop) {
 class UseWeft {
  public:
   explicit UseWeft(asio::any_io_executor executor) noexcept : executor_(std::move(executor)) {}
-  const asio::any_io_executor& executor() const noexcept { return executor_; }
+  const asio::any_io_executor& executor() const& noexcept { return executor_; }
+  asio::any_io_executor executor() && noexcept { return std::move(executor_); }
 
  private:
   asio::any_io_executor executor_;
@@ -94,13 +95,13 @@ template <typename... Args>
 class async_result<weft::UseWeft, void(Args...)> {
  public:
   template <typename Initiation, typename... Given>
-  static auto initiate(Initiation&& initiation, const weft::UseWeft& token, Given&&... given) {
+  static auto initiate(Initiation&& initiation, weft::UseWeft token, Given&&... given) {
     auto begin = [initiation = std::forward<Initiation>(initiation),
                   given = std::make_tuple(std::forward<Given>(given)...)](auto handler) mutable {
       std::apply([&](auto&... each) { std::move(initiation)(std::move(handler), std::move(each)...); },
                  given);
     };
-    return weft::detail::AsioWait<decltype(begin), Args...>{token.executor(), std::move(begin)};
+    return weft::detail::AsioWait<decltype(begin), Args...>{std::move(token).executor(), std::move(begin)};
   }
 };
 
