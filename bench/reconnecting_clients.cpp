@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Crowd {
   std::vector<std::unique_ptr<weft::Client>> clients;
-  /// When each of them was answered for the first time since the server is back.
+  /// Times at which each of them was answered for the first time since the server is back.
   std::vector<Clock::time_point> back;
   std::size_t answered = 0;
 };

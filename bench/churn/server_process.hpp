@@ -25,7 +25,7 @@ class ServerProcess {
   /// Lets it leave: it tells its peers, finishes its calls and ends. Blocks until it has.
   void blocking_leave();
 
-  /// Where it listens; empty before the first start.
+  /// Returns where it listens; empty before the first start.
   const std::string& url() const { return url_; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace weft::load {
 
-/// How a thread passes the time when there is nothing to do.
+/// Says how a thread passes the time when there is nothing to do.
 enum class LoopMode : std::uint8_t {
   kBusy,      ///< never sleeps
   kAdaptive,  ///< spins for a short while, then sleeps

@@ -10,7 +10,7 @@
 
 namespace weft::neighbours {
 
-/// Where all callers and streams of one client count. Thread: any, as gRPC calls back on its own.
+/// Counts of all callers and streams of one client. Thread: any, as gRPC calls back on its own.
 struct Shared {
   explicit Shared(const load::ClientOptions& options) : meter(options, load::now_ns()) {}
 

@@ -19,7 +19,7 @@ inline TimePoint time_of(std::int64_t at_ns) {
 /// The load that `options.beside` asks for beside that of `options`: a measurement of its own, for as long.
 load::ClientOptions transfer_options(const load::ClientOptions& options);
 
-/// How late a timer was: as a server answers it.
+/// Lateness of a timer: as a server answers it.
 struct TimerLateness {
   double p99_us = 0;
   double max_us = 0;

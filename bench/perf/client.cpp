@@ -26,9 +26,9 @@ namespace {
 using Clients = std::vector<std::unique_ptr<Client>>;
 using SomeClients = std::span<const std::unique_ptr<Client>>;
 
-/// How often the end of the measurement is looked for when no answer comes.
+/// Interval at which the end of the measurement is looked for when no answer comes.
 constexpr Duration kTick = std::chrono::milliseconds{20};
-/// How long the last answers may take after the end.
+/// Time that the last answers may take after the end.
 constexpr Duration kDrain = std::chrono::seconds{5};
 
 /// One of the calls in flight: calls again and again until the measurement is over or a call gets no answer.

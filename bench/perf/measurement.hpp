@@ -43,7 +43,7 @@ class Measurement {
     }
     return {};
   }
-  /// Where one caller's attachments are to land.
+  /// Returns where one caller's attachments are to land.
   MutableBytes take_landing() {
     const MutableBytes rest = MutableBytes{landings_}.subspan(landings_taken_);
     landings_taken_ += options_.answer_bytes();

@@ -23,9 +23,9 @@
 namespace weft::raw {
 namespace {
 
-/// How often the loop looks at the clock when no answer comes.
+/// Interval at which the loop looks at the clock when no answer comes.
 constexpr long kTickNs = 20'000'000;
-/// How long the last answers may take after the end.
+/// Time that the last answers may take after the end.
 constexpr std::int64_t kDrainNs = 5'000'000'000;
 
 class Client {

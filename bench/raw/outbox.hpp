@@ -55,7 +55,7 @@ class EchoOutbox {
   void add(FrameBuffer frame) { queue_.push_back(std::move(frame)); }
   bool flush(Wire& wire);
   bool blocked() const { return !queue_.empty(); }
-  /// While this is true the server must not read on: the peer does not take its answers.
+  /// Says that the server must not read on, because the peer does not take its answers.
   bool full() const { return queue_.size() >= kFramesMax; }
   FrameBuffer take_buffer();
 

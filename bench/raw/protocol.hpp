@@ -35,7 +35,7 @@ inline constexpr std::size_t kLengthBytes = 4;
 inline constexpr std::uint64_t kPayloadBytesMax = std::uint64_t{1} << 30;
 /// Frames from this size on are received straight into a buffer of their own.
 inline constexpr std::uint64_t kLargeBytes = 64 * 1024;
-/// How much one receive of small frames may bring.
+/// Bytes that one receive of small frames may bring.
 inline constexpr std::size_t kScratchBytes = 256 * 1024;
 
 struct Hello {

@@ -24,7 +24,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Where it listens, with the real port.
+  /// Returns where it listens, with the real port.
   const std::string& url() const { return url_; }
 
  private:

@@ -32,7 +32,7 @@ class Fd {
 /// `congestion` (empty: the system's default).
 Result<Fd> listen_on(const std::string& url, const std::string& congestion);
 
-/// Where `listener` really listens, port 0 replaced by the one the system chose.
+/// Returns where `listener` really listens, port 0 replaced by the one the system chose.
 Result<std::string> listening_url(const Fd& listener, const std::string& asked);
 
 /// Takes one waiting connection, non-blocking and without Nagle's delay. An empty Fd when none is waiting.

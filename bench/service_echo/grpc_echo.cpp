@@ -41,7 +41,7 @@ int serve(const Plan& plan) {
   return 0;
 }
 
-/// Where all callers count; they run on gRPC's threads.
+/// Counts of all callers; they run on gRPC's threads.
 struct Shared {
   explicit Shared(const Plan& plan) : count(plan) {}
   std::mutex mutex;

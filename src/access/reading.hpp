@@ -19,7 +19,7 @@
 
 namespace weft::detail {
 
-/// Where a file's keeper says what became of a change of it.
+/// Log in which a file's keeper says what became of a change of it.
 class AccessLog {
  public:
   /// Null: stderr_logger().

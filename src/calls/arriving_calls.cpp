@@ -16,8 +16,8 @@ namespace {
 
 /// A smaller body is copied, so that its chunk can be received into meanwhile.
 constexpr std::size_t kCopiedRequestBytes = 8 * 1024;
-/// How long memory that nobody wants filled any more is waited for before it is taken by force, which may
-/// cost the connection; and how often that is looked at.
+/// Time for which memory that nobody wants filled any more is waited for before it is taken by force, which
+/// may cost the connection; and how often that is looked at.
 constexpr Duration kLandingBackWithin = std::chrono::milliseconds{250};
 constexpr Duration kLandingLook = std::chrono::milliseconds{1};
 

@@ -10,7 +10,7 @@ namespace weft::detail {
 
 namespace {
 
-/// How much later than the call's own end the loop may tell of it.
+/// Time after the call's own end within which the loop may tell of it.
 constexpr Duration kGrace = std::chrono::seconds{1};
 
 }  // namespace

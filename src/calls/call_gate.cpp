@@ -95,7 +95,7 @@ std::optional<Refusal> CallGate::refuse_early(const MethodEntry& method, std::si
   }
   if (!gate.has_records) return std::nullopt;
   if (gate.limit != nullptr && gate.limit->is_full(now)) return over_adaptive_limit(*gate.limit);
-  SharedAdaptiveLimit* const of_server = gate.server.limit();
+  AdaptiveLimit* const of_server = gate.server.limit();
   if (of_server != nullptr && of_server->is_full(now, left_to_others(held))) {
     return over_adaptive_limit(*of_server);
   }

@@ -112,7 +112,7 @@ class CallsIn final : private ArrivingCallsOwner {
   const RequestCheck check_;
   CallCounting counting_;
   AnswerWriter answers_;
-  /// How long the requests of this batch may have waited.
+  /// Time for which the requests of this batch may have waited.
   Duration waited_{};
 };
 

@@ -16,7 +16,7 @@ ExchangePump::~ExchangePump() {
 }
 
 void ExchangePump::look() noexcept {
-  settle();
+  update_side();
   const StreamExchange::Asked asked = exchange_.take_asked();
   if (!asked.abandoned.ok() && !std::exchange(gave_up_, true)) end_stream(asked.abandoned);
   if (!opened_ && side_.place().is_open()) {
@@ -24,7 +24,7 @@ void ExchangePump::look() noexcept {
     exchange_.open(StreamTerms::of(side_.place()));
   }
   if (asked.discards && !std::exchange(discarded_, true)) side_.took(side_.incoming().discard());
-  if (asked.taken != 0) side_.took(side_.incoming().settle(asked.taken));
+  if (asked.taken != 0) side_.took(side_.incoming().release(asked.taken));
   receive();
   send();
   listen();

@@ -23,7 +23,7 @@ void DropPass::operator()(GatePass* pass) const noexcept {
   delete pass;
 }
 
-Refusal over_adaptive_limit(const SharedAdaptiveLimit& limit) {
+Refusal over_adaptive_limit(const AdaptiveLimit& limit) {
   return {RefusalReason::kOverAdaptiveLimit, Status::of<kOverAdaptiveLimit>(), limit.latency_without_load()};
 }
 
@@ -62,8 +62,8 @@ std::optional<Refusal> GatePass::ask(IncomingCall& call) {
 
 std::optional<Refusal> GatePass::enter(std::size_t held) {
   if (!gate_.has_records) return std::nullopt;
-  SharedAdaptiveLimit* const of_method = gate_.limit.get();
-  SharedAdaptiveLimit* const of_server = gate_.server.limit();
+  AdaptiveLimit* const of_method = gate_.limit.get();
+  AdaptiveLimit* const of_server = gate_.server.limit();
   if (of_method == nullptr && of_server == nullptr) return std::nullopt;
   entered_ = loop_.read_clock();
   if (of_method != nullptr && !of_method->try_begin(entered_)) return over_adaptive_limit(*of_method);
@@ -87,7 +87,7 @@ void GatePass::leave_limits() noexcept {
   // A call whose arguments were refused, or that was refused by itself, says nothing either.
   const bool says_nothing =
       says_nothing_ || outcome_.unprocessed() || outcome_.code() == StatusCode::kInvalidArgument;
-  const auto leave = [&](SharedAdaptiveLimit& limit) {
+  const auto leave = [&](AdaptiveLimit& limit) {
     if (says_nothing) return limit.dropped();
     if (abandoned_) return limit.cancelled(now, latency);
     limit.ended(now, latency);

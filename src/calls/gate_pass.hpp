@@ -76,7 +76,7 @@ class GatePass {
   CallObjects objects_;
   Identity caller_;
   TimePoint received_;
-  /// When it took its places.
+  /// Time at which it took its places.
   TimePoint entered_{};
   std::uint64_t request_bytes_;
   std::uint64_t answer_bytes_ = 0;
@@ -93,7 +93,7 @@ class GatePass {
 using OwnedPass = std::unique_ptr<GatePass, DropPass>;
 
 /// The refusal of a call that would wait for others in vain: `limit` is full.
-Refusal over_adaptive_limit(const SharedAdaptiveLimit& limit);
+Refusal over_adaptive_limit(const AdaptiveLimit& limit);
 /// Places that a call of a connection with `held` others has to leave to others.
 constexpr std::uint32_t left_to_others(std::size_t held) {
   return static_cast<std::uint32_t>((held + 1) / 8);

@@ -30,7 +30,7 @@ class GettingOn {
 
   std::size_t of_attachment_ = 0;
   std::uint64_t of_connection_ = 0;
-  /// How often only its connection got on.
+  /// Number of times that only its connection got on.
   std::uint32_t waits_ = 0;
 };
 

@@ -68,7 +68,7 @@ std::uint64_t IncomingItems::Attachments::pop() noexcept {
 }
 
 // What is dropped or discarded was counted then.
-std::uint64_t IncomingItems::settle(std::uint64_t cost) noexcept {
+std::uint64_t IncomingItems::release(std::uint64_t cost) noexcept {
   if (dropped_ || discards_) return 0;
   held_ -= cost;
   return window_.take(cost);

@@ -47,7 +47,7 @@ void OpenedStream::opened(const Begun& begun) noexcept {
   shrink();
 }
 
-void OpenedStream::settle() noexcept {
+void OpenedStream::open_or_close() noexcept {
   if (done()) {
     side_.close(failure_, false);
   } else if (!side_.place().is_open() && state_ == State::kSent) {

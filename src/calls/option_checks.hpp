@@ -9,7 +9,7 @@
 #include "weft/base/time.hpp"
 #include "weft/calls/limits.hpp"
 #include "weft/limits/adaptive_limit_options.hpp"
-#include "weft/limits/token_bucket.hpp"
+#include "weft/limits/rate.hpp"
 
 namespace weft::detail {
 

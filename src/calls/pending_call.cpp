@@ -13,8 +13,8 @@ namespace weft::detail {
 
 namespace {
 
-/// How long a call that was given up waits for memory that its connection has, before that is taken by force,
-/// which may cost the connection; and how often it looks.
+/// Time for which a call that was given up waits for memory that its connection has, before that is taken by
+/// force, which may cost the connection; and how often it looks.
 constexpr Duration kMemoryBackWithin = std::chrono::milliseconds{250};
 constexpr Duration kMemoryLook = std::chrono::milliseconds{1};
 /// An attachment over this is not copied in the middle of whatever cancels its call.

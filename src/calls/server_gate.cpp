@@ -46,7 +46,7 @@ ServerGate::ServerGate(const GateOptions& options)
     caller_limits_.push_back(std::make_unique<CallerLimit>(rate, options.loops));
   }
   if (options.adaptive_limit) {
-    limit_ = std::make_unique<SharedAdaptiveLimit>(*options.adaptive_limit, TimePoint{});
+    limit_ = std::make_unique<AdaptiveLimit>(*options.adaptive_limit, TimePoint{});
   }
   for (const auto& interceptor : options.interceptors) {
     if (interceptor != nullptr) interceptors_.push_back(interceptor);
@@ -62,7 +62,7 @@ const MethodGate* ServerGate::gate_of(const MethodEntry& method) {
   auto gate = std::make_unique<MethodGate>(MethodGate{*this, method.key.name, nullptr, nullptr, has_records});
   if (options.rate) gate->rate = std::make_unique<SharedTokenBucket>(*options.rate);
   if (options.adaptive_limit) {
-    gate->limit = std::make_unique<SharedAdaptiveLimit>(*options.adaptive_limit, TimePoint{});
+    gate->limit = std::make_unique<AdaptiveLimit>(*options.adaptive_limit, TimePoint{});
   }
   methods_.push_back(std::move(gate));
   return methods_.back().get();

@@ -12,9 +12,9 @@
 #include "weft/calls/caller_rate.hpp"
 #include "weft/calls/server_interceptor.hpp"
 #include "weft/detail/base/keyed_hash.hpp"
-#include "weft/limits/shared_adaptive_limit.hpp"
-#include "weft/limits/shared_rate_limiters.hpp"
-#include "weft/limits/shared_token_bucket.hpp"
+#include "weft/detail/limits/adaptive_limit.hpp"
+#include "weft/detail/limits/shared_rate_limiters.hpp"
+#include "weft/detail/limits/shared_token_bucket.hpp"
 
 namespace weft::detail {
 
@@ -28,7 +28,7 @@ struct MethodGate {
   std::string_view name;
   /// Each null without one.
   std::unique_ptr<SharedTokenBucket> rate;
-  std::unique_ptr<SharedAdaptiveLimit> limit;
+  std::unique_ptr<AdaptiveLimit> limit;
   /// Calls of the method have a record, so that they can have a place under an adaptive limit.
   bool has_records;
 };
@@ -73,13 +73,13 @@ class ServerGate {
   /// Callers are looked at, whatever the method.
   bool looks_at_callers() const { return authenticator_ != nullptr || authorizer_ != nullptr; }
   /// Null without one.
-  SharedAdaptiveLimit* limit() const { return limit_.get(); }
+  AdaptiveLimit* limit() const { return limit_.get(); }
   const KeyedHash& hash() const { return hash_; }
 
  private:
   const KeyedHash hash_ = KeyedHash::of_system();
   std::vector<std::unique_ptr<CallerLimit>> caller_limits_;
-  std::unique_ptr<SharedAdaptiveLimit> limit_;
+  std::unique_ptr<AdaptiveLimit> limit_;
   std::vector<std::shared_ptr<ServerInterceptor>> interceptors_;
   std::shared_ptr<Authenticator> authenticator_;
   std::shared_ptr<Authorizer> authorizer_;

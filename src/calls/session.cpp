@@ -14,7 +14,7 @@ namespace weft::detail {
 
 namespace {
 
-/// How long after a goaway, which it cannot be told, a peer's hello is waited for.
+/// Time for which a peer's hello is waited for after a goaway, which it cannot be told.
 constexpr Duration kLateHello = std::chrono::milliseconds{100};
 
 constexpr FixedFailure kNoMemoryForHello{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kReconnect,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr FixedFailure kLoopStopped{StatusCode::kCancelled, Layer::kRuntime, Retry::kNever,
                                     "the client's loop was stopped"};
-/// How much later than its own end a stream is given up whose loop does not turn.
+/// Time after its own end at which a stream is given up whose loop does not turn.
 constexpr Duration kLoopGrace = std::chrono::seconds{1};
 /// Target of metadata without pairs, which tells it from none.
 constexpr std::byte kNoPair{};

@@ -37,8 +37,9 @@ Status FleetChoice::set_endpoints(std::span<const EndpointSpec> list) {
   return taken;
 }
 
-void FleetChoice::settle(std::span<const EndpointSpec> list,
-                         std::span<const std::unique_ptr<FleetMember>> members, TimePoint now) noexcept {
+void FleetChoice::update_members(std::span<const EndpointSpec> list,
+                                 std::span<const std::unique_ptr<FleetMember>> members,
+                                 TimePoint now) noexcept {
   used_ = 0;
   for (std::uint32_t index = 0; index < members.size(); ++index) {
     const bool is_used = subset_ == nullptr && list[index].weight > 0;

@@ -34,7 +34,7 @@ Status FleetList::take(const NameList& list, TimePoint now) {
   }
   while (old < members_.size()) let_go(std::move(members_[old++]));
   members_ = std::move(next);
-  choice_.settle(specs, members_, now);
+  choice_.update_members(specs, members_, now);
   for (const std::unique_ptr<FleetMember>& member : members_) {
     if (!member->is_used() && member->link != FleetMember::Link::kIdle) links_.forget(*member);
   }

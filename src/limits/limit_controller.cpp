@@ -36,13 +36,9 @@ TimePoint LimitController::next_tick() const noexcept {
   return unloaded_ > 0 ? probe_at_ + options_.probe_time_max + Duration{1} : TimePoint::max();
 }
 
-void LimitController::began(std::uint32_t in_flight) noexcept {
-  most_in_flight_ = std::max(most_in_flight_, in_flight);
-}
-
 void LimitController::ended(TimePoint now, Duration latency, std::uint32_t in_flight) noexcept {
-  // Where nobody tells of beginnings, the most are in flight right before an end.
-  began(in_flight + 1);
+  // Nobody tells of beginnings: the most are in flight right before an end.
+  most_in_flight_ = std::max(most_in_flight_, in_flight + 1);
   const double nanoseconds = std::max(1.0, static_cast<double>(latency.count()));
   if (probing_) return probe(now, now - latency, nanoseconds, in_flight);
   sum_.add(nanoseconds);

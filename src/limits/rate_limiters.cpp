@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/limits/rate_limiters.hpp"
+#include "weft/detail/limits/rate_limiters.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include "weft/detail/base/assert.hpp"
 #include "weft/detail/base/random_numbers.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 RateLimiters::RateLimiters(Rate each, std::size_t callers_max, TimePoint now)
     : rate_(each),
@@ -74,7 +74,7 @@ void RateLimiters::unlink_chain(std::uint32_t index) noexcept {
 }
 
 std::uint32_t& RateLimiters::chain_of(std::uint64_t caller) noexcept {
-  return chains_[detail::RandomNumbers{caller}.next() & (chains_.size() - 1)];
+  return chains_[RandomNumbers{caller}.next() & (chains_.size() - 1)];
 }
 
-}  // namespace weft
+}  // namespace weft::detail

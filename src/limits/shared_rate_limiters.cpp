@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/limits/shared_rate_limiters.hpp"
+#include "weft/detail/limits/shared_rate_limiters.hpp"
 
 #include <algorithm>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -35,4 +35,4 @@ std::size_t SharedRateLimiters::size() const noexcept {
   return sum;
 }
 
-}  // namespace weft
+}  // namespace weft::detail

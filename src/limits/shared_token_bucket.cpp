@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/limits/shared_token_bucket.hpp"
+#include "weft/detail/limits/shared_token_bucket.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -47,4 +47,4 @@ Duration SharedTokenBucket::take(TimePoint now) noexcept {
   return Duration::zero();
 }
 
-}  // namespace weft
+}  // namespace weft::detail

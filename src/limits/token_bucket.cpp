@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/limits/token_bucket.hpp"
+#include "weft/detail/limits/token_bucket.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "weft/detail/base/assert.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 TokenBucket::TokenBucket(Rate rate, TimePoint now) noexcept : rate_(rate), tokens_(rate.burst), at_(now) {
   WEFT_ASSERT(rate.per_second > 0 && rate.per_second <= 1e9, "a rate is above zero, and at most 1e9");
@@ -37,4 +37,4 @@ Duration TokenBucket::wait(TimePoint now, double tokens) const noexcept {
   return std::max(Duration::zero(), at_ - now) + Duration{static_cast<Duration::rep>(nanoseconds)};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -17,7 +17,7 @@ namespace weft::protobuf {
 
 namespace {
 
-/// How a thread's wait ended.
+/// Says how a thread's wait ended.
 enum class Waited { kDone, kNotBegun, kLoopEnded };
 
 /// Lets a thread wait. It and the work that begins the call have it together: a thread whose call nobody

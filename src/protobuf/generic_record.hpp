@@ -44,7 +44,7 @@ class GenericRecord final : public google::protobuf::Closure,
   /// The service is done. Once.
   void Run() override;
 
-  /// Until the service is done.
+  /// Returns the call, until the service is done.
   weft::detail::ServedCall& call() { return call_; }
   /// Also inside what was given to notify_on_cancel(), which may run when the call has ended.
   bool is_cancelled() const { return ended_ ? was_cancelled_ : call_.cancelled_anywhere(); }

@@ -16,7 +16,7 @@ struct FdEvent {
   Readiness readiness;
 };
 
-/// How the kernel reports descriptors, edge-triggered. A token is the caller's name for a watch: its lower
+/// Hears of descriptors from the kernel, edge-triggered. A token is the caller's name for a watch: its lower
 /// half is a small index that is reused, its upper half makes it unique. Thread: the loop's.
 class FdPoller {
  public:

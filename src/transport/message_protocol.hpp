@@ -34,7 +34,7 @@ class MessageProtocol {
     bool all_cost = false;
     /// Credit that is left when unneeded credit is returned.
     std::uint32_t credit_due = 0;
-    /// Where this is, for people: "over UCX".
+    /// Name of the carrier, for people: "over UCX".
     const char* over = "";
   };
   struct Control {
@@ -51,9 +51,9 @@ class MessageProtocol {
 
   // What comes.
 
-  /// How many messages are due before this one.
+  /// Returns how many messages are due before this one.
   std::uint32_t ahead(const MessageHeader& header) const noexcept { return header.sequence - taken_; }
-  /// How many were taken.
+  /// Returns how many were taken.
   std::uint32_t taken() const noexcept { return taken_; }
   /// Judges the message by itself, in whatever order it came. False when the peer has misbehaved.
   bool check(const MessageHeader& header, std::size_t content_bytes) noexcept;

@@ -5,7 +5,9 @@ import unittest
 
 from changed_sources import choose, includers_of
 from class_sizes import class_sizes
+from layers import unused_edges
 from project_files import project_files
+from public_names import declarations, declared_name
 from rules import names_in_unnamed_spaces
 
 SHAPE = """
@@ -72,6 +74,50 @@ Status kept(int kNotHere);
 class UnnamedNames(unittest.TestCase):
     def test_those_that_joined_sources_would_share_are_found(self) -> None:
         self.assertEqual(names_in_unnamed_spaces(UNNAMED), {"kMost", "kGone", "Helper", "wrong"})
+
+
+HEADER = """
+namespace weft {
+namespace detail {
+struct Hidden {};
+}  // namespace detail
+class Later;
+template <typename T>
+class [[nodiscard]] Shown final {
+  int inside();
+};
+struct Outer::Inner {
+  int value;
+};
+enum class Kind { kOne };
+inline constexpr int kMost = 3;
+using Short = Shown<int>;
+template <typename T>
+Task<T> run(Shown<T> what) {
+  if (what.empty()) { return later(); }
+  return now();
+}
+Status fail(int code);
+bool operator==(Kind, Kind);
+inline int Outer::first() { return 1; }
+static_assert(kMost > 0);
+}  // namespace weft
+namespace weft::detail {
+void hidden();
+}
+"""
+
+
+class PublicNames(unittest.TestCase):
+    def test_those_of_the_namespace_itself_are_found(self) -> None:
+        names = [name for name in map(declared_name, declarations(HEADER)) if name]
+        self.assertEqual(set(names), {"Later", "Shown", "Kind", "kMost", "Short", "run", "fail", "Outer"})
+
+
+class Layers(unittest.TestCase):
+    def test_an_edge_that_nobody_uses_is_told(self) -> None:
+        told = list(unused_edges({"calls": {"base", "wire"}, "base": set()}, {"calls": {"base"}}))
+        self.assertEqual(told, ["tests/checks/layers.txt: nothing of calls includes wire; remove it from its line"])
 
 
 class ChangedSources(unittest.TestCase):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Includes go down only: each #include of include/ and src/ must be an edge of layers.txt."""
+"""Includes go down only: each #include of include/ and src/ must be an edge of layers.txt, and each edge an #include."""
 
 import pathlib
 import re
@@ -36,8 +36,16 @@ def layer_of(parts: tuple[str, ...], edges: dict[str, set[str]]) -> str | None:
     return None
 
 
+def unused_edges(edges: dict[str, set[str]], used: dict[str, set[str]]) -> Iterator[str]:
+    """What nobody includes is not allowed either: the first one who does is to be seen in layers.txt."""
+    for layer, allowed in edges.items():
+        for below in sorted(allowed - used.get(layer, set())):
+            yield f"tests/checks/layers.txt: nothing of {layer} includes {below}; remove it from its line"
+
+
 def problems() -> Iterator[str]:
     edges = allowed_edges()
+    used: dict[str, set[str]] = {}
     for path in cpp_files():
         public = path.parts[:2] == ("include", "weft")
         if not public and path.parts[0] != "src":
@@ -50,6 +58,17 @@ def problems() -> Iterator[str]:
             problem = judge(path, public, own, match.group(1), edges)
             if problem:
                 yield problem
+            used.setdefault(own, set()).update(layer_of_include(match.group(1), edges))
+    yield from unused_edges(edges, used)
+
+
+def layer_of_include(included: str, edges: dict[str, set[str]]) -> Iterator[str]:
+    """The layer that `included` is in, if it is a header of ours."""
+    parts = pathlib.PurePosixPath(included).parts
+    ours = parts[1:] if parts[0] == "weft" else parts if (ROOT / "src" / included).is_file() else ()
+    layer = layer_of(ours, edges) if ours else None
+    if layer is not None:
+        yield layer
 
 
 def judge(path: pathlib.Path, public: bool, own: str, included: str, edges: dict[str, set[str]]) -> str | None:

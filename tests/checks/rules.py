@@ -14,6 +14,7 @@ from pathlib import Path
 import capabilities
 import class_sizes
 import layers
+import public_names
 from project_files import cpp_files, project_files, read
 
 LINES_MAX = 500
@@ -117,7 +118,7 @@ def no_silent_catch_all() -> Iterator[str]:
 
 def doc_comments_have_subjects() -> Iterator[str]:
     """The first sentence of a doc comment begins with a noun or a verb, not with a clause that lacks a subject."""
-    clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much) ")
+    clause = re.compile(r"^[ \t]*/// ?(?:What|Who|Whoever|Whom|Whose|Those|So many|So much|How|Where|When|While|Until) ")
     for path in cpp_files():
         before = ""
         for number, line in enumerate(read(path).splitlines(), 1):
@@ -172,6 +173,7 @@ def unnamed_names() -> Iterator[str]:
 
 RULES = {
     "layers": layers.problems,
+    "public_names": public_names.problems,
     "licence_lines": licence_lines,
     "small_files": small_files,
     "small_classes": class_sizes.problems,

@@ -21,7 +21,7 @@ class Endings : public ConformanceTest {
   void hang_up() {
     client_ = Peer{};
     server_ = Peer{};
-    settle();
+    run_until_idle();
   }
 };
 
@@ -85,7 +85,7 @@ TEST_P(Endings, CloseGivesBackLeasesThatWereNotSent) {
   server_.connection->pause_receiving();
   CountedLease lease{pattern(12'000'000)};
   client_.request_with(1, lease);
-  settle();
+  run_until_idle();
   ASSERT_EQ(lease.released, 0);
   client_.connection->close({StatusCode::kCancelled, Layer::kRpc, "stop"});
   EXPECT_EQ(lease.released, 0);
@@ -118,7 +118,7 @@ TEST_P(Endings, MayBeDestroyedInEveryState) {
     if (state == 5) {
       ASSERT_TRUE(until([&] { return server_.sink.asked_landing == 1; }));
     } else if (state != 3 && state != 8) {
-      settle();
+      run_until_idle();
     }
     client_.connection.reset();
     server_.connection.reset();
@@ -146,7 +146,7 @@ TEST_P(Endings, OneConnectionMayDestroyAnotherInACallback) {
     return Status{};
   };
   ASSERT_TRUE(until([&] { return victim != nullptr; }));
-  settle();
+  run_until_idle();
   EXPECT_EQ(client_.sink.frames.size() + server_.sink.frames.size(), 1u);
 }
 
@@ -204,7 +204,7 @@ TEST_P(Endings, ALegalLengthOfWhichLittleArrivesCostsOneChunk) {
   const std::uint32_t announced = 4u << 20;
   std::memcpy(bytes.data(), &announced, sizeof announced);
   client_.send_raw(bytes);
-  settle();
+  run_until_idle();
   EXPECT_EQ(loop_->chunks().chunks_out(), 1u);
   EXPECT_FALSE(server_.sink.closed());
 }

@@ -284,7 +284,7 @@ bool ConformanceTest::until(const std::function<bool()>& done) {
   return true;
 }
 
-void ConformanceTest::settle() {
+void ConformanceTest::run_until_idle() {
   loop_->run_until_idle();
 }
 

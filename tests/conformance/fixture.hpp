@@ -124,7 +124,7 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
   /// jumps from timer to timer once nothing else is left to do.
   bool until(const std::function<bool()>& done);
   /// Runs the loop until nothing is left to do now.
-  void settle();
+  void run_until_idle();
   std::unique_ptr<Listener> listen(const Url& url);
   Url any_url() const;
 

@@ -189,7 +189,7 @@ TEST_P(Frames, AnAbandonedLandingIsNotWrittenAnyMore) {
                 .attachment_bytes = attachment.size()});
   client_.send_raw(std::string_view{attachment}.substr(0, 999));
   ASSERT_TRUE(until([&] { return server_.sink.asked_landing == 1; }));
-  settle();
+  run_until_idle();
   server_.connection->abandon_landing();
   server_.sink.memory.assign(attachment.size(), '!');
   client_.send_raw(std::string_view{attachment}.substr(999));
@@ -210,7 +210,7 @@ TEST_P(Frames, OneByteAtATimeIsEnough) {
   stream += frame_text({.type = FrameType::kPing, .id = 3});
   for (const char byte : stream) {
     client_.send_raw({&byte, 1});
-    settle();
+    run_until_idle();
   }
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 3; }));
   EXPECT_EQ(server_.sink.frames[0].body, "first");
@@ -258,7 +258,7 @@ TEST_P(Frames, APausedConnectionTakesNothingAndGoesOnWhenResumed) {
   };
   for (std::uint64_t id = 0; id < 200; ++id) client_.request(id, pattern(100));
   ASSERT_TRUE(until([&] { return !server_.sink.frames.empty(); }));
-  settle();
+  run_until_idle();
   const std::size_t taken = server_.sink.frames.size();
   EXPECT_LE(taken, 64u);
   server_.sink.during_frames = nullptr;
@@ -271,10 +271,10 @@ TEST_P(Frames, AProducerIsToldWhenItsQueueHasDrained) {
   ASSERT_NO_FATAL_FAILURE(greet());
   server_.connection->pause_receiving();
   client_.connection->tell_when_drained(100'000);
-  settle();
+  run_until_idle();
   std::uint64_t id = 0;
   while (client_.outbox().queued_bytes() < 20'000'000) client_.request(++id, pattern(50'000));
-  settle();
+  run_until_idle();
   EXPECT_EQ(client_.sink.drained, 0) << "nothing has been sent";
   EXPECT_GT(client_.outbox().queued_bytes(), 100'000u);
   server_.connection->resume_receiving();
@@ -289,7 +289,7 @@ TEST_P(Frames, ALeaseTakenOverIsReleasedAtOnceAndItsBytesStillArrive) {
   CountedLease lease{pattern(12'000'000)};
   const std::string sent = lease.bytes;
   client_.request_with(1, lease);
-  settle();
+  run_until_idle();
   ASSERT_EQ(lease.released, 0) << "more than any buffer on the way holds";
   ASSERT_TRUE(client_.outbox().take_over(lease));
   EXPECT_EQ(lease.released, 1);
@@ -305,11 +305,11 @@ TEST_P(Frames, AnIdleConnectionHoldsNoChunk) {
   ASSERT_NO_FATAL_FAILURE(greet());
   client_.request(1, pattern(1000));
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == 1; }));
-  settle();
+  run_until_idle();
   EXPECT_EQ(loop_->chunks().chunks_out(), 0u);
   const std::string half = frame_text({.type = FrameType::kRequest, .id = 2}, pattern(500)).substr(0, 300);
   client_.send_raw(half);
-  settle();
+  run_until_idle();
   client_.outbox().release_all();
   EXPECT_EQ(loop_->chunks().chunks_out(), 0u) << "a small part of a frame does not need a chunk";
 }
@@ -331,7 +331,7 @@ TEST_P(Frames, AreCountedAlikeOnBothSides) {
   CountedLease lease{pattern(500'000)};
   client_.request_with(kFrames, lease, "with");
   ASSERT_TRUE(until([&] { return server_.sink.frames.size() == kFrames + 1 && lease.released == 1; }));
-  settle();
+  run_until_idle();
   const ConnectionStats sent = client_.connection->stats();
   const ConnectionStats received = server_.connection->stats();
   EXPECT_EQ(sent.bytes_sent, client_.outbox().position());

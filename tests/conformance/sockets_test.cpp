@@ -36,7 +36,7 @@ TEST_P(Sockets, AResetPeerIsNoticed) {
   ASSERT_TRUE(until([&] { return server_.sink.hellos.size() == 1; }));
   CountedLease lease{pattern(20'000'000)};
   server_.request_with(1, lease);
-  settle();
+  run_until_idle();
   EXPECT_EQ(lease.released, 0);
   raw_->reset();
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
@@ -53,7 +53,7 @@ TEST_P(Sockets, AResetPeerIsNoticedByAPausedConnectionToo) {
   if (std::string_view{GetParam()} == "unix") {
     // A Unix socket's reset is an error only for a peer that has not read everything.
     server_.request(1, "unread");
-    settle();
+    run_until_idle();
   }
   raw_->reset();
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
@@ -123,7 +123,7 @@ TEST_P(Sockets, ALoopWithoutDescriptorsAcceptsAgainWhenThereAreSome) {
   tight.rlim_cur = static_cast<rlim_t>(probe);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
   const bool logged = until([&] { return !logger.messages.empty(); });
-  settle();
+  run_until_idle();
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(logged);
   EXPECT_TRUE(incoming_.empty());
@@ -245,13 +245,13 @@ TEST_P(Memory, DelayIsByTheLoopsClock) {
   memory_options_.to_server.delay = std::chrono::seconds{3};
   ASSERT_NO_FATAL_FAILURE(connect());
   client_.send_hello();
-  settle();
+  run_until_idle();
   EXPECT_TRUE(server_.sink.hellos.empty());
   clock_.advance(std::chrono::milliseconds{2999});
-  settle();
+  run_until_idle();
   EXPECT_TRUE(server_.sink.hellos.empty());
   clock_.advance(std::chrono::milliseconds{1});
-  settle();
+  run_until_idle();
   EXPECT_EQ(server_.sink.hellos.size(), 1u);
 }
 
@@ -278,10 +278,10 @@ TEST_P(Memory, ASilentPeerIsNotToldFromAnIdleOneAndLosesTheEndToo) {
   memory_options_.to_server.drop_after = hello_text().size() + 40;
   ASSERT_NO_FATAL_FAILURE(greet());
   for (std::uint64_t id = 1; id < 4; ++id) client_.request(id);
-  settle();
+  run_until_idle();
   EXPECT_TRUE(client_.outbox().empty());
   client_.connection.reset();
-  settle();
+  run_until_idle();
   EXPECT_EQ(server_.sink.frames.size(), 1u);
   EXPECT_FALSE(server_.sink.closed());
 }

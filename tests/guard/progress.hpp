@@ -14,7 +14,7 @@ using Payload = std::array<std::uint64_t, 16>;
 /// Calls, or items, that fill pools and tables before anything is counted.
 inline constexpr std::uint64_t kWarmUp = 2000;
 
-/// How far the run has come that is counted: its calls, or its items.
+/// Progress of the run that is counted: its calls, or its items.
 struct Progress {
   std::uint64_t to_start = 0;
   std::uint64_t ended = 0;

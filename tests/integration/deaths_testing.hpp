@@ -16,7 +16,7 @@
 /// Peers that are killed with calls in flight, over any carrier.
 namespace weft::carrier_testing {
 
-/// How long something took, many times.
+/// Durations of something that was done many times.
 class Times {
  public:
   using Clock = std::chrono::steady_clock;
@@ -36,7 +36,7 @@ class Times {
   std::vector<double> all_;
 };
 
-/// How calls ended.
+/// Ends of calls.
 struct Ends {
   int started = 0;
   int ended = 0;

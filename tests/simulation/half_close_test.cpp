@@ -31,7 +31,7 @@ Ending call_with_an_end_after(std::uint64_t bytes) {
   EXPECT_TRUE(world.run_until([&] { return outcome.has_value(); }, 5s));
   Ending ending;
   ending.answered = outcome.has_value() && outcome->ok() && **outcome == Service::answer_to(1);
-  world.settle();
+  world.run_until_idle();
   ending.ended = world.server().stats().connections == 0;
   return ending;
 }

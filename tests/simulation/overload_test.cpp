@@ -79,7 +79,7 @@ class Overload {
     }
     return tally_;
   }
-  /// Until the load is over, one client keeps so many calls with a long text each in flight.
+  /// Keeps so many calls of one client, with a long text each, in flight until the load is over.
   void send_texts_too(int in_flight) {
     client_loop_->post([this, in_flight] {
       for (int i = 0; i < in_flight; ++i) scope_.spawn(&Overload::send_texts, this);

@@ -15,7 +15,7 @@ constexpr std::size_t kPiece = 128 * 1024;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::uint64_t kRate = 10 * kMiB;
 
-/// How long `bytes` take at `rate`, when the first piece waits for nobody.
+/// Returns how long `bytes` take at `rate`, when the first piece waits for nobody.
 Duration time_for(std::size_t bytes, std::uint64_t rate) {
   return std::chrono::nanoseconds{(bytes - kPiece) * 1'000'000'000 / rate};
 }
@@ -258,7 +258,7 @@ TEST_F(Pacing, NoTimerRunsWhenNothingWaits) {
   ASSERT_FALSE(world->run_until([] { return false; }, 50ms));
   call.cancel();
   EXPECT_EQ(code_of(std::move(call)), StatusCode::kCancelled);
-  world->settle();
+  world->run_until_idle();
   const auto next = world->loop().next_timer();
   ASSERT_TRUE(next.has_value()) << "what the loop and the sessions look after";
   EXPECT_GT(*next - world->loop().now(), 500ms) << "a piece would be due sooner";

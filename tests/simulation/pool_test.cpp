@@ -124,7 +124,7 @@ class Pools : public ::testing::Test {
   }
   void crash() { server_.reset(); }
   void pass(Duration time) { testing::pass(*loop_, clock_, time); }
-  void settle() { pass(Duration::zero()); }
+  void run_until_idle() { pass(Duration::zero()); }
   Loop& loop() { return *loop_; }
   PoolStats stats() { return pool_->stats(); }
   ConnectionPool& pool() { return *pool_; }
@@ -135,14 +135,14 @@ class Pools : public ::testing::Test {
   std::vector<Call<std::uint32_t>> begin(std::uint32_t count, std::uint32_t first = 0) {
     std::vector<Call<std::uint32_t>> calls;
     for (std::uint32_t i = 0; i < count; ++i) calls.push_back(pool_->template start<M>(first + i));
-    settle();
+    run_until_idle();
     return calls;
   }
   Result<std::uint32_t> outcome(Call<std::uint32_t>& call) {
     Result<std::uint32_t> result{0};
     bool told = false;
     scope_.spawn(&Pools::keep_outcome, &call, &result, &told);
-    settle();
+    run_until_idle();
     EXPECT_TRUE(told) << "the call has not ended";
     return result;
   }
@@ -151,7 +151,7 @@ class Pools : public ::testing::Test {
     Result<std::uint32_t> result{0};
     bool told = false;
     scope_.spawn(&Pools::keep_peers_answer, kept_.peers.at(peer), later, &result, &told);
-    settle();
+    run_until_idle();
     EXPECT_TRUE(told) << "the call has not ended";
     return result;
   }
@@ -196,7 +196,7 @@ TEST_F(Pools, OneConnectionServesAsManyCallsAsItIsToHaveAndTheNextOneIsMadeForMo
   EXPECT_EQ(stats().calls_in_flight, 25u);
   EXPECT_EQ(stats().calls_waiting, 0u);
   kept_.gate.set();
-  settle();
+  run_until_idle();
   EXPECT_EQ(outcome(more[14]).value(), 228u);
   EXPECT_EQ(stats().connections_busy, 0u);
   auto later = begin<&Kept::twice>(10, 200);
@@ -214,11 +214,11 @@ TEST_F(Pools, CallsBeyondAllConnectionsWaitAndGoWhenOthersHaveEnded) {
   EXPECT_EQ(stats().calls_in_flight, 6u);
   EXPECT_EQ(stats().calls_waiting, 4u);
   calls[0].cancel();
-  settle();
+  run_until_idle();
   EXPECT_EQ(stats().calls_in_flight, 6u);
   EXPECT_EQ(stats().calls_waiting, 3u);
   kept_.gate.set();
-  settle();
+  run_until_idle();
   for (std::uint32_t i = 1; i < 10; ++i) EXPECT_EQ(outcome(calls[i]).value(), i * 2);
 }
 
@@ -281,9 +281,9 @@ TEST_F(Pools, ACallThatMayHaveRunIsRepeatedOnlyIfItIsIdempotent) {
   CallOptions call_options;
   call_options.idempotent = true;
   auto by_option = pool().start<&Kept::held>(call_options, 3u);
-  settle();
+  run_until_idle();
   crash();
-  settle();
+  run_until_idle();
   EXPECT_EQ(outcome(once[0]).status().code(), StatusCode::kUnavailable);
   EXPECT_FALSE(again[0].done());
   kept_.gate.set();
@@ -304,11 +304,11 @@ TEST_F(Pools, ACallThatMayHaveRunNeverSaysThatItHasNot) {
   soon.timeout = 2s;
   auto late = pool().start<held_again>(soon, 1u);
   auto closed = pool().start<held_again>(2u);
-  settle();
+  run_until_idle();
   crash();
-  settle();
+  run_until_idle();
   auto never_sent = pool().start<held_again>(soon, 3u);
-  settle();
+  run_until_idle();
   EXPECT_EQ(stats().retries, 2u);
   pass(3s);
   const Status out_of_time = outcome(late).status();
@@ -345,7 +345,7 @@ TEST_F(Pools, RepetitionsOfWhatMayHaveRunAreBoundedByTheBudget) {
   make(its);
   auto calls = begin<held_again>(100);
   crash();
-  settle();
+  run_until_idle();
   int ended = 0;
   for (auto& call : calls) ended += call.done() ? 1 : 0;
   EXPECT_NEAR(ended, 89, 1) << "a tenth of them is repeated, and one that is there from the beginning";
@@ -377,7 +377,7 @@ TEST_F(Pools, IdleConnectionsGoAndThoseBeyondTheUsualGoSooner) {
   auto calls = begin<&Kept::held>(5);
   EXPECT_EQ(stats().connections, 5u);
   kept_.gate.set();
-  settle();
+  run_until_idle();
   pass(3500ms);
   EXPECT_EQ(stats().connections, 1u) << "five were used for a moment only";
   EXPECT_EQ(stats().connections_idle, 4u);
@@ -420,7 +420,7 @@ TEST_F(Pools, ACallOnAConnectionThatIsRenewedGoesOnToItsEnd) {
   EXPECT_EQ(stats().connections_leaving, 1u);
   EXPECT_FALSE(slow[0].done());
   kept_.gate.set();
-  settle();
+  run_until_idle();
   EXPECT_EQ(outcome(slow[0]).value(), 18u);
   pass(1s);
   EXPECT_EQ(stats().connections_leaving, 0u);
@@ -435,7 +435,7 @@ TEST_F(Pools, WhatAPoolServesIsCalledOverEachOfItsConnections) {
   EXPECT_EQ(stats().connections, 5u);
   ASSERT_EQ(kept_.peers.size(), 5u);
   kept_.gate.set();
-  settle();
+  run_until_idle();
   for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(outcome(calls[i]).value(), 3 * i);
   EXPECT_EQ(field_.asked, 5u);
   EXPECT_EQ(ask_peer(2).value(), 21u) << "a handle that was kept reaches its connection";
@@ -449,7 +449,7 @@ TEST_F(Pools, APoolThatServesNothingRefusesTheServersCalls) {
   make(options());
   auto calls = begin<&Kept::ask_back>(1);
   kept_.gate.set();
-  settle();
+  run_until_idle();
   EXPECT_EQ(outcome(calls[0]).status().code(), StatusCode::kUnimplemented);
 }
 
@@ -483,7 +483,7 @@ TEST_F(Pools, AConnectionThatServesIsNotIdleAndOneThatIsLeftEndsBehindItsAnswers
   EXPECT_EQ(ask_peer(0).status().code(), StatusCode::kUnavailable) << "the server was told to ask no more";
   EXPECT_FALSE(asked.done());
   field_.gate.set();
-  settle();
+  run_until_idle();
   EXPECT_EQ(outcome(asked).value(), 21u);
   pass(1s);
   EXPECT_EQ(stats().connections_leaving, 0u);
@@ -517,13 +517,13 @@ TEST_F(Pools, CallsWithLargeAttachmentsGoByAConnectionOfTheirOwn) {
   CallOptions call_options;
   call_options.attachment = large.bytes();
   auto bulk = pool().start<&Kept::weigh>(call_options, 1u);
-  settle();
+  run_until_idle();
   EXPECT_EQ(stats().connections, 1u);
   auto small = begin<&Kept::twice>(1, 2);
   CallOptions plain;
   plain.timeout = 1s;
   auto with_options = pool().start<&Kept::twice>(plain, 3u);
-  settle();
+  run_until_idle();
   EXPECT_EQ(stats().connections, 2u);
   EXPECT_EQ(outcome(bulk).value(), 200'001u);
   EXPECT_EQ(outcome(small[0]).value(), 4u);
@@ -553,7 +553,7 @@ TEST_F(Pools, PoolsAreMadeByAddressAndShared) {
   EXPECT_NE(&other, &one);
   EXPECT_EQ(pools.size(), 2u);
   auto call = one.start<&Kept::twice>(4u);
-  settle();
+  run_until_idle();
   EXPECT_EQ(outcome(call).value(), 8u);
   pools.drop("memory://other");
   EXPECT_EQ(pools.size(), 1u);

@@ -111,7 +111,7 @@ bool ended_before_cancel(Scenario scenario, std::size_t steps) {
       EXPECT_TRUE(succeeded);
     }
     scope.cancel(CancelReason::kRequested);
-    world.settle();
+    world.run_until_idle();
     EXPECT_TRUE(ended()) << "a cancelled call needs no time to end";
     EXPECT_EQ(world.client().stats().calls_in_flight, 0u);
     EXPECT_EQ(world.client().stats().calls_waiting, 0u);

@@ -132,7 +132,7 @@ class StreamWorld {
   void drop_server() { server_.reset(); }
   void drop_client() { client_.reset(); }
   void connect() { ASSERT_TRUE(loop().block_on(client().connect()).ok()); }
-  void settle() { loop_->run_until_idle(); }
+  void run_until_idle() { loop_->run_until_idle(); }
   bool step() {
     if (loop_->run_once(Duration::zero())) return true;
     const auto next = loop_->next_timer();
@@ -387,7 +387,7 @@ TEST(Streams, ThatNobodyReadsHoldTheirOwnWritersOnly) {
   world.connect();
   std::vector<StreamOf<&Streams::count_to>> unread;
   for (int i = 0; i < 50; ++i) unread.push_back(world.client().open<&Streams::count_to>(1000));
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(world.streams.running, 50) << "they wait for their reader";
   for (int round = 0; round < 20; ++round) {
     Outcome outcome;
@@ -409,7 +409,7 @@ TEST(Streams, ThatNobodyReadsHoldTheirOwnWritersOnly) {
     });
     ASSERT_TRUE(world.run_until([&] { return items == 50 * 1000; }));
   }
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(world.streams.running, 0);
 }
 
@@ -455,7 +455,7 @@ TEST(Streams, OfOneConnectionHoldNoMoreThanItsShareOfMemory) {
   world.loop().post([&] {
     for (Outcome& outcome : outcomes) scope.spawn(write, &world.client(), &outcome);
   });
-  world.settle();
+  world.run_until_idle();
   world.loop().post([&] { world.streams.gate.set(); });
   const auto is_over = [](const Outcome& outcome) { return outcome.over; };
   ASSERT_TRUE(world.run_until([&] { return std::ranges::all_of(outcomes, is_over); }));
@@ -531,7 +531,7 @@ TEST(Streams, ThatAreOpenWhenTheServerStopsHaveItsGrace) {
   };
   Scope scope;
   world.loop().post([&] { scope.spawn(read, &ticks, &outcome); });
-  world.settle();
+  world.run_until_idle();
   ASSERT_EQ(world.streams.running, 2);
   world.loop().post([&] { world.server().stop(1s); });
   ASSERT_TRUE(world.run_until([&] { return outcome.over; }, 500ms));
@@ -582,10 +582,10 @@ TEST(Streams, ReadersOfTheServerHearWhyNoMoreItemsCome) {
   world.connect();
   {
     auto stream = world.client().open<&Streams::sum>();
-    world.settle();
+    world.run_until_idle();
     ASSERT_EQ(world.streams.running, 1);
     stream.cancel();
-    world.settle();
+    world.run_until_idle();
     EXPECT_EQ(stream.status().code(), StatusCode::kCancelled);
   }
   EXPECT_EQ(world.streams.running, 0);

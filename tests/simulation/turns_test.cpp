@@ -85,7 +85,7 @@ class Flood {
       clients_.push_back(std::make_unique<Client>(*client_loop_, client, transports_));
       call(i, 1);  // so that it is connected
     }
-    settle();
+    run_until_idle();
     std::fill(worker_.runs.begin(), worker_.runs.end(), 0);
   }
   ~Flood() {
@@ -114,7 +114,7 @@ class Flood {
     server_loop_->run_once(Duration::zero());
     client_loop_->run_until_idle();
   }
-  void settle() {
+  void run_until_idle() {
     while (unanswered_ != 0) server_turn();
   }
   TimePoint now() { return clock_.now(); }
@@ -147,7 +147,7 @@ TEST(Turns, EndSoThatTimersAreOnTimeHoweverMuchAPeerSendsAtOnce) {
     Flood world{1, work};
     Metronome metronome{world.server_loop()};
     world.call(0, 10'000);
-    world.settle();
+    world.run_until_idle();
     EXPECT_LE(metronome.latest(), 3ms);
     EXPECT_GE(metronome.beats(), 10'000 * work / 4ms);
   }
@@ -168,7 +168,7 @@ TEST(Turns, EndSoThatTimersAreOnTimeHoweverManyPeersSendAtOnce) {
   Flood world{128, 10us};
   Metronome metronome{world.server_loop()};
   for (std::size_t client = 0; client < 128; ++client) world.call(client, 500);
-  world.settle();
+  world.run_until_idle();
   EXPECT_LE(metronome.latest(), 5ms);
   EXPECT_GE(metronome.beats(), 100);
 }
@@ -204,7 +204,7 @@ TEST(Turns, AnswerACallerWhoAsksLittleBeforeThoseWhoAskMuch) {
   std::sort(took.begin(), took.end());
   EXPECT_LE(took[took.size() / 2], 2ms);
   EXPECT_LE(took.back(), 5ms);
-  world.settle();
+  world.run_until_idle();
 }
 
 TEST(Turns, AreSharedEvenlyByThoseWhoAskMuch) {
@@ -215,7 +215,7 @@ TEST(Turns, AreSharedEvenlyByThoseWhoAskMuch) {
     ASSERT_LE(*most - *least, 70);
     world.server_turn();
   }
-  world.settle();
+  world.run_until_idle();
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ struct Service {
     Result<std::uint32_t> result = co_await inner->call<&Service::nap>(number, 5u);
     co_return result;
   }
-  /// How long its caller waits for it.
+  /// Returns how long its caller waits for it.
   std::uint32_t microseconds_left(CallContext& context) {
     const Duration left = context.deadline().remaining(Loop::current()->now());
     return static_cast<std::uint32_t>(left / 1us);
@@ -144,7 +144,7 @@ class World {
     return true;
   }
   /// Everything that can be done without time passing.
-  void settle() {
+  void run_until_idle() {
     do {
       loop_->run_until_idle();
     } while (service.answer_one());

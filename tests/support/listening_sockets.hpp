@@ -40,7 +40,7 @@ inline std::string address_of_kernel(const std::string& text) {
   return printed + (":" + std::to_string(std::stoul(text.substr(colon + 1), nullptr, 16)));
 }
 
-/// Where this process listens by TCP, whoever opened it: "127.0.0.1:4242", "::1:4242".
+/// Returns where this process listens by TCP, whoever opened it: "127.0.0.1:4242", "::1:4242".
 inline std::multiset<std::string> listening_sockets() {
   constexpr std::string_view kListen = "0A";
   std::multiset<std::string> listening;

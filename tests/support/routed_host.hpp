@@ -12,8 +12,8 @@
 
 namespace weft::testing {
 
-/// Where a server has to listen so that the way to it leads over a device: an IPv4 address of that device, if
-/// it is one of this machine's. To simulated devices every address leads.
+/// Returns where a server has to listen so that the way to it leads over a device: an IPv4 address of that
+/// device, if it is one of this machine's. To simulated devices every address leads.
 inline std::string routed_host(verbs::Driver& driver) {
   const std::string loopback = "127.0.0.1";
   const auto device = verbs::Device::open({}, driver);

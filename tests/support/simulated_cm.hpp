@@ -40,7 +40,7 @@ class SimulatedCm final : public verbs::CmDriver {
   bool step();
   /// Every id that is connected, or on the way to it, gets this event, with no other effect.
   void raise(Kind kind);
-  /// Where somebody listens; 0 when nobody does.
+  /// Returns where somebody listens; 0 when nobody does.
   std::uint16_t listening_port() const;
   std::size_t channels() const;
   std::size_t ids() const;

@@ -37,7 +37,7 @@ class SimulatedRdma final : public verbs::Driver {
   explicit SimulatedRdma(std::vector<SimulatedDevice> devices);
   ~SimulatedRdma() override;
 
-  /// How they are connected by rdma_cm.
+  /// Returns what connects them by rdma_cm.
   SimulatedCm& manager() { return *manager_; }
 
   // What the test sees.

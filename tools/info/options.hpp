@@ -14,7 +14,7 @@ struct Options {
   load::UcxFlags ucx = {};
   load::RdmaFlags rdma = {};
   load::TlsFlags tls = {};
-  /// How long connecting may take.
+  /// Time that connecting may take.
   double seconds = 10;
   /// Every setting of UCX, not only those that differ from UCX's defaults.
   bool all = false;

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// How a file of rules or tokens is kept up to date.
+/// Says how a file of rules or tokens is kept up to date.
 struct AccessFileOptions {
   /// The first call that comes so long after the last look has the file looked at (one stat), and read when
   /// it is another: put it on a disk of this machine. Above zero.

@@ -20,7 +20,7 @@ namespace weft {
 /// Errors: those of reading it the first time (errno), kInvalidArgument for its mistakes: "FILE:LINE: ...".
 Result<std::shared_ptr<Authenticator>> token_file(std::string path, const AccessFileOptions& options = {});
 
-/// How a client sends its token.
+/// Says how a client sends its token.
 struct BearerOptions {
   AccessFileOptions file{};
   /// Also to servers on other hosts without encryption, where whoever is on the way can take it: by tcp://,

@@ -20,7 +20,7 @@ struct EndpointSpec {
   /// Share of the calls, against that of the others; zero takes none. More than kPickWeightMax counts as
   /// that.
   std::uint32_t weight = 1;
-  /// Where it stands, as in "eu-west-1b"; empty when nobody says.
+  /// Zone in which it stands, as in "eu-west-1b"; empty when nobody says.
   std::string_view zone = {};
 };
 

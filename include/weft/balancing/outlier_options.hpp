@@ -28,7 +28,7 @@ struct OutlierOptions {
   double ejected_share_max = 0.5;
   /// Time in which the share of an endpoint that comes back grows from a tenth to the whole.
   Duration slow_start = std::chrono::seconds{10};
-  /// Where a smaller share of the endpoints than this is healthy, the ejected get calls as if they were: the
+  /// Share of healthy endpoints. With fewer than this the ejected get calls as if they were healthy: the
   /// few would be buried, and when so many look ill the fault may well be on this side. Those that
   /// set_share() gives nothing still get none. It ends with a tenth of
   /// the endpoints more. Zero: never.

@@ -12,7 +12,7 @@ namespace weft {
 
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
-/// Where the library's few messages go. Given by the user in options; the library owns none and keeps a
+/// Place where the library's few messages go. Given by the user in options; the library owns none and keeps a
 /// pointer, which must outlive what was given it. Called from any loop's thread.
 class Logger {
  public:

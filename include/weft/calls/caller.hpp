@@ -24,7 +24,7 @@ class Caller {
  protected:
   Caller() = default;
   ~Caller() = default;
-  /// While it is made, or assigned; `target` lives as long as this, or as it has no other.
+  /// Sets whom it calls, while it is made or assigned; `target` lives as long as this, or as it has no other.
   void set_target(detail::CallTarget& target) { target_ = &target; }
 
  private:

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "weft/calls/incoming_call.hpp"
-#include "weft/limits/token_bucket.hpp"
+#include "weft/limits/rate.hpp"
 
 namespace weft {
 
@@ -31,7 +31,7 @@ std::shared_ptr<const CallerKey> by_metadata(std::string key);
 /// nothing is known are one.
 std::shared_ptr<const CallerKey> by_identity();
 
-/// How often each caller may call: ServerOptions::caller_rates.
+/// Rate at which each caller may call: ServerOptions::caller_rates.
 struct CallerRate {
   Rate rate{};
   /// Null: by the host that the connection comes from, an IPv6 host by its first 64 bits. That is looked at

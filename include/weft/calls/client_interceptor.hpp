@@ -33,7 +33,7 @@ class OutgoingCall {
   OutgoingCall& operator=(const OutgoingCall&) = delete;
 
   std::string_view method() const { return facts_.method; }
-  /// Where the call is to go: ClientOptions::connect.
+  /// Returns where the call is to go: ClientOptions::connect.
   std::string_view target() const { return facts_.target; }
   Deadline deadline() const { return facts_.deadline; }
   /// Bytes of the arguments.

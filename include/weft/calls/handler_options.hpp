@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "weft/limits/adaptive_limit_options.hpp"
-#include "weft/limits/token_bucket.hpp"
+#include "weft/limits/rate.hpp"
 
 namespace weft {
 
@@ -23,7 +23,7 @@ struct HandlerOptions {
   /// Of a blocking handler: calls that wait for a worker, over all connections; zero:
   /// ServerOptions::worker_queue_max. One more is refused with kResourceExhausted.
   std::uint32_t waiting_max = 0;
-  /// How often the method may be called, by all callers together; none: as often as they like. What is more
+  /// Rate of all callers' calls of the method together; none: as often as they like. What is more
   /// is refused with kResourceExhausted, which says when to come again.
   std::optional<Rate> rate{};
   /// Finds by itself how many calls of the method run at the same time best, and refuses the others with

@@ -51,7 +51,7 @@ struct RpcLimits {
   Duration frame_timeout = std::chrono::seconds{10};
   /// From the connection to the peer's whole hello.
   Duration hello_timeout = std::chrono::seconds{10};
-  /// How long a peer may leave queued bytes untaken.
+  /// Time for which a peer may leave queued bytes untaken.
   Duration stall_timeout = std::chrono::seconds{30};
   /// A connection on which nothing arrived for this long is pinged; after as long again without a byte it is
   /// dead. Zero switches pings off.

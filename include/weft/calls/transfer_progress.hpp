@@ -11,7 +11,7 @@ namespace weft {
 
 class Loop;
 
-/// How far the attachments of one call are. The user's own object: a call is given it by
+/// Progress of the attachments of one call. The user's own object: a call is given it by
 /// CallOptions::progress, and counts both ways; a handler gives it by CallContext::report_progress(), and it
 /// counts what leaves of the answer's attachment. The counts only grow while the call lasts, by whole pieces
 /// of what travels in pieces and all at once otherwise; they stay as they are when it has ended, however it

@@ -11,9 +11,9 @@
 
 #include "weft/coro/task.hpp"
 #include "weft/detail/fleet/fleet_call.hpp"
+#include "weft/detail/fleet/quorum.hpp"
 #include "weft/fleet/fleet_options.hpp"
 #include "weft/fleet/fleet_stats.hpp"
-#include "weft/fleet/quorum.hpp"
 #include "weft/functions/call.hpp"
 #include "weft/runtime/loop.hpp"
 #include "weft/transports.hpp"
@@ -174,8 +174,8 @@ class FleetClient final {
       Task<std::vector<Result<R>>> all = when_all(std::move(calls));
       results = co_await std::move(all);
     } else {
-      Task<Quorum<R>> all = when_quorum<R>(wanted, std::move(calls));
-      Quorum<R> quorum = co_await std::move(all);
+      Task<detail::Quorum<R>> all = detail::when_quorum<R>(wanted, std::move(calls));
+      detail::Quorum<R> quorum = co_await std::move(all);
       results = std::move(quorum.results);
     }
     for (std::size_t i = 0; i < replies.size(); ++i) replies[i].reply = std::move(results[i]);

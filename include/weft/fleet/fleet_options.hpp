@@ -24,7 +24,7 @@ struct FleetRetry {
   /// Waits before a server is asked for the second time; one that was not asked yet is asked at once.
   Duration backoff_min = std::chrono::milliseconds{10};
   Duration backoff_max = std::chrono::seconds{1};
-  /// How long one attempt may take; an idempotent call goes to another server then. kNoTimeout: as long as
+  /// Time that one attempt may take; an idempotent call goes to another server then. kNoTimeout: as long as
   /// the call. Above zero.
   Duration attempt_timeout = kNoTimeout;
   /// Classes of failures that are tried again: connections lost and servers that stop; servers that refuse

@@ -38,7 +38,7 @@ struct OwnedResult<std::span<T, N>> {
   using Type = std::vector<std::remove_const_t<T>>;
 };
 
-/// How an argument that was given as `Given` is kept until it is encoded as `Parameter`.
+/// Says how an argument that was given as `Given` is kept until it is encoded as `Parameter`.
 template <typename Parameter, typename Given>
 struct KeptArgument {
   using Plain = std::remove_cvref_t<Given>;

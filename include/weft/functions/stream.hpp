@@ -55,7 +55,7 @@ class YieldItem final : Ready {
   YieldItem(const YieldItem&) = delete;
   YieldItem& operator=(const YieldItem&) = delete;
 
-  bool await_ready() { return settle() == Step::kSent; }
+  bool await_ready() { return try_send() == Step::kSent; }
   void await_suspend(std::coroutine_handle<>) noexcept {
     if (step_ == Step::kOver) return promise_.end_early();
     wait();
@@ -73,9 +73,9 @@ class YieldItem final : Ready {
     kOver,
   };
 
-  Step settle() {
+  Step try_send() {
     if (attachment_ != nullptr) [[unlikely]] {
-      return step_ = settle_attached();
+      return step_ = try_send_attached();
     }
     const StreamSide::Writing writing = promise_.side->writing();
     if (writing == StreamSide::Writing::kReady) [[likely]] {
@@ -86,7 +86,7 @@ class YieldItem final : Ready {
     return step_;
   }
   // Out of line, so that items without attachment are sent inline.
-  [[gnu::noinline]] Step settle_attached() {
+  [[gnu::noinline]] Step try_send_attached() {
     StreamSide& side = *promise_.side;
     if (step_ == Step::kAttach) {
       if (side.sends_attachment()) return Step::kAttach;
@@ -105,7 +105,7 @@ class YieldItem final : Ready {
   }
   void on_turn() noexcept {
     try {
-      settle();
+      try_send();
     } catch (...) {
       thrown_ = std::current_exception();
       step_ = Step::kSent;

@@ -7,7 +7,8 @@
 
 namespace weft {
 
-/// Options of an AdaptiveLimit, and of one that several threads share.
+/// Options of a limit that finds by itself how many calls run at the same time best: a server works on no
+/// more than that, and refuses the others.
 struct AdaptiveLimitOptions {
   /// Limit that is there at first. From 1 to `limit_max`.
   std::uint32_t limit_initial = 32;

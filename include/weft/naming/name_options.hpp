@@ -19,7 +19,7 @@ struct NameOptions {
   /// Wait after a failed attempt: doubled with each one, and jittered down to its half.
   Duration backoff_min = std::chrono::milliseconds{100};
   Duration backoff_max = std::chrono::seconds{30};
-  /// How long one question to a DNS server or to etcd may take.
+  /// Time that one question to a DNS server or to etcd may take.
   Duration request_timeout = std::chrono::seconds{5};
   /// Answers of DNS are asked for again when their TTL has passed, within these bounds; those of etcd, which
   /// tells of changes by itself, after `ttl_max`.

@@ -52,9 +52,9 @@ class NameRegistration {
   /// timeout.
   Task<Result<void>> leave();
 
-  /// How often the entry was written: more than once when etcd had lost the lease.
+  /// Returns how often the entry was written: more than once when etcd had lost the lease.
   std::uint64_t registrations() const noexcept;
-  /// How often the lease was renewed.
+  /// Returns how often the lease was renewed.
   std::uint64_t renewals() const noexcept;
   /// Returns why the last attempt failed; ok when it did not.
   Status last_failure() const noexcept;

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-/// Where a loop's "now" comes from. Must outlive the loops it is given to.
+/// Source of a loop's "now". Must outlive the loops it is given to.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -115,7 +115,7 @@ class Loop : public detail::Executor {
   /// Turns until there is nothing left to do now, without waiting. Returns how much was done: posted work,
   /// descriptor reports, timers, coroutines and hooks. With a ManualClock the same every time.
   std::size_t run_until_idle();
-  /// When the earliest timer fires; none when no timer is armed. A simulation sets its clock to it.
+  /// Returns when the earliest timer fires; none when no timer is armed. A simulation sets its clock to it.
   std::optional<TimePoint> next_timer() const noexcept;
 
   /// For a foreign event loop: becomes readable when run_once(0) has something to do, timers included (not

@@ -19,7 +19,7 @@ enum class WaitMode : std::uint8_t {
   kWait,      ///< sleeps at once
 };
 
-/// How a loop hears of descriptors.
+/// Says how a loop hears of descriptors.
 enum class PollerKind : std::uint8_t {
   kAuto,     ///< epoll: io_uring's poll measured as a tie, and epoll is there on every kernel
   kEpoll,    ///< epoll
@@ -32,13 +32,13 @@ std::string_view to_string(PollerKind kind);
 struct LoopOptions {
   PollerKind poller = PollerKind::kAuto;
   WaitMode mode = WaitMode::kAdaptive;
-  /// How long an adaptive loop asks again before it sleeps.
+  /// Time for which an adaptive loop asks again before it sleeps.
   Duration spin = std::chrono::microseconds{50};
   /// Null: the system's monotonic clock. Must outlive the loop.
   Clock* clock = nullptr;
   detail::ChunkPoolOptions chunks{};
-  /// How many ready coroutines run before the loop looks at descriptors and timers again, in one turn or in
-  /// several quick ones. Above zero.
+  /// Number of ready coroutines that run before the loop looks at descriptors and timers again, in one turn
+  /// or in several quick ones. Above zero.
   std::size_t turn_budget = 4096;
   /// Beginning of the loop's random numbers. Zero: the system chooses; with a clock that does not advance
   /// by itself they are the same in each run.
@@ -48,7 +48,7 @@ struct LoopOptions {
 /// Counters of a loop since it was made, for tests and for people.
 struct LoopStats {
   std::uint64_t turns = 0;
-  /// How many of the turns only asked pollers and ran what came of it; see Loop.
+  /// Number of the turns that only asked pollers and ran what came of it; see Loop.
   std::uint64_t quick_turns = 0;
   /// Questions to the kernel that could not block.
   std::uint64_t polls = 0;

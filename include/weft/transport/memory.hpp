@@ -27,7 +27,7 @@ struct MemoryFaults {
 };
 
 struct MemoryOptions {
-  /// How much may be on its way in one direction.
+  /// Bytes that may be on their way in one direction.
   std::size_t pipe_bytes = 64 * 1024;
   /// Value for Capabilities: a simulated network has peers that vanish, and needs the pings against that.
   bool peer_may_vanish = false;

@@ -42,15 +42,16 @@ struct SimulatedNetworkOptions {
   /// Links of hosts that are made from now on.
   SimulatedLink outgoing{};
   SimulatedLink incoming{};
-  /// How much may be on its way in one direction of a connection, what the receiver has not read included.
+  /// Bytes that may be on their way in one direction of a connection, what the receiver has not read
+  /// included.
   std::size_t pipe_bytes = 64 * 1024;
   /// The wait before a lost packet is sent again, twice the latency at least; it doubles up to the maximum.
   Duration retransmit_min = std::chrono::milliseconds{200};
   Duration retransmit_max = std::chrono::minutes{2};
   /// A connection whose packets were not acknowledged for so long ends with ETIMEDOUT.
   Duration give_up_after = std::chrono::minutes{15};
-  /// How many connections wait to be accepted by a listener. Further attempts hear nothing, and try again
-  /// after a second, then two, and so on, as after a lost packet.
+  /// Number of connections that wait to be accepted by a listener. Further attempts hear nothing, and try
+  /// again after a second, then two, and so on, as after a lost packet.
   std::size_t backlog_max = 4096;
 };
 

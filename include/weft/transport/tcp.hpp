@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// How TCP and Unix sockets are set up. Zero leaves a setting to the system, unless it says otherwise.
+/// Options of TCP and Unix sockets. Zero leaves a setting to the system, unless it says otherwise.
 struct TcpOptions {
   /// Congestion control by its name in the kernel, "cubic"; a name that the kernel does not know fails.
   std::string congestion{};
@@ -19,12 +19,12 @@ struct TcpOptions {
   Duration keepalive_idle = std::chrono::seconds{30};
   Duration keepalive_interval = std::chrono::seconds{5};
   int keepalive_count = 3;
-  /// How long sent bytes may stay unacknowledged before the connection breaks; whole milliseconds.
+  /// Time for which sent bytes may stay unacknowledged before the connection breaks; whole milliseconds.
   Duration user_timeout{};
   /// Sizes of the kernel's buffers. Setting one switches its automatic growth off.
   int send_buffer_bytes = 0;
   int receive_buffer_bytes = 0;
-  /// How many connections may wait to be accepted.
+  /// Number of connections that may wait to be accepted.
   int backlog = 4096;
   /// Several listeners may bind one port, and the kernel spreads the peers over them.
   bool reuse_port = false;

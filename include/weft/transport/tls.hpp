@@ -13,7 +13,7 @@
 #include "weft/base/time.hpp"
 #include "weft/detail/base/secret.hpp"
 #include "weft/detail/transport/transport.hpp"
-#include "weft/limits/token_bucket.hpp"
+#include "weft/limits/rate.hpp"
 
 namespace weft {
 
@@ -32,7 +32,7 @@ struct TlsCertificate {
   std::string key_pem{};
 };
 
-/// How a server treats certificates of its clients.
+/// Says how a server treats certificates of its clients.
 enum class TlsClients : std::uint8_t {
   kNotAsked,  ///< clients stay anonymous
   kAsked,     ///< a certificate that a client has is checked; a client may have none
@@ -41,8 +41,8 @@ enum class TlsClients : std::uint8_t {
 
 enum class TlsVersion : std::uint8_t { k12, k13 };
 
-/// How connections of tls:// URLs are encrypted, and who is believed to be at the other end. The files are
-/// read when the first listener, or the first connection, wants them, and again when they have changed.
+/// Says how connections of tls:// URLs are encrypted, and who is believed to be at the other end. The files
+/// are read when the first listener, or the first connection, wants them, and again when they have changed.
 struct TlsOptions {
   /// This side's. A server needs at least one; of several it shows the first that is made out for the name
   /// that a client asks for, else the first of all. A client shows the first when it is asked.

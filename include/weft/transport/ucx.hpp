@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// How UCX treats a peer that fails. Both ends have to choose the same.
+/// Says how UCX treats a peer that fails. Both ends have to choose the same.
 enum class UcxErrorMode : std::uint8_t {
   /// UCX can give up an endpoint: what was given to it comes back at once. All connections of a loop share a
   /// worker.
@@ -24,8 +24,8 @@ enum class UcxErrorMode : std::uint8_t {
   kNone,
 };
 
-/// How connections use UCX. What UCX itself reads from its environment variables still counts; what is given
-/// here wins over it. What UCX writes to its own log goes where ucx::log_to() says (weft/ucx/log.hpp).
+/// Says how connections use UCX. What UCX itself reads from its environment variables still counts; what is
+/// given here wins over it. What UCX writes to its own log goes where ucx::log_to() says (weft/ucx/log.hpp).
 struct UcxOptions {
   /// Policy of a client for tcp:// and unix:// URLs.
   CarrierPolicy connecting = CarrierPolicy::kForbid;
@@ -48,17 +48,17 @@ struct UcxOptions {
   /// More of UCX's settings by name, without "UCX_": {"RNDV_THRESH", "8k"}.
   std::vector<std::pair<std::string, std::string>> settings{};
   UcxErrorMode error_mode = UcxErrorMode::kPeer;
-  /// How much may be on its way to a side that does not take it.
+  /// Bytes that may be on their way to a side that does not take them.
   std::size_t window_bytes = 1024 * 1024;
   /// Frames are packed into active messages of up to this many bytes, which UCX sends by copying them.
   std::size_t message_bytes = 8 * 1024;
   /// Attachments, or parts of them, from this size on are read by the peer's UCX where they lie, and land
   /// where they are wanted (rendezvous).
   std::size_t rendezvous_bytes_min = 32 * 1024;
-  /// How long bringing UCX up may take, from the peer's hello on.
+  /// Time that bringing UCX up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{5};
-  /// How many peers each loop of a server brings up at a time in UcxErrorMode::kNone, where each of them
-  /// costs a worker before it has been heard; the others wait until their time is over. Above zero.
+  /// Number of peers that each loop of a server brings up at a time in UcxErrorMode::kNone, where each of
+  /// them costs a worker before it has been heard; the others wait until their time is over. Above zero.
   std::size_t bring_ups_max = 16;
   /// Hears of messages that belong to no connection, at most once a second. Must outlive the transport.
   Logger* logger = &stderr_logger();

@@ -38,13 +38,13 @@ struct VerbsUsage {
   std::atomic<std::size_t> attachment_bytes{0};
 };
 
-/// How the two sides' queue pairs find each other.
+/// Says how the two sides' queue pairs find each other.
 enum class VerbsConnect : std::uint8_t {
   kHello,   ///< by what both sides say to each other on the connection's stream
   kRdmaCm,  ///< by the system's connection manager (librdmacm), along the route to the stream's IP address
 };
 
-/// How connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
+/// Says how connections use RDMA. Memory is bounded by what stands here: see verbs_memory().
 struct VerbsOptions {
   /// Policy of a client for tcp:// and unix:// URLs.
   CarrierPolicy connecting = CarrierPolicy::kForbid;
@@ -78,7 +78,8 @@ struct VerbsOptions {
   std::size_t message_bytes = 16 * 1024;
   /// Registered memory is made in blocks of this size.
   std::size_t block_bytes = 256 * 1024;
-  /// How many messages a peer may always have on their way to us, and up to how many while there is memory.
+  /// Number of messages that a peer may always have on their way to us, and up to how many while there is
+  /// memory.
   std::size_t credits_min = 4;
   std::size_t credits_max = 32;
   /// Messages under way from us, for each connection.
@@ -103,10 +104,10 @@ struct VerbsOptions {
   /// known by its completion only.
   bool relaxed_ordering = true;
 
-  /// Where registered memory is counted, if anywhere.
+  /// Counts of registered memory; null: it is not counted.
   std::shared_ptr<VerbsUsage> usage{};
 
-  /// How long bringing RDMA up may take, from the peer's hello on.
+  /// Time that bringing RDMA up may take, from the peer's hello on.
   Duration bring_up_timeout = std::chrono::seconds{5};
   /// Hears of what devices report, at most once a second. Must outlive the transport.
   Logger* logger = &stderr_logger();

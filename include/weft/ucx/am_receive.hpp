@@ -137,7 +137,7 @@ class AmMessage {
   explicit operator bool() const noexcept { return record_ != nullptr; }
   /// Valid as long as the message is.
   Bytes header() const noexcept { return {record_->header, record_->header_size}; }
-  /// How long the data is, wherever they are.
+  /// Returns how long the data is, wherever they are.
   std::size_t size() const noexcept { return record_->size; }
   /// The data are still at the sender: receive_into() fetches them.
   bool rendezvous() const noexcept { return record_->kind == detail::AmRecord::Data::kRendezvous; }
@@ -147,7 +147,8 @@ class AmMessage {
     if (rendezvous()) return {};
     return {static_cast<const std::byte*>(record_->data), record_->size};
   }
-  /// Where an answer goes, if the sender said AmSendOptions::reply_endpoint; else one without a handle.
+  /// Returns where an answer goes, if the sender said AmSendOptions::reply_endpoint; else one without a
+  /// handle.
   EndpointRef reply_endpoint() const noexcept {
     if (record_->reply == nullptr) return {};
     return {.handle = record_->reply, .operations = &record_->store->operations()};

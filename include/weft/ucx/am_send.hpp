@@ -19,7 +19,7 @@
 
 namespace weft::ucx {
 
-/// How an active message travels.
+/// Says how an active message travels.
 enum class AmProtocol : std::uint8_t {
   kAuto,        ///< as UCX finds best for its size
   kEager,       ///< with its data at once; the receiver finds it in UCX's buffer

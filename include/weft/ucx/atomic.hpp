@@ -36,7 +36,7 @@ struct Atomic {
   }
 };
 
-/// How UCX is asked. Operand and reply live in the record, so that nothing of the caller's is UCX's.
+/// Asks UCX. Operand and reply live in the record, so that nothing of the caller's is UCX's.
 template <AtomicWord T, ucp_atomic_op_t kOp>
 struct AtomicCall {
   static constexpr ucp_datatype_t kWord = ucp_datatype_t{sizeof(T)} << UCP_DATATYPE_SHIFT;

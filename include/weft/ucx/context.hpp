@@ -58,7 +58,7 @@ struct ContextOptions {
   std::vector<std::pair<std::string, std::string>> settings{};
   /// Another prefix of environment variables that is read before "UCX_": "APP" for APP_UCX_TLS.
   std::string environment_prefix{};
-  /// How many endpoints there will be; 0 when unknown. UCX chooses scalable transports for many.
+  /// Number of endpoints that there will be; 0 when unknown. UCX chooses scalable transports for many.
   std::size_t expected_endpoints = 0;
 };
 

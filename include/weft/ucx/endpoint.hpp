@@ -39,7 +39,7 @@ struct EndpointOptions {
   weft::detail::UniqueFunction<void(const Status&)> on_error{};
 };
 
-/// Where operations go: an Endpoint, or the reply endpoint of an active message. A view: valid as long as
+/// Target of operations: an Endpoint, or the reply endpoint of an active message. A view: valid as long as
 /// that is.
 struct EndpointRef {
   ucp_ep_h handle = nullptr;

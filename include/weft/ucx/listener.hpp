@@ -64,7 +64,7 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Where it listens. Errors: UCX's.
+  /// Returns where it listens. Errors: UCX's.
   Result<sockaddr_storage> address() const;
   /// Returns Result<ConnectionRequest>, the oldest. Cancel: total.
   [[nodiscard]] auto next() noexcept { return requests_.pop(); }

@@ -37,7 +37,7 @@ struct KeyCore final : weft::detail::ListHook<KeyTag> {
   std::size_t references = 1;
 };
 
-/// How many bytes of an active message's header a record keeps for UCX.
+/// Bytes of an active message's header that a record keeps for UCX.
 inline constexpr std::size_t kHeaderCopiedMax = 64;
 
 /// The record of one operation that UCX has not finished. Its states are those of operation_state.hpp.
@@ -131,7 +131,7 @@ class OperationPool {
     }
     return false;
   }
-  /// How many calls progress_until() may make until the loop asks the worker again.
+  /// Sets how many calls progress_until() may make until the loop asks the worker again.
   void allow_calls(unsigned calls) noexcept { calls_left_ = calls; }
   /// Whether progress_until() found something since the last time this was asked.
   bool take_brought() noexcept { return std::exchange(brought_, false); }

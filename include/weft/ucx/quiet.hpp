@@ -7,7 +7,7 @@
 
 namespace weft::ucx::detail {
 
-/// How long UCX has had nothing to do, and how long it may be left alone then.
+/// Tells how long UCX has had nothing to do, and how long it may be left alone then.
 ///
 /// Over shared memory UCX refuses to be armed as long as something waits to be sent, for nobody tells it that
 /// the peer has made room. A peer that lives makes room within microseconds, and is asked for again and

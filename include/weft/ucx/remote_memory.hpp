@@ -42,7 +42,7 @@ class MemoryRegion {
 
   /// All of it. Copies of it and slices keep the region registered.
   const Memory& memory() const noexcept { return memory_; }
-  /// Where it begins, as peers say it to put() and get().
+  /// Returns where it begins, as peers say it to put() and get().
   std::uint64_t address() const noexcept { return reinterpret_cast<std::uint64_t>(memory_.data()); }
   /// Returns the packed key that a peer's RemoteKey::unpack() takes. Errors: UCX's.
   Result<std::vector<std::byte>> pack_key() const;

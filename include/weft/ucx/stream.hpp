@@ -14,7 +14,7 @@
 
 namespace weft::ucx {
 
-/// When a stream receive is done.
+/// Says when a stream receive is done.
 enum class StreamWait : std::uint8_t {
   kSome,  ///< when bytes are there
   kAll,   ///< when the memory is full

@@ -57,14 +57,14 @@ class AfterProgress : public weft::detail::ListHook<AfterProgressTag> {
 };
 
 struct WorkerOptions {
-  /// How many calls of ucp_worker_progress() one turn of the loop makes as long as nothing happens. More
-  /// find a message sooner and let descriptors and timers wait longer.
+  /// Number of calls of ucp_worker_progress() that one turn of the loop makes as long as nothing happens.
+  /// More find a message sooner and let descriptors and timers wait longer.
   unsigned progress_max = 4;
-  /// How many more of them an operation makes before its coroutine suspends, in a loop that spins: what is
-  /// done within them costs no turn. Counted from one turn to the next for all operations together, and only
-  /// while nothing else is ready. 0: every operation that UCX does not finish at once suspends.
+  /// Number of further calls that an operation makes before its coroutine suspends, in a loop that spins:
+  /// what is done within them costs no turn. Counted from one turn to the next for all operations together,
+  /// and only while nothing else is ready. 0: every operation that UCX does not finish at once suspends.
   unsigned progress_before_suspending_max = 256;
-  /// How many operations may be under way; rounded up to 32. More fail with kResourceExhausted.
+  /// Number of operations that may be under way; rounded up to 32. More fail with kResourceExhausted.
   std::size_t operations_max = 65'536;
   /// The alignment of active messages' data that UCX allocates; 0 for UCX's own.
   std::size_t am_alignment = 0;

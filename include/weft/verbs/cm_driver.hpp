@@ -85,7 +85,7 @@ class CmDriver {
   /// Fills in the attributes that the queue pair needs to enter `attributes->qp_state`.
   virtual int init_qp_attr(CmId* id, ibv_qp_attr* attributes, int* mask) noexcept = 0;
 
-  /// Where the id's way begins: the device's name, null as long as that is not known, and its port.
+  /// Returns where the id's way begins: the device's name, null as long as that is not known, and its port.
   virtual const char* device_name(const CmId* id) const noexcept = 0;
   virtual std::uint8_t port(const CmId* id) const noexcept = 0;
 };

@@ -18,8 +18,8 @@
 namespace weft::verbs {
 
 struct CompletionQueueOptions {
-  /// How many completions it has room for. Queues that complete into it reserve what they may have under way,
-  /// so that it never overruns.
+  /// Number of completions it has room for. Queues that complete into it reserve what they may have under
+  /// way, so that it never overruns.
   std::size_t entries = 1024;
   /// Lets the loop sleep until something completes. Without it a loop with this queue never sleeps.
   bool event_channel = true;
@@ -40,9 +40,9 @@ class CompletionHandler {
   ~CompletionHandler() = default;
 };
 
-/// Where the completions of queue pairs arrive. A poller of its loop, which asks it and sleeps on its event
-/// channel (WaitMode of the loop: busy, adaptive, wait). Coroutines are resumed by the loop's ready queue.
-/// Ends after the queues that complete into it. Thread: its loop's.
+/// Queue in which the completions of queue pairs arrive. A poller of its loop, which asks it and sleeps on
+/// its event channel (WaitMode of the loop: busy, adaptive, wait). Coroutines are resumed by the loop's ready
+/// queue. Ends after the queues that complete into it. Thread: its loop's.
 class CompletionQueue final : public Poller {
   struct Private {
     explicit Private() = default;

@@ -16,7 +16,7 @@
 
 namespace weft::verbs {
 
-/// How packets with a GID travel.
+/// Says how packets with a GID travel.
 enum class GidType : std::uint8_t { kInfiniBand, kRoceV1, kRoceV2 };
 
 /// An address of a port: 16 bytes that look like an IPv6 address, and its place in the port's table.
@@ -73,7 +73,7 @@ class Device {
   std::string_view name() const noexcept { return context_->device->name; }
   /// Its limits.
   const ibv_device_attr& attributes() const noexcept { return attributes_; }
-  /// How the port is now. Errors: kInvalidArgument when there is no port of that number.
+  /// Returns how the port is now. Errors: kInvalidArgument when there is no port of that number.
   Result<Port> port(std::uint8_t number) const;
   /// The first port that is active. Errors: kUnavailable when none is.
   Result<Port> active_port() const;

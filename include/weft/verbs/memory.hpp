@@ -29,7 +29,7 @@ class Memory final : public weft::detail::CountedMemory<Memory, ibv_mr*> {
   /// Bytes that `block` owns.
   Memory(MemoryBlock& block, MutableBytes bytes) noexcept : Memory(bytes.data(), bytes.size(), &block) {}
 
-  /// How a work request names them. Not for empty ones.
+  /// Returns how a work request names them. Not for empty ones.
   ibv_sge segment() const noexcept {
     return {reinterpret_cast<std::uintptr_t>(data()), static_cast<std::uint32_t>(size()),
             block()->registration()->lkey};

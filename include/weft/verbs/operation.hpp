@@ -23,9 +23,9 @@ class Operation;
 class OperationTable;
 struct QueueTag;
 
-/// How many pieces of memory an operation may name.
+/// Number of pieces of memory that an operation may name.
 inline constexpr std::size_t kSegmentsMax = 32;
-/// How many operations of a completion queue may be under way or wait for room.
+/// Number of operations of a completion queue that may be under way or wait for room.
 inline constexpr std::size_t kOperationsMax = 65'536;
 
 /// Parameters of a work request besides its memory.

@@ -56,7 +56,8 @@ struct QueuePairOptions {
   Access access{.remote_read = true, .remote_write = true, .remote_atomic = true};
 };
 
-/// How packets travel; both sides choose for themselves, but for the MTU, of which the smaller one is used.
+/// Says how packets travel; both sides choose for themselves, but for the MTU, of which the smaller one is
+/// used.
 struct ConnectOptions {
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;
@@ -66,8 +67,8 @@ struct ConnectOptions {
   /// second.
   std::uint8_t ack_timeout = 14;
   std::uint8_t retries = 6;
-  /// How often a message is sent again that the peer has no receive for, and the wait that we ask peers for
-  /// (the InfiniBand code; 12 is 0.64 ms). 7, for ever, is refused.
+  /// Number of times a message is sent again that the peer has no receive for, and the wait that we ask peers
+  /// for (the InfiniBand code; 12 is 0.64 ms). 7, for ever, is refused.
   std::uint8_t receiver_not_ready_retries = 6;
   std::uint8_t receiver_not_ready_timer = 12;
   /// Reads and atomics under way at a time, each way; the device may have less.

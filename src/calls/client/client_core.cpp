@@ -12,7 +12,7 @@ namespace weft::detail {
 
 namespace {
 
-/// How many connections may wait for answers after a goaway.
+/// Number of connections that may wait for answers after a goaway.
 constexpr std::size_t kRetiredMax = 8;
 
 // With options that are no good no call has a timeout: it is refused for them, and not for a time that is

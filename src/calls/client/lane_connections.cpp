@@ -47,7 +47,7 @@ void LaneConnections::add_to(PoolStats& stats) {
   });
 }
 
-void LaneConnections::bury(PoolStats& counted) noexcept {
+void LaneConnections::destroy_ended(PoolStats& counted) noexcept {
   over.for_each([&](PooledConnection& each) {
     if (each.ended_from() != PooledConnection::State::kMaking) count_calls(counted, each);
   });
@@ -58,7 +58,7 @@ void LaneConnections::clear(PoolStats& counted) noexcept {
   const auto count = [&](PooledConnection& each) { count_calls(counted, each); };
   up.for_each(count);
   leaving.for_each(count);
-  bury(counted);
+  destroy_ended(counted);
   making.clear();
   up.clear();
   leaving.clear();

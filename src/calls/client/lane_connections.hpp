@@ -15,7 +15,7 @@ struct LaneConnections {
   /// Adds what there is now, and what they have counted.
   void add_to(PoolStats& stats);
   /// Destroys those that are over, and adds what they have counted. Not inside a callback of one.
-  void bury(PoolStats& counted) noexcept;
+  void destroy_ended(PoolStats& counted) noexcept;
   /// The same for all of them; their calls end.
   void clear(PoolStats& counted) noexcept;
 

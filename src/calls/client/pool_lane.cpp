@@ -12,7 +12,7 @@ namespace weft::detail {
 
 namespace {
 
-/// How many connections may wait for answers after they were left.
+/// Number of connections that may wait for answers after they were left.
 constexpr std::size_t kLeavingMin = 8;
 
 constexpr FixedFailure kTooManyWait{StatusCode::kResourceExhausted, Layer::kRpc, Retry::kBackoff,
@@ -177,7 +177,7 @@ void PoolLane::work_soon() {
 }
 
 void PoolLane::work() noexcept {
-  all_.bury(shared_.counted);
+  all_.destroy_ended(shared_.counted);
   admit();
   while (is_short() && now() >= shared_.quiet_until) {
     if (shared_.in_trouble && !all_.making.empty()) break;

@@ -121,7 +121,7 @@ class PoolLane final : private PooledConnectionOwner, private Timer {
   /// Calls in flight that one connection is to have.
   std::uint32_t calls_each_ = 512;
   TimePoint look_at_ = TimePoint::max();
-  /// How many were in use at once, on average.
+  /// Number that was in use at once, on average.
   double usual_ = 0;
   /// A connection is made for one that is old.
   bool renewing_ = false;

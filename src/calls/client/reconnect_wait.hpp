@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-/// How long a client waits before it connects again: a Backoff that goes on with each attempt that failed and
-/// with each connection that ended before it had lasted for `max`, whatever the peer did on it meanwhile.
+/// Time that a client waits before it connects again: a Backoff that goes on with each attempt that failed
+/// and with each connection that ended before it had lasted for `max`, whatever the peer did on it meanwhile.
 /// One that lasted begins anew with `min`. After a connection, unlike after a failed attempt, up to `spread`
 /// is added: who was connected to one server with many others hears of its end when they do.
 class ReconnectWait {

@@ -17,7 +17,7 @@ namespace weft::detail {
 
 namespace {
 
-/// How long a close() takes before it is named in the log, again and again.
+/// Time after which a close() is named in the log, again and again.
 constexpr Duration kLongEnd = std::chrono::seconds{5};
 
 std::string name_of(const std::type_info& type) {

@@ -10,7 +10,7 @@ namespace weft::detail {
 
 namespace {
 
-/// How long after the forced end a handler that still runs is named in the log, again and again.
+/// Time after the forced end at which a handler that still runs is named in the log, again and again.
 constexpr Duration kHeldCallReport = std::chrono::seconds{5};
 
 }  // namespace

@@ -10,7 +10,7 @@ class MethodDescriptor;
 class ServiceDescriptor;
 }  // namespace google::protobuf
 
-/// How things of a .proto are called in C++.
+/// Names of things of a .proto in C++.
 namespace weft::protobuf {
 
 /// "dir/echo" of dir/echo.proto.

@@ -50,7 +50,7 @@ class ConnectRace final : private ConnectAttemptOwner, private Timer, private Ca
   const TcpOptions& tcp_;
   const ConnectOptions& options_;
   std::vector<std::unique_ptr<ConnectAttempt>> attempts_;
-  /// How many of them have begun.
+  /// Number of them that have begun.
   std::size_t begun_ = 0;
   bool ended_ = false;
   Result<ConnectAttempt*> outcome_;

@@ -36,7 +36,7 @@ Url url_of(const SocketAddress& address);
 /// The address as text for people. A Unix client has no name of its own: both ends are then called by the
 /// path that was listened on. A path is what its owner made it, so it is cleaned like every text of a peer.
 std::string endpoint_text(const SocketAddress& address, const SocketAddress& other);
-/// Where the socket is bound; the path is empty for a Unix socket without one.
+/// Returns where the socket is bound; the path is empty for a Unix socket without one.
 SocketAddress local_address_of(int fd);
 
 }  // namespace weft::detail::tcp

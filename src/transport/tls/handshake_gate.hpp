@@ -6,8 +6,8 @@
 #include <string>
 
 #include "transport/tls/credentials.hpp"
-#include "weft/limits/rate_limiters.hpp"
-#include "weft/limits/token_bucket.hpp"
+#include "weft/detail/limits/rate_limiters.hpp"
+#include "weft/detail/limits/token_bucket.hpp"
 
 namespace weft::detail::tls {
 

@@ -81,7 +81,7 @@ class Inbox {
   const std::size_t window_bytes_;
   weft::detail::Ring<Arrival> queue_;
   std::map<std::uint32_t, Early> early_;
-  /// Where the piece at the front is received to, which may be a copy of our own.
+  /// Receive into which the piece at the front goes, which may be to a copy of our own.
   Operation landing_;
   std::uint32_t asks_queued_ = 0;
   std::uint32_t pieces_queued_ = 0;

@@ -15,8 +15,8 @@ inline constexpr std::size_t kWindowBytesMax = 256 * 1024 * 1024;
 inline constexpr std::size_t kMessageCost = 64;
 /// Attachments go in pieces, so that taking memory back waits for one piece and not for all.
 inline constexpr std::size_t kPieceBytes = 1024 * 1024;
-/// How long UCX may have had that piece before the carrier is given up for it, and how long it is waited for
-/// in any case: a peer that lives has it in less.
+/// Time for which UCX may have had that piece before the carrier is given up for it, and for which it is
+/// waited for in any case: a peer that lives has it in less.
 inline constexpr Duration kReclaimAtMost = std::chrono::milliseconds{50};
 inline constexpr Duration kReclaimAtLeast = std::chrono::microseconds{250};
 /// Messages that may stay in UCX's own memory, which is a whole buffer for each; more are copied.
@@ -24,23 +24,23 @@ inline constexpr std::size_t kHeldMessagesMax = 64;
 /// A small call and what goes with it fit an element of the shared memory's queue. Measured: 128 bytes echoed
 /// take 1.4 us instead of 1.8. UCX takes the peer's to be the same, so it is a part of the messages' version.
 inline constexpr std::size_t kSharedMemoryElementBytes = 512;
-/// How many messages of a worker may be looked at in UCX's own memory at a time; more are copied.
+/// Number of messages of a worker that may be looked at in UCX's own memory at a time; more are copied.
 inline constexpr std::size_t kLentMessagesMax = 256;
-/// How many pieces may be in the inbox: the one that lands, and the next, whose sender may hear first that it
-/// has.
+/// Number of pieces that may be in the inbox: the one that lands, and the next, whose sender may hear first
+/// that it has.
 inline constexpr std::uint32_t kPiecesMax = 2;
-/// How many asks may wait in the inbox: each is followed by the bytes of a whole attachment.
+/// Number of asks that may wait in the inbox: each is followed by the bytes of a whole attachment.
 inline constexpr std::uint32_t kAsksMax = 4096;
-/// How far a message may be ahead of the one that is due.
+/// Distance by which a message may be ahead of the one that is due.
 inline constexpr std::uint32_t kEarlyMax = 4096;
 /// UCX has nothing more to say, of a carrier or at all, when it said nothing so many times in a row.
 inline constexpr unsigned kIdleQuestions = 64;
 
-/// How often a worker whose peer died is looked at whether it is stuck, and after how many looks in a row it
-/// is.
+/// Interval at which a worker whose peer died is looked at whether it is stuck, and after how many looks in a
+/// row it is.
 inline constexpr Duration kWatchInterval = std::chrono::milliseconds{250};
 inline constexpr unsigned kStuckAfter = 4;
-/// How often UCX is asked in one look.
+/// Number of times that UCX is asked in one look.
 inline constexpr unsigned kWatchQuestions = 64;
 
 }  // namespace weft::detail::ucx_carrier

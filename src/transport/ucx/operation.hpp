@@ -40,7 +40,7 @@ class Operation {
   bool is_done() const noexcept { return done_; }
   bool flies() const noexcept { return active_ && !done_; }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// When it began, give or take a turn of the loop.
+  /// Returns when it began, give or take a turn of the loop.
   TimePoint began() const noexcept { return began_; }
 
   /// The header of the message that it sends.

@@ -17,8 +17,8 @@ namespace weft::detail::ucx_carrier {
 
 class UcxCarrier;
 
-/// Where the active messages for a carrier go: its slot in the table of its shared worker, and a key that
-/// tells it from whoever had the slot before.
+/// Place to which the active messages for a carrier go: its slot in the table of its shared worker, and a key
+/// that tells it from whoever had the slot before.
 struct Place {
   std::uint32_t slot = 0;
   std::uint32_t key = 0;
@@ -41,7 +41,7 @@ class SharedWorker final : private ChunkLender,
   ~SharedWorker();
 
   Loop& loop() const noexcept { return loop_; }
-  /// While alive().
+  /// Returns the worker, while alive().
   ucx::Worker& worker() const noexcept { return *worker_; }
   /// Returns the address by which a peer reaches the worker.
   Bytes address() const noexcept { return address_; }
@@ -84,7 +84,7 @@ class SharedWorker final : private ChunkLender,
   Logger* const logger_;
   const std::size_t lent_max_;
   std::size_t lent_ = 0;
-  /// While something is lent.
+  /// Keeps itself while something is lent.
   std::shared_ptr<SharedWorker> self_;
   std::unique_ptr<ucx::Worker> worker_;
   std::unique_ptr<ucx::Worker> resting_;
@@ -92,7 +92,7 @@ class SharedWorker final : private ChunkLender,
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
   std::mt19937 random_;
-  /// How often in a row it seemed so.
+  /// Number of times in a row that it seemed so.
   unsigned seemed_stuck_ = 0;
   std::uint64_t strays_ = 0;
   TimePoint quiet_until_{};

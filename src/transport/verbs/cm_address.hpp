@@ -17,7 +17,7 @@ namespace weft::detail::verbs_carrier {
 /// one peer on its stream, good for one request.
 using CmToken = std::array<std::byte, 16>;
 
-/// Where the listening side waits, and for what.
+/// Says where the listening side waits, and for what.
 struct CmListening {
   std::uint16_t port = 0;
   CmToken token{};

@@ -27,7 +27,7 @@ class DeviceTurns {
 
   verbs::Driver& driver_;
   const DeviceChoice choice_;
-  /// How often was asked on which node.
+  /// Number of times that was asked on each node.
   std::map<int, std::size_t> asked_;
 };
 

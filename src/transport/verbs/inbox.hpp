@@ -35,7 +35,7 @@ class Inbox {
   bool begins_with(Kind kind) noexcept { return !empty() && arrivals_.front().kind == kind; }
   Arrival& front() noexcept { return arrivals_.front(); }
   Arrival& back() noexcept { return arrivals_.back(); }
-  /// How many offers stand one behind the other at the beginning.
+  /// Returns how many offers stand one behind the other at the beginning.
   std::size_t offers_in_front() noexcept {
     std::size_t count = 0;
     while (count < arrivals_.size() && arrivals_[count].kind == Kind::kOffer) ++count;

@@ -34,7 +34,7 @@ class LentMessages final : private ChunkLender {
   ReceivePool& receives_;
   CarriersByPair& carriers_;
   std::size_t lent_ = 0;
-  /// While something is lent.
+  /// Keeps itself while something is lent.
   std::shared_ptr<LoopDevice> kept_;
 };
 

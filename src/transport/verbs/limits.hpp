@@ -41,22 +41,22 @@ inline constexpr std::size_t kOffersMax = 8;
 inline constexpr std::size_t kOffersKeptMax = 2 * kOffersMax;
 /// Somebody whose offers were declined offers only each second, then fourth, ... attachment for a while.
 inline constexpr unsigned kDeclinesCountedMax = 6;
-/// How long the carriers of a loop together wait for memory that is to be given back; half of it the first
-/// one, which is given up then. After that they may wait for a part of the time that has passed (see
+/// Time for which the carriers of a loop together wait for memory that is to be given back; half of it the
+/// first one, which is given up then. After that they may wait for a part of the time that has passed (see
 /// ReclaimTime).
 inline constexpr Duration kReclaimInAll = std::chrono::milliseconds{100};
 inline constexpr int kReclaimRest = 20;
-/// How long a peer has to answer when offers are withdrawn.
+/// Time that a peer has to answer when offers are withdrawn.
 inline constexpr Duration kAnswerAtMost = kReclaimInAll / 2;
-/// How often unused memory is looked for.
+/// Interval at which unused memory is looked for.
 inline constexpr Duration kTrimInterval = std::chrono::seconds{5};
-/// How long an end waits for the device to say what has arrived.
+/// Time for which an end waits for the device to say what has arrived.
 inline constexpr Duration kCatchUpAtMost = std::chrono::milliseconds{50};
 inline constexpr unsigned kIdleQuestions = 64;
-/// How long a queue pair outlives its carrier at most, for the device to give back a receive that it had
-/// taken for a message that came in half. Not all devices say when they have.
+/// Time for which a queue pair outlives its carrier at most, for the device to give back a receive that it
+/// had taken for a message that came in half. Not all devices say when they have.
 inline constexpr Duration kRetirement = std::chrono::milliseconds{100};
-/// How long the system may look for the address and for the route that rdma_cm connects by.
+/// Time for which the system may look for the address and for the route that rdma_cm connects by.
 inline constexpr Duration kResolveAtMost = std::chrono::seconds{2};
 /// Requests that may wait for a loop to look at them; more are refused by the system.
 inline constexpr int kCmBacklog = 256;

@@ -73,7 +73,7 @@ class OfferedBytes {
 
   /// Asks the peer for an answer to all, soon, if that was not done.
   void withdraw(TimePoint now) noexcept;
-  /// When that was done last.
+  /// Returns when that was done last.
   TimePoint withdrawn_at() const noexcept { return withdrawn_at_; }
   /// After that answer: nothing is begun any more. Returns how much of it is done.
   std::size_t take_back() noexcept;

@@ -36,7 +36,8 @@ class ReceivePool final : private verbs::CompletionHandler {
   ReceivePool(const ReceivePool&) = delete;
   ReceivePool& operator=(const ReceivePool&) = delete;
 
-  /// How many receives there may be at most: as many as the options' memory, and the device, have room for.
+  /// Returns how many receives there may be at most: as many as the options' memory, and the device, have
+  /// room for.
   std::size_t receives_max() const noexcept { return receives_max_; }
   /// Makes the queue, which completes into `completions`. Errors: what the device does not give.
   Status start(verbs::CompletionQueue& completions);
@@ -83,7 +84,7 @@ class ReceivePool final : private verbs::CompletionHandler {
   /// Receives that there are, and of these how many are promised.
   std::size_t receives_ = 0;
   std::size_t promised_ = 0;
-  /// How many were when trim() looked last; and of which blocks it leaves the slots posted.
+  /// Number of them when trim() looked last; and of which blocks it leaves the slots posted.
   std::size_t promised_lately_ = 0;
   std::size_t kept_slots_ = SIZE_MAX;
   /// The last attempt to get more memory failed, and no carrier came since.

@@ -19,7 +19,7 @@ namespace {
 /// Peers that say addresses where nobody is get no more threads than this, however fast they come and go.
 constexpr std::size_t kSearchesMax = 64;
 
-/// How soon a thread that has no memory to say what it found tries again.
+/// Time after which a thread that has no memory to say what it found tries again.
 constexpr Duration kSayAgain = std::chrono::milliseconds{1};
 
 constexpr FixedFailure kNoMemoryForSearch{StatusCode::kResourceExhausted, Layer::kTransport,

@@ -41,7 +41,7 @@ class SharedRegionCourses {
   }
 
  private:
-  /// How often something was done, and the first failure of it.
+  /// Counts how often something was done, and keeps the first failure of it.
   struct Course {
     std::size_t bytes = 0;
     int done = 0;

@@ -49,7 +49,7 @@ class Crowd {
     ::waitpid(pid_, nullptr, 0);
   }
 
-  /// How many of them could do it; turns `loop` until they have.
+  /// Returns how many of them could do it; turns `loop` until they have.
   std::uint32_t order(Loop& loop, Order what) {
     const char byte = static_cast<char>(what);
     std::uint32_t count = 0;

@@ -70,7 +70,7 @@ inline std::uint64_t attachment_size(CallContext& context) {
   return context.attachment().size();
 }
 
-/// How many calls came to which end.
+/// Counts how many calls came to which end.
 struct Tally {
   int ended = 0;
   int right = 0;
@@ -87,7 +87,7 @@ inline Task<void> join(Scope& scope) {
   co_await scope.join();
 }
 
-/// How many descriptors this process has open.
+/// Returns how many descriptors this process has open.
 inline std::size_t open_descriptors() {
   DIR* directory = ::opendir("/proc/self/fd");
   if (directory == nullptr) return 0;

@@ -61,7 +61,7 @@ class LateAnswers : public FaultTest {
     });
   }
   /// Turns until nothing moves any more.
-  void settle(const Server& server) {
+  void run_until_idle(const Server& server) {
     std::size_t before = 0;
     do {
       before = server.stats().calls_running;
@@ -78,7 +78,7 @@ class LateAnswers : public FaultTest {
     ASSERT_TRUE(peer.send(requests));
     ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls == kCalls; }));
     answer_all();
-    settle(server);
+    run_until_idle(server);
     EXPECT_GE(server.stats().calls_running, kCalls - (kHighWater + kKernelBytes) / Late::kAnswerBytes);
     std::atomic<std::uint64_t> received = 0;
     std::thread reader{[&] {
@@ -130,7 +130,7 @@ TEST_F(LateAnswers, ThatWaitEndWithTheirConnection) {
   ASSERT_TRUE(turn_until(loop(), [&] { return late_.replies.size() == kCalls; }));
   for (Reply<std::string>& reply : late_.replies) std::move(reply)(late_.make());
   late_.replies.clear();
-  settle(server);
+  run_until_idle(server);
   ASSERT_GT(server.stats().calls_running, 0u);
   peer.reset();
   EXPECT_TRUE(turn_until(loop(), [&] { return server.stats().calls_running == 0; }));

@@ -177,19 +177,19 @@ class World {
   bool serves() const { return server_.has_value(); }
   void connect() { note(loop_->block_on(client_->connect())); }
   /// Turns the loop until nothing happens.
-  void settle() {
+  void run_until_idle() {
     while (loop_->run_once(2ms)) {
     }
   }
   /// The same, but no sooner than `done`, which another thread may bring about.
   template <typename Done>
-  void settle_when(Done done) {
+  void run_until(Done done) {
     const auto patience = std::chrono::steady_clock::now() + 10s;
     while (!done()) {
       if (std::chrono::steady_clock::now() > patience) std::abort();
       loop_->run_once(2ms);
     }
-    settle();
+    run_until_idle();
   }
 
   /// A peer that the server has accepted, or had no memory for.
@@ -393,7 +393,7 @@ constexpr Part kParts[] = {
      [](World& world) {
        attempt([&] {
          Call<std::string> call = world.client().start<nobody>(kText);
-         world.settle_when([&] { return call.done(); });
+         world.run_until([&] { return call.done(); });
        });
      }},
     {"an attachment", &connected,
@@ -403,7 +403,7 @@ constexpr Part kParts[] = {
        options.attachment = AttachmentView{Bytes{kBytes}};
        attempt([&] {
          Call<std::uint64_t> call = world.client().start<measure>(options);
-         world.settle_when([&] { return call.done(); });
+         world.run_until([&] { return call.done(); });
        });
      }},
     {"a stream of the server", &connected,
@@ -417,20 +417,20 @@ constexpr Part kParts[] = {
     {"a stream that is dropped", &connected,
      [](World& world) {
        auto stream = world.client().open<watch>(1000);
-       world.settle();
+       world.run_until_idle();
        stream.cancel();
-       world.settle();
+       world.run_until_idle();
      }},
     {"the client closes", &connected,
      [](World& world) {
        with_calls_under_way(world, [&] { world.client().close(); });
        world.drop_client();
-       world.settle();
+       world.run_until_idle();
      }},
     {"a connection that is made again", &connected,
      [](World& world) {
        world.call<leave>();
-       world.settle();
+       world.run_until_idle();
        world.call<echo>(kText);
        world.call<echo>(kText);
      }},
@@ -449,17 +449,17 @@ constexpr Part kParts[] = {
      [](World& world) {
        HostilePeer peer = world.meet_peer();
        peer.send("GET / HTTP/1.1\r\n\r\n");
-       world.settle();
+       world.run_until_idle();
      }},
     {"a peer that resets", &connected,
      [](World& world) {
        HostilePeer peer = world.meet_peer();
        peer.send(hello_bytes());
-       world.settle();
+       world.run_until_idle();
        const linger reset{1, 0};
        ::setsockopt(peer.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
        peer.close();
-       world.settle();
+       world.run_until_idle();
      }},
     {"a peer that ends inside a frame", &connected,
      [](World& world) {
@@ -467,7 +467,7 @@ constexpr Part kParts[] = {
        peer.send(hello_bytes());
        peer.send(request_bytes<echo>(1, kText).substr(0, 60));
        peer.close();
-       world.settle();
+       world.run_until_idle();
      }},
     {"the server stops", &connected,
      [](World& world) {
@@ -513,7 +513,7 @@ struct Report {
   bool finished = false;
 };
 
-/// Where threads race, one run takes a few allocations more than another.
+/// Runs in a row without an allocation that fails: where threads race, one run takes a few more than another.
 constexpr int kUnusedInARow = 3;
 
 /// In a child: all positions from `report.position` on, as long as there is one to fail.

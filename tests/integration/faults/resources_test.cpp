@@ -35,7 +35,7 @@ class StarvedServer {
   }
   const std::string& url() const { return url_; }
 
-  /// How often its loop has turned.
+  /// Returns how often its loop has turned.
   std::uint64_t turns() { return loop_->stats().turns; }
 
  private:

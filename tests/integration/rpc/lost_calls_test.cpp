@@ -75,7 +75,7 @@ class StalledServer {
     }
     return numbers;
   }
-  /// How many requests are here whose attachments come in pieces, of which some may be here as well.
+  /// Returns how many requests are here whose attachments come in pieces, of which some may be here as well.
   std::size_t begun_with_pieces() {
     const std::string bytes = received();
     std::size_t count = 0;
@@ -129,7 +129,7 @@ class LostCalls : public RpcTest, public ::testing::WithParamInterface<const cha
     while (loop().run_once(0ms)) {
     }
   }
-  /// How many of the calls are unprocessed. None of those that the server has seen a byte of may be.
+  /// Returns how many of the calls are unprocessed. None of those that the server has seen a byte of may be.
   std::size_t unprocessed_after(const std::set<std::uint32_t>& begun) {
     const auto results = loop().block_on(await_all(calls_));
     std::size_t count = 0;

@@ -31,7 +31,7 @@ class VerbsAllocations : public VerbsTest {
       });
     });
   }
-  /// How many allocations `calls` calls took, after as many others.
+  /// Returns how many allocations `calls` calls took, after as many others.
   template <typename Call>
   static Task<std::size_t> allocations_of(Call call, int calls) {
     std::size_t before = 0;

@@ -118,7 +118,7 @@ class RawVerbsPeer final : public carrier_testing::RawCarrierPeer, private verbs
     progress_until([this] { return sent_ == completed_ || lost_; });
   }
   bool lost() const { return lost_; }
-  /// How many messages the server said it takes; what came since is not counted.
+  /// Returns how many messages the server said it takes; what came since is not counted.
   std::uint32_t credit() const { return credit_; }
   std::uint32_t sent() const { return sent_; }
 

@@ -117,7 +117,7 @@ struct Network {
   bool covered(QueuePair& pair, const ibv_pd* domain, const std::vector<ibv_sge>& pieces, int access) const;
   QueuePair* peer_of(const QueuePair& pair) const;
   bool ports_up(const QueuePair& pair) const;
-  /// How it ends that work has waited too long; none: it may wait for ever.
+  /// Says how it ends that work has waited too long; none: it may wait for ever.
   static std::optional<ibv_wc_status> too_long(const QueuePair& pair, Waits waits);
   void finish(QueuePair& pair, const SendWork& work, ibv_wc_status status);
 };

@@ -64,16 +64,16 @@ class Events {
     if (events_.empty()) return false;
     *event = events_.front();
     events_.pop_front();
-    settle(1);
+    acknowledge(1);
     return true;
   }
   template <class Predicate>
   void drop_if(Predicate predicate) {
-    settle(std::erase_if(events_, predicate));
+    acknowledge(std::erase_if(events_, predicate));
   }
 
  private:
-  void settle(std::size_t gone) {
+  void acknowledge(std::size_t gone) {
     eventfd_t one;
     for (; gone != 0; --gone) ::eventfd_read(fd_, &one);
   }

@@ -83,7 +83,7 @@ TEST_F(IncomingTransfers, ThatWereGivenUpHaveOneEndWhenTheConnectionIsLost) {
   rig_->pass(2ms);
   EXPECT_EQ(waiter_.woken, 0) << "it was given up, and the device still has the memory";
   rig_->carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "cut"});
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(waiter_.woken, 1);
   EXPECT_EQ(transfer().take_outcome().code(), StatusCode::kUnavailable);
   rig_->destroy_session();

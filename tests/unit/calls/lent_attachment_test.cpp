@@ -73,7 +73,7 @@ TEST_F(CallsThatAreAsked, MayHaveRunWhenTheirConnectionIsLost) {
   TextCall call{target_, "hello", &details_, kChoosing};
   begin(call);
   rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
-  rig_.settle();
+  rig_.run_until_idle();
   EXPECT_FALSE(call.take_failure().unprocessed());
 }
 
@@ -98,7 +98,7 @@ class CallsThatLeave : public PendingCalls {
   void leave() {
     rig_.carrier().set_room(1000);
     ASSERT_TRUE(call_.begin());
-    rig_.settle();
+    rig_.run_until_idle();
     alignas(8) std::array<std::byte, wire::kHeaderBytes> head{};
     const std::string sent = rig_.carrier().take_sent();
     ASSERT_EQ(sent.size(), 1000u);
@@ -137,7 +137,7 @@ TEST_F(CallsThatLeave, KeepItWhenTheAnswerIsAFailure) {
 TEST_F(CallsThatLeave, KeepItWhenTheirConnectionIsLost) {
   leave();
   rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
-  rig_.settle();
+  rig_.run_until_idle();
   EXPECT_TRUE(call_.done());
   EXPECT_EQ(call_.take_failure().code(), StatusCode::kDeadlineExceeded);
 }
@@ -150,7 +150,7 @@ class CallsAnsweredEarly : public PendingCalls {
     rig_.greet(wire::Features::kChecksum);
     rig_.carrier().set_room(1000);
     ASSERT_TRUE(call_->begin());
-    rig_.settle();
+    rig_.run_until_idle();
     alignas(8) std::array<std::byte, wire::kHeaderBytes> head{};
     const std::string sent = rig_.carrier().take_sent();
     ASSERT_EQ(sent.size(), 1000u);
@@ -168,7 +168,7 @@ class CallsAnsweredEarly : public PendingCalls {
   void expect_memory_is_free() {
     std::fill(attachment_.begin(), attachment_.end(), 'b');
     rig_.carrier().set_room(SIZE_MAX);
-    rig_.settle();
+    rig_.run_until_idle();
     EXPECT_EQ(rig_.carrier().take_sent().find('b'), std::string::npos);
   }
 
@@ -206,7 +206,7 @@ TEST_F(CallsAnsweredEarly, TakeItBackByForceAfterAQuarterOfASecond) {
 TEST_F(CallsAnsweredEarly, KeepTheirAnswerWhenTheConnectionIsLostMeanwhile) {
   answer_early();
   rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
-  rig_.settle();
+  rig_.run_until_idle();
   EXPECT_EQ(call_->woken(), 1);
   EXPECT_EQ(call_->answer(), "early");
   EXPECT_TRUE(call_->take_failure().ok());

@@ -58,7 +58,7 @@ TEST_F(LonePieces, AreLongAgainWhenTheOtherCallIsOver) {
   TextCall other{target_};
   ASSERT_TRUE(other.begin());
   rig_.carrier().set_room(kLong + kShort);
-  rig_.settle();
+  rig_.run_until_idle();
   rig_.pass(2ms);
   const std::vector<std::size_t> pieces = cut_now();
   ASSERT_GE(pieces.size(), 3u);

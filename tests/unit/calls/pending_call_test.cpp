@@ -235,7 +235,7 @@ TEST_F(PendingCalls, ARefusalOfItsTargetIsItsOutcomeAndIsNotScheduled) {
   TextCall call{target_};
   EXPECT_FALSE(call.begin());
   EXPECT_TRUE(call.done());
-  rig_.settle();
+  rig_.run_until_idle();
   EXPECT_EQ(call.woken(), 0) << "whoever begins it sees its end at once";
   const Status failure = call.take_failure();
   EXPECT_EQ(failure.message(), "no session");
@@ -246,7 +246,7 @@ TEST_F(PendingCalls, ALostConnectionEndsIt) {
   TextCall call{target_};
   call.begin();
   rig_.carrier().end();
-  rig_.settle();
+  rig_.run_until_idle();
   const Status failure = call.take_failure();
   EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
   EXPECT_FALSE(failure.unprocessed()) << "all of it was sent";
@@ -262,10 +262,10 @@ TEST_F(PendingCalls, OfALostConnectionThoseOfWhichNoByteLeftAreUnprocessed) {
   for (std::size_t i = 0; i < kCalls; ++i) {
     calls.push_back(std::make_unique<TextCall>(target_));
     ASSERT_TRUE(calls.back()->begin());
-    rig_.settle();
+    rig_.run_until_idle();
   }
   rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut", 104});
-  rig_.settle();
+  rig_.run_until_idle();
   for (std::size_t i = 0; i < kCalls; ++i) {
     const Status failure = calls[i]->take_failure();
     EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
@@ -284,9 +284,9 @@ TEST_F(PendingCalls, OneWhoseAttachmentHasPartlyLeftMayHaveRunAndThoseBehindItHa
   TextCall second{target_, "hello", &more};
   rig_.carrier().set_room(50'000);
   ASSERT_TRUE(with.begin() && behind.begin() && second.begin());
-  rig_.settle();
+  rig_.run_until_idle();
   rig_.carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
-  rig_.settle();
+  rig_.run_until_idle();
   EXPECT_FALSE(with.take_failure().unprocessed());
   EXPECT_TRUE(behind.take_failure().unprocessed());
   EXPECT_TRUE(second.take_failure().unprocessed());
@@ -337,14 +337,14 @@ TEST_F(PendingCalls, TheMemoryOfAnAttachmentThatIsNotTakenIsReadNoMore) {
     TextCall call{target_, "hello", &details};
     rig_.carrier().set_room(1000);
     call.begin();
-    rig_.settle();
+    rig_.run_until_idle();
     first = rig_.carrier().take_sent();
     rig_.peer_sends(goaway_bytes(rig_.hello_bytes));
     EXPECT_TRUE(call.take_failure().unprocessed());
   }
   std::fill(attachment.begin(), attachment.end(), 'b');
   rig_.carrier().set_room(SIZE_MAX);
-  rig_.settle();
+  rig_.run_until_idle();
   const std::string rest = rig_.carrier().take_sent();
   EXPECT_EQ(rest.find('b'), std::string::npos) << "memory was read that belongs to its caller again";
   EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);
@@ -354,7 +354,7 @@ TEST_F(PendingCalls, ACallThatIsCancelledWhileItsRequestIsQueuedMayStillRun) {
   rig_.carrier().set_room(0);
   TextCall call{target_};
   call.begin();
-  rig_.settle();
+  rig_.run_until_idle();
   call.on_cancel(CancelReason::kRequested);
   EXPECT_FALSE(call.take_failure().unprocessed());
   rig_.carrier().set_room(SIZE_MAX);
@@ -366,11 +366,11 @@ TEST_F(PendingCalls, ACallThatIsCancelledWhileItsRequestIsQueuedMayStillRun) {
 TEST_F(PendingCalls, WhenTheSessionIsDestroyedThoseThatDidNotLeaveAreUnprocessed) {
   TextCall sent{target_};
   sent.begin();
-  rig_.settle();
+  rig_.run_until_idle();
   rig_.carrier().set_room(0);
   TextCall queued{target_};
   queued.begin();
-  rig_.settle();
+  rig_.run_until_idle();
   rig_.destroy_session();
   const Status of_sent = sent.take_failure();
   EXPECT_EQ(of_sent.code(), StatusCode::kCancelled);
@@ -388,13 +388,13 @@ TEST_F(PendingCalls, ItsAttachmentIsReadFromTheCallersMemoryUntilItIsDropped) {
     TextCall call{target_, "hello", &details};
     rig_.carrier().set_room(1000);
     call.begin();
-    rig_.settle();
+    rig_.run_until_idle();
     first = rig_.carrier().take_sent();
     EXPECT_EQ(first.size(), 1000u);
   }
   std::fill(attachment.begin(), attachment.end(), 'b');
   rig_.carrier().set_room(SIZE_MAX);
-  rig_.settle();
+  rig_.run_until_idle();
   const std::string rest = rig_.carrier().take_sent();
   EXPECT_EQ(rest.find('b'), std::string::npos) << "memory was read that belongs to its caller again";
   EXPECT_EQ(std::count(first.begin(), first.end(), 'a') + std::count(rest.begin(), rest.end(), 'a'), 100'000);

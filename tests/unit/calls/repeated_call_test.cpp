@@ -103,11 +103,11 @@ class RepeatedCalls : public ::testing::Test {
   }
   void cut() {
     first_.carrier().fail(kCut);
-    first_.settle();
+    first_.run_until_idle();
   }
   void answer(SessionRig& rig, std::string_view text) {
     rig.peer_sends(answer_bytes(rig.sent_frame().header.id, text));
-    first_.settle();  // whoever waits does so on the first one's loop
+    first_.run_until_idle();  // whoever waits does so on the first one's loop
   }
 
   SessionRig first_;
@@ -119,7 +119,7 @@ TEST_F(RepeatedCalls, OneThatDidNotLeaveIsBegunAgain) {
   first_.carrier().set_room(0);
   Repeated call{target_};
   ASSERT_TRUE(call.begin());
-  first_.settle();
+  first_.run_until_idle();
   cut();
   EXPECT_FALSE(call.done());
   EXPECT_EQ(target_.waiting, &call);
@@ -153,7 +153,7 @@ TEST_F(RepeatedCalls, OneThatMayHaveRunIsBegunAgainOnlyIfThatDoesNoHarm) {
   ASSERT_TRUE(by_option.begin());
   EXPECT_EQ(second_.sent().size(), 1u);
   second_.carrier().fail(kCut);
-  second_.settle();
+  second_.run_until_idle();
   EXPECT_FALSE(by_option.done());
   EXPECT_EQ(target_.waiting, &by_option);
 }
@@ -167,7 +167,7 @@ TEST_F(RepeatedCalls, OneWhoseBodyIsGoneOrThatWasRepeatedEnoughFails) {
   target_.repeats_max = 0;
   Repeated enough{target_};
   ASSERT_TRUE(enough.begin());
-  first_.settle();
+  first_.run_until_idle();
   cut();
   EXPECT_TRUE(gone.take_failure().unprocessed());
   EXPECT_TRUE(enough.take_failure().unprocessed());
@@ -182,7 +182,7 @@ TEST_F(RepeatedCalls, OneThatWaitsAgainKeepsItsTimeAndSaysWhyItWaited) {
   first_.sent();
   first_.pass(5s);
   first_.carrier().fail(kCut);
-  first_.settle();
+  first_.run_until_idle();
   EXPECT_EQ(target.waiting, &call);
   first_.pass(20s);
   EXPECT_FALSE(call.done());
@@ -203,7 +203,7 @@ TEST_F(RepeatedCalls, OneThatWaitsAgainIsSentWithTheTimeThatIsLeft) {
   first_.pass(5s);
   second_.pass(5s);
   first_.carrier().fail(kCut);
-  first_.settle();
+  first_.run_until_idle();
   target.admit(second_);
   const std::uint32_t left = second_.sent_frame().header.timeout;
   EXPECT_GT(left, 24'900'000u);
@@ -216,14 +216,14 @@ TEST_F(RepeatedCalls, TheAttachmentOfOneThatWasNotTakenIsSentWholeOnceMore) {
   first_.carrier().set_room(50'000);
   Repeated call{target_, kMethod, &details};
   ASSERT_TRUE(call.begin());
-  first_.settle();
+  first_.run_until_idle();
   first_.peer_sends(goaway_bytes(first_.hello_bytes));
   EXPECT_EQ(target_.waiting, &call);
   target_.admit(second_);
   const SentFrame request = second_.sent_frame();
   EXPECT_EQ(request.attachment, attachment);
   first_.carrier().set_room(SIZE_MAX);
-  first_.settle();
+  first_.run_until_idle();
   second_.peer_sends(answer_bytes(request.header.id, "there"));
   EXPECT_EQ(call.answer, "there");
 }
@@ -237,7 +237,7 @@ TEST_F(RepeatedCalls, TheAttachmentOfOneThatLostItsConnectionIsSentWholeOnceMore
   first_.carrier().set_room(150'000);
   Repeated call{target_, kMethod, &details};
   ASSERT_TRUE(call.begin());
-  first_.settle();
+  first_.run_until_idle();
   cut();
   EXPECT_EQ(target_.waiting, &call);
   target_.admit(second_);
@@ -287,7 +287,7 @@ class Walk {
       case kLost:
         if (waits) return false;
         rig().carrier().fail(kCut);
-        rig().settle();
+        rig().run_until_idle();
         next_rig();
         break;
       case kUntaken:
@@ -305,7 +305,7 @@ class Walk {
       case kEvents:
         return false;
     }
-    rigs_[0]->settle();
+    rigs_[0]->run_until_idle();
     return true;
   }
   void check() {

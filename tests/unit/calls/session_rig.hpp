@@ -41,26 +41,26 @@ class SessionRig final : private SessionOwner {
     const SessionSetup setup{*loop_, *this, limits, host, logger_, false, std::chrono::seconds{1}};
     session_ = std::make_unique<Session>(setup, std::move(connection), 7);
     session_->start();
-    settle();
+    run_until_idle();
     hello_bytes = carrier_->take_sent().size();
     EXPECT_GT(hello_bytes, 0u) << "no hello was sent";
   }
   ~SessionRig() {
     session_.reset();
-    settle();
+    run_until_idle();
   }
 
   void greet(std::uint64_t features = wire::Features::kAll) { peer_sends(testing::hello_bytes(0, features)); }
   void peer_sends(std::string_view bytes) {
     carrier_->arrive(bytes);
-    settle();
+    run_until_idle();
   }
-  void settle() { loop_->run_until_idle(); }
+  void run_until_idle() { loop_->run_until_idle(); }
   void pass(Duration time) { testing::pass(*loop_, clock, time); }
 
   /// The frames that were sent since the last question.
   std::vector<SentFrame> sent() {
-    settle();
+    run_until_idle();
     std::vector<SentFrame> frames;
     const std::string bytes = carrier_->take_sent();
     for (std::size_t at = 0; at < bytes.size();) {
@@ -90,7 +90,7 @@ class SessionRig final : private SessionOwner {
   const RpcLimits limits;
   ManualClock clock;
   CallsHost host;
-  /// How long the session's hello was.
+  /// Length of the session's hello.
   std::size_t hello_bytes = 0;
   int ready = 0;
   int goaways = 0;

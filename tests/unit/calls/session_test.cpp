@@ -147,7 +147,7 @@ TEST_F(Sessions, WhatWaitsToBeSentIsChargedAndBoundedByTheProcesssMemory) {
   EXPECT_LE(rig_->host.memory->free(), 200'000 - (waiting - FrameOutput::kSmallBytes - 1100));
   EXPECT_GT(rig_->host.memory->free(), 0u) << "others have a share";
   rig_->carrier().set_room(SIZE_MAX);
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(rig_->sent().size(), 500u) << "nothing is lost";
   EXPECT_EQ(rig_->host.memory->free(), 200'000u);
 }
@@ -163,7 +163,7 @@ TEST_F(Sessions, TheChunksInWhichAnswersWaitAreChargedHoweverLittleIsInThem) {
   EXPECT_GE(rig_->session().connection().outbox().held_bytes(), 5u * 64 * 1024);
   EXPECT_LE(rig_->host.memory->free(), 1'000'000u - 5 * 64 * 1024);
   rig_->carrier().set_room(SIZE_MAX);
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(rig_->sent().size(), 5u);
   EXPECT_EQ(rig_->host.memory->free(), 1'000'000u);
 }
@@ -179,7 +179,7 @@ TEST_F(Sessions, ABodyOverAChunksSizeStaysChargedWhileItsRequestIsPutOff) {
   rig_->peer_sends(request_bytes(2, std::string(500'000, 'b')));
   EXPECT_LE(rig_->host.memory->free(), 4'000'000u - 500'000);
   rig_->carrier().set_room(SIZE_MAX);
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(rig_->sent().size(), 2u);
   EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
   // Nor is it kept for one that ends meanwhile.
@@ -187,7 +187,7 @@ TEST_F(Sessions, ABodyOverAChunksSizeStaysChargedWhileItsRequestIsPutOff) {
   rig_->peer_sends(request_bytes(3, std::string(8000, 'a')));
   rig_->peer_sends(request_bytes(4, std::string(500'000, 'b')));
   rig_->carrier().fail({StatusCode::kUnavailable, Layer::kTransport, "the cable is cut"});
-  rig_->settle();
+  rig_->run_until_idle();
   rig_->destroy_session();
   EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
 }
@@ -255,7 +255,7 @@ TEST_F(Sessions, AnAnswersAttachmentThatCameFromThePeerStaysChargedUntilItHasLef
   rig_->peer_sends(request(4, ""));
   EXPECT_EQ(rig_->host.calls.taken(), 3u);
   rig_->carrier().set_room(SIZE_MAX);
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(rig_->host.memory->free(), 4'000'000u);
 }
 
@@ -290,7 +290,7 @@ TEST_F(Sessions, RequestsWaitWhileItsOutputIsFullAndNoneIsLost) {
   rig_->peer_sends(requests);
   EXPECT_LT(rig_->host.calls.taken(), 10u);
   rig_->carrier().set_room(SIZE_MAX);
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(rig_->host.calls.taken(), 50u);
   EXPECT_EQ(rig_->sent().size(), 50u);
 }
@@ -328,7 +328,7 @@ TEST_F(Sessions, ALastGoawayThatCannotBeSentDoesNotKeepItFromClosing) {
   rig_->greet();
   rig_->carrier().set_room(0);
   rig_->session().close_with_goaway({StatusCode::kCancelled, Layer::kRpc, "now"});
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(rig_->closed.size(), 1u);
   EXPECT_TRUE(rig_->carrier().is_shut());
 }
@@ -420,11 +420,11 @@ TEST_F(Sessions, AFinishSendsWhatIsQueuedAndWaitsForThePeer) {
   start();
   rig_->greet();
   rig_->session().finish();
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_TRUE(rig_->carrier().ended());
   EXPECT_TRUE(rig_->closed.empty());
   rig_->carrier().end();
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_EQ(rig_->closed.size(), 1u);
 }
 
@@ -442,7 +442,7 @@ TEST_F(Sessions, ItMayBeDestroyedAtAnyTime) {
   rig_->greet();
   rig_->peer_sends(request_bytes(5, "hi"));
   rig_->destroy_session();
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_TRUE(rig_->closed.empty()) << "who destroys it is not told";
 }
 

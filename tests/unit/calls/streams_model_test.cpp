@@ -195,11 +195,11 @@ class Run final {
         server_(ground, limits_, &methods_),
         client_(ground, limits_, nullptr) {
     running = this;
-    settle();
+    run_until_idle();
     const std::string hello = client_.carrier->take_sent();
     client_.carrier->arrive(server_.carrier->take_sent());
     server_.carrier->arrive(hello);
-    settle();
+    run_until_idle();
     target_.emplace(loop(), *client_.session);
     client_.on_closed = [this] { target_->close(); };
     begin();
@@ -268,7 +268,7 @@ class Run final {
       default:
         lose();
     }
-    settle();
+    run_until_idle();
     check();
   }
 
@@ -318,7 +318,7 @@ class Run final {
     if (stands) expect_a_place();
     stream_.reset();
     second_.reset();
-    settle();
+    run_until_idle();
     flush();
     if (stands && served_ != nullptr && !served_->answered()) {
       deliver_all();
@@ -329,7 +329,7 @@ class Run final {
     target_->close();
     if (!client_.closed) client_.session->close({StatusCode::kUnavailable, Layer::kRpc, "over"});
     if (!server_.closed) server_.session->close({StatusCode::kUnavailable, Layer::kRpc, "over"});
-    settle();
+    run_until_idle();
     if (served_ != nullptr) {
       if (served().writing() != StreamSide::Writing::kOver || !served().incoming().have_ended()) {
         complain("a served stream goes on without a connection");
@@ -347,7 +347,7 @@ class Run final {
     }
     client_.session.reset();
     server_.session.reset();
-    settle();
+    run_until_idle();
     if (client_.host.memory->free() != client_.free) complain("something of the client's is charged still");
     if (server_.host.memory->free() != server_.free) complain("something of the server's is charged still");
     if (loop().chunks().chunks_out() != 0) complain("a chunk is held still");
@@ -356,7 +356,7 @@ class Run final {
 
  private:
   Loop& loop() { return *ground_.loop; }
-  void settle() { loop().run_until_idle(); }
+  void run_until_idle() { loop().run_until_idle(); }
   void complain(std::string_view text) {
     if (wrong_.empty()) wrong_ = text;
   }
@@ -369,10 +369,10 @@ class Run final {
   void begin() {
     stream_.emplace(*target_);
     stream_->open_now();
-    settle();
+    run_until_idle();
     flush();
     deliver(client_, server_);
-    settle();
+    run_until_idle();
     if (served_ == nullptr) complain("the stream was not opened");
   }
 
@@ -481,7 +481,7 @@ class Run final {
   // ---- The way between. ----
 
   void flush() {
-    settle();
+    run_until_idle();
     for (End* const end : {&client_, &server_}) {
       if (end->closed) continue;
       const std::string bytes = end->carrier->take_sent();
@@ -510,7 +510,7 @@ class Run final {
       }
     }
     to.carrier->arrive(frame);
-    settle();
+    run_until_idle();
     flush();
     if (client_.closed || server_.closed) complain("a side ended the connection");
   }
@@ -547,7 +547,7 @@ class Run final {
       if (server_.got != client_.written) complain("the server did not get all");
       end_writing(client_, *side_of(client_));
       serve_end();
-      settle();
+      run_until_idle();
       go_on();
       if (!client_.saw_end && !client_.discarded) complain("the client saw no end");
       if (!server_.saw_end) complain("the server saw no end");
@@ -557,7 +557,7 @@ class Run final {
     }
     go_on();
     if (!stream_->done()) return complain("an answered stream is not done");
-    settle();
+    run_until_idle();
     if (stream_->woken() != 1) complain("the stream did not end once");
     if (!client_.discarded && client_.got != server_.written) complain("the client did not get all");
     const StatusCode code = stream_->status().code();

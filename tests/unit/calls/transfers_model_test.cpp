@@ -221,7 +221,7 @@ class Run final : private SessionOwner {
     details_.emplace(options, false);
     call_.emplace(*target_, *details_);
     call_->begin_now();
-    settle();
+    run_until_idle();
     id_ = wire::load_header(reinterpret_cast<const std::byte*>(carrier_->sent.data())).id;
   }
   ~Run() {
@@ -269,7 +269,7 @@ class Run final : private SessionOwner {
         ++times_;
         testing::pass(loop(), ground_.clock, 300ms);
     }
-    settle();
+    run_until_idle();
     check();
   }
 
@@ -299,7 +299,7 @@ class Run final : private SessionOwner {
   void finish() {
     if (target_) target_->close();
     session_.reset();
-    settle();
+    run_until_idle();
     if (call_ && (!call_->done() || call_->woken() != 1)) complain("the call did not end once");
     if (freed_ != handled_ || told_ != handled_) complain("the answer's memory did not come back once");
     if (side_ == Side::kServer && !landed_) complain("memory that the peer fills did not come back");
@@ -323,7 +323,7 @@ class Run final : private SessionOwner {
       run.landed_ = run.landing_;
     });
   }
-  void settle() { loop().run_until_idle(); }
+  void run_until_idle() { loop().run_until_idle(); }
   void complain(std::string_view text) {
     if (wrong_.empty()) wrong_ = text;
   }
@@ -332,7 +332,7 @@ class Run final : private SessionOwner {
     if (closed_ != 0) return;
     carrier_->arrived += bytes;
     carrier_->its_owner().on_readable();
-    settle();
+    run_until_idle();
   }
   void announce() {
     announced_ = true;

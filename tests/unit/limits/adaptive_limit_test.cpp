@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/limits/adaptive_limit.hpp"
+#include "weft/detail/limits/adaptive_limit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "support/heap_count.hpp"
 #include "weft/detail/base/random_numbers.hpp"
 
-namespace weft {
+namespace weft::detail {
 namespace {
 
 using std::chrono::milliseconds;
@@ -100,7 +100,7 @@ class ModelServer {
     work();
   }
 
-  detail::RandomNumbers random_;
+  RandomNumbers random_;
   std::size_t workers_;
   Duration service_;
   TimePoint now_ = kBegin;
@@ -167,7 +167,7 @@ TEST(AdaptiveLimits, RecoverFromAStall) {
 TEST(AdaptiveLimits, AreNeverBelowOne) {
   AdaptiveLimit limit{{.limit_initial = 4}, kBegin};
   TimePoint now = kBegin;
-  detail::RandomNumbers random{5};
+  RandomNumbers random{5};
   for (int call = 0; call < 20'000; ++call) {
     ASSERT_TRUE(limit.try_begin(now)) << call;
     // Each takes longer than the one before, so there is no limit that is low enough.
@@ -234,4 +234,4 @@ TEST(AdaptiveLimits, TakeNoMemory) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,12 +5,12 @@
 
 #include "support/heap_count.hpp"
 #include "weft/detail/base/random_numbers.hpp"
+#include "weft/detail/limits/rate_limiters.hpp"
+#include "weft/detail/limits/token_bucket.hpp"
 #include "weft/limits/backoff.hpp"
-#include "weft/limits/rate_limiters.hpp"
 #include "weft/limits/retry_budget.hpp"
-#include "weft/limits/token_bucket.hpp"
 
-namespace weft {
+namespace weft::detail {
 namespace {
 
 using std::chrono::milliseconds;
@@ -44,7 +44,7 @@ TEST(TokenBuckets, TakeNothingWhereThereIsTooLittle) {
 
 TEST(TokenBuckets, SayTheWaitAfterWhichTheyGive) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    detail::RandomNumbers random{seed};
+    RandomNumbers random{seed};
     const Rate rate{random.between(0.001, 1e6), random.between(1, 1000)};
     TokenBucket bucket{rate, kStart};
     EXPECT_TRUE(bucket.try_take(kStart, rate.burst));
@@ -66,7 +66,7 @@ TEST(TokenBuckets, IgnoreAClockThatGoesBack) {
 
 TEST(TokenBuckets, NeverGiveMoreThanBurstAndRateInAnyTime) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    detail::RandomNumbers random{seed};
+    RandomNumbers random{seed};
     TokenBucket bucket{{.per_second = 100, .burst = 20}, kStart};
     TimePoint now = kStart;
     int taken = 0;
@@ -107,7 +107,7 @@ TEST(RateLimits, ForgetOnlyWhoIsIdle) {
 TEST(RateLimits, GiveThoseWhoInventKeysNoMoreThanTheTableHas) {
   constexpr std::size_t kCallers = 100;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    detail::RandomNumbers random{seed};
+    RandomNumbers random{seed};
     RateLimiters limiters{{.per_second = 10, .burst = 5}, kCallers, kStart};
     TimePoint now = kStart;
     double taken = 0;
@@ -122,7 +122,7 @@ TEST(RateLimits, GiveThoseWhoInventKeysNoMoreThanTheTableHas) {
 }
 
 TEST(RateLimits, AgreeWithABucketForEachWhileThereIsRoom) {
-  detail::RandomNumbers random{7};
+  RandomNumbers random{7};
   RateLimiters limiters{{.per_second = 10, .burst = 5}, 64, kStart};
   std::array<TokenBucket, 64> buckets = [] {
     return []<std::size_t... I>(std::index_sequence<I...>) {
@@ -166,7 +166,7 @@ TEST(RetryBudgets, PayAShareOfCallsAndAFloor) {
 
 TEST(RetryBudgets, BoundWhatABrokenServerIsAsked) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    detail::RandomNumbers random{seed};
+    RandomNumbers random{seed};
     RetryBudget budget{{.share_of_calls = 0.2, .floor_per_second = 10, .saved_max = 100}, kStart};
     TimePoint now = kStart;
     double calls = 0;
@@ -209,7 +209,7 @@ TEST(Backoffs, StayWithinTheirBoundsWhateverTheseAre) {
 }
 
 TEST(Backoffs, SpreadManyWhoFailTogether) {
-  detail::RandomNumbers random{3};
+  RandomNumbers random{3};
   std::array<int, 10> tenths{};
   for (int client = 0; client < 10'000; ++client) {
     Backoff backoff{milliseconds{100}, seconds{1}};
@@ -220,4 +220,4 @@ TEST(Backoffs, SpreadManyWhoFailTogether) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::detail

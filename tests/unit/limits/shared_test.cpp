@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "weft/detail/base/keyed_hash.hpp"
-#include "weft/limits/shared_adaptive_limit.hpp"
-#include "weft/limits/shared_rate_limiters.hpp"
-#include "weft/limits/shared_token_bucket.hpp"
+#include "weft/detail/limits/adaptive_limit.hpp"
+#include "weft/detail/limits/shared_rate_limiters.hpp"
+#include "weft/detail/limits/shared_token_bucket.hpp"
 
-namespace weft {
+namespace weft::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -63,8 +63,8 @@ TEST(SharedRateLimiters, GiveEachCallerItsOwnFromAnyThread) {
   EXPECT_EQ(limiters.size(), 10u);
 }
 
-TEST(SharedAdaptiveLimits, CountNoCallTwiceFromAnyThread) {
-  SharedAdaptiveLimit limit{{.window = 1us}, kBegin};
+TEST(AdaptiveLimits, CountNoCallTwiceFromAnyThread) {
+  AdaptiveLimit limit{{.window = 1us}, kBegin};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&limit] {
@@ -88,8 +88,8 @@ TEST(SharedAdaptiveLimits, CountNoCallTwiceFromAnyThread) {
   EXPECT_TRUE(limit.try_begin(kBegin + 1s, 1000)) << "one alone always begins";
 }
 
-TEST(SharedAdaptiveLimits, LeavePlacesToOthers) {
-  SharedAdaptiveLimit limit{{.limit_initial = 4, .limit_max = 4}, kBegin};
+TEST(AdaptiveLimits, LeavePlacesToOthers) {
+  AdaptiveLimit limit{{.limit_initial = 4, .limit_max = 4}, kBegin};
   EXPECT_TRUE(limit.try_begin(kBegin));
   EXPECT_TRUE(limit.try_begin(kBegin));
   EXPECT_FALSE(limit.try_begin(kBegin, 2));
@@ -108,4 +108,4 @@ TEST(KeyedHashes, AreThoseOfThePaper) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::detail

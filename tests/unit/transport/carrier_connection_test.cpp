@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 class LocalCarrier;
 
-/// Where the ends of local carriers find each other, and what is to go wrong with them.
+/// Place where the ends of local carriers find each other, and what is to go wrong with them.
 struct Exchange {
   std::map<std::string, LocalCarrier*> ends;
   int made = 0;
@@ -221,7 +221,7 @@ class CarrierConnections : public ConformanceTest {
     const std::string hello =
         wire::encode_hello({.carriers = {{wire::CarrierKind::kSharedMemory, std::string(1, '\0')}}});
     std::memcpy(client_.outbox().append(hello.size()), hello.data(), hello.size());
-    settle();
+    run_until_idle();
   }
 
   /// The one end there is, when the client has none. It is its own peer then.
@@ -256,7 +256,7 @@ TEST_P(CarrierConnections, AnAbandonedLandingLeavesTheNextFramesWhole) {
   exchange_.holds_landings = true;
   CountedLease lease{pattern(100'000)};
   client_.request_with(3, lease, "with");
-  settle();
+  run_until_idle();
   ASSERT_TRUE(server_.sink.asked_landing == 1 && server_.sink.frames.empty());
   server_.connection->abandon_landing();
   const TimePoint before = clock_.now();
@@ -274,7 +274,7 @@ TEST_P(CarrierConnections, ALandingThatNobodyWritesToIsNotTakenBack) {
                 .id = 1,
                 .attachment_bytes = 40'000});
   ASSERT_TRUE(until([&] { return server_.sink.asked_landing == 1; }));
-  settle();
+  run_until_idle();
   server_.connection->abandon_landing();
   EXPECT_EQ(exchange_.landings_reclaimed, 0);
 }
@@ -285,7 +285,7 @@ TEST_P(CarrierConnections, ALandingIsReclaimedAlsoWhenTheConnectionIsClosing) {
   exchange_.holds_landings = true;
   CountedLease lease{pattern(100'000)};
   client_.request_with(3, lease, "with");
-  settle();
+  run_until_idle();
   ASSERT_EQ(server_.sink.asked_landing, 1);
   server_.connection->close({StatusCode::kCancelled, Layer::kUser, "enough"});
   EXPECT_EQ(exchange_.landings_reclaimed, 0);
@@ -311,7 +311,7 @@ TEST_P(CarrierConnections, WhatLiesInTheCarrierWhenTheStreamEndsIsReceivedAndThe
   ASSERT_NO_FATAL_FAILURE(greet_preferring());
   exchange_.tells_nobody = true;
   client_.request(1, "last words");
-  settle();
+  run_until_idle();
   client_.connection.reset();
   const TimePoint before = clock_.now();
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
@@ -386,7 +386,7 @@ TEST_P(CarrierConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
   ASSERT_NO_FATAL_FAILURE(connect(with(CarrierPolicy::kPrefer), with(CarrierPolicy::kPrefer)));
   client_.send_hello();
   server_.send_hello();
-  settle();
+  run_until_idle();
   client_.connection.reset();
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
   EXPECT_TRUE(exchange_.ends.empty());
@@ -398,7 +398,7 @@ TEST_P(CarrierConnections, APeerThatIsCutOffDuringBringUpIsTheConnectionsEnd) {
 TEST_P(CarrierConnections, AStreamThatEndsTogetherWithTheVerdictIsNoticed) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
-  settle();
+  run_until_idle();
   client_.send_raw(carrier_message(wire::CarrierStep::kUp));
   client_.connection->finish();
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
@@ -409,7 +409,7 @@ TEST_P(CarrierConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd)
   for (const std::size_t cut : {std::size_t{1}, std::size_t{8}, std::size_t{1000}}) {
     ASSERT_NO_FATAL_FAILURE(greet_by_hand());
     client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
-    settle();
+    run_until_idle();
     const std::string request =
         frame_text(wire::RequestHead{.id = 1, .method = 7}.header(), "by the wrong way");
     client_.send_raw(carrier_message(wire::CarrierStep::kUp) + request.substr(0, cut));
@@ -426,7 +426,7 @@ TEST_P(CarrierConnections, AFrameOnTheStreamBehindTheVerdictIsTheConnectionsEnd)
 TEST_P(CarrierConnections, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
-  settle();
+  run_until_idle();
   client_.send_raw(carrier_message(wire::CarrierStep::kUp));
   ASSERT_TRUE(until([&] { return server_.sink.hellos.size() == 1; }));
   client_.send_raw("x");
@@ -437,9 +437,9 @@ TEST_P(CarrierConnections, BytesOnTheStreamOfAPathInUseAreTheConnectionsEnd) {
 TEST_P(CarrierConnections, ACarrierThatFailsBetweenTheVerdictsEndsTheConnectionOnce) {
   ASSERT_NO_FATAL_FAILURE(greet_by_hand());
   client_.send_raw(carrier_message(wire::CarrierStep::kAddress, server_address()));
-  settle();
+  run_until_idle();
   exchange_.ends.begin()->second->break_down();
-  settle();
+  run_until_idle();
   EXPECT_FALSE(server_.sink.closed()) << "the peer may say down";
   client_.send_raw(carrier_message(wire::CarrierStep::kUp));
   ASSERT_TRUE(until([&] { return server_.sink.closed(); }));
@@ -462,7 +462,7 @@ TEST_P(CarrierConnections, AConnectionMayBeDestroyedAtEveryPointOfBringUp) {
     for (std::size_t turn = 0; turn < points; ++turn) loop_->run_once(0s);
     goes_on = client_.sink.hellos.empty() || server_.sink.hellos.empty();
     client_.connection.reset();
-    settle();
+    run_until_idle();
     server_.connection.reset();
     EXPECT_TRUE(exchange_.ends.empty());
     EXPECT_EQ(loop_->timers_armed(), 0u);

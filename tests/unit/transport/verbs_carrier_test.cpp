@@ -95,7 +95,7 @@ struct Traffic {
   void finish() {
     for (auto& chunks : kept) chunks.clear();
     for (int round = 0; round < 50; ++round) {
-      world.settle();
+      world.run_until_idle();
       for (std::size_t i = 0; i < ends.size(); ++i) {
         for (std::size_t side : {0, 1}) received[i][1 - side] += ends[i][side]->receive().size();
       }
@@ -148,11 +148,11 @@ TEST_P(VerbsCredit, MessagesThatAreKeptDoNotKeepThePeerFromSending) {
   std::string copied;
   for (int i = 0; i < 300; ++i) {
     ASSERT_TRUE(one.send(kSmall)) << "message " << i << ", " << kept.size() << " kept";
-    world.settle();
+    world.run_until_idle();
     bool exhausted = false;
     while (ChunkRef chunk = other.carrier->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
     copied += other.receive();
-    world.settle();
+    world.run_until_idle();
   }
   EXPECT_EQ(kept.size() * kSmall.size() + copied.size(), 300 * kSmall.size());
 }
@@ -178,9 +178,9 @@ TEST(VerbsCarrier, ADeviceThatDropsCompletionsOfTheDeadCostsNoReceive) {
     }
     for (int i = 0; i < 30; ++i) {
       ASSERT_TRUE(idle_here.send(kSmall)) << i;
-      world.settle();
+      world.run_until_idle();
       EXPECT_EQ(idle_there.receive(), kSmall);
-      world.settle();
+      world.run_until_idle();
     }
     EXPECT_EQ(world.receivers_not_ready(), 0u);
   }
@@ -195,7 +195,7 @@ TEST(VerbsCarrier, AMessageOutlivesItsCarrierAndBelongsToNoOther) {
     world.join(here, there);
     for (int i = 0; i < 10; ++i) {
       ASSERT_TRUE(here.send(kSmall));
-      world.settle();
+      world.run_until_idle();
       bool exhausted = false;
       if (ChunkRef chunk = there.carrier->receive_in_place(exhausted)) kept.push_back(std::move(chunk));
       there.receive();
@@ -209,9 +209,9 @@ TEST(VerbsCarrier, AMessageOutlivesItsCarrierAndBelongsToNoOther) {
   kept.clear();
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(here.send(kSmall)) << i;
-    world.settle();
+    world.run_until_idle();
     EXPECT_EQ(there.receive(), kSmall);
-    world.settle();
+    world.run_until_idle();
   }
   EXPECT_EQ(world.receivers_not_ready(), 0u);
 }
@@ -234,13 +234,13 @@ TEST(VerbsCarrier, WhoFindsNoMemoryToSendFromWaitsAndGoesOn) {
   EXPECT_LE(taken, 16u);
   EXPECT_GT(taken, 0u);
   world.rdma.release();
-  world.settle();
+  world.run_until_idle();
   for (std::size_t i = 0; i < ends.size(); i += 2) {
     EXPECT_TRUE(ends[i]->why.ok()) << ends[i]->why.to_string();
     ends[i + 1]->receive();
-    world.settle();
+    world.run_until_idle();
     EXPECT_TRUE(ends[i]->send(kLarge)) << i;
-    world.settle();
+    world.run_until_idle();
   }
 }
 
@@ -271,7 +271,7 @@ TEST(VerbsCarrier, AnEventReachesTheLoopThatItIsAboutWhicheverHearsOfIt) {
   ASSERT_TRUE(world.open(second, true, other_loop.get()).ok());
   EXPECT_EQ(world.rdma.live().contexts, 1u) << "both loops share it";
   world.rdma.raise_queue_pair_fatal(world.rdma.queue_pairs().back());
-  world.settle();
+  world.run_until_idle();
   EXPECT_TRUE(second.why.ok());
   other_loop->run_until_idle();
   EXPECT_FALSE(second.why.ok());
@@ -296,7 +296,7 @@ TEST(VerbsCarrier, WhatADeviceReportsOfAQueuePairSaysWhoseItIs) {
   const std::vector<ibv_qp*> pairs = world.rdma.queue_pairs("here");
   const ibv_qp* const peer = world.rdma.queue_pairs("there").front();
   world.rdma.raise_queue_pair_fatal(pairs.front());
-  world.settle();
+  world.run_until_idle();
   const std::string of_here = "queue pair " + std::to_string(pairs.front()->qp_num) +
                               ", whose peer is queue pair " + std::to_string(peer->qp_num) + " of 10.0.0.2";
   ASSERT_EQ(logger.said.size(), 1u);
@@ -304,7 +304,7 @@ TEST(VerbsCarrier, WhatADeviceReportsOfAQueuePairSaysWhoseItIs) {
   EXPECT_NE(here.why.message().find(of_here), std::string_view::npos) << here.why.to_string();
   // Told by the loop that has it, whichever heard of it first.
   world.rdma.raise_queue_pair_fatal(pairs.back());
-  world.settle();
+  world.run_until_idle();
   other_loop->run_until_idle();
   ASSERT_EQ(logger.said.size(), 2u);
   EXPECT_NE(logger.said[1].find("queue pair " + std::to_string(pairs.back()->qp_num)), std::string::npos)
@@ -329,7 +329,7 @@ void expect_events_to_cost_their_carriers_only(const VerbsOptions& options, Begi
     if (type == IBV_EVENT_CQ_ERR) event.element.cq = pair->recv_cq;
     world.rdma.raise(pair->context, event);
     begin();
-    world.settle();
+    world.run_until_idle();
     after();
     EXPECT_EQ(here.why.code(), StatusCode::kUnavailable) << here.why.to_string();
     other_loop->run_until_idle();
@@ -407,7 +407,7 @@ TEST(VerbsCarrier, WhatAllCarriersShareIsMadeAnewAfterItFailed) {
     if (type == IBV_EVENT_SRQ_ERR) event.element.srq = pair->srq;
     if (type == IBV_EVENT_CQ_ERR) event.element.cq = pair->recv_cq;
     world.rdma.raise(pair->context, event);
-    world.settle();
+    world.run_until_idle();
     EXPECT_FALSE(first.why.ok() || second.why.ok());
     End& third = *ends.emplace_back(std::make_unique<End>());
     ASSERT_TRUE(world.open(third, true).ok());
@@ -456,7 +456,7 @@ TEST(VerbsCarrier, WhatAConnectionThatIsUsedGrowsToIsInTheFormula) {
   ASSERT_NO_FATAL_FAILURE(world.join(here, there));
   for (std::size_t i = 0; i < 2 * options.credits_max; ++i) {
     ASSERT_TRUE(here.send(kSmall));
-    world.settle();
+    world.run_until_idle();
     EXPECT_EQ(there.receive(), kSmall);
   }
   // Of this side what it always has, of the other what it has at most; a block each to send from.
@@ -482,7 +482,7 @@ TEST(VerbsCarrier, MemoryIsWhatTheFormulaSaysAndComesBack) {
       ASSERT_NO_FATAL_FAILURE(world.join(here, there)) << i;
       ASSERT_TRUE(here.send(kSmall));
     }
-    world.settle();
+    world.run_until_idle();
     // Of both sides: what every connection has, one receive more for each that sent, the blocks that are not
     // full, and a block each to send from.
     const std::size_t per_side =
@@ -492,7 +492,7 @@ TEST(VerbsCarrier, MemoryIsWhatTheFormulaSaysAndComesBack) {
     std::printf("%zu connections: %zu KiB registered on both sides\n", kConnections,
                 world.rdma.registered_bytes() / 1024);
   }
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(world.rdma.registered_bytes(), 0u);
   EXPECT_TRUE(world.rdma.live() == before);
   EXPECT_TRUE(world.rdma.faults().empty());
@@ -505,17 +505,17 @@ TEST(VerbsCarrier, SmallMessagesGoInlineAndFewOfThemAreSignalled) {
   world.join(here, there);
   for (int i = 0; i < 100; ++i) {  // until there is credit in plenty
     ASSERT_TRUE(here.send(kSmall));
-    world.settle();
+    world.run_until_idle();
     there.receive();
-    world.settle();
+    world.run_until_idle();
   }
   const auto before = world.rdma.counters("here");
   constexpr std::uint64_t kMessages = 1000;
   for (std::uint64_t i = 0; i < kMessages; ++i) {
     ASSERT_TRUE(here.send(kSmall));
-    world.settle();
+    world.run_until_idle();
     there.receive();
-    world.settle();
+    world.run_until_idle();
   }
   const auto after = world.rdma.counters("here");
   const auto per_message = [&](std::uint64_t now, std::uint64_t then) {

@@ -39,7 +39,7 @@ class VerbsDevices : public ::testing::Test {
     options.device_choice = choice;
     provider_ = make_verbs_carriers(options);
   }
-  /// How many of `connections` each device got, that a thread on this node opened.
+  /// Returns how many of `connections` each device got, that a thread on this node opened.
   std::map<std::string, int> open(int connections, int node) {
     rdma_->run_on_node(node);
     std::map<std::string, int> got;

@@ -27,7 +27,7 @@ constexpr std::size_t kAttachments = 2;
 /// A head before each attachment, and one behind the last.
 constexpr std::size_t kPieces = 2 * kAttachments + 1;
 
-/// How the receiver takes an attachment.
+/// Says how the receiver takes an attachment.
 enum class Lands : std::uint8_t { kRegistered, kPlain, kNowhere };
 
 constexpr bool is_attachment(std::size_t piece) {

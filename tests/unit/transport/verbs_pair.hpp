@@ -85,7 +85,7 @@ class World {
     while (here.end->connecting() || there.end->connecting()) loop->run_once(std::chrono::seconds{1});
     here.end->on_peer_ready();
     there.end->on_peer_ready();
-    settle();
+    run_until_idle();
     ASSERT_TRUE(here.heard && there.heard);
   }
   MemoryLease register_memory(bool here, MutableBytes bytes) {
@@ -93,8 +93,8 @@ class World {
     EXPECT_TRUE(lease.ok() && !lease->empty());
     return std::move(lease).value();
   }
-  /// Until nothing is left to do.
-  void settle() {
+  /// Turns both loops until nothing is left to do.
+  void run_until_idle() {
     for (int quiet = 0; quiet < 3;) quiet = loop->run_until_idle() == 0 ? quiet + 1 : 0;
   }
   std::uint64_t receivers_not_ready() const { return rdma.counters().rnr_naks; }

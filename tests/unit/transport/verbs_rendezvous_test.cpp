@@ -151,7 +151,7 @@ class VerbsRendezvous : public ::testing::Test {
   void run(Stream& stream) {
     for (int quiet = 0; quiet < 5;) {
       stream.send();
-      world.settle();
+      world.run_until_idle();
       quiet = stream.receive() ? 0 : quiet + 1;
     }
     EXPECT_TRUE(here.why.ok()) << here.why.to_string();
@@ -207,7 +207,7 @@ TEST_F(VerbsRendezvous, WhatIsBehindAnAttachmentGoesOnBeforeItIsRead) {
   const std::uint64_t before = world.rdma.counters().sends_posted;
   for (int i = 0; i < 8; ++i) {
     stream.send();  // as credit comes back
-    world.settle();
+    world.run_until_idle();
   }
   EXPECT_EQ(world.rdma.counters().reads, 0u);
   EXPECT_GE(world.rdma.counters().sends_posted - before, 8u) << "heads and offers, and nobody has received";
@@ -228,7 +228,7 @@ TEST_F(VerbsRendezvous, WhatWasSentBehindADeclinedAttachmentComesAgainInOrder) {
     stream.say(pattern(3));
     for (int i = 0; i < 8; ++i) {
       stream.send();
-      world.settle();
+      world.run_until_idle();
     }
     if (hold) world.rdma.hold();
     for (int i = 0; i < 8; ++i) stream.receive();
@@ -247,15 +247,15 @@ TEST_F(VerbsRendezvous, WhatNobodyWantsIsNeitherFetchedNorCopied) {
   for (int round = 0; round < 10 && sent < bytes.size(); ++round) {
     const iovec rest{bytes.data() + sent, bytes.size() - sent};
     sent += here.carrier->send({&rest, 1}, rest.iov_len).bytes * (round % 2);
-    world.settle();
+    world.run_until_idle();
     skipped += there.carrier->skip(bytes.size() - skipped);
-    world.settle();
+    world.run_until_idle();
   }
   EXPECT_EQ(skipped, bytes.size());
   EXPECT_EQ(large_requests(), before);
   EXPECT_EQ(world.rdma.counters().read_bytes, 0u);
   EXPECT_TRUE(here.send("and on"));
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(there.receive(), "and on");
   EXPECT_TRUE(here.why.ok() && there.why.ok());
 }
@@ -287,13 +287,13 @@ TEST_F(VerbsRendezvous, TakingBackOneOfSeveralLeavesTheOthersWhole) {
   std::size_t begun = 0;
   for (int i = 0; i < 8; ++i) {
     begun = send().bytes;
-    world.settle();
+    world.run_until_idle();
   }
   EXPECT_EQ(begun, bytes.size()) << "all of it";
   receive();
-  world.settle();
+  world.run_until_idle();
   EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
-  world.settle();
+  world.run_until_idle();
   EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
   sent += here.carrier->reclaim_sending().bytes;
   EXPECT_EQ(sent, kEach) << "the first was read, and the others were not begun";
@@ -304,13 +304,13 @@ TEST_F(VerbsRendezvous, TakingBackOneOfSeveralLeavesTheOthersWhole) {
     const iovec rest{copy.data() + sent - kEach, 2 * kEach - sent};
     const Moved moved = here.carrier->send({&rest, 1}, 0);
     if (moved.kind == Moved::Kind::kSome) sent += moved.bytes;
-    world.settle();
+    world.run_until_idle();
     receive();
   }
   for (int round = 0; round < 100 && arrived < bytes.size(); ++round) {
     const Moved moved = send();
     if (moved.kind == Moved::Kind::kSome) sent += moved.bytes;
-    world.settle();
+    world.run_until_idle();
     receive();
   }
   EXPECT_TRUE(landed == expected);
@@ -355,20 +355,20 @@ TEST_F(VerbsRendezvous, WhatCrossesADeclineIsDeclinedToo) {
   world.rdma.hold();
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   ASSERT_TRUE(world.rdma.step());
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
   const MemoryLease known_now = world.register_memory(false, all_of(landed));
   ASSERT_TRUE(world.rdma.step());
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBlocked);
   world.rdma.release();
   std::size_t sent = 0;
   std::size_t arrived = 0;
   while (arrived < expected.size() && here.why.ok() && there.why.ok()) {
-    world.settle();
+    world.run_until_idle();
     const iovec rest{bytes.data() + sent, bytes.size() - sent};
     if (sent < bytes.size()) sent += here.carrier->send({&rest, 1}, rest.iov_len).bytes;
-    world.settle();
+    world.run_until_idle();
     const MutableBytes to = all_of(landed).subspan(arrived);
     const iovec into{to.data(), to.size()};
     arrived += there.carrier->receive({&into, 1}, to).bytes;
@@ -382,9 +382,9 @@ TEST_F(VerbsRendezvous, WhatWasDeclinedIsRegisteredNoLongerThanItsLease) {
   const std::size_t regions = world.rdma.live().regions;
   const iovec piece{bytes.data(), bytes.size()};
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
-  world.settle();
+  world.run_until_idle();
   EXPECT_TRUE(there.receive().empty());
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kBlocked);
   lease.end();
   EXPECT_EQ(world.rdma.live().regions, regions - 1);
@@ -395,7 +395,7 @@ TEST_F(VerbsRendezvous, MemoryThatThePeerDoesNotLetGoOfCostsTheCarrierAndIsFreeT
   const MemoryLease lease = world.register_memory(true, all_of(bytes));
   const iovec piece{bytes.data(), bytes.size()};
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
-  world.settle();
+  world.run_until_idle();
   auto landed = pattern(kMega, 7);
   const MemoryLease there_too = world.register_memory(false, all_of(landed));
   world.rdma.hold();
@@ -405,7 +405,7 @@ TEST_F(VerbsRendezvous, MemoryThatThePeerDoesNotLetGoOfCostsTheCarrierAndIsFreeT
   // Would show where it was read from now on.
   std::ranges::fill(bytes, std::byte{0xDD});
   world.rdma.release();
-  world.settle();
+  world.run_until_idle();
   EXPECT_TRUE(landed == pattern(kMega, 7));
   EXPECT_FALSE(there.why.ok());
 }
@@ -421,7 +421,7 @@ TEST_F(VerbsRendezvous, PeersThatDoNotLetGoOfMemoryCostTheLoopOneWaitForAll) {
     world.join(ends[i], ends[i + 1]);
     EXPECT_EQ(ends[i].carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   }
-  world.settle();
+  world.run_until_idle();
   Clock& clock = steady_clock_source();
   const TimePoint begin = clock.now();
   for (std::size_t i = 0; i < ends.size(); i += 2) {
@@ -431,7 +431,7 @@ TEST_F(VerbsRendezvous, PeersThatDoNotLetGoOfMemoryCostTheLoopOneWaitForAll) {
   // Somebody who answers at once still finds time.
   EXPECT_EQ(there.carrier->send({&piece, 1}, 0).kind, Moved::Kind::kSome);
   EXPECT_EQ(here.carrier->reclaim_sending().kind, Moved::Kind::kBlocked);
-  world.settle();
+  world.run_until_idle();
   EXPECT_FALSE(here.receive().empty());
 }
 
@@ -441,9 +441,9 @@ TEST_F(VerbsRendezvous, MemoryThatIsAskedForComesBackWithoutAWait) {
   const iovec piece{bytes.data(), bytes.size()};
   EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
-  world.settle();
+  world.run_until_idle();
   EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
-  world.settle();
+  world.run_until_idle();
   EXPECT_TRUE(here.carrier->gives_back_at_once(Carrier::Lent::kSending)) << "the peer was not asked";
   // Whoever does not take it back after all goes on, by copies.
   const Moved moved = here.carrier->send({&piece, 1}, bytes.size());
@@ -457,12 +457,12 @@ TEST_F(VerbsRendezvous, APeerThatWasAskedForLongIsNotWaitedForAgain) {
   const MemoryLease lease = world.register_memory(true, all_of(bytes));
   const iovec piece{bytes.data(), bytes.size()};
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
-  world.settle();
+  world.run_until_idle();
   world.rdma.hold();
   Clock& clock = steady_clock_source();
   EXPECT_FALSE(here.carrier->gives_back_at_once(Carrier::Lent::kSending));
   const TimePoint asked = clock.now();
-  while (clock.now() - asked < std::chrono::milliseconds{60}) world.settle();
+  while (clock.now() - asked < std::chrono::milliseconds{60}) world.run_until_idle();
   // For one that was not asked before the device is asked for 50 ms, thousands of times. Here it is once, and
   // 64 times at the end of the pair.
   const std::uint64_t questions = world.rdma.counters().polls_empty;
@@ -476,7 +476,7 @@ TEST_F(VerbsRendezvous, ALandingThatIsReadIsNotGivenBackAtOnceButThen) {
   const MemoryLease lease = world.register_memory(true, all_of(bytes));
   const iovec piece{bytes.data(), bytes.size()};
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
-  world.settle();
+  world.run_until_idle();
   std::vector<std::byte> landed(kMega);
   const MemoryLease there_too = world.register_memory(false, all_of(landed));
   const iovec place{landed.data(), landed.size()};
@@ -485,7 +485,7 @@ TEST_F(VerbsRendezvous, ALandingThatIsReadIsNotGivenBackAtOnceButThen) {
   EXPECT_FALSE(there.carrier->gives_back_at_once(Carrier::Lent::kLanding));
   EXPECT_TRUE(there.carrier->gives_back_at_once(Carrier::Lent::kSending)) << "nothing is sent";
   world.rdma.release();
-  world.settle();
+  world.run_until_idle();
   EXPECT_TRUE(there.carrier->gives_back_at_once(Carrier::Lent::kLanding));
   EXPECT_EQ(there.carrier->reclaim_landing().bytes, kMega);
 }
@@ -499,7 +499,7 @@ TEST_F(VerbsRendezvous, ALandingThatIsReadComesBackAlsoBesidePeersThatDoNotAnswe
   world.join(silent_here, silent_there);
   EXPECT_EQ(silent_here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(silent_here.carrier->reclaim_sending().kind, Moved::Kind::kFailed);
   std::vector<std::byte> landed(kMega);
   const MemoryLease there_too = world.register_memory(false, all_of(landed));
@@ -518,7 +518,7 @@ TEST_F(VerbsRendezvous, ALandingIsTheCallersAgainOnceItWasReclaimed) {
     const MemoryLease lease = world.register_memory(true, all_of(bytes));
     const iovec piece{bytes.data(), bytes.size()};
     EXPECT_EQ(one.carrier->send({&piece, 1}, bytes.size()).kind, Moved::Kind::kBegun);
-    world.settle();
+    world.run_until_idle();
     std::vector<std::byte> landed(kMega);
     const MemoryLease there_too = world.register_memory(false, all_of(landed));
     if (!done) world.rdma.hold();
@@ -529,7 +529,7 @@ TEST_F(VerbsRendezvous, ALandingIsTheCallersAgainOnceItWasReclaimed) {
     EXPECT_EQ(reclaimed.bytes, done ? kMega : 0);
     std::ranges::fill(landed, std::byte{0xEE});
     world.rdma.release();
-    world.settle();
+    world.run_until_idle();
     EXPECT_TRUE(std::ranges::all_of(landed, [](std::byte byte) { return byte == std::byte{0xEE}; }));
   }
 }
@@ -544,13 +544,13 @@ TEST_F(VerbsRendezvous, ALeaseThatEndsEarlyDisturbsNoTransferAndUnregistersAfter
   EXPECT_EQ(world.rdma.live().regions, regions);
   std::vector<std::byte> landed(kMega);
   MemoryLease there_too = world.register_memory(false, all_of(landed));
-  world.settle();
+  world.run_until_idle();
   const iovec place{landed.data(), landed.size()};
   EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).kind, Moved::Kind::kBegun);
   there_too.end();
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(there.carrier->receive({&place, 1}, all_of(landed)).bytes, kMega);
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(here.carrier->send({&piece, 1}, bytes.size()).bytes, kMega);
   EXPECT_TRUE(landed == bytes);
   EXPECT_EQ(world.rdma.live().regions, regions - 1);
@@ -581,7 +581,7 @@ TEST_P(VerbsMixture, APeerThatReadsNothingGetsItsAnswers) {
   for (int round = 0; round < 1000; ++round) {
     unread.send();
     offered.send();
-    world.settle();
+    world.run_until_idle();
     while (offered.receive()) {
     }
   }
@@ -626,7 +626,7 @@ TEST_P(VerbsMixture, NothingIsLostOrMixedUp) {
     }
     for (int quiet = 0; quiet < 5; ++quiet) {
       for (Stream& stream : streams) stream.send();
-      world.settle();
+      world.run_until_idle();
       for (Stream& stream : streams) {
         while (stream.receive()) quiet = 0;
       }

@@ -44,9 +44,9 @@ class VerbsTrimming : public ::testing::Test {
     for (int i = 0; i < messages; ++i) {
       for (std::size_t at = 0; at < ends.size(); ++at) {
         ASSERT_TRUE(ends[at]->send(text));
-        world_.settle();
+        world_.run_until_idle();
         ASSERT_EQ(ends[at ^ 1]->receive(), text);
-        world_.settle();
+        world_.run_until_idle();
       }
     }
     EXPECT_EQ(world_.receivers_not_ready(), 0u);

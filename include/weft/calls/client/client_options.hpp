@@ -18,10 +18,10 @@ namespace weft {
 
 /// Options that make no sense fail every call with kInvalidArgument, which names the option.
 struct ClientOptions {
-  /// Where the server is: "tcp://host:port", or "host:port" for the same, "tls://host:port",
+  /// URL of the server: "tcp://host:port", or "host:port" for the same, "tls://host:port",
   /// "unix:///path", "memory://name", "ucx://host:port", "verbs://host:port".
   std::string connect{};
-  /// How long one attempt to connect may take, the hello included. Above zero.
+  /// Time that one attempt to connect may take, the hello included. Above zero.
   Duration connect_timeout = std::chrono::seconds{5};
   /// For calls without a timeout of their own; kNoTimeout: none. Above zero.
   Duration call_timeout = std::chrono::seconds{30};

@@ -24,7 +24,7 @@ struct PoolOptions {
   /// Calls in flight on one connection from which on the pool uses another; zero: what its carrier says (512;
   /// 24 for UCX and RDMA). At least what RpcLimits::calls_in_flight_max allows counts.
   std::uint32_t calls_per_connection = 0;
-  /// How often one call is begun again after connections that were lost. Zero: never.
+  /// Number of times that one call is begun again after connections that were lost. Zero: never.
   std::uint32_t retries_max = 3;
   /// Bounds those repetitions of calls that may have run before. The others cost the server nothing. As much
   /// is saved as may be in flight when a server goes.

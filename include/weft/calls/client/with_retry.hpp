@@ -16,7 +16,7 @@
 
 namespace weft {
 
-/// How often and when with_retry() tries again. Trivially copyable on purpose, as CallOptions.
+/// Says how often and when with_retry() tries again. Trivially copyable on purpose, as CallOptions.
 struct RetryPolicy {
   /// With the first.
   std::uint32_t attempts_max = 4;

@@ -92,7 +92,7 @@ class CallServer {
   /// for what to keep to. Any thread. Errors: as Client::register_memory().
   Result<MemoryLease> register_memory(MutableBytes memory) const;
 
-  /// Where it really listens, in the order of the options; valid after start().
+  /// Returns where it really listens, in the order of the options; valid after start().
   std::vector<std::string> urls() const;
   /// Adds up what each loop and each connection has counted for itself, so it takes the longer the more
   /// connections there are. Any thread, once start() has returned. Throws std::bad_alloc, and has changed

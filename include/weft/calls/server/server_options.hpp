@@ -27,7 +27,7 @@ namespace weft {
 
 /// Options that make no sense are refused by start() with kInvalidArgument, which names the option.
 struct ServerOptions {
-  /// Where to listen; port 0 is replaced by one the system chooses, see Server::urls().
+  /// URLs to listen on; port 0 is replaced by one the system chooses, see Server::urls().
   std::vector<std::string> listen{};
   /// Loops, each with a thread of its own, over which connections are spread. Zero: no threads; the server
   /// runs on `loop`, which the user drives, and which is null otherwise.
@@ -35,7 +35,7 @@ struct ServerOptions {
   Loop* loop = nullptr;
   /// CPUs to pin the loops' threads to, in order; empty: not pinned.
   std::vector<int> cpus{};
-  /// How each loop waits.
+  /// Says how each loop waits.
   LoopOptions loop_options{};
   /// Threads for handlers declared blocking; started with the server if there is such a handler, and then
   /// above zero.
@@ -57,7 +57,7 @@ struct ServerOptions {
   /// take about the same time; methods that differ have their own (HandlerOptions::adaptive_limit). Ordinary
   /// functions, of which a loop runs one at a time, take no place. None: no such limit.
   std::optional<AdaptiveLimitOptions> adaptive_limit{};
-  /// How often each caller may call; what is more is refused with kResourceExhausted, which says when to come
+  /// Rates of each caller; what is more is refused with kResourceExhausted, which says when to come
   /// again. A call has to pass all of them.
   std::vector<CallerRate> caller_rates{};
   /// Finds out who a call is from by the token that it brings. Null: by its connection alone. Nothing is paid

@@ -40,7 +40,7 @@ class IndexedHeap {
     } else {
       heap_[at].first = key;
     }
-    settle(at);
+    sift(at);
   }
   /// Does nothing when it is not in.
   void remove(std::uint32_t index) noexcept {
@@ -51,7 +51,7 @@ class IndexedHeap {
     heap_.pop_back();
     if (at == heap_.size()) return;
     put(at, last);
-    settle(at);
+    sift(at);
   }
 
  private:
@@ -61,7 +61,7 @@ class IndexedHeap {
     heap_[at] = item;
     place_[item.second] = at;
   }
-  void settle(std::uint32_t at) noexcept {
+  void sift(std::uint32_t at) noexcept {
     const Item item = heap_[at];
     for (; at > 0 && item < heap_[(at - 1) / 2]; at = (at - 1) / 2) put(at, heap_[(at - 1) / 2]);
     const auto count = static_cast<std::uint32_t>(heap_.size());

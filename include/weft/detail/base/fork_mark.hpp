@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-/// How many forks lie behind this process. A child counts itself before it has a second thread.
+/// Number of forks behind this process. A child counts itself before it has a second thread.
 extern std::uint32_t forks_behind;
 /// Mark of the process that something was made in. What a child of fork inherits are copies, but behind the
 /// descriptors is what the parent still uses: a child closes them and does nothing else with them. To ask

@@ -11,7 +11,7 @@ namespace weft::detail {
 /// no overlong forms, no surrogates, nothing over U+10FFFF.
 std::size_t utf8_character_bytes(Bytes bytes);
 
-/// How many of `bytes`, from the first, are well-formed UTF-8.
+/// Returns how many of `bytes`, from the first, are well-formed UTF-8.
 std::size_t valid_utf8(Bytes bytes);
 
 }  // namespace weft::detail

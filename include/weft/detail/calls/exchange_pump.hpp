@@ -37,7 +37,7 @@ class ExchangePump {
   };
 
   /// Brings the side up to date with its call.
-  virtual void settle() noexcept = 0;
+  virtual void update_side() noexcept = 0;
   /// Ends the stream from this side.
   virtual void end_stream(const Status& why) noexcept = 0;
 

@@ -82,7 +82,7 @@ class IncomingItems {
     held_ -= cost;
     return window_.take(cost);
   }
-  /// The item that is shown goes elsewhere; it counts as held until settle().
+  /// The item that is shown goes elsewhere; it counts as held until release().
   void hand_over() noexcept {
     shown_ = false;
     if (attached_ != nullptr) [[unlikely]] {
@@ -91,7 +91,7 @@ class IncomingItems {
     items_.pop();
   }
   /// Items of this cost, which were handed over, are not needed any more. Returns what is to be granted.
-  std::uint64_t settle(std::uint64_t cost) noexcept;
+  std::uint64_t release(std::uint64_t cost) noexcept;
   /// Nobody reads any more: items that come are dropped, and those that are here, also the one that is shown
   /// and those that were handed over. Returns what is to be granted.
   std::uint64_t discard() noexcept;

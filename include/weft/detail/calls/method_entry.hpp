@@ -16,7 +16,7 @@ class RunningLimit;
 class ServedCall;
 struct MethodGate;
 
-/// How a method is served.
+/// Says how a method is served.
 enum class HandlerKind : std::uint8_t {
   kInline,     ///< an ordinary function, inside the receiving of its request
   kRecord,     ///< the same with a record: it wants its context, or replies later

@@ -29,7 +29,7 @@ class OpenedStream : OwnedDetails, public PendingCall {
   /// Returns the items, as far as the call itself is now.
   StreamSide& side() noexcept {
     if (state_ != State::kSent || !side_.place().is_open()) [[unlikely]] {
-      settle();
+      open_or_close();
     }
     return side_;
   }
@@ -66,18 +66,18 @@ class OpenedStream : OwnedDetails, public PendingCall {
   // The items end with the call, at once: the connection may be gone when somebody looks.
   void on_answer(const Frame& frame) final {
     PendingCall::on_answer(frame);
-    settle();
+    open_or_close();
   }
   void on_answer_attachment_end(const Frame& frame, bool landed) final {
     PendingCall::on_answer_attachment_end(frame, landed);
-    settle();
+    open_or_close();
   }
   void on_lost(const Status& failure, bool stands) final {
     PendingCall::on_lost(failure, stands);
-    settle();
+    open_or_close();
   }
   /// Opens or closes the items, as the call is.
-  void settle() noexcept;
+  void open_or_close() noexcept;
   void tell() noexcept;
   /// Forgets the options of a call that is under way.
   void shrink() noexcept;

@@ -23,7 +23,7 @@ class Pace {
 
   bool is_limited() const noexcept { return rate_ != 0; }
   std::uint64_t rate() const noexcept { return rate_; }
-  /// When the next part may go. While it is_limited().
+  /// Returns when the next part may go, while it is_limited().
   TimePoint due() const noexcept { return due_; }
   /// A part of `bytes`, at most 4 GiB, goes at `now`.
   void take(std::size_t bytes, TimePoint now) noexcept {

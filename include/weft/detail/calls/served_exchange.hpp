@@ -19,7 +19,7 @@ class ServedExchange final : public StreamExchange, private ExchangePump, privat
   ServedExchange(Loop& loop, StreamSide& side) noexcept;
 
  private:
-  void settle() noexcept override {}
+  void update_side() noexcept override {}
   void end_stream(const Status& why) noexcept override { side_.close(why, true); }
   void post() noexcept override;
   void run() override {

@@ -75,7 +75,7 @@ class StreamErrand final : public Errand, public StreamExchange {
       StreamErrand& errand;
     };
 
-    void settle() noexcept override { side(); }
+    void update_side() noexcept override { side(); }
     void end_stream(const Status& why) noexcept override { abandon(why); }
     std::size_t body_bytes() const override { return errand_.bytes_.body().size(); }
     void encode_body(std::byte* to) const override;

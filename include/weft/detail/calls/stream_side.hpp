@@ -103,7 +103,7 @@ class StreamSide final : public ListHook<StreamRoomTag>, public PooledFrame {
     const std::uint64_t granted = incoming_.take();
     if (granted != 0 || incoming_.held() == 0) took(granted);
   }
-  /// Items of incoming() were taken, settled or discarded, and `granted` is what that said: the peer is told
+  /// Items of incoming() were taken, released or discarded, and `granted` is what that said: the peer is told
   /// what it is granted, and the connection what is held still.
   void took(std::uint64_t granted) noexcept;
   /// Sets who is scheduled when there is an item, or when reading has ended; null: nobody.

@@ -64,7 +64,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   WriteItem(const WriteItem&) = delete;
   WriteItem& operator=(const WriteItem&) = delete;
 
-  bool await_ready() { return settle(); }
+  bool await_ready() { return try_write(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     if (!listen_to_scope(coroutine, *this, access_)) {
@@ -93,7 +93,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   };
 
   /// Writes the item if it can be; false when it has to wait.
-  bool settle() {
+  bool try_write() {
     StreamSide& side = access_.side();
     if (kAttached && written_) {
       if (side.sends_attachment()) return false;
@@ -120,7 +120,7 @@ class [[nodiscard("an item is written when it is awaited")]] WriteItem final : C
   }
   void on_turn() noexcept {
     try {
-      if (!settle()) return access_.side().set_writer(&turn_);
+      if (!try_write()) return access_.side().set_writer(&turn_);
     } catch (...) {
       thrown_ = std::current_exception();
     }

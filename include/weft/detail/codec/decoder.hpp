@@ -89,7 +89,7 @@ class Decoder {
     memory_left_ -= bytes;
     return true;
   }
-  /// How many of `count` elements to reserve memory for at once: as much memory as there are bytes left, so
+  /// Returns for how many of `count` elements to reserve memory at once: as much as there are bytes left, so
   /// that a count which lies gets no memory for it.
   std::size_t reservation(std::size_t count, std::size_t element_bytes) const {
     const std::size_t covered = remaining() / element_bytes;

@@ -8,7 +8,7 @@ namespace weft::detail {
 
 /// Every bound that the codec holds hostile bytes to. docs/internals/codec.md says why each is what it is.
 struct CodecLimits {
-  /// How deep containers and unique_ptrs may nest in one value; the stack is bounded by it.
+  /// Depth to which containers and unique_ptrs may nest in one value; the stack is bounded by it.
   static constexpr unsigned kDepthMax = 64;
   /// Elements that take no bytes on the wire (std::vector<Empty>), counted over a whole message.
   static constexpr std::size_t kEmptyElementsMax = 1024;

@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 namespace codec_detail {
-/// How values of one kind are sized, written, read and described.
+/// Says how values of one kind are sized, written, read and described.
 template <typename T, Kind kKind = kind_of<T>>
 struct Codec;
 }  // namespace codec_detail

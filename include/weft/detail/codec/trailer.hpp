@@ -66,7 +66,7 @@ void visit_additions_in_order(F&& visit, Ts&... values) {
   }
 }
 
-/// How many additions are sent: all up to the last one that is present.
+/// Returns how many additions are sent: all up to the last one that is present.
 template <typename... Ts>
 std::size_t additions_sent(const Ts&... values) {
   std::size_t place = 0;

@@ -46,7 +46,7 @@ constexpr std::size_t frame_class(std::size_t size) {
   return (size + kFrameStep - 1) / kFrameStep;
 }
 
-/// Where a block goes that did not fit the cache's room; the first one opens the cache.
+/// Frees a block that did not fit the cache's room; the first one opens the cache.
 void release_frame_slowly(void* block, std::size_t size_class) noexcept;
 
 inline void* allocate_frame(std::size_t size) {

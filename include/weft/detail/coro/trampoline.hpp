@@ -10,7 +10,7 @@ namespace weft::detail {
 struct Trampoline {
   /// The coroutine that the innermost resume() goes on with; set just before the running one returns to it.
   std::coroutine_handle<> next;
-  /// How many coroutines run inside each other on this stack.
+  /// Number of coroutines that run inside each other on this stack.
   unsigned depth = 0;
 };
 

@@ -22,12 +22,13 @@ class FleetChoice {
   explicit FleetChoice(FleetOptions& options);
 
   bool usable() const noexcept { return usable_; }
-  /// Takes a list; members are told of it by settle(). Errors and throws as BalancingPolicy::set_endpoints().
+  /// Takes a list; members are told of it by update_members(). Errors and throws as
+  /// BalancingPolicy::set_endpoints().
   Status set_endpoints(std::span<const EndpointSpec> list);
   /// Notes which of `members`, the endpoints of the `list` just set, may be picked, and tells the policy what
   /// it has missed.
-  void settle(std::span<const EndpointSpec> list, std::span<const std::unique_ptr<FleetMember>> members,
-              TimePoint now) noexcept;
+  void update_members(std::span<const EndpointSpec> list,
+                      std::span<const std::unique_ptr<FleetMember>> members, TimePoint now) noexcept;
   /// Number of members that may be picked.
   std::size_t used() const noexcept { return used_; }
 

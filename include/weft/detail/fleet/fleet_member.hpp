@@ -57,7 +57,7 @@ struct FleetMember {
   /// Attempts and others that keep it.
   std::size_t holds = 0;
   Duration latency{};
-  /// When a call last found it unavailable, by the turn of the loop.
+  /// Time at which a call last found it unavailable, by the turn of the loop.
   TimePoint unavailable_at = TimePoint::min();
   /// Of its methods, those that it asked to be left alone.
   QuietMethods quiet;

@@ -20,8 +20,6 @@ class LimitController {
   void tick(TimePoint now, std::uint32_t in_flight) noexcept;
   /// Returns the time from which on tick() does something, if nothing else happens before.
   TimePoint next_tick() const noexcept;
-  /// Tells of the calls in flight after one has begun.
-  void began(std::uint32_t in_flight) noexcept;
   /// Tells of a call that took `latency`, and of those that are still in flight.
   void ended(TimePoint now, Duration latency, std::uint32_t in_flight) noexcept;
   /// Zero before the first probe has ended.

@@ -7,9 +7,9 @@
 
 namespace weft::detail {
 
-/// How much memory something may hold. Reserved before allocating, released after freeing, so that what a
-/// peer announces is refused while it is still a number. Budgets nest: connection inside process, call inside
-/// connection; a reservation counts in every budget up to the root.
+/// Bound of the memory that something may hold. Reserved before allocating, released after freeing, so that
+/// what a peer announces is refused while it is still a number. Budgets nest: connection inside process, call
+/// inside connection; a reservation counts in every budget up to the root.
 ///
 /// Thread: any. The parent must outlive the child; destroying a budget asserts that everything was released.
 class MemoryBudget {

@@ -35,7 +35,7 @@ class alignas(64) Chunk {
   const std::byte* data() const noexcept { return data_; }
   std::size_t capacity() const noexcept { return capacity_; }
   MutableBytes memory() noexcept { return {data_, capacity_}; }
-  /// How many ChunkRefs there are; 1 means that nobody else looks at the bytes.
+  /// Returns how many ChunkRefs there are; 1 means that nobody else looks at the bytes.
   std::uint32_t references() const noexcept { return references_; }
 
  private:

@@ -21,7 +21,7 @@ class Absence {
   static constexpr Duration kLong = std::chrono::milliseconds{500};
   static constexpr Duration kSeldom = std::chrono::seconds{10};
   static constexpr int kRepeats = 3;
-  /// How long peers are looked at before they are judged, or their whole timeout if that is shorter.
+  /// Time for which peers are looked at before they are judged, or their whole timeout if that is shorter.
   static constexpr Duration kLook = std::chrono::seconds{1};
 
   /// A timer that was due at `due` fires. Of those that one absence made late only the first says something

@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-/// How far a loop with pollers goes by quick turns before it looks at the clock, descriptors and timers
+/// Says how far a loop with pollers goes by quick turns before it looks at the clock, descriptors and timers
 /// again.
 ///
 /// A burst is measured in units, because reading the clock in each quick turn would cost more than the turn
@@ -28,7 +28,7 @@ class QuickBurst {
   static constexpr Duration kWhileQuiet = std::chrono::microseconds{10};
   /// Only descriptors do: they must hardly notice that there are pollers.
   static constexpr Duration kWhileDescriptorsWork = std::chrono::microseconds{1};
-  /// How long descriptors that brought something count as working: a few of the longest bursts.
+  /// Time for which descriptors that brought something count as working: a few of the longest bursts.
   static constexpr Duration kLately = std::chrono::microseconds{200};
 
   static constexpr std::int64_t kUnitsPerThing = 8;

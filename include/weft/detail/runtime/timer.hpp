@@ -30,7 +30,7 @@ class Timer {
   virtual void on_timer() = 0;
 
   bool armed() const noexcept { return loop_ != nullptr; }
-  /// When it fires; meaningful while armed.
+  /// Returns when it fires; meaningful while armed.
   TimePoint at() const noexcept { return at_; }
 
  protected:

@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-/// How long what a connection hands up may have waited for that. When it arrived is not known, but that
+/// Bound of the time for which what a connection hands up has waited. When it arrived is not known, but that
 /// nothing of it had arrived while there was nothing to receive, or before as much was received as a stream
 /// holds.
 class Backlog {

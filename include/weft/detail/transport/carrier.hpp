@@ -174,7 +174,7 @@ class Carrier {
   /// may be sent there, which count as begun: of a kBegun that is not exhausted whatever is queued later may
   /// be given too. After kBlocked and kFailed the peer sees nothing of `from` beyond what was begun before.
   virtual Moved send(std::span<const iovec> from, std::size_t leased) = 0;
-  /// How often the loop has reported a descriptor of it, modulo 2^32; zero when it has none.
+  /// Returns how often the loop has reported a descriptor of it, modulo 2^32; zero when it has none.
   virtual std::uint32_t reports() const { return 0; }
   /// Takes back all that was given to send(): waits until nobody reads it, and forgets what it would have
   /// begun next. kSome: so many bytes of it have left; what was begun behind them was not, for the peer.

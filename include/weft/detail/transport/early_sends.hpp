@@ -31,7 +31,7 @@ class EarlySends {
   explicit EarlySends(std::size_t few_frames_bytes) noexcept
       : few_frames_kib_(static_cast<std::uint16_t>(few_frames_bytes / 1024)) {}
 
-  /// Where it is to be looked next whether much is queued.
+  /// Returns how much may be queued before it is to be looked at again.
   std::uint32_t bytes() const noexcept {
     return sent_frames_ == 0 ? kFirstBytes : std::clamp(sent_frames_ * kBytesOfFrame, kBytes, kBytesMax);
   }

@@ -130,8 +130,8 @@ class Outbox {
     lease_policy_ = policy;
     early_sends_ = EarlySends{few_frames_bytes};
   }
-  /// How many bytes at the beginning of what segments() gives are one leased piece; 0 when they are not
-  /// leased, or gathered.
+  /// Returns how many bytes at the beginning of what segments() gives are one leased piece; 0 when they are
+  /// not leased, or gathered.
   std::size_t leased_front() const noexcept {
     const std::uint32_t index = pieces_.first_with_bytes();
     if (index == pieces_.size() || pieces_[index].lease == nullptr || pieces_[index].is_gathered()) return 0;

@@ -146,7 +146,7 @@ class StreamFramer {
   bool direct_ = false;
   /// Of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
-  /// Where the rest of the attachment goes, and how long it is; in kSkipHead, how much of header and body is
+  /// Place of the rest of the attachment, and its length; in kSkipHead, how much of header and body is
   /// still to come.
   AttachmentPlace place_;
   std::uint64_t attachment_left_ = 0;

@@ -26,7 +26,7 @@ class Incoming {
 class Listener {
  public:
   virtual ~Listener() = default;
-  /// Where it really listens, with the port the system chose for port 0.
+  /// Returns where it really listens, with the port the system chose for port 0.
   virtual Url local_url() const = 0;
   /// Begins to hand peers to `on_incoming`, on the listener's loop. What keeps it from accepting, such as
   /// having no descriptor left, pauses it for less than a second at a time, as long as it lasts, and is

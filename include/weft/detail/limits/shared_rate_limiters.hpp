@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "weft/base/time.hpp"
-#include "weft/limits/rate_limiters.hpp"
+#include "weft/detail/limits/rate_limiters.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// RateLimiters that threads share: callers are dealt out to parts by their hashes, and each part has a lock,
 /// which is held for as long as one bucket is looked at. Whoever invents keys gets no more than
@@ -35,4 +35,4 @@ class SharedRateLimiters {
   std::vector<std::unique_ptr<Part>> parts_;  // a power of two of them
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -2,16 +2,9 @@
 #pragma once
 
 #include "weft/base/time.hpp"
+#include "weft/limits/rate.hpp"
 
-namespace weft {
-
-/// A rate, and how much may come at once after a quiet time.
-struct Rate {
-  /// Above zero, at most 1e9.
-  double per_second = 1000;
-  /// At least one, at most 1e9.
-  double burst = 100;
-};
+namespace weft::detail {
 
 /// A token bucket: what it lets through in any time t is at most `burst` + `per_second` * t. Full at first.
 /// Takes no memory. Thread: one at a time.
@@ -33,4 +26,4 @@ class TokenBucket {
   TimePoint at_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -9,16 +9,29 @@
 #include "weft/detail/limits/limit_controller.hpp"
 #include "weft/limits/adaptive_limit_options.hpp"
 
-namespace weft {
+namespace weft::detail {
 
-/// AdaptiveLimit that threads share, so that calls which wait for the same thing, such as a pool of workers,
-/// are measured together. Nobody ever waits for another: calls are counted by one atomic number, and a
-/// latency that comes while another thread changes the limit is left out. Thread: any.
-class SharedAdaptiveLimit {
+/// Concurrency limit that finds by itself how many calls a server works on best: where latency rises above
+/// that without load, calls are waiting for each other, and more of them only wait longer. Whoever is refused
+/// by it learns so at once, while the server does what it can: under ten times the load it can bear, it
+/// answers as much as at its best.
+///
+/// After each window the limit becomes limit * gradient + sqrt(limit), where the gradient is
+/// tolerance * (latency without load) / (mean latency of the window), from 0.5 to 1; the root is the queue
+/// that may stand, and what the limit grows by. It grows only while it is used. The latency without load is
+/// the mean in a probe: for a few calls the limit is low. A window with a lower mean lowers it at once.
+///
+/// Source: Vegas (Brakmo, Peterson: TCP Vegas, 1995) compares with the least latency; the gradient and the
+/// root are those of Netflix's concurrency-limits, the probe that of Envoy's adaptive concurrency filter.
+///
+/// Threads share one, so that calls which wait for the same thing, such as a pool of workers, are measured
+/// together. Nobody ever waits for another: calls are counted by one atomic number, and a latency that comes
+/// while another thread changes the limit is left out. Takes no memory. Thread: any.
+class AdaptiveLimit {
  public:
-  SharedAdaptiveLimit(AdaptiveLimitOptions options, TimePoint now) noexcept;
-  SharedAdaptiveLimit(const SharedAdaptiveLimit&) = delete;
-  SharedAdaptiveLimit& operator=(const SharedAdaptiveLimit&) = delete;
+  AdaptiveLimit(AdaptiveLimitOptions options, TimePoint now) noexcept;
+  AdaptiveLimit(const AdaptiveLimit&) = delete;
+  AdaptiveLimit& operator=(const AdaptiveLimit&) = delete;
 
   /// Begins a call that leaves `spare` places to others, or refuses it. One alone always begins, whatever it
   /// leaves. Each that begins ends by ended(), cancelled() or dropped().
@@ -56,7 +69,7 @@ class SharedAdaptiveLimit {
   std::atomic<Duration::rep> unloaded_ = 0;
   std::atomic<Duration::rep> next_tick_;
   std::mutex controlling_;
-  detail::LimitController controller_;
+  LimitController controller_;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/limits/token_bucket.hpp"
+#include "weft/detail/limits/token_bucket.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// A token bucket for each caller, in a table that never grows. A caller that was idle for as long as its
 /// bucket needs to be full again is forgotten when its place is needed, which changes nothing for it. Where
@@ -58,4 +58,4 @@ class RateLimiters {
   std::uint32_t oldest_ = kNone;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

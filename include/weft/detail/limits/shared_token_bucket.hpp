@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "weft/base/time.hpp"
-#include "weft/limits/token_bucket.hpp"
+#include "weft/detail/limits/token_bucket.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// TokenBucket that threads share without a lock: one atomic number, the time at which the bucket is full
 /// again. Tokens come a whole number of nanoseconds apart, rounded up. Source: the generic cell rate
@@ -28,4 +28,4 @@ class SharedTokenBucket {
   std::atomic<Duration::rep> full_at_ = 0;
 };
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -10,7 +10,7 @@
 #include "weft/coro/combine.hpp"
 #include "weft/coro/task.hpp"
 
-namespace weft {
+namespace weft::detail {
 
 /// Outcomes of those who were asked, in the order in which they were given.
 template <typename T>
@@ -18,8 +18,6 @@ struct Quorum {
   bool reached = false;
   std::vector<Result<T>> results;
 };
-
-namespace detail {
 
 /// State that voters share; lives in the frame of when_quorum().
 struct Vote {
@@ -42,8 +40,6 @@ Task<Result<T>> vote(Vote& vote, Task<Result<T>> asked) {
   co_return result;
 }
 
-}  // namespace detail
-
 /// Runs all tasks at once until `wanted` of them have succeeded, or so many have failed that this cannot be;
 /// cancels the others with kRequested, and waits until they have ended too. With more `wanted` than there are
 /// tasks nothing succeeds. Rethrows what a task threw, after all have ended. Cancel: that of the tasks.
@@ -55,11 +51,11 @@ Task<Quorum<T>> when_quorum(std::size_t wanted, std::vector<Task<Result<T>>> tas
                          "a quorum is more than there are to ask"};
     co_return Quorum<T>{false, std::vector<Result<T>>(tasks.size(), Result<T>{failure})};
   }
-  detail::Vote vote{CancelScope{outer}, tasks.size(), wanted};
+  Vote vote{CancelScope{outer}, tasks.size(), wanted};
   std::vector<Task<Result<T>>> voters;
   voters.reserve(tasks.size());
   for (Task<Result<T>>& task : tasks) {
-    voters.push_back(with_scope(vote.losers, detail::vote(vote, std::move(task))));
+    voters.push_back(with_scope(vote.losers, vote(vote, std::move(task))));
   }
   if (wanted == 0) vote.losers.cancel(CancelReason::kRequested);
   Quorum<T> quorum;
@@ -71,4 +67,4 @@ Task<Quorum<T>> when_quorum(std::size_t wanted, std::vector<Task<Result<T>>> tas
   co_return quorum;
 }
 
-}  // namespace weft
+}  // namespace weft::detail
