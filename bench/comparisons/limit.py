@@ -6,7 +6,7 @@ import subprocess
 from . import loads, table
 from .cell_result import CellResult
 from .cells import KIB, MIB, Cell, named, size_name
-from .comparison import Comparison
+from .congestion_comparison import CongestionComparison
 from .failure import Failure
 from .programs import find_tool
 from .rounds import interleaved
@@ -63,7 +63,7 @@ CELLS = [
 ]
 
 
-class Limit(Comparison):
+class Limit(CongestionComparison):
     name = "limit"
     about = """Holds `weft perf` against the limit, `weft raw`, cell by cell in one interleaved run.
 
@@ -83,17 +83,10 @@ This comparison is the default. The others: bench/compare grid | fairness | memo
     title = "weft perf by the limit, weft raw"
 
     def add_flags(self, parser):
-        loads.add_warmup_flag(parser)
+        super().add_flags(parser)
         parser.add_argument("--mode", choices=["busy", "adaptive", "wait"],
                             help="idle mode of both sides in every cell, instead of the cell's own")
-        parser.add_argument("--congestion", default="cubic", help="TCP congestion control of both sides (default cubic)")
         parser.add_argument("--limit-only", action="store_true", help="measure only the limit")
-
-    def complaint(self, arguments):
-        return loads.complaint(arguments)
-
-    def facts(self, arguments):
-        return {"congestion": arguments.congestion, "warmup": arguments.warmup}
 
     def results(self, arguments):
         cells = named(arguments.cells, CELLS)
@@ -112,10 +105,9 @@ This comparison is the default. The others: bench/compare grid | fairness | memo
             yield CellResult(cell, found)
 
     def render(self, facts, results):
-        conditions = f"congestion control {facts['congestion']}; {facts['seconds']} s each after {facts['warmup']} s, "
         errors = [(result.cell.name, result.total("errors")) for result in results]
         return "\n".join([
-            *table.heading(facts, conditions), "", *table.aligned([HEADINGS, *map(_row, results)]), "",
+            *table.heading(facts, self.conditions(facts)), "", *table.aligned([HEADINGS, *map(_row, results)]), "",
             "limit and ours: medians; ratio: of the medians; spread: lowest and highest ratio of a round; p50 and p99: ours,",
             "or the limit's where ours was not measured; others and steal: the largest share of the processors' time in a",
             "measurement that other processes or the hypervisor took.",

@@ -6,7 +6,7 @@ import os
 from . import loads, plot, table
 from .cell_result import CellResult
 from .cells import KIB, MIB, Cell, named, size_name
-from .comparison import Comparison
+from .congestion_comparison import CongestionComparison
 from .failure import Failure
 from .programs import find_tool
 from .rounds import interleaved
@@ -72,7 +72,7 @@ class Items(Cell):
 CELLS = [Items(way, size) for way in ("down", "up", "pingpong") for size in SIZES]
 
 
-class Streams(Comparison):
+class Streams(CongestionComparison):
     name = "streams"
     about = """Holds Weft's streams against the limit and against gRPC's (callback interface), in one interleaved run.
 
@@ -92,16 +92,6 @@ faster, but with pingpong, whose times are compared, below 1.
     cells = CELLS
     title = "Streams of Weft by the limit: weft raw, or a call"
 
-    def add_flags(self, parser):
-        loads.add_warmup_flag(parser)
-        parser.add_argument("--congestion", default="cubic", help="TCP congestion control of both sides (default cubic)")
-
-    def complaint(self, arguments):
-        return loads.complaint(arguments)
-
-    def facts(self, arguments):
-        return {"congestion": arguments.congestion, "warmup": arguments.warmup}
-
     def results(self, arguments):
         cells = named(arguments.cells, CELLS)
         weft, grpc = find_programs(arguments.build_dir)
@@ -114,10 +104,9 @@ faster, but with pingpong, whose times are compared, below 1.
             yield CellResult(cell, found)
 
     def render(self, facts, results):
-        conditions = f"congestion control {facts['congestion']}; {facts['seconds']:g} s each after {facts['warmup']:g} s, "
         errors = [(result.cell.name, result.total("errors")) for result in results]
         return "\n".join([
-            *table.heading(facts, conditions), "", *table.aligned([HEADINGS, *map(_row, results)]), "",
+            *table.heading(facts, self.conditions(facts)), "", *table.aligned([HEADINGS, *map(_row, results)]), "",
             "Medians; ratio: of the medians, of Weft by the other; spread: lowest and highest ratio of a round; the limit of down",
             "is weft raw, that of pingpong a call; gRPC hinted: with its buffer hint; others and steal: the largest share of the",
             "processors' time in a measurement that other processes or the hypervisor took.", "",

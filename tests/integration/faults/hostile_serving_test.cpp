@@ -174,6 +174,18 @@ class FloodedServing : public StillFaultTest {
       return done();
     }));
   }
+  /// Says `requests` again and again while nothing is read: the client stops reading them, before it
+  /// holds much.
+  void expect_flood_stops(FloodingPeer& server, const std::string& requests) {
+    server.say(requests);
+    loop().run_until_idle();
+    restart_heap_peak();
+    const std::size_t before = heap_bytes();
+    EXPECT_FALSE(flood(loop(), server, 1'000'000, [&](std::uint64_t) { return requests; }));
+    if (kHeapIsCounted) {
+      EXPECT_LT(heap_peak_bytes() - before, 1u << 20);
+    }
+  }
   void TearDown() override {
     client_.reset();
     loop().block_on(join(scope_));
@@ -224,15 +236,7 @@ TEST_F(FloodedServing, AFloodToAClientWithoutHandlersThatIsNotReadIsTakenUntilTh
   RpcLimits limits;
   limits.outbox_high_water = 64 * 1024;
   FloodingPeer server = connected(limits, [](Client&) {});
-  const std::string requests = requests_from<&add>(1, kAtOnce, 1, 2);
-  server.say(requests);
-  loop().run_until_idle();
-  restart_heap_peak();
-  const std::size_t before = heap_bytes();
-  EXPECT_FALSE(flood(loop(), server, 1'000'000, [&](std::uint64_t) { return requests; }));
-  if (kHeapIsCounted) {
-    EXPECT_LT(heap_peak_bytes() - before, 1u << 20);
-  }
+  expect_flood_stops(server, requests_from<&add>(1, kAtOnce, 1, 2));
   pass(31s);
   EXPECT_TRUE(server.is_left(loop())) << "it has taken nothing for the time of a stall";
 }
@@ -247,15 +251,7 @@ TEST_F(FloodedServing, AFloodToAClientThatWaitsForAnAnswerIsRefusedAndThenNotRea
   options.timeout = 60s;
   auto asked = serving().start<&add>(options, 1, 2);
   ASSERT_TRUE(server.await(loop(), FrameType::kRequest));
-  const std::string requests = requests_from<&add>(1, kAtOnce, 1, 2);
-  server.say(requests);
-  loop().run_until_idle();
-  restart_heap_peak();
-  const std::size_t before = heap_bytes();
-  EXPECT_FALSE(flood(loop(), server, 1'000'000, [&](std::uint64_t) { return requests; }));
-  if (kHeapIsCounted) {
-    EXPECT_LT(heap_peak_bytes() - before, 1u << 20);
-  }
+  expect_flood_stops(server, requests_from<&add>(1, kAtOnce, 1, 2));
   pass(31s);
   const Result<int> end = wait_for(std::move(asked));
   EXPECT_EQ(end.status().code(), StatusCode::kUnavailable) << end.status().to_string();

@@ -86,6 +86,17 @@ constexpr int items_in_window() {
   return kWindow / static_cast<int>(wire::item_cost(64)) + 1;
 }
 
+/// Reads until the call of `id` is answered, and well.
+void expect_succeeds(HostilePeer& peer, std::uint64_t id) {
+  for (;;) {
+    const auto frame = peer.receive_frame();
+    ASSERT_TRUE(frame.has_value());
+    if (frame->header.type != FrameType::kAnswer || frame->header.id != id) continue;
+    EXPECT_TRUE(wire::AnswerView{frame->header}.succeeded()) << frame->body;
+    return;
+  }
+}
+
 /// A server that does what a test says: takes one connection, one request on it, and says `words` for it.
 class ScriptedServer {
  public:
@@ -318,13 +329,7 @@ TEST_F(HostileStreams, AttachmentsThatAreAnnouncedAndDoNotComeTakeNoMemoryFromOt
   }
   ASSERT_TRUE(peer.send(request_bytes<count_items>(200) + attached_bytes(200, 1'000'000) +
                         piece_bytes(200, 0, 1'000'000, true) + last_bytes(200)));
-  for (;;) {
-    const auto frame = peer.receive_frame();
-    ASSERT_TRUE(frame.has_value());
-    if (frame->header.type != FrameType::kAnswer || frame->header.id != 200) continue;
-    EXPECT_TRUE(wire::AnswerView{frame->header}.succeeded()) << frame->body;
-    break;
-  }
+  expect_succeeds(peer, 200);
   expect_served(server);
   peer.close();
   EXPECT_TRUE(at_rest(server));
@@ -540,13 +545,7 @@ TEST_F(HostileStreams, ItemsThatNobodyReadsCostTheirStreamsWhenMemoryIsOut) {
   for (std::uint64_t id = 1; id <= 16; ++id) peer.send(control_bytes(FrameType::kCancel, id));
   EXPECT_TRUE(eventually([&] { return server.stats().calls_running == 0; }));
   peer.send(request_bytes<count_items>(200) + item_bytes(200, std::string(50'000, 'n')) + last_bytes(200));
-  for (;;) {
-    const auto frame = peer.receive_frame();
-    ASSERT_TRUE(frame.has_value());
-    if (frame->header.type != FrameType::kAnswer || frame->header.id != 200) continue;
-    EXPECT_TRUE(wire::AnswerView{frame->header}.succeeded()) << frame->body;
-    break;
-  }
+  expect_succeeds(peer, 200);
   EXPECT_EQ(server.stats().protocol_errors, 0u);
   peer.close();
   EXPECT_TRUE(at_rest(server));

@@ -91,6 +91,9 @@ class ProtobufFleets : public ProtobufTest {
     }
     return nullptr;
   }
+  bool gets_busy() {
+    return turn_until(loop(), [this] { return busy() != nullptr; });
+  }
   void hold_all(bool holds) {
     for (Replica& replica : replicas_) replica.holds = holds;
   }
@@ -142,7 +145,7 @@ TEST_F(ProtobufFleets, RepeatElsewhereWhatIsIdempotentAndNothingElse) {
   hold_all(true);
   Called once{"once"};
   once.begin(stub);
-  ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
+  ASSERT_TRUE(gets_busy());
   servers_[static_cast<std::size_t>(busy() - replicas_.data())].reset();
   ASSERT_TRUE(turn_until(loop(), [&] { return once.ended; }));
   EXPECT_EQ(once.controller.status().code(), StatusCode::kUnavailable);
@@ -151,7 +154,7 @@ TEST_F(ProtobufFleets, RepeatElsewhereWhatIsIdempotentAndNothingElse) {
   Called again{"again"};
   again.controller.options().idempotent = true;
   again.begin(stub);
-  ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
+  ASSERT_TRUE(gets_busy());
   Replica& lost = *busy();
   hold_all(false);
   servers_[static_cast<std::size_t>(&lost - replicas_.data())].reset();
@@ -168,7 +171,7 @@ TEST_F(ProtobufFleets, AskASecondServerWhenTheFirstIsSlow) {
   Called called{"soon"};
   called.controller.options().idempotent = true;
   called.begin(stub);
-  ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
+  ASSERT_TRUE(gets_busy());
   Replica& slow = *busy();
   hold_all(false);
   ASSERT_TRUE(turn_until(loop(), [&] { return called.ended; }));
@@ -208,7 +211,7 @@ TEST_F(ProtobufFleets, AreCancelledFromOtherThreadsAndEndWhenTheirCallerGoes) {
   hold_all(true);
   Called called{"cancel me"};
   called.begin(stub);
-  ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
+  ASSERT_TRUE(gets_busy());
   std::thread canceller{[&] { called.controller.StartCancel(); }};
   ASSERT_TRUE(turn_until(loop(), [&] { return called.ended; }));
   canceller.join();
@@ -225,7 +228,7 @@ TEST_F(ProtobufFleets, AreCancelledFromOtherThreadsAndEndWhenTheirCallerGoes) {
           },
           &stub, &text);
     });
-    ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
+    ASSERT_TRUE(gets_busy());
     scope.drop_all();
   }
   ASSERT_TRUE(turn_until(loop(), [&] { return busy() == nullptr; }));
@@ -263,7 +266,7 @@ TEST_F(ProtobufFleets, BlockOtherThreadsAndLetThemGoWhenTheChannelEnds) {
     code = controller.status().code();
     ++ended;
   }};
-  ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
+  ASSERT_TRUE(gets_busy());
   run_in_turn([&] { channel_.reset(); });
   EXPECT_TRUE(turn_until(loop(), [&] { return ended == 5; }));
   waiting.join();
@@ -275,7 +278,7 @@ TEST_F(ProtobufFleets, ThatAreClosedEndTheirCallsAndRefuseOthers) {
   hold_all(true);
   Called called{"held"};
   called.begin(stub);
-  ASSERT_TRUE(turn_until(loop(), [&] { return busy() != nullptr; }));
+  ASSERT_TRUE(gets_busy());
   run_in_turn([&] { fleet_->close(); });
   ASSERT_TRUE(turn_until(loop(), [&] { return called.ended; }));
   EXPECT_EQ(called.controller.status().code(), StatusCode::kCancelled);
