@@ -34,7 +34,7 @@ struct Vote {
 };
 
 template <typename T>
-Task<Result<T>> vote(Vote& vote, Task<Result<T>> asked) {
+Task<Result<T>> cast_vote(Vote& vote, Task<Result<T>> asked) {
   Result<T> result = co_await std::move(asked);
   vote.count(result.ok());
   co_return result;
@@ -55,7 +55,7 @@ Task<Quorum<T>> when_quorum(std::size_t wanted, std::vector<Task<Result<T>>> tas
   std::vector<Task<Result<T>>> voters;
   voters.reserve(tasks.size());
   for (Task<Result<T>>& task : tasks) {
-    voters.push_back(with_scope(vote.losers, vote(vote, std::move(task))));
+    voters.push_back(with_scope(vote.losers, cast_vote(vote, std::move(task))));
   }
   if (wanted == 0) vote.losers.cancel(CancelReason::kRequested);
   Quorum<T> quorum;
