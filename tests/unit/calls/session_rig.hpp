@@ -26,6 +26,21 @@ struct SentFrame {
   std::string attachment;
 };
 
+/// Takes what was sent apart, which begins with a frame and has only whole ones.
+inline std::vector<SentFrame> frames_of(std::string_view bytes) {
+  std::vector<SentFrame> frames;
+  for (std::size_t at = 0; at < bytes.size();) {
+    SentFrame frame{wire::load_header(reinterpret_cast<const std::byte*>(bytes.data() + at)), {}, {}};
+    at += wire::kHeaderBytes;
+    frame.body = bytes.substr(at, frame.header.body_bytes);
+    at += wire::padded(frame.header.body_bytes);
+    frame.attachment = bytes.substr(at, frame.header.following_bytes());
+    at += wire::padded(frame.header.following_bytes());
+    frames.push_back(std::move(frame));
+  }
+  return frames;
+}
+
 /// One session over a fake carrier on a clock that the test moves. The test is the peer: it writes frames by
 /// hand and reads those that the session sent.
 class SessionRig final : private SessionOwner {
@@ -61,18 +76,7 @@ class SessionRig final : private SessionOwner {
   /// The frames that were sent since the last question.
   std::vector<SentFrame> sent() {
     run_until_idle();
-    std::vector<SentFrame> frames;
-    const std::string bytes = carrier_->take_sent();
-    for (std::size_t at = 0; at < bytes.size();) {
-      SentFrame frame{wire::load_header(reinterpret_cast<const std::byte*>(bytes.data() + at)), {}, {}};
-      at += wire::kHeaderBytes;
-      frame.body = bytes.substr(at, frame.header.body_bytes);
-      at += wire::padded(frame.header.body_bytes);
-      frame.attachment = bytes.substr(at, frame.header.following_bytes());
-      at += wire::padded(frame.header.following_bytes());
-      frames.push_back(std::move(frame));
-    }
-    return frames;
+    return frames_of(carrier_->take_sent());
   }
   /// The only frame that was sent.
   SentFrame sent_frame() {

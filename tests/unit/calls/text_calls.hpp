@@ -56,7 +56,7 @@ class Target final : public CallTarget {
 /// A call with a text for a body.
 class TextCall final : public PendingCall {
  public:
-  explicit TextCall(Target& target, std::string text = "hello", CallDetails* details = nullptr,
+  explicit TextCall(CallTarget& target, std::string text = "hello", CallDetails* details = nullptr,
                     const MethodKey& method = kMethod)
       : PendingCall(target, method, details), text_(std::move(text)) {
     set_waiter(&waiter_);
