@@ -45,9 +45,9 @@ class FakeTransport final : public Transport {
   }
 
   int attempts = 0;
-  /// So many of the next attempts fail.
+  /// Number of the next attempts that fail.
   int failures = 0;
-  /// Those of connections that are gone are dangling.
+  /// Carriers of all connections that were made; of one that is gone it dangles.
   std::vector<FakeCarrier*> carriers;
 };
 
