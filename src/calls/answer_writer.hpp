@@ -37,6 +37,8 @@ class AnswerWriter final : public AnswerSink {
   /// The caller gave up a call that was answered: what has not left of the attachment does not leave, and the
   /// caller is told that nothing more comes. False when nothing of it is still to be sent.
   bool break_off(std::uint64_t id);
+  /// Returns how many requests the peer has sent.
+  std::uint64_t requests() const { return counting_.requests(); }
   void wake_room_waiter() override;
   /// The connection is gone: everybody who waits for room goes on.
   void wake_all();

@@ -264,6 +264,8 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       }
       return {};
     case wire::FrameType::kPong:
+      if (frame.header.id == life_.ping_id(connection_id_)) life_.asked = false;
+      return {};
     case wire::FrameType::kRequest:  // both taken before
     case wire::FrameType::kAnswer:
       return {};
@@ -358,7 +360,8 @@ bool Session::owes_more() {
   if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
+    life_.asked = false;  // nothing more comes
+    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_)});
     // Nothing will answer our own calls, which handlers may be waiting for.
     out_.end_unanswered(Status::of<kPeerEndedItsSide>());
     seat_.on_room();
@@ -416,22 +419,26 @@ void Session::watch_peer() {
     return close({StatusCode::kUnavailable, Layer::kRpc,
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   }
-  if (cannot_answer || life_.pinged) output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
+  if (cannot_answer || life_.pinged)
+    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_)});
   loop().arm(*this, Deadline::after(since, interval).at());
 }
 
 // An honest peer's hello is on its way when its connection is taken in, and it is told then; nobody waits
 // long for one that says nothing.
-void Session::send_goaway(std::string_view reason) {
+void Session::send_goaway(std::string_view reason, bool asks) {
   if (state_ == State::kHello) {
     const TimePoint soon = Deadline::after(loop().now(), kLateHello).at();
     if (armed() && at() > soon) loop().arm(*this, soon);
     return;
   }
-  if (goaway_sent_ || state_ == State::kClosed) return;
-  goaway_sent_ = true;
+  if (life_.goaway_sent || state_ == State::kClosed) return;
+  life_.goaway_sent = true;
   if (state_ == State::kReady) state_ = State::kDraining;
   output_.send(wire::GoawayHead{}.header(), reason);
+  if (!asks) return;
+  life_.asked = true;
+  output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_)});
 }
 
 void Session::finish() {

@@ -102,8 +102,11 @@ class Session final : public ListHook<SessionTag>,
   bool has_room() { return state_ == State::kReady && output_.has_room() && out_.has_place(); }
 
   /// Tells the peer to make no new calls here; those that come all the same are served. A peer that has said
-  /// no hello has little time left to say it, and is to be told then.
-  void send_goaway(std::string_view reason);
+  /// no hello has little time left to say it, and is to be told then. One that has, if `asks`, is asked to
+  /// say when it has heard that.
+  void send_goaway(std::string_view reason, bool asks = false);
+  /// Calls may be on their way that the peer sent before it heard a goaway that asks.
+  bool may_be_called() const { return life_.asked; }
   /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
   void finish();
   /// Ends it soon: on_session_closed comes from the loop.
@@ -128,7 +131,7 @@ class Session final : public ListHook<SessionTag>,
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
   /// This side wants no requests, and neither side has said or ended more than that.
-  bool is_leaving_itself() const { return state_ == State::kDraining && goaway_sent_ && !finished_; }
+  bool is_leaving_itself() const { return state_ == State::kDraining && life_.goaway_sent && !finished_; }
 
  private:
   enum class State : std::uint8_t { kHello, kReady, kDraining, kHalfClosed, kClosed };
@@ -176,14 +179,19 @@ class Session final : public ListHook<SessionTag>,
   std::unique_ptr<PutOff> put_off_;
   PeerLimits peer_;
   State state_ = State::kHello;
-  bool goaway_sent_ = false;
   bool finished_ = false;
   /// Signs of life, of the peer's and of ours.
   struct Life {
     bool heard = false;
     bool pinged = false;
+    bool goaway_sent = false;
+    /// Whether the peer has heard that; its pong to a ping behind it says so.
+    bool asked = false;
     /// The id of a ping that came while the outbox was full.
     std::optional<std::uint64_t> pong_owed{};
+
+    /// A ping that follows a goaway can be told from those before, whose pongs say nothing of it.
+    std::uint64_t ping_id(std::uint64_t connection) const { return goaway_sent ? ~connection : connection; }
   };
   Life life_;
   FaultGate faults_;

@@ -13,6 +13,7 @@
 #include "support/manual_time.hpp"
 #include "weft/connection_pool.hpp"
 #include "weft/coro/event.hpp"
+#include "weft/transport/simulated_network.hpp"
 
 namespace weft::simulation {
 
@@ -487,6 +488,113 @@ TEST_F(Pools, AConnectionThatServesIsNotIdleAndOneThatIsLeftEndsBehindItsAnswers
   EXPECT_EQ(outcome(asked).value(), 21u);
   pass(1s);
   EXPECT_EQ(stats().connections_leaving, 0u);
+}
+
+TEST_F(Pools, AConnectionThatServesAShortCallNowAndThenIsNotIdle) {
+  serve();
+  make(options()).register_handler<&Field::thrice>(&field_);
+  kept_.gate.set();
+  auto calls = begin<&Kept::ask_back>(1, 1);
+  EXPECT_EQ(outcome(calls[0]).value(), 3u);
+  for (int second = 0; second < 120; ++second) {
+    pass(1s);
+    ASSERT_EQ(ask_peer(0).status().code(), StatusCode::kOk) << second;
+  }
+  pass(60s);
+  EXPECT_EQ(stats().connections, 0u) << "and then it is";
+}
+
+/// A pool that serves, and a server that asks it, 10 ms from each other: what one sends the other has not
+/// heard of for a while.
+class DistantPools : public ::testing::Test {
+ protected:
+  DistantPools() {
+    ServerOptions options;
+    options.listen = {"memory://server"};
+    options.threads = 0;
+    options.loop = loop_.get();
+    server_ = std::make_unique<Server>(std::move(options), of(there_));
+    server_->register_handler<&Kept::ask_back>(&kept_);
+    server_->start().value();
+    kept_.gate.set();
+  }
+  ~DistantPools() override {
+    scope_.drop_all();
+    pool_.reset();
+    server_.reset();
+  }
+
+  static Transports of(const SimulatedHost& host) {
+    Transports transports;
+    transports.add(host.transport());
+    return transports;
+  }
+  void make(PoolOptions options) {
+    options.client.connect = "memory://server";
+    pool_ = std::make_unique<ConnectionPool>(*loop_, std::move(options), of(here_));
+    pool_->register_handler<&Field::thrice>(&field_);
+  }
+  void pass(Duration time) { testing::pass(*loop_, clock_, time); }
+  void ask_the_server() { scope_.spawn(&DistantPools::keep_asked, pool_.get(), &introduced_); }
+  /// Asks by the connection that the server heard from last.
+  void ask_the_pool() { scope_.spawn(&DistantPools::keep_answer, kept_.peers.back(), &told_); }
+
+  struct Told {
+    int answered = 0;
+    int unasked = 0;
+    std::vector<std::string> lost;
+  };
+
+  Kept kept_;
+  Field field_;
+  Told told_;
+  int introduced_ = 0;
+  ManualClock clock_;
+  std::unique_ptr<Loop> loop_ = Loop::create({.clock = &clock_, .seed = 1}).value();
+  SimulatedNetwork network_{*loop_, {.seed = 1, .outgoing = {.latency = 10ms}}};
+  SimulatedHost there_ = network_.host("there");
+  SimulatedHost here_ = network_.host("here");
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<ConnectionPool> pool_;
+  Scope scope_;
+
+ private:
+  static Task<void> keep_asked(ConnectionPool* pool, int* introduced) {
+    const Result<std::uint32_t> answer = co_await pool->call<&Kept::ask_back>(1u);
+    EXPECT_TRUE(answer.ok()) << answer.status().to_string();
+    ++*introduced;
+  }
+  static Task<void> keep_answer(Peer peer, Told* told) {
+    const Result<std::uint32_t> answer = co_await peer.call<&Field::thrice>(7u);
+    if (answer.ok()) {
+      ++told->answered;
+    } else if (answer.status().unprocessed()) {
+      ++told->unasked;
+    } else {
+      told->lost.push_back(answer.status().to_string());
+    }
+  }
+};
+
+TEST_F(DistantPools, ACallThatTheServerSentBeforeItHeardThatItsConnectionIsLeftIsServed) {
+  PoolOptions options;
+  options.connection_life_max = 1s;
+  make(std::move(options));
+  ask_the_server();
+  pass(100ms);
+  ASSERT_EQ(introduced_, 1);
+  for (int i = 0; i < 5000; ++i) {
+    if (i % 200 == 0) ask_the_server();
+    ask_the_pool();
+    pass(1ms);
+  }
+  pass(1s);
+  EXPECT_GE(pool_->stats().connections_renewed, 4u);
+  EXPECT_GT(told_.unasked, 0) << "the server heard that, and asked no more";
+  EXPECT_EQ(told_.answered + told_.unasked, 5000);
+  EXPECT_THAT(told_.lost, ::testing::IsEmpty());
+  pass(10s);
+  EXPECT_EQ(pool_->stats().connections_leaving, 0u);
 }
 
 TEST_F(Pools, ManyConnectionsThatAreLostTogetherMakeOneAttemptAtATime) {

@@ -35,7 +35,7 @@ struct RpcLimits {
   std::uint32_t calls_in_flight_max = 65536;
   /// Items of one stream that the other side may have sent and this one not have read, in bytes with 40 for
   /// each item; one item may go beyond. What is there of them counts in process_memory_max. Above zero.
-  std::uint32_t stream_window = 1u << 20;
+  std::uint32_t stream_window = 2u << 20;
   /// Streams that one connection may have open on this side; they are among its calls in flight.
   std::uint32_t streams_max = 32768;
   /// Calls of a client that may wait for a connection or for room. Zero: none waits, so a client connects by

@@ -8,12 +8,13 @@ namespace weft::detail {
 void PooledConnection::leave() {
   state_ = State::kLeaving;
   // The server may have calls of its own, which this side goes on serving, and is to begin no more.
-  if (setup_.host.methods != nullptr) session_->send_goaway("a pool's connection that it leaves");
+  if (setup_.host.methods != nullptr) session_->send_goaway("a pool's connection that it leaves", true);
   finish_when_empty();
 }
 
 Duration PooledConnection::idle_time(TimePoint now) {
-  const std::uint64_t begun = session_->calls_out().table().entered();
+  const std::uint64_t begun =
+      session_->calls_out().table().entered() + session_->calls_in().answers().requests();
   if (begun != begun_ || is_used()) used_at_ = now;
   begun_ = begun;
   return now - used_at_;
@@ -67,7 +68,7 @@ void PooledConnection::on_session_closed(Session&, const Status& why) {
 }
 
 void PooledConnection::finish_when_empty() {
-  if (!is_used()) session_->finish();
+  if (!is_used() && !session_->may_be_called()) session_->finish();
 }
 
 void PooledConnection::end(const Status& why) {

@@ -98,6 +98,7 @@ class PooledConnection final : public ListHook<PooledConnectionTag>, SessionOwne
   std::unique_ptr<Session> session_;
   TimePoint expires_at_ = TimePoint::max();
   TimePoint used_at_{};
+  /// Calls of both sides at that time.
   std::uint64_t begun_ = 0;
   State state_ = State::kMaking;
   State ended_from_ = State::kMaking;
