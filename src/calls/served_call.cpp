@@ -185,7 +185,7 @@ void ServedCall::hand_to_worker() {
 }
 
 void ServedCall::refuse_unrun(RefusalReason reason) {
-  if (state_ == State::kRunning) {
+  if (is_heard()) {
     const bool late = reason == RefusalReason::kBehind;
     Status why = exhausted(late ? "half of the time for this call had passed before a worker of the server "
                                   "was free, so it was not run"
@@ -245,7 +245,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
     static std::byte nothing;
     return bytes == 0 ? &nothing : parts().late_body.data();
   }
-  if (state_ != State::kRunning) return nullptr;
+  if (!is_heard()) return nullptr;
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->will_answer(bytes);
   }
@@ -284,7 +284,7 @@ void ServedCall::fail(const Status& failure) {
     late_failure_ = carry_failure(failure, parts().late_body);
     return;
   }
-  if (state_ != State::kRunning) return;
+  if (!is_heard()) return;
   note_failure(*this, failure);
   if (bad_arguments_) {
     sink_->refuse(id(), RefusalReason::kBadArguments, failure);

@@ -98,7 +98,7 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
     : setup_(setup),
       connection_(std::move(connection)),
       output_(*connection_, setup.limits, *setup.host.memory),
-      connection_id_(connection_id) {
+      in_(*this, setup_.host, connection_id) {
   setup_.host.traffic.join(*this);
 }
 
@@ -110,7 +110,12 @@ Session::~Session() {
   setup_.host.traffic.leave(*this);
   connection_.reset();
   transfers_.drop_all();
-  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
+  if (ending_ != nullptr) {
+    out_.fail_all(ending_->why, ending_->handed_over);
+  } else {
+    out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"},
+                  handed_over);
+  }
   seat_.on_closed();
   in_.orphan_all();
 }
@@ -358,7 +363,7 @@ bool Session::owes_more() {
   if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
+    output_.send({.type = wire::FrameType::kPing, .id = connection_id()});
     // Nothing will answer our own calls, which handlers may be waiting for.
     out_.end_unanswered(Status::of<kPeerEndedItsSide>());
     seat_.on_room();
@@ -375,10 +380,33 @@ void Session::on_closed(Status why) {
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   transfers_.drop_all();
-  in_.orphan_all();
-  out_.fail_all(why, connection_->outbox().handed_over());
+  end_calls(why);
   seat_.on_closed();
   setup_.owner.on_session_closed(*this, why);
+}
+
+// The connection has given all memory back, so nobody waits for that: calls that are told later may end, or be
+// given up, before. Without memory to tell them later all are told now.
+void Session::end_calls(const Status& why) {
+  const std::uint64_t handed_over = connection_->outbox().handed_over();
+  if (setup_.ends_in_parts && in_.count() + out_.count() > kEndedAtOnce) {
+    ending_.reset(new (std::nothrow) Ending{why, handed_over});
+  }
+  if (ending_ == nullptr) {
+    in_.orphan_all();
+    return out_.fail_all(why, handed_over);
+  }
+  in_.lose_connection();
+  std::size_t left = kEndedAtOnce;
+  end_some(left);
+}
+
+bool Session::end_some(std::size_t& left) noexcept {
+  if (ending_ == nullptr) return true;
+  if (!in_.orphan_some(left)) return false;
+  if (!out_.fail_some(ending_->why, ending_->handed_over, ending_->slot, left)) return false;
+  ending_.reset();
+  return true;
 }
 
 void Session::on_timer() {
@@ -416,7 +444,7 @@ void Session::watch_peer() {
     return close({StatusCode::kUnavailable, Layer::kRpc,
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   }
-  if (cannot_answer || life_.pinged) output_.send({.type = wire::FrameType::kPing, .id = connection_id_});
+  if (cannot_answer || life_.pinged) output_.send({.type = wire::FrameType::kPing, .id = connection_id()});
   loop().arm(*this, Deadline::after(since, interval).at());
 }
 

@@ -35,7 +35,7 @@ class SessionOwner {
   virtual void on_session_goaway(Session& session) = 0;
   /// A call may be sent again, after there was no room.
   virtual void on_session_room(Session& session) = 0;
-  /// It is over, and all its calls have been told. The last callback.
+  /// It is over, and all its calls have been told, but for those that end_some() tells. The last callback.
   virtual void on_session_closed(Session& session, const Status& why) = 0;
 
  protected:
@@ -55,6 +55,8 @@ struct SessionSetup {
   /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;
+  /// When it is over, the owner calls Session::end_some() turn by turn, so that many calls end in many turns.
+  bool ends_in_parts = false;
   /// Our calls in flight at most, if that is less than `limits` say; zero: what the carrier says is the most
   /// that should share it.
   std::uint32_t calls_max = UINT32_MAX;
@@ -81,7 +83,8 @@ struct SessionTag;
 ///                                   '------the peer ended its side-----> kHalfClosed ---^
 ///
 /// kHalfClosed lasts as long as handlers have answers to give. A peer that only ended its side takes them;
-/// from one that is gone a ping brings the end of the connection, by the system's word.
+/// from one that is gone a ping brings the end of the connection, by the system's word. In kClosed many calls
+/// may still be there that were not told yet: what they send goes nowhere.
 ///
 /// Thread: its loop's.
 class Session final : public ListHook<SessionTag>,
@@ -106,6 +109,11 @@ class Session final : public ListHook<SessionTag>,
   void send_goaway(std::string_view reason);
   /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
   void finish();
+  /// Calls that one turn ends, of both directions together: about 100 us.
+  static constexpr std::size_t kEndedAtOnce = 512;
+  /// After its end: tells as many of its calls as `left` says, and counts them down. False when some are left.
+  bool end_some(std::size_t& left) noexcept;
+
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
   /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
@@ -124,7 +132,7 @@ class Session final : public ListHook<SessionTag>,
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
   CallsHost& host() const { return setup_.host; }
-  std::uint64_t connection_id() const { return connection_id_; }
+  std::uint64_t connection_id() const { return in_.answers().connection_id(); }
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
   /// This side wants no requests, and neither side has said or ended more than that.
@@ -157,6 +165,15 @@ class Session final : public ListHook<SessionTag>,
     std::optional<KeptBody> charge;
   };
 
+  /// What is told to the calls of a connection that is gone.
+  struct Ending {
+    Status why;
+    std::uint64_t handed_over;
+    /// Slot of the table from which on our calls have not been told.
+    std::uint32_t slot = 0;
+  };
+
+  void end_calls(const Status& why);
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   /// Takes the frame at `at`, which is neither request nor answer; of an item's also those behind it that are
@@ -169,11 +186,12 @@ class Session final : public ListHook<SessionTag>,
   FrameOutput output_;
   OutgoingTransfers transfers_{*connection_, output_};
   SessionStreams streams_{*this, output_};
-  std::uint64_t connection_id_;
   PeerSeat seat_;
   CallsOut out_{*this};
-  CallsIn in_{*this, setup_.host};
+  CallsIn in_;
   std::unique_ptr<PutOff> put_off_;
+  /// Null unless some of many calls have not been told yet.
+  std::unique_ptr<Ending> ending_;
   PeerLimits peer_;
   State state_ = State::kHello;
   bool goaway_sent_ = false;

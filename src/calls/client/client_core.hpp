@@ -59,7 +59,7 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
 
   struct Reaper : Ready {
     explicit Reaper(ClientCore& owner) : Ready(&run), core(owner) {}
-    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.closed_.clear(); }
+    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.destroy_closed(); }
     ClientCore& core;
   };
 
@@ -82,15 +82,16 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
   void reap();
+  void destroy_closed();
 
   const Transports transports_;
   ClientOptions options_;
   OwnedClientHost host_;
   std::unique_ptr<Session> session_;
-  /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this
-  /// turn.
-  mutable SessionList retired_;  // what counts them changes none
-  SessionList closed_;
+  /// Sessions that take no new calls, and those whose end is known: their memory is still needed this turn,
+  /// and until all their calls have been told. What counts them changes none.
+  mutable SessionList retired_;
+  mutable SessionList closed_;
   WaitingCalls waiting_;
   ConnectWaiters connect_waiters_{loop()};
   Dialer dialer_{loop(), transports_, options_, *this};

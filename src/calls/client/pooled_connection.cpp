@@ -28,6 +28,7 @@ SessionSetup PooledConnection::session_setup() {
           setup_.options.checksums,
           setup_.options.connect_timeout,
           true,
+          false,
           setup_.calls_max};
 }
 
