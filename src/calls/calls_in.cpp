@@ -442,22 +442,13 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
 }
 
-void CallsIn::lose_connection() {
+// Who waits for room goes on before its call is told.
+bool CallsIn::orphan_some(std::size_t& left) {
   arriving_.drop();
   arriving_pass_.reset();
   if (arriving_calls_ != nullptr) arriving_calls_->drop_all();
   answers_.lose_connection();
-}
-
-// Who waits for room goes on before its call is told.
-bool CallsIn::orphan_some(std::size_t& left) {
   return answers_.wake_some(left) && calls_.orphan_some(left);
-}
-
-void CallsIn::orphan_all() {
-  lose_connection();
-  std::size_t all = SIZE_MAX;
-  orphan_some(all);
 }
 
 // The reason for which its arriving was refused is forgotten: it would be the next request's.

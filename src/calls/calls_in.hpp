@@ -59,16 +59,9 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Returns the one of `id` that has a record; null when there is none.
   ServedCall* find(std::uint64_t id) const { return table_.find(id); }
   AnswerWriter& answers() { return answers_; }
-  const AnswerWriter& answers() const { return answers_; }
-  /// Calls that have a record.
-  std::size_t count() const { return table_.size(); }
-  /// The connection is gone: nothing arrives, and what is answered goes nowhere. orphan_some() follows.
-  void lose_connection();
-  /// Tells as many of the calls as `left` says that they have lost it, and counts them down. False when some
-  /// are left.
+  /// The connection is gone: nothing arrives, and what is answered goes nowhere. Tells as many of the calls
+  /// as `left` says, and counts them down. False when some are left.
   bool orphan_some(std::size_t& left);
-  /// Both, for all.
-  void orphan_all();
 
  private:
   void on_call_arrived(ArrivingCall& call, Buffer attachment) override;

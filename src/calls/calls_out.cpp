@@ -322,12 +322,6 @@ void CallsOut::end_unanswered(const Status& why) {
   table_.take_from(0, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(why, true); });
 }
 
-void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
-  std::uint32_t first = 0;
-  std::size_t all = SIZE_MAX;
-  fail_some(why, handed_over, first, all);
-}
-
 bool CallsOut::fail_some(const Status& why, std::uint64_t handed_over, std::uint32_t& slot,
                          std::size_t& left) {
   landing_ = nullptr;

@@ -76,6 +76,11 @@ void stop_reading_if_full(Session& session) {
   session.calls_out().hold_back(true);
 }
 
+/// Tells as many calls of a connection that is gone as `left` says. False when some are left.
+bool tell(CallsIn& in, CallsOut& out, SessionEnding& ending, std::size_t& left) noexcept {
+  return in.orphan_some(left) && out.fail_some(ending.why, ending.handed_over, ending.slot, left);
+}
+
 }  // namespace
 
 std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection) {
@@ -110,14 +115,16 @@ Session::~Session() {
   setup_.host.traffic.leave(*this);
   connection_.reset();
   transfers_.drop_all();
-  if (ending_ != nullptr) {
-    out_.fail_all(ending_->why, ending_->handed_over);
+  std::size_t all = SIZE_MAX;
+  if (ending_ == nullptr) {
+    SessionEnding ending{{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"},
+                         handed_over};
+    out_.fail_some(ending.why, ending.handed_over, ending.slot, all);
   } else {
-    out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"},
-                  handed_over);
+    out_.fail_some(ending_->why, ending_->handed_over, ending_->slot, all);
   }
   seat_.on_closed();
-  in_.orphan_all();
+  in_.orphan_some(all);
 }
 
 // From its beginning on the connection reports, also that there was no memory for a hello.
@@ -363,7 +370,7 @@ bool Session::owes_more() {
   if (!in_.calls().has_unanswered() && !gave_up) return false;  // those end first
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
-    output_.send({.type = wire::FrameType::kPing, .id = connection_id()});
+    output_.send({.type = wire::FrameType::kPing, .id = connection_id_of(*this)});
     // Nothing will answer our own calls, which handlers may be waiting for.
     out_.end_unanswered(Status::of<kPeerEndedItsSide>());
     seat_.on_room();
@@ -380,31 +387,20 @@ void Session::on_closed(Status why) {
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   transfers_.drop_all();
-  end_calls(why);
+  // All memory is back, so nobody waits for that: calls that are told later may end, or be given up, before.
+  std::size_t left = setup_.ends_in_parts ? kCallsEndedAtOnce : SIZE_MAX;
+  SessionEnding ending{why, connection_->outbox().handed_over()};
+  if (!tell(in_, out_, ending, left)) {
+    ending_.reset(new (std::nothrow) SessionEnding{ending});
+    left = SIZE_MAX;
+    if (ending_ == nullptr) tell(in_, out_, ending, left);  // without memory to tell them later
+  }
   seat_.on_closed();
   setup_.owner.on_session_closed(*this, why);
 }
 
-// The connection has given all memory back, so nobody waits for that: calls that are told later may end, or be
-// given up, before. Without memory to tell them later all are told now.
-void Session::end_calls(const Status& why) {
-  const std::uint64_t handed_over = connection_->outbox().handed_over();
-  if (setup_.ends_in_parts && in_.count() + out_.count() > kEndedAtOnce) {
-    ending_.reset(new (std::nothrow) Ending{why, handed_over});
-  }
-  if (ending_ == nullptr) {
-    in_.orphan_all();
-    return out_.fail_all(why, handed_over);
-  }
-  in_.lose_connection();
-  std::size_t left = kEndedAtOnce;
-  end_some(left);
-}
-
 bool Session::end_some(std::size_t& left) noexcept {
-  if (ending_ == nullptr) return true;
-  if (!in_.orphan_some(left)) return false;
-  if (!out_.fail_some(ending_->why, ending_->handed_over, ending_->slot, left)) return false;
+  if (ending_ != nullptr && !tell(in_, out_, *ending_, left)) return false;
   ending_.reset();
   return true;
 }
@@ -444,7 +440,8 @@ void Session::watch_peer() {
     return close({StatusCode::kUnavailable, Layer::kRpc,
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   }
-  if (cannot_answer || life_.pinged) output_.send({.type = wire::FrameType::kPing, .id = connection_id()});
+  if (cannot_answer || life_.pinged)
+    output_.send({.type = wire::FrameType::kPing, .id = connection_id_of(*this)});
   loop().arm(*this, Deadline::after(since, interval).at());
 }
 

@@ -25,6 +25,9 @@ namespace weft::detail {
 
 class Session;
 
+/// Calls of connections that are gone which one turn ends, of both directions together: about 100 us.
+inline constexpr std::size_t kCallsEndedAtOnce = 512;
+
 /// Makes a session, hears of its events and destroys it. No callback may destroy the session before it
 /// returns.
 class SessionOwner {
@@ -74,6 +77,14 @@ struct PeerLimits {
 /// Returns the options of a connection that follow from `limits`.
 ConnectionOptions connection_options(const RpcLimits& limits);
 
+/// End of many calls of a connection that is gone, of which some have not been told yet.
+struct SessionEnding {
+  Status why;
+  std::uint64_t handed_over;
+  /// Slot of the table from which on our calls have not been told.
+  std::uint32_t slot = 0;
+};
+
 struct SessionTag;
 
 /// One connection with its calls in both directions. Knows the hello, liveness and the end; the calls
@@ -109,9 +120,8 @@ class Session final : public ListHook<SessionTag>,
   void send_goaway(std::string_view reason);
   /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
   void finish();
-  /// Calls that one turn ends, of both directions together: about 100 us.
-  static constexpr std::size_t kEndedAtOnce = 512;
-  /// After its end: tells as many of its calls as `left` says, and counts them down. False when some are left.
+  /// After its end: tells as many of its calls as `left` says, and counts them down. False when some are
+  /// left.
   bool end_some(std::size_t& left) noexcept;
 
   /// Ends it soon: on_session_closed comes from the loop.
@@ -132,7 +142,6 @@ class Session final : public ListHook<SessionTag>,
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
   CallsHost& host() const { return setup_.host; }
-  std::uint64_t connection_id() const { return in_.answers().connection_id(); }
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
   /// This side wants no requests, and neither side has said or ended more than that.
@@ -165,15 +174,6 @@ class Session final : public ListHook<SessionTag>,
     std::optional<KeptBody> charge;
   };
 
-  /// What is told to the calls of a connection that is gone.
-  struct Ending {
-    Status why;
-    std::uint64_t handed_over;
-    /// Slot of the table from which on our calls have not been told.
-    std::uint32_t slot = 0;
-  };
-
-  void end_calls(const Status& why);
   Status take_frames(std::span<const Frame> frames, const ChunkRef& chunk);
   bool put_off(std::span<const Frame> frames, const ChunkRef& chunk);
   /// Takes the frame at `at`, which is neither request nor answer; of an item's also those behind it that are
@@ -191,7 +191,7 @@ class Session final : public ListHook<SessionTag>,
   CallsIn in_;
   std::unique_ptr<PutOff> put_off_;
   /// Null unless some of many calls have not been told yet.
-  std::unique_ptr<Ending> ending_;
+  std::unique_ptr<SessionEnding> ending_;
   PeerLimits peer_;
   State state_ = State::kHello;
   bool goaway_sent_ = false;
@@ -206,5 +206,10 @@ class Session final : public ListHook<SessionTag>,
   Life life_;
   FaultGate faults_;
 };
+
+/// Returns what identifies the connection among all of this process.
+inline std::uint64_t connection_id_of(Session& session) {
+  return session.calls_in().answers().connection_id();
+}
 
 }  // namespace weft::detail

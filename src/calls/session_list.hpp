@@ -35,7 +35,7 @@ class SessionList {
   /// Tells some of the calls that those here have not told yet, which have ended, and destroys those that
   /// have told all. False when some are left, for another turn.
   bool clear_some() noexcept {
-    std::size_t left = Session::kEndedAtOnce;
+    std::size_t left = kCallsEndedAtOnce;
     while (!sessions_.empty() && sessions_.front().end_some(left)) delete &sessions_.pop_front();
     return sessions_.empty();
   }

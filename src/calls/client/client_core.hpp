@@ -59,7 +59,10 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
 
   struct Reaper : Ready {
     explicit Reaper(ClientCore& owner) : Ready(&run), core(owner) {}
-    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.destroy_closed(); }
+    static void run(Ready* node) noexcept {
+      ClientCore& its = static_cast<Reaper*>(node)->core;
+      if (!its.closed_.clear_some()) its.loop().turn_time().put_off(its.reaper_);
+    }
     ClientCore& core;
   };
 
@@ -82,7 +85,6 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
   void finish_when_empty(Session& session);
   Logger& logger() const { return options_.logger != nullptr ? *options_.logger : stderr_logger(); }
   void reap();
-  void destroy_closed();
 
   const Transports transports_;
   ClientOptions options_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults, part "resources": thousands of calls of one connection lose it together. Each ends once and with
-// what became of it, a part of them in each turn, whatever is done with them, and with their server or client,
-// meanwhile.
+// what became of it, a part of them in each turn, whatever is done with them, and with their server or
+// client, meanwhile.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -58,7 +58,8 @@ class LostTogether : public StillFaultTest {
     ASSERT_TRUE(turn_until(loop(), [&] { return caller_->stats().calls == kCalls; }));
   }
   std::size_t done() const {
-    return static_cast<std::size_t>(std::ranges::count_if(calls_, [](const auto& call) { return call.done(); }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(calls_, [](const auto& call) { return call.done(); }));
   }
   void lose_some_asked() {
     asked_->reset();

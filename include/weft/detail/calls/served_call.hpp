@@ -163,13 +163,6 @@ class ServedCall : public ListHook<ServedCallTag>, public IdTableNode<ServedCall
   friend struct ServedParts;
   class Whole;
 
-  /// An answer may be given. One whose connection is gone, and that was not told yet, hears of that here.
-  bool is_heard() {
-    if (state_ == State::kRunning && sink_->is_gone()) [[unlikely]] {
-      orphan();
-    }
-    return state_ == State::kRunning;
-  }
   void hand_to_worker();
   void cancel(CancelReason reason);
   void conclude(State state = State::kAnswered);
