@@ -26,9 +26,9 @@ constexpr wire::AnswerHead kNoMemory{
 
 }  // namespace
 
-AnswerWriter::AnswerWriter(Session& session, CallsHost& host, Admission& admission,
-                           IdTable<ServedCall>& calls, CallCounting& counting)
-    : AnswerSink(session.connection_id()),
+AnswerWriter::AnswerWriter(Session& session, std::uint64_t connection_id, CallsHost& host,
+                           Admission& admission, IdTable<ServedCall>& calls, CallCounting& counting)
+    : AnswerSink(connection_id),
       session_(session),
       host_(host),
       admission_(admission),
@@ -45,9 +45,11 @@ bool AnswerWriter::break_off(std::uint64_t id) {
   return true;
 }
 
-void AnswerWriter::wake_all() {
-  gone_ = true;
-  while (!room_waiters_.empty()) session_.loop().schedule(room_waiters_.pop_front().node);
+bool AnswerWriter::wake_some(std::size_t& left) {
+  for (; left > 0 && !room_waiters_.empty(); --left) {
+    session_.loop().schedule(room_waiters_.pop_front().node);
+  }
+  return room_waiters_.empty();
 }
 
 void AnswerWriter::wake_room_waiter() {
@@ -135,7 +137,7 @@ bool AnswerWriter::queue_transfer(std::uint64_t id, Buffer attachment,
 }
 
 bool AnswerWriter::has_room() const noexcept {
-  return session_.output().has_room();
+  return is_gone() || session_.output().has_room();
 }
 
 void AnswerWriter::forget(ServedCall& call) {
@@ -143,13 +145,13 @@ void AnswerWriter::forget(ServedCall& call) {
   admission_.leave(call.connection_charge());
   wake_room_waiter();
   // One that leaves may have waited for this answer.
-  if (!gone_ && !session_.ready()) [[unlikely]] {
+  if (!is_gone() && !session_.ready()) [[unlikely]] {
     session_.owner().on_session_room(session_);
   }
 }
 
 std::shared_ptr<PeerTarget> AnswerWriter::peer() {
-  return PeerTarget::of(session_);
+  return is_gone() ? nullptr : PeerTarget::of(session_);
 }
 
 std::string AnswerWriter::local_endpoint() const {
@@ -199,6 +201,7 @@ void AnswerWriter::fail(std::uint64_t id, const Status& failure) {
 }
 
 void AnswerWriter::send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text) {
+  if (is_gone()) return;
   std::string_view message = text.substr(0, session_.peer().body_bytes_max);
   if (message.size() > FrameOutput::kSmallBytes &&
       !session_.output().reserve(message.size() + wire::kHeaderBytes)) [[unlikely]] {

@@ -26,8 +26,8 @@ class Session;
 class AnswerWriter final : public AnswerSink {
  public:
   /// All outlive it. `calls` has those with a record.
-  AnswerWriter(Session& session, CallsHost& host, Admission& admission, IdTable<ServedCall>& calls,
-               CallCounting& counting);
+  AnswerWriter(Session& session, std::uint64_t connection_id, CallsHost& host, Admission& admission,
+               IdTable<ServedCall>& calls, CallCounting& counting);
 
   [[gnu::cold, gnu::noinline]] void fail(std::uint64_t id, const Status& failure) override;
   void refuse(std::uint64_t id, RefusalReason reason, const Status& why) override;
@@ -40,8 +40,11 @@ class AnswerWriter final : public AnswerSink {
   /// Returns how many requests the peer has sent.
   std::uint64_t requests() const { return counting_.requests(); }
   void wake_room_waiter() override;
-  /// The connection is gone: everybody who waits for room goes on.
-  void wake_all();
+  /// The connection is gone: what is answered goes nowhere, and has room.
+  void lose_connection() { set_gone(); }
+  /// Then as many of those that wait for room as `left` says go on, and are counted down. False when some are
+  /// left.
+  bool wake_some(std::size_t& left);
 
  private:
   std::byte* begin_answer(std::uint64_t id, std::size_t body_bytes, std::uint64_t attachment_bytes) override;
@@ -69,7 +72,6 @@ class AnswerWriter final : public AnswerSink {
   IdTable<ServedCall>& calls_;
   CallCounting& counting_;
   IntrusiveList<RoomWaiter, RoomWaiterTag> room_waiters_;
-  bool gone_ = false;
   /// Attachments that are leaving in pieces; made for the first.
   std::unique_ptr<IdTable<AnswerTransfer>> leaving_;
 };

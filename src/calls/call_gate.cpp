@@ -112,7 +112,7 @@ std::optional<Refusal> CallGate::admit(const MethodEntry& method, const Frame& f
                  {.method = method.key.name,
                   .metadata = MetadataView{frame.body.first(request.metadata_bytes())},
                   .remote_endpoint = *remote_,
-                  .connection_id = session_.connection_id(),
+                  .connection_id = connection_id_of(session_),
                   .deadline = deadline,
                   .request_bytes = request.arguments_bytes(),
                   .attachment_bytes = request.attachment_bytes(),

@@ -87,7 +87,7 @@ std::size_t kept_bytes(const MethodEntry& method, const Frame& frame, const Chun
 
 }  // namespace
 
-CallsIn::CallsIn(Session& session, CallsHost& host)
+CallsIn::CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id)
     : session_(session),
       host_(host),
       admission_(session.limits(), *host.memory),
@@ -95,7 +95,7 @@ CallsIn::CallsIn(Session& session, CallsHost& host)
       table_(host.table_secret),
       check_(host.methods),
       counting_(host.calls, table_),
-      answers_(session, host, admission_, table_, counting_) {}
+      answers_(session, connection_id, host, admission_, table_, counting_) {}
 
 void CallsIn::begin_batch() {
   if (!check_.serves()) return;
@@ -442,12 +442,13 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
 }
 
-void CallsIn::orphan_all() {
+// Who waits for room goes on before its call is told.
+bool CallsIn::orphan_some(std::size_t& left) {
   arriving_.drop();
   arriving_pass_.reset();
   if (arriving_calls_ != nullptr) arriving_calls_->drop_all();
-  answers_.wake_all();
-  calls_.orphan_all();
+  answers_.lose_connection();
+  return answers_.wake_some(left) && calls_.orphan_some(left);
 }
 
 // The reason for which its arriving was refused is forgotten: it would be the next request's.

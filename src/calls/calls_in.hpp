@@ -34,7 +34,7 @@ class Session;
 /// answer.
 class CallsIn final : private ArrivingCallsOwner {
  public:
-  CallsIn(Session& session, CallsHost& host);
+  CallsIn(Session& session, CallsHost& host, std::uint64_t connection_id);
 
   /// False when such a request is refused, whatever the rest of its body says, or when there is no room for
   /// what has `arrived` of it, from its header on: the rest is skipped then.
@@ -59,8 +59,9 @@ class CallsIn final : private ArrivingCallsOwner {
   /// Returns the one of `id` that has a record; null when there is none.
   ServedCall* find(std::uint64_t id) const { return table_.find(id); }
   AnswerWriter& answers() { return answers_; }
-  /// The connection is gone.
-  void orphan_all();
+  /// The connection is gone: nothing arrives, and what is answered goes nowhere. Tells as many of the calls
+  /// as `left` says, and counts them down. False when some are left.
+  bool orphan_some(std::size_t& left);
 
  private:
   void on_call_arrived(ArrivingCall& call, Buffer attachment) override;

@@ -322,12 +322,14 @@ void CallsOut::end_unanswered(const Status& why) {
   table_.take_from(0, [&](Exchange& exchange, std::uint64_t) { exchange.on_lost(why, true); });
 }
 
-void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
+bool CallsOut::fail_some(const Status& why, std::uint64_t handed_over, std::uint32_t& slot,
+                         std::size_t& left) {
   landing_ = nullptr;
-  while (!returning_.empty()) {
+  for (; left > 0 && !returning_.empty(); --left) {
     Exchange& returning = returning_.pop_front();
     returning.on_lost(why, false);
   }
+  if (!returning_.empty()) return false;
   const auto failure = [&](std::string_view fate) -> Status {
     if (why.code() == StatusCode::kCancelled) return why;
     const auto text = [&] { return std::string{why.message()}.append("; the call ").append(fate); };
@@ -338,7 +340,7 @@ void CallsOut::fail_all(const Status& why, std::uint64_t handed_over) {
   Status half_sent = failure("did not run, for its attachment was not sent whole");
   half_sent.mark_unprocessed();
   const Status unknown = failure("may or may not have run");
-  table_.take_from(0, [&](Exchange& exchange, std::uint64_t begins) {
+  return table_.take_some(0, slot, left, [&](Exchange& exchange, std::uint64_t begins) {
     const bool sent = begins < handed_over;
     const CallDetails* const details = exchange.details();
     const bool whole = details == nullptr || details->attachment().bytes_left() == 0 ||

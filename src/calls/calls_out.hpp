@@ -78,9 +78,10 @@ class CallsOut {
   /// The peer takes no requests that begin at `position` or later, and did not take any: they end,
   /// unprocessed. `reason` is the peer's.
   void end_untaken(std::uint64_t position, std::string_view reason);
-  /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on:
-  /// every exchange ends with `why`, and those that begin there are unprocessed.
-  void fail_all(const Status& why, std::uint64_t handed_over);
+  /// The connection is gone, and of its output the peer has certainly seen nothing from `handed_over` on: as
+  /// many exchanges as `left` says, from `slot` of the table on, end with `why`, and those that begin there
+  /// are unprocessed. Counts both on. False when some are left.
+  bool fail_some(const Status& why, std::uint64_t handed_over, std::uint32_t& slot, std::size_t& left);
 
   /// The connection stands, but the peer has ended its side: every exchange ends with `why`.
   void end_unanswered(const Status& why);

@@ -74,13 +74,23 @@ class ExchangeTable {
   /// begins, to `visit`, which may enter new ones or let others leave.
   template <typename Visit>
   void take_from(std::uint64_t position, Visit visit) {
-    for (std::uint32_t index = 0; index < slots_.size(); ++index) {
+    std::uint32_t first = 0;
+    std::size_t all = SIZE_MAX;
+    take_some(position, first, all, visit);
+  }
+  /// The same with as many as `left` says, from slot `index` on; counts both on. False when slots are left.
+  template <typename Visit>
+  bool take_some(std::uint64_t position, std::uint32_t& index, std::size_t& left, Visit visit) {
+    for (; index < slots_.size(); ++index) {
       Exchange* const exchange = slots_[index].exchange;
       const std::uint64_t begins = slots_[index].position;
       if (exchange == nullptr || begins < position) continue;
+      if (left == 0) return false;
+      --left;
       free(slots_[index], index);
       visit(*exchange, begins);
     }
+    return true;
   }
 
  private:

@@ -28,8 +28,8 @@ struct PeerWaiting {
 const std::shared_ptr<PeerTarget>& PeerTarget::of(Session& session) {
   std::shared_ptr<PeerTarget>& target = session.seat().target();
   if (target != nullptr) return target;
-  auto made =
-      std::make_shared<PeerTarget>(session.loop(), session.host().peer_call_timeout, session.connection_id());
+  auto made = std::make_shared<PeerTarget>(session.loop(), session.host().peer_call_timeout,
+                                           connection_id_of(session));
   made->remote_endpoint_ = session.connection().remote_endpoint();
   made->waiting_ = std::make_unique<PeerWaiting>();
   made->index_ = session.host().peers;

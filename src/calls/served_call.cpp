@@ -63,6 +63,14 @@ bool copies_too_much(AnswerSink& sink, const CallEnvelope& envelope) {
          !sink.reserve_copy(envelope.answer_attachment.size());
 }
 
+/// `call` may be answered. One whose connection is gone, and that was not told yet, hears of that here.
+bool is_heard(ServedCall& call) {
+  if (!call.answered() && call.sink()->is_gone()) [[unlikely]] {
+    call.orphan();
+  }
+  return !call.answered();
+}
+
 /// Base of a record that has its parts in one block, so that they outlive it.
 struct PartsPlace {
   explicit PartsPlace(ServedCall& call) noexcept : parts_here(call) {}
@@ -185,7 +193,7 @@ void ServedCall::hand_to_worker() {
 }
 
 void ServedCall::refuse_unrun(RefusalReason reason) {
-  if (state_ == State::kRunning) {
+  if (is_heard(*this)) {
     const bool late = reason == RefusalReason::kBehind;
     Status why = exhausted(late ? "half of the time for this call had passed before a worker of the server "
                                   "was free, so it was not run"
@@ -245,7 +253,7 @@ std::byte* ServedCall::begin_answer(std::size_t bytes) {
     static std::byte nothing;
     return bytes == 0 ? &nothing : parts().late_body.data();
   }
-  if (state_ != State::kRunning) return nullptr;
+  if (!is_heard(*this)) return nullptr;
   if (GatePass* const pass = pass_of(*this)) [[unlikely]] {
     pass->will_answer(bytes);
   }
@@ -284,7 +292,7 @@ void ServedCall::fail(const Status& failure) {
     late_failure_ = carry_failure(failure, parts().late_body);
     return;
   }
-  if (state_ != State::kRunning) return;
+  if (!is_heard(*this)) return;
   note_failure(*this, failure);
   if (bad_arguments_) {
     sink_->refuse(id(), RefusalReason::kBadArguments, failure);

@@ -31,10 +31,11 @@ class ServedList {
     calls_.splice_back(others);
     return some;
   }
-  /// The connection is gone.
-  void orphan_all() {
+  /// The connection is gone: tells as many as `left` says, and counts them down. False when some are left.
+  bool orphan_some(std::size_t& left) {
     calls_.splice_back(answered_);
-    while (!calls_.empty()) calls_.front().orphan();
+    for (; left > 0 && !calls_.empty(); --left) calls_.front().orphan();
+    return calls_.empty();
   }
 
  private:

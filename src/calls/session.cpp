@@ -76,6 +76,11 @@ void stop_reading_if_full(Session& session) {
   session.calls_out().hold_back(true);
 }
 
+/// Tells as many calls of a connection that is gone as `left` says. False when some are left.
+bool tell(CallsIn& in, CallsOut& out, SessionEnding& ending, std::size_t& left) noexcept {
+  return in.orphan_some(left) && out.fail_some(ending.why, ending.handed_over, ending.slot, left);
+}
+
 }  // namespace
 
 std::uint32_t own_calls_max(const SessionSetup& setup, const Connection& connection) {
@@ -98,7 +103,7 @@ Session::Session(const SessionSetup& setup, std::unique_ptr<Connection> connecti
     : setup_(setup),
       connection_(std::move(connection)),
       output_(*connection_, setup.limits, *setup.host.memory),
-      connection_id_(connection_id) {
+      in_(*this, setup_.host, connection_id) {
   setup_.host.traffic.join(*this);
 }
 
@@ -110,9 +115,16 @@ Session::~Session() {
   setup_.host.traffic.leave(*this);
   connection_.reset();
   transfers_.drop_all();
-  out_.fail_all({StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"}, handed_over);
+  std::size_t all = SIZE_MAX;
+  if (ending_ == nullptr) {
+    SessionEnding ending{{StatusCode::kCancelled, Layer::kRpc, "the connection was closed on this side"},
+                         handed_over};
+    out_.fail_some(ending.why, ending.handed_over, ending.slot, all);
+  } else {
+    out_.fail_some(ending_->why, ending_->handed_over, ending_->slot, all);
+  }
   seat_.on_closed();
-  in_.orphan_all();
+  in_.orphan_some(all);
 }
 
 // From its beginning on the connection reports, also that there was no memory for a hello.
@@ -264,7 +276,7 @@ Status Session::on_other(std::span<const Frame> frames, std::size_t& at, const C
       }
       return {};
     case wire::FrameType::kPong:
-      if (frame.header.id == life_.ping_id(connection_id_)) life_.asked = false;
+      if (frame.header.id == life_.ping_id(connection_id_of(*this))) life_.asked = false;
       return {};
     case wire::FrameType::kRequest:  // both taken before
     case wire::FrameType::kAnswer:
@@ -361,7 +373,7 @@ bool Session::owes_more() {
   if (state_ == State::kReady || state_ == State::kDraining) {
     state_ = State::kHalfClosed;
     life_.asked = false;  // nothing more comes
-    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_)});
+    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
     // Nothing will answer our own calls, which handlers may be waiting for.
     out_.end_unanswered(Status::of<kPeerEndedItsSide>());
     seat_.on_room();
@@ -378,10 +390,22 @@ void Session::on_closed(Status why) {
   put_off_.reset();
   if (why.ok()) why = {StatusCode::kUnavailable, Layer::kTransport, "the peer closed the connection"};
   transfers_.drop_all();
-  in_.orphan_all();
-  out_.fail_all(why, connection_->outbox().handed_over());
+  // All memory is back, so nobody waits for that: calls that are told later may end, or be given up, before.
+  std::size_t left = setup_.ends_in_parts ? kCallsEndedAtOnce : SIZE_MAX;
+  SessionEnding ending{why, connection_->outbox().handed_over()};
+  if (!tell(in_, out_, ending, left)) {
+    ending_.reset(new (std::nothrow) SessionEnding{ending});
+    left = SIZE_MAX;
+    if (ending_ == nullptr) tell(in_, out_, ending, left);  // without memory to tell them later
+  }
   seat_.on_closed();
   setup_.owner.on_session_closed(*this, why);
+}
+
+bool Session::end_some(std::size_t& left) noexcept {
+  if (ending_ != nullptr && !tell(in_, out_, *ending_, left)) return false;
+  ending_.reset();
+  return true;
 }
 
 void Session::on_timer() {
@@ -420,7 +444,7 @@ void Session::watch_peer() {
                   "the peer is silent: it answered no ping, so it is taken for dead"});
   }
   if (cannot_answer || life_.pinged)
-    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_)});
+    output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
   loop().arm(*this, Deadline::after(since, interval).at());
 }
 
@@ -438,7 +462,7 @@ void Session::send_goaway(std::string_view reason, bool asks) {
   output_.send(wire::GoawayHead{}.header(), reason);
   if (!asks) return;
   life_.asked = true;
-  output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_)});
+  output_.send({.type = wire::FrameType::kPing, .id = life_.ping_id(connection_id_of(*this))});
 }
 
 void Session::finish() {

@@ -25,6 +25,9 @@ namespace weft::detail {
 
 class Session;
 
+/// Calls of connections that are gone which one turn ends, of both directions together: about 100 us.
+inline constexpr std::size_t kCallsEndedAtOnce = 512;
+
 /// Makes a session, hears of its events and destroys it. No callback may destroy the session before it
 /// returns.
 class SessionOwner {
@@ -35,7 +38,7 @@ class SessionOwner {
   virtual void on_session_goaway(Session& session) = 0;
   /// A call may be sent again, after there was no room.
   virtual void on_session_room(Session& session) = 0;
-  /// It is over, and all its calls have been told. The last callback.
+  /// It is over, and all its calls have been told, but for those that end_some() tells. The last callback.
   virtual void on_session_closed(Session& session, const Status& why) = 0;
 
  protected:
@@ -55,6 +58,8 @@ struct SessionSetup {
   /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;
+  /// When it is over, the owner calls Session::end_some() turn by turn, so that many calls end in many turns.
+  bool ends_in_parts = false;
   /// Our calls in flight at most, if that is less than `limits` say; zero: what the carrier says is the most
   /// that should share it.
   std::uint32_t calls_max = UINT32_MAX;
@@ -72,6 +77,14 @@ struct PeerLimits {
 /// Returns the options of a connection that follow from `limits`.
 ConnectionOptions connection_options(const RpcLimits& limits);
 
+/// End of many calls of a connection that is gone, of which some have not been told yet.
+struct SessionEnding {
+  Status why;
+  std::uint64_t handed_over;
+  /// Slot of the table from which on our calls have not been told.
+  std::uint32_t slot = 0;
+};
+
 struct SessionTag;
 
 /// One connection with its calls in both directions. Knows the hello, liveness and the end; the calls
@@ -81,7 +94,8 @@ struct SessionTag;
 ///                                   '------the peer ended its side-----> kHalfClosed ---^
 ///
 /// kHalfClosed lasts as long as handlers have answers to give. A peer that only ended its side takes them;
-/// from one that is gone a ping brings the end of the connection, by the system's word.
+/// from one that is gone a ping brings the end of the connection, by the system's word. In kClosed many calls
+/// may still be there that were not told yet: what they send goes nowhere.
 ///
 /// Thread: its loop's.
 class Session final : public ListHook<SessionTag>,
@@ -109,6 +123,10 @@ class Session final : public ListHook<SessionTag>,
   bool may_be_called() const { return life_.asked; }
   /// Nothing of ours is in flight and nothing of theirs runs: ends our side once all is sent.
   void finish();
+  /// After its end: tells as many of its calls as `left` says, and counts them down. False when some are
+  /// left.
+  bool end_some(std::size_t& left) noexcept;
+
   /// Ends it soon: on_session_closed comes from the loop.
   void close(Status why);
   /// The same, and the peer is told how much of what it sent was taken, if that can be sent at once: it knows
@@ -127,7 +145,6 @@ class Session final : public ListHook<SessionTag>,
   CallsOut& calls_out() { return out_; }
   CallsIn& calls_in() { return in_; }
   CallsHost& host() const { return setup_.host; }
-  std::uint64_t connection_id() const { return connection_id_; }
   const PeerLimits& peer() const { return peer_; }
   PeerSeat& seat() { return seat_; }
   /// This side wants no requests, and neither side has said or ended more than that.
@@ -172,11 +189,12 @@ class Session final : public ListHook<SessionTag>,
   FrameOutput output_;
   OutgoingTransfers transfers_{*connection_, output_};
   SessionStreams streams_{*this, output_};
-  std::uint64_t connection_id_;
   PeerSeat seat_;
   CallsOut out_{*this};
-  CallsIn in_{*this, setup_.host};
+  CallsIn in_;
   std::unique_ptr<PutOff> put_off_;
+  /// Null unless some of many calls have not been told yet.
+  std::unique_ptr<SessionEnding> ending_;
   PeerLimits peer_;
   State state_ = State::kHello;
   bool finished_ = false;
@@ -196,5 +214,10 @@ class Session final : public ListHook<SessionTag>,
   Life life_;
   FaultGate faults_;
 };
+
+/// Returns what identifies the connection among all of this process.
+inline std::uint64_t connection_id_of(Session& session) {
+  return session.calls_in().answers().connection_id();
+}
 
 }  // namespace weft::detail

@@ -32,6 +32,14 @@ class SessionList {
     while (!sessions_.empty()) delete &sessions_.pop_front();
   }
 
+  /// Tells some of the calls that those here have not told yet, which have ended, and destroys those that
+  /// have told all. False when some are left, for another turn.
+  bool clear_some() noexcept {
+    std::size_t left = kCallsEndedAtOnce;
+    while (!sessions_.empty() && sessions_.front().end_some(left)) delete &sessions_.pop_front();
+    return sessions_.empty();
+  }
+
   /// The one that was added first; there is one.
   Session& oldest() { return sessions_.front(); }
   /// The one that was added last; there is one.

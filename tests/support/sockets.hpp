@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -96,6 +97,11 @@ class SilentListener {
   SilentListener& operator=(const SilentListener&) = delete;
 
   std::string url() const { return "tcp://127.0.0.1:" + std::to_string(port_); }
+  /// There is a connection to accept.
+  bool has_waiting() const {
+    pollfd wanted{fd_, POLLIN, 0};
+    return ::poll(&wanted, 1, 0) > 0;
+  }
   /// Blocks until there is a connection; the descriptor is the caller's.
   int accept_fd() { return ::accept(fd_, nullptr, nullptr); }
 

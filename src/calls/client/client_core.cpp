@@ -85,8 +85,9 @@ void ClientCore::on_timer() {
 }
 
 void ClientCore::on_dialled(std::unique_ptr<Connection> connection, Duration hello_timeout) {
-  const SessionSetup setup{
-      loop(), *this, options_.limits, host_->calls(), logger(), options_.checksums, hello_timeout, true};
+  SessionSetup setup{loop(),        *this, options_.limits, host_->calls(), logger(), options_.checksums,
+                     hello_timeout, true};
+  setup.ends_in_parts = true;
   session_ = std::make_unique<Session>(setup, std::move(connection), counted_.connections + 1);
   session_->start();
 }
@@ -213,6 +214,7 @@ ClientStats ClientCore::stats() const noexcept {
   };
   if (session_ != nullptr) add(*session_);
   retired_.for_each(add);
+  closed_.for_each([&stats](Session& session) { stats.calls_in_flight += session.calls_out().in_flight(); });
   stats.calls_waiting = waiting_.count();
   stats.frames_skipped = host_->calls().frames_skipped.get();
   stats.traffic = host_->calls().traffic.sum();

@@ -59,7 +59,10 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
 
   struct Reaper : Ready {
     explicit Reaper(ClientCore& owner) : Ready(&run), core(owner) {}
-    static void run(Ready* node) noexcept { static_cast<Reaper*>(node)->core.closed_.clear(); }
+    static void run(Ready* node) noexcept {
+      ClientCore& its = static_cast<Reaper*>(node)->core;
+      if (!its.closed_.clear_some()) its.loop().turn_time().put_off(its.reaper_);
+    }
     ClientCore& core;
   };
 
@@ -87,10 +90,10 @@ class ClientCore final : public CallTarget, private SessionOwner, private Dialer
   ClientOptions options_;
   OwnedClientHost host_;
   std::unique_ptr<Session> session_;
-  /// Sessions that take no new calls, and those whose end is known and whose memory is still needed this
-  /// turn.
-  mutable SessionList retired_;  // what counts them changes none
-  SessionList closed_;
+  /// Sessions that take no new calls, and those whose end is known: their memory is still needed this turn,
+  /// and until all their calls have been told. What counts them changes none.
+  mutable SessionList retired_;
+  mutable SessionList closed_;
   WaitingCalls waiting_;
   ConnectWaiters connect_waiters_{loop()};
   Dialer dialer_{loop(), transports_, options_, *this};

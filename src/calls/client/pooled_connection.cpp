@@ -29,6 +29,7 @@ SessionSetup PooledConnection::session_setup() {
           setup_.options.checksums,
           setup_.options.connect_timeout,
           true,
+          false,
           setup_.calls_max};
 }
 

@@ -54,8 +54,9 @@ void ServerShard::begin_session(Incoming& incoming) {
     return;
   }
   const RpcLimits& limits = setup_.options.limits;
-  const SessionSetup setup{setup_.loop,         *this, limits, host_, setup_.logger, setup_.options.checksums,
-                           limits.hello_timeout};
+  SessionSetup setup{setup_.loop,         *this, limits, host_, setup_.logger, setup_.options.checksums,
+                     limits.hello_timeout};
+  setup.ends_in_parts = true;
   const std::uint64_t id = setup_.next_connection_id.fetch_add(1, std::memory_order_relaxed);
   Session& session = sessions_.add(std::make_unique<Session>(setup, std::move(*connection), id));
   session.start();
@@ -104,7 +105,7 @@ void ServerShard::reap() {
 }
 
 void ServerShard::destroy_ended() {
-  graveyard_.clear();
+  if (!graveyard_.clear_some()) setup_.loop.turn_time().put_off(reaper_);
   check_stopped();
 }
 

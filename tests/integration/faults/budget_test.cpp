@@ -97,6 +97,26 @@ class Budgets : public FaultTest {
   Shelf shelf_;
 };
 
+// Beside its record a handler that is a coroutine has frames, of which a kibibyte is counted.
+TEST_F(Budgets, CoroutinesThatWaitCountWithTheirFrames) {
+  ServerOptions options{.threads = 0, .loop = &loop()};
+  options.limits.connection_memory_max = 256 * 1024;
+  Server& server =
+      serve(std::move(options), [this](Server& s) { s.register_handler<&Store::hold>(&store_); });
+  HostilePeer peer{server.urls().front()};
+  std::string requests = hello_bytes();
+  for (std::uint64_t id = 1; id <= 1'000; ++id)
+    requests += request_bytes<&Store::hold>(id, std::string_view{});
+  send_while_turning(peer, requests);
+  ASSERT_TRUE(turn_until(loop(), [&] { return server.stats().calls == 1'000; }));
+  EXPECT_GT(store_.inside, 64);
+  EXPECT_LE(store_.inside, 256);
+  EXPECT_EQ(server.stats().refused[RefusalReason::kOverConnectionMemory],
+            1'000u - static_cast<unsigned>(store_.inside));
+  store_.open.set();
+  loop().run_until_idle();
+}
+
 TEST_F(Budgets, WhatIsKeptForGoodLeavesThemByNameAndIsGivenBackOnce) {
   Server& server = serve_with(32 * kMiB);
   Client& caller = client(server.urls().front());

@@ -115,6 +115,25 @@ TEST_F(Sessions, PingsASilentPeerAndGivesItUp) {
   EXPECT_THAT(rig_->closed.front().message(), HasSubstr("silent"));
 }
 
+// The loop did not run for a while, and the peer's word may lie in the socket: first it looks, then it
+// judges.
+TEST_F(Sessions, DoesNotBlameItsPeerForAnAbsenceOfItsOwn) {
+  RpcLimits limits;
+  limits.ping_interval = 10s;
+  start(limits);
+  Absence& absence = rig_->loop().turn_time().absence();
+  const auto was_away = [&] { absence.fires(rig_->loop().now() - 600ms, rig_->loop().now()); };
+  rig_->pass(990ms);
+  was_away();
+  rig_->pass(500ms);
+  EXPECT_TRUE(rig_->closed.empty()) << "a hello is waited for a second more";
+  rig_->greet();
+  rig_->pass(19s);
+  was_away();
+  rig_->pass(1200ms);
+  EXPECT_FALSE(rig_->closed.empty()) << "a peer that says nothing is given up all the same";
+}
+
 TEST_F(Sessions, OfPingsThatComeWhileNothingCanBeSentTheLastIsAnswered) {
   RpcLimits limits;
   limits.outbox_high_water = 4096;

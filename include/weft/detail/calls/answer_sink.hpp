@@ -67,6 +67,9 @@ class AnswerSink {
   /// `call` uses the sink no longer.
   virtual void forget(ServedCall& call) = 0;
 
+  /// The connection is gone: the calls that use the sink hear of it soon, and what they answer goes nowhere.
+  bool is_gone() const { return gone_; }
+
   /// Identifies the connection among all of this process.
   std::uint64_t connection_id() const { return connection_id_; }
   /// Identity of the peer, as it was proven.
@@ -85,9 +88,12 @@ class AnswerSink {
   explicit AnswerSink(std::uint64_t connection_id) : connection_id_(connection_id) {}
   ~AnswerSink() = default;
 
+  void set_gone() { gone_ = true; }
+
  private:
   const std::uint64_t connection_id_;
   Identity peer_identity_;
+  bool gone_ = false;
 };
 
 }  // namespace weft::detail
