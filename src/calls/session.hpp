@@ -58,7 +58,7 @@ struct SessionSetup {
   /// This side made the connection: it says so when the peer requires a carrier that it does not offer. The
   /// accepting side leaves this check to the connecting side.
   bool connecting = false;
-  /// When it is over, the owner calls Session::end_some() turn by turn, so that many calls end in many turns.
+  /// The owner calls Session::end_some() turn by turn when it is over, so that many calls end in many turns.
   bool ends_in_parts = false;
   /// Our calls in flight at most, if that is less than `limits` say; zero: what the carrier says is the most
   /// that should share it.
