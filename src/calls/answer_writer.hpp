@@ -37,8 +37,9 @@ class AnswerWriter final : public AnswerSink {
   /// The caller gave up a call that was answered: what has not left of the attachment does not leave, and the
   /// caller is told that nothing more comes. False when nothing of it is still to be sent.
   bool break_off(std::uint64_t id);
-  /// Returns how many requests the peer has sent.
-  std::uint64_t requests() const { return counting_.requests(); }
+  void count_request() { ++requests_; }
+  /// Returns how many requests the peer has sent, modulo 2^32.
+  std::uint32_t requests() const { return requests_; }
   void wake_room_waiter() override;
   /// The connection is gone: what is answered goes nowhere, and has room.
   void lose_connection() { set_gone(); }
@@ -66,6 +67,7 @@ class AnswerWriter final : public AnswerSink {
   std::uint64_t rate_of(const AnswerWishes& wishes, std::size_t bytes) const;
   void send_failure(std::uint64_t id, wire::AnswerHead failure, std::string_view text);
 
+  std::uint32_t requests_ = 0;
   Session& session_;
   CallsHost& host_;
   Admission& admission_;

@@ -44,8 +44,6 @@ class CallCounting {
   void go_on_with(const MethodEntry& method) noexcept { last_ = &counts_.of(method); }
   void refused(std::uint64_t id) noexcept { ++of_call(id).refused; }
   void failed(std::uint64_t id, StatusCode code) noexcept { of_call(id).fail(code); }
-  /// Returns how many requests were taken.
-  std::uint64_t requests() const noexcept { return requests_; }
   /// The request that was taken last gets no answer.
   void dropped() noexcept { ++last_->dropped; }
 
@@ -53,14 +51,12 @@ class CallCounting {
   void taken(MethodCounters& counters) noexcept {
     last_ = &counters;
     ++counters.taken;
-    ++requests_;
   }
   MethodCounters& of_call(std::uint64_t id) noexcept;
 
   MethodCounts& counts_;
   const IdTable<ServedCall>& records_;
   MethodCounters* last_;
-  std::uint64_t requests_ = 0;
   /// The id of the request that is being taken.
   const std::uint64_t* taking_ = nullptr;
 };

@@ -106,6 +106,7 @@ void CallsIn::begin_batch() {
 }
 
 Status CallsIn::on_request(const Frame& frame, const ChunkRef& chunk) {
+  answers_.count_request();
   const wire::RequestView request{frame.header};
   if (arriving_.refused()) [[unlikely]] {
     refuse_request(request, arriving_.take_refusal());
@@ -367,6 +368,7 @@ bool CallsIn::wants_body(wire::RequestView request, Bytes arrived) {
 }
 
 Landing CallsIn::on_request_attachment(const Frame& frame) {
+  answers_.count_request();
   if (arriving_.refused()) return Landing::skip();
   const wire::RequestView request{frame.header};
   std::optional<Refusal> refusal = gate_.check_caller(check_.named(request), metadata_of(frame));

@@ -104,7 +104,7 @@ void ItemAttachmentFaults::write_without_memory(int before, std::size_t countdow
   none_left = testing::allocation_still_to_fail();
   testing::fail_allocation(0);
   rig_->carrier().set_room(SIZE_MAX);
-  rig_->settle();
+  rig_->run_until_idle();
   EXPECT_TRUE(written || !none_left);
   if (!rig_->closed.empty()) {
     EXPECT_FALSE(written);
