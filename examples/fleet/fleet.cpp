@@ -47,7 +47,8 @@ weft::Task<std::size_t> count_answers(weft::FleetClient& fleet) {
   const weft::FleetCallOptions options{.call = {.timeout = std::chrono::seconds{5}}};
   auto replies = co_await fleet.call_all<price>(options, 1);
   std::size_t good = 0;
-  for (const weft::FleetReply<int>& one : replies) good += one.reply.ok() ? 1 : 0;
+  if (!replies.ok()) co_return good;  // there was no server to ask, and the status says why
+  for (const weft::FleetReply<int>& one : *replies) good += one.reply.ok() ? 1 : 0;
   co_return good;
 }
 

@@ -53,7 +53,7 @@ bool OutlierRecords::end_window(Record& record) noexcept {
 
 bool OutlierRecords::note(std::uint32_t index, const CallReport& report) noexcept {
   Record& record = records_[index];
-  if (report.outcome == CallOutcome::kIgnored) return false;
+  if (report.outcome == CallOutcome::kIgnored || report.outcome == CallOutcome::kOvertaken) return false;
   if (record.calls == 0) record.window_began = report.now;
   const bool failed = report.outcome == CallOutcome::kFailure;
   record.failures_in_a_row = failed ? record.failures_in_a_row + 1 : 0;

@@ -30,7 +30,13 @@ CallOutcome outcome_of(const Status& status) {
     case StatusCode::kUnavailable:
     case StatusCode::kResourceExhausted:
     case StatusCode::kDeadlineExceeded:
+    case StatusCode::kInternal:
+    case StatusCode::kDataLoss:
       return CallOutcome::kFailure;
+    case StatusCode::kUnknown:
+      // An exception that a handler did not catch; an error of the user's own is an answer, and has a code.
+      if (status.layer() == Layer::kUser && status.native() == 0) return CallOutcome::kFailure;
+      [[fallthrough]];
     default:
       return status.layer() == Layer::kUser ? CallOutcome::kSuccess : CallOutcome::kIgnored;
   }
@@ -199,14 +205,16 @@ FleetAttempt::FleetAttempt(FleetRun& run, FleetMember& member)
 }
 
 FleetAttempt::~FleetAttempt() {
-  if (!ended_) report(CallOutcome::kIgnored);
+  if (!ended_) report(run_.overtaken_ ? CallOutcome::kOvertaken : CallOutcome::kIgnored);
   core_.list().release(member_);
 }
 
 void FleetAttempt::end(const Status& outcome) noexcept {
   ended_ = true;
   const bool rests = core_.told(member_, run_.method().id, outcome);
-  report(rests || is_told_already(outcome) ? CallOutcome::kIgnored : outcome_of(outcome));
+  if (rests || is_told_already(outcome)) return report(CallOutcome::kIgnored);
+  const bool overtaken = run_.overtaken_ && outcome.code() == StatusCode::kCancelled;
+  report(overtaken ? CallOutcome::kOvertaken : outcome_of(outcome));
 }
 
 // A server that goes takes all its calls with it. They say one thing together, or each restart under load

@@ -50,8 +50,9 @@ struct PickRequest {
 /// Verdict of a call about the endpoint that it was sent to.
 enum class CallOutcome : std::uint8_t {
   kSuccess,
-  kFailure,  ///< the endpoint's fault: unavailable, overloaded, out of time
-  kIgnored,  ///< nobody's or the caller's: cancelled, refused for its arguments
+  kFailure,    ///< the endpoint's fault: unavailable, overloaded, out of time, or broken
+  kOvertaken,  ///< given up, because a backup of it was answered: it would have taken longer than this
+  kIgnored,    ///< nobody's or the caller's: cancelled, refused for its arguments
 };
 
 /// End of a call.

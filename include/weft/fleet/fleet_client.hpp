@@ -99,18 +99,19 @@ class FleetClient final {
 
   /// Calls a function once at each server that calls may go to (those of the subset, and with a weight),
   /// ejected or not, and gives all outcomes in the list's order. Counts as one call. A server that cannot be
-  /// reached fails its part; nothing is tried again. Without a list it waits for one, and gives nothing when
-  /// there is none in time.
+  /// reached fails its part; nothing is tried again. Without a list it waits for one. Errors: as call(), when
+  /// there is no server to ask.
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
-  Task<std::vector<FleetReply<ResultOfMethod<M>>>> call_all(const FleetCallOptions& options,
-                                                            Given&&... arguments) {
+  Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> call_all(const FleetCallOptions& options,
+                                                                    Given&&... arguments) {
     return at_all<M>(core_, options, kAll,
                      detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
   /// The same until `wanted` servers have answered well: the other calls are cancelled then, and have ended
-  /// when this returns. They may have run. Gives the good answers only. Errors: kUnavailable when there are
-  /// fewer, with the first failure; the calls of those that answered well have run all the same.
+  /// when this returns. They may have run. Gives the good answers only. Errors: as call_all(); kUnavailable
+  /// when there are fewer, with the first failure: the calls of those that answered well have run all the
+  /// same.
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> call_quorum(std::size_t wanted,
@@ -146,19 +147,19 @@ class FleetClient final {
   }
 
   template <auto M, typename Arguments>
-  static Task<std::vector<FleetReply<ResultOfMethod<M>>>> at_all(std::shared_ptr<detail::FleetCore> core,
-                                                                 FleetCallOptions options, std::size_t wanted,
-                                                                 Arguments arguments) {
+  static Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> at_all(
+      std::shared_ptr<detail::FleetCore> core, FleetCallOptions options, std::size_t wanted,
+      Arguments arguments) {
     using R = ResultOfMethod<M>;
     std::vector<FleetReply<R>> replies;
     CancelScope* scope = co_await this_cancel_scope();
     core->on_call();
     detail::FleetRun run{core, method_key<M>, options, scope};
     while (!core->has_servers()) {
-      if (!core->misuse().ok()) co_return replies;
+      if (!core->misuse().ok()) co_return core->misuse();
       Task<Result<void>> waiting = run.wait();
       Result<void> waited = co_await std::move(waiting);
-      if (!waited.ok()) co_return replies;
+      if (!waited.ok()) co_return waited.status();
     }
     std::deque<detail::FleetHold> holds;
     std::vector<Task<Result<R>>> calls;
@@ -183,11 +184,12 @@ class FleetClient final {
   }
   template <auto M>
   static Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> good_ones(
-      std::size_t wanted, Task<std::vector<FleetReply<ResultOfMethod<M>>>> asking) {
-    std::vector<FleetReply<ResultOfMethod<M>>> replies = co_await std::move(asking);
+      std::size_t wanted, Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> asking) {
+    Result<std::vector<FleetReply<ResultOfMethod<M>>>> replies = co_await std::move(asking);
+    if (!replies.ok()) co_return replies;
     std::vector<FleetReply<ResultOfMethod<M>>> good;
     Status first;
-    for (FleetReply<ResultOfMethod<M>>& one : replies) {
+    for (FleetReply<ResultOfMethod<M>>& one : *replies) {
       if (one.reply.ok()) {
         good.push_back(std::move(one));
       } else if (first.ok() && one.reply.status().code() != StatusCode::kCancelled) {
@@ -197,7 +199,7 @@ class FleetClient final {
     if (good.size() >= wanted) co_return good;
     const std::size_t count = good.size();
     co_return Status{StatusCode::kUnavailable, Layer::kRpc, [&] {
-                       return std::to_string(count) + " of " + std::to_string(replies.size()) +
+                       return std::to_string(count) + " of " + std::to_string(replies->size()) +
                               " servers answered, " + std::to_string(wanted) +
                               " were wanted: " + std::string{first.message()};
                      }};

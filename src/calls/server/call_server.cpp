@@ -251,6 +251,9 @@ void CallServer::State::wait() {
     WEFT_ASSERT(!options_.loop->in_turn(), "waiting for a server inside its own loop's turn would never end");
     while (!stopped()) options_.loop->run_once(std::chrono::milliseconds{10});
   }
+  WEFT_ASSERT(!loops_.are_run_here(),
+              "a handler that waits for its own server's end, or destroys the server, would "
+              "never end: call stop(), and wait where run() or start() was called");
   std::unique_lock lock(mutex_);
   stopped_.wait(lock, [this] { return stopped(); });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -42,6 +43,10 @@ class ServerLoops {
 
   std::size_t size() const { return loops_.size(); }
   Loop& operator[](std::size_t index) const { return loops_[index]->loop; }
+  /// This thread is one of theirs, in a turn.
+  bool are_run_here() const {
+    return std::ranges::any_of(loops_, [](const auto& one) { return Loop::current() == &one->loop; });
+  }
   bool have_threads() const { return !loops_.empty() && loops_.front()->thread != nullptr; }
 
   /// Runs `work` on a loop's thread and waits for its end; where the loop is the user's, at once.

@@ -13,6 +13,7 @@
 #include "integration/rpc/rpc_testing.hpp"
 #include "support/raw_socket.hpp"
 #include "support/wire_bytes.hpp"
+#include "weft/blocking_client.hpp"
 
 namespace weft::testing::server_tests {
 
@@ -177,6 +178,17 @@ TEST_F(Servers, SaysWhatToSetWhenItHasNowhereToListen) {
   ASSERT_FALSE(started.ok());
   EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(started.status().message(), ::testing::HasSubstr("ServerOptions::listen"));
+}
+
+TEST_F(Servers, AHandlerThatWaitsForItsOwnServerIsAMistakeThatIsSaid) {
+  const auto wait_in_a_handler = [] {
+    Server server{{.listen = {kAnyPort}, .threads = 1}};
+    server.register_handler("wait", [&server] { server.wait(); });
+    server.start().value();
+    BlockingClient caller{{.connect = server.urls().front()}};
+    static_cast<void>(caller.call<remote<"wait", void()>>());
+  };
+  EXPECT_DEATH(wait_in_a_handler(), "would never end: call stop\\(\\)");
 }
 
 TEST_F(Servers, AHandlerThatComesAfterTheStartIsAMistakeThatIsSaid) {

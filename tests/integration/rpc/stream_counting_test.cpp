@@ -145,7 +145,7 @@ class CountedItems : public ::testing::Test {
 
  private:
   static constexpr bool kCountsAllocations = testing::kHeapIsCounted && !detail::kFramePoolBypassed;
-  static constexpr std::size_t kWarmUp = 50'000;
+  static constexpr std::size_t kWarmUp = 100'000;
   static constexpr std::size_t kCounted = 20'000;
   static constexpr int kIdleTurnsMax = 10'000;
 

@@ -109,7 +109,7 @@ TEST_F(Fleets, AskNoServerOfWeightZeroNotByAnyWay) {
   given.name = "static:" + url(0) + "," + url(1) + " weight=0," + url(2);
   FleetClient& fleet = make_named(std::move(given));
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
-  EXPECT_EQ(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).size(), 2u);
+  EXPECT_EQ(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).value().size(), 2u);
   crash(0);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(run(fleet.call<ask_again>()).ok());
   EXPECT_EQ(replicas_[1].ran, 0);
@@ -136,8 +136,9 @@ TEST_F(Fleets, CallTheSubsetAndFailEarlyWhenItIsDown) {
   given.waits_for_ready = false;
   FleetClient& fleet = make(8, std::move(given));
   const auto all = run(fleet.call_all<&Replica::ask>(FleetCallOptions{}));
-  EXPECT_EQ(all.size(), 3u);
-  for (const FleetReply<int>& one : all) {
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  EXPECT_EQ(all->size(), 3u);
+  for (const FleetReply<int>& one : *all) {
     ASSERT_TRUE(one.reply.ok());
     crash(*one.reply);
   }
@@ -191,9 +192,58 @@ TEST_F(Fleets, WaitForNothingThatCannotCome) {
 TEST_F(Fleets, CountACallOfAllAsOne) {
   for (int i = 0; i < 3; ++i) serve(i);
   FleetClient& fleet = make(3);
-  EXPECT_EQ(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).size(), 3u);
+  EXPECT_EQ(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).value().size(), 3u);
   EXPECT_EQ(fleet.stats().calls, 1u);
   EXPECT_EQ(fleet.stats().attempts, 3u);
+}
+
+TEST_F(Fleets, AServerThatFailsFastDrawsNoCalls) {
+  for (int i = 0; i < 3; ++i) {
+    serve(i);
+    replicas_[i].work = 10ms;
+  }
+  replicas_[0].work = Duration::zero();
+  replicas_[0].throws = true;
+  FleetOptions given;
+  given.outliers = std::nullopt;
+  FleetClient& fleet = make(3, std::move(given));
+  for (int i = 0; i < 300; ++i) static_cast<void>(run(fleet.call<&Replica::ask>()));
+  EXPECT_LT(replicas_[0].ran, 30);
+  EXPECT_EQ(fleet.endpoint_stats()[0].failures, static_cast<std::uint64_t>(replicas_[0].ran));
+}
+
+TEST_F(Fleets, AServerWhoseCallsBackupsOvertakeGetsFewerOfThem) {
+  for (int i = 0; i < 3; ++i) {
+    serve(i);
+    replicas_[i].work = 1ms;
+  }
+  replicas_[0].work = 10s;
+  FleetOptions given;
+  given.backup_after = 50ms;
+  given.retry_budget.share_of_calls = 1;
+  FleetClient& fleet = make(3, std::move(given));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(run(fleet.call<ask_again>()).ok());
+  EXPECT_LT(replicas_[0].ran, 20);
+}
+
+TEST_F(Fleets, SayWhyThereIsNobodyToAskAtAll) {
+  FleetOptions given;
+  given.name = "nonsense://nobody";
+  FleetClient& wrong = make_named(std::move(given));
+  const auto all = run(wrong.call_all<&Replica::ask>(FleetCallOptions{}));
+  EXPECT_EQ(all.status().code(), StatusCode::kInvalidArgument) << all.status().to_string();
+  const auto most = run(wrong.call_quorum<&Replica::ask>(1, FleetCallOptions{}));
+  EXPECT_EQ(most.status().code(), StatusCode::kInvalidArgument) << most.status().to_string();
+}
+
+TEST_F(Fleets, SayWhyTheNameGaveNobodyInTime) {
+  FleetOptions given;
+  given.name = "file:/nowhere/list";
+  FleetClient& fleet = make_named(std::move(given));
+  const FleetCallOptions options{.call = {.timeout = 3s}};
+  const auto all = run(fleet.call_all<&Replica::ask>(options));
+  EXPECT_EQ(all.status().code(), StatusCode::kDeadlineExceeded) << all.status().to_string();
+  EXPECT_NE(all.status().to_string().find("/nowhere/list"), std::string::npos) << all.status().to_string();
 }
 
 TEST_F(Fleets, NameTheOptionThatMakesNoSense) {

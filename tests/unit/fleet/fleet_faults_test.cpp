@@ -161,7 +161,8 @@ TEST_F(FleetFaults, CallAllAndQuorumsEndWithTheClient) {
   FleetClient& fleet = make(3);
   loop_->post([this] { loop_->post([this] { fleet_->close(); }); });
   const auto all = run(fleet.call_all<&Replica::ask>(FleetCallOptions{}));
-  for (const FleetReply<int>& one : all) EXPECT_EQ(one.reply.status().code(), StatusCode::kCancelled);
+  ASSERT_TRUE(all.ok());
+  for (const FleetReply<int>& one : *all) EXPECT_EQ(one.reply.status().code(), StatusCode::kCancelled);
   const auto none = run(fleet.call_quorum<&Replica::ask>(2, FleetCallOptions{}));
   EXPECT_FALSE(none.ok());
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,10 +31,12 @@ struct Replica {
   int number = 0;
   int ran = 0;
   Duration work{};
+  bool throws = false;
   std::map<int, int> jobs;
 
   Task<int> ask() {
     ++ran;
+    if (throws) throw std::runtime_error{"this server is broken"};
     if (work > Duration::zero()) {
       SleepAwaiter nap = sleep_for(work);
       static_cast<void>(co_await nap);

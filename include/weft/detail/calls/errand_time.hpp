@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include "weft/base/time.hpp"
@@ -22,7 +23,7 @@ class ErrandTime {
       made_at_ = now;
       usual_end_ = Deadline::after(now, usual);
     } else if (options.timeout != kNoTimeout) {
-      limit(Deadline::after(now, options.timeout));
+      limit(Deadline::after(now, std::max(options.timeout, Duration::zero())));
       options.timeout = kNoTimeout;
     }
   }

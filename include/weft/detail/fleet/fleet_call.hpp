@@ -87,7 +87,10 @@ Task<FleetAnswer<Body>> fleet_backup(FleetRun& run, BackedUp& both, const Source
   ++run.core().counted().backups;
   Task<FleetAnswer<Body>> attempts = fleet_attempts<Body>(run, source, with_attachment);
   FleetAnswer<Body> answer = co_await std::move(attempts);
-  if (answer.ok()) both.first.cancel(CancelReason::kRequested);
+  if (answer.ok()) {
+    run.overtake();
+    both.first.cancel(CancelReason::kRequested);
+  }
   co_return answer;
 }
 

@@ -40,6 +40,8 @@ class FleetRun {
 
   /// Says whether a call that failed is to be tried again.
   bool wants_another(const Status& failure);
+  /// The backup was answered: what is still under way is given up.
+  void overtake() noexcept { overtaken_ = true; }
 
  private:
   friend class FleetAttempt;
@@ -60,6 +62,7 @@ class FleetRun {
   Duration retry_after_{};
   /// Wait is for the first server that may be asked again, or another that comes up meanwhile.
   bool waits_as_told_ = false;
+  bool overtaken_ = false;
   std::uint64_t lists_ = 0;
   Status misuse_;
   std::uint32_t attempts_ = 0;
