@@ -444,7 +444,7 @@ Status CallsIn::on_request_attachment_end(const Frame& frame, const ChunkRef& ch
   return serve_record(*check_.find(request), frame, chunk, std::move(arrived));
 }
 
-// Who waits for room goes on before its call is told.
+// A handler that waits for room goes on before its call is told.
 bool CallsIn::orphan_some(std::size_t& left) {
   arriving_.drop();
   arriving_pass_.reset();

@@ -44,7 +44,8 @@ struct Waiting {
 class WaitingHandlers : public StillFaultTest {
  protected:
   void SetUp() override {
-    // What the calls held is not returned to the system in the turn that is measured: 80 MB take it 9 ms.
+    // The memory of the calls is not returned to the system in the turn that is measured: that takes 9 ms for
+    // 80 MB.
     ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
     server_ = &serve({}, [this](Server& its) {
       its.register_handler<&add>();

@@ -124,7 +124,7 @@ void ItemAttachmentFaults::write_without_memory(int before, std::size_t countdow
 
 // A peer that had the head of a piece, and not the piece, would take what comes behind for the rest of it.
 TEST_F(ItemAttachmentFaults, APieceThatCannotBeQueuedEndsItsConnection) {
-  if (!testing::kHeapIsCounted) GTEST_SKIP() << "allocations fail in builds without a sanitizer";
+  if (!testing::kHeapIsCounted) GTEST_SKIP() << "this build cannot make an allocation fail";
   int closed = 0;
   for (int before = 0; before < 20; ++before) {
     bool none_left = false;
@@ -136,7 +136,7 @@ TEST_F(ItemAttachmentFaults, APieceThatCannotBeQueuedEndsItsConnection) {
   EXPECT_GT(closed, 0) << "no piece was begun and then not queued";
 }
 
-// What is received into its memory would be charged until the peer has sent all of it, or for ever.
+// Bytes that are received into its memory would be charged until the peer has sent all of it, or for ever.
 TEST_F(ItemAttachmentFaults, TheRestOfAPieceThatNobodyWantsIsDroppedAndNotCharged) {
   const std::size_t free = rig_->host.memory->free();
   wire::FrameHeader item = wire::ItemHead{.id = kId, .attachment_bytes = kLarge}.header();
