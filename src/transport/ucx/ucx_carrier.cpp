@@ -15,8 +15,11 @@ namespace {
 
 // An address: slot, key, window, then the worker's.
 constexpr std::size_t kAddressHeadBytes = 12;
-// How long an end waits for UCX to let go before it is taken to do so never. By force it takes microseconds.
-constexpr Duration kForceAtMost = std::chrono::milliseconds{100};
+// Time for which UCX may have had something of a carrier when that is closed by force, and for which it is
+// waited for in any case. By force UCX lets go within microseconds, but not while the peer's queue in shared
+// memory is full: that of a stopped peer stays so, and others wait for it as well.
+constexpr Duration kForceAtMost = kReclaimAtMost + std::chrono::milliseconds{100};
+constexpr Duration kForceAtLeast = std::chrono::milliseconds{5};
 // Clocks are read once in so many questions.
 constexpr unsigned kQuestionsPerLook = 64;
 
@@ -26,6 +29,12 @@ constexpr FixedFailure kOverstayed{
 
 TimePoint now_and(Duration time) {
   return steady_clock_source().now() + time;
+}
+
+// What UCX has had for long already is given little time more: many that are stuck wait at the same time, and
+// not one after the other.
+TimePoint end_of_force(TimePoint began) {
+  return std::max(began + kForceAtMost, now_and(kForceAtLeast));
 }
 
 }  // namespace
@@ -153,14 +162,12 @@ bool UcxCarrier::wait_for(const Operation& operation, TimePoint give_up_at) {
   return !operation.flies();
 }
 
-// The memory of `operation` has to come back, whatever that costs the carrier, or the worker. One that UCX
-// has had for long already is given little time more: many that are stuck wait at the same time, and not one
-// after the other.
+// The memory of `operation` has to come back, whatever that costs the carrier, or the worker.
 void UcxCarrier::insist_on(const Operation& operation) {
   if (wait_for(operation, std::max(operation.began() + kReclaimAtMost, now_and(kReclaimAtLeast)))) return;
   conversation_.fail(UCS_ERR_TIMED_OUT);
   close_endpoint();
-  if (!wait_for(operation, now_and(kForceAtMost))) shared_->give_up();
+  if (!wait_for(operation, end_of_force(operation.began()))) shared_->give_up();
 }
 
 Moved UcxCarrier::reclaim_landing() {
@@ -217,7 +224,7 @@ void UcxCarrier::shut() {
   shared_->leave(place_, peer_may_be_dead);
   inbox_.forget();
   close_endpoint();
-  const TimePoint give_up_at = now_and(kForceAtMost);
+  const TimePoint give_up_at = end_of_force(std::max(sender_.last_began(), inbox_.landing().began()));
   while (anything_flies() && shared_->alive() && steady_clock_source().now() < give_up_at) {
     shared_->progress();
   }
