@@ -72,6 +72,7 @@ class StreamFramer::Batch {
 
 std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
+  landing_places_ = 0;
   direct_ = state_ == State::kAttachment && place_.lands() && !(checksums_ && place_.is_shared());
   if (!unpark() || !have_room()) return 0;
   if (direct_) [[unlikely]] {
@@ -83,9 +84,10 @@ std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
 
 // The bytes behind the attachment go into the chunk. While the places do not suffice for all of the landing,
 // they come with a later receive.
-std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) const noexcept {
+std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) noexcept {
   auto unlisted = static_cast<std::size_t>(attachment_left_);
   std::size_t count = place_.list(places.first(places.size() - 1), unlisted);
+  landing_places_ = static_cast<std::uint8_t>(count);
   if (unlisted > 0) return count;
   std::size_t room = chunk_->capacity() - filled_;
   if (wire::PieceView::is_followed(frame_.header)) room = std::min(room, kBehindPiece);
