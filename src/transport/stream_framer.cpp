@@ -72,10 +72,10 @@ class StreamFramer::Batch {
 
 std::size_t StreamFramer::receive_into(std::span<iovec> places) noexcept {
   WEFT_ASSERT(wants_bytes(), "nothing is to be received now");
-  landing_places_ = 0;
-  direct_ = state_ == State::kAttachment && place_.lands() && !(checksums_ && place_.is_shared());
+  const bool lands = state_ == State::kAttachment && place_.lands() && !(checksums_ && place_.is_shared());
+  landing_places_ = lands ? 1 : 0;
   if (!unpark() || !have_room()) return 0;
-  if (direct_) [[unlikely]] {
+  if (lands) [[unlikely]] {
     return receive_into_landing(places);
   }
   places[0] = {chunk_->data() + filled_, chunk_->capacity() - filled_};
@@ -96,7 +96,7 @@ std::size_t StreamFramer::receive_into_landing(std::span<iovec> places) noexcept
 }
 
 Status StreamFramer::received(std::size_t bytes, FrameSink& sink) {
-  if (direct_) {
+  if (landing_places_ > 0) {
     const auto direct = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, attachment_left_));
     landed(direct);
     bytes -= direct;
@@ -371,7 +371,7 @@ std::size_t StreamFramer::position() const noexcept {
   const std::uint64_t attachment = frame_.header.attachment_bytes;
   if (state_ == State::kSkipHead) return (frame_.header.body_bytes - attachment_left_) & 7;
   if (state_ == State::kTail) return attachment & 7;
-  if (state_ == State::kAttachment) return (attachment - (direct_ ? 0 : attachment_left_)) & 7;
+  if (state_ == State::kAttachment) return (attachment - (landing_places_ > 0 ? 0 : attachment_left_)) & 7;
   return 0;
 }
 

@@ -55,13 +55,6 @@ LoopDevice::~LoopDevice() {
   device_->remove(*this);
 }
 
-// Some say nothing of reads: those take one.
-std::size_t LoopDevice::read_segments_max() const noexcept {
-  const ibv_device_attr& device = device_->protection()->device().attributes();
-  const auto most = static_cast<std::size_t>(std::max(1, std::min(device.max_sge, device.max_sge_rd)));
-  return std::min(most, kReadSegmentsMax);
-}
-
 Status LoopDevice::enter(std::size_t credits) {
   if (carriers_.size() == options_.connections_max) {
     return {StatusCode::kResourceExhausted, Layer::kTransport, [&] {

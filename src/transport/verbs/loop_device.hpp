@@ -57,9 +57,6 @@ class LoopDevice final : public std::enable_shared_from_this<LoopDevice> {
   std::uint8_t port() const noexcept { return port_; }
   const VerbsOptions& options() const noexcept { return options_; }
 
-  /// Returns how many pieces of memory of ours one work request may fill.
-  std::size_t read_segments_max() const noexcept;
-
   /// Promises `credits` receives to another carrier. Errors: kResourceExhausted.
   Status enter(std::size_t credits);
   Buffer landing_memory(std::size_t bytes) noexcept;

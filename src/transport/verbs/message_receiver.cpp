@@ -18,7 +18,8 @@ MessageReceiver::MessageReceiver(LoopDevice& loop_device, MessageProtocol& proto
       turn_(turn),
       inbox_(loop_device.options().credits_max + 1 + kOffersKeptMax),
       promised_(loop_device.receives(), protocol, turn, loop_device.options()),
-      offers_(inbox_, loop_device.registrations(), sender, protocol, loop_device.read_segments_max()) {}
+      offers_(inbox_, loop_device.registrations(), sender, protocol,
+              loop_device.device().read_segments_max()) {}
 
 // The peer's misdeeds are found here, before anything is kept.
 void MessageReceiver::arrived(std::uint32_t slot, std::size_t bytes) noexcept {

@@ -142,8 +142,7 @@ class StreamFramer {
   bool checksums_ = false;
   bool paused_ = false;
   bool halted_ = false;
-  /// The last receive_into() began with the landing.
-  bool direct_ = false;
+  /// Of the last receive_into(); not 0 when that began with the landing.
   std::uint8_t landing_places_ = 0;
   /// Of the attachment so far; in kSkipHead, of the head.
   std::uint32_t attachment_checksum_ = 0;
