@@ -81,7 +81,7 @@ const Capabilities& TcpCarrier::capabilities() const {
   return unix_ ? kUnix : kTcp;
 }
 
-Moved TcpCarrier::receive(std::span<const iovec> into, MutableBytes) {
+Moved TcpCarrier::receive(std::span<const iovec> into, std::span<const iovec>) {
   if (made_in_.in_child()) return Moved::failed(EPIPE);  // the parent's bytes
   while (true) {
     const ssize_t got = into.size() == 1 ? ::recv(socket_.fd(), into[0].iov_base, into[0].iov_len, 0)

@@ -25,7 +25,7 @@ class TcpCarrier : public Carrier, private FdWatch {
   const Capabilities& capabilities() const override;
   std::string local_endpoint() const override { return local_; }
   std::string remote_endpoint() const override { return remote_; }
-  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   void end_sending() override;
   std::uint32_t reports() const override { return reports_; }

@@ -207,7 +207,7 @@ Moved TlsCarrier::fill() noexcept {
   return Moved::blocked();
 }
 
-Moved TlsCarrier::receive(std::span<const iovec> into, MutableBytes landing) {
+Moved TlsCarrier::receive(std::span<const iovec> into, std::span<const iovec> landing) {
   if (!is_open())
     return state_ == State::kPlain ? pipe_.receive_plain(session_.input(), into, landing) : Moved::blocked();
   read_waits_ = false;

@@ -42,7 +42,7 @@ class TlsCarrier final : public Carrier, private CarrierOwner, private Timer, pr
   std::string local_endpoint() const override;
   std::string remote_endpoint() const override;
   StreamSecret* secret() noexcept override { return state_ == State::kOpen ? &session_ : nullptr; }
-  Moved receive(std::span<const iovec> into, MutableBytes landing) override;
+  Moved receive(std::span<const iovec> into, std::span<const iovec> landing) override;
   Moved send(std::span<const iovec> from, std::size_t leased) override;
   std::uint32_t reports() const override { return pipe_.stream().reports(); }
   void end_sending() override;

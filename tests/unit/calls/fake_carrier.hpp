@@ -19,7 +19,7 @@ class FakeCarrier final : public Carrier {
   std::string local_endpoint() const override { return "fake://here"; }
   std::string remote_endpoint() const override { return "fake://there"; }
 
-  Moved receive(std::span<const iovec> into, MutableBytes) override {
+  Moved receive(std::span<const iovec> into, std::span<const iovec>) override {
     if (arrived_.empty()) return peer_ended_ ? Moved::ended() : Moved::blocked();
     std::size_t total = 0;
     for (const iovec& place : into) {

@@ -84,13 +84,13 @@ class DeviceCarrier final : public Carrier {
     sent.append(static_cast<const char*>(from[0].iov_base), from[0].iov_len);
     return Moved::some(from[0].iov_len, false);
   }
-  Moved receive(std::span<const iovec> into, MutableBytes place) override {
+  Moved receive(std::span<const iovec> into, std::span<const iovec> places) override {
     if (landing.active()) return Moved::begun();
     if (landing.done) return Moved::some(std::exchange(landing, {}).bytes, arrived.empty());
     if (arrived.empty()) return Moved::blocked();
     const std::size_t part = std::min(into[0].iov_len, arrived.size());
-    if (!place.empty()) {
-      landing = {place.data(), std::min(place.size(), arrived.size()), false};
+    if (!places.empty()) {
+      landing = {static_cast<std::byte*>(places[0].iov_base), part, false};
       return Moved::begun();
     }
     std::memcpy(into[0].iov_base, arrived.data(), part);
