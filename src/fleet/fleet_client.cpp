@@ -3,17 +3,23 @@
 
 #include <utility>
 
+#include "calls/wrong_thread.hpp"
+#include "weft/detail/runtime/mailbox.hpp"
+
 namespace weft {
 
 FleetClient::FleetClient(Loop& loop, FleetOptions options, TransportOptions transports)
     : FleetClient(loop, std::move(options), make_transports(std::move(transports))) {}
 
 FleetClient::FleetClient(Loop& loop, FleetOptions options, Transports transports)
-    : core_(std::make_shared<detail::FleetCore>(loop, std::move(options), std::move(transports))) {}
+    : core_(std::make_shared<detail::FleetCore>(loop, std::move(options), std::move(transports))) {
+  loop.mailbox()->use().add_resident();
+}
 
 FleetClient::~FleetClient() {
-  core_->check_thread();
+  detail::check_thread_of_end(loop());
   core_->close();
+  loop().mailbox()->use().remove_resident();
 }
 
 void FleetClient::close() {

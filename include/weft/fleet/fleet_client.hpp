@@ -109,9 +109,9 @@ class FleetClient final {
                      detail::CodecBody<M, Given...>{std::in_place, std::forward<Given>(arguments)...});
   }
   /// The same until `wanted` servers have answered well: the other calls are cancelled then, and have ended
-  /// when this returns. They may have run. Gives the good answers only. Errors: as call_all(); kUnavailable
-  /// when there are fewer, with the first failure: the calls of those that answered well have run all the
-  /// same.
+  /// when this returns. They may have run. Gives the good answers only. Errors: as call_all();
+  /// kFailedPrecondition, and nobody was asked, when there are not so many servers; kUnavailable when fewer
+  /// answered well, with the first failure: the calls of those that did have run all the same.
   template <auto M, typename... Given>
     requires CallableWith<M, Given...>
   Task<Result<std::vector<FleetReply<ResultOfMethod<M>>>>> call_quorum(std::size_t wanted,
@@ -154,12 +154,17 @@ class FleetClient final {
     std::vector<FleetReply<R>> replies;
     CancelScope* scope = co_await this_cancel_scope();
     core->on_call();
+    detail::TurnOfLoop turn{core->loop()};
+    co_await turn;
     detail::FleetRun run{core, method_key<M>, options, scope};
     while (!core->has_servers()) {
-      if (!core->misuse().ok()) co_return core->misuse();
+      if (Status why = core->hopeless(); !why.ok()) co_return why;
       Task<Result<void>> waiting = run.wait();
       Result<void> waited = co_await std::move(waiting);
       if (!waited.ok()) co_return waited.status();
+    }
+    if (wanted != kAll && wanted > core->servers()) {
+      co_return detail::quorum_too_large(wanted, core->servers());
     }
     std::deque<detail::FleetHold> holds;
     std::vector<Task<Result<R>>> calls;

@@ -14,7 +14,7 @@ CallClient::CallClient(Loop& loop, ClientOptions options, Transports transports)
 }
 
 CallClient::~CallClient() {
-  detail::check_thread(loop());
+  detail::check_thread_of_end(loop());
 }
 
 void CallClient::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {

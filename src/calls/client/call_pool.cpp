@@ -15,7 +15,7 @@ CallPool::CallPool(Loop& loop, PoolOptions options, Transports transports)
 }
 
 CallPool::~CallPool() {
-  detail::check_thread(loop());
+  detail::check_thread_of_end(loop());
 }
 
 void CallPool::register_method(const detail::MethodEntry& entry, std::shared_ptr<void> owner) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CR-13: calls of many servers behind a name, on a clock that stands still.
+#include <latch>
+
 #include "unit/fleet/fleet_testing.hpp"
+#include "weft/balancing/consistent_hash.hpp"
 #include "weft/balancing/random_pick.hpp"
 #include "weft/balancing/round_robin.hpp"
+#include "weft/runtime/loop_thread.hpp"
 
 namespace weft::fleet_tests {
 namespace {
@@ -189,6 +193,51 @@ TEST_F(Fleets, WaitForNothingThatCannotCome) {
   EXPECT_LE(clock_.now() - before, 1s);
 }
 
+TEST_F(Fleets, WaitForNoNameThatCannotBeLookedUpIfTheyDoNotWait) {
+  FleetOptions given;
+  given.name = "file:/nowhere/list";
+  given.waits_for_ready = false;
+  FleetClient& fleet = make_named(std::move(given));
+  const TimePoint before = clock_.now();
+  const Result<int> reply = run(fleet.call<&Replica::ask>());
+  EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable) << reply.status().to_string();
+  EXPECT_NE(reply.status().to_string().find("/nowhere/list"), std::string::npos)
+      << reply.status().to_string();
+  EXPECT_FALSE(run(fleet.call_all<&Replica::ask>(FleetCallOptions{})).ok());
+  EXPECT_LE(clock_.now() - before, 1s);
+}
+
+TEST_F(Fleets, AreCalledOutsideOfATurnOfTheirLoopToo) {
+  serve(0);
+  FleetClient& fleet = make(1);
+  Many many;
+  many.begun = 2;
+  many.scope.spawn(&FleetTest::one<&Replica::ask>, &fleet, &many, FleetCallOptions{});
+  many.scope.spawn(&FleetTest::one<ask_again>, &fleet, &many, FleetCallOptions{.backup_after = 1s});
+  finish(many);
+  for (const Result<int>& result : many.results) EXPECT_TRUE(result.ok()) << result.status().to_string();
+}
+
+TEST_F(Fleets, AskNobodyForMoreAnswersThanThereAreServers) {
+  for (int i = 0; i < 3; ++i) serve(i);
+  FleetClient& fleet = make(3);
+  const auto replies = run(fleet.call_quorum<&Replica::ask>(4, FleetCallOptions{}));
+  ASSERT_FALSE(replies.ok());
+  EXPECT_EQ(replies.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(replies.status().message(), "4 good answers were wanted, and there are 3 servers to ask");
+  EXPECT_TRUE(replies.status().unprocessed());
+  EXPECT_EQ(fleet.stats().attempts, 0u);
+}
+
+TEST_F(Fleets, SpreadCallsWithoutAKeyOverAllServersOfAConsistentHash) {
+  for (int i = 0; i < 4; ++i) serve(i);
+  FleetOptions given;
+  given.balancing = std::make_unique<ConsistentHash>();
+  FleetClient& fleet = make(4, std::move(given));
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(run(fleet.call<&Replica::ask>()).ok());
+  for (auto& [number, replica] : replicas_) EXPECT_GT(replica.ran, 40) << number;
+}
+
 TEST_F(Fleets, CountACallOfAllAsOne) {
   for (int i = 0; i < 3; ++i) serve(i);
   FleetClient& fleet = make(3);
@@ -270,6 +319,37 @@ TEST_F(Fleets, NameTheOptionThatMakesNoSense) {
   FleetClient& fleet = make(1);
   const Result<int> reply = run(fleet.call<&Replica::ask>(FleetCallOptions{.retry = &retry}));
   EXPECT_NE(reply.status().to_string().find("FleetRetry::attempt_timeout"), std::string::npos);
+}
+
+void destroy_the_loop_of_a_fleet_first() {
+  auto loop = Loop::create().value();
+  FleetOptions options{.name = "static:tcp://127.0.0.1:1"};
+  const FleetClient fleet{*loop, std::move(options)};
+  loop.reset();
+}
+
+void destroy_a_fleet_while_its_loop_runs() {
+  auto thread = LoopThread::start().value();
+  FleetOptions options{.name = "static:tcp://127.0.0.1:1"};
+  std::unique_ptr<FleetClient> fleet;
+  std::latch made{1};
+  thread->post([&] {
+    fleet = std::make_unique<FleetClient>(thread->loop(), std::move(options));
+    made.count_down();
+  });
+  made.wait();
+  fleet.reset();
+}
+
+TEST(FleetDeathTest, ALoopThatIsDestroyedBeforeItsFleetSaysSo) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(destroy_the_loop_of_a_fleet_first(), "destroyed before a client of it");
+}
+
+TEST(FleetDeathTest, AFleetThatIsDestroyedWhileAnotherThreadRunsItsLoopSaysSo) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(destroy_a_fleet_while_its_loop_runs(),
+               "destroyed while another thread runs its loop: stop that loop first");
 }
 
 }  // namespace

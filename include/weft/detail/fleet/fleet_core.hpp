@@ -46,6 +46,8 @@ class FleetCore {
   bool connect(FleetMember& member) noexcept { return choice_.usable() && links_.connect(member); }
   /// Says whether there is a server that may be asked.
   bool has_servers() const noexcept { return choice_.used() != 0; }
+  /// Returns how many there are.
+  std::size_t servers() const noexcept { return choice_.used(); }
   FleetList& list() noexcept { return list_; }
   /// Returns why none of the servers can be reached; ok while one may.
   Status hopeless() const;
