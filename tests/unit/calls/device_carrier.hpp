@@ -54,7 +54,8 @@ class DeviceCarrier final : public Carrier {
     if (arrived.empty()) return Moved::blocked();
     const std::size_t part = std::min(into[0].iov_len, arrived.size());
     if (!places.empty()) {
-      landing = {place.data(), std::min(place.size(), arrived.size()), false};
+      const iovec& place = places[0];
+      landing = {static_cast<std::byte*>(place.iov_base), std::min(place.iov_len, arrived.size()), false};
       return Moved::begun();
     }
     std::memcpy(into[0].iov_base, arrived.data(), part);

@@ -71,11 +71,10 @@ enum class Act : std::uint8_t {
   kLose,
   kCount
 };
-const char* const kActNames[] = {"writes long",    "writes short", "writes tiny",     "writes plain",
-                                 "ends",           "reads",        "discards",        "client cancels",
-                                 "client drops",   "answers",      "server fails",    "sent",
-                                 "to the reader",  "landed",       "to the writer",   "no memory",
-                                 "time",           "lost"};
+const char* const kActNames[] = {
+    "writes long",   "writes short",   "writes tiny",   "writes plain", "ends",         "reads",
+    "discards",      "client cancels", "client drops",  "answers",      "server fails", "sent",
+    "to the reader", "landed",         "to the writer", "no memory",    "time",         "lost"};
 
 RpcLimits model_limits() {
   RpcLimits limits;
@@ -233,8 +232,7 @@ class Way {
         break;
       case wire::FrameType::kPiece:
         if (header.id == over_) complaints_.add("a piece was sent behind the end of its stream");
-        if (header.attachment_bytes > awaited_ ||
-            wire::PieceView{header}.offset() != announced_ - awaited_) {
+        if (header.attachment_bytes > awaited_ || wire::PieceView{header}.offset() != announced_ - awaited_) {
           complaints_.add("a piece is misplaced");
         }
         awaited_ -= std::min(awaited_, header.attachment_bytes);
@@ -425,8 +423,8 @@ class Run final {
     }
     for (const std::uint64_t number :
          {std::uint64_t{sizes_.size()}, std::uint64_t{read_}, std::uint64_t{ended_},
-          std::uint64_t{discarded_}, std::uint64_t{gave_up_}, std::uint64_t{answered_},
-          std::uint64_t{timed_}, std::uint64_t{hogged_ != 0}, std::uint64_t{shows_}, sent_cost_, granted_,
+          std::uint64_t{discarded_}, std::uint64_t{gave_up_}, std::uint64_t{answered_}, std::uint64_t{timed_},
+          std::uint64_t{hogged_ != 0}, std::uint64_t{shows_}, sent_cost_, granted_,
           std::uint64_t{stream_ ? 1u + (stream_->done() ? 1u : 0u) : 0u},
           std::uint64_t{served_ != nullptr}}) {
       add(number);
@@ -593,7 +591,8 @@ class Run final {
   void lose() {
     flush();
     for (End* const end : {&client_, &server_}) {
-      if (!end->closed) end->carrier->its_owner().on_failed({StatusCode::kUnavailable, Layer::kTransport, "lost"});
+      if (!end->closed)
+        end->carrier->its_owner().on_failed({StatusCode::kUnavailable, Layer::kTransport, "lost"});
       end->way.clear();
     }
     run_until_idle();
@@ -838,8 +837,9 @@ const std::vector<Act> kOneLong{Act::kWritesLong,    Act::kEndsWriting,   Act::k
 const std::vector<Act> kOneThatFails{Act::kWritesLong, Act::kReads,    Act::kClientDrops, Act::kServerAnswers,
                                      Act::kSent,       Act::kToReader, Act::kLanded,      Act::kToWriter,
                                      Act::kNoMemory,   Act::kTime,     Act::kLose};
-const std::vector<Act> kTwo{Act::kWritesLong, Act::kWritesShort, Act::kReads,  Act::kClientDrops, Act::kServerAnswers,
-                            Act::kSent,       Act::kToReader,    Act::kLanded, Act::kToWriter};
+const std::vector<Act> kTwo{Act::kWritesLong,  Act::kWritesShort,   Act::kReads,
+                            Act::kClientDrops, Act::kServerAnswers, Act::kSent,
+                            Act::kToReader,    Act::kLanded,        Act::kToWriter};
 
 TEST(ItemsModel, OfAServersItemsEndInEveryOrderOfEventsWithAllMemoryGivenBackOnce) {
   EXPECT_GT(walk(Writer::kServer, 3, all_acts(), 5 - kFewerSteps), 1000u);
