@@ -421,10 +421,10 @@ std::size_t explore(Machines& machines, std::array<Lands, kAttachments> lands) {
 
 TEST(VerbsOffersModel, InEveryOrderEverythingArrivesOnceAndNothingIsReadThatWasGivenBack) {
   Machines machines;
-  constexpr std::array kAll{Lands::kRegistered, Lands::kRuns, Lands::kFirstRunKnown, Lands::kPlain,
-                            Lands::kNowhere};
-  for (const Lands first : kAll) {
-    for (const Lands second : kAll) {
+  constexpr std::array kFirst{Lands::kRegistered, Lands::kRuns, Lands::kPlain, Lands::kNowhere};
+  constexpr std::array kSecond{Lands::kRegistered, Lands::kFirstRunKnown, Lands::kPlain, Lands::kNowhere};
+  for (const Lands first : kFirst) {
+    for (const Lands second : kSecond) {
       SCOPED_TRACE(static_cast<int>(first) * 10 + static_cast<int>(second));
       EXPECT_GT(explore(machines, {first, second}), 100u);
       if (::testing::Test::HasFailure()) return;
