@@ -62,9 +62,10 @@ WayToFleet::WayToFleet(const FleetCore& core)
 
 Status WayToFleet::check_thread() const noexcept {
   if (Loop::current() != nullptr) {
-    return {StatusCode::kFailedPrecondition, Layer::kRpc,
-            "a blocking call of a fleet inside a turn of a loop would hold up all that the loop serves: write "
-            "co_await fleet.call<f>(...) on the fleet's own loop"};
+    return {
+        StatusCode::kFailedPrecondition, Layer::kRpc,
+        "a blocking call of a fleet inside a turn of a loop would hold up all that the loop serves: write "
+        "co_await fleet.call<f>(...) on the fleet's own loop"};
   }
   if (mailbox_->use().is_run_here()) {
     return {StatusCode::kFailedPrecondition, Layer::kRpc,

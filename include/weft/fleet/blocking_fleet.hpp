@@ -55,12 +55,11 @@ class BlockingFleet {
     Status failure;
     auto encoded = detail::EncodedArguments::of<M>(failure, std::forward<Given>(arguments)...);
     if (!failure.ok()) return failure;
-    using Record = detail::ToldTaskOf<AnswerOf<M>, decltype(&BlockingFleet::begin<M>),
-                                      std::weak_ptr<detail::FleetCore>, FleetCallOptions,
-                                      detail::EncodedArguments, bool>;
-    const std::unique_ptr<Record, detail::ToldTask::Release> task{
-        new Record{way_.mailbox(), &BlockingFleet::begin<M>, core_, options, std::move(encoded),
-                   with_attachment}};
+    using Record =
+        detail::ToldTaskOf<AnswerOf<M>, decltype(&BlockingFleet::begin<M>), std::weak_ptr<detail::FleetCore>,
+                           FleetCallOptions, detail::EncodedArguments, bool>;
+    const std::unique_ptr<Record, detail::ToldTask::Release> task{new Record{
+        way_.mailbox(), &BlockingFleet::begin<M>, core_, options, std::move(encoded), with_attachment}};
     if (Status failed = way_.wait(*task, options, stop_); !failed.ok()) return failed;
     return task->take();
   }
