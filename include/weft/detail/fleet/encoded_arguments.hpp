@@ -33,7 +33,7 @@ class EncodedArguments {
   }
 
  private:
-  /// What make_encoded() encodes into.
+  /// The record that make_encoded() encodes into.
   struct Room {
     explicit Room(std::size_t bytes) : bytes_of_body(bytes) {}
     Room& bytes() noexcept { return *this; }

@@ -16,9 +16,9 @@ namespace weft::detail {
 /// misses is of no matter for an estimate. Takes no memory.
 class ServiceTime {
  public:
-  /// Until now so many were under way; the number is about to grow.
+  /// Tells that so many were under way until now, and that the number is about to grow.
   void begins(TimePoint now, std::size_t under_way) noexcept { pass(now, under_way); }
-  /// The same, and one of them ends.
+  /// Tells the same, and that one of them ends.
   void ends(TimePoint now, std::size_t under_way) noexcept {
     pass(now, under_way);
     const std::uint32_t ended = ended_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -33,7 +33,8 @@ class ServiceTime {
     const std::uint32_t ended = ended_.load(std::memory_order_relaxed);
     if (ended == 0) return kUnknown;
     const double mean = static_cast<double>(spent_.load(std::memory_order_relaxed)) / ended;
-    const double all = mean * static_cast<double>(ahead) / static_cast<double>(std::max<std::size_t>(1, at_once));
+    const double all =
+        mean * static_cast<double>(ahead) / static_cast<double>(std::max<std::size_t>(1, at_once));
     return bounded(Duration{static_cast<Duration::rep>(std::min(all, static_cast<double>(kMost.count())))});
   }
   /// Returns `wait` as a refusal tells it: from a millisecond to a second, since it is a guess, and ten
